@@ -1,0 +1,61 @@
+//! The buffer manager's role: may this packet stay, and at whose expense?
+//!
+//! **Laws** that every registered buffer manager keeps, checked by the conformance suite:
+//! 1. after [`Admission::Accept`] the packet fits: no limit the manager was given is exceeded;
+//! 2. pushing out ends: every [`Admission::PushOut`] names a flow that holds a packet, and after finitely many of them the answer is
+//!    accept or refuse;
+//! 3. nothing is pushed out in vain: a packet that makes others give way is accepted in the end;
+//! 4. the order within a queue is never touched.
+
+use crate::packet::{Colour, DropReason, Flow};
+use crate::queue::Occupancy;
+use crate::units::Time;
+
+mod tail_drop;
+
+pub use tail_drop::TailDrop;
+
+/// A packet that asks for room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The queue it would join.
+    pub flow: Flow,
+    /// Its length in bytes, as the buffer counts it: without the link's overhead.
+    pub length: u32,
+    /// Its colour after policing.
+    pub colour: Colour,
+    /// When it arrived.
+    pub now: Time,
+}
+
+/// Which packet of a queue gives way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Victim {
+    /// The oldest packet of the flow's queue.
+    Head(Flow),
+    /// The youngest packet of the flow's queue.
+    Tail(Flow),
+}
+
+/// What a buffer manager says of an arrival.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// Queue it.
+    Accept,
+    /// Drop it, for this reason.
+    Refuse(DropReason),
+    /// Drop this queued packet first, then ask again.
+    PushOut(Victim),
+}
+
+/// Decides who may use a port's buffer. The port owns the occupancy; a manager reads it.
+pub trait BufferManager {
+    /// Judges an arrival. Called again after every push-out, with the occupancy that results.
+    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission;
+
+    /// The queue of `flow` has just grown or shrunk by a packet; `occupancy` is as it now stands.
+    #[inline]
+    fn changed(&mut self, flow: Flow, occupancy: &Occupancy) {
+        let _ = (flow, occupancy);
+    }
+}

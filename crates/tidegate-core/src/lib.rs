@@ -1,0 +1,44 @@
+//! The traffic manager as a pure function of packets and time.
+//!
+//! A [`port::Port`] takes a packet through five steps, each a role with one verb:
+//!
+//! ```text
+//! classify -> police (mark, discard) -> admit (accept, refuse, push out) -> queue -> select -> transmit
+//! ```
+//!
+//! Nothing here reads a clock, a socket or a random number: time comes in as an argument, decisions go out as return values and every
+//! change of state can be observed. The same port therefore runs in the simulator, in a replay, on live interfaces, and as the model
+//! that hardware is checked against.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`units`] | time, durations, rates and their fixed-point form |
+//! | [`packet`] | packets, flows, colours, reasons for a drop |
+//! | [`classifier`] | packet headers and the rules that name a packet's flow |
+//! | [`policer`] | is this packet within its contract |
+//! | [`buffer`] | may this packet stay |
+//! | [`scheduler`] | whose packet is next, and not before when |
+//! | [`shaper`] | schedulers that delay to keep a contract |
+//! | [`ready`] | flows in the order of a key |
+//! | [`queue`] | per-flow queues and their occupancy |
+//! | [`port`] | the path of a packet through all of them, with its conservation law |
+//! | [`observer`] | who watches a port |
+//! | [`registry`] | every algorithm by name |
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod buffer;
+pub mod classifier;
+pub mod observer;
+pub mod packet;
+pub mod policer;
+pub mod port;
+mod prefetch;
+pub mod queue;
+pub mod ready;
+pub mod registry;
+pub mod scheduler;
+pub mod shaper;
+pub mod units;

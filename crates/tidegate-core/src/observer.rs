@@ -1,0 +1,44 @@
+//! Observers: who watches a port. One method per change of state; an observer cannot influence the port.
+
+use crate::packet::{Colour, DropReason, Packet};
+use crate::queue::Occupancy;
+use crate::units::Time;
+
+/// Watches the packets of one port. Every method has an empty default.
+///
+/// Every packet that a port is given is announced by `offered` once and afterwards by exactly one of `sent` or `dropped`, or it is
+/// still queued.
+pub trait Observer<P> {
+    /// A packet has been offered, with the colour it came with.
+    #[inline]
+    fn offered(&mut self, now: Time, packet: &Packet<P>) {
+        let _ = (now, packet);
+    }
+
+    /// The policer has changed the packet's colour from `from` to what it is now.
+    #[inline]
+    fn marked(&mut self, now: Time, packet: &Packet<P>, from: Colour) {
+        let _ = (now, packet, from);
+    }
+
+    /// The packet has joined its queue, payload and all; `occupancy` includes it.
+    #[inline]
+    fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
+        let _ = (now, packet, occupancy);
+    }
+
+    /// The packet has been dropped, on arrival or from its queue; the port is done with it and hands it over.
+    #[inline]
+    fn dropped(&mut self, now: Time, packet: Packet<P>, reason: DropReason, occupancy: &Occupancy) {
+        let _ = (now, packet, reason, occupancy);
+    }
+
+    /// The packet's transmission starts at `now` and its last bit leaves at `finish`; `occupancy` no longer includes it.
+    #[inline]
+    fn sent(&mut self, now: Time, packet: &Packet<P>, finish: Time, occupancy: &Occupancy) {
+        let _ = (now, packet, finish, occupancy);
+    }
+}
+
+/// Nobody watches.
+impl<P> Observer<P> for () {}

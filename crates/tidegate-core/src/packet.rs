@@ -1,0 +1,120 @@
+//! Packets, the flows they belong to, their colours, and the reasons for which they are dropped.
+
+use crate::units::Time;
+use core::fmt;
+
+/// A flow: the index of one queue of a port, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Flow(pub u32);
+
+impl Flow {
+    /// The flow as an index into a table.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The drop precedence of a packet. On ATM, green is CLP = 0 and everything else CLP = 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Colour {
+    /// Within the contract.
+    #[default]
+    Green,
+    /// Above the committed part of the contract: the first to be dropped when buffers fill.
+    Yellow,
+    /// Above the whole contract.
+    Red,
+}
+
+impl Colour {
+    /// The name used in files and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Colour::Green => "green",
+            Colour::Yellow => "yellow",
+            Colour::Red => "red",
+        }
+    }
+}
+
+/// A packet as a port sees it. The payload is whatever the surrounding world needs to carry: a frame buffer, an index, nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<P> {
+    /// The queue it belongs to.
+    pub flow: Flow,
+    /// Frame length in bytes, without the port's per-packet overhead.
+    pub length: u32,
+    /// When it was offered to the port.
+    pub arrival: Time,
+    /// Its colour, after policing.
+    pub colour: Colour,
+    /// What the world attached to it.
+    pub payload: P,
+}
+
+/// All that a scheduler may know of a packet: the head of a flow's queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// Length on the wire in bytes, including the port's per-packet overhead: the amount of link that the packet takes.
+    pub length: u32,
+    /// The packet's number among all those queued at the port, modulo 2^32; two heads never share one while both are queued.
+    pub number: u32,
+    /// When the packet was offered to the port.
+    pub arrival: Time,
+    /// Its colour.
+    pub colour: Colour,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The policer found it outside the contract and the contract says discard.
+    Policed,
+    /// Its flow's queue is at its own limit.
+    FlowLimit,
+    /// The buffer that all flows share is full.
+    SharedLimit,
+    /// Its flow's queue is at or above the dynamic threshold.
+    Threshold,
+    /// It was queued and gave way to another packet.
+    PushedOut,
+    /// Its deadline passed before it could be sent.
+    Late,
+    /// It is longer than the port's largest packet.
+    Oversize,
+}
+
+impl DropReason {
+    /// Every reason, in the order of its discriminant.
+    pub const ALL: [DropReason; 7] = [
+        DropReason::Policed,
+        DropReason::FlowLimit,
+        DropReason::SharedLimit,
+        DropReason::Threshold,
+        DropReason::PushedOut,
+        DropReason::Late,
+        DropReason::Oversize,
+    ];
+
+    /// The name used in reports and capture comments.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::Policed => "policed",
+            DropReason::FlowLimit => "flow-limit",
+            DropReason::SharedLimit => "shared-limit",
+            DropReason::Threshold => "dynamic-threshold",
+            DropReason::PushedOut => "pushed-out",
+            DropReason::Late => "late",
+            DropReason::Oversize => "oversize",
+        }
+    }
+}
+
+impl fmt::Display for DropReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

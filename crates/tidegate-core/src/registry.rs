@@ -1,0 +1,160 @@
+//! Every algorithm by name: one list per role, from which follow the enum the ports use, the names in files, the index of the
+//! documentation and the conformance suite.
+//!
+//! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
+
+use crate::buffer::{Admission, Arrival, BufferManager};
+use crate::packet::{Colour, Flow, Head};
+use crate::policer::{Policer, Verdict};
+use crate::queue::Occupancy;
+use crate::scheduler::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use crate::units::Time;
+
+macro_rules! schedulers {
+    ($($variant:ident = $type:ty;)*) => {
+        /// Any registered scheduler.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
+        pub enum AnyScheduler { $($variant($type),)* }
+
+        /// The registered schedulers by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)]
+        pub enum SchedulerKind { $($variant,)* }
+
+        impl SchedulerKind {
+            /// Every registered scheduler, in the order of the list.
+            pub const ALL: &'static [SchedulerKind] = &[$(SchedulerKind::$variant,)*];
+
+            /// The name used in files.
+            pub const fn name(self) -> &'static str {
+                match self { $(SchedulerKind::$variant => <$type as Discipline>::NAME,)* }
+            }
+
+            /// One sentence: what it promises.
+            pub const fn summary(self) -> &'static str {
+                match self { $(SchedulerKind::$variant => <$type as Discipline>::SUMMARY,)* }
+            }
+
+            /// The parameters it cannot do without.
+            pub const fn requires(self) -> &'static [Parameter] {
+                match self { $(SchedulerKind::$variant => <$type as Discipline>::REQUIRES,)* }
+            }
+
+            /// The parameters it uses if they are given.
+            pub const fn accepts(self) -> &'static [Parameter] {
+                match self { $(SchedulerKind::$variant => <$type as Discipline>::ACCEPTS,)* }
+            }
+
+            /// True if it never waits while a flow is backlogged.
+            pub const fn is_work_conserving(self) -> bool {
+                match self { $(SchedulerKind::$variant => <$type as Discipline>::WORK_CONSERVING,)* }
+            }
+
+            /// Builds it for `flows.len()` flows.
+            ///
+            /// # Errors
+            /// [`BuildError`] for a missing required parameter, or one out of range.
+            pub fn build(self, setup: &Setup, flows: &[FlowParameters]) -> Result<AnyScheduler, BuildError> {
+                self.check_required(flows)?;
+                match self { $(SchedulerKind::$variant => <$type as Discipline>::build(setup, flows).map(AnyScheduler::$variant),)* }
+            }
+        }
+
+        impl Scheduler for AnyScheduler {
+            #[inline]
+            fn activate(&mut self, now: Time, flow: Flow, head: Head) {
+                match self { $(AnyScheduler::$variant(s) => s.activate(now, flow, head),)* }
+            }
+            #[inline]
+            fn select(&mut self, now: Time) -> Decision {
+                match self { $(AnyScheduler::$variant(s) => s.select(now),)* }
+            }
+            #[inline]
+            fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+                match self { $(AnyScheduler::$variant(s) => s.served(now, flow, next),)* }
+            }
+            #[inline]
+            fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+                match self { $(AnyScheduler::$variant(s) => s.lost(now, flow, next),)* }
+            }
+            #[inline]
+            fn upcoming(&self) -> Option<Flow> {
+                match self { $(AnyScheduler::$variant(s) => s.upcoming(),)* }
+            }
+            fn refresh(&mut self, now: Time) {
+                match self { $(AnyScheduler::$variant(s) => s.refresh(now),)* }
+            }
+        }
+    };
+}
+
+schedulers! {
+    Fifo = crate::scheduler::Fifo;
+}
+
+impl SchedulerKind {
+    /// The scheduler of this name.
+    pub fn from_name(name: &str) -> Option<SchedulerKind> {
+        SchedulerKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    fn check_required(self, flows: &[FlowParameters]) -> Result<(), BuildError> {
+        for (index, given) in flows.iter().enumerate() {
+            for &parameter in self.requires() {
+                if !given.has(parameter) {
+                    let flow = Some(Flow(index as u32));
+                    return Err(BuildError { flow, parameter, problem: "this scheduler needs it for every flow" });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+macro_rules! policers {
+    ($($variant:ident = $type:ty;)*) => {
+        /// Any registered policer.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
+        pub enum AnyPolicer { $($variant($type),)* }
+
+        impl Policer for AnyPolicer {
+            #[inline]
+            fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
+                match self { $(AnyPolicer::$variant(p) => p.police(now, length, colour),)* }
+            }
+            fn refresh(&mut self, now: Time) {
+                match self { $(AnyPolicer::$variant(p) => p.refresh(now),)* }
+            }
+        }
+    };
+}
+
+policers! {
+    Gcra = crate::policer::Gcra;
+}
+
+macro_rules! buffer_managers {
+    ($($variant:ident = $type:ty;)*) => {
+        /// Any registered buffer manager.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)]
+        pub enum AnyBufferManager { $($variant($type),)* }
+
+        impl BufferManager for AnyBufferManager {
+            #[inline]
+            fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+                match self { $(AnyBufferManager::$variant(b) => b.admit(arrival, occupancy),)* }
+            }
+            #[inline]
+            fn changed(&mut self, flow: Flow, occupancy: &Occupancy) {
+                match self { $(AnyBufferManager::$variant(b) => b.changed(flow, occupancy),)* }
+            }
+        }
+    };
+}
+
+buffer_managers! {
+    TailDrop = crate::buffer::TailDrop;
+}

@@ -1,0 +1,164 @@
+//! The scheduler's role: whose packet is next, and not before when?
+//!
+//! A scheduler names flows, never packets. It learns of a flow when the flow's queue gets a head, and from then on knows that head's
+//! length, arrival, number and colour, and nothing else. What it keeps is its own bookkeeping.
+//!
+//! **Laws** that every registered scheduler keeps, checked by the conformance suite:
+//! 1. only backlogged flows are named: a flow is backlogged from `activate` until a `served` or `lost` with no next head;
+//! 2. `select` is idempotent: without another call in between, asking again at the same instant gives the same answer;
+//! 3. a work-conserving scheduler never waits while a flow is backlogged; one that waits names an instant after `now`, and at that
+//!    instant it has something to say;
+//! 4. a head that was lost is charged to nobody;
+//! 5. ties break by the order of activation.
+
+use crate::packet::{Flow, Head};
+use crate::units::{Duration, Rate, Time};
+use core::fmt;
+
+mod fifo;
+
+pub use fifo::Fifo;
+
+/// What a scheduler wants done now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// Transmit the head of this flow, then call [`Scheduler::served`].
+    Serve(Flow),
+    /// Drop the head of this flow because it is late, then call [`Scheduler::lost`].
+    Discard(Flow),
+    /// Nothing may leave before this instant, which lies after `now`.
+    WaitUntil(Time),
+    /// No flow is backlogged.
+    Idle,
+}
+
+/// Decides the order of service among flows.
+///
+/// Calls come with non-decreasing `now`.
+pub trait Scheduler {
+    /// An empty queue has got a head.
+    fn activate(&mut self, now: Time, flow: Flow, head: Head);
+
+    /// Says what to do at `now`. Takes `&mut self` because a scheduler may tidy its lists on the way; the answer stays the same until
+    /// the next `activate`, `served` or `lost`.
+    fn select(&mut self, now: Time) -> Decision;
+
+    /// The head of `flow`, which `select` has just named, is being transmitted; `next` is the head that follows it.
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>);
+
+    /// The head of `flow` has gone without being transmitted (pushed out, dropped late, or replaced by another); it must not be
+    /// charged. `next` is the head in its place.
+    fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>);
+
+    /// A flow that is likely to be named soon, for prefetching. A hint only: it may be wrong or absent.
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        None
+    }
+
+    /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^61 ps.
+    fn refresh(&mut self, now: Time) {
+        let _ = now;
+    }
+}
+
+/// What an operator may say about one flow (or one child of a hierarchy). A discipline names the ones it uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FlowParameters {
+    /// Rank under strict priority; 0 is served first.
+    pub priority: Option<u32>,
+    /// Share relative to the siblings, at least 1.
+    pub weight: Option<u32>,
+    /// Guaranteed (reserved) rate on the wire.
+    pub rate: Option<Rate>,
+    /// Largest tolerable time from arrival to start of transmission.
+    pub delay: Option<Duration>,
+}
+
+impl FlowParameters {
+    /// True if `parameter` is given.
+    pub const fn has(&self, parameter: Parameter) -> bool {
+        match parameter {
+            Parameter::Priority => self.priority.is_some(),
+            Parameter::Weight => self.weight.is_some(),
+            Parameter::Rate => self.rate.is_some(),
+            Parameter::Delay => self.delay.is_some(),
+        }
+    }
+}
+
+/// One of the fields of [`FlowParameters`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parameter {
+    /// [`FlowParameters::priority`].
+    Priority,
+    /// [`FlowParameters::weight`].
+    Weight,
+    /// [`FlowParameters::rate`].
+    Rate,
+    /// [`FlowParameters::delay`].
+    Delay,
+}
+
+impl Parameter {
+    /// The key used in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Parameter::Priority => "priority",
+            Parameter::Weight => "weight",
+            Parameter::Rate => "rate",
+            Parameter::Delay => "delay",
+        }
+    }
+}
+
+/// What the flows of one scheduler share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// The rate of the link (or of the node above) that is being shared.
+    pub rate: Rate,
+    /// The longest packet on the wire, in bytes, overhead included.
+    pub longest_packet: u32,
+}
+
+/// Why a scheduler cannot be built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BuildError {
+    /// The offending flow; `None` if all of them together are at fault.
+    pub flow: Option<Flow>,
+    /// The offending parameter.
+    pub parameter: Parameter,
+    /// What is wrong, and what would be right.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.flow {
+            Some(flow) => write!(f, "flow {}: {}: {}", flow.0, self.parameter.name(), self.problem),
+            None => write!(f, "{}: {}", self.parameter.name(), self.problem),
+        }
+    }
+}
+
+impl core::error::Error for BuildError {}
+
+/// A scheduler that can be built from an operator's parameters: what the registry needs of it.
+pub trait Discipline: Scheduler + Sized {
+    /// The name used in files.
+    const NAME: &'static str;
+    /// One sentence for the index: what it promises.
+    const SUMMARY: &'static str;
+    /// The parameters it cannot do without.
+    const REQUIRES: &'static [Parameter];
+    /// The parameters it uses if they are given.
+    const ACCEPTS: &'static [Parameter];
+    /// True if it never waits while a flow is backlogged.
+    const WORK_CONSERVING: bool;
+
+    /// Builds it for `flows.len()` flows. Every required parameter is present: the caller has checked.
+    ///
+    /// # Errors
+    /// [`BuildError`] names the first parameter that is out of range.
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError>;
+}

@@ -1,0 +1,1 @@
+//! Shapers: schedulers that hold packets back until their contract allows them.

@@ -1,0 +1,311 @@
+//! Time, durations, rates, and rates as fixed-point time per byte.
+//!
+//! Time is a count of picoseconds that wraps after 2^64 ps (213 days). Comparisons are serial, so they hold as long as the two instants
+//! lie within 2^63 ps of each other; whoever keeps an instant for longer is refreshed (see [`crate::port::Port`]).
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// Picoseconds in one second.
+pub const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
+
+/// An instant: picoseconds since an origin of the caller's choice, modulo 2^64.
+///
+/// There is deliberately no `Ord`: a wrapping axis has no first element.
+///
+/// ```
+/// use tidegate_core::units::{Duration, Time};
+/// let late = Time::from_picoseconds(u64::MAX);
+/// let later = late + Duration::from_picoseconds(5);
+/// assert!(late.is_before(later));
+/// assert_eq!(later.since(late).picoseconds(), 5);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Time(u64);
+
+impl Time {
+    /// The origin.
+    pub const ZERO: Time = Time(0);
+
+    /// The instant `ps` picoseconds after the origin.
+    pub const fn from_picoseconds(ps: u64) -> Time {
+        Time(ps)
+    }
+
+    /// The instant `ns` nanoseconds after the origin, modulo the wrap.
+    pub const fn from_nanoseconds(ns: u64) -> Time {
+        Time(ns.wrapping_mul(1000))
+    }
+
+    /// Picoseconds since the origin, modulo 2^64.
+    pub const fn picoseconds(self) -> u64 {
+        self.0
+    }
+
+    /// True if this instant lies before `other` on the shorter way round.
+    #[inline]
+    pub const fn is_before(self, other: Time) -> bool {
+        (self.0.wrapping_sub(other.0) as i64) < 0
+    }
+
+    /// True if this instant lies after `other` on the shorter way round.
+    #[inline]
+    pub const fn is_after(self, other: Time) -> bool {
+        other.is_before(self)
+    }
+
+    /// The later of the two instants.
+    #[inline]
+    pub const fn later(self, other: Time) -> Time {
+        if self.is_before(other) { other } else { self }
+    }
+
+    /// The earlier of the two instants.
+    #[inline]
+    pub const fn earlier(self, other: Time) -> Time {
+        if other.is_before(self) { other } else { self }
+    }
+
+    /// The time from `earlier` to this instant; zero if `earlier` is in fact later.
+    #[inline]
+    pub const fn since(self, earlier: Time) -> Duration {
+        let distance = self.0.wrapping_sub(earlier.0);
+        Duration(if (distance as i64) < 0 { 0 } else { distance })
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, span: Duration) -> Time {
+        Time(self.0.wrapping_add(span.0))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    #[inline]
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, span: Duration) -> Time {
+        Time(self.0.wrapping_sub(span.0))
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ps", self.0)
+    }
+}
+
+/// A length of time in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Duration(u64);
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Duration = Duration(0);
+    /// The longest duration that still compares correctly on the time axis: 2^63 - 1 ps, 106 days.
+    pub const MAX: Duration = Duration(i64::MAX as u64);
+
+    /// `ps` picoseconds.
+    pub const fn from_picoseconds(ps: u64) -> Duration {
+        Duration(ps)
+    }
+
+    /// `ns` nanoseconds.
+    ///
+    /// # Panics
+    /// If the product does not fit in 64 bits (213 days).
+    pub const fn from_nanoseconds(ns: u64) -> Duration {
+        Duration(ns * 1000)
+    }
+
+    /// `us` microseconds, with the limit of [`Duration::from_nanoseconds`].
+    pub const fn from_microseconds(us: u64) -> Duration {
+        Duration(us * 1_000_000)
+    }
+
+    /// `ms` milliseconds, with the limit of [`Duration::from_nanoseconds`].
+    pub const fn from_milliseconds(ms: u64) -> Duration {
+        Duration(ms * 1_000_000_000)
+    }
+
+    /// `s` seconds, with the limit of [`Duration::from_nanoseconds`].
+    pub const fn from_seconds(s: u64) -> Duration {
+        Duration(s * PICOSECONDS_PER_SECOND)
+    }
+
+    /// The duration in picoseconds.
+    pub const fn picoseconds(self) -> u64 {
+        self.0
+    }
+
+    /// This duration less `other`, or zero if `other` is longer.
+    #[inline]
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Add for Duration {
+    type Output = Duration;
+    #[inline]
+    fn add(self, other: Duration) -> Duration {
+        Duration(self.0 + other.0)
+    }
+}
+
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ps", self.0)
+    }
+}
+
+/// A rate in bits per second, from 1 kbit/s to 400 Gbit/s.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Rate(u64);
+
+/// A rate outside the range that the fixed-point arithmetic supports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateOutOfRange(pub u64);
+
+impl fmt::Display for RateOutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a rate of {} bit/s is outside 1 kbit/s to 400 Gbit/s", self.0)
+    }
+}
+
+impl core::error::Error for RateOutOfRange {}
+
+impl Rate {
+    /// The lowest supported rate: 1 kbit/s.
+    pub const MIN: Rate = Rate(1_000);
+    /// The highest supported rate: 400 Gbit/s.
+    pub const MAX: Rate = Rate(400_000_000_000);
+
+    /// A rate of `bits_per_second`.
+    ///
+    /// # Errors
+    /// [`RateOutOfRange`] below [`Rate::MIN`] or above [`Rate::MAX`].
+    pub const fn new(bits_per_second: u64) -> Result<Rate, RateOutOfRange> {
+        if bits_per_second < Rate::MIN.0 || bits_per_second > Rate::MAX.0 {
+            Err(RateOutOfRange(bits_per_second))
+        } else {
+            Ok(Rate(bits_per_second))
+        }
+    }
+
+    /// The rate in bits per second.
+    pub const fn bits_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// The rate as fixed-point picoseconds per byte.
+    pub const fn time_per_byte(self) -> TimePerByte {
+        TimePerByte::new(self)
+    }
+}
+
+/// Picoseconds per byte of a rate: a mantissa of 33 bits and a binary exponent.
+///
+/// The mantissa is rounded up, so the rate it stands for is never above the one it was made of and at most 2^-32 of it below: a
+/// contract kept in this arithmetic is kept in exact arithmetic. Bits per second would need a division per packet; this needs one
+/// multiplication and one shift.
+///
+/// ```
+/// use tidegate_core::units::Rate;
+/// let link = Rate::new(10_000_000).unwrap().time_per_byte();
+/// assert_eq!(link.ceil(125).picoseconds(), 100_000_000); // 1000 bit at 10 Mbit/s: 100 us
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimePerByte {
+    mantissa: u64,
+    shift: u32,
+}
+
+impl TimePerByte {
+    const fn new(rate: Rate) -> TimePerByte {
+        // One byte is 8 bits, one second 10^12 ps: 8 * 10^12 / R ps per byte, between 20 and 8 * 10^9. The largest shift that keeps the
+        // mantissa below 2^33 leaves it at 2^32 or more, hence the error bound.
+        let per_byte = 8 * PICOSECONDS_PER_SECOND as u128;
+        let rate = rate.0 as u128;
+        let mut shift = 0;
+        while (per_byte << (shift + 1)).div_ceil(rate) < 1 << 33 {
+            shift += 1;
+        }
+        TimePerByte { mantissa: (per_byte << shift).div_ceil(rate) as u64, shift }
+    }
+
+    /// The time of `bytes` bytes, rounded up to a whole picosecond: what is spaced this far apart never exceeds the rate.
+    #[inline]
+    pub const fn ceil(self, bytes: u32) -> Duration {
+        let product = bytes as u64 * self.mantissa;
+        // A sum cannot overflow while bytes < 2^30; every packet and burst of a policy is checked against that limit.
+        Duration((product + ((1 << self.shift) - 1)) >> self.shift)
+    }
+
+    /// The time of `bytes` bytes, rounded down: for allowances (a burst tolerance), which must not come out too generous.
+    #[inline]
+    pub const fn floor(self, bytes: u32) -> Duration {
+        Duration((bytes as u64 * self.mantissa) >> self.shift)
+    }
+
+    /// The mantissa, between 2^32 and 2^33 except for rates that need less precision.
+    pub const fn mantissa(self) -> u64 {
+        self.mantissa
+    }
+
+    /// The number of fraction bits of the mantissa.
+    pub const fn shift(self) -> u32 {
+        self.shift
+    }
+}
+
+/// The largest number of bytes that [`TimePerByte`] accepts in one step (2^30 - 1): the limit of packets, bursts and quanta.
+pub const MAX_BYTES: u32 = (1 << 30) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn rounding_stays_within_its_bounds(bps in 1_000u64..=400_000_000_000, bytes in 0u32..=MAX_BYTES) {
+            let t = Rate::new(bps).unwrap().time_per_byte();
+            let exact_numerator = u128::from(bytes) * 8 * u128::from(PICOSECONDS_PER_SECOND);
+            let (ceil, floor) = (u128::from(t.ceil(bytes).0), u128::from(t.floor(bytes).0));
+            // Never above the rate ...
+            prop_assert!(ceil * u128::from(bps) >= exact_numerator);
+            // ... and never further below it than 2^-32 and the one picosecond of the rounding.
+            prop_assert!((ceil - 1.min(ceil)) * u128::from(bps) << 32 <= exact_numerator * ((1 << 32) + 1));
+            prop_assert!(floor <= ceil && ceil - floor <= 1);
+        }
+
+        #[test]
+        fn serial_comparison_is_translation_invariant(a: u64, step in 0u64..i64::MAX as u64) {
+            let t = Time(a);
+            let u = t + Duration(step);
+            prop_assert_eq!(t.is_before(u), step > 0);
+            prop_assert_eq!(u.since(t), Duration(step));
+            prop_assert_eq!(t.later(u), u);
+            prop_assert_eq!(t.earlier(u), t);
+        }
+    }
+
+    #[test]
+    fn the_mantissa_has_at_least_32_bits_of_precision() {
+        for bps in [1_000, 1_001, 155_520_000, 10_000_000_000, 399_999_999_999, 400_000_000_000] {
+            let t = Rate::new(bps).unwrap().time_per_byte();
+            assert!(t.mantissa >= 1 << 32 && t.mantissa < 1 << 33, "{bps}: {t:?}");
+        }
+        assert_eq!(Rate::new(999), Err(RateOutOfRange(999)));
+        assert!(Rate::new(400_000_000_001).is_err());
+    }
+}

@@ -1,0 +1,1 @@
+//! Real packets between two Linux interfaces through the ports of tidegate-core.

@@ -1,0 +1,472 @@
+//! The tables of a report as text cells, laid out once for the terminal and for the page.
+
+use std::cmp::Reverse;
+
+use crate::model::{DropCount, FlowResult, PromiseResult, Report, Run, Volume};
+use crate::quantity::{
+    NO_BREAK_SPACE, format_bytes, format_count, format_rate, format_ratio, format_time,
+    rate_estimate, ratio_estimate, time_estimate,
+};
+
+/// What stands where there is nothing to tell.
+pub(crate) const NOTHING: &str = "–";
+
+/// A table: a title, columns, and rows with one cell per column.
+pub(crate) struct Grid {
+    pub(crate) title: &'static str,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// Rows that were left out because the table would have become too long.
+    pub(crate) left_out: usize,
+}
+
+/// Head and alignment of a column.
+pub(crate) struct Column {
+    pub(crate) head: String,
+    pub(crate) numeric: bool,
+    /// Shown on the page only; a terminal is too narrow for it.
+    pub(crate) detail: bool,
+}
+
+/// One cell: its text and what it says about a promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) tone: Tone,
+}
+
+/// Whether a cell reports on a promise, and which way it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Plain,
+    Kept,
+    Broken,
+}
+
+impl Cell {
+    fn plain(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            tone: Tone::Plain,
+        }
+    }
+
+    fn nothing() -> Self {
+        Self::plain(NOTHING)
+    }
+}
+
+/// The promises of all runs, variants side by side; `None` if nothing was promised.
+pub(crate) fn promises(report: &Report) -> Option<Grid> {
+    let mut asked: Vec<(&str, &str)> = Vec::new();
+    for promise in report.runs.iter().flat_map(|run| &run.promises) {
+        let key = (promise.flow.as_str(), promise.promise.as_str());
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
+    }
+    if asked.is_empty() {
+        return None;
+    }
+    // A flow's promises stay together even if only a later run makes one of them.
+    let mut flows: Vec<&str> = Vec::new();
+    for (flow, _) in &asked {
+        if !flows.contains(flow) {
+            flows.push(flow);
+        }
+    }
+    asked.sort_by_key(|(flow, _)| flows.iter().position(|name| name == flow));
+    let mut columns = vec![text_column("flow"), text_column("promise")];
+    columns.extend(report.runs.iter().map(|run| text_column(&run.name)));
+    let rows = asked
+        .into_iter()
+        .map(|(flow, promise)| {
+            let mut row = vec![Cell::plain(flow), Cell::plain(promise)];
+            row.extend(report.runs.iter().map(|run| outcome(run, flow, promise)));
+            row
+        })
+        .collect();
+    Some(Grid {
+        title: "promises",
+        columns,
+        rows,
+        left_out: 0,
+    })
+}
+
+fn outcome(run: &Run, flow: &str, promise: &str) -> Cell {
+    run.promises
+        .iter()
+        .find(|result| result.flow == flow && result.promise == promise)
+        .map_or_else(Cell::nothing, |result| Cell {
+            text: result.measured.clone(),
+            tone: tone(result.kept),
+        })
+}
+
+/// The flows of a run, at most `limit` of them; `None` if it has none.
+pub(crate) fn flows(run: &Run, limit: usize) -> Option<Grid> {
+    if run.flows.is_empty() {
+        return None;
+    }
+    let with_class = run.flows.iter().any(|flow| flow.class.is_some());
+    let mut columns = vec![text_column("flow")];
+    if with_class {
+        columns.push(text_column("class"));
+    }
+    columns.extend([
+        detail_column("offered packets"),
+        detail_column("delivered packets"),
+        detail_column("delivered bytes"),
+        number_column("throughput"),
+        number_column("loss"),
+        number_column("mean delay"),
+        detail_column("p50"),
+        number_column("p99"),
+        detail_column("p99.9"),
+        number_column("max"),
+        number_column("jitter"),
+    ]);
+    if !run.promises.is_empty() {
+        columns.push(text_column("promises"));
+    }
+    let chosen = prominent_flows(run, limit);
+    let rows = chosen
+        .iter()
+        .map(|&index| flow_row(run, &run.flows[index], with_class))
+        .collect();
+    Some(Grid {
+        title: "flows",
+        columns,
+        rows,
+        left_out: run.flows.len() - chosen.len(),
+    })
+}
+
+fn flow_row(run: &Run, flow: &FlowResult, with_class: bool) -> Vec<Cell> {
+    let mut row = vec![Cell::plain(&flow.name)];
+    if with_class {
+        row.push(Cell::plain(flow.class.as_deref().unwrap_or(NOTHING)));
+    }
+    row.extend([
+        Cell::plain(format_count(flow.offered.packets)),
+        Cell::plain(format_count(flow.sent.packets)),
+        Cell::plain(format_bytes(flow.sent.bytes as f64)),
+        Cell::plain(rate_estimate(flow.throughput_bps)),
+        Cell::plain(ratio_estimate(flow.loss)),
+    ]);
+    match flow.delay {
+        None => row.extend(std::iter::repeat_n(Cell::nothing(), 6)),
+        Some(delay) => row.extend([
+            Cell::plain(time_estimate(delay.mean_s)),
+            Cell::plain(format_time(delay.p50_s)),
+            Cell::plain(format_time(delay.p99_s)),
+            Cell::plain(format_time(delay.p999_s)),
+            Cell::plain(format_time(delay.max_s)),
+            Cell::plain(time_estimate(delay.jitter_s)),
+        ]),
+    }
+    if !run.promises.is_empty() {
+        row.push(promise_mark(run, flow));
+    }
+    row
+}
+
+fn promise_mark(run: &Run, flow: &FlowResult) -> Cell {
+    let results: Vec<&PromiseResult> = run
+        .promises
+        .iter()
+        .filter(|result| result.flow == flow.name)
+        .collect();
+    let broken = results.iter().filter(|result| !result.kept).count();
+    if results.is_empty() {
+        return Cell::nothing();
+    }
+    let text = if broken > 0 && results.len() > 1 {
+        format!("{broken}{NO_BREAK_SPACE}of{NO_BREAK_SPACE}{}", results.len())
+    } else {
+        String::new()
+    };
+    Cell {
+        text,
+        tone: tone(broken == 0),
+    }
+}
+
+/// The positions of at most `limit` flows in the order of the scenario: flows with broken promises are kept first,
+/// then flows with promises, then the largest.
+pub(crate) fn prominent_flows(run: &Run, limit: usize) -> Vec<usize> {
+    let rank = |flow: &FlowResult| {
+        let mut results = run.promises.iter().filter(|result| result.flow == flow.name).peekable();
+        let promised = results.peek().is_some();
+        (results.any(|result| !result.kept), promised, flow.offered.bytes)
+    };
+    let mut chosen: Vec<usize> = (0..run.flows.len()).collect();
+    if chosen.len() > limit {
+        chosen.sort_by_cached_key(|&index| Reverse(rank(&run.flows[index])));
+        chosen.truncate(limit);
+        chosen.sort_unstable();
+    }
+    chosen
+}
+
+/// The ports of a run; `None` if it has none.
+pub(crate) fn ports(run: &Run) -> Option<Grid> {
+    if run.ports.is_empty() {
+        return None;
+    }
+    let mut columns = vec![text_column("port"), number_column("rate")];
+    columns.extend(volume_columns());
+    columns.extend([
+        number_column("utilisation"),
+        number_column("mean queue"),
+        number_column("max queue"),
+    ]);
+    let rows = run
+        .ports
+        .iter()
+        .map(|port| {
+            let mut row = vec![Cell::plain(&port.name), Cell::plain(format_rate(port.rate_bps as f64))];
+            row.extend(volume_cells(port.offered, port.sent, port.queued, &port.drops));
+            row.extend([
+                Cell::plain(ratio_estimate(port.utilisation)),
+                Cell::plain(format_bytes(port.occupancy_mean_bytes)),
+                Cell::plain(format_bytes(port.occupancy_max_bytes as f64)),
+            ]);
+            row
+        })
+        .collect();
+    Some(Grid {
+        title: "ports",
+        columns,
+        rows,
+        left_out: 0,
+    })
+}
+
+/// The classes of all ports of a run; `None` if there are none.
+pub(crate) fn classes(run: &Run) -> Option<Grid> {
+    let mut columns = vec![text_column("port"), text_column("class")];
+    columns.extend(volume_columns());
+    columns.push(number_column("marked"));
+    let rows: Vec<Vec<Cell>> = run
+        .ports
+        .iter()
+        .flat_map(|port| port.classes.iter().map(move |class| (port, class)))
+        .map(|(port, class)| {
+            let mut row = vec![Cell::plain(&port.name), Cell::plain(&class.name)];
+            row.extend(volume_cells(class.offered, class.sent, class.queued, &class.drops));
+            row.push(Cell::plain(format_count(class.marked.packets)));
+            row
+        })
+        .collect();
+    (!rows.is_empty()).then_some(Grid {
+        title: "classes",
+        columns,
+        rows,
+        left_out: 0,
+    })
+}
+
+fn volume_columns() -> [Column; 7] {
+    [
+        number_column("offered"),
+        detail_column("offered bytes"),
+        number_column("sent"),
+        detail_column("sent bytes"),
+        number_column("dropped"),
+        detail_column("dropped bytes"),
+        number_column("queued"),
+    ]
+}
+
+fn volume_cells(offered: Volume, sent: Volume, queued: Volume, drops: &[DropCount]) -> [Cell; 7] {
+    let dropped = total(drops);
+    [
+        Cell::plain(format_count(offered.packets)),
+        Cell::plain(format_bytes(offered.bytes as f64)),
+        Cell::plain(format_count(sent.packets)),
+        Cell::plain(format_bytes(sent.bytes as f64)),
+        Cell::plain(format_count(dropped.packets)),
+        Cell::plain(format_bytes(dropped.bytes as f64)),
+        Cell::plain(format_count(queued.packets)),
+    ]
+}
+
+/// What the ports dropped, by reason; without ports, what the flows lost. `None` if nothing was dropped.
+pub(crate) fn drops(run: &Run) -> Option<Grid> {
+    let reasons = drops_by_reason(run);
+    if reasons.is_empty() {
+        return None;
+    }
+    let columns = vec![
+        text_column("port"),
+        text_column("drop reason"),
+        number_column("packets"),
+        number_column("bytes"),
+        number_column("of the port's packets"),
+    ];
+    let rows = reasons
+        .into_iter()
+        .map(|drop| {
+            let offered = run
+                .ports
+                .iter()
+                .find(|port| port.name == drop.port)
+                .map_or(0, |port| port.offered.packets);
+            let share = if offered > 0 {
+                format_ratio(drop.volume.packets as f64 / offered as f64)
+            } else {
+                NOTHING.to_owned()
+            };
+            vec![
+                Cell::plain(&drop.port),
+                Cell::plain(&drop.reason),
+                Cell::plain(format_count(drop.volume.packets)),
+                Cell::plain(format_bytes(drop.volume.bytes as f64)),
+                Cell::plain(share),
+            ]
+        })
+        .collect();
+    Some(Grid {
+        title: "drops",
+        columns,
+        rows,
+        left_out: 0,
+    })
+}
+
+/// Drops of a run per port and reason in the order of first mention, without the empty ones.
+pub(crate) fn drops_by_reason(run: &Run) -> Vec<DropCount> {
+    let of_ports = run.ports.iter().flat_map(|port| &port.drops);
+    let of_flows = run.flows.iter().flat_map(|flow| &flow.drops);
+    if run.ports.is_empty() {
+        merged(of_flows)
+    } else {
+        merged(of_ports)
+    }
+}
+
+fn merged<'a>(drops: impl Iterator<Item = &'a DropCount>) -> Vec<DropCount> {
+    let mut reasons: Vec<DropCount> = Vec::new();
+    for drop in drops.filter(|drop| !drop.volume.is_empty()) {
+        match reasons
+            .iter_mut()
+            .find(|known| known.port == drop.port && known.reason == drop.reason)
+        {
+            Some(known) => known.volume = known.volume.saturating_add(drop.volume),
+            None => reasons.push(drop.clone()),
+        }
+    }
+    reasons
+}
+
+/// All drops together.
+pub(crate) fn total(drops: &[DropCount]) -> Volume {
+    drops
+        .iter()
+        .fold(Volume::default(), |sum, drop| sum.saturating_add(drop.volume))
+}
+
+fn tone(kept: bool) -> Tone {
+    if kept { Tone::Kept } else { Tone::Broken }
+}
+
+fn text_column(head: &str) -> Column {
+    Column {
+        head: head.to_owned(),
+        numeric: false,
+        detail: false,
+    }
+}
+
+fn number_column(head: &str) -> Column {
+    Column {
+        numeric: true,
+        ..text_column(head)
+    }
+}
+
+fn detail_column(head: &str) -> Column {
+    Column {
+        detail: true,
+        ..number_column(head)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::sample_report;
+
+    #[test]
+    fn every_row_has_a_cell_for_every_column() {
+        let report = sample_report();
+        let mut grids = vec![promises(&report).unwrap()];
+        for run in &report.runs {
+            grids.extend([flows(run, 50), ports(run), classes(run), drops(run)].into_iter().flatten());
+        }
+        assert!(grids.len() >= 8);
+        for grid in grids {
+            assert!(!grid.rows.is_empty(), "{}", grid.title);
+            for row in &grid.rows {
+                assert_eq!(row.len(), grid.columns.len(), "{}", grid.title);
+            }
+        }
+    }
+
+    #[test]
+    fn a_promise_that_only_one_variant_makes_leaves_the_other_blank() {
+        let mut report = sample_report();
+        report.runs[1].promises.remove(0);
+        report.runs[1].promises.push(PromiseResult {
+            flow: "voice".into(),
+            promise: "delay max at most 1 s".into(),
+            measured: "0.3 s".into(),
+            kept: true,
+        });
+        let grid = promises(&report).unwrap();
+        assert_eq!(grid.rows[0][3], Cell::nothing());
+        let added = grid.rows.iter().position(|row| row[1].text == "delay max at most 1 s").unwrap();
+        assert_eq!(grid.rows[added][2], Cell::nothing());
+        assert_eq!(grid.rows[added - 1][0].text, "voice");
+        assert_eq!(grid.rows[added + 1][0].text, "video");
+    }
+
+    #[test]
+    fn a_long_table_keeps_broken_promises_then_promises_then_size() {
+        let mut run = Run::new("run");
+        let template = sample_report().runs[0].flows[0].clone();
+        for (index, bytes) in [10, 40, 30, 20].into_iter().enumerate() {
+            let mut flow = template.clone();
+            flow.name = format!("flow {index}");
+            flow.offered.bytes = bytes;
+            run.flows.push(flow);
+        }
+        for (flow, kept) in [("flow 0", false), ("flow 3", true)] {
+            run.promises.push(PromiseResult {
+                flow: flow.into(),
+                promise: String::new(),
+                measured: String::new(),
+                kept,
+            });
+        }
+        assert_eq!(prominent_flows(&run, 1), [0]);
+        assert_eq!(prominent_flows(&run, 2), [0, 3]);
+        assert_eq!(prominent_flows(&run, 3), [0, 1, 3]);
+        assert_eq!(prominent_flows(&run, 4), [0, 1, 2, 3]);
+        assert_eq!(flows(&run, 3).unwrap().left_out, 1);
+    }
+
+    #[test]
+    fn drops_of_one_port_and_reason_are_added_up() {
+        let mut run = sample_report().runs.remove(0);
+        run.ports.clear();
+        for flow in &mut run.flows {
+            flow.drops = vec![DropCount::new("uplink", "queue full", Volume::new(2, 100))];
+        }
+        let flows = run.flows.len() as u64;
+        let expected = DropCount::new("uplink", "queue full", Volume::new(2 * flows, 100 * flows));
+        assert_eq!(drops_by_reason(&run), [expected]);
+    }
+}

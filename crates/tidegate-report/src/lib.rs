@@ -1,0 +1,55 @@
+//! Results of a run as a terminal table, JSON, Parquet tables and one self-contained HTML page.
+//!
+//! Whoever ran the traffic fills in a [`Report`]. [`terminal`] shows it as text, [`summary_json`] as JSON, and
+//! [`write_all`] puts the whole folder on disk: `summary.json`, `flows.parquet`, `ports.parquet`, `classes.parquet`,
+//! `series.parquet`, `distributions.parquet`, `drops.parquet` and `report.html`.
+//!
+//! ```
+//! use tidegate_report::{PromiseResult, Report, Run, TerminalOptions, World, terminal};
+//!
+//! let mut run = Run::new("with the policy");
+//! run.promises.push(PromiseResult {
+//!     flow: "voice".into(),
+//!     promise: "delay p99 at most 20 ms".into(),
+//!     measured: "12.4 ms".into(),
+//!     kept: true,
+//! });
+//! let mut report = Report::new("Access link", World::Simulation, "quickstart.toml");
+//! report.runs.push(run);
+//! report.validate().unwrap();
+//! let text = terminal(&report, TerminalOptions { width: 80, colour: false });
+//! assert!(text.contains("✔ kept 12.4 ms"));
+//! ```
+
+mod chart;
+mod decimate;
+mod error;
+mod folder;
+mod grid;
+mod html;
+mod json;
+mod model;
+mod parquet;
+mod quantity;
+mod table;
+mod validate;
+mod verdict;
+
+pub use error::ReportError;
+pub use folder::write_all;
+pub use html::report_html;
+pub use json::{SUMMARY_SCHEMA, summary_json};
+pub use model::{
+    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult,
+    PromiseResult, Report, Run, Series, SeriesKind, Volume, World,
+};
+pub use quantity::{format_bytes, format_count, format_ratio, format_rate, format_time};
+pub use table::{TerminalOptions, terminal};
+
+// The sample report of the tests names this crate by its public name.
+#[cfg(test)]
+extern crate self as tidegate_report;
+
+#[cfg(test)]
+#[path = "../tests/sample/mod.rs"]
+mod sample;

@@ -1,0 +1,349 @@
+//! What a run leaves behind: flows, ports, series, distributions and promises, in SI units.
+//!
+//! Every quantity names its unit in its field: `_bps` is bits per second, `_s` seconds, `_bytes` bytes; a ratio is a
+//! plain number from 0 to 1. The types hold results only. They are filled in by whoever ran the traffic and are read by
+//! the writers of this crate, all of which first call [`Report::validate`].
+
+use serde::Serialize;
+
+/// Everything one command measured, ready to be shown or written.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// What the scenario or policy calls itself; heads the page.
+    pub title: String,
+    /// Where time and packets came from.
+    pub world: World,
+    /// Name of the file that was run, as the user gave it.
+    pub source: String,
+    /// Seed of the random streams; `None` where nothing was random.
+    pub seed: Option<u64>,
+    /// Independent replications behind each estimate, at least 1.
+    pub replications: u32,
+    /// Length of one replication, warm-up included, in seconds.
+    pub duration_s: f64,
+    /// Start of each replication that was left out of the statistics, in seconds; at most `duration_s`.
+    pub warm_up_s: f64,
+    /// Version of Tidegate that made the report.
+    pub tidegate_version: String,
+    /// Remarks for the reader, one sentence each.
+    pub notes: Vec<String>,
+    /// One entry per variant; a single one for a replay or a live run.
+    pub runs: Vec<Run>,
+}
+
+impl Report {
+    /// An empty report of one replication: fill in what applies and push the runs.
+    pub fn new(title: impl Into<String>, world: World, source: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            world,
+            source: source.into(),
+            seed: None,
+            replications: 1,
+            duration_s: 0.0,
+            warm_up_s: 0.0,
+            tidegate_version: env!("CARGO_PKG_VERSION").to_owned(),
+            notes: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    /// Whether every promise of every run was kept (also true when nothing was promised).
+    pub fn promises_kept(&self) -> bool {
+        self.runs.iter().all(Run::promises_kept)
+    }
+}
+
+/// Where the time and the packets of a run came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum World {
+    /// Virtual time, packets from sources.
+    Simulation,
+    /// Virtual time, packets from a capture.
+    Replay,
+    /// The machine's clock, packets from network interfaces.
+    Live,
+}
+
+impl World {
+    /// The name as it stands in `summary.json` and on the page.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simulation => "simulation",
+            Self::Replay => "replay",
+            Self::Live => "live",
+        }
+    }
+}
+
+/// One variant of the experiment.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Run {
+    /// Name of the variant, unique within the report, such as "with the policy".
+    pub name: String,
+    /// Results end to end, one per flow, in the order of the scenario.
+    pub flows: Vec<FlowResult>,
+    /// Results of each output port, in the order of the scenario.
+    pub ports: Vec<PortResult>,
+    /// Quantities over time.
+    pub series: Vec<Series>,
+    /// Delay distributions of the flows.
+    pub distributions: Vec<Distribution>,
+    /// What was promised to the flows, and whether it held.
+    pub promises: Vec<PromiseResult>,
+}
+
+impl Run {
+    /// An empty run with a name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether every promise of this run was kept (also true when nothing was promised).
+    pub fn promises_kept(&self) -> bool {
+        self.promises.iter().all(|promise| promise.kept)
+    }
+}
+
+/// What became of one flow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlowResult {
+    /// Name of the flow, unique within its run.
+    pub name: String,
+    /// Traffic class the flow was put into, if the policy has classes.
+    pub class: Option<String>,
+    /// Port at which the flow's class is defined, if there is one.
+    pub port: Option<String>,
+    /// What the source handed to the network.
+    pub offered: Volume,
+    /// What was delivered.
+    pub sent: Volume,
+    /// What was still under way at the end.
+    pub queued: Volume,
+    /// What was lost, by port and reason.
+    pub drops: Vec<DropCount>,
+    /// Delivered bits per second over the measured time.
+    pub throughput_bps: Estimate,
+    /// Lost packets over offered packets, 0 to 1.
+    pub loss: Estimate,
+    /// Delay of the delivered packets; `None` if none was delivered.
+    pub delay: Option<DelaySummary>,
+}
+
+/// A number of packets and their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Volume {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of those packets, without the port's per-packet overhead.
+    pub bytes: u64,
+}
+
+impl Volume {
+    /// `packets` packets with `bytes` bytes in all.
+    pub const fn new(packets: u64, bytes: u64) -> Self {
+        Self { packets, bytes }
+    }
+
+    /// Whether there is neither a packet nor a byte in it.
+    pub const fn is_empty(self) -> bool {
+        self.packets == 0 && self.bytes == 0
+    }
+
+    /// The sum, at most `u64::MAX` packets and bytes; for what is only shown.
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self {
+            packets: self.packets.saturating_add(other.packets),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    /// The sum, or `None` if packets or bytes leave the range of `u64`.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        Some(Self {
+            packets: self.packets.checked_add(other.packets)?,
+            bytes: self.bytes.checked_add(other.bytes)?,
+        })
+    }
+}
+
+/// Packets lost at one port for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DropCount {
+    /// Port at which they were lost.
+    pub port: String,
+    /// Why, in the core's words, such as "queue full".
+    pub reason: String,
+    /// How many.
+    pub volume: Volume,
+}
+
+impl DropCount {
+    /// `volume` lost at `port` because of `reason`.
+    pub fn new(port: impl Into<String>, reason: impl Into<String>, volume: Volume) -> Self {
+        Self {
+            port: port.into(),
+            reason: reason.into(),
+            volume,
+        }
+    }
+}
+
+/// A mean over replications with the half width of its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Estimate {
+    /// Mean over the replications.
+    pub mean: f64,
+    /// Half width of the 95 % interval (Student t), in the unit of the mean; `None` with one replication.
+    pub half_width: Option<f64>,
+}
+
+impl Estimate {
+    /// A value from a single replication, without an interval.
+    pub const fn single(mean: f64) -> Self {
+        Self {
+            mean,
+            half_width: None,
+        }
+    }
+
+    /// A mean with the half width of its 95 % interval.
+    pub const fn with_half_width(mean: f64, half_width: f64) -> Self {
+        Self {
+            mean,
+            half_width: Some(half_width),
+        }
+    }
+}
+
+/// The delay of a flow's delivered packets, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DelaySummary {
+    /// Mean delay.
+    pub mean_s: Estimate,
+    /// Median.
+    pub p50_s: f64,
+    /// Delay that 99 % of the packets do not exceed.
+    pub p99_s: f64,
+    /// Delay that 99.9 % of the packets do not exceed.
+    pub p999_s: f64,
+    /// Largest delay seen.
+    pub max_s: f64,
+    /// Mean absolute difference between the delays of consecutive packets: RFC 3550's jitter without its smoothing.
+    pub jitter_s: Estimate,
+}
+
+/// What became of the packets at one output port.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PortResult {
+    /// Name of the port, unique within its run.
+    pub name: String,
+    /// Line rate, bits per second.
+    pub rate_bps: u64,
+    /// What arrived at the port.
+    pub offered: Volume,
+    /// What the port put on the line.
+    pub sent: Volume,
+    /// What was still in its queues at the end.
+    pub queued: Volume,
+    /// What it dropped, by reason.
+    pub drops: Vec<DropCount>,
+    /// Share of the measured time in which the line was busy, 0 to 1.
+    pub utilisation: Estimate,
+    /// Mean of the queued bytes over time.
+    pub occupancy_mean_bytes: f64,
+    /// Largest number of queued bytes.
+    pub occupancy_max_bytes: u64,
+    /// The port's classes, in the order of the policy; empty if it has none.
+    pub classes: Vec<ClassResult>,
+}
+
+/// One traffic class at a port.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct ClassResult {
+    /// Name of the class, unique within its port.
+    pub name: String,
+    /// What arrived for the class.
+    pub offered: Volume,
+    /// What was put on the line.
+    pub sent: Volume,
+    /// What was still queued at the end.
+    pub queued: Volume,
+    /// What was dropped, by reason.
+    pub drops: Vec<DropCount>,
+    /// What a policer marked or tagged; part of `offered`, whatever became of it afterwards.
+    pub marked: Volume,
+}
+
+/// What a [`Series`] measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesKind {
+    /// Delivered bits per second of a flow, averaged since the point before.
+    Throughput,
+    /// Queued bytes of a port or of a port's class.
+    Occupancy,
+    /// Dropped packets per second, by reason, averaged since the point before.
+    Drops,
+}
+
+impl SeriesKind {
+    /// The name as it stands in `summary.json` and `series.parquet`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Throughput => "throughput",
+            Self::Occupancy => "occupancy",
+            Self::Drops => "drops",
+        }
+    }
+
+    /// Unit of the values.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::Throughput => "bit/s",
+            Self::Occupancy => "byte",
+            Self::Drops => "packet/s",
+        }
+    }
+}
+
+/// One quantity over time: `values[i]` was measured at `times_s[i]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Series {
+    /// What is measured, and with it the unit of the values.
+    pub kind: SeriesKind,
+    /// Flow, port, "port / class" or reason.
+    pub name: String,
+    /// Seconds since the start of the run, never decreasing.
+    pub times_s: Vec<f64>,
+    /// As many as there are times, in the kind's unit.
+    pub values: Vec<f64>,
+}
+
+/// The tail of a flow's delay: `ccdf[i]` of the packets took longer than `delays_s[i]`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Distribution {
+    /// Name of the flow.
+    pub flow: String,
+    /// Delays in seconds, never decreasing.
+    pub delays_s: Vec<f64>,
+    /// P(delay > x), from 1 down to 0, never increasing; as many as there are delays.
+    pub ccdf: Vec<f64>,
+}
+
+/// One promise to one flow, and what was measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PromiseResult {
+    /// Name of the flow.
+    pub flow: String,
+    /// What was promised, such as "delay p99 at most 20 ms".
+    pub promise: String,
+    /// What was measured, such as "12.4 ms".
+    pub measured: String,
+    /// Whether the promise held.
+    pub kept: bool,
+}

@@ -1,0 +1,188 @@
+//! Numbers for people: the unit fits the size, four significant digits, groups of three.
+//!
+//! A no-break space stands inside every quantity, so that no line break separates a number from its unit; the
+//! terminal writer turns it into a plain space at the end.
+
+use crate::model::Estimate;
+
+/// The space between a number and its unit, and between groups of digits.
+pub(crate) const NO_BREAK_SPACE: char = '\u{a0}';
+
+/// Digits that count in a shown number.
+const SIGNIFICANT_DIGITS: usize = 4;
+
+const RATE_UNITS: &[(f64, &str)] = &[
+    (1e12, "Tbit/s"),
+    (1e9, "Gbit/s"),
+    (1e6, "Mbit/s"),
+    (1e3, "kbit/s"),
+    (1.0, "bit/s"),
+];
+const TIME_UNITS: &[(f64, &str)] = &[
+    (1.0, "s"),
+    (1e-3, "ms"),
+    (1e-6, "µs"),
+    (1e-9, "ns"),
+    (1e-12, "ps"),
+];
+const BYTE_UNITS: &[(f64, &str)] = &[
+    (1e12, "TB"),
+    (1e9, "GB"),
+    (1e6, "MB"),
+    (1e3, "kB"),
+    (1.0, "B"),
+];
+const RATIO_UNITS: &[(f64, &str)] = &[(1e-2, "%")];
+
+/// A rate in bits per second, such as "12.4 Mbit/s".
+pub fn format_rate(bits_per_second: f64) -> String {
+    quantity(Estimate::single(bits_per_second), RATE_UNITS)
+}
+
+/// A time in seconds, such as "1.25 ms".
+pub fn format_time(seconds: f64) -> String {
+    quantity(Estimate::single(seconds), TIME_UNITS)
+}
+
+/// A number of bytes in powers of ten, such as "64 kB".
+pub fn format_bytes(bytes: f64) -> String {
+    quantity(Estimate::single(bytes), BYTE_UNITS)
+}
+
+/// A ratio from 0 to 1 as a percentage, such as "0.25 %".
+pub fn format_ratio(ratio: f64) -> String {
+    quantity(Estimate::single(ratio), RATIO_UNITS)
+}
+
+/// A count in groups of three digits, such as "12 345".
+pub fn format_count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(NO_BREAK_SPACE);
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+pub(crate) fn rate_estimate(estimate: Estimate) -> String {
+    quantity(estimate, RATE_UNITS)
+}
+
+pub(crate) fn time_estimate(estimate: Estimate) -> String {
+    quantity(estimate, TIME_UNITS)
+}
+
+pub(crate) fn ratio_estimate(estimate: Estimate) -> String {
+    quantity(estimate, RATIO_UNITS)
+}
+
+/// "mean unit", or "mean ± half width unit" with as many decimals as the mean shows.
+fn quantity(estimate: Estimate, units: &[(f64, &str)]) -> String {
+    // Zero has no size of its own: with an interval the interval's size chooses the unit, without one the base unit.
+    let guide = if estimate.mean == 0.0 {
+        estimate.half_width.unwrap_or(0.0)
+    } else {
+        estimate.mean
+    };
+    let guide = rounded(guide).abs();
+    let base = units
+        .iter()
+        .find(|(factor, _)| *factor == 1.0)
+        .unwrap_or(&units[0]);
+    let &(factor, unit) = if guide == 0.0 {
+        base
+    } else {
+        units
+            .iter()
+            .find(|(factor, _)| guide >= factor * (1.0 - 1e-9))
+            .unwrap_or(&units[units.len() - 1])
+    };
+    let mean = estimate.mean / factor;
+    match estimate.half_width {
+        None => format!("{}{NO_BREAK_SPACE}{unit}", trimmed(mean)),
+        Some(half_width) => {
+            let half_width = half_width / factor;
+            let decimals = decimals_of(if mean == 0.0 { half_width } else { mean });
+            format!("{mean:.decimals$} ±{NO_BREAK_SPACE}{half_width:.decimals$}{NO_BREAK_SPACE}{unit}")
+        }
+    }
+}
+
+fn rounded(value: f64) -> f64 {
+    format!("{value:.*e}", SIGNIFICANT_DIGITS - 1)
+        .parse()
+        .unwrap_or(value)
+}
+
+fn decimals_of(value: f64) -> usize {
+    if value == 0.0 {
+        return 0;
+    }
+    // Below 10^-6 of the unit nothing is gained by further digits.
+    let magnitude = rounded(value).abs().log10().floor() as i32;
+    (SIGNIFICANT_DIGITS as i32 - 1 - magnitude).clamp(0, 9) as usize
+}
+
+/// Four significant digits without trailing zeros after the point.
+fn trimmed(value: f64) -> String {
+    let text = format!("{value:.*}", decimals_of(value));
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: String) -> String {
+        text.replace(NO_BREAK_SPACE, " ")
+    }
+
+    #[test]
+    fn the_unit_fits_the_size() {
+        assert_eq!(plain(format_rate(0.0)), "0 bit/s");
+        assert_eq!(plain(format_rate(64_000.0)), "64 kbit/s");
+        assert_eq!(plain(format_rate(155_520_000.0)), "155.5 Mbit/s");
+        assert_eq!(plain(format_rate(400e9)), "400 Gbit/s");
+        assert_eq!(plain(format_time(0.0)), "0 s");
+        assert_eq!(plain(format_time(0.02)), "20 ms");
+        assert_eq!(plain(format_time(1.2345e-5)), "12.35 µs");
+        assert_eq!(plain(format_time(1e-12)), "1 ps");
+        assert_eq!(plain(format_time(86_400.0)), "86400 s");
+        assert_eq!(plain(format_bytes(1500.0)), "1.5 kB");
+        assert_eq!(plain(format_ratio(0.0)), "0 %");
+        assert_eq!(plain(format_ratio(1.0)), "100 %");
+        assert_eq!(plain(format_ratio(0.000012345)), "0.001235 %");
+    }
+
+    #[test]
+    fn rounding_up_moves_to_the_next_unit() {
+        assert_eq!(plain(format_rate(999_999.0)), "1 Mbit/s");
+        assert_eq!(plain(format_time(0.000_999_999)), "1 ms");
+        assert_eq!(plain(format_bytes(999.4)), "999.4 B");
+    }
+
+    #[test]
+    fn the_half_width_shares_the_unit_and_the_decimals() {
+        let shown = rate_estimate(Estimate::with_half_width(12.4e6, 31_000.0));
+        assert_eq!(plain(shown), "12.40 ± 0.03 Mbit/s");
+        let shown = ratio_estimate(Estimate::with_half_width(0.0, 0.0));
+        assert_eq!(plain(shown), "0 ± 0 %");
+        let shown = time_estimate(Estimate::with_half_width(0.0, 0.002));
+        assert_eq!(plain(shown), "0.000 ± 2.000 ms");
+    }
+
+    #[test]
+    fn counts_are_grouped_from_the_right() {
+        assert_eq!(plain(format_count(0)), "0");
+        assert_eq!(plain(format_count(999)), "999");
+        assert_eq!(plain(format_count(1_000)), "1 000");
+        assert_eq!(plain(format_count(u64::MAX)), "18 446 744 073 709 551 615");
+    }
+}

@@ -1,0 +1,231 @@
+//! The report as text for a terminal: promises side by side first, then each run's flows, ports, classes and drops.
+
+use comfy_table::{Attribute, Cell as TableCell, CellAlignment, Color, ContentArrangement, Table, presets};
+
+use crate::grid::{self, Cell, Grid, NOTHING, Tone};
+use crate::model::{Report, Run};
+use crate::quantity::{NO_BREAK_SPACE, format_count, format_time};
+use crate::verdict::verdict;
+
+/// Flows a terminal table shows before it leaves the rest to the files.
+const FLOW_LIMIT: usize = 40;
+
+/// How the text is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalOptions {
+    /// Columns of the terminal; tables wrap within them. Below 40 counts as 40.
+    pub width: u16,
+    /// Whether to colour marks and headings with ANSI escape sequences. The caller knows whether the output is a
+    /// terminal and whether `NO_COLOR` is set.
+    pub colour: bool,
+}
+
+impl Default for TerminalOptions {
+    /// 100 columns without colour.
+    fn default() -> Self {
+        Self {
+            width: 100,
+            colour: false,
+        }
+    }
+}
+
+/// The report as text that ends with a line feed. Without colour it holds no escape sequence.
+pub fn terminal(report: &Report, options: TerminalOptions) -> String {
+    let mut text = String::new();
+    text.push_str(&heading(&report.title, options));
+    text.push_str(&format!("{}\n", circumstances(report)));
+    for note in &report.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    if let Some(promises) = grid::promises(report) {
+        text.push('\n');
+        text.push_str(&render(&promises, options));
+    }
+    for run in &report.runs {
+        text.push('\n');
+        text.push_str(&heading(&run_heading(run), options));
+        let grids = [
+            grid::flows(run, FLOW_LIMIT),
+            grid::ports(run),
+            grid::classes(run),
+            grid::drops(run),
+        ];
+        let mut first = true;
+        for grid in grids.iter().flatten() {
+            if !first {
+                text.push('\n');
+            }
+            first = false;
+            text.push_str(&render(grid, options));
+        }
+    }
+    text.replace(NO_BREAK_SPACE, " ")
+}
+
+fn run_heading(run: &Run) -> String {
+    match verdict(run) {
+        Some(verdict) => format!("{}: {verdict}", run.name),
+        None => run.name.clone(),
+    }
+}
+
+/// Such as "simulation of quickstart.toml, seed 1, 10 replications of 60 s, the first 5 s of each left out".
+pub(crate) fn circumstances(report: &Report) -> String {
+    let mut parts = vec![format!("{} of {}", report.world.name(), report.source)];
+    if let Some(seed) = report.seed {
+        parts.push(format!("seed {seed}"));
+    }
+    let duration = format_time(report.duration_s);
+    parts.push(match report.replications {
+        1 => duration,
+        replications => format!("{} replications of {duration}", format_count(replications.into())),
+    });
+    if report.warm_up_s > 0.0 {
+        let warm_up = format_time(report.warm_up_s);
+        parts.push(match report.replications {
+            1 => format!("the first {warm_up} left out"),
+            _ => format!("the first {warm_up} of each left out"),
+        });
+    }
+    parts.join(", ")
+}
+
+fn heading(text: &str, options: TerminalOptions) -> String {
+    if options.colour {
+        format!("\u{1b}[1m{text}\u{1b}[0m\n")
+    } else {
+        format!("{text}\n")
+    }
+}
+
+fn render(grid: &Grid, options: TerminalOptions) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::UTF8_HORIZONTAL_ONLY)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(options.width.max(40));
+    if options.colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    let shown: Vec<usize> = (0..grid.columns.len()).filter(|&index| !grid.columns[index].detail).collect();
+    let alignment = |index: usize| {
+        if grid.columns[index].numeric {
+            CellAlignment::Right
+        } else {
+            CellAlignment::Left
+        }
+    };
+    table.set_header(shown.iter().map(|&index| {
+        TableCell::new(&grid.columns[index].head).set_alignment(alignment(index))
+    }));
+    for row in &grid.rows {
+        table.add_row(shown.iter().map(|&index| styled(&row[index], options.colour).set_alignment(alignment(index))));
+    }
+    let mut text = table.trim_fmt();
+    text.push('\n');
+    if grid.left_out > 0 {
+        text.push_str(&format!(
+            "{NOTHING} {} more {}; summary.json and the Parquet tables hold them all\n",
+            format_count(grid.left_out as u64),
+            grid.title
+        ));
+    }
+    text
+}
+
+fn styled(cell: &Cell, colour: bool) -> TableCell {
+    let (mark, hue) = match cell.tone {
+        Tone::Plain => return TableCell::new(&cell.text),
+        Tone::Kept => ("✔ kept", Color::Green),
+        Tone::Broken => ("✘ BROKEN", Color::Red),
+    };
+    let text = format!("{mark} {}", cell.text);
+    let styled = TableCell::new(text.trim_end());
+    if colour {
+        styled.fg(hue).add_attribute(Attribute::Bold)
+    } else {
+        styled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+    use crate::sample::sample_report;
+
+    fn sample_text(width: u16, colour: bool) -> String {
+        terminal(&sample_report(), TerminalOptions { width, colour })
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in [80, 100, 120] {
+            for line in sample_text(width, false).lines() {
+                assert!(line.width() <= usize::from(width), "{width}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_variants_stand_side_by_side_first() {
+        let text = sample_text(120, false);
+        let line = text.lines().find(|line| line.contains("delay p99 at most 20 ms")).unwrap();
+        let kept = line.find("✔ kept").unwrap();
+        let broken = line.find("✘ BROKEN").unwrap();
+        assert!(kept < broken, "{line}");
+        assert!(text.find(line).unwrap() < text.find("with the policy: all").unwrap());
+    }
+
+    #[test]
+    fn colour_is_there_only_when_asked_for() {
+        assert!(!sample_text(100, false).contains('\u{1b}'));
+        let coloured = sample_text(100, true);
+        assert!(coloured.contains("\u{1b}[1m"));
+        let broken = coloured.lines().find(|line| line.contains("BROKEN")).unwrap();
+        assert!(broken.contains("\u{1b}[38;5;9m"), "{broken:?}");
+    }
+
+    #[test]
+    fn numbers_and_units_stay_on_one_line_with_plain_spaces() {
+        let text = sample_text(80, false);
+        assert!(!text.contains(NO_BREAK_SPACE));
+        assert!(text.contains("10 Mbit/s"));
+    }
+
+    #[test]
+    fn a_long_list_of_flows_says_how_many_it_leaves_out() {
+        let mut report = sample_report();
+        let template = report.runs[0].flows[0].clone();
+        for index in 0..1000 {
+            let mut flow = template.clone();
+            flow.name = format!("flow {index}");
+            report.runs[0].flows.push(flow);
+        }
+        let text = terminal(&report, TerminalOptions::default());
+        assert!(text.contains("– 963 more flows"), "{text}");
+    }
+
+    #[test]
+    fn the_circumstances_are_told_in_one_line() {
+        let mut report = sample_report();
+        report.seed = Some(7);
+        report.replications = 10;
+        report.duration_s = 60.0;
+        report.warm_up_s = 5.0;
+        assert_eq!(
+            circumstances(&report).replace(NO_BREAK_SPACE, " "),
+            "simulation of quickstart.toml, seed 7, 10 replications of 60 s, the first 5 s of each left out"
+        );
+        report.replications = 1;
+        report.seed = None;
+        assert_eq!(
+            circumstances(&report).replace(NO_BREAK_SPACE, " "),
+            "simulation of quickstart.toml, 60 s, the first 5 s left out"
+        );
+    }
+}

@@ -1,0 +1,322 @@
+//! Checks a report before anything is made of it: conservation at every port and class, finite numbers in their
+//! ranges, columns of equal length, unique names.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+
+use crate::error::ReportError;
+use crate::model::{
+    DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Report, Run, Series,
+    Volume,
+};
+
+impl Report {
+    /// Checks what every writer of this crate relies on.
+    ///
+    /// At each port and each class `offered = sent + dropped + queued`, in packets and in bytes. A flow is not held to
+    /// that law: its packets may have entered before the end of the warm-up and left after it. Numbers are finite and
+    /// in range, times and delays never decrease, and no two runs, flows, ports, classes or series share a name.
+    ///
+    /// # Errors
+    /// The first contradiction found, with the run, the port or flow, and the quantity.
+    pub fn validate(&self) -> Result<(), ReportError> {
+        let at = format!("report `{}`", self.title);
+        non_negative(&at, "duration_s", self.duration_s)?;
+        non_negative(&at, "warm_up_s", self.warm_up_s)?;
+        if self.warm_up_s > self.duration_s {
+            return Err(ReportError::OutOfRange {
+                place: format!("{at}, warm_up_s"),
+                value: self.warm_up_s,
+                expected: "at most duration_s",
+            });
+        }
+        if self.replications == 0 {
+            return Err(ReportError::OutOfRange {
+                place: format!("{at}, replications"),
+                value: 0.0,
+                expected: "at least 1",
+            });
+        }
+        unique(&at, "run", self.runs.iter().map(|run| run.name.as_str()))?;
+        self.runs.iter().try_for_each(check_run)
+    }
+}
+
+fn check_run(run: &Run) -> Result<(), ReportError> {
+    let at = format!("run `{}`", run.name);
+    unique(&at, "flow", run.flows.iter().map(|flow| flow.name.as_str()))?;
+    unique(&at, "port", run.ports.iter().map(|port| port.name.as_str()))?;
+    unique(
+        &at,
+        "series",
+        run.series.iter().map(|series| (series.kind.name(), series.name.as_str())).map(Pair),
+    )?;
+    unique(
+        &at,
+        "distribution",
+        run.distributions.iter().map(|distribution| distribution.flow.as_str()),
+    )?;
+    run.flows.iter().try_for_each(|flow| check_flow(&at, flow))?;
+    run.ports.iter().try_for_each(|port| check_port(run, &at, port))?;
+    run.series.iter().try_for_each(|series| check_series(&at, series))?;
+    run.distributions.iter().try_for_each(|distribution| check_distribution(&at, distribution))
+}
+
+fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
+    let at = format!("{at}, flow `{}`", flow.name);
+    estimate(&at, "throughput_bps", flow.throughput_bps)?;
+    estimate(&at, "loss", flow.loss)?;
+    at_most_one(&at, "loss", flow.loss.mean)?;
+    let Some(delay) = flow.delay else {
+        return Ok(());
+    };
+    let DelaySummary {
+        mean_s,
+        p50_s,
+        p99_s,
+        p999_s,
+        max_s,
+        jitter_s,
+    } = delay;
+    estimate(&at, "mean_s", mean_s)?;
+    estimate(&at, "jitter_s", jitter_s)?;
+    for (quantity, value) in [
+        ("p50_s", p50_s),
+        ("p99_s", p99_s),
+        ("p999_s", p999_s),
+        ("max_s", max_s),
+    ] {
+        non_negative(&at, quantity, value)?;
+    }
+    Ok(())
+}
+
+fn check_port(run: &Run, at: &str, port: &PortResult) -> Result<(), ReportError> {
+    let at = format!("{at}, port `{}`", port.name);
+    estimate(&at, "utilisation", port.utilisation)?;
+    non_negative(&at, "occupancy_mean_bytes", port.occupancy_mean_bytes)?;
+    conserved(run, port, None, port.offered, [port.sent, port.queued], &port.drops)?;
+    unique(&at, "class", port.classes.iter().map(|class| class.name.as_str()))?;
+    for class in &port.classes {
+        conserved(
+            run,
+            port,
+            Some(&class.name),
+            class.offered,
+            [class.sent, class.queued],
+            &class.drops,
+        )?;
+    }
+    Ok(())
+}
+
+fn conserved(
+    run: &Run,
+    port: &PortResult,
+    class: Option<&str>,
+    offered: Volume,
+    sent_and_queued: [Volume; 2],
+    drops: &[DropCount],
+) -> Result<(), ReportError> {
+    let accounted = sent_and_queued
+        .into_iter()
+        .chain(drops.iter().map(|drop| drop.volume))
+        .try_fold(Volume::default(), Volume::checked_add);
+    if accounted == Some(offered) {
+        return Ok(());
+    }
+    Err(ReportError::Unbalanced {
+        run: run.name.clone(),
+        port: port.name.clone(),
+        class: class.map(str::to_owned),
+        offered,
+        accounted,
+    })
+}
+
+fn check_series(at: &str, series: &Series) -> Result<(), ReportError> {
+    let at = format!("{at}, {} of `{}`", series.kind.name(), series.name);
+    same_length(&at, &series.times_s, &series.values)?;
+    ordered(&at, "times_s", &series.times_s)?;
+    series
+        .values
+        .iter()
+        .try_for_each(|&value| non_negative(&at, "value", value))
+}
+
+fn check_distribution(at: &str, distribution: &Distribution) -> Result<(), ReportError> {
+    let at = format!("{at}, delay distribution of `{}`", distribution.flow);
+    same_length(&at, &distribution.delays_s, &distribution.ccdf)?;
+    ordered(&at, "delays_s", &distribution.delays_s)?;
+    for (index, &share) in distribution.ccdf.iter().enumerate() {
+        non_negative(&at, "ccdf", share)?;
+        at_most_one(&at, "ccdf", share)?;
+        if index > 0 && share > distribution.ccdf[index - 1] {
+            return Err(ReportError::OutOfOrder {
+                place: format!("{at}, ccdf"),
+                index,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn ordered(at: &str, quantity: &str, values: &[f64]) -> Result<(), ReportError> {
+    for (index, &value) in values.iter().enumerate() {
+        non_negative(at, quantity, value)?;
+        if index > 0 && value < values[index - 1] {
+            return Err(ReportError::OutOfOrder {
+                place: format!("{at}, {quantity}"),
+                index,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn same_length(at: &str, first: &[f64], second: &[f64]) -> Result<(), ReportError> {
+    if first.len() == second.len() {
+        return Ok(());
+    }
+    Err(ReportError::LengthMismatch {
+        place: at.to_owned(),
+        first: first.len(),
+        second: second.len(),
+    })
+}
+
+fn estimate(at: &str, quantity: &str, estimate: Estimate) -> Result<(), ReportError> {
+    non_negative(at, quantity, estimate.mean)?;
+    match estimate.half_width {
+        Some(half_width) => non_negative(at, quantity, half_width),
+        None => Ok(()),
+    }
+}
+
+fn non_negative(at: &str, quantity: &str, value: f64) -> Result<(), ReportError> {
+    if value.is_finite() && value >= 0.0 {
+        return Ok(());
+    }
+    Err(ReportError::OutOfRange {
+        place: format!("{at}, {quantity}"),
+        value,
+        expected: "a finite number, 0 or more",
+    })
+}
+
+fn at_most_one(at: &str, quantity: &str, value: f64) -> Result<(), ReportError> {
+    if value <= 1.0 {
+        return Ok(());
+    }
+    Err(ReportError::OutOfRange {
+        place: format!("{at}, {quantity}"),
+        value,
+        expected: "a ratio from 0 to 1",
+    })
+}
+
+#[derive(PartialEq, Eq, Hash, Clone, Copy)]
+struct Pair<'a>((&'a str, &'a str));
+
+impl Display for Pair<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.0.0, self.0.1)
+    }
+}
+
+fn unique<N>(at: &str, kind: &str, names: impl Iterator<Item = N>) -> Result<(), ReportError>
+where
+    N: Eq + std::hash::Hash + Copy + Display,
+{
+    let mut seen = HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(ReportError::DuplicateName {
+                place: format!("{at}, {kind}"),
+                name: name.to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::sample_report;
+
+    fn refused(change: impl FnOnce(&mut Report)) -> String {
+        let mut report = sample_report();
+        change(&mut report);
+        report.validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_sample_is_accepted() {
+        sample_report().validate().unwrap();
+    }
+
+    #[test]
+    fn a_lost_packet_is_noticed_with_its_port() {
+        let message = refused(|report| report.runs[0].ports[0].sent.packets -= 1);
+        assert!(message.contains("run `with the policy`, port `uplink`: offered"), "{message}");
+    }
+
+    #[test]
+    fn a_lost_byte_is_noticed_with_its_class() {
+        let message = refused(|report| report.runs[1].ports[0].classes[0].offered.bytes += 1);
+        assert!(message.contains("class `"), "{message}");
+    }
+
+    #[test]
+    fn a_sum_beyond_64_bits_is_not_taken_for_balanced() {
+        let message = refused(|report| {
+            report.runs[0].ports[0].queued = Volume::new(u64::MAX, 0);
+        });
+        assert!(message.contains("beyond the range"), "{message}");
+    }
+
+    #[test]
+    fn numbers_that_json_cannot_hold_are_refused() {
+        for value in [f64::NAN, f64::INFINITY, -1.0] {
+            let message = refused(|report| report.runs[0].flows[0].loss.mean = value);
+            assert!(message.contains("flow `voice`, loss"), "{message}");
+            let message = refused(|report| report.runs[0].series[0].values[3] = value);
+            assert!(message.contains("throughput of `voice`"), "{message}");
+        }
+        assert!(refused(|report| report.duration_s = f64::NAN).contains("duration_s"));
+        assert!(refused(|report| report.warm_up_s = 1e9).contains("at most duration_s"));
+        assert!(refused(|report| report.replications = 0).contains("at least 1"));
+    }
+
+    #[test]
+    fn ratios_beyond_one_are_refused() {
+        assert!(refused(|report| report.runs[0].flows[0].loss.mean = 1.01).contains("0 to 1"));
+    }
+
+    #[test]
+    fn columns_must_match_and_be_in_order() {
+        let message = refused(|report| {
+            report.runs[0].series[0].times_s.pop();
+        });
+        assert!(message.contains("equally many"), "{message}");
+        let message = refused(|report| report.runs[0].distributions[0].delays_s.reverse());
+        assert!(message.contains("delays_s: value"), "{message}");
+        let message = refused(|report| report.runs[0].distributions[0].ccdf.reverse());
+        assert!(message.contains("ccdf: value"), "{message}");
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let message = refused(|report| {
+            let name = report.runs[0].name.clone();
+            report.runs[1].name = name;
+        });
+        assert!(message.contains("stands for two things"), "{message}");
+        let message = refused(|report| {
+            let twin = report.runs[0].series[0].clone();
+            report.runs[0].series.push(twin);
+        });
+        assert!(message.contains("throughput: voice"), "{message}");
+    }
+}

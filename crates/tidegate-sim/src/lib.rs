@@ -1,0 +1,1 @@
+//! A fast packet-network simulator around the ports of tidegate-core.

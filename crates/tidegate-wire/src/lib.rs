@@ -1,0 +1,1 @@
+//! Frames: header parsing, checksums and segmentation.

@@ -1,0 +1,172 @@
+//! What the machine must have before the tests can run, and how to get it: Debian packages, Rust components, cargo-deny.
+//!
+//! What is there already is left alone. What is missing is installed when this runs as root on a machine with `apt-get`; otherwise the
+//! error says what to install.
+
+use crate::Failure;
+use crate::cargo::{output, root, succeed, target_directory};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that the tests start.
+struct Tool {
+    /// Any one of these on the path will do.
+    programs: &'static [&'static str],
+    /// The Debian package that brings the first of them.
+    package: &'static str,
+    /// What the tests do with it.
+    purpose: &'static str,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool { programs: &["ip"], package: "iproute2", purpose: "network namespaces for the live tests" },
+    Tool { programs: &["ping"], package: "iputils-ping", purpose: "traffic for the live tests" },
+    Tool { programs: &["iperf3"], package: "iperf3", purpose: "TCP load for the live tests" },
+    Tool { programs: &["ethtool"], package: "ethtool", purpose: "offload settings in the live tests" },
+    Tool { programs: &["tshark"], package: "tshark", purpose: "a second opinion on the captures that a replay writes" },
+    Tool {
+        programs: &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
+        package: "chromium",
+        purpose: "loading the report in a real browser",
+    },
+];
+
+/// The bare-metal target that `tidegate-core` is built for: it has no standard library, so a use of one cannot compile.
+pub const BARE_TARGET: &str = "x86_64-unknown-none";
+
+/// The version of cargo-deny that is installed when there is none.
+const CARGO_DENY: &str = "0.20.2";
+
+/// Makes sure that everything the tests start is there.
+///
+/// # Errors
+/// [`Failure::Environment`] naming what is missing and the command that installs it.
+pub fn prepare() -> Result<(), Failure> {
+    install_packages(&missing_tools(TOOLS, &search_path()))?;
+    install_rust_components()
+}
+
+fn missing_tools(tools: &'static [Tool], path: &[PathBuf]) -> Vec<&'static Tool> {
+    tools.iter().filter(|tool| !tool.programs.iter().any(|program| is_in(program, path))).collect()
+}
+
+fn install_packages(missing: &[&Tool]) -> Result<(), Failure> {
+    for tool in missing {
+        println!("missing: {} ({})", tool.programs[0], tool.purpose);
+    }
+    if missing.is_empty() {
+        println!("programs: all there");
+        return Ok(());
+    }
+    let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    let advice = format!("install the Debian packages (or your system's equivalents): apt-get install {}", packages.join(" "));
+    if !is_in("apt-get", &search_path()) {
+        return Err(Failure::Environment(format!("this machine has no apt-get; {advice}")));
+    }
+    if output(Command::new("id").arg("-u"))?.trim() != "0" {
+        return Err(Failure::Environment(format!("not running as root, so nothing was installed; {advice}")));
+    }
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
+        succeed(&mut command).map_err(|_| Failure::Environment(format!("apt-get failed; {advice}")))
+    };
+    apt(&["update", "-q"])?;
+    let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
+    arguments.extend(&packages);
+    apt(&arguments)?;
+    match missing.iter().find(|tool| !tool.programs.iter().any(|program| is_in(program, &search_path()))) {
+        None => Ok(()),
+        Some(tool) => Err(Failure::Environment(format!(
+            "{} is installed and still there is no {} on the path",
+            tool.package,
+            tool.programs.join(" or ")
+        ))),
+    }
+}
+
+fn install_rust_components() -> Result<(), Failure> {
+    let mut lacking = Vec::new();
+    for (program, component) in [("rustfmt", "rustfmt"), ("cargo-clippy", "clippy")] {
+        if !starts(Command::new(program).arg("--version")) {
+            lacking.push(component);
+        }
+    }
+    if !lacking.is_empty() {
+        rustup(&[&["component", "add"][..], &lacking[..]].concat())?;
+    }
+    if !has_bare_target()? {
+        rustup(&["target", "add", BARE_TARGET])?;
+    }
+    println!("Rust components: all there");
+    Ok(())
+}
+
+fn has_bare_target() -> Result<bool, Failure> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(root()))?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(BARE_TARGET).join("lib").is_dir())
+}
+
+/// Runs rustup from the root, so that it acts on the toolchain that `rust-toolchain.toml` pins.
+fn rustup(arguments: &[&str]) -> Result<(), Failure> {
+    succeed(Command::new("rustup").args(arguments).current_dir(root())).map_err(|_| {
+        Failure::Environment(format!("run `rustup {}` in the repository, or give this toolchain the same another way", arguments.join(" ")))
+    })
+}
+
+/// The cargo-deny to run: the one on the path, or one built into the target directory. A debug build without the parts that fetch
+/// advisories takes about a minute of processor time; the release build takes ten times that and checks nothing more.
+///
+/// # Errors
+/// [`Failure::Environment`] if it can be neither found nor built.
+pub fn cargo_deny() -> Result<PathBuf, Failure> {
+    if is_in("cargo-deny", &search_path()) {
+        return Ok(PathBuf::from("cargo-deny"));
+    }
+    let tools = target_directory()?.join("tools");
+    let program = tools.join("bin/cargo-deny");
+    if !program.is_file() {
+        let mut command = crate::cargo::cargo();
+        command
+            .args(["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--debug", "--no-default-features", "--root"])
+            .arg(&tools)
+            .env("CARGO_TARGET_DIR", tools.join("build"))
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
+            .env_remove("RUSTFLAGS");
+        succeed(&mut command)
+            .map_err(|_| Failure::Environment(format!("cargo-deny could not be built; `cargo install cargo-deny@{CARGO_DENY} --locked`")))?;
+    }
+    Ok(program)
+}
+
+/// True if the program can be started and ends with 0.
+fn starts(command: &mut Command) -> bool {
+    command.current_dir(root()).output().is_ok_and(|output| output.status.success())
+}
+
+fn is_in(program: &str, path: &[PathBuf]) -> bool {
+    path.iter().any(|directory| directory.join(program).is_file())
+}
+
+/// The directories of `PATH`, and those of the superuser's programs, which a user's path often leaves out.
+fn search_path() -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    directories.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    directories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_counts_as_missing_only_if_none_of_its_programs_is_there() {
+        let directory = std::env::temp_dir().join(format!("tidegate-xtask-environment-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("google-chrome"), "").unwrap();
+        let missing: Vec<&str> = missing_tools(TOOLS, std::slice::from_ref(&directory)).iter().map(|tool| tool.package).collect();
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert!(missing.contains(&"iperf3"));
+        assert!(!missing.contains(&"chromium"));
+    }
+}

@@ -1,0 +1,75 @@
+//! `cargo xtask`: the repository's tasks, from the gate that every change passes to the benchmarks beside other programs.
+
+use std::process::ExitCode;
+
+mod bench;
+mod cargo;
+mod environment;
+mod fuzz;
+mod test;
+mod tidy;
+
+const HELP: &str = "\
+Repository tasks.
+
+Usage: cargo xtask <TASK> [OPTIONS]
+
+Tasks:
+  test [--only STEP]...    Install what the tests need, then run everything that gates
+  tidy                     Check the rules of layout and style that compilers do not know
+  fuzz [TARGET] [--runs N] [--seed N]
+                           Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
+  bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
+                           Cost per packet beside DPDK, measured alternately
+
+Steps of `test`, in order:
+  environment format tidy clippy docs no-std tests fuzz licences
+
+Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
+";
+
+/// What ends a task early.
+enum Failure {
+    /// Something that is checked is not as it should be.
+    Check(String),
+    /// The command line asks for what does not exist.
+    Usage(String),
+    /// The machine lacks something; the text says what, and how to get it.
+    Environment(String),
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        None => {
+            print!("{HELP}");
+            return ExitCode::from(2);
+        }
+        Some((task, rest)) => match task.as_str() {
+            "test" => test::run(rest),
+            "tidy" => tidy::run(rest),
+            "fuzz" => fuzz::run(rest),
+            "bench" => bench::run(rest),
+            "help" | "--help" | "-h" => {
+                print!("{HELP}");
+                Ok(())
+            }
+            other => Err(Failure::Usage(format!("there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench"))),
+        },
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Check(problem)) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(1)
+        }
+        Err(Failure::Usage(problem)) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Environment(problem)) => {
+            eprintln!("error: {problem}");
+            ExitCode::from(3)
+        }
+    }
+}
