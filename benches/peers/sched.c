@@ -1,11 +1,12 @@
 /*
  * Cost of enqueue plus dequeue in DPDK's rte_sched with every pipe backlogged.
  *
- *     sched PIPES CORE
+ *     sched PIPES BACKLOG CORE
  *
  * One port of 100 Gbit/s, one subport of the same rate, one best-effort queue per pipe in use, eight pipe profiles of
- * different rates. Every pipe holds one packet (a single pipe: one burst); a round takes 32 packets out and puts each
- * back into the pipe it came from, so the backlog never changes and every dequeue finds its 32 packets. That is the
+ * different rates. Every pipe holds BACKLOG packets (few pipes: a burst at least); a round takes 32 packets out and
+ * puts each back into the pipe it came from, so the backlog stays and every dequeue finds its 32 packets. With a
+ * backlog of 1 every packet is a visit to another pipe; with 2 the library sends both in one visit. That is the
  * library's best case: it visits the pipes in the order of its bitmap, however the flows arrived, and no pipe runs
  * out of credit, because 100 Gbit/s is far more than one core schedules.
  *
@@ -114,7 +115,7 @@ static uint32_t *shuffled(uint32_t pipes)
 	return order;
 }
 
-/* Fills every pipe: one packet each, or a whole burst in the only one. */
+/* Fills every pipe: its standing backlog, or a whole burst spread over a few. */
 static void fill(struct rte_sched_port *port, struct rte_mbuf *packets, uint32_t count, uint32_t pipes)
 {
 	uint32_t *order = shuffled(pipes);
@@ -141,24 +142,25 @@ int main(int argc, char **argv)
 	struct rte_sched_port *port;
 	struct sysinfo machine;
 	uint64_t needed, misses = 0;
-	uint32_t pipes, count;
+	uint32_t pipes, backlog, count;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: sched PIPES CORE\n");
+	if (argc != 4) {
+		fprintf(stderr, "usage: sched PIPES BACKLOG CORE\n");
 		return 2;
 	}
 	pipes = parse_count(argv[1], "PIPES");
-	if (pipes == 0 || (pipes & (pipes - 1)) != 0) {
-		fprintf(stderr, "error: PIPES must be a power of two\n");
+	backlog = parse_count(argv[2], "BACKLOG");
+	if (pipes == 0 || (pipes & (pipes - 1)) != 0 || backlog == 0 || backlog >= QUEUE_PACKETS) {
+		fprintf(stderr, "error: PIPES must be a power of two, BACKLOG from 1 to %d\n", QUEUE_PACKETS - 1);
 		return 2;
 	}
-	count = pipes < BURST ? BURST : pipes;
-	needed = (uint64_t)pipes * PIPE_BYTES;
+	count = pipes * backlog < BURST ? BURST : pipes * backlog;
+	needed = (uint64_t)pipes * PIPE_BYTES + (uint64_t)count * sizeof(*packets);
 	if (sysinfo(&machine) != 0 || needed * 5 / 4 > (uint64_t)machine.freeram * machine.mem_unit) {
 		fprintf(stderr, "n/a: %" PRIu64 " MiB for %u pipes are not free\n", needed >> 20, pipes);
 		return EXIT_ENVIRONMENT;
 	}
-	start_dpdk(argv[2], (unsigned int)(needed >> 20) + 64);
+	start_dpdk(argv[3], (unsigned int)(needed >> 20) + 64);
 	port = configure(pipes);
 	if (port == NULL) {
 		fprintf(stderr, "n/a: rte_sched refused %u pipes\n", pipes);

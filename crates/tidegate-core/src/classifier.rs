@@ -51,6 +51,16 @@ pub enum Network {
     },
 }
 
+impl Network {
+    /// What the two IP versions share; `None` if this is not IP.
+    pub const fn transport(&self) -> Option<&Transport> {
+        match self {
+            Network::Other => None,
+            Network::V4 { transport, .. } | Network::V6 { transport, .. } => Some(transport),
+        }
+    }
+}
+
 /// What the two IP versions have in common.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Transport {

@@ -5,13 +5,29 @@
 //! 2. a packet that is discarded, or found outside a bucket, takes nothing from that bucket;
 //! 3. a policer never delays: its answer is final;
 //! 4. [`Policer::refresh`] changes no later verdict.
+//!
+//! An operator describes what a policer enforces as a [`Contract`]; [`crate::registry::PolicerKind`] builds the policer of a given name
+//! from it. Many policers are asked at once, with one reading of the clock, by [`police_burst`].
 
 use crate::packet::Colour;
 use crate::units::Time;
 
+mod bucket;
+mod burst;
+mod contract;
+mod dual_gcra;
 mod gcra;
+mod sr_tcm;
+mod tr_tcm_2698;
+mod tr_tcm_4115;
 
-pub use gcra::Gcra;
+pub use burst::{Query, police_burst, prefetch_burst};
+pub use contract::{Conformance, Contract, ContractError, ContractField, Violation};
+pub use dual_gcra::{DualGcra, burst_tolerance, maximum_burst_size, packet_burst_tolerance};
+pub use gcra::{LeakyBucket, VirtualScheduling, back_to_back_cells};
+pub use sr_tcm::SrTcm;
+pub use tr_tcm_2698::TrTcm2698;
+pub use tr_tcm_4115::TrTcm4115;
 
 /// What a policer says of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,11 +40,52 @@ pub enum Verdict {
     Discard,
 }
 
+impl Verdict {
+    /// The verdict that turns a packet of colour `from` into one of colour `to`.
+    #[inline]
+    pub(crate) const fn recolour(from: Colour, to: Colour) -> Verdict {
+        if from as u8 == to as u8 { Verdict::Conform } else { Verdict::Mark(to) }
+    }
+
+    /// The colour in which a packet that came in `from` passes on; `None` if it is discarded.
+    #[inline]
+    pub const fn passes(self, from: Colour) -> Option<Colour> {
+        match self {
+            Verdict::Conform => Some(from),
+            Verdict::Mark(colour) => Some(colour),
+            Verdict::Discard => None,
+        }
+    }
+}
+
 /// Polices one stream of packets.
 pub trait Policer {
-    /// Judges a packet of `length` bytes that arrives at `now` with `colour`. Calls come with non-decreasing `now`.
+    /// Starts afresh with full buckets: the first packet may arrive at `now` or any time after. A port calls this when it comes into
+    /// being. A policer that was never started behaves as if started at [`Time::ZERO`].
+    fn start(&mut self, now: Time);
+
+    /// Judges a packet of `length` bytes (on the wire) that arrives at `now` with `colour`. Calls come with non-decreasing `now`.
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict;
 
     /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^61 ps.
     fn refresh(&mut self, now: Time);
+}
+
+/// A policer that can be built from an operator's contract: what the registry needs of it.
+pub trait Enforcement: Policer + Sized {
+    /// The name used in files.
+    const NAME: &'static str;
+    /// One sentence for the index: what it enforces.
+    const SUMMARY: &'static str;
+    /// The fields of a contract it cannot do without.
+    const REQUIRES: &'static [ContractField];
+    /// The further fields it uses if they are given; any other is refused.
+    const ACCEPTS: &'static [ContractField];
+
+    /// Builds it, started at [`Time::ZERO`]. Every required field is present and every other given one is accepted: the caller has
+    /// checked.
+    ///
+    /// # Errors
+    /// [`ContractError`] names the first field that is out of range or contradicts another.
+    fn build(contract: &Contract) -> Result<Self, ContractError>;
 }

@@ -171,9 +171,11 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// # Panics
     /// If `policers` does not hold one entry per class, or `longest_frame` with overhead exceeds [`MAX_BYTES`]: the caller checks
     /// what an operator wrote before it comes here.
-    pub fn new(now: Time, setup: PortSetup<S, B>) -> Port<P, S, B> {
+    pub fn new(now: Time, mut setup: PortSetup<S, B>) -> Port<P, S, B> {
         assert_eq!(setup.policers.len(), setup.classifier.classes().len(), "one policer entry per class");
         assert!(setup.longest_frame < MAX_BYTES / 2, "frames are shorter than 2^29 bytes");
+        setup.policers.iter_mut().flatten().for_each(|policer| policer.start(now));
+        setup.scheduler.start(now);
         Port {
             link: setup.rate.time_per_byte(),
             rate: setup.rate,
@@ -310,19 +312,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     }
 
     /// Starts every transmission that is due up to and including `now`, each at its own instant, and returns when to come back: `None`
-    /// if nothing is queued.
+    /// if nothing is queued. A silence longer than [`MEMORY`] is crossed in several calls, each at most that far from the one before.
     pub fn advance<O: Observer<P>>(&mut self, now: Time, observer: &mut O, mut transmit: impl FnMut(Transmission<P>)) -> Option<Time> {
-        // A silence of years is crossed in steps that no instant kept inside can outlive.
-        while now.since(self.clock) > MEMORY {
-            let step = self.clock + MEMORY;
-            self.drain_until(step, observer, &mut transmit);
-            self.keep_memory(step);
-            self.clock = step;
-        }
-        self.drain_until(now, observer, &mut transmit)
-    }
-
-    fn drain_until<O: Observer<P>>(&mut self, now: Time, observer: &mut O, transmit: &mut impl FnMut(Transmission<P>)) -> Option<Time> {
         let mut at = self.clock;
         let wake = loop {
             match self.poll(at, observer) {
@@ -333,6 +324,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             }
         };
         self.clock = self.clock.later(now);
+        self.keep_memory(now);
         wake
     }
 

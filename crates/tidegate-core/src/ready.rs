@@ -1,21 +1,40 @@
 //! The ready list's role: flows in the order of a key.
 //!
-//! A key is a point on a wrapping 64-bit axis, compared serially: picoseconds, virtual time or an arrival number. A ready list knows
-//! no policy.
+//! A key is a point on a wrapping 64-bit axis, compared serially: picoseconds, virtual time or an arrival number. All keys in a list at
+//! one time lie within 2^63 of each other. A ready list knows no policy.
 //!
 //! **Laws**, checked by differential tests of every implementation against a sorted list:
 //! 1. `first` and `pop_first` name a flow of the smallest key, rounded up to the list's granule; ties leave in order of insertion;
 //! 2. a flow is in the list at most once;
 //! 3. nothing is due before its key: `pop_due(now)` names a flow only if its key, rounded up, is at or before `now`.
+//!
+//! | list | insert, remove, take the first | granule | choose it for |
+//! |---|---|---|---|
+//! | [`Wheel`] | O(1) while the keys lie within its window, O(log m) for m outliers | a power of two | everything on the packet path |
+//! | [`Heap`] | O(log n) | none: exact | few flows, exact order, the oracle of tests |
 
 use crate::packet::Flow;
 
+mod bitmap;
 mod heap;
+mod wheel;
 
 pub use heap::Heap;
+pub use wheel::Wheel;
 
 /// Flows ordered by a key.
 pub trait ReadyList {
+    /// An empty list for flows below `flows`.
+    ///
+    /// Keys may be rounded up to a power of two that is at most `granule` (at least 1). `span` is how far apart the keys in the list
+    /// usually lie: a hint for the size of tables; keys farther apart are kept in order all the same.
+    fn build(flows: usize, granule: u64, span: u64) -> Self
+    where
+        Self: Sized;
+
+    /// What keys are rounded up to: a power of two, 1 for an exact list.
+    fn granule(&self) -> u64;
+
     /// Adds a flow that is not in the list.
     fn insert(&mut self, flow: Flow, key: u64);
 
@@ -26,6 +45,7 @@ pub trait ReadyList {
     fn first(&mut self) -> Option<(u64, Flow)>;
 
     /// Takes out the flow of the smallest key.
+    #[inline]
     fn pop_first(&mut self) -> Option<(u64, Flow)> {
         let first = self.first()?;
         self.remove(first.1);
@@ -36,7 +56,7 @@ pub trait ReadyList {
     #[inline]
     fn pop_due(&mut self, now: u64) -> Option<Flow> {
         match self.first() {
-            Some((key, flow)) if (now.wrapping_sub(key) as i64) >= 0 => {
+            Some((key, flow)) if !is_before(now, key) => {
                 self.remove(flow);
                 Some(flow)
             }
@@ -44,11 +64,36 @@ pub trait ReadyList {
         }
     }
 
+    /// A flow that is likely to be first soon, for prefetching. A hint only: it may be wrong or absent.
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        None
+    }
+
     /// The number of flows in the list.
     fn len(&self) -> usize;
 
     /// True if the list holds no flow.
+    #[inline]
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Moves every key before `oldest` up to it, in order: keys of flows that nobody serves for months would otherwise drift out of
+    /// the reach of serial comparison.
+    fn raise(&mut self, oldest: u64) {
+        while let Some((key, flow)) = self.first() {
+            if !is_before(key, oldest) {
+                break;
+            }
+            self.remove(flow);
+            self.insert(flow, oldest);
+        }
+    }
+}
+
+/// True if `a` lies before `b` on the shorter way round the axis.
+#[inline]
+pub(crate) const fn is_before(a: u64, b: u64) -> bool {
+    (a.wrapping_sub(b) as i64) < 0
 }

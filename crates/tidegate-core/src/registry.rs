@@ -5,17 +5,18 @@
 
 use crate::buffer::{Admission, Arrival, BufferManager};
 use crate::packet::{Colour, Flow, Head};
-use crate::policer::{Policer, Verdict};
+use crate::policer::{Contract, ContractError, ContractField, Enforcement, Policer, Verdict};
 use crate::queue::Occupancy;
 use crate::scheduler::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
 use crate::units::Time;
+use alloc::boxed::Box;
 
 macro_rules! schedulers {
-    ($($variant:ident = $type:ty;)*) => {
-        /// Any registered scheduler.
+    (registered { $($variant:ident = $type:ty;)* } composed { $($(#[$doc:meta])* $composite:ident = $composite_type:ty;)* }) => {
+        /// Any registered scheduler, or one composed of registered ones.
         #[derive(Clone, Debug)]
         #[allow(missing_docs)]
-        pub enum AnyScheduler { $($variant($type),)* }
+        pub enum AnyScheduler { $($variant($type),)* $($(#[$doc])* $composite($composite_type),)* }
 
         /// The registered schedulers by name.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -62,35 +63,68 @@ macro_rules! schedulers {
         }
 
         impl Scheduler for AnyScheduler {
+            fn start(&mut self, now: Time) {
+                match self {
+                    $(AnyScheduler::$variant(s) => s.start(now),)*
+                    $(AnyScheduler::$composite(s) => s.start(now),)*
+                }
+            }
             #[inline]
             fn activate(&mut self, now: Time, flow: Flow, head: Head) {
-                match self { $(AnyScheduler::$variant(s) => s.activate(now, flow, head),)* }
+                match self {
+                    $(AnyScheduler::$variant(s) => s.activate(now, flow, head),)*
+                    $(AnyScheduler::$composite(s) => s.activate(now, flow, head),)*
+                }
             }
             #[inline]
             fn select(&mut self, now: Time) -> Decision {
-                match self { $(AnyScheduler::$variant(s) => s.select(now),)* }
+                match self {
+                    $(AnyScheduler::$variant(s) => s.select(now),)*
+                    $(AnyScheduler::$composite(s) => s.select(now),)*
+                }
             }
             #[inline]
             fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-                match self { $(AnyScheduler::$variant(s) => s.served(now, flow, next),)* }
+                match self {
+                    $(AnyScheduler::$variant(s) => s.served(now, flow, next),)*
+                    $(AnyScheduler::$composite(s) => s.served(now, flow, next),)*
+                }
             }
             #[inline]
             fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-                match self { $(AnyScheduler::$variant(s) => s.lost(now, flow, next),)* }
+                match self {
+                    $(AnyScheduler::$variant(s) => s.lost(now, flow, next),)*
+                    $(AnyScheduler::$composite(s) => s.lost(now, flow, next),)*
+                }
             }
             #[inline]
             fn upcoming(&self) -> Option<Flow> {
-                match self { $(AnyScheduler::$variant(s) => s.upcoming(),)* }
+                match self {
+                    $(AnyScheduler::$variant(s) => s.upcoming(),)*
+                    $(AnyScheduler::$composite(s) => s.upcoming(),)*
+                }
             }
             fn refresh(&mut self, now: Time) {
-                match self { $(AnyScheduler::$variant(s) => s.refresh(now),)* }
+                match self {
+                    $(AnyScheduler::$variant(s) => s.refresh(now),)*
+                    $(AnyScheduler::$composite(s) => s.refresh(now),)*
+                }
             }
         }
     };
 }
 
 schedulers! {
-    Fifo = crate::scheduler::Fifo;
+    registered {
+        Fifo = crate::scheduler::Fifo;
+        StrictPriority = crate::scheduler::StrictPriority;
+        WeightedRoundRobin = crate::scheduler::WeightedRoundRobin;
+        DeficitRoundRobin = crate::scheduler::DeficitRoundRobin;
+    }
+    composed {
+        /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].
+        Hierarchy = Box<crate::scheduler::Hierarchy>;
+    }
 }
 
 impl SchedulerKind {
@@ -119,7 +153,50 @@ macro_rules! policers {
         #[allow(missing_docs)]
         pub enum AnyPolicer { $($variant($type),)* }
 
+        /// The registered policers by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)]
+        pub enum PolicerKind { $($variant,)* }
+
+        impl PolicerKind {
+            /// Every registered policer, in the order of the list.
+            pub const ALL: &'static [PolicerKind] = &[$(PolicerKind::$variant,)*];
+
+            /// The name used in files.
+            pub const fn name(self) -> &'static str {
+                match self { $(PolicerKind::$variant => <$type as Enforcement>::NAME,)* }
+            }
+
+            /// One sentence: what it enforces.
+            pub const fn summary(self) -> &'static str {
+                match self { $(PolicerKind::$variant => <$type as Enforcement>::SUMMARY,)* }
+            }
+
+            /// The fields of a contract it cannot do without.
+            pub const fn requires(self) -> &'static [ContractField] {
+                match self { $(PolicerKind::$variant => <$type as Enforcement>::REQUIRES,)* }
+            }
+
+            /// The further fields it uses if they are given, besides [`ContractField::LongestPacket`] and [`ContractField::Violation`],
+            /// which all use.
+            pub const fn accepts(self) -> &'static [ContractField] {
+                match self { $(PolicerKind::$variant => <$type as Enforcement>::ACCEPTS,)* }
+            }
+
+            /// Builds it; a port starts it.
+            ///
+            /// # Errors
+            /// [`ContractError`] for a missing required field, one that this policer does not use, or one out of range.
+            pub fn build(self, contract: &Contract) -> Result<AnyPolicer, ContractError> {
+                contract.check(self.requires(), self.accepts())?;
+                match self { $(PolicerKind::$variant => <$type as Enforcement>::build(contract).map(AnyPolicer::$variant),)* }
+            }
+        }
+
         impl Policer for AnyPolicer {
+            fn start(&mut self, now: Time) {
+                match self { $(AnyPolicer::$variant(p) => p.start(now),)* }
+            }
             #[inline]
             fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
                 match self { $(AnyPolicer::$variant(p) => p.police(now, length, colour),)* }
@@ -132,7 +209,18 @@ macro_rules! policers {
 }
 
 policers! {
-    Gcra = crate::policer::Gcra;
+    Gcra = crate::policer::VirtualScheduling;
+    DualGcra = crate::policer::DualGcra;
+    SrTcm = crate::policer::SrTcm;
+    TrTcm2698 = crate::policer::TrTcm2698;
+    TrTcm4115 = crate::policer::TrTcm4115;
+}
+
+impl PolicerKind {
+    /// The policer of this name.
+    pub fn from_name(name: &str) -> Option<PolicerKind> {
+        PolicerKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
 }
 
 macro_rules! buffer_managers {

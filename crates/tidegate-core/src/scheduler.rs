@@ -15,9 +15,20 @@ use crate::packet::{Flow, Head};
 use crate::units::{Duration, Rate, Time};
 use core::fmt;
 
+mod active_list;
+#[cfg(test)]
+mod backlog;
+mod deficit_round_robin;
 mod fifo;
+mod hierarchy;
+mod strict_priority;
+mod weighted_round_robin;
 
+pub use deficit_round_robin::DeficitRoundRobin;
 pub use fifo::Fifo;
+pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
+pub use strict_priority::StrictPriority;
+pub use weighted_round_robin::WeightedRoundRobin;
 
 /// What a scheduler wants done now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +47,12 @@ pub enum Decision {
 ///
 /// Calls come with non-decreasing `now`.
 pub trait Scheduler {
+    /// Starts afresh at `now` with no flow backlogged. A port calls this when it comes into being; a scheduler that was never started
+    /// behaves as if started at [`Time::ZERO`].
+    fn start(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// An empty queue has got a head.
     fn activate(&mut self, now: Time, flow: Flow, head: Head);
 
@@ -161,4 +178,16 @@ pub trait Discipline: Scheduler + Sized {
     /// # Errors
     /// [`BuildError`] names the first parameter that is out of range.
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError>;
+}
+
+/// The weight of the flow of this index, 1 if none is given.
+fn weight_of(index: usize, parameters: &FlowParameters) -> Result<u32, BuildError> {
+    match parameters.weight {
+        None => Ok(1),
+        Some(0) => {
+            let flow = Some(Flow(index as u32));
+            Err(BuildError { flow, parameter: Parameter::Weight, problem: "a weight of 0 would never be served; at least 1 is right" })
+        }
+        Some(weight) => Ok(weight),
+    }
 }

@@ -2,10 +2,9 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{DropCount, FlowResult, PromiseResult, Report, Run, Volume};
+use crate::model::{DropCount, Estimate, FlowResult, PromiseResult, Report, Run, Volume};
 use crate::quantity::{
-    NO_BREAK_SPACE, format_bytes, format_count, format_rate, format_ratio, format_time,
-    rate_estimate, ratio_estimate, time_estimate,
+    NO_BREAK_SPACE, Shown, format_bytes, format_count, format_rate, format_ratio, rate_estimate, ratio_estimate, time_estimate,
 };
 
 /// What stands where there is nothing to tell.
@@ -32,6 +31,8 @@ pub(crate) struct Column {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) text: String,
+    /// Half width of the figure's interval, less prominent than the figure.
+    pub(crate) half_width: Option<String>,
     pub(crate) tone: Tone,
 }
 
@@ -47,7 +48,22 @@ impl Cell {
     fn plain(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            half_width: None,
             tone: Tone::Plain,
+        }
+    }
+
+    fn estimate(shown: Shown) -> Self {
+        Self {
+            half_width: shown.half_width,
+            ..Self::plain(shown.mean)
+        }
+    }
+
+    fn outcome(text: String, kept: bool) -> Self {
+        Self {
+            tone: if kept { Tone::Kept } else { Tone::Broken },
+            ..Self::plain(text)
         }
     }
 
@@ -98,9 +114,10 @@ fn outcome(run: &Run, flow: &str, promise: &str) -> Cell {
     run.promises
         .iter()
         .find(|result| result.flow == flow && result.promise == promise)
-        .map_or_else(Cell::nothing, |result| Cell {
-            text: result.measured.clone(),
-            tone: tone(result.kept),
+        .map_or_else(Cell::nothing, |result| {
+            // A measured value is short and stays on one line.
+            let measured = result.measured.replace(' ', &NO_BREAK_SPACE.to_string());
+            Cell::outcome(measured, result.kept)
         })
 }
 
@@ -152,24 +169,28 @@ fn flow_row(run: &Run, flow: &FlowResult, with_class: bool) -> Vec<Cell> {
         Cell::plain(format_count(flow.offered.packets)),
         Cell::plain(format_count(flow.sent.packets)),
         Cell::plain(format_bytes(flow.sent.bytes as f64)),
-        Cell::plain(rate_estimate(flow.throughput_bps)),
-        Cell::plain(ratio_estimate(flow.loss)),
+        Cell::estimate(rate_estimate(flow.throughput_bps)),
+        Cell::estimate(ratio_estimate(flow.loss)),
     ]);
     match flow.delay {
         None => row.extend(std::iter::repeat_n(Cell::nothing(), 6)),
         Some(delay) => row.extend([
-            Cell::plain(time_estimate(delay.mean_s)),
-            Cell::plain(format_time(delay.p50_s)),
-            Cell::plain(format_time(delay.p99_s)),
-            Cell::plain(format_time(delay.p999_s)),
-            Cell::plain(format_time(delay.max_s)),
-            Cell::plain(time_estimate(delay.jitter_s)),
+            Cell::estimate(time_estimate(delay.mean_s)),
+            time(delay.p50_s),
+            time(delay.p99_s),
+            time(delay.p999_s),
+            time(delay.max_s),
+            Cell::estimate(time_estimate(delay.jitter_s)),
         ]),
     }
     if !run.promises.is_empty() {
         row.push(promise_mark(run, flow));
     }
     row
+}
+
+fn time(seconds: f64) -> Cell {
+    Cell::estimate(time_estimate(Estimate::single(seconds)))
 }
 
 fn promise_mark(run: &Run, flow: &FlowResult) -> Cell {
@@ -187,10 +208,7 @@ fn promise_mark(run: &Run, flow: &FlowResult) -> Cell {
     } else {
         String::new()
     };
-    Cell {
-        text,
-        tone: tone(broken == 0),
-    }
+    Cell::outcome(text, broken == 0)
 }
 
 /// The positions of at most `limit` flows in the order of the scenario: flows with broken promises are kept first,
@@ -229,7 +247,7 @@ pub(crate) fn ports(run: &Run) -> Option<Grid> {
             let mut row = vec![Cell::plain(&port.name), Cell::plain(format_rate(port.rate_bps as f64))];
             row.extend(volume_cells(port.offered, port.sent, port.queued, &port.drops));
             row.extend([
-                Cell::plain(ratio_estimate(port.utilisation)),
+                Cell::estimate(ratio_estimate(port.utilisation)),
                 Cell::plain(format_bytes(port.occupancy_mean_bytes)),
                 Cell::plain(format_bytes(port.occupancy_max_bytes as f64)),
             ]);
@@ -304,7 +322,7 @@ pub(crate) fn drops(run: &Run) -> Option<Grid> {
         text_column("drop reason"),
         number_column("packets"),
         number_column("bytes"),
-        number_column("of the port's packets"),
+        number_column("share of offered"),
     ];
     let rows = reasons
         .into_iter()
@@ -366,10 +384,6 @@ pub(crate) fn total(drops: &[DropCount]) -> Volume {
     drops
         .iter()
         .fold(Volume::default(), |sum, drop| sum.saturating_add(drop.volume))
-}
-
-fn tone(kept: bool) -> Tone {
-    if kept { Tone::Kept } else { Tone::Broken }
 }
 
 fn text_column(head: &str) -> Column {

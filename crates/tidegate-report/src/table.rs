@@ -1,8 +1,7 @@
 //! The report as text for a terminal: promises side by side first, then each run's flows, ports, classes and drops.
 
-use comfy_table::{Attribute, Cell as TableCell, CellAlignment, Color, ContentArrangement, Table, presets};
-
 use crate::grid::{self, Cell, Grid, NOTHING, Tone};
+use crate::layout::{TextCell, TextColumn, lay_out};
 use crate::model::{Report, Run};
 use crate::quantity::{NO_BREAK_SPACE, format_count, format_time};
 use crate::verdict::verdict;
@@ -100,35 +99,23 @@ fn heading(text: &str, options: TerminalOptions) -> String {
 }
 
 fn render(grid: &Grid, options: TerminalOptions) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_HORIZONTAL_ONLY)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(options.width.max(40));
-    if options.colour {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
     let shown: Vec<usize> = (0..grid.columns.len()).filter(|&index| !grid.columns[index].detail).collect();
-    let alignment = |index: usize| {
-        if grid.columns[index].numeric {
-            CellAlignment::Right
-        } else {
-            CellAlignment::Left
-        }
-    };
-    table.set_header(shown.iter().map(|&index| {
-        TableCell::new(&grid.columns[index].head).set_alignment(alignment(index))
-    }));
-    for row in &grid.rows {
-        table.add_row(shown.iter().map(|&index| styled(&row[index], options.colour).set_alignment(alignment(index))));
-    }
-    let mut text = table.trim_fmt();
-    text.push('\n');
+    let columns: Vec<TextColumn> = shown
+        .iter()
+        .map(|&index| {
+            let column = &grid.columns[index];
+            let mut cells = vec![TextCell::plain(column.head.clone())];
+            cells.extend(grid.rows.iter().map(|row| text_cell(&row[index], options.colour)));
+            TextColumn {
+                cells,
+                right: column.numeric,
+            }
+        })
+        .collect();
+    let mut text = lay_out(&columns, usize::from(options.width.max(40)));
     if grid.left_out > 0 {
         text.push_str(&format!(
-            "{NOTHING} {} more {}; summary.json and the Parquet tables hold them all\n",
+            "{NOTHING} {} more {}; --out writes them all\n",
             format_count(grid.left_out as u64),
             grid.title
         ));
@@ -136,18 +123,20 @@ fn render(grid: &Grid, options: TerminalOptions) -> String {
     text
 }
 
-fn styled(cell: &Cell, colour: bool) -> TableCell {
-    let (mark, hue) = match cell.tone {
-        Tone::Plain => return TableCell::new(&cell.text),
-        Tone::Kept => ("✔ kept", Color::Green),
-        Tone::Broken => ("✘ BROKEN", Color::Red),
+fn text_cell(cell: &Cell, colour: bool) -> TextCell {
+    let (mark, escape) = match cell.tone {
+        Tone::Plain => {
+            return TextCell::plain(match &cell.half_width {
+                Some(half_width) => format!("{} {half_width}", cell.text),
+                None => cell.text.clone(),
+            });
+        }
+        Tone::Kept => ("✔\u{a0}kept", "\u{1b}[1;32m"),
+        Tone::Broken => ("✘\u{a0}BROKEN", "\u{1b}[1;31m"),
     };
-    let text = format!("{mark} {}", cell.text);
-    let styled = TableCell::new(text.trim_end());
-    if colour {
-        styled.fg(hue).add_attribute(Attribute::Bold)
-    } else {
-        styled
+    TextCell {
+        text: format!("{mark} {}", cell.text).trim_end().to_owned(),
+        escape: if colour { escape } else { "" },
     }
 }
 
@@ -187,7 +176,7 @@ mod tests {
         let coloured = sample_text(100, true);
         assert!(coloured.contains("\u{1b}[1m"));
         let broken = coloured.lines().find(|line| line.contains("BROKEN")).unwrap();
-        assert!(broken.contains("\u{1b}[38;5;9m"), "{broken:?}");
+        assert!(broken.contains("\u{1b}[1;31m✘"), "{broken:?}");
     }
 
     #[test]

@@ -1,1 +1,3 @@
-//! Scenario and policy files: TOML to typed configuration to ready objects, with errors that point at the line.
+//! Scenario and policy files.
+
+pub mod units;

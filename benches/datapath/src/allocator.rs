@@ -1,0 +1,54 @@
+//! An allocator that counts what it is asked for, and that puts large tables on transparent huge pages as the peers' are.
+#![allow(unsafe_code)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+/// The size of a huge page; larger requests are aligned to it.
+const HUGE: usize = 2 << 20;
+
+/// The system's allocator, counted.
+pub struct Counting;
+
+/// Allocations and reallocations since the program started.
+pub fn allocations() -> u64 {
+    ALLOCATIONS.load(Ordering::Relaxed)
+}
+
+/// KiB of this process that lie on transparent huge pages now.
+pub fn huge_kibibytes() -> u64 {
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = rollup.lines().find_map(|line| line.strip_prefix("AnonHugePages:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// The layout that is really asked for: large tables start on a huge page.
+fn widened(layout: Layout) -> Layout {
+    if layout.size() < HUGE { layout } else { layout.align_to(HUGE).unwrap_or(layout) }
+}
+
+// SAFETY: every call is passed to the system's allocator with a layout that depends on the given one alone, so that a block is given
+// back with the layout it was taken with; alignment is only ever raised.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        let wide = widened(layout);
+        // SAFETY: the caller's promise about `layout` holds for `wide` too.
+        let block = unsafe { System.alloc(wide) };
+        if wide.align() >= HUGE && !block.is_null() {
+            // SAFETY: the whole pages of a block that was just allocated; the call changes how they are mapped, not what they hold.
+            // A kernel that refuses leaves small pages, which the `ready` line shows.
+            let _ = unsafe { libc::madvise(block.cast(), wide.size() / HUGE * HUGE, libc::MADV_HUGEPAGE) };
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: `block` came from `alloc` above with the same layout, hence from the system with the same widened one.
+        unsafe { System.dealloc(block, widened(layout)) }
+    }
+
+    // `realloc` is left to its default, which goes through `alloc` and `dealloc` and is counted there.
+}

@@ -1,0 +1,104 @@
+//! From the record of one port, in a replay or on live interfaces, to the run that a report shows.
+//!
+//! In these worlds there is no end to end: a class of the policy takes the place of a flow, and its delay is the time in the port.
+
+use tidegate_core::packet::DropReason;
+use tidegate_core::port::Volume;
+use tidegate_core::units::Rate;
+use tidegate_report::{
+    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind,
+};
+use tidegate_statistics::{ClassRecord, Delays, PortRecorder, Timeline};
+
+/// Adds what happened at the port called `name` to a run. `seconds` is the length of the run.
+///
+/// With `prefix`, classes are called "port / class", for runs of more than one port.
+pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, wire_bytes: u64, recorder: &PortRecorder, seconds: f64) {
+    let mut sum = PortResult {
+        name: name.into(),
+        rate_bps: rate.bits_per_second(),
+        offered: Default::default(),
+        sent: Default::default(),
+        queued: Default::default(),
+        drops: Vec::new(),
+        utilisation: Estimate::single(if seconds > 0.0 { wire_bytes as f64 * 8.0 / seconds / rate.bits_per_second() as f64 } else { 0.0 }),
+        occupancy_mean_bytes: recorder.occupancy_mean(),
+        occupancy_max_bytes: recorder.occupancy_maximum(),
+        classes: Vec::new(),
+    };
+    let mut dropped = [Volume::default(); DropReason::ALL.len()];
+    for class in recorder.classes() {
+        let flow = if prefix { format!("{name} / {}", class.name) } else { class.name.clone() };
+        for (sum, volume) in dropped.iter_mut().zip(&class.dropped) {
+            sum.packets += volume.packets;
+            sum.bytes += volume.bytes;
+        }
+        sum.offered = sum.offered.saturating_add(volume(class.offered));
+        sum.sent = sum.sent.saturating_add(volume(class.sent));
+        sum.queued = sum.queued.saturating_add(volume(class.queued()));
+        sum.classes.push(ClassResult {
+            name: class.name.clone(),
+            offered: volume(class.offered),
+            sent: volume(class.sent),
+            queued: volume(class.queued()),
+            drops: drops(name, &class.dropped),
+            marked: volume(class.marked),
+        });
+        run.flows.push(flow_result(&flow, name, class, seconds));
+        run.series.push(series(SeriesKind::Throughput, &flow, &class.sent_bytes, 8.0));
+        let (delays_s, ccdf) = class.delays.ccdf().into_iter().unzip();
+        run.distributions.push(Distribution { flow, delays_s, ccdf });
+    }
+    sum.drops = drops(name, &dropped);
+    run.ports.push(sum);
+    let occupancy: (Vec<f64>, Vec<f64>) = recorder.occupancy().points().into_iter().unzip();
+    run.series.push(Series { kind: SeriesKind::Occupancy, name: name.into(), times_s: occupancy.0, values: occupancy.1 });
+    for reason in DropReason::ALL.into_iter().filter(|&reason| dropped[reason as usize].packets > 0) {
+        let label = if prefix { format!("{name} / {reason}") } else { reason.to_string() };
+        run.series.push(series(SeriesKind::Drops, &label, recorder.drops(reason), 1.0));
+    }
+}
+
+/// A class that nothing was offered to stays in the report: that it saw nothing is news to whoever wrote its rules.
+fn flow_result(name: &str, port: &str, class: &ClassRecord, seconds: f64) -> FlowResult {
+    let lost = class.dropped_in_all().packets;
+    FlowResult {
+        name: name.into(),
+        class: Some(class.name.clone()),
+        port: Some(port.into()),
+        offered: volume(class.offered),
+        sent: volume(class.sent),
+        queued: volume(class.queued()),
+        drops: drops(port, &class.dropped),
+        throughput_bps: Estimate::single(if seconds > 0.0 { class.sent.bytes as f64 * 8.0 / seconds } else { 0.0 }),
+        loss: Estimate::single(if class.offered.packets > 0 { lost as f64 / class.offered.packets as f64 } else { 0.0 }),
+        delay: delay_summary(&class.delays),
+    }
+}
+
+fn delay_summary(delays: &Delays) -> Option<DelaySummary> {
+    Some(DelaySummary {
+        mean_s: Estimate::single(delays.mean_seconds()?),
+        p50_s: delays.quantile_seconds(0.5)?,
+        p99_s: delays.quantile_seconds(0.99)?,
+        p999_s: delays.quantile_seconds(0.999)?,
+        max_s: delays.maximum_seconds(),
+        jitter_s: Estimate::single(delays.jitter_seconds().unwrap_or(0.0)),
+    })
+}
+
+fn drops(port: &str, dropped: &[Volume]) -> Vec<DropCount> {
+    let counted = DropReason::ALL.into_iter().zip(dropped).filter(|(_, volume)| volume.packets > 0);
+    counted.map(|(reason, &dropped)| DropCount::new(port, reason.name(), volume(dropped))).collect()
+}
+
+fn volume(volume: Volume) -> tidegate_report::Volume {
+    tidegate_report::Volume::new(volume.packets, volume.bytes)
+}
+
+/// A time line as a rate per second, each bin at its end as the report expects, times `scale`.
+fn series(kind: SeriesKind, name: &str, line: &Timeline, scale: f64) -> Series {
+    let width = line.width_seconds();
+    let (times_s, values) = line.points().into_iter().map(|(start, sum)| (start + width, sum * scale / width)).unzip();
+    Series { kind, name: name.into(), times_s, values }
+}

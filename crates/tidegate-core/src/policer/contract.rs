@@ -1,0 +1,297 @@
+//! Traffic contracts as an operator states them: rates, bursts, tolerances, and what becomes of a packet that violates them.
+
+use super::Verdict;
+use crate::packet::Colour;
+use crate::port::MEMORY;
+use crate::units::{Duration, MAX_BYTES, Rate};
+use core::fmt;
+
+/// What a policer enforces. A policer names the fields it requires and those it accepts; lengths are on the wire throughout.
+///
+/// ```
+/// use tidegate_core::policer::Contract;
+/// use tidegate_core::registry::PolicerKind;
+/// use tidegate_core::units::Rate;
+///
+/// let mut contract = Contract::new(Rate::new(1_000_000).unwrap(), 1518);
+/// contract.burst = Some(15_000);
+/// assert!(PolicerKind::Gcra.build(&contract).is_ok());
+///
+/// contract.burst = Some(1_000);
+/// let error = PolicerKind::Gcra.build(&contract).unwrap_err();
+/// assert_eq!(error.to_string(), "burst: must hold at least the longest packet, which could otherwise never conform");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Contract {
+    /// The committed (sustained) rate: CIR, SCR; for a contract without a second rate, the rate.
+    pub rate: Rate,
+    /// The longest packet the stream may hold, in bytes on the wire, at least 1 (53 for ATM cells). A port knows it.
+    pub longest_packet: u32,
+    /// The peak rate: PIR, PCR.
+    pub peak_rate: Option<Rate>,
+    /// The rate in excess of the committed one: EIR.
+    pub excess_rate: Option<Rate>,
+    /// The committed burst in bytes: CBS; for a GCRA the maximum burst size (MBS) in bytes, the packet that starts it included.
+    pub burst: Option<u32>,
+    /// The excess burst in bytes: EBS.
+    pub excess_burst: Option<u32>,
+    /// The peak burst in bytes: PBS.
+    pub peak_burst: Option<u32>,
+    /// How much earlier than its ideal time a packet may come because of jitter upstream: CDVT, at most 37 minutes.
+    pub delay_variation_tolerance: Option<Duration>,
+    /// The ATM conformance definition.
+    pub conformance: Option<Conformance>,
+    /// True if the colour of arriving packets counts; a colour-blind marker takes them all for green.
+    pub colour_aware: Option<bool>,
+    /// What becomes of packets outside the contract.
+    pub violation: Option<Violation>,
+}
+
+impl Contract {
+    /// A contract of nothing but a rate. `longest_packet` is in bytes on the wire.
+    pub const fn new(rate: Rate, longest_packet: u32) -> Contract {
+        Contract {
+            rate,
+            longest_packet,
+            peak_rate: None,
+            excess_rate: None,
+            burst: None,
+            excess_burst: None,
+            peak_burst: None,
+            delay_variation_tolerance: None,
+            conformance: None,
+            colour_aware: None,
+            violation: None,
+        }
+    }
+
+    /// True if `field` is given.
+    pub const fn has(&self, field: ContractField) -> bool {
+        match field {
+            ContractField::Rate | ContractField::LongestPacket => true,
+            ContractField::PeakRate => self.peak_rate.is_some(),
+            ContractField::ExcessRate => self.excess_rate.is_some(),
+            ContractField::Burst => self.burst.is_some(),
+            ContractField::ExcessBurst => self.excess_burst.is_some(),
+            ContractField::PeakBurst => self.peak_burst.is_some(),
+            ContractField::DelayVariationTolerance => self.delay_variation_tolerance.is_some(),
+            ContractField::Conformance => self.conformance.is_some(),
+            ContractField::ColourAware => self.colour_aware.is_some(),
+            ContractField::Violation => self.violation.is_some(),
+        }
+    }
+
+    /// Checks what does not depend on the policer, and that the fields given are those it wants.
+    pub(crate) fn check(&self, required: &[ContractField], accepted: &[ContractField]) -> Result<(), ContractError> {
+        if let Some(&field) = required.iter().find(|&&field| !self.has(field)) {
+            return Err(field.wrong("this policer needs it"));
+        }
+        for &field in ContractField::ALL {
+            let known = matches!(field, ContractField::Rate | ContractField::LongestPacket | ContractField::Violation);
+            if self.has(field) && !known && !required.contains(&field) && !accepted.contains(&field) {
+                return Err(field.wrong("this policer does not use it"));
+            }
+        }
+        let bursts = [
+            (ContractField::LongestPacket, Some(self.longest_packet)),
+            (ContractField::Burst, self.burst),
+            (ContractField::ExcessBurst, self.excess_burst),
+            (ContractField::PeakBurst, self.peak_burst),
+        ];
+        for (field, bytes) in bursts {
+            if bytes.is_some_and(|bytes| bytes > MAX_BYTES) {
+                return Err(field.wrong("must be less than 2^30 bytes"));
+            }
+        }
+        if self.longest_packet == 0 {
+            return Err(ContractField::LongestPacket.wrong("must be at least one byte"));
+        }
+        if self.violation == Some(Violation::Mark(Colour::Green)) {
+            return Err(ContractField::Violation.wrong("green means within the contract: mark yellow or red, or discard"));
+        }
+        Ok(())
+    }
+
+    /// The burst in bytes beyond the packet that starts it: `burst` less the longest packet, and nothing if no burst is given.
+    pub(super) fn burst_beyond_first_packet(&self) -> Result<u32, ContractError> {
+        match self.burst {
+            None => Ok(0),
+            Some(burst) => burst.checked_sub(self.longest_packet).ok_or(ContractField::Burst.wrong(TOO_SMALL)),
+        }
+    }
+
+    /// What becomes of packets that a three-colour marker finds red: dropped, or passed on in red.
+    pub(super) fn red(&self) -> Result<Violation, ContractError> {
+        match self.violation.unwrap_or_default() {
+            Violation::Mark(Colour::Yellow) => Err(ContractField::Violation.wrong("must be to discard or to mark red: yellow lies within the contract")),
+            violation => Ok(violation),
+        }
+    }
+
+    /// The delay variation tolerance, zero unless given.
+    pub(super) fn tolerance(&self) -> Duration {
+        self.delay_variation_tolerance.unwrap_or(Duration::ZERO)
+    }
+}
+
+pub(super) const TOO_SMALL: &str = "must hold at least the longest packet, which could otherwise never conform";
+
+/// A tolerance may not reach so far that the instants it spans no longer compare.
+pub(super) fn check_span(limit: Duration, longest: Duration) -> Result<(), ContractError> {
+    if limit.picoseconds().saturating_add(longest.picoseconds()) > MEMORY.picoseconds() {
+        return Err(ContractField::Burst.wrong("takes more than 26 days at this rate, with the longest packet: lower the burst or raise the rate"));
+    }
+    Ok(())
+}
+
+/// What becomes of a packet outside its contract.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Violation {
+    /// It is dropped.
+    #[default]
+    Discard,
+    /// It passes in this colour, unless its own is worse already: marking never improves a packet.
+    Mark(Colour),
+}
+
+impl Violation {
+    /// The verdict on a violating packet that came in `colour`.
+    #[inline]
+    pub(super) const fn verdict(self, colour: Colour) -> Verdict {
+        match self {
+            Violation::Discard => Verdict::Discard,
+            Violation::Mark(mark) if mark as u8 > colour as u8 => Verdict::Mark(mark),
+            Violation::Mark(_) => Verdict::Conform,
+        }
+    }
+}
+
+
+/// The conformance definitions of the ATM Forum's Traffic Management 4.0. Green stands for CLP = 0, yellow and red for CLP = 1.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Conformance {
+    /// Constant bit rate: every packet within the peak rate.
+    Cbr1,
+    /// Variable bit rate: every packet within the peak rate and the sustained rate.
+    Vbr1,
+    /// Every packet within the peak rate, green ones also within the sustained rate.
+    Vbr2,
+    /// As VBR.2, but a green packet within the peak rate and above the sustained one is marked yellow instead.
+    Vbr3,
+    /// Unspecified bit rate: every packet within the peak rate, as CBR.1.
+    Ubr1,
+    /// As UBR.1, and every conforming packet is marked yellow.
+    Ubr2,
+}
+
+impl Conformance {
+    /// Every definition.
+    pub const ALL: &'static [Conformance] =
+        &[Conformance::Cbr1, Conformance::Vbr1, Conformance::Vbr2, Conformance::Vbr3, Conformance::Ubr1, Conformance::Ubr2];
+
+    /// The name used in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Conformance::Cbr1 => "cbr.1",
+            Conformance::Vbr1 => "vbr.1",
+            Conformance::Vbr2 => "vbr.2",
+            Conformance::Vbr3 => "vbr.3",
+            Conformance::Ubr1 => "ubr.1",
+            Conformance::Ubr2 => "ubr.2",
+        }
+    }
+
+    /// The definition of this name.
+    pub fn from_name(name: &str) -> Option<Conformance> {
+        Conformance::ALL.iter().copied().find(|definition| definition.name() == name)
+    }
+
+    /// True if it tests the sustained rate besides the peak rate.
+    pub const fn has_sustained_rate(self) -> bool {
+        matches!(self, Conformance::Vbr1 | Conformance::Vbr2 | Conformance::Vbr3)
+    }
+}
+
+/// One of the fields of [`Contract`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ContractField {
+    /// [`Contract::rate`].
+    Rate,
+    /// [`Contract::longest_packet`].
+    LongestPacket,
+    /// [`Contract::peak_rate`].
+    PeakRate,
+    /// [`Contract::excess_rate`].
+    ExcessRate,
+    /// [`Contract::burst`].
+    Burst,
+    /// [`Contract::excess_burst`].
+    ExcessBurst,
+    /// [`Contract::peak_burst`].
+    PeakBurst,
+    /// [`Contract::delay_variation_tolerance`].
+    DelayVariationTolerance,
+    /// [`Contract::conformance`].
+    Conformance,
+    /// [`Contract::colour_aware`].
+    ColourAware,
+    /// [`Contract::violation`].
+    Violation,
+}
+
+impl ContractField {
+    /// Every field.
+    pub const ALL: &'static [ContractField] = &[
+        ContractField::Rate,
+        ContractField::LongestPacket,
+        ContractField::PeakRate,
+        ContractField::ExcessRate,
+        ContractField::Burst,
+        ContractField::ExcessBurst,
+        ContractField::PeakBurst,
+        ContractField::DelayVariationTolerance,
+        ContractField::Conformance,
+        ContractField::ColourAware,
+        ContractField::Violation,
+    ];
+
+    /// The key used in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ContractField::Rate => "rate",
+            ContractField::LongestPacket => "longest_packet",
+            ContractField::PeakRate => "peak_rate",
+            ContractField::ExcessRate => "excess_rate",
+            ContractField::Burst => "burst",
+            ContractField::ExcessBurst => "excess_burst",
+            ContractField::PeakBurst => "peak_burst",
+            ContractField::DelayVariationTolerance => "delay_variation_tolerance",
+            ContractField::Conformance => "conformance",
+            ContractField::ColourAware => "colour_aware",
+            ContractField::Violation => "violation",
+        }
+    }
+
+    /// The error that something about this field is wrong.
+    pub(crate) const fn wrong(self, problem: &'static str) -> ContractError {
+        ContractError { field: self, problem }
+    }
+}
+
+/// Why a policer cannot enforce a contract.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ContractError {
+    /// The offending field.
+    pub field: ContractField,
+    /// What is wrong, and what would be right.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for ContractError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field.name(), self.problem)
+    }
+}
+
+impl core::error::Error for ContractError {}

@@ -1,0 +1,193 @@
+//! Two GCRAs with coordinated update: a peak rate and a sustained rate over one stream, by ATM's conformance definitions.
+//!
+//! **Law.** Conforming packets keep both contracts: in any interval of length t they hold at most `longest packet + peak rate * (t + CDVT)`
+//! bytes, and those tested against the sustained rate at most `burst + sustained rate * (t + CDVT)`.
+//! **Source.** ATM Forum Traffic Management 4.0, conformance definitions CBR.1, VBR.1 to VBR.3, UBR.1 and UBR.2.
+//! **State.** 64 bytes, one cache line: an instant, two bucket levels and the whole contract.
+//! **Cost.** Two multiplications and no branch: which test fails is not predictable in mixed traffic, so both are made, a table of the
+//! definitions says what to commit, and selects commit it.
+//! **RTL twin.** None yet.
+//! **Deviations.** Packets of any length, as in [`super::VirtualScheduling`]. Green is CLP = 0; yellow and red are both CLP = 1. The leaky
+//! bucket form, because both buckets then share one instant.
+
+use super::bucket::Bucket;
+use super::contract::{Conformance, Contract, ContractError, ContractField, Violation, check_span};
+use super::gcra::limit_in_ticks;
+use super::{Enforcement, Policer, Verdict};
+use crate::packet::Colour;
+use crate::units::{Duration, Time, TimePerByte};
+
+/// Peak and sustained rate with coordinated update: a packet is charged to both or to none, except where the definition says one.
+///
+/// ```
+/// use tidegate_core::packet::Colour;
+/// use tidegate_core::policer::{Conformance, Contract, Verdict, Policer};
+/// use tidegate_core::registry::PolicerKind;
+/// use tidegate_core::units::{Duration, Rate, Time};
+///
+/// // Cells at 424 kbit/s (one per ms) at peak, a tenth of that sustained, bursts of three cells.
+/// let mut contract = Contract::new(Rate::new(42_400).unwrap(), 53);
+/// contract.peak_rate = Some(Rate::new(424_000).unwrap());
+/// contract.burst = Some(3 * 53);
+/// contract.conformance = Some(Conformance::Vbr3);
+/// let mut policer = PolicerKind::DualGcra.build(&contract).unwrap();
+/// let mut at = |ms: u64| policer.police(Time::ZERO + Duration::from_milliseconds(ms), 53, Colour::Green);
+/// assert_eq!([at(0), at(1), at(2)], [Verdict::Conform; 3]);
+/// assert_eq!(at(3), Verdict::Mark(Colour::Yellow));
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub struct DualGcra {
+    /// Up to when both levels are drained.
+    last: Time,
+    peak: Bucket,
+    sustained: Bucket,
+    /// The conformance definition and the fate of violating packets, as a row of [`DECISIONS`].
+    row: u8,
+}
+
+/// What to do with a packet, given the two tests.
+#[derive(Clone, Copy)]
+struct Decision {
+    verdict: Verdict,
+    charge_peak: bool,
+    charge_sustained: bool,
+}
+
+/// A decision for every row, colour and outcome of the two tests.
+static DECISIONS: [Decision; ROWS * 16] = decisions();
+const ROWS: usize = Conformance::ALL.len() * FATES.len();
+const FATES: [Violation; 3] = [Violation::Discard, Violation::Mark(Colour::Yellow), Violation::Mark(Colour::Red)];
+
+const fn decisions() -> [Decision; ROWS * 16] {
+    let mut table = [Decision { verdict: Verdict::Discard, charge_peak: false, charge_sustained: false }; ROWS * 16];
+    let mut i = 0;
+    while i < table.len() {
+        let colour = match i >> 2 & 3 {
+            0 => Colour::Green,
+            1 => Colour::Yellow,
+            _ => Colour::Red,
+        };
+        let row = i >> 4;
+        table[i] = decide(Conformance::ALL[row / FATES.len()], FATES[row % FATES.len()], colour, i & 2 != 0, i & 1 != 0);
+        i += 1;
+    }
+    table
+}
+
+/// The conformance definitions, word for word.
+const fn decide(definition: Conformance, fate: Violation, colour: Colour, peak: bool, sustained: bool) -> Decision {
+    let green = matches!(colour, Colour::Green);
+    let tagged = if green { Verdict::Mark(Colour::Yellow) } else { Verdict::Conform };
+    let violating = Decision { verdict: fate.verdict(colour), charge_peak: false, charge_sustained: false };
+    let within_peak = Decision { verdict: Verdict::Conform, charge_peak: true, charge_sustained: false };
+    let within_both = Decision { verdict: Verdict::Conform, charge_peak: true, charge_sustained: true };
+    if !peak {
+        return violating;
+    }
+    match definition {
+        Conformance::Cbr1 | Conformance::Ubr1 => within_peak,
+        Conformance::Ubr2 => Decision { verdict: tagged, ..within_peak },
+        Conformance::Vbr1 if sustained => within_both,
+        Conformance::Vbr1 => violating,
+        Conformance::Vbr2 | Conformance::Vbr3 if !green => within_peak,
+        Conformance::Vbr2 | Conformance::Vbr3 if sustained => within_both,
+        Conformance::Vbr2 => violating,
+        Conformance::Vbr3 => Decision { verdict: tagged, ..within_peak },
+    }
+}
+
+impl Policer for DualGcra {
+    fn start(&mut self, now: Time) {
+        self.last = now;
+        self.peak.clear();
+        self.sustained.clear();
+    }
+
+    #[inline]
+    fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
+        let elapsed = now.since(self.last);
+        let peak = self.peak.level_after(elapsed);
+        let sustained = self.sustained.level_after(elapsed);
+        let outcome = usize::from(peak <= self.peak.capacity()) << 1 | usize::from(sustained <= self.sustained.capacity());
+        let decision = &DECISIONS[usize::from(self.row) << 4 | (colour as usize) << 2 | outcome];
+        self.last = self.last + elapsed;
+        self.peak.set_level(peak + if decision.charge_peak { self.peak.weight(length) } else { 0 });
+        self.sustained.set_level(sustained + if decision.charge_sustained { self.sustained.weight(length) } else { 0 });
+        decision.verdict
+    }
+
+    fn refresh(&mut self, now: Time) {
+        let elapsed = now.since(self.last);
+        self.last = now;
+        self.peak.drain(elapsed);
+        self.sustained.drain(elapsed);
+    }
+}
+
+impl Enforcement for DualGcra {
+    const NAME: &'static str = "dual-gcra";
+    const SUMMARY: &'static str = "a peak and a sustained rate together, by an ATM conformance definition";
+    const REQUIRES: &'static [ContractField] = &[ContractField::Rate];
+    const ACCEPTS: &'static [ContractField] =
+        &[ContractField::PeakRate, ContractField::Burst, ContractField::DelayVariationTolerance, ContractField::Conformance];
+
+    fn build(contract: &Contract) -> Result<DualGcra, ContractError> {
+        let definition = contract.conformance.unwrap_or(Conformance::Vbr1);
+        let tolerance = contract.tolerance();
+        let (peak_rate, sustained) = if definition.has_sustained_rate() {
+            let peak_rate = contract.peak_rate.ok_or(ContractField::PeakRate.wrong("this conformance definition needs it"))?;
+            if peak_rate < contract.rate {
+                return Err(ContractField::PeakRate.wrong("must be at least the sustained rate"));
+            }
+            let rate = contract.rate.time_per_byte();
+            let burst = burst_in_ticks(contract.burst_beyond_first_packet()?, peak_rate.time_per_byte(), rate);
+            let limit = limit_in_ticks(burst, tolerance, rate)?;
+            check_span(Duration::from_picoseconds(limit >> rate.shift()), rate.ceil(contract.longest_packet))?;
+            (peak_rate, Bucket::of_ticks(rate, limit))
+        } else {
+            for field in [ContractField::PeakRate, ContractField::Burst] {
+                if contract.has(field) {
+                    return Err(field.wrong("this conformance definition has one rate, the peak rate, given as `rate`"));
+                }
+            }
+            (contract.rate, Bucket::of_ticks(contract.rate.time_per_byte(), 0))
+        };
+        let rate = peak_rate.time_per_byte();
+        let limit = limit_in_ticks(0, tolerance, rate)?;
+        check_span(tolerance, rate.ceil(contract.longest_packet))?;
+        let violation = contract.violation.unwrap_or_default();
+        let fate = FATES.iter().position(|&fate| fate == violation);
+        let fate = fate.ok_or(ContractField::Violation.wrong("must be to discard, or to mark yellow or red"))?;
+        let row = (Conformance::ALL.iter().position(|&known| known == definition).unwrap_or(0) * FATES.len() + fate) as u8;
+        Ok(DualGcra { last: Time::ZERO, peak: Bucket::of_ticks(rate, limit), sustained, row })
+    }
+}
+
+/// The burst tolerance of `bytes` sent at the peak rate, in ticks of the sustained rate. Rounded down by less than a tick, which changes no
+/// verdict: a packet comes at a whole picosecond, that is at a whole tick.
+fn burst_in_ticks(bytes: u32, peak: TimePerByte, sustained: TimePerByte) -> u64 {
+    let at = |rate: TimePerByte| u128::from(bytes) * u128::from(rate.mantissa());
+    let finer = peak.shift() - sustained.shift();
+    at(sustained).saturating_sub(at(peak).div_ceil(1 << finer)) as u64
+}
+
+/// The burst tolerance of `cells` cells at peak spacing: `(cells - 1) * (sustained - peak)`, where `peak` and `sustained` are the cell
+/// intervals T and Ts of the two rates. It is the least of the tolerances that let the whole burst pass.
+pub fn burst_tolerance(cells: u32, peak: Duration, sustained: Duration) -> Duration {
+    let gap = sustained.saturating_sub(peak).picoseconds();
+    Duration::from_picoseconds(u64::from(cells.saturating_sub(1)).saturating_mul(gap))
+}
+
+/// The maximum burst size in cells that a burst tolerance stands for: `1 + floor(tolerance / (sustained - peak))`; `None` if the two
+/// intervals are equal, for then a burst never ends.
+pub fn maximum_burst_size(tolerance: Duration, peak: Duration, sustained: Duration) -> Option<u64> {
+    super::back_to_back_cells(sustained, tolerance, peak)
+}
+
+/// The burst tolerance that lets `burst` bytes pass at the peak rate in packets of at most `longest` bytes, rounded down to a picosecond:
+/// `(burst - longest) * (sustained - peak)`, where the rates are times per byte. With `longest` the length of a cell it is
+/// [`burst_tolerance`].
+pub fn packet_burst_tolerance(burst: u32, longest: u32, peak: TimePerByte, sustained: TimePerByte) -> Duration {
+    Duration::from_picoseconds(burst_in_ticks(burst.saturating_sub(longest), peak, sustained) >> sustained.shift())
+}

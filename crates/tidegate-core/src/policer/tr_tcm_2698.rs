@@ -1,0 +1,106 @@
+//! The two rate three colour marker: red above the peak rate, yellow above the committed one.
+//!
+//! **Law.** In every interval of length t the green packets hold at most `CBS + CIR * t` bytes, green and yellow together at most
+//! `PBS + PIR * t`.
+//! **Source.** RFC 2698, section 3.
+//! **State.** 64 bytes: an instant, two bucket levels and the contract.
+//! **Cost.** Four multiplications at most, no division.
+//! **RTL twin.** None yet.
+//! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`].
+
+use super::bucket::Bucket;
+use super::contract::{Contract, ContractError, ContractField, TOO_SMALL, Violation};
+use super::{Enforcement, Policer, Verdict};
+use crate::packet::Colour;
+use crate::units::Time;
+
+/// The marker of RFC 2698.
+///
+/// ```
+/// use tidegate_core::packet::Colour::{Green, Yellow};
+/// use tidegate_core::policer::{Contract, Policer, Verdict};
+/// use tidegate_core::registry::PolicerKind;
+/// use tidegate_core::units::{Rate, Time};
+///
+/// let mut contract = Contract::new(Rate::new(1_000_000).unwrap(), 1000);
+/// contract.burst = Some(1000);
+/// contract.peak_rate = Some(Rate::new(2_000_000).unwrap());
+/// contract.peak_burst = Some(2000);
+/// let mut meter = PolicerKind::TrTcm2698.build(&contract).unwrap();
+/// let mut burst = || meter.police(Time::ZERO, 1000, Green);
+/// assert_eq!([burst(), burst(), burst()], [Verdict::Conform, Verdict::Mark(Yellow), Verdict::Discard]);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TrTcm2698 {
+    last: Time,
+    committed: Bucket,
+    peak: Bucket,
+    colour_aware: bool,
+    violation: Violation,
+}
+
+impl TrTcm2698 {
+    #[inline]
+    fn drain(&mut self, now: Time) {
+        let elapsed = now.since(self.last);
+        self.last += elapsed;
+        self.committed.drain(elapsed);
+        self.peak.drain(elapsed);
+    }
+}
+
+impl Policer for TrTcm2698 {
+    fn start(&mut self, now: Time) {
+        self.last = now;
+        self.committed.clear();
+        self.peak.clear();
+    }
+
+    #[inline]
+    fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
+        self.drain(now);
+        let assumed = if self.colour_aware { colour } else { Colour::Green };
+        let (committed, peak) = (self.committed.weight(length), self.peak.weight(length));
+        if assumed == Colour::Red || !self.peak.fits(peak) {
+            return self.violation.verdict(colour);
+        }
+        self.peak.pour(peak);
+        if assumed == Colour::Yellow || !self.committed.fits(committed) {
+            return Verdict::recolour(colour, Colour::Yellow);
+        }
+        self.committed.pour(committed);
+        Verdict::recolour(colour, Colour::Green)
+    }
+
+    fn refresh(&mut self, now: Time) {
+        self.drain(now);
+    }
+}
+
+impl Enforcement for TrTcm2698 {
+    const NAME: &'static str = "tr-tcm-2698";
+    const SUMMARY: &'static str = "two rates: green within the committed, yellow within the peak, red beyond (RFC 2698)";
+    const REQUIRES: &'static [ContractField] =
+        &[ContractField::Rate, ContractField::Burst, ContractField::PeakRate, ContractField::PeakBurst];
+    const ACCEPTS: &'static [ContractField] = &[ContractField::ColourAware];
+
+    fn build(contract: &Contract) -> Result<TrTcm2698, ContractError> {
+        let (burst, peak_burst) = (contract.burst.unwrap_or(0), contract.peak_burst.unwrap_or(0));
+        for (field, bytes) in [(ContractField::Burst, burst), (ContractField::PeakBurst, peak_burst)] {
+            if bytes < contract.longest_packet {
+                return Err(field.wrong(TOO_SMALL));
+            }
+        }
+        let peak_rate = contract.peak_rate.unwrap_or(contract.rate);
+        if peak_rate < contract.rate {
+            return Err(ContractField::PeakRate.wrong("must be at least the committed rate"));
+        }
+        Ok(TrTcm2698 {
+            last: Time::ZERO,
+            committed: Bucket::of_bytes(contract.rate, burst),
+            peak: Bucket::of_bytes(peak_rate, peak_burst),
+            colour_aware: contract.colour_aware.unwrap_or(false),
+            violation: contract.red()?,
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! The two rate three colour marker with efficient handling of in-profile traffic: a committed and an excess rate, each with a bucket of its
+//! own, and yellow packets that leave the committed one alone.
+//!
+//! **Law.** In every interval of length t the green packets hold less than `CBS + CIR * t` bytes and the yellow ones less than
+//! `EBS + EIR * t`.
+//! **Source.** RFC 4115, section 3.
+//! **State.** 64 bytes: an instant, two bucket levels and the contract.
+//! **Cost.** Four multiplications at most, no division.
+//! **RTL twin.** None yet.
+//! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`]. The RFC's test `Tc(t) - B > 0` is kept to the
+//! letter: a packet must leave something in the bucket, so a burst has to exceed the longest packet, which is checked.
+
+use super::bucket::Bucket;
+use super::contract::{Contract, ContractError, ContractField, Violation};
+use super::{Enforcement, Policer, Verdict};
+use crate::packet::Colour;
+use crate::units::Time;
+
+/// The marker of RFC 4115.
+///
+/// ```
+/// use tidegate_core::packet::Colour::{Green, Yellow};
+/// use tidegate_core::policer::{Contract, Policer, Verdict};
+/// use tidegate_core::registry::PolicerKind;
+/// use tidegate_core::units::{Rate, Time};
+///
+/// let mut contract = Contract::new(Rate::new(1_000_000).unwrap(), 1000);
+/// contract.burst = Some(1001);
+/// contract.excess_rate = Some(Rate::new(2_000_000).unwrap());
+/// contract.excess_burst = Some(1001);
+/// contract.colour_aware = Some(true);
+/// let mut meter = PolicerKind::TrTcm4115.build(&contract).unwrap();
+/// assert_eq!(meter.police(Time::ZERO, 1000, Yellow), Verdict::Conform);
+/// assert_eq!(meter.police(Time::ZERO, 1000, Green), Verdict::Conform);
+/// assert_eq!(meter.police(Time::ZERO, 1000, Green), Verdict::Discard);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TrTcm4115 {
+    last: Time,
+    committed: Bucket,
+    excess: Bucket,
+    colour_aware: bool,
+    violation: Violation,
+}
+
+impl TrTcm4115 {
+    #[inline]
+    fn drain(&mut self, now: Time) {
+        let elapsed = now.since(self.last);
+        self.last += elapsed;
+        self.committed.drain(elapsed);
+        self.excess.drain(elapsed);
+    }
+}
+
+impl Policer for TrTcm4115 {
+    fn start(&mut self, now: Time) {
+        self.last = now;
+        self.committed.clear();
+        self.excess.clear();
+    }
+
+    #[inline]
+    fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
+        self.drain(now);
+        let assumed = if self.colour_aware { colour } else { Colour::Green };
+        let (committed, excess) = (self.committed.weight(length), self.excess.weight(length));
+        if assumed == Colour::Green && self.committed.fits_with_room(committed) {
+            self.committed.pour(committed);
+            Verdict::recolour(colour, Colour::Green)
+        } else if assumed != Colour::Red && self.excess.fits_with_room(excess) {
+            self.excess.pour(excess);
+            Verdict::recolour(colour, Colour::Yellow)
+        } else {
+            self.violation.verdict(colour)
+        }
+    }
+
+    fn refresh(&mut self, now: Time) {
+        self.drain(now);
+    }
+}
+
+impl Enforcement for TrTcm4115 {
+    const NAME: &'static str = "tr-tcm-4115";
+    const SUMMARY: &'static str = "a committed and an excess rate: green within the first, yellow within the second, red beyond (RFC 4115)";
+    const REQUIRES: &'static [ContractField] =
+        &[ContractField::Rate, ContractField::Burst, ContractField::ExcessRate, ContractField::ExcessBurst];
+    const ACCEPTS: &'static [ContractField] = &[ContractField::ColourAware];
+
+    fn build(contract: &Contract) -> Result<TrTcm4115, ContractError> {
+        let (burst, excess_burst) = (contract.burst.unwrap_or(0), contract.excess_burst.unwrap_or(0));
+        for (field, bytes) in [(ContractField::Burst, burst), (ContractField::ExcessBurst, excess_burst)] {
+            if bytes <= contract.longest_packet {
+                return Err(field.wrong("must exceed the longest packet, which could otherwise never conform: RFC 4115 wants a byte left over"));
+            }
+        }
+        Ok(TrTcm4115 {
+            last: Time::ZERO,
+            committed: Bucket::of_bytes(contract.rate, burst),
+            excess: Bucket::of_bytes(contract.excess_rate.unwrap_or(contract.rate), excess_burst),
+            colour_aware: contract.colour_aware.unwrap_or(false),
+            violation: contract.red()?,
+        })
+    }
+}

@@ -1,0 +1,427 @@
+//! Deficit round robin: backlogged flows take turns, and on each turn a flow may send its quantum of bytes plus what earlier turns left
+//! over.
+//!
+//! **Law.** With quanta `Q_i` of which the smallest is `Q`, and packets of at most `L` bytes, two flows that are backlogged throughout an
+//! interval receive service `S_i`, `S_j` with `|S_i Q/Q_i - S_j Q/Q_j| <= Q + 2 L`. A flow that becomes backlogged is served at its rate
+//! `C Q_i/F` after a latency of at most `(3 F - 2 Q_i)/C`, where `F` is the sum of all quanta and `C` the link's rate.
+//!
+//! **Source.** M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3),
+//! 1996, section III and its theorem on fairness. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM
+//! Transactions on Networking 6(5), 1998, table I.
+//!
+//! **State.** 32 bytes per flow: deficit, quantum, length of the head, two links.
+//!
+//! **Cost.** Constant per packet: one cache line of the flow that is served and one of the next. Quanta given by hand that are smaller
+//! than packets cost one step per turn that a flow cannot use.
+//!
+//! **RTL twin.** None.
+//!
+//! **Deviations.** The quantum follows from the weight: the flow of the least weight gets the longest packet, the others in proportion,
+//! so every turn sends at least one packet whatever the weights are. Weights are shares relative to the least one, hence a large ratio
+//! buys a long round: `F = L (sum of weights) / (least weight)`, and with it the latency above. Deficits are counted in units of one byte
+//! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights. A turn
+//! passes on when the last packet of it starts, not when it ends; the order of service is the same, except that a flow that becomes
+//! backlogged during that packet stands behind the flow that sends it.
+
+use super::active_list::{ActiveList, Linked, Links};
+use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
+use crate::packet::{Flow, Head};
+use crate::prefetch::prefetch;
+use crate::units::Time;
+use alloc::vec::Vec;
+
+/// Deficit round robin.
+///
+/// Two flows with quanta of 500 bytes; the first has a packet of 300 and one of 400 bytes, the second two of 500.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, DeficitRoundRobin, Scheduler};
+/// use tidegate_core::units::Time;
+///
+/// let head = |number, length| Head { length, number, arrival: Time::ZERO, colour: Colour::Green };
+/// let mut drr = DeficitRoundRobin::with_quanta(&[500, 500]);
+/// drr.activate(Time::ZERO, Flow(0), head(0, 300));
+/// drr.activate(Time::ZERO, Flow(1), head(2, 500));
+///
+/// // After 300 bytes flow 0 has 200 left, too little for its next packet: it keeps them and the turn passes on.
+/// assert_eq!(drr.select(Time::ZERO), Decision::Serve(Flow(0)));
+/// drr.served(Time::ZERO, Flow(0), Some(head(1, 400)));
+/// assert_eq!(drr.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// drr.served(Time::ZERO, Flow(1), Some(head(3, 500)));
+/// assert_eq!(drr.select(Time::ZERO), Decision::Serve(Flow(0)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct DeficitRoundRobin {
+    flows: Vec<Turn>,
+    active: ActiveList,
+    /// What one byte costs, in the unit of deficits and quanta.
+    cost: u64,
+}
+
+/// Half a cache line, so that no flow's state lies across two.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Turn {
+    deficit: u64,
+    quantum: u64,
+    /// Wire length of the flow's head.
+    length: u32,
+    links: Links,
+}
+
+impl Linked for Turn {
+    #[inline]
+    fn links(&self) -> Links {
+        self.links
+    }
+
+    #[inline]
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl DeficitRoundRobin {
+    /// Flows with these quanta, in bytes below 2^30, in place of quanta derived from weights. A quantum of 0 counts as 1: a flow that
+    /// never gains could never be served.
+    pub fn with_quanta(quanta: &[u32]) -> DeficitRoundRobin {
+        DeficitRoundRobin::new(quanta.iter().map(|&quantum| u64::from(quantum.max(1))), 1)
+    }
+
+    fn new(quanta: impl Iterator<Item = u64>, cost: u64) -> DeficitRoundRobin {
+        let flows = quanta.map(|quantum| Turn { deficit: 0, quantum, length: 0, links: Links::UNLINKED }).collect();
+        DeficitRoundRobin { flows, active: ActiveList::EMPTY, cost }
+    }
+
+    /// Starts the turn of the flow at the front, or of the first after it whose deficit suffices for its head.
+    #[inline]
+    fn take_turn(&mut self) {
+        while let Some(front) = self.active.front() {
+            let turn = &mut self.flows[front as usize];
+            turn.deficit += turn.quantum;
+            if turn.deficit >= u64::from(turn.length) * self.cost {
+                if let Some(second) = self.active.second(&self.flows) {
+                    prefetch(&self.flows[second as usize]);
+                }
+                return;
+            }
+            self.active.pass(&self.flows);
+        }
+    }
+
+    #[inline]
+    fn replace_head(&mut self, flow: Flow, length: u32) {
+        let turn = &mut self.flows[flow.index()];
+        turn.length = length;
+        if self.active.front() == Some(flow.0) && turn.deficit < u64::from(length) * self.cost {
+            self.active.pass(&self.flows);
+            self.take_turn();
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, flow: Flow) {
+        let had_turn = self.active.front() == Some(flow.0);
+        self.flows[flow.index()].deficit = 0;
+        self.active.leave(&mut self.flows, flow.0);
+        if had_turn {
+            self.take_turn();
+        }
+    }
+}
+
+impl Scheduler for DeficitRoundRobin {
+    #[inline]
+    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
+        self.flows[flow.index()].length = head.length;
+        if self.active.join(&mut self.flows, flow.0) {
+            self.take_turn();
+        }
+    }
+
+    #[inline]
+    fn select(&mut self, _now: Time) -> Decision {
+        match self.active.front() {
+            Some(flow) => Decision::Serve(Flow(flow)),
+            None => Decision::Idle,
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
+        match next {
+            Some(head) => {
+                let turn = &mut self.flows[flow.index()];
+                turn.deficit -= u64::from(turn.length) * self.cost;
+                self.replace_head(flow, head.length);
+            }
+            None => self.leave(flow),
+        }
+    }
+
+    #[inline]
+    fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        match next {
+            Some(head) => self.replace_head(flow, head.length),
+            None => self.leave(flow),
+        }
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        self.active.front().map(Flow)
+    }
+}
+
+impl Discipline for DeficitRoundRobin {
+    const NAME: &'static str = "drr";
+    const SUMMARY: &'static str = "backlogged flows send bytes in proportion to their weights";
+    const REQUIRES: &'static [Parameter] = &[];
+    const ACCEPTS: &'static [Parameter] = &[Parameter::Weight];
+    const WORK_CONSERVING: bool = true;
+
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<DeficitRoundRobin, BuildError> {
+        let mut weights = Vec::with_capacity(flows.len());
+        for (index, parameters) in flows.iter().enumerate() {
+            weights.push(u64::from(weight_of(index, parameters)?));
+        }
+        // In units of one byte divided by the least weight a byte costs the least weight, and the quantum of a weight is that weight
+        // times the longest packet. Below 2^30 bytes and 2^32 nothing overflows: a deficit stays below 2^63.
+        let least = weights.iter().copied().min().unwrap_or(1);
+        let longest = u64::from(setup.longest_packet.max(1));
+        Ok(DeficitRoundRobin::new(weights.into_iter().map(|weight| weight * longest), least))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::backlog::{Backlog, Server, assert_same, steps};
+    use super::*;
+    use crate::units::Rate;
+    use alloc::collections::VecDeque;
+    use proptest::prelude::*;
+
+    const LONGEST: u32 = 1000;
+
+    fn weighted(weights: &[u32]) -> DeficitRoundRobin {
+        let setup = Setup { rate: Rate::MAX, longest_packet: LONGEST };
+        let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..Default::default() }).collect();
+        DeficitRoundRobin::build(&setup, &flows).unwrap()
+    }
+
+    #[test]
+    fn a_quantum_smaller_than_some_packets_is_saved_up() {
+        let mut drr = Backlog::new(DeficitRoundRobin::with_quanta(&[500; 4]), 4);
+        let queues: [&[u32]; 4] = [&[20, 750, 200], &[500, 500], &[200, 600, 100], &[50, 700, 180]];
+        for (flow, queue) in queues.iter().enumerate() {
+            queue.iter().for_each(|&length| drr.arrive(flow, length));
+        }
+        let order: Vec<_> = core::iter::from_fn(|| drr.send()).collect();
+        let first_round = [(0, 20), (1, 500), (2, 200), (3, 50)];
+        let second_round = [(0, 750), (0, 200), (1, 500), (2, 600), (2, 100), (3, 700), (3, 180)];
+        assert_eq!(order, [&first_round[..], &second_round[..]].concat());
+    }
+
+    #[test]
+    fn a_flow_that_runs_dry_forfeits_its_deficit() {
+        let mut drr = Backlog::new(DeficitRoundRobin::with_quanta(&[500, 500]), 2);
+        drr.arrive(0, 100);
+        drr.arrive(1, 500);
+        drr.arrive(1, 500);
+        assert_eq!(drr.send(), Some((0, 100)));
+        drr.arrive(0, 501);
+        drr.arrive(0, 501);
+        // With the 400 bytes it did not use the first time, flow 0 could send both packets in this round.
+        let order: Vec<_> = core::iter::from_fn(|| drr.send()).collect();
+        assert_eq!(order, [(1, 500), (1, 500), (0, 501), (0, 501)]);
+    }
+
+    #[test]
+    fn the_widest_ratio_of_weights_is_kept_exactly() {
+        let mut drr = Backlog::new(weighted(&[1, u32::MAX, u32::MAX - 1]), 3);
+        for flow in 0..3 {
+            drr.arrive(flow, LONGEST);
+            drr.arrive(flow, LONGEST);
+        }
+        assert_eq!(drr.send(), Some((0, LONGEST)));
+        let turns: Vec<u64> = drr.scheduler.flows.iter().map(|turn| turn.quantum / drr.scheduler.cost).collect();
+        assert_eq!(turns, [1000, 1000 * u64::from(u32::MAX), 1000 * u64::from(u32::MAX - 1)]);
+    }
+
+    #[test]
+    fn a_weight_of_zero_is_refused() {
+        let setup = Setup { rate: Rate::MAX, longest_packet: LONGEST };
+        let flows = [FlowParameters::default(), FlowParameters { weight: Some(0), ..Default::default() }];
+        let error = DeficitRoundRobin::build(&setup, &flows).unwrap_err();
+        assert_eq!((error.flow, error.parameter), (Some(Flow(1)), Parameter::Weight));
+    }
+
+    /// The algorithm as printed: a list, and a deficit counter per flow, in bytes times the least weight.
+    struct Textbook {
+        queues: Vec<VecDeque<u32>>,
+        quanta: Vec<u128>,
+        deficits: Vec<u128>,
+        cost: u128,
+        list: VecDeque<usize>,
+        turn_has_begun: bool,
+    }
+
+    impl Textbook {
+        /// Passes the turn on until the flow at the front can send.
+        fn settle(&mut self) {
+            self.list.retain(|&flow| {
+                let backlogged = !self.queues[flow].is_empty();
+                if !backlogged {
+                    self.deficits[flow] = 0;
+                }
+                backlogged
+            });
+            while let Some(&flow) = self.list.front() {
+                if !self.turn_has_begun {
+                    self.deficits[flow] += self.quanta[flow];
+                    self.turn_has_begun = true;
+                }
+                if u128::from(self.queues[flow][0]) * self.cost <= self.deficits[flow] {
+                    return;
+                }
+                self.list.rotate_left(1);
+                self.turn_has_begun = false;
+            }
+            self.turn_has_begun = false;
+        }
+
+        fn take(&mut self, flow: usize, take: impl Fn(&mut VecDeque<u32>) -> Option<u32>) -> Option<u32> {
+            let taken = take(&mut self.queues[flow])?;
+            if self.queues[flow].is_empty() && self.list.front() == Some(&flow) {
+                self.turn_has_begun = false;
+            }
+            Some(taken)
+        }
+    }
+
+    impl Server for Textbook {
+        fn arrive(&mut self, flow: usize, length: u32) {
+            self.queues[flow].push_back(length);
+            if self.queues[flow].len() == 1 {
+                self.list.push_back(flow);
+            }
+            self.settle();
+        }
+
+        fn send(&mut self) -> Option<(usize, u32)> {
+            let flow = *self.list.front()?;
+            let length = self.take(flow, VecDeque::pop_front)?;
+            self.deficits[flow] -= u128::from(length) * self.cost;
+            self.settle();
+            Some((flow, length))
+        }
+
+        fn lose_head(&mut self, flow: usize) {
+            self.take(flow, VecDeque::pop_front);
+            self.settle();
+        }
+
+        fn lose_tail(&mut self, flow: usize) {
+            self.take(flow, VecDeque::pop_back);
+            self.settle();
+        }
+    }
+
+    fn textbook(quanta: &[u128], cost: u128) -> Textbook {
+        let flows = quanta.len();
+        Textbook {
+            queues: alloc::vec![VecDeque::new(); flows],
+            quanta: quanta.to_vec(),
+            deficits: alloc::vec![0; flows],
+            cost,
+            list: VecDeque::new(),
+            turn_has_begun: false,
+        }
+    }
+
+    fn some_weights() -> impl Strategy<Value = Vec<u32>> {
+        proptest::collection::vec(prop_oneof![1u32..6, 1u32..1000], 2..6)
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_textbook(quanta in proptest::collection::vec(prop_oneof![1u32..50, 200u32..1500], 5), steps in steps(5, LONGEST)) {
+            let wide: Vec<u128> = quanta.iter().map(|&quantum| u128::from(quantum)).collect();
+            let mut drr = Backlog::new(DeficitRoundRobin::with_quanta(&quanta), 5);
+            assert_same(&mut drr, &mut textbook(&wide, 1), &steps);
+        }
+
+        #[test]
+        fn weights_give_the_quanta_of_the_textbook(weights in proptest::collection::vec(1u32.., 5), steps in steps(5, LONGEST)) {
+            let least = u128::from(*weights.iter().min().unwrap());
+            let quanta: Vec<u128> = weights.iter().map(|&weight| u128::from(weight) * u128::from(LONGEST)).collect();
+            assert_same(&mut Backlog::new(weighted(&weights), 5), &mut textbook(&quanta, least), &steps);
+        }
+
+        #[test]
+        fn no_two_backlogged_flows_drift_apart(
+            weights in some_weights(),
+            lengths in proptest::collection::vec(prop_oneof![Just(LONGEST), 1..=LONGEST], 3000),
+        ) {
+            let flows = weights.len();
+            let mut drr = Backlog::new(weighted(&weights), flows);
+            let least = i128::from(*weights.iter().min().unwrap());
+            let mut lengths = lengths.into_iter();
+            (0..flows).for_each(|flow| (0..2).for_each(|_| drr.arrive(flow, lengths.next().unwrap())));
+            // Over all intervals the difference is at most the spread of the running difference.
+            let mut service = alloc::vec![0i128; flows];
+            let mut extremes = alloc::vec![(0i128, 0i128); flows * flows];
+            while let Some(length) = lengths.next() {
+                let (flow, sent) = drr.send().unwrap();
+                service[flow] += i128::from(sent);
+                drr.arrive(flow, length);
+                for (i, j) in (0..flows).flat_map(|i| (0..i).map(move |j| (i, j))) {
+                    let (wi, wj) = (i128::from(weights[i]), i128::from(weights[j]));
+                    let difference = least * (service[i] * wj - service[j] * wi);
+                    let (low, high) = &mut extremes[i * flows + j];
+                    (*low, *high) = ((*low).min(difference), (*high).max(difference));
+                    prop_assert!(*high - *low <= 3 * i128::from(LONGEST) * wi * wj, "flows {} and {}", i, j);
+                }
+            }
+        }
+
+        #[test]
+        fn the_latency_bound_holds(
+            weights in some_weights(),
+            before in 1usize..60,
+            lengths in proptest::collection::vec(prop_oneof![Just(LONGEST), 1..=LONGEST], 2000),
+        ) {
+            // All but the last flow are backlogged and in any state; then the last becomes backlogged during the packet sent last.
+            let (flows, late) = (weights.len(), weights.len() - 1);
+            let mut drr = Backlog::new(weighted(&weights), flows);
+            let mut lengths = lengths.into_iter();
+            (0..late).for_each(|flow| (0..2).for_each(|_| drr.arrive(flow, lengths.next().unwrap())));
+            let mut elapsed = 0;
+            for _ in 0..before {
+                let (flow, sent) = drr.send().unwrap();
+                elapsed = i128::from(sent);
+                drr.arrive(flow, lengths.next().unwrap());
+            }
+            drr.arrive(late, lengths.next().unwrap());
+            drr.arrive(late, lengths.next().unwrap());
+            // Quanta scaled by the least weight, so that they are whole; time counts bytes of the link.
+            let longest = i128::from(LONGEST);
+            let least = i128::from(*weights.iter().min().unwrap());
+            let quantum = i128::from(weights[late]) * longest;
+            let round: i128 = weights.iter().map(|&weight| i128::from(weight) * longest).sum();
+            let mut served = 0;
+            for length in lengths {
+                let (flow, sent) = drr.send().unwrap();
+                elapsed += i128::from(sent);
+                drr.arrive(flow, length);
+                // Just before a packet ends, none of it counts as served.
+                prop_assert!(served * round * least >= quantum * (elapsed * least - 3 * round + 2 * quantum));
+                if flow == late {
+                    served += i128::from(sent);
+                }
+            }
+        }
+    }
+}

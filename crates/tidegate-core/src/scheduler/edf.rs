@@ -1,0 +1,111 @@
+//! Earliest deadline first: every packet has to start within its flow's delay after its arrival, and the most urgent head goes first.
+//!
+//! **Law**: a packet's deadline is its arrival plus its flow's delay. Whenever the link takes a packet, no head has an earlier deadline,
+//! up to the list's granule. If the flows are feasible, that is if for every t the work that must have started within t of its arrival
+//! takes at most t (for token buckets: `sum over flows of max(0, time(burst + rate * (t - delay))) <= t`), no packet starts later
+//! than its deadline by more than the longest packet's time on the link plus the granule.
+//!
+//! **Source**: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment", JACM 20(1), 1973, section
+//! 7; the feasibility test for packets is Liebeherr, Wrege and Ferrari, "Exact admission control for networks with a bounded delay
+//! service", IEEE/ACM ToN 4(6), 1996, theorem 1.
+//!
+//! **State**: 8 bytes per flow (its delay) and the ready list.
+//!
+//! **Cost**: one insertion and one removal of a ready list per packet.
+//!
+//! **RTL twin**: none yet.
+//!
+//! **Deviations**: transmissions are not interrupted, hence the longest packet in the law. Late packets are sent, not dropped. With the
+//! default list, deadlines are rounded up to a granule of at most 1/16 of the longest packet's time.
+
+use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use crate::packet::{Flow, Head};
+use crate::port::MEMORY;
+use crate::ready::{ReadyList, Wheel};
+use crate::units::{Duration, Time};
+use alloc::vec::Vec;
+
+/// Earliest deadline first, not preemptive.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, Discipline, EarliestDeadlineFirst, FlowParameters, Scheduler, Setup};
+/// use tidegate_core::units::{Duration, Rate, Time};
+/// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
+/// let within = |ms| FlowParameters { delay: Some(Duration::from_milliseconds(ms)), ..FlowParameters::default() };
+/// let mut edf: EarliestDeadlineFirst = Discipline::build(&setup, &[within(50), within(5)]).unwrap();
+/// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
+/// edf.activate(Time::ZERO, Flow(0), head(0));
+/// edf.activate(Time::ZERO, Flow(1), head(1));
+/// assert_eq!(edf.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct EarliestDeadlineFirst<R = Wheel> {
+    delays: Vec<Duration>,
+    deadlines: R,
+}
+
+/// Deadlines are rounded up by less than this fraction of the longest packet's time.
+const PRECISION: u64 = 16;
+
+impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
+    #[inline]
+    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
+        let deadline = head.arrival + self.delays[flow.index()];
+        self.deadlines.insert(flow, deadline.picoseconds());
+    }
+
+    #[inline]
+    fn select(&mut self, _now: Time) -> Decision {
+        match self.deadlines.first() {
+            Some((_, flow)) => Decision::Serve(flow),
+            None => Decision::Idle,
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        self.lost(now, flow, next);
+    }
+
+    #[inline]
+    fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        self.deadlines.remove(flow);
+        if let Some(head) = next {
+            self.activate(now, flow, head);
+        }
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        self.deadlines.upcoming()
+    }
+
+    fn refresh(&mut self, now: Time) {
+        self.deadlines.raise((now - MEMORY).picoseconds());
+    }
+}
+
+impl<R: ReadyList + Clone> Discipline for EarliestDeadlineFirst<R> {
+    const NAME: &'static str = "edf";
+    const SUMMARY: &'static str = "the packet whose deadline (arrival plus its flow's delay) comes first leaves first";
+    const REQUIRES: &'static [Parameter] = &[Parameter::Delay];
+    const ACCEPTS: &'static [Parameter] = &[];
+    const WORK_CONSERVING: bool = true;
+
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+        let mut delays = Vec::with_capacity(flows.len());
+        for (index, given) in flows.iter().enumerate() {
+            let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Delay, problem };
+            let delay = given.delay.ok_or(wrong("earliest deadline first needs it for every flow"))?;
+            if delay > MEMORY {
+                return Err(wrong("must be at most 26 days"));
+            }
+            delays.push(delay);
+        }
+        let granule = setup.rate.time_per_byte().floor(setup.longest_packet).picoseconds() / PRECISION;
+        // Heads that have waited for as long as their delay are as far from new ones as the longest delay again.
+        let span = delays.iter().max().map_or(0, |longest| longest.picoseconds().saturating_mul(2));
+        Ok(EarliestDeadlineFirst { delays, deadlines: R::build(flows.len(), granule.max(1), span) })
+    }
+}

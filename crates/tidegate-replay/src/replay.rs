@@ -1,0 +1,249 @@
+//! A capture through a port in virtual time.
+//!
+//! The port's clock is the capture's: packets arrive at their timestamps and leave when the policy lets them, however long that takes
+//! to compute. A silence of years is crossed in steps that the port's wrapping clock can follow.
+
+use crate::capture::{CaptureError, CaptureReader, Record};
+use crate::writer::CaptureWriter;
+use std::fmt;
+use std::io::{self, Read, Write};
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced};
+use tidegate_core::queue::Occupancy;
+use tidegate_core::units::{Duration, Time};
+use tidegate_statistics::PortRecorder;
+use tidegate_wire::parse;
+
+/// What a replayed packet carries through the port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Its number in the capture, from 0.
+    pub number: u64,
+    /// The captured packet.
+    pub record: Record,
+    /// The colour it came with.
+    pub colour: Colour,
+}
+
+/// Timestamps that ran backwards.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Disorder {
+    /// Packets whose timestamp lies before that of an earlier packet; they are offered at the later instant.
+    pub packets: u64,
+    /// The largest step backwards, in nanoseconds.
+    pub largest_nanoseconds: u64,
+}
+
+/// The outcome of a replay.
+#[derive(Debug)]
+pub struct Replayed {
+    /// Everything that happened, per class.
+    pub recorder: PortRecorder,
+    /// The port's own counters; its queue is empty at the end.
+    pub counters: Counters,
+    /// Packets that the chosen interfaces did not include.
+    pub skipped: u64,
+    /// Timestamps that ran backwards.
+    pub disorder: Disorder,
+    /// True if the capture ended in the middle of a record.
+    pub cut_short: bool,
+    /// From the first arrival to the last bit sent, in seconds.
+    pub seconds: f64,
+}
+
+/// Why a replay stopped.
+#[derive(Debug)]
+pub enum ReplayError {
+    /// The capture cannot be read.
+    Capture(CaptureError),
+    /// A result cannot be written.
+    Output(io::Error),
+    /// The port lost track of a packet: a defect.
+    Unbalanced(Unbalanced),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Capture(error) => write!(f, "the capture {error}"),
+            ReplayError::Output(error) => write!(f, "the result cannot be written: {error}"),
+            ReplayError::Unbalanced(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+impl From<CaptureError> for ReplayError {
+    fn from(error: CaptureError) -> ReplayError {
+        ReplayError::Capture(error)
+    }
+}
+
+impl From<io::Error> for ReplayError {
+    fn from(error: io::Error) -> ReplayError {
+        ReplayError::Output(error)
+    }
+}
+
+/// Runs `capture` through a port made from `setup`.
+///
+/// Every packet of an interface that `takes` accepts is offered at its timestamp with its length on the wire and the colour of its code
+/// point ([`Colour::of`]). What leaves is written to `sent` with the instant of its last bit as timestamp, and a comment if a policer
+/// changed its colour; what is dropped goes to `dropped` at the instant of the drop, with the reason. After the last packet the queue
+/// drains. `progress` is called for every packet with its number.
+///
+/// # Errors
+/// [`ReplayError`] if the capture is damaged or a result cannot be written.
+pub fn replay<R: Read, W: Write, X: Write>(
+    setup: PortSetup, capture: &mut CaptureReader<R>, takes: impl Fn(usize, &crate::Interface) -> bool, sent: &mut CaptureWriter<W>,
+    dropped: &mut CaptureWriter<X>, mut progress: impl FnMut(u64),
+) -> Result<Replayed, ReplayError> {
+    let mut port: Port<Box<Frame>> = Port::new(Time::ZERO, setup);
+    let mut watcher = Watcher { recorder: PortRecorder::new(Time::ZERO, port.classifier()), drops: Vec::new() };
+    let mut clock = Clock { now: Time::ZERO, nanoseconds: None };
+    let mut leaving = Vec::new();
+    let (mut skipped, mut number) = (0, 0);
+    let mut disorder = Disorder::default();
+    let mut last_bit = 0;
+
+    while let Some(record) = capture.next_record()? {
+        progress(number);
+        let interface = &capture.interfaces()[record.interface];
+        if !takes(record.interface, interface) {
+            skipped += 1;
+            number += 1;
+            continue;
+        }
+        let backwards = clock.nanoseconds.unwrap_or(0).saturating_sub(record.nanoseconds);
+        if backwards > 0 {
+            disorder.packets += 1;
+            disorder.largest_nanoseconds = disorder.largest_nanoseconds.max(backwards);
+        }
+        loop {
+            let arrived = clock.step_towards(record.nanoseconds);
+            port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission));
+            watcher.recorder.advance(clock.now);
+            last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+            if arrived {
+                break;
+            }
+        }
+        let header = parse(interface.link, &record.data);
+        let colour = Colour::of(&header);
+        let flow = port.classifier().classify(&header);
+        let length = record.length;
+        port.offer(clock.now, flow, length, colour, Box::new(Frame { number, record, colour }), &mut watcher);
+        last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+        number += 1;
+    }
+    // A wait may be long where a class is shaped to very little; step through it as through any other silence.
+    while let Some(wake) = port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission)) {
+        last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+        clock.move_to(wake.earlier(clock.now + MEMORY));
+    }
+    last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+    port.check().map_err(ReplayError::Unbalanced)?;
+    Ok(Replayed {
+        counters: *port.counters(),
+        seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),
+        recorder: watcher.recorder,
+        skipped,
+        disorder,
+        cut_short: capture.is_cut_short(),
+    })
+}
+
+/// The port's wrapping clock and the capture's absolute one, kept in step.
+struct Clock {
+    now: Time,
+    /// The capture's time of `now`; `None` before the first packet.
+    nanoseconds: Option<u64>,
+}
+
+impl Clock {
+    /// Moves to the given capture time, or as far towards it as one step may go; true once it is there.
+    fn step_towards(&mut self, nanoseconds: u64) -> bool {
+        let at = *self.nanoseconds.get_or_insert(nanoseconds);
+        let step = nanoseconds.saturating_sub(at).min(MEMORY.picoseconds() / 1000);
+        self.now += Duration::from_nanoseconds(step);
+        self.nanoseconds = Some(at + step);
+        at + step >= nanoseconds
+    }
+
+    /// Moves to a later instant of the port's clock; parts of a nanosecond are kept out of the capture's clock by moving up to a whole one.
+    fn move_to(&mut self, later: Time) {
+        let step = later.since(self.now).picoseconds().div_ceil(1000);
+        self.now += Duration::from_nanoseconds(step);
+        self.nanoseconds = self.nanoseconds.map(|at| at + step);
+    }
+
+    /// The capture's time of an instant near `now`, rounded up to a nanosecond.
+    fn nanoseconds_of(&self, time: Time) -> u64 {
+        let at = self.nanoseconds.unwrap_or(0);
+        if time.is_before(self.now) {
+            at - self.now.since(time).picoseconds() / 1000
+        } else {
+            at + time.since(self.now).picoseconds().div_ceil(1000)
+        }
+    }
+}
+
+/// Records everything and keeps the drops until they can be written.
+struct Watcher {
+    recorder: PortRecorder,
+    drops: Vec<(Time, Packet<Box<Frame>>, DropReason)>,
+}
+
+impl Observer<Box<Frame>> for Watcher {
+    fn offered(&mut self, now: Time, packet: &Packet<Box<Frame>>) {
+        self.recorder.offered(now, packet);
+    }
+
+    fn marked(&mut self, now: Time, packet: &Packet<Box<Frame>>, from: Colour) {
+        self.recorder.marked(now, packet, from);
+    }
+
+    fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
+        Observer::<()>::queued(&mut self.recorder, now, packet, occupancy);
+    }
+
+    fn dropped(&mut self, now: Time, packet: Packet<Box<Frame>>, reason: DropReason, occupancy: &Occupancy) {
+        let seen = Packet { flow: packet.flow, length: packet.length, arrival: packet.arrival, colour: packet.colour, payload: () };
+        self.recorder.dropped(now, seen, reason, occupancy);
+        self.drops.push((now, packet, reason));
+    }
+
+    fn sent(&mut self, now: Time, packet: &Packet<Box<Frame>>, finish: Time, occupancy: &Occupancy) {
+        self.recorder.sent(now, packet, finish, occupancy);
+    }
+}
+
+/// Writes what has left and what was dropped since the last call; returns the elapsed picoseconds of the last bit sent.
+fn write_out<R: Read, W: Write, X: Write>(
+    clock: &Clock, leaving: &mut Vec<Transmission<Box<Frame>>>, watcher: &mut Watcher, capture: &CaptureReader<R>, sent: &mut CaptureWriter<W>,
+    dropped: &mut CaptureWriter<X>,
+) -> io::Result<u128> {
+    let mut last_bit = 0;
+    for Transmission { packet, finish, .. } in leaving.drain(..) {
+        let frame = &packet.payload;
+        let comment = (packet.colour != frame.colour)
+            .then(|| format!("tidegate: marked {}, was {}; waited {}", packet.colour.name(), frame.colour.name(), wait(&packet, finish)));
+        let at = clock.nanoseconds_of(finish);
+        sent.write(capture.interfaces(), frame.record.interface, at, packet.length, &frame.record.data, comment.as_deref())?;
+        let recorded = watcher.recorder.elapsed();
+        last_bit = recorded + u128::from(finish.since(clock.now).picoseconds());
+    }
+    for (time, packet, reason) in watcher.drops.drain(..) {
+        let frame = &packet.payload;
+        let comment = format!("tidegate: dropped, {reason}; waited {}", wait(&packet, time));
+        let at = clock.nanoseconds_of(time);
+        dropped.write(capture.interfaces(), frame.record.interface, at, packet.length, &frame.record.data, Some(&comment))?;
+    }
+    Ok(last_bit)
+}
+
+fn wait<P>(packet: &Packet<P>, until: Time) -> String {
+    format!("{:.3} ms", until.since(packet.arrival).picoseconds() as f64 / 1e9)
+}

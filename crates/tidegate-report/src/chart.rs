@@ -1,0 +1,405 @@
+//! What the page's charts draw: which curves, in which colour, thinned out and rounded.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::decimate;
+use crate::grid::{drops_by_reason, prominent_flows};
+use crate::model::{DropCount, FlowResult, Report, Run, Series, SeriesKind};
+
+/// Curves in one chart; a reader cannot tell more apart.
+const CURVES_PER_PANEL: usize = 12;
+
+/// Points of all curves together. At about 17 bytes each they make up the larger part of the page.
+const POINTS_ON_THE_PAGE: usize = 40_000;
+
+/// Points of one curve at most: a wide screen shows no more.
+const POINTS_PER_CURVE: usize = 1500;
+
+/// The colour of totals: the page's neutral one.
+const NEUTRAL: i32 = -1;
+
+/// Everything the page draws.
+#[derive(Serialize)]
+pub(crate) struct Charts {
+    pub(crate) lines: Vec<LineChart>,
+    pub(crate) bars: Option<BarChart>,
+}
+
+/// Curves over time or over delay, one panel per run.
+#[derive(Serialize)]
+pub(crate) struct LineChart {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    /// What the vertical axis shows, without its unit.
+    pub(crate) measure: &'static str,
+    pub(crate) legend: Vec<Entry>,
+    pub(crate) panels: Vec<LinePanel>,
+    /// Curves that were left out of each panel, at most.
+    pub(crate) left_out: usize,
+}
+
+/// A name and its colour: 0 and up from the palette, -1 neutral.
+#[derive(Serialize, Clone, PartialEq, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) slot: i32,
+}
+
+#[derive(Serialize)]
+pub(crate) struct LinePanel {
+    pub(crate) run: String,
+    pub(crate) curves: Vec<Curve>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Curve {
+    /// Position in the legend.
+    pub(crate) entry: usize,
+    pub(crate) x: Vec<f64>,
+    pub(crate) y: Vec<f64>,
+}
+
+/// Dropped packets by reason, one panel per run.
+#[derive(Serialize)]
+pub(crate) struct BarChart {
+    pub(crate) legend: Vec<Entry>,
+    pub(crate) panels: Vec<BarPanel>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct BarPanel {
+    pub(crate) run: String,
+    pub(crate) bars: Vec<Bar>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Bar {
+    pub(crate) label: String,
+    pub(crate) packets: u64,
+    /// Positions in the legend with the packets of that flow.
+    pub(crate) parts: Vec<(usize, u64)>,
+}
+
+/// Chooses, thins out and colours what the page draws. A kind of chart without data is left out.
+pub(crate) fn charts(report: &Report) -> Charts {
+    let palette = Palette::new(report);
+    let throughput = chosen_series(report, SeriesKind::Throughput);
+    let occupancy = chosen_series(report, SeriesKind::Occupancy);
+    let tails = chosen_tails(report);
+    let curves = [&throughput.1, &occupancy.1, &tails.1]
+        .iter()
+        .flat_map(|panels| panels.iter())
+        .map(Vec::len)
+        .sum::<usize>();
+    let limit = (POINTS_ON_THE_PAGE / curves.max(1)).clamp(64, POINTS_PER_CURVE);
+    let mut lines = Vec::new();
+    for (id, title, measure, (left_out, panels)) in [
+        ("throughput", "Throughput over time", "throughput", throughput),
+        ("delay", "Delay distribution", "packets delayed longer", tails),
+        ("occupancy", "Queue occupancy over time", "queued", occupancy),
+    ] {
+        lines.extend(line_chart(report, &palette, limit, id, title, measure, left_out, panels));
+    }
+    Charts {
+        lines,
+        bars: bar_chart(report, &palette),
+    }
+}
+
+/// A named curve before it is thinned out.
+struct Source<'a> {
+    name: &'a str,
+    x: &'a [f64],
+    y: &'a [f64],
+}
+
+#[expect(clippy::too_many_arguments, reason = "one call, with every argument named at its place")]
+fn line_chart(
+    report: &Report,
+    palette: &Palette,
+    limit: usize,
+    id: &'static str,
+    title: &'static str,
+    measure: &'static str,
+    left_out: usize,
+    panels: Vec<Vec<Source>>,
+) -> Option<LineChart> {
+    if panels.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let mut legend: Vec<Entry> = Vec::new();
+    let thin = if id == "delay" { decimate::tail } else { decimate::series };
+    let panels = report
+        .runs
+        .iter()
+        .zip(panels)
+        .map(|(run, sources)| LinePanel {
+            run: run.name.clone(),
+            curves: sources
+                .into_iter()
+                .map(|source| {
+                    let (x, y) = thin(source.x, source.y, limit);
+                    Curve {
+                        entry: entry(&mut legend, palette, source.name),
+                        x: x.into_iter().map(rounded).collect(),
+                        y: y.into_iter().map(rounded).collect(),
+                    }
+                })
+                .collect(),
+        })
+        .collect();
+    Some(LineChart {
+        id,
+        title,
+        measure,
+        legend,
+        panels,
+        left_out,
+    })
+}
+
+/// The curves of each run and how many were left out of the fullest one.
+type Chosen<'a> = (usize, Vec<Vec<Source<'a>>>);
+
+fn chosen_series(report: &Report, kind: SeriesKind) -> Chosen<'_> {
+    choose(report, |run| {
+        run.series
+            .iter()
+            .filter(|series| series.kind == kind && !series.values.is_empty())
+            .map(|Series { name, times_s, values, .. }| Source {
+                name,
+                x: times_s,
+                y: values,
+            })
+            .collect()
+    })
+}
+
+fn chosen_tails(report: &Report) -> Chosen<'_> {
+    choose(report, |run| {
+        run.distributions
+            .iter()
+            .filter(|distribution| !distribution.ccdf.is_empty())
+            .map(|distribution| Source {
+                name: &distribution.flow,
+                x: &distribution.delays_s,
+                y: &distribution.ccdf,
+            })
+            .collect()
+    })
+}
+
+fn choose<'a>(report: &'a Report, sources: impl Fn(&'a Run) -> Vec<Source<'a>>) -> Chosen<'a> {
+    let mut left_out = 0;
+    let panels = report
+        .runs
+        .iter()
+        .map(|run| {
+            let mut sources = sources(run);
+            if sources.len() > CURVES_PER_PANEL {
+                left_out = left_out.max(sources.len() - CURVES_PER_PANEL);
+                let flows = prominent_flows(run, CURVES_PER_PANEL);
+                let prominent = |name: &str| flows.iter().any(|&index| run.flows[index].name == name);
+                // The sort is stable: what is no flow's curve stays in the order in which it was measured.
+                sources.sort_by_key(|source| !prominent(source.name));
+                sources.truncate(CURVES_PER_PANEL);
+            }
+            sources
+        })
+        .collect();
+    (left_out, panels)
+}
+
+fn bar_chart(report: &Report, palette: &Palette) -> Option<BarChart> {
+    let several_ports = report.runs.iter().any(|run| run.ports.len() > 1);
+    let mut legend = Vec::new();
+    let panels: Vec<BarPanel> = report
+        .runs
+        .iter()
+        .map(|run| BarPanel {
+            run: run.name.clone(),
+            bars: drops_by_reason(run)
+                .into_iter()
+                .map(|drop| Bar {
+                    parts: parts(run, &drop, &mut legend, palette),
+                    packets: drop.volume.packets,
+                    label: if several_ports {
+                        format!("{}: {}", drop.port, drop.reason)
+                    } else {
+                        drop.reason
+                    },
+                })
+                .collect(),
+        })
+        .collect();
+    let any = panels.iter().any(|panel| !panel.bars.is_empty());
+    any.then_some(BarChart { legend, panels })
+}
+
+/// Whose packets were dropped. Empty when the flows' counts exceed the port's, as they may when they were taken over
+/// different stretches of time: then a bar in one colour is the honest one.
+fn parts(run: &Run, drop: &DropCount, legend: &mut Vec<Entry>, palette: &Palette) -> Vec<(usize, u64)> {
+    let of_flow = |flow: &FlowResult| {
+        flow.drops
+            .iter()
+            .filter(|lost| lost.port == drop.port && lost.reason == drop.reason)
+            .map(|lost| lost.volume.packets)
+            .sum::<u64>()
+    };
+    let mut shares: Vec<(&str, u64)> = run
+        .flows
+        .iter()
+        .map(|flow| (flow.name.as_str(), of_flow(flow)))
+        .filter(|(_, packets)| *packets > 0)
+        .collect();
+    if shares.iter().map(|(_, packets)| packets).sum::<u64>() > drop.volume.packets {
+        return Vec::new();
+    }
+    if shares.len() > CURVES_PER_PANEL {
+        shares.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
+        shares.truncate(CURVES_PER_PANEL);
+    }
+    shares
+        .into_iter()
+        .map(|(name, packets)| (entry(legend, palette, name), packets))
+        .collect()
+}
+
+fn entry(legend: &mut Vec<Entry>, palette: &Palette, name: &str) -> usize {
+    match legend.iter().position(|entry| entry.name == name) {
+        Some(position) => position,
+        None => {
+            legend.push(Entry {
+                name: name.to_owned(),
+                slot: palette.slot(name),
+            });
+            legend.len() - 1
+        }
+    }
+}
+
+/// One colour per thing on the whole page: a flow, its class and that class's queue share theirs.
+struct Palette {
+    slots: HashMap<String, i32>,
+}
+
+impl Palette {
+    fn new(report: &Report) -> Self {
+        let mut slots = HashMap::new();
+        let mut next = 0;
+        let mut take = || {
+            next += 1;
+            next - 1
+        };
+        for run in &report.runs {
+            for index in prominent_flows(run, CURVES_PER_PANEL) {
+                let flow = &run.flows[index];
+                let slot = *slots.entry(flow.name.clone()).or_insert_with(&mut take);
+                if let (Some(port), Some(class)) = (&flow.port, &flow.class) {
+                    slots.entry(format!("{port} / {class}")).or_insert(slot);
+                }
+            }
+        }
+        for run in &report.runs {
+            for port in &run.ports {
+                let prefix = format!("{} / ", port.name);
+                let of_classes = run.series.iter().any(|series| series.name.starts_with(&prefix));
+                if of_classes {
+                    slots.entry(port.name.clone()).or_insert(NEUTRAL);
+                }
+            }
+            for series in &run.series {
+                if series.kind == SeriesKind::Occupancy && !slots.contains_key(&series.name) {
+                    slots.insert(series.name.clone(), take());
+                }
+            }
+        }
+        Self { slots }
+    }
+
+    /// Things without a colour of their own are drawn in the neutral one.
+    fn slot(&self, name: &str) -> i32 {
+        self.slots.get(name).copied().unwrap_or(NEUTRAL)
+    }
+}
+
+/// Six significant digits: more than a screen can show, in a third of the bytes.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::sample_report;
+
+    #[test]
+    fn the_sample_fills_every_chart_for_every_run() {
+        let charts = charts(&sample_report());
+        let ids: Vec<&str> = charts.lines.iter().map(|chart| chart.id).collect();
+        assert_eq!(ids, ["throughput", "delay", "occupancy"]);
+        for chart in &charts.lines {
+            assert_eq!(chart.panels.len(), 2);
+            for panel in &chart.panels {
+                assert_eq!(panel.curves.len(), if chart.id == "occupancy" { 4 } else { 3 });
+                assert!(panel.curves.iter().all(|curve| curve.x.len() > 100 && curve.x.len() == curve.y.len()));
+            }
+        }
+        let bars = charts.bars.unwrap();
+        let bar = &bars.panels[1].bars[0];
+        assert_eq!(bar.parts.iter().map(|(_, packets)| packets).sum::<u64>(), bar.packets);
+    }
+
+    #[test]
+    fn a_flow_keeps_its_colour_in_every_chart_and_a_total_has_none() {
+        let charts = charts(&sample_report());
+        let slots = |chart: usize| -> Vec<i32> { charts.lines[chart].legend.iter().map(|entry| entry.slot).collect() };
+        assert_eq!(slots(0), [0, 1, 2]);
+        assert_eq!(slots(1), [0, 1, 2]);
+        assert_eq!(slots(2), [NEUTRAL, 0, 1, 2]);
+        for entry in &charts.bars.unwrap().legend {
+            assert!(charts.lines[0].legend.contains(entry), "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn a_thousand_flows_leave_the_page_small() {
+        let mut report = sample_report();
+        let run = &mut report.runs[0];
+        let times_s: Vec<f64> = (0..10_000).map(|step| f64::from(step) * 0.0123456).collect();
+        for index in 0..1000 {
+            let mut flow = run.flows[0].clone();
+            flow.name = format!("flow {index}");
+            run.series.push(Series {
+                kind: SeriesKind::Throughput,
+                name: flow.name.clone(),
+                values: times_s.iter().map(|time| (time + f64::from(index)).sin() + 1.0).collect(),
+                times_s: times_s.clone(),
+            });
+            run.flows.push(flow);
+        }
+        let charts = charts(&report);
+        assert_eq!(charts.lines[0].panels[0].curves.len(), CURVES_PER_PANEL);
+        assert_eq!(charts.lines[0].left_out, 1003 - CURVES_PER_PANEL);
+        let names: Vec<&str> = charts.lines[0].legend.iter().map(|entry| entry.name.as_str()).collect();
+        assert!(names.contains(&"voice") && names.contains(&"bulk"), "{names:?}");
+        assert!(serde_json::to_string(&charts).unwrap().len() < 1_500_000);
+    }
+
+    #[test]
+    fn flows_that_lost_more_than_the_port_dropped_leave_the_bar_undivided() {
+        let mut report = sample_report();
+        report.runs[1].flows[0].drops[0].volume.packets += 1;
+        let bars = charts(&report).bars.unwrap();
+        assert!(bars.panels[1].bars[0].parts.is_empty());
+    }
+
+    #[test]
+    fn a_report_without_data_has_no_charts() {
+        let report = Report::new("empty", crate::World::Replay, "policy.toml");
+        let charts = charts(&report);
+        assert!(charts.lines.is_empty() && charts.bars.is_none());
+    }
+}

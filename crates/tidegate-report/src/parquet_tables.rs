@@ -1,0 +1,332 @@
+//! What the Parquet tables hold; the unit of a column is in its name.
+//!
+//! | file | one row per |
+//! |---|---|
+//! | `flows.parquet` | run and flow |
+//! | `ports.parquet` | run and port |
+//! | `classes.parquet` | run, port and class |
+//! | `series.parquet` | run, kind, name and time |
+//! | `distributions.parquet` | run, flow and delay |
+//! | `drops.parquet` | run, port, `scope`, name and reason |
+//!
+//! In `drops.parquet` the same packets appear up to three times, once per `scope`: `port`, `class` and `flow`. Filter
+//! on one of them before adding up.
+
+use crate::columnar::{Column, Values};
+use crate::grid::total;
+use crate::model::{DelaySummary, DropCount, Report, Run, Volume};
+
+/// The file names with their columns, in the order in which they are written.
+pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 6] {
+    [
+        ("flows.parquet", flows(report)),
+        ("ports.parquet", ports(report)),
+        ("classes.parquet", classes(report)),
+        ("series.parquet", series(report)),
+        ("distributions.parquet", distributions(report)),
+        ("drops.parquet", drops(report)),
+    ]
+}
+
+fn flows(report: &Report) -> Vec<Column<'_>> {
+    let rows = with_run(report, |run| &run.flows);
+    let flows: Vec<_> = rows.iter().map(|(_, flow)| *flow).collect();
+    let delay = |figure: fn(&DelaySummary) -> f64| {
+        Values::OptionalNumber(flows.iter().map(|flow| flow.delay.as_ref().map(figure)).collect())
+    };
+    let half_width = |figure: fn(&DelaySummary) -> Option<f64>| {
+        Values::OptionalNumber(flows.iter().map(|flow| flow.delay.as_ref().and_then(figure)).collect())
+    };
+    let kept = rows.iter().map(|(run, flow)| {
+        run.promises
+            .iter()
+            .filter(|promise| promise.flow == flow.name)
+            .map(|promise| promise.kept)
+            .reduce(|all, kept| all && kept)
+    });
+    let mut columns = vec![
+        run_column(&rows),
+        column("flow", Values::Text(flows.iter().map(|flow| flow.name.as_str()).collect())),
+        column("class", Values::OptionalText(flows.iter().map(|flow| flow.class.as_deref()).collect())),
+        column("port", Values::OptionalText(flows.iter().map(|flow| flow.port.as_deref()).collect())),
+    ];
+    columns.extend(volumes(flows.iter().map(|flow| (flow.offered, flow.sent, &flow.drops[..], flow.queued))));
+    columns.extend([
+        column("throughput_bps", Values::Number(flows.iter().map(|flow| flow.throughput_bps.mean).collect())),
+        column(
+            "throughput_half_width_bps",
+            Values::OptionalNumber(flows.iter().map(|flow| flow.throughput_bps.half_width).collect()),
+        ),
+        column("loss", Values::Number(flows.iter().map(|flow| flow.loss.mean).collect())),
+        column(
+            "loss_half_width",
+            Values::OptionalNumber(flows.iter().map(|flow| flow.loss.half_width).collect()),
+        ),
+        column("delay_mean_s", delay(|delay| delay.mean_s.mean)),
+        column("delay_mean_half_width_s", half_width(|delay| delay.mean_s.half_width)),
+        column("delay_p50_s", delay(|delay| delay.p50_s)),
+        column("delay_p99_s", delay(|delay| delay.p99_s)),
+        column("delay_p999_s", delay(|delay| delay.p999_s)),
+        column("delay_max_s", delay(|delay| delay.max_s)),
+        column("jitter_s", delay(|delay| delay.jitter_s.mean)),
+        column("jitter_half_width_s", half_width(|delay| delay.jitter_s.half_width)),
+        column("promises_kept", Values::OptionalFlag(kept.collect())),
+    ]);
+    columns
+}
+
+fn ports(report: &Report) -> Vec<Column<'_>> {
+    let rows = with_run(report, |run| &run.ports);
+    let ports: Vec<_> = rows.iter().map(|(_, port)| *port).collect();
+    let mut columns = vec![
+        run_column(&rows),
+        column("port", Values::Text(ports.iter().map(|port| port.name.as_str()).collect())),
+        column("rate_bps", Values::Count(ports.iter().map(|port| port.rate_bps).collect())),
+    ];
+    columns.extend(volumes(ports.iter().map(|port| (port.offered, port.sent, &port.drops[..], port.queued))));
+    columns.extend([
+        column("utilisation", Values::Number(ports.iter().map(|port| port.utilisation.mean).collect())),
+        column(
+            "utilisation_half_width",
+            Values::OptionalNumber(ports.iter().map(|port| port.utilisation.half_width).collect()),
+        ),
+        column(
+            "occupancy_mean_bytes",
+            Values::Number(ports.iter().map(|port| port.occupancy_mean_bytes).collect()),
+        ),
+        column(
+            "occupancy_max_bytes",
+            Values::Count(ports.iter().map(|port| port.occupancy_max_bytes).collect()),
+        ),
+    ]);
+    columns
+}
+
+fn classes(report: &Report) -> Vec<Column<'_>> {
+    let rows: Vec<_> = with_run(report, |run| &run.ports)
+        .into_iter()
+        .flat_map(|(run, port)| port.classes.iter().map(move |class| (run, (port, class))))
+        .collect();
+    let mut columns = vec![
+        run_column(&rows),
+        column("port", Values::Text(rows.iter().map(|(_, (port, _))| port.name.as_str()).collect())),
+        column("class", Values::Text(rows.iter().map(|(_, (_, class))| class.name.as_str()).collect())),
+    ];
+    columns.extend(volumes(
+        rows.iter().map(|(_, (_, class))| (class.offered, class.sent, &class.drops[..], class.queued)),
+    ));
+    columns.extend([
+        column("marked_packets", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.packets).collect())),
+        column("marked_bytes", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.bytes).collect())),
+    ]);
+    columns
+}
+
+fn series(report: &Report) -> Vec<Column<'_>> {
+    let rows = with_run(report, |run| &run.series);
+    let mut runs = Vec::new();
+    let mut kinds = Vec::new();
+    let mut names = Vec::new();
+    let mut times_s = Vec::new();
+    let mut values = Vec::new();
+    for (run, series) in rows {
+        let points = series.values.len();
+        runs.extend(std::iter::repeat_n(run.name.as_str(), points));
+        kinds.extend(std::iter::repeat_n(series.kind.name(), points));
+        names.extend(std::iter::repeat_n(series.name.as_str(), points));
+        times_s.extend_from_slice(&series.times_s);
+        values.extend_from_slice(&series.values);
+    }
+    vec![
+        column("run", Values::Text(runs)),
+        column("kind", Values::Text(kinds)),
+        column("name", Values::Text(names)),
+        column("time_s", Values::Number(times_s)),
+        column("value", Values::Number(values)),
+    ]
+}
+
+fn distributions(report: &Report) -> Vec<Column<'_>> {
+    let mut runs = Vec::new();
+    let mut flows = Vec::new();
+    let mut delays_s = Vec::new();
+    let mut ccdf = Vec::new();
+    for (run, distribution) in with_run(report, |run| &run.distributions) {
+        let points = distribution.ccdf.len();
+        runs.extend(std::iter::repeat_n(run.name.as_str(), points));
+        flows.extend(std::iter::repeat_n(distribution.flow.as_str(), points));
+        delays_s.extend_from_slice(&distribution.delays_s);
+        ccdf.extend_from_slice(&distribution.ccdf);
+    }
+    vec![
+        column("run", Values::Text(runs)),
+        column("flow", Values::Text(flows)),
+        column("delay_s", Values::Number(delays_s)),
+        column("ccdf", Values::Number(ccdf)),
+    ]
+}
+
+fn drops(report: &Report) -> Vec<Column<'_>> {
+    let mut rows: Vec<(&Run, (&str, Option<&str>, &DropCount))> = Vec::new();
+    for run in &report.runs {
+        for port in &run.ports {
+            rows.extend(port.drops.iter().map(|drop| (run, ("port", None, drop))));
+            for class in &port.classes {
+                let name = Some(class.name.as_str());
+                rows.extend(class.drops.iter().map(|drop| (run, ("class", name, drop))));
+            }
+        }
+        for flow in &run.flows {
+            let name = Some(flow.name.as_str());
+            rows.extend(flow.drops.iter().map(|drop| (run, ("flow", name, drop))));
+        }
+    }
+    vec![
+        run_column(&rows),
+        column("port", Values::Text(rows.iter().map(|(_, (_, _, drop))| drop.port.as_str()).collect())),
+        column("scope", Values::Text(rows.iter().map(|(_, (scope, _, _))| *scope).collect())),
+        column("name", Values::OptionalText(rows.iter().map(|(_, (_, name, _))| *name).collect())),
+        column("reason", Values::Text(rows.iter().map(|(_, (_, _, drop))| drop.reason.as_str()).collect())),
+        column("packets", Values::Count(rows.iter().map(|(_, (_, _, drop))| drop.volume.packets).collect())),
+        column("bytes", Values::Count(rows.iter().map(|(_, (_, _, drop))| drop.volume.bytes).collect())),
+    ]
+}
+
+fn volumes<'a, 'b>(rows: impl Iterator<Item = (Volume, Volume, &'b [DropCount], Volume)>) -> Vec<Column<'a>> {
+    let rows: Vec<[Volume; 4]> =
+        rows.map(|(offered, sent, drops, queued)| [offered, sent, total(drops), queued]).collect();
+    const NAMES: [(&str, &str); 4] = [
+        ("offered_packets", "offered_bytes"),
+        ("sent_packets", "sent_bytes"),
+        ("dropped_packets", "dropped_bytes"),
+        ("queued_packets", "queued_bytes"),
+    ];
+    NAMES
+        .into_iter()
+        .enumerate()
+        .flat_map(|(index, (packets, bytes))| {
+            [
+                column(packets, Values::Count(rows.iter().map(|row| row[index].packets).collect())),
+                column(bytes, Values::Count(rows.iter().map(|row| row[index].bytes).collect())),
+            ]
+        })
+        .collect()
+}
+
+fn with_run<T>(report: &Report, list: fn(&Run) -> &Vec<T>) -> Vec<(&Run, &T)> {
+    report
+        .runs
+        .iter()
+        .flat_map(|run| list(run).iter().map(move |item| (run, item)))
+        .collect()
+}
+
+fn run_column<'a, T>(rows: &[(&'a Run, T)]) -> Column<'a> {
+    column("run", Values::Text(rows.iter().map(|(run, _)| run.name.as_str()).collect()))
+}
+
+fn column<'a>(name: &'static str, values: Values<'a>) -> Column<'a> {
+    Column { name, values }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    use super::*;
+    use crate::columnar;
+    use crate::sample::sample_report;
+
+    type Row = BTreeMap<String, Field>;
+
+    fn read(report: &Report, name: &str) -> Vec<Row> {
+        let (_, columns) = tables(report).into_iter().find(|(file, _)| *file == name).unwrap();
+        let bytes = columnar::write(&columns, Vec::new()).unwrap();
+        SerializedFileReader::new(bytes::Bytes::from(bytes))
+            .unwrap()
+            .get_row_iter(None)
+            .unwrap()
+            .map(|row| row.unwrap().into_columns().into_iter().collect())
+            .collect()
+    }
+
+    fn text(text: &str) -> Field {
+        Field::Str(text.to_owned())
+    }
+
+    #[test]
+    fn flows_are_read_back_with_their_figures() {
+        let mut report = sample_report();
+        report.runs[0].flows[1].delay = None;
+        report.runs[0].flows[1].class = None;
+        report.runs[1].promises.retain(|promise| promise.flow != "bulk");
+        let rows = read(&report, "flows.parquet");
+        assert_eq!(rows.len(), 6);
+        let voice = &rows[3];
+        let expected = &report.runs[1].flows[0];
+        assert_eq!(voice["run"], text("without the policy"));
+        assert_eq!(voice["flow"], text("voice"));
+        assert_eq!(voice["class"], text("real time"));
+        assert_eq!(voice["offered_packets"], Field::ULong(expected.offered.packets));
+        assert_eq!(voice["dropped_bytes"], Field::ULong(expected.drops[0].volume.bytes));
+        assert_eq!(voice["loss"], Field::Double(expected.loss.mean));
+        assert_eq!(voice["delay_p99_s"], Field::Double(expected.delay.unwrap().p99_s));
+        assert_eq!(voice["promises_kept"], Field::Bool(false));
+        assert_eq!(rows[0]["promises_kept"], Field::Bool(true));
+        assert_eq!(rows[1]["delay_mean_s"], Field::Null);
+        assert_eq!(rows[1]["class"], Field::Null);
+        assert_eq!(rows[5]["promises_kept"], Field::Null);
+    }
+
+    #[test]
+    fn ports_and_classes_are_read_back() {
+        let report = sample_report();
+        let ports = read(&report, "ports.parquet");
+        assert_eq!(ports.len(), 2);
+        assert_eq!(ports[0]["rate_bps"], Field::ULong(10_000_000));
+        assert_eq!(ports[1]["queued_packets"], Field::ULong(report.runs[1].ports[0].queued.packets));
+        let classes = read(&report, "classes.parquet");
+        assert_eq!(classes.len(), 6);
+        assert_eq!(classes[2]["class"], text("best effort"));
+        assert_eq!(classes[2]["sent_bytes"], Field::ULong(report.runs[0].ports[0].classes[2].sent.bytes));
+    }
+
+    #[test]
+    fn series_and_distributions_are_long_tables() {
+        let report = sample_report();
+        let series = read(&report, "series.parquet");
+        let points: usize = report.runs.iter().flat_map(|run| &run.series).map(|series| series.values.len()).sum();
+        assert_eq!(series.len(), points);
+        assert_eq!(series[5]["kind"], text("throughput"));
+        assert_eq!(series[5]["time_s"], Field::Double(report.runs[0].series[0].times_s[5]));
+        assert_eq!(series[5]["value"], Field::Double(report.runs[0].series[0].values[5]));
+        let tails = read(&report, "distributions.parquet");
+        let points: usize = report.runs.iter().flat_map(|run| &run.distributions).map(|tail| tail.ccdf.len()).sum();
+        assert_eq!(tails.len(), points);
+        assert_eq!(tails[9]["flow"], text("voice"));
+        assert_eq!(tails[9]["ccdf"], Field::Double(report.runs[0].distributions[0].ccdf[9]));
+    }
+
+    #[test]
+    fn drops_add_up_within_each_scope() {
+        let report = sample_report();
+        let rows = read(&report, "drops.parquet");
+        let packets = |scope: &str| -> u64 {
+            rows.iter()
+                .filter(|row| row["scope"] == text(scope) && row["run"] == text("without the policy"))
+                .map(|row| match row["packets"] {
+                    Field::ULong(packets) => packets,
+                    ref other => panic!("{other:?} is not a count"),
+                })
+                .sum()
+        };
+        let expected = total(&report.runs[1].ports[0].drops).packets;
+        assert!(expected > 0);
+        assert_eq!(packets("port"), expected);
+        assert_eq!(packets("class"), expected);
+        assert_eq!(packets("flow"), expected);
+    }
+}

@@ -1,0 +1,264 @@
+//! What is wrong with a file, where, and what would be right: the one place that draws errors.
+//!
+//! A [`Diagnostic`] points into [`Sources`]: the scenario file and, behind it, each override of the command line, laid end to end so
+//! that one range of bytes names both the source and the place in it.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A range of bytes over all [`Sources`].
+pub type Span = Range<usize>;
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file can be used, and something in it is probably not what its author wants.
+    Warning,
+}
+
+/// One finding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is wrong, in one sentence without a full stop.
+    pub problem: String,
+    /// Where; `None` for a file that cannot be read at all.
+    pub span: Option<Span>,
+    /// A remark under the marked place; may be empty.
+    pub label: String,
+    /// A second place that belongs to the matter, with a remark under it.
+    pub context: Option<(Span, String)>,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn error(span: Span, problem: impl Into<String>) -> Diagnostic {
+        let problem = problem.into();
+        Diagnostic { severity: Severity::Error, problem, span: Some(span), label: String::new(), context: None, help: None }
+    }
+
+    /// A warning at `span`.
+    pub fn warning(span: Span, problem: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, problem) }
+    }
+
+    /// Adds a remark under the marked place.
+    pub fn label(mut self, label: impl Into<String>) -> Diagnostic {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds a second place.
+    pub fn context(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
+        self.context = Some((span, label.into()));
+        self
+    }
+
+    /// Adds what would be right.
+    pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// The texts that spans point into.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sources(Vec<Source>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Source {
+    name: String,
+    text: String,
+    base: usize,
+}
+
+impl Sources {
+    /// Adds a text and returns the offset at which its spans start.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+        // One byte stays free behind every text, so that a span at its very end is still its own.
+        let base = self.0.last().map_or(0, |last| last.base + last.text.len() + 1);
+        self.0.push(Source { name: name.into(), text: text.into(), base });
+        base
+    }
+
+    /// Name, line and column (both from 1, the column in characters) of where a span begins.
+    pub fn position(&self, span: &Span) -> Option<(&str, usize, usize)> {
+        let (source, local) = self.locate(span)?;
+        let before = &source.text[..local.start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Some((&source.name, before.matches('\n').count() + 1, before[line_start..].chars().count() + 1))
+    }
+
+    fn locate(&self, span: &Span) -> Option<(&Source, Span)> {
+        let source = self.0.iter().rev().find(|source| source.base <= span.start)?;
+        let inside = |offset: usize| {
+            let mut at = (offset - source.base).min(source.text.len());
+            while !source.text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let start = inside(span.start);
+        Some((source, start..inside(span.end.max(span.start)).max(start)))
+    }
+}
+
+/// Everything found wrong with a file, ready to be shown. Its `Display` is plain text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problems {
+    /// The findings, in the order of the file.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What they point into.
+    pub sources: Arc<Sources>,
+}
+
+impl Problems {
+    /// Draws every finding: problem, file, line, column, the line itself with the place marked, and what would be right.
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let drawn: Vec<String> = self.diagnostics.iter().map(|diagnostic| self.draw(diagnostic, &renderer)).collect();
+        drawn.join("\n\n") + "\n"
+    }
+
+    fn draw(&self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let title = level.primary_title(diagnostic.problem.as_str());
+        let located = diagnostic.span.as_ref().and_then(|span| self.sources.locate(span));
+        let mut group = match located {
+            None => Group::with_title(title),
+            Some((source, local)) => {
+                let mut primary = AnnotationKind::Primary.span(local);
+                if !diagnostic.label.is_empty() {
+                    primary = primary.label(diagnostic.label.as_str());
+                }
+                let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(primary);
+                let second = diagnostic.context.as_ref().and_then(|(span, label)| Some((self.sources.locate(span)?, label)));
+                let mut elsewhere = None;
+                if let Some(((other, local), label)) = second {
+                    let annotation = AnnotationKind::Context.span(local).label(label.as_str());
+                    if other.base == source.base {
+                        snippet = snippet.annotation(annotation);
+                    } else {
+                        elsewhere = Some(Snippet::source(other.text.as_str()).path(other.name.as_str()).annotation(annotation));
+                    }
+                }
+                title.elements([Some(snippet), elsewhere].into_iter().flatten())
+            }
+        };
+        if let Some(help) = &diagnostic.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+/// The candidate that `written` was probably meant to be, if any is close enough.
+pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let written = written.to_lowercase().replace('-', "_");
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(&written, &candidate.to_lowercase().replace('-', "_")), candidate))
+        .filter(|&(distance, candidate)| distance <= candidate.chars().count().max(written.chars().count()).div_ceil(3))
+        .min_by_key(|found| found.0)
+        .map(|found| found.1)
+}
+
+/// "`a`, `b` or `c`".
+pub fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// How many letters must be changed, added, left out or swapped with their neighbour to turn one word into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    // Names are limited to 64 characters; what is longer was not a slip of the finger.
+    if a.len() > 64 || b.len() > 64 {
+        return usize::MAX;
+    }
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = changed.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(diagnostic: impl Fn(usize, usize) -> Diagnostic) -> String {
+        let mut sources = Sources::default();
+        let file = sources.add("a.toml", "title = \"é\"\nrate = 3\n");
+        let set = sources.add("--set", "rate=4");
+        Problems { diagnostics: vec![diagnostic(file, set)], sources: Arc::new(sources) }.render(false)
+    }
+
+    #[test]
+    fn the_place_is_marked_in_the_file_and_in_an_override() {
+        let text = problems(|file, _| Diagnostic::error(file + 20..file + 21, "no unit").label("here").help("write one"));
+        assert_eq!(
+            text,
+            "error: no unit\n --> a.toml:2:8\n  |\n2 | rate = 3\n  |        ^ here\n  |\n  = help: write one\n",
+            "{text}"
+        );
+        let text = problems(|_, set| Diagnostic::error(set + 5..set + 6, "no unit"));
+        assert!(text.contains("--> --set:1:6") && text.contains("rate=4"), "{text}");
+    }
+
+    #[test]
+    fn a_span_beyond_the_text_does_no_harm() {
+        assert!(problems(|_, set| Diagnostic::error(set + 100..set + 200, "far")).contains("far"));
+        // Inside the two bytes of "é".
+        assert!(problems(|file, _| Diagnostic::error(file + 10..file + 10, "inside a letter")).contains("inside"));
+    }
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let mut sources = Sources::default();
+        sources.add("a", "x\né = 1");
+        assert_eq!(sources.position(&(2..3)), Some(("a", 2, 1)));
+        assert_eq!(sources.position(&(5..6)), Some(("a", 2, 3)));
+    }
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let keys = ["weight", "priority", "rate", "strict-priority"];
+        assert_eq!(closest("wieght", keys), Some("weight"));
+        assert_eq!(closest("Rate", keys), Some("rate"));
+        assert_eq!(closest("strict_priority", keys), Some("strict-priority"));
+        assert_eq!(closest("burst", keys), None);
+        assert_eq!(alternatives(keys), "`weight`, `priority`, `rate` or `strict-priority`");
+    }
+}

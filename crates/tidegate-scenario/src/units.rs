@@ -1,0 +1,417 @@
+//! Quantities as people write them: `155.52 Mbit/s`, `2.5 ms`, `64 kB`, `1000 packets`, `0.1 %`.
+//!
+//! A quantity is a decimal number and a unit. The arithmetic is exact: a value that is not a whole number of the smallest unit (a bit
+//! per second, a picosecond, a byte) is refused, never rounded. Every error says what would be right.
+//!
+//! ```
+//! use tidegate_scenario::units;
+//! assert_eq!(units::rate("155.52 Mbit/s").unwrap().bits_per_second(), 155_520_000);
+//! assert_eq!(units::duration("2.5us").unwrap().picoseconds(), 2_500_000);
+//! assert_eq!(units::size("64 KiB").unwrap(), 65_536);
+//! assert!(units::rate("10").unwrap_err().contains("write a unit"));
+//! ```
+
+use tidegate_core::units::{Duration, Rate};
+
+/// A unit: its name and how many of the smallest unit it holds.
+type Unit = (&'static str, u128);
+
+/// How one kind of quantity is written.
+struct Quantity {
+    what: &'static str,
+    example: &'static str,
+    /// The smallest difference that counts.
+    finest: &'static str,
+    /// The units it is read and printed in, ascending.
+    units: &'static [Unit],
+    /// Units that are read and never printed.
+    also: &'static [Unit],
+    /// What to write instead of a frequent mistake; `#` stands for the number.
+    hint: fn(&str) -> Option<&'static str>,
+}
+
+const RATE: Quantity = Quantity {
+    what: "a rate",
+    example: "\"10 Mbit/s\"",
+    finest: "1 bit/s",
+    units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
+    also: &[("B/s", 8), ("kB/s", 8_000), ("MB/s", 8_000_000), ("GB/s", 8_000_000_000)],
+    hint: rate_hint,
+};
+
+const DURATION: Quantity = Quantity {
+    what: "a duration",
+    example: "\"5 ms\"",
+    finest: "1 ps",
+    units: &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)],
+    also: &[("\u{b5}s", 1_000_000), ("\u{3bc}s", 1_000_000), ("min", 60_000_000_000_000), ("h", 3_600_000_000_000_000)],
+    hint: duration_hint,
+};
+
+const SIZE: Quantity = Quantity {
+    what: "a size",
+    example: "\"1500 B\"",
+    finest: "1 B",
+    units: &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)],
+    also: &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)],
+    hint: size_hint,
+};
+
+const COUNT: Quantity = Quantity {
+    what: "a number of packets",
+    example: "\"1000 packets\"",
+    finest: "1 packet",
+    units: &[("packets", 1)],
+    also: &[("packet", 1)],
+    hint: |_| None,
+};
+
+const RATIO: Quantity = Quantity {
+    what: "a share",
+    example: "\"0.1 %\"",
+    finest: "0.0000001 %",
+    units: &[("%", 10_000_000)],
+    also: &[],
+    hint: |_| None,
+};
+
+/// Regular expressions that the written forms match, for editors. They are looser than the parsers.
+pub(crate) mod pattern {
+    pub const RATE: &str = r"^ *[0-9]+(\.[0-9]+)? *(k|M|G)?(bit|B)/s *$";
+    pub const DURATION: &str = r"^ *[0-9]+(\.[0-9]+)? *(ps|ns|us|µs|μs|ms|s|min|h) *$";
+    pub const SIZE: &str = r"^ *[0-9]+(\.[0-9]+)? *(B|kB|MB|GB|KiB|MiB|GiB) *$";
+    pub const LIMIT: &str = r"^ *[0-9]+(\.[0-9]+)? *(B|kB|MB|GB|KiB|MiB|GiB|packets?) *$";
+    pub const COUNT: &str = r"^ *[0-9]+ *packets? *$";
+    pub const RATIO: &str = r"^ *[0-9]+(\.[0-9]+)? *% *$";
+}
+
+/// A share of a whole, exact to a billionth: `0.1 %` is 1,000,000 billionths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ratio(u64);
+
+impl Ratio {
+    const WHOLE: u64 = 1_000_000_000;
+
+    /// The ratio in billionths, 0 to 10^9.
+    pub const fn billionths(self) -> u64 {
+        self.0
+    }
+
+    /// The ratio as a number between 0 and 1.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / Ratio::WHOLE as f64
+    }
+}
+
+/// How much a queue or buffer may hold, in the measure it was written in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Limit {
+    /// Bytes of frames.
+    Bytes(u64),
+    /// Packets.
+    Packets(u64),
+}
+
+/// Reads a rate such as `155.52 Mbit/s`, between 1 kbit/s and 400 Gbit/s. `kB/s` and its like count bytes, times eight.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn rate(text: &str) -> Result<Rate, String> {
+    let bits = RATE.read(text)?;
+    if bits == 0 {
+        return Err("a rate of zero would never send anything; the lowest rate is 1 kbit/s".to_owned());
+    }
+    let out_of_range = || format!("the rate {} is outside 1 kbit/s to 400 Gbit/s", text.trim());
+    u64::try_from(bits).ok().and_then(|bits| Rate::new(bits).ok()).ok_or_else(out_of_range)
+}
+
+/// Reads a duration such as `5 ms`, at most 106 days.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let picoseconds = DURATION.read(text)?;
+    match u64::try_from(picoseconds) {
+        Ok(ps) if ps <= Duration::MAX.picoseconds() => Ok(Duration::from_picoseconds(ps)),
+        _ => Err(format!("the duration {} is longer than the 2562 h that the clock can tell apart", text.trim())),
+    }
+}
+
+/// Reads a size such as `1500 B`, `64 kB` (64,000 bytes) or `64 KiB` (65,536 bytes), in bytes.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn size(text: &str) -> Result<u64, String> {
+    let bytes = SIZE.read(text)?;
+    u64::try_from(bytes).map_err(|_| format!("the size {} is larger than any memory", text.trim()))
+}
+
+/// Reads a number of packets such as `1000 packets`.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn count(text: &str) -> Result<u64, String> {
+    let packets = COUNT.read(text)?;
+    u64::try_from(packets).map_err(|_| format!("{} is more packets than any memory holds", text.trim()))
+}
+
+/// Reads a limit in bytes or in packets: `250 kB` or `1000 packets`.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn limit(text: &str) -> Result<Limit, String> {
+    if text.contains("packet") {
+        return count(text).map(Limit::Packets);
+    }
+    let limit = Quantity { what: "a limit", example: "\"250 kB\" or \"1000 packets\"", ..SIZE };
+    let bytes = limit.read(text)?;
+    u64::try_from(bytes).map(Limit::Bytes).map_err(|_| format!("the limit {} is larger than any memory", text.trim()))
+}
+
+/// Reads a share such as `0.1 %`, at most 100 %.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn ratio(text: &str) -> Result<Ratio, String> {
+    let billionths = RATIO.read(text)?;
+    match u64::try_from(billionths) {
+        Ok(billionths) if billionths <= Ratio::WHOLE => Ok(Ratio(billionths)),
+        _ => Err(format!("the share {} is more than 100 %", text.trim())),
+    }
+}
+
+/// Writes a rate so that [`rate`] reads the same value: `155.52 Mbit/s`.
+pub fn print_rate(rate: Rate) -> String {
+    RATE.print(u128::from(rate.bits_per_second()))
+}
+
+/// Writes a duration so that [`duration`] reads the same value: `2.5 ms`.
+pub fn print_duration(duration: Duration) -> String {
+    DURATION.print(u128::from(duration.picoseconds()))
+}
+
+/// Writes a size so that [`size`] reads the same value: `64 kB`.
+pub fn print_size(bytes: u64) -> String {
+    SIZE.print(u128::from(bytes))
+}
+
+/// Writes a number of packets so that [`count`] reads the same value.
+pub fn print_count(packets: u64) -> String {
+    if packets == 1 { "1 packet".to_owned() } else { format!("{packets} packets") }
+}
+
+/// Writes a limit so that [`limit`] reads the same value.
+pub fn print_limit(limit: Limit) -> String {
+    match limit {
+        Limit::Bytes(bytes) => print_size(bytes),
+        Limit::Packets(packets) => print_count(packets),
+    }
+}
+
+/// Writes a share so that [`ratio`] reads the same value: `0.1 %`.
+pub fn print_ratio(ratio: Ratio) -> String {
+    RATIO.print(u128::from(ratio.0))
+}
+
+impl Quantity {
+    /// The value in the largest unit that it fills, or else in the smallest one, without rounding.
+    fn print(&self, value: u128) -> String {
+        let fits = |unit: &&Unit| if value == 0 { unit.0 == "s" } else { unit.1 <= value };
+        let &(name, factor) = self.units.iter().rev().find(fits).unwrap_or(&self.units[0]);
+        let decimals = factor.ilog10() as usize;
+        let fraction = format!("{:0decimals$}", value % factor);
+        let fraction = if decimals == 0 { "" } else { fraction.trim_end_matches('0') };
+        let point = if fraction.is_empty() { "" } else { "." };
+        format!("{}{point}{fraction} {name}", value / factor)
+    }
+
+    /// Splits `text` into number and unit and multiplies them out exactly.
+    fn read(&self, text: &str) -> Result<u128, String> {
+        let Quantity { what, example, .. } = self;
+        let text = text.trim();
+        let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '_' | '+' | '-'))).unwrap_or(text.len());
+        let (number, unit) = (&text[..end], text[end..].trim_start());
+        if number.is_empty() {
+            return Err(format!("expected {what}; write a number and a unit, like {example}"));
+        }
+        let (digits, decimals) = decimal(number)?;
+        if unit.is_empty() {
+            return Err(format!("write a unit: {example}"));
+        }
+        let mut known = self.units.iter().chain(self.also);
+        let Some(&(_, factor)) = known.find(|known| known.0 == unit) else { return Err(self.unknown_unit(number, unit)) };
+        let product = digits * factor;
+        let divisor = 10u128.pow(decimals);
+        if product % divisor != 0 {
+            return Err(format!("{text} is not a whole multiple of {}; write fewer decimals", self.finest));
+        }
+        Ok(product / divisor)
+    }
+
+    fn unknown_unit(&self, number: &str, unit: &str) -> String {
+        let mut characters = unit.chars();
+        let is_exponent = matches!(characters.next(), Some('e' | 'E')) && matches!(characters.next(), Some('0'..='9' | '+' | '-'));
+        if is_exponent {
+            return format!("write the number without an exponent and with a unit, like {}", self.example);
+        }
+        match (self.hint)(unit) {
+            Some(right) => format!("unknown unit `{unit}`; {}", right.replace('#', number)),
+            None => {
+                let names = self.units.iter().chain(self.also).map(|unit| unit.0).filter(|name| name.is_ascii());
+                format!("unknown unit `{unit}`; {} is written in {}", self.what, names.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+/// A plain decimal number as (digits, number of decimals).
+fn decimal(number: &str) -> Result<(u128, u32), String> {
+    if number.starts_with('-') {
+        return Err(format!("`{number}` is negative; write a number of zero or more"));
+    }
+    if number.contains(',') {
+        return Err(format!("`{number}`: write decimals with a point and thousands without a separator"));
+    }
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) {
+        return Err(format!("`{number}` is not a plain decimal number like 10 or 2.5"));
+    }
+    let fraction = fraction.trim_end_matches('0');
+    let whole = whole.trim_start_matches('0');
+    // Twenty digits times the largest factor (an hour in picoseconds, 3.6 * 10^15) stay below 2^128.
+    if whole.len() + fraction.len() > 20 {
+        return Err(format!("`{number}` has more than 20 digits"));
+    }
+    let digits = format!("0{whole}{fraction}").parse().map_err(|_| format!("`{number}` is not a number"))?;
+    Ok((digits, fraction.len() as u32))
+}
+
+fn rate_hint(unit: &str) -> Option<&'static str> {
+    Some(match unit {
+        "bps" | "b/s" | "Bit/s" | "bits/s" => "write \"# bit/s\"",
+        "kbps" | "kb/s" | "Kbit/s" | "Kbps" | "Kb/s" | "kbit" | "kbits/s" => "write \"# kbit/s\" (or \"# kB/s\" if bytes are meant)",
+        "Mbps" | "Mb/s" | "mbit/s" | "mbps" | "Mbit" | "mbit" | "Mbits/s" | "M" | "MBit/s" => {
+            "write \"# Mbit/s\" (or \"# MB/s\" if bytes are meant)"
+        }
+        "Gbps" | "Gb/s" | "gbit/s" | "gbps" | "Gbit" | "gbit" | "Gbits/s" | "G" | "GBit/s" => {
+            "write \"# Gbit/s\" (or \"# GB/s\" if bytes are meant)"
+        }
+        "Bps" => "write \"# B/s\"",
+        "kBps" | "KB/s" | "KBps" => "write \"# kB/s\"",
+        "MBps" => "write \"# MB/s\"",
+        "GBps" => "write \"# GB/s\"",
+        _ => return None,
+    })
+}
+
+fn duration_hint(unit: &str) -> Option<&'static str> {
+    Some(match unit {
+        "sec" | "secs" | "second" | "seconds" | "S" => "write \"# s\"",
+        "msec" | "millisecond" | "milliseconds" | "mS" | "Ms" => "write \"# ms\"",
+        "usec" | "microsecond" | "microseconds" | "uS" => "write \"# us\"",
+        "nsec" | "nanosecond" | "nanoseconds" | "nS" => "write \"# ns\"",
+        "m" => "write \"# ms\" for milliseconds or \"# min\" for minutes",
+        "minute" | "minutes" | "mins" => "write \"# min\"",
+        "hour" | "hours" => "write \"# h\"",
+        _ => return None,
+    })
+}
+
+fn size_hint(unit: &str) -> Option<&'static str> {
+    Some(match unit {
+        "b" | "byte" | "bytes" | "Byte" | "Bytes" => "write \"# B\"",
+        "k" | "K" | "KB" | "kb" | "Kb" | "kByte" => "write \"# kB\" (1000 bytes each) or \"# KiB\" (1024 bytes each)",
+        "m" | "M" | "mb" | "Mb" | "mB" => "write \"# MB\" (10^6 bytes each) or \"# MiB\" (2^20 bytes each)",
+        "g" | "G" | "gb" | "Gb" | "gB" => "write \"# GB\" (10^9 bytes each) or \"# GiB\" (2^30 bytes each)",
+        "kiB" => "write \"# KiB\"",
+        "p" | "pkt" | "pkts" | "pk" | "frames" => "write \"# packets\"",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(bps in 1_000u64..=400_000_000_000, ps in 0u64..=i64::MAX as u64, bytes: u64, share in 0u64..=1_000_000_000) {
+            let written = Rate::new(bps).unwrap();
+            prop_assert_eq!(rate(&print_rate(written)), Ok(written));
+            let span = Duration::from_picoseconds(ps);
+            prop_assert_eq!(duration(&print_duration(span)), Ok(span));
+            prop_assert_eq!(size(&print_size(bytes)), Ok(bytes));
+            prop_assert_eq!(count(&print_count(bytes)), Ok(bytes));
+            for written in [Limit::Bytes(bytes), Limit::Packets(bytes)] {
+                prop_assert_eq!(limit(&print_limit(written)), Ok(written));
+            }
+            prop_assert_eq!(ratio(&print_ratio(Ratio(share))), Ok(Ratio(share)));
+        }
+
+        #[test]
+        fn decimals_are_exact(whole in 0u64..1_000_000, micro in 0u64..1_000_000) {
+            let text = format!("{whole}.{micro:06} s");
+            prop_assert_eq!(duration(&text).unwrap().picoseconds(), (whole * 1_000_000 + micro) * 1_000_000);
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,24}") {
+            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), ratio(&text));
+        }
+
+        #[test]
+        fn no_number_with_a_unit_panics(text in "[-+0-9.,_e]{0,30} ?(k|M|G|u|m|n|p|B|i|s|/|t|%|h|µ){0,4}") {
+            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), ratio(&text));
+        }
+    }
+
+    #[test]
+    fn the_usual_forms_are_read() {
+        assert_eq!(rate("155.52 Mbit/s").unwrap().bits_per_second(), 155_520_000);
+        assert_eq!(rate("10Mbit/s").unwrap().bits_per_second(), 10_000_000);
+        assert_eq!(rate(" 1.5  Gbit/s ").unwrap().bits_per_second(), 1_500_000_000);
+        assert_eq!(rate("125 kB/s").unwrap().bits_per_second(), 1_000_000);
+        assert_eq!(duration("2.5 us").unwrap(), duration("2.5 µs").unwrap());
+        assert_eq!(duration("2.5 us").unwrap(), duration("2.5 μs").unwrap());
+        assert_eq!(duration("1 min").unwrap(), Duration::from_seconds(60));
+        assert_eq!(duration("250ps").unwrap(), Duration::from_picoseconds(250));
+        assert_eq!(size("64 kB"), Ok(64_000));
+        assert_eq!(size("64 KiB"), Ok(65_536));
+        assert_eq!(size("0.5 KiB"), Ok(512));
+        assert_eq!(count("1 packet"), Ok(1));
+        assert_eq!(limit("1000 packets"), Ok(Limit::Packets(1000)));
+        assert_eq!(limit("250 kB"), Ok(Limit::Bytes(250_000)));
+        assert_eq!(ratio("0.1 %").map(Ratio::billionths), Ok(1_000_000));
+        assert_eq!(ratio("100%").map(Ratio::billionths), Ok(1_000_000_000));
+    }
+
+    #[test]
+    fn errors_say_what_would_be_right() {
+        let cases: &[(Result<(), String>, &str)] = &[
+            (rate("10").map(drop), "write a unit: \"10 Mbit/s\""),
+            (rate("10Mbps").map(drop), "unknown unit `Mbps`; write \"10 Mbit/s\" (or \"10 MB/s\" if bytes are meant)"),
+            (rate("fast").map(drop), "expected a rate; write a number and a unit, like \"10 Mbit/s\""),
+            (rate("0 Mbit/s").map(drop), "a rate of zero would never send anything; the lowest rate is 1 kbit/s"),
+            (rate("999 bit/s").map(drop), "the rate 999 bit/s is outside 1 kbit/s to 400 Gbit/s"),
+            (rate("500 Gbit/s").map(drop), "the rate 500 Gbit/s is outside 1 kbit/s to 400 Gbit/s"),
+            (rate("10 m/s").map(drop), "unknown unit `m/s`; a rate is written in bit/s, kbit/s, Mbit/s, Gbit/s, B/s, kB/s, MB/s, GB/s"),
+            (rate("1.00001 kbit/s").map(drop), "1.00001 kbit/s is not a whole multiple of 1 bit/s; write fewer decimals"),
+            (rate("1e6 bit/s").map(drop), "write the number without an exponent and with a unit, like \"10 Mbit/s\""),
+            (duration("5").map(drop), "write a unit: \"5 ms\""),
+            (duration("-5 ms").map(drop), "`-5` is negative; write a number of zero or more"),
+            (duration("1,5 ms").map(drop), "`1,5`: write decimals with a point and thousands without a separator"),
+            (duration("5 m").map(drop), "unknown unit `m`; write \"5 ms\" for milliseconds or \"5 min\" for minutes"),
+            (duration("3000 h").map(drop), "the duration 3000 h is longer than the 2562 h that the clock can tell apart"),
+            (size("64 KB").map(drop), "unknown unit `KB`; write \"64 kB\" (1000 bytes each) or \"64 KiB\" (1024 bytes each)"),
+            (limit("100").map(drop), "write a unit: \"250 kB\" or \"1000 packets\""),
+            (limit("100 pkts").map(drop), "unknown unit `pkts`; write \"100 packets\""),
+            (ratio("120 %").map(drop), "the share 120 % is more than 100 %"),
+            (ratio("0.00000001 %").map(drop), "0.00000001 % is not a whole multiple of 0.0000001 %; write fewer decimals"),
+        ];
+        for (got, expected) in cases {
+            assert_eq!(got.clone().unwrap_err(), *expected);
+        }
+    }
+}

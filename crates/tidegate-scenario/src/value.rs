@@ -1,0 +1,510 @@
+//! The values of a file: each knows how it is read, what its schema is and what to say when it is wrong.
+//!
+//! Every value is a [`Leaf`]. Files hold them as [`At`], with their place. [`check`] judges a scalar by the name of its leaf, so that
+//! the loader can report every wrong value of a file at once before anything is built from it.
+
+use crate::diagnostic::{Span, alternatives, closest};
+use crate::units::{self, Limit, Ratio, pattern};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use tidegate_core::units::{Duration, Rate};
+use toml::Spanned;
+
+/// The schema keyword under which a value names its leaf.
+pub const LEAF: &str = "x-value";
+
+/// What a file may hold where a value is expected.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Scalar<'a> {
+    /// A string.
+    Text(Cow<'a, str>),
+    /// An integer.
+    Integer(i128),
+    /// A number with a decimal point, as written.
+    Decimal(Cow<'a, str>),
+    /// True or false.
+    Boolean(bool),
+    /// Anything else, described.
+    Other(&'static str),
+}
+
+impl fmt::Display for Scalar<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Scalar::Text(text) => write!(f, "\"{text}\""),
+            Scalar::Integer(integer) => write!(f, "{integer}"),
+            Scalar::Decimal(decimal) => write!(f, "{decimal}"),
+            Scalar::Boolean(boolean) => write!(f, "{boolean}"),
+            Scalar::Other(description) => f.write_str(description),
+        }
+    }
+}
+
+/// A value that is read from one scalar.
+pub trait Leaf: Sized {
+    /// Its name in the schema.
+    const NAME: &'static str;
+
+    /// Its schema.
+    fn schema() -> Value;
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong, and what would be right.
+    fn read(scalar: &Scalar<'_>) -> Result<Self, String>;
+}
+
+/// A value and its place.
+#[derive(Clone, PartialEq, Debug)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Its place.
+    pub span: Span,
+}
+
+impl<T> Deref for At<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<'de, T: Leaf> Deserialize<'de> for At<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<At<T>, D::Error> {
+        let spanned = Spanned::<OwnedScalar>::deserialize(deserializer)?;
+        let span = spanned.span();
+        let value = T::read(&spanned.into_inner().0).map_err(D::Error::custom)?;
+        Ok(At { value, span })
+    }
+}
+
+impl<T: Leaf> JsonSchema for At<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let mut schema = Schema::try_from(T::schema()).unwrap_or_default();
+        schema.insert(LEAF.to_owned(), T::NAME.into());
+        schema
+    }
+}
+
+/// A table and the place of its header.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Block<T> {
+    /// The table.
+    pub value: T,
+    /// The place of its header, or of the whole of an inline table.
+    pub span: Span,
+}
+
+impl<T> Deref for Block<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Block<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Block<T>, D::Error> {
+        let spanned = Spanned::<T>::deserialize(deserializer)?;
+        Ok(Block { span: spanned.span(), value: spanned.into_inner() })
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Block<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// Tables by name, in the order of the file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Named<T>(pub Vec<(At<Name>, Block<T>)>);
+
+impl<T> Default for Named<T> {
+    fn default() -> Named<T> {
+        Named(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named<T>, D::Error> {
+        struct Tables<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Tables<T> {
+            type Value = Named<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("tables by name")
+            }
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Named<T>, M::Error> {
+                let mut named = Vec::new();
+                while let Some(key) = map.next_key::<Spanned<String>>()? {
+                    let span = key.span();
+                    let value = Name::read(&Scalar::Text(key.into_inner().into())).map_err(M::Error::custom)?;
+                    named.push((At { value, span }, map.next_value()?));
+                }
+                Ok(Named(named))
+            }
+        }
+        deserializer.deserialize_map(Tables(std::marker::PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Named<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("Named{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<T>();
+        schemars::json_schema!({ "type": "object", "additionalProperties": table })
+    }
+}
+
+struct OwnedScalar(Scalar<'static>);
+
+impl<'de> Deserialize<'de> for OwnedScalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OwnedScalar, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = OwnedScalar;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<OwnedScalar, E> {
+                Ok(OwnedScalar(Scalar::Text(text.to_owned().into())))
+            }
+            fn visit_i64<E>(self, integer: i64) -> Result<OwnedScalar, E> {
+                Ok(OwnedScalar(Scalar::Integer(integer.into())))
+            }
+            fn visit_u64<E>(self, integer: u64) -> Result<OwnedScalar, E> {
+                Ok(OwnedScalar(Scalar::Integer(integer.into())))
+            }
+            fn visit_f64<E>(self, decimal: f64) -> Result<OwnedScalar, E> {
+                Ok(OwnedScalar(Scalar::Decimal(format!("{decimal:?}").into())))
+            }
+            fn visit_bool<E>(self, boolean: bool) -> Result<OwnedScalar, E> {
+                Ok(OwnedScalar(Scalar::Boolean(boolean)))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<OwnedScalar, A::Error> {
+                while elements.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(OwnedScalar(Scalar::Other("a list")))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<OwnedScalar, A::Error> {
+                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(OwnedScalar(Scalar::Other("a table")))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+macro_rules! leaves {
+    ($($leaf:ty),* $(,)?) => {
+        /// Judges a scalar by the schema of its place: the leaf's name and, for integers, the range.
+        pub fn check(schema: &Value, scalar: &Scalar<'_>) -> Result<(), String> {
+            let name = schema[LEAF].as_str().unwrap_or_default();
+            if name == WHOLE {
+                return whole(scalar, schema["minimum"].as_u64().unwrap_or(0), schema["maximum"].as_u64().unwrap_or(u64::MAX)).map(drop);
+            }
+            $(if name == <$leaf as Leaf>::NAME {
+                return <$leaf as Leaf>::read(scalar).map(drop);
+            })*
+            Ok(())
+        }
+    };
+}
+
+leaves!(
+    Name,
+    Text,
+    bool,
+    Rate,
+    Duration,
+    Bytes,
+    Limit,
+    Packets,
+    Ratio,
+    Percentile,
+    Decimal,
+    crate::header::Dscp,
+    crate::header::Protocol,
+    crate::header::EthernetType,
+    crate::header::Prefix,
+    crate::header::PortRange,
+    crate::choice::Overhead,
+    crate::choice::SchedulerName,
+    crate::choice::BufferName,
+    crate::choice::PolicerName,
+    crate::choice::ConformanceName,
+    crate::choice::ViolationName,
+    crate::choice::SourceKind,
+    crate::choice::Holding,
+);
+
+/// The name of a policy, class, group, link or flow: 1 to 64 characters, no dot, quote or control character.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Name(pub String);
+
+impl Leaf for Name {
+    const NAME: &'static str = "name";
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[^.\"\\u0000-\\u001f]{1,64}$" })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<Name, String> {
+        let text = expect_text(scalar, "a name in quotes")?;
+        if text.trim() != text || text.is_empty() {
+            return Err("a name has at least one character and no space around it".to_owned());
+        }
+        if text.chars().count() > 64 {
+            return Err("a name has at most 64 characters".to_owned());
+        }
+        match text.chars().find(|c| c.is_control() || matches!(c, '.' | '"')) {
+            Some(c) => Err(format!("a name cannot contain {c:?}, because names are parts of dotted keys like policy.access.rate")),
+            None => Ok(Name(text.to_owned())),
+        }
+    }
+}
+
+/// Any text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Text(pub String);
+
+impl Leaf for Text {
+    const NAME: &'static str = "text";
+    fn schema() -> Value {
+        json!({ "type": "string" })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<Text, String> {
+        expect_text(scalar, "text in quotes").map(|text| Text(text.to_owned()))
+    }
+}
+
+impl Leaf for bool {
+    const NAME: &'static str = "true or false";
+    fn schema() -> Value {
+        json!({ "type": "boolean" })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<bool, String> {
+        match scalar {
+            Scalar::Boolean(boolean) => Ok(*boolean),
+            other => Err(format!("expected true or false, without quotes, not {other}")),
+        }
+    }
+}
+
+/// An integer between `MIN` and `MAX`, both included.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Whole<const MIN: u64, const MAX: u64>(pub u64);
+
+const WHOLE: &str = "integer";
+
+impl<const MIN: u64, const MAX: u64> Leaf for Whole<MIN, MAX> {
+    const NAME: &'static str = WHOLE;
+    fn schema() -> Value {
+        json!({ "type": "integer", "minimum": MIN, "maximum": MAX })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<Self, String> {
+        whole(scalar, MIN, MAX).map(Whole)
+    }
+}
+
+pub(crate) fn whole(scalar: &Scalar<'_>, min: u64, max: u64) -> Result<u64, String> {
+    let Scalar::Integer(integer) = *scalar else {
+        return Err(format!("expected a whole number between {min} and {max}, not {scalar}"));
+    };
+    match u64::try_from(integer) {
+        Ok(integer) if (min..=max).contains(&integer) => Ok(integer),
+        _ => Err(format!("{integer} is outside {min} to {max}")),
+    }
+}
+
+macro_rules! quantities {
+    ($($type:ty, $name:literal, $pattern:expr, $read:path, $example:literal;)*) => {$(
+        impl Leaf for $type {
+            const NAME: &'static str = $name;
+            fn schema() -> Value {
+                json!({ "type": "string", "pattern": $pattern })
+            }
+            fn read(scalar: &Scalar<'_>) -> Result<Self, String> {
+                match scalar {
+                    Scalar::Text(text) => $read(text).map(Into::into),
+                    Scalar::Integer(_) | Scalar::Decimal(_) => Err(format!("write a unit, in quotes: {}", $example)),
+                    other => Err(format!("expected {}, like {}, not {other}", $name, $example)),
+                }
+            }
+        }
+    )*};
+}
+
+quantities! {
+    Rate, "rate", pattern::RATE, units::rate, "\"10 Mbit/s\"";
+    Duration, "duration", pattern::DURATION, units::duration, "\"5 ms\"";
+    Bytes, "size", pattern::SIZE, units::size, "\"1500 B\"";
+    Limit, "size or number of packets", pattern::LIMIT, units::limit, "\"250 kB\" or \"1000 packets\"";
+    Packets, "number of packets", pattern::COUNT, units::count, "\"1000 packets\"";
+    Ratio, "share", pattern::RATIO, units::ratio, "\"0.1 %\"";
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Bytes(pub u64);
+
+impl From<u64> for Bytes {
+    fn from(bytes: u64) -> Bytes {
+        Bytes(bytes)
+    }
+}
+
+/// A number of packets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Packets(pub u64);
+
+impl From<u64> for Packets {
+    fn from(packets: u64) -> Packets {
+        Packets(packets)
+    }
+}
+
+/// A percentile, in millionths of a percent: above 0, below 100.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Percentile(u32);
+
+impl Percentile {
+    /// The 99th percentile, which promises of delay mean unless they name another.
+    pub const NINETY_NINE: Percentile = Percentile(99_000_000);
+
+    /// The quantile between 0 and 1.
+    pub fn quantile(self) -> f64 {
+        f64::from(self.0) / 100e6
+    }
+}
+
+impl fmt::Display for Percentile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fraction = format!("{:06}", self.0 % 1_000_000);
+        let fraction = fraction.trim_end_matches('0');
+        write!(f, "{}{}{fraction}", self.0 / 1_000_000, if fraction.is_empty() { "" } else { "." })
+    }
+}
+
+impl Leaf for Percentile {
+    const NAME: &'static str = "percentile";
+    fn schema() -> Value {
+        json!({ "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100 })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<Percentile, String> {
+        let millionths = scaled(scalar, 6).ok_or_else(|| format!("expected a percentile like 99 or 99.9, not {scalar}"))?;
+        match u32::try_from(millionths) {
+            Ok(millionths) if millionths > 0 && millionths < 100_000_000 => Ok(Percentile(millionths)),
+            _ => Err(format!("the percentile {scalar} is not above 0 and below 100")),
+        }
+    }
+}
+
+/// A number above zero with at most six decimals, in millionths.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Decimal(pub u64);
+
+impl Decimal {
+    /// The number.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / 1e6
+    }
+}
+
+impl Leaf for Decimal {
+    const NAME: &'static str = "number";
+    fn schema() -> Value {
+        json!({ "type": "number", "exclusiveMinimum": 0 })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<Decimal, String> {
+        match scaled(scalar, 6) {
+            Some(millionths) if millionths > 0 => Ok(Decimal(millionths)),
+            _ => Err(format!("expected a number above zero with at most six decimals, not {scalar}")),
+        }
+    }
+}
+
+/// The number times 10^`decimals`, if that is a whole number of at most 64 bits.
+fn scaled(scalar: &Scalar<'_>, decimals: usize) -> Option<u64> {
+    let text = match scalar {
+        Scalar::Integer(integer) => integer.to_string(),
+        Scalar::Decimal(decimal) => decimal.to_string(),
+        _ => return None,
+    };
+    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > decimals {
+        return None;
+    }
+    format!("{integer}{fraction:0<decimals$}").parse().ok()
+}
+
+/// The text of a scalar, or the complaint that it is not `what`.
+pub(crate) fn expect_text<'a>(scalar: &'a Scalar<'_>, what: &str) -> Result<&'a str, String> {
+    match scalar {
+        Scalar::Text(text) => Ok(text),
+        other => Err(format!("expected {what}, not {other}")),
+    }
+}
+
+/// Reads one of several names.
+pub(crate) fn one_of<T: Copy>(scalar: &Scalar<'_>, what: &str, known: &[(&'static str, T)]) -> Result<T, String> {
+    let names = || known.iter().map(|entry| entry.0);
+    let Scalar::Text(text) = scalar else {
+        return Err(format!("expected {what}, which is one of {}, not {scalar}", alternatives(names())));
+    };
+    known.iter().find(|entry| entry.0 == text).map(|entry| entry.1).ok_or_else(|| {
+        let guess = closest(text, names()).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+        format!("`{text}` is not {what}; {guess}known: {}", names().collect::<Vec<_>>().join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_exact() {
+        let read = |text: &'static str| Percentile::read(&Scalar::Decimal(text.into()));
+        assert_eq!(read("99.9").unwrap().to_string(), "99.9");
+        assert_eq!(read("99.0"), Ok(Percentile::NINETY_NINE));
+        assert_eq!(Percentile::read(&Scalar::Integer(50)).unwrap().quantile(), 0.5);
+        for wrong in ["0.0", "100.0", "nan", "-1.0", "99.99999999"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_bare_number_is_told_to_carry_a_unit() {
+        let error = Rate::read(&Scalar::Integer(10)).unwrap_err();
+        assert_eq!(error, "write a unit, in quotes: \"10 Mbit/s\"");
+    }
+
+    #[test]
+    fn names_fit_into_dotted_keys() {
+        let read = |text: &'static str| Name::read(&Scalar::Text(text.into()));
+        assert!(read("with the policy").is_ok());
+        for wrong in ["", " a", "a.b", "a\nb", "a\"b"] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Nodes, links and flows, and the paths that flows take.
+
+use crate::error::{Problem, Subject};
+use crate::source::Source;
+use std::collections::{HashSet, VecDeque};
+use tidegate_core::classifier::Header;
+use tidegate_core::port::PortSetup;
+use tidegate_core::units::Duration;
+
+/// A node, by its index in [`Network::nodes`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub usize);
+
+/// A link, by its index in [`Network::links`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub usize);
+
+/// What is simulated.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// The names of the nodes.
+    pub nodes: Vec<String>,
+    /// The links, each with the port that feeds it.
+    pub links: Vec<Link>,
+    /// The flows.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// A link in one direction, and the output port that feeds it.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// A unique name.
+    pub name: String,
+    /// The node that the port belongs to.
+    pub from: NodeId,
+    /// The node that packets reach.
+    pub to: NodeId,
+    /// The time a bit takes to travel the link; at most [`LONGEST`].
+    pub propagation: Duration,
+    /// The port; its rate is the link's.
+    pub port: PortSetup,
+}
+
+/// Packets from one source that take one path.
+#[derive(Clone, Debug)]
+pub struct FlowSpec {
+    /// A unique name; the flow's random stream is named after it.
+    pub name: String,
+    /// Where its packets come from.
+    pub source: Source,
+    /// The header that every port's classifier sees; a capture's packets bring their own.
+    pub header: Header,
+    /// The links it takes, at least one, each starting where the one before ends.
+    pub path: Vec<LinkId>,
+    /// When the source starts.
+    pub start: Duration,
+    /// When the source stops: nothing is emitted from then on. `None`: never.
+    pub stop: Option<Duration>,
+}
+
+/// The longest duration, propagation delay or start time that can be simulated: 2^61 ps, 26 days.
+pub const LONGEST: Duration = Duration::from_picoseconds(1 << 61);
+
+impl Network {
+    /// The path with the fewest links from one node to another; among equals the one whose links come first in [`Network::links`].
+    /// `None` if there is none, or if both nodes are the same.
+    pub fn shortest_path(&self, from: NodeId, to: NodeId) -> Option<Vec<LinkId>> {
+        let mut reached_by: Vec<Option<LinkId>> = vec![None; self.nodes.len()];
+        let mut waiting = VecDeque::from([from]);
+        while let Some(node) = waiting.pop_front() {
+            for (index, link) in self.links.iter().enumerate() {
+                if link.from == node && link.to != from && reached_by[link.to.0].is_none() {
+                    reached_by[link.to.0] = Some(LinkId(index));
+                    waiting.push_back(link.to);
+                }
+            }
+        }
+        let mut path = Vec::new();
+        let mut at = to;
+        while at != from {
+            let link = (*reached_by.get(at.0)?)?;
+            path.push(link);
+            at = self.links[link.0].from;
+        }
+        path.reverse();
+        (!path.is_empty()).then_some(path)
+    }
+
+    /// Checks everything that a simulation relies on.
+    ///
+    /// # Errors
+    /// The first [`Problem`] in the order of links, then flows.
+    pub fn check(&self) -> Result<(), Problem> {
+        self.check_links()?;
+        self.check_flows()
+    }
+
+    fn check_links(&self) -> Result<(), Problem> {
+        let mut names = HashSet::new();
+        for (index, link) in self.links.iter().enumerate() {
+            let refuse = |key, problem: String, expected: String| {
+                Err(Problem { subject: Subject::Link(index), name: link.name.clone(), key, problem, expected })
+            };
+            if !names.insert(link.name.as_str()) {
+                return refuse("name", "another link has it".into(), "a unique name".into());
+            }
+            for (key, node) in [("from", link.from), ("to", link.to)] {
+                if node.0 >= self.nodes.len() {
+                    return refuse(key, format!("node {} does not exist", node.0), format!("a node below {}", self.nodes.len()));
+                }
+            }
+            if link.propagation > LONGEST {
+                return refuse("propagation", "longer than 26 days".into(), "a delay that can be simulated".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn check_flows(&self) -> Result<(), Problem> {
+        let mut names = HashSet::new();
+        let mut streams = HashSet::new();
+        for (index, flow) in self.flows.iter().enumerate() {
+            let refuse = |key, problem: String, expected: String| {
+                Err(Problem { subject: Subject::Flow(index), name: flow.name.clone(), key, problem, expected })
+            };
+            if !names.insert(flow.name.as_str()) {
+                return refuse("name", "another flow has it".into(), "a unique name".into());
+            }
+            if !streams.insert(crate::random::stream_number(&flow.name)) {
+                return refuse("name", "its random stream is that of another flow".into(), "any other name".into());
+            }
+            if flow.path.is_empty() {
+                return refuse("path", "no link in it".into(), "at least one link".into());
+            }
+            if let Some(link) = flow.path.iter().find(|link| link.0 >= self.links.len()) {
+                return refuse("path", format!("link {} does not exist", link.0), format!("a link below {}", self.links.len()));
+            }
+            for pair in flow.path.windows(2) {
+                let (before, after) = (&self.links[pair[0].0], &self.links[pair[1].0]);
+                if before.to != after.from {
+                    let (end, begin) = (&self.nodes[before.to.0], &self.nodes[after.from.0]);
+                    let problem = format!("link {} ends at {end} but link {} starts at {begin}", before.name, after.name);
+                    return refuse("path", problem, "links that join up".into());
+                }
+            }
+            if flow.start > LONGEST {
+                return refuse("start", "later than 26 days".into(), "a start within the experiment".into());
+            }
+            if flow.stop.is_some_and(|stop| stop <= flow.start) {
+                return refuse("stop", "not after the start".into(), "a later instant, or none".into());
+            }
+            if let Err(fault) = flow.source.check() {
+                return refuse(fault.key, fault.problem, fault.expected);
+            }
+        }
+        Ok(())
+    }
+}

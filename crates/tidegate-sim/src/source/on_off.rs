@@ -1,0 +1,159 @@
+//! A source that alternates between its peak rate and silence.
+//!
+//! With [`Remainder::Carried`] a clock runs during the on periods only, and a packet leaves each time it has advanced by one packet's
+//! interval, across as many off periods as that takes. The mean rate is then exactly `peak * on / (on + off)`.
+//!
+//! With [`Remainder::Completed`] an on period that is drawn as `x` becomes `ceil(x / interval)` packets. For exponential periods that is a
+//! geometric number with mean `N = 1 / (1 - exp(-interval / on))`, and the mean rate is `N / (N * interval + off)` packets per second: 810.6 for
+//! packets of 1 kbit at a peak of 1.5 Mbit/s and means of 2 ms, against 750 with the remainder carried.
+
+use super::spacing::Spacing;
+use super::{Emission, Holding, Remainder, seconds};
+use crate::random::Stream;
+use tidegate_core::units::Rate;
+
+/// An on/off source.
+#[derive(Clone, Debug)]
+pub(crate) struct OnOff {
+    spacing: Spacing,
+    length: u32,
+    on: Holding,
+    off: Holding,
+    remainder: Remainder,
+    /// What is left of the current on period, in picoseconds, at the instant of the last packet.
+    on_left: u64,
+}
+
+impl OnOff {
+    pub(super) fn new(peak: Rate, length: u32, on: Holding, off: Holding, remainder: Remainder) -> OnOff {
+        OnOff { spacing: Spacing::new(peak, length), length, on, off, remainder, on_left: 0 }
+    }
+
+    /// Starts in the middle of a period, on or off with the probability of each.
+    pub(super) fn first(&mut self, start: u64, stream: &mut Stream) -> u64 {
+        let (on, off) = (self.on.mean().picoseconds() as f64, self.off.mean().picoseconds() as f64);
+        let starts_on = stream.uniform() * (on + off) < on;
+        let silence = if starts_on { 0 } else { self.off.draw_residual(stream) };
+        self.on_left = if starts_on { self.on.draw_residual(stream) } else { self.on.draw(stream) };
+        let begin = start.saturating_add(silence);
+        match self.remainder {
+            Remainder::Carried => {
+                let already = stream.below(self.spacing.interval());
+                let need = self.spacing.next() - already;
+                self.after_on_time(begin, need, stream)
+            }
+            Remainder::Completed => begin,
+        }
+    }
+
+    #[inline]
+    pub(super) fn emit(&mut self, now: u64, stream: &mut Stream) -> Emission {
+        let interval = self.spacing.next();
+        let next = match self.remainder {
+            Remainder::Carried => self.after_on_time(now, interval, stream),
+            Remainder::Completed => self.after_whole_packet(now, interval, stream),
+        };
+        Emission { length: self.length, variant: 0, next }
+    }
+
+    /// The instant at which the source will have been on for `need` since `now`.
+    #[inline]
+    fn after_on_time(&mut self, now: u64, mut need: u64, stream: &mut Stream) -> u64 {
+        let mut at = now;
+        while need > self.on_left {
+            need -= self.on_left;
+            at = at.saturating_add(self.on_left).saturating_add(self.off.draw(stream));
+            self.on_left = self.on.draw(stream);
+        }
+        self.on_left -= need;
+        at.saturating_add(need)
+    }
+
+    #[inline]
+    fn after_whole_packet(&mut self, now: u64, interval: u64, stream: &mut Stream) -> u64 {
+        let end = now.saturating_add(interval);
+        if self.on_left > interval {
+            self.on_left -= interval;
+            return end;
+        }
+        self.on_left = self.on.draw(stream);
+        end.saturating_add(self.off.draw(stream))
+    }
+}
+
+/// The mean rate in bits per second; `None` where no closed form is known here.
+pub(super) fn mean_bits_per_second(peak: Rate, length: u32, on: &Holding, off: &Holding, remainder: Remainder) -> Option<f64> {
+    let (peak, bits) = (peak.bits_per_second() as f64, f64::from(length) * 8.0);
+    let (on_mean, off_mean) = (seconds(on.mean()), seconds(off.mean()));
+    match (remainder, on) {
+        (Remainder::Carried, _) => Some(peak * on_mean / (on_mean + off_mean)),
+        (Remainder::Completed, Holding::Exponential { .. }) => {
+            let interval = bits / peak;
+            let packets = -1.0 / libm::expm1(-interval / on_mean);
+            Some(bits * packets / (packets * interval + off_mean))
+        }
+        (Remainder::Completed, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::{Source, transcripts};
+    use tidegate_core::units::Duration;
+
+    const TWO: Duration = Duration::from_milliseconds(2);
+
+    fn source(on: Holding, off: Holding, remainder: Remainder) -> Source {
+        Source::OnOff { peak: Rate::new(1_500_000).unwrap(), length: 125, on, off, remainder }
+    }
+
+    #[test]
+    fn constant_periods_carry_the_remainder() {
+        // A packet per 2/3 ms of on time: three of them use up exactly one on period of 2 ms.
+        let constant = Holding::Constant { time: TWO };
+        let source = source(constant, constant, Remainder::Carried);
+        let packets = transcripts::packets(&source, 0, 3001, &mut Stream::new(1, 0, "on-off"));
+        let span = packets[3000].0 - packets[0].0;
+        // 1000 cycles of 4 ms, give or take the picosecond by which a packet may fall into the neighbouring period.
+        assert!(span.abs_diff(4_000_000_000_000) <= 2_000_000_001, "{span}");
+        // Within a cycle the gaps are 2/3, 2/3 and 2/3 + 2 ms.
+        let silences = packets.windows(2).filter(|pair| pair[1].0 - pair[0].0 > 2_000_000_000).count();
+        assert!((999..=1001).contains(&silences), "{silences}");
+    }
+
+    #[test]
+    fn mean_rates_of_exponential_periods() {
+        let exponential = Holding::Exponential { mean: TWO };
+        for (remainder, expected) in [(Remainder::Carried, 750.0), (Remainder::Completed, 810.6)] {
+            let source = source(exponential, exponential, remainder);
+            assert!((source.mean_bits_per_second().unwrap() / 1000.0 - expected).abs() < 0.05);
+            let measured = transcripts::mean_rate(&source, 400_000, &mut Stream::new(1, 0, "on-off"));
+            // A cycle's packets have a coefficient of variation near 1; over 120,000 cycles the standard error is about 0.4 %. The two
+            // readings lie 8 % apart, and those without any care for the remainder at 632 and 882.
+            assert!((measured / expected - 1.0).abs() < 0.012, "{measured} {expected}");
+        }
+    }
+
+    #[test]
+    fn pareto_periods_have_the_same_mean_rate() {
+        let source = source(Holding::Pareto { mean: TWO, shape: 2.5 }, Holding::Pareto { mean: TWO, shape: 2.5 }, Remainder::Carried);
+        let measured = transcripts::mean_rate(&source, 400_000, &mut Stream::new(1, 0, "on-off"));
+        assert!((measured / 750.0 - 1.0).abs() < 0.02, "{measured}");
+    }
+
+    #[test]
+    fn a_source_is_stationary_from_its_start() {
+        // The expected number of packets in the first millisecond, over many sources, is the long-run rate: 0.75.
+        let pareto = Holding::Pareto { mean: TWO, shape: 1.9 };
+        let source = source(pareto, pareto, Remainder::Carried);
+        let (sources, mut count) = (20_000, 0);
+        for index in 0..sources {
+            let packets = transcripts::packets(&source, 0, 10, &mut Stream::new(1, index, "on-off"));
+            count += packets.iter().filter(|packet| packet.0 < 1_000_000_000).count();
+        }
+        let mean = count as f64 / f64::from(sources);
+        // The standard error is below 0.006; a start at the beginning of an on period would give 1.4, of an off period below 0.3.
+        assert!((mean - 0.75).abs() < 0.025, "{mean}");
+    }
+}

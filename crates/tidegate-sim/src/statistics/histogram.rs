@@ -1,0 +1,216 @@
+//! Delays as a histogram whose buckets grow with the value.
+//!
+//! **Law.** A quantile read from it is at least the true one and at most 1/128 (0.8 %) and one nanosecond above it; mean and maximum are
+//! exact.
+//!
+//! **State.** A value is counted in units of 1024 ps; each power of two of it is divided into 128 buckets. Only the powers that have been seen
+//! take memory, 1 kB each.
+//!
+//! **Cost.** One leading-zeros count and one increment.
+
+/// Bits that divide each power of two.
+const FINE: u32 = 7;
+const BUCKETS: usize = 1 << FINE;
+/// Bits of picoseconds below the unit.
+const UNIT: u32 = 10;
+
+/// A histogram of durations in picoseconds.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Histogram {
+    /// The bucket that `counts` starts with: a multiple of [`BUCKETS`].
+    base: usize,
+    counts: Vec<u64>,
+    count: u64,
+    sum: u128,
+    maximum: u64,
+}
+
+impl Histogram {
+    /// Counts a duration of `value` picoseconds.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
+        let bucket = bucket_of(value);
+        let index = bucket.wrapping_sub(self.base);
+        if index >= self.counts.len() {
+            self.widen(bucket);
+        }
+        self.counts[bucket - self.base] += 1;
+        self.count += 1;
+        self.sum += u128::from(value);
+        self.maximum = self.maximum.max(value);
+    }
+
+    /// Adds everything that `other` has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let bucket = other.base + index;
+            self.widen(bucket);
+            self.counts[bucket - self.base] += count;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.maximum = self.maximum.max(other.maximum);
+    }
+
+    /// The number of durations.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The mean in seconds, exact up to the last rounding; `None` if nothing was counted.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e12)
+    }
+
+    /// The greatest duration in seconds, exact; `None` if nothing was counted.
+    pub fn maximum(&self) -> Option<f64> {
+        (self.count > 0).then(|| seconds(self.maximum))
+    }
+
+    /// The duration in seconds that a share of `part` of all does not exceed, as the upper end of its bucket and at most the maximum. `part`
+    /// runs from 0 to 1. `None` if nothing was counted.
+    pub fn quantile(&self, part: f64) -> Option<f64> {
+        let rank = ((part * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut below = 0;
+        for (bucket, count) in self.buckets() {
+            below += count;
+            if below >= rank {
+                return Some(seconds(upper_end(bucket).min(self.maximum)));
+            }
+        }
+        None
+    }
+
+    /// The share of durations beyond `limit` picoseconds: at least the true one, and more by those in the bucket of `limit` at most.
+    pub fn share_beyond(&self, limit: u64) -> f64 {
+        if limit >= self.maximum {
+            return 0.0;
+        }
+        let beyond: u64 = self.buckets().filter(|&(bucket, _)| upper_end(bucket) > limit).map(|(_, count)| count).sum();
+        beyond as f64 / self.count as f64
+    }
+
+    /// The tail as a curve: durations in seconds, and for each the share of durations beyond it, from 1 down to 0. One point per bucket
+    /// that was hit, and one before the first.
+    pub fn tail(&self) -> (Vec<f64>, Vec<f64>) {
+        let (mut durations, mut shares) = (Vec::new(), Vec::new());
+        let mut beyond = self.count;
+        for (bucket, count) in self.buckets() {
+            if durations.is_empty() {
+                durations.push(seconds(lower_end(bucket)));
+                shares.push(1.0);
+            }
+            beyond -= count;
+            durations.push(seconds(upper_end(bucket).min(self.maximum)));
+            shares.push(beyond as f64 / self.count as f64);
+        }
+        (durations, shares)
+    }
+
+    /// The buckets that were hit, in order, each with its count.
+    fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, count)| (self.base + index, *count))
+    }
+
+    /// Makes room for `bucket`, a whole power of two at a time.
+    #[cold]
+    fn widen(&mut self, bucket: usize) {
+        let first = bucket / BUCKETS * BUCKETS;
+        if self.counts.is_empty() {
+            self.base = first;
+        }
+        if first < self.base {
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.base - first));
+            self.base = first;
+        }
+        let needed = first + BUCKETS - self.base;
+        if needed > self.counts.len() {
+            self.counts.resize(needed, 0);
+        }
+    }
+}
+
+#[inline]
+fn bucket_of(value: u64) -> usize {
+    let value = value >> UNIT;
+    // Below 2^FINE a bucket is one unit; the first power above it continues in steps of one.
+    let shift = (63 - (value | (BUCKETS as u64 - 1)).leading_zeros()).saturating_sub(FINE - 1).saturating_sub(1);
+    ((shift as usize) << FINE) + (value >> shift) as usize
+}
+
+/// The least value of a bucket.
+fn lower_end(bucket: usize) -> u64 {
+    if bucket < 2 * BUCKETS {
+        return (bucket as u64) << UNIT;
+    }
+    let shift = bucket / BUCKETS - 1;
+    ((bucket - shift * BUCKETS) as u64) << (shift as u32 + UNIT)
+}
+
+/// The greatest value of a bucket.
+fn upper_end(bucket: usize) -> u64 {
+    lower_end(bucket + 1).wrapping_sub(1)
+}
+
+fn seconds(picoseconds: u64) -> f64 {
+    picoseconds as f64 / 1e12
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_value_lies_within_its_narrow_bucket(value in any::<u64>(), shift in 0u32..64) {
+            let value = value >> shift;
+            let bucket = bucket_of(value);
+            prop_assert!(lower_end(bucket) <= value && value <= upper_end(bucket), "{} {}", value, bucket);
+            let width = upper_end(bucket) - lower_end(bucket);
+            prop_assert!(width < 1024 || width <= value / 128);
+        }
+
+        #[test]
+        fn quantiles_err_upwards_by_less_than_a_bucket(mut values in prop::collection::vec(0u64..1 << 45, 1..200), part in 0.0..=1.0f64) {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&value| histogram.record(value));
+            values.sort_unstable();
+            let rank = ((part * values.len() as f64).ceil() as usize).max(1);
+            let (truth, read) = (values[rank - 1], (histogram.quantile(part).unwrap() * 1e12).round() as u64);
+            prop_assert!(read >= truth && read <= truth + truth / 128 + 1024, "{} {}", read, truth);
+            let mean = values.iter().map(|&v| v as f64).sum::<f64>() / values.len() as f64;
+            prop_assert!((histogram.mean().unwrap() * 1e12 - mean).abs() <= mean * 1e-12);
+            let beyond = values.iter().filter(|&&v| v > truth).count() as f64 / values.len() as f64;
+            prop_assert!(histogram.share_beyond(truth) >= beyond);
+        }
+
+        #[test]
+        fn merging_is_recording_all(a in prop::collection::vec(any::<u64>(), 0..50), b in prop::collection::vec(0u64..1 << 30, 0..50)) {
+            let of = |values: &[u64]| {
+                let mut histogram = Histogram::default();
+                values.iter().for_each(|&value| histogram.record(value));
+                histogram
+            };
+            let mut merged = of(&a);
+            merged.merge(&of(&b));
+            let together = of(&[a, b].concat());
+            prop_assert_eq!(merged.tail(), together.tail());
+            prop_assert_eq!((merged.count, merged.sum, merged.maximum), (together.count, together.sum, together.maximum));
+        }
+    }
+
+    #[test]
+    fn the_tail_runs_from_one_to_zero() {
+        let mut histogram = Histogram::default();
+        for value in [1_000_000, 2_000_000, 2_000_000, 4_000_000] {
+            histogram.record(value);
+        }
+        let (durations, shares) = histogram.tail();
+        assert_eq!(shares, [1.0, 0.75, 0.25, 0.0]);
+        assert_eq!(durations[3], 4e-6);
+        assert!(durations.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(Histogram::default().quantile(0.5), None);
+        assert_eq!(Histogram::default().share_beyond(0), 0.0);
+    }
+}

@@ -1,0 +1,171 @@
+//! The recorder of one port.
+
+use crate::{Delays, Timeline};
+use tidegate_core::classifier::Classifier;
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::port::Volume;
+use tidegate_core::queue::Occupancy;
+use tidegate_core::units::{PICOSECONDS_PER_SECOND, Time};
+
+/// Bins of a time line start at a millisecond and widen with the run.
+const FIRST_BIN: u64 = PICOSECONDS_PER_SECOND / 1000;
+
+/// What happened to one class of a port.
+#[derive(Clone, Debug)]
+pub struct ClassRecord {
+    /// The operator's name for it.
+    pub name: String,
+    /// Everything offered.
+    pub offered: Volume,
+    /// Everything sent.
+    pub sent: Volume,
+    /// Everything whose colour the policer changed.
+    pub marked: Volume,
+    /// Everything dropped, in the order of [`DropReason::ALL`].
+    pub dropped: [Volume; DropReason::ALL.len()],
+    /// From arrival to the last bit sent.
+    pub delays: Delays,
+    /// Bytes sent over time.
+    pub sent_bytes: Timeline,
+}
+
+impl ClassRecord {
+    /// Everything dropped, whatever the reason.
+    pub fn dropped_in_all(&self) -> Volume {
+        let add = |sum: Volume, v: &Volume| Volume { packets: sum.packets + v.packets, bytes: sum.bytes + v.bytes };
+        self.dropped.iter().fold(Volume::default(), add)
+    }
+
+    /// What is still queued.
+    pub fn queued(&self) -> Volume {
+        let dropped = self.dropped_in_all();
+        Volume {
+            packets: self.offered.packets - self.sent.packets - dropped.packets,
+            bytes: self.offered.bytes - self.sent.bytes - dropped.bytes,
+        }
+    }
+}
+
+/// Records what happens at one port, per class. An observer: it never influences the port.
+#[derive(Clone, Debug)]
+pub struct PortRecorder {
+    class_of: Vec<u32>,
+    classes: Vec<ClassRecord>,
+    drops: [Timeline; DropReason::ALL.len()],
+    occupancy: Timeline,
+    occupancy_integral: f64,
+    occupancy_maximum: u64,
+    occupancy_now: u64,
+    clock: Time,
+    elapsed: u128,
+}
+
+impl PortRecorder {
+    /// A recorder for the port with this classifier, whose record starts at `start`.
+    pub fn new(start: Time, classifier: &Classifier) -> PortRecorder {
+        let record = |name: &String| ClassRecord {
+            name: name.clone(),
+            offered: Volume::default(),
+            sent: Volume::default(),
+            marked: Volume::default(),
+            dropped: Default::default(),
+            delays: Delays::default(),
+            sent_bytes: Timeline::sum(FIRST_BIN),
+        };
+        PortRecorder {
+            class_of: (0..classifier.flows()).map(|flow| classifier.class_of(tidegate_core::packet::Flow(flow as u32)) as u32).collect(),
+            classes: classifier.classes().iter().map(|class| record(&class.name)).collect(),
+            drops: std::array::from_fn(|_| Timeline::sum(FIRST_BIN)),
+            occupancy: Timeline::maximum(FIRST_BIN),
+            occupancy_integral: 0.0,
+            occupancy_maximum: 0,
+            occupancy_now: 0,
+            clock: start,
+            elapsed: 0,
+        }
+    }
+
+    /// The record of every class, in the order of the policy.
+    pub fn classes(&self) -> &[ClassRecord] {
+        &self.classes
+    }
+
+    /// Packets dropped over time for a reason.
+    pub fn drops(&self, reason: DropReason) -> &Timeline {
+        &self.drops[reason as usize]
+    }
+
+    /// The largest number of queued bytes over time.
+    pub fn occupancy(&self) -> &Timeline {
+        &self.occupancy
+    }
+
+    /// The largest number of queued bytes.
+    pub fn occupancy_maximum(&self) -> u64 {
+        self.occupancy_maximum
+    }
+
+    /// The time-weighted mean number of queued bytes.
+    pub fn occupancy_mean(&self) -> f64 {
+        if self.elapsed == 0 { 0.0 } else { self.occupancy_integral / self.elapsed as f64 }
+    }
+
+    /// The time recorded so far, in picoseconds. Unlike [`Time`] it does not wrap.
+    pub fn elapsed(&self) -> u128 {
+        self.elapsed
+    }
+
+    /// Moves the record on to `now`: for silences longer than the time axis can tell apart, and for the end of a run.
+    pub fn advance(&mut self, now: Time) {
+        let step = now.since(self.clock).picoseconds();
+        self.occupancy_integral += self.occupancy_now as f64 * step as f64;
+        if self.occupancy_now > 0 {
+            self.occupancy.fill(self.elapsed, self.elapsed + u128::from(step), self.occupancy_now as f64);
+        }
+        self.elapsed += u128::from(step);
+        self.clock = self.clock.later(now);
+    }
+
+    fn occupancy_changed(&mut self, occupancy: &Occupancy) {
+        self.occupancy_now = occupancy.bytes();
+        self.occupancy.add(self.elapsed, self.occupancy_now as f64);
+        self.occupancy_maximum = self.occupancy_maximum.max(self.occupancy_now);
+    }
+
+    fn class<P>(&mut self, packet: &Packet<P>) -> &mut ClassRecord {
+        &mut self.classes[self.class_of[packet.flow.index()] as usize]
+    }
+}
+
+impl<P> Observer<P> for PortRecorder {
+    fn offered(&mut self, now: Time, packet: &Packet<P>) {
+        self.advance(now);
+        self.class(packet).offered.add(packet.length);
+    }
+
+    fn marked(&mut self, _now: Time, packet: &Packet<P>, _from: Colour) {
+        self.class(packet).marked.add(packet.length);
+    }
+
+    fn queued(&mut self, _now: Time, _packet: &Packet<()>, occupancy: &Occupancy) {
+        self.occupancy_changed(occupancy);
+    }
+
+    fn dropped(&mut self, now: Time, packet: Packet<P>, reason: DropReason, occupancy: &Occupancy) {
+        self.advance(now);
+        self.class(&packet).dropped[reason as usize].add(packet.length);
+        self.drops[reason as usize].add(self.elapsed, 1.0);
+        self.occupancy_changed(occupancy);
+    }
+
+    fn sent(&mut self, now: Time, packet: &Packet<P>, finish: Time, occupancy: &Occupancy) {
+        self.advance(now);
+        self.occupancy_changed(occupancy);
+        let elapsed = self.elapsed + u128::from(finish.since(now).picoseconds());
+        let class = self.class(packet);
+        class.sent.add(packet.length);
+        class.delays.record(finish.since(packet.arrival));
+        class.sent_bytes.add(elapsed, f64::from(packet.length));
+    }
+}

@@ -1,0 +1,97 @@
+//! Time lines: a quantity over time in bins whose width adapts to the length of the run.
+
+use tidegate_core::units::PICOSECONDS_PER_SECOND;
+
+/// A quantity over elapsed time, in at most [`Timeline::BINS`] bins. When a run outgrows them, neighbours merge and the width doubles,
+/// so a second and a decade both fit, each with the resolution a plot can show.
+///
+/// ```
+/// use tidegate_statistics::Timeline;
+/// let mut bytes = Timeline::sum(1_000_000_000_000); // one-second bins
+/// bytes.add(500_000_000_000, 100.0);
+/// bytes.add(1_500_000_000_000, 50.0);
+/// assert_eq!(bytes.points(), [(0.0, 100.0), (1.0, 50.0)]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    width: u128,
+    bins: Vec<f64>,
+    merge: fn(f64, f64) -> f64,
+}
+
+impl Timeline {
+    /// The most bins kept.
+    pub const BINS: usize = 2048;
+
+    /// A time line that adds up what falls into a bin; bins start `width` picoseconds wide.
+    pub fn sum(width: u64) -> Timeline {
+        Timeline::new(width, |a, b| a + b)
+    }
+
+    /// A time line that keeps the largest value of a bin.
+    pub fn maximum(width: u64) -> Timeline {
+        Timeline::new(width, f64::max)
+    }
+
+    fn new(width: u64, merge: fn(f64, f64) -> f64) -> Timeline {
+        Timeline { width: u128::from(width.max(1)), bins: Vec::new(), merge }
+    }
+
+    /// Adds `value` at `elapsed` picoseconds after the start.
+    pub fn add(&mut self, elapsed: u128, value: f64) {
+        while elapsed / self.width >= Timeline::BINS as u128 {
+            self.width *= 2;
+            let merge = self.merge;
+            self.bins = self.bins.chunks(2).map(|pair| pair.iter().copied().reduce(merge).unwrap_or(0.0)).collect();
+        }
+        let bin = (elapsed / self.width) as usize;
+        if bin >= self.bins.len() {
+            self.bins.resize(bin + 1, 0.0);
+        }
+        self.bins[bin] = (self.merge)(self.bins[bin], value);
+    }
+
+    /// Adds `value` to every bin from `from` to `to`, both in picoseconds after the start.
+    pub fn fill(&mut self, from: u128, to: u128, value: f64) {
+        self.add(to, value);
+        for bin in (from / self.width)..(to / self.width) {
+            let at = bin as usize;
+            self.bins[at] = (self.merge)(self.bins[at], value);
+        }
+    }
+
+    /// The width of a bin in seconds.
+    pub fn width_seconds(&self) -> f64 {
+        self.width as f64 / PICOSECONDS_PER_SECOND as f64
+    }
+
+    /// The bins as (start in seconds, value).
+    pub fn points(&self) -> Vec<(f64, f64)> {
+        self.bins.iter().enumerate().map(|(i, &value)| (i as f64 * self.width_seconds(), value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coarsening_loses_nothing_from_a_sum_and_keeps_the_maximum() {
+        let (mut sum, mut maximum) = (Timeline::sum(1000), Timeline::maximum(1000));
+        let mut total = 0.0;
+        for i in 0..10_000u64 {
+            // Up to six years in: the width has to double about fifty times.
+            let at = u128::from(i).pow(5) * 2;
+            sum.add(at, i as f64);
+            maximum.add(at, i as f64);
+            total += i as f64;
+        }
+        assert!(sum.points().len() <= Timeline::BINS);
+        assert_eq!(sum.points().iter().map(|p| p.1).sum::<f64>(), total);
+        assert_eq!(maximum.points().last().unwrap().1, 9_999.0);
+        maximum.fill(0, 10u128.pow(20), 20_000.0);
+        assert!(maximum.points().iter().all(|p| p.1 == 20_000.0 || p.0 > 1e8));
+        let points = maximum.points();
+        assert!(points.windows(2).all(|w| w[0].0 < w[1].0));
+    }
+}

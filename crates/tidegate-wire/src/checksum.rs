@@ -1,0 +1,220 @@
+//! Checksums that a network card or a kernel left to be completed: the Internet checksum and the CRC-32c of SCTP.
+//!
+//! With checksum offload on, a frame travels inside the host with the sum over its pseudo-header in the checksum field, and a note
+//! saying where summing starts and where the result goes. Whoever takes the frame out of the host completes it.
+//!
+//! **Law.** A completed segment verifies: the ones' complement sum over pseudo-header and segment is 0xffff.
+//!
+//! **Source.** RFC 1071 (sums in any byte order, sections 1 and 2), RFC 768 (a zero result is sent as 0xffff), RFC 8200 section 8.1
+//! (pseudo-header of IPv6), RFC 9260 appendix A (CRC-32c).
+//!
+//! **State.** None; the CRC table is 1 kB of constants.
+//!
+//! **Cost.** One addition per four bytes for the Internet checksum, one table look-up per byte for CRC-32c.
+//!
+//! **RTL twin.** None.
+//!
+//! **Deviations.** A result of zero is written as 0xffff for every protocol, not for UDP only: both verify, and the frame need not be
+//! parsed to tell.
+
+use core::fmt;
+
+/// A checksum that was to be completed outside the frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutOfRange {
+    /// Where summing was to start, in bytes from the start of the frame.
+    pub start: usize,
+    /// Where the result was to go, in bytes from `start`.
+    pub offset: usize,
+    /// The frame's length in bytes.
+    pub length: usize,
+}
+
+impl fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OutOfRange { start, offset, length } = self;
+        write!(f, "a checksum from byte {start} to be stored at byte {start} + {offset} lies outside a frame of {length} bytes")
+    }
+}
+
+impl core::error::Error for OutOfRange {}
+
+/// Completes a partial Internet checksum: sums from byte `start` of the frame to its end, the pseudo-header's sum already being in the
+/// field at `start + offset`, and stores the complement there.
+///
+/// # Errors
+/// [`OutOfRange`] if the field does not lie inside the frame; the frame is untouched.
+pub fn complete(frame: &mut [u8], start: usize, offset: usize) -> Result<(), OutOfRange> {
+    let length = frame.len();
+    let segment = frame.get_mut(start..).filter(|segment| offset.checked_add(2).is_some_and(|end| end <= segment.len()));
+    let Some(segment) = segment else { return Err(OutOfRange { start, offset, length }) };
+    let checksum = finish(sum(segment));
+    segment[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
+    Ok(())
+}
+
+/// Completes the CRC-32c of an SCTP packet whose common header starts at byte `start` of the frame and which runs to its end.
+///
+/// # Errors
+/// [`OutOfRange`] if the 12-byte common header does not lie inside the frame; the frame is untouched.
+pub fn complete_sctp(frame: &mut [u8], start: usize) -> Result<(), OutOfRange> {
+    let length = frame.len();
+    let packet = frame.get_mut(start..).filter(|packet| packet.len() >= 12);
+    let Some(packet) = packet else { return Err(OutOfRange { start, offset: 8, length }) };
+    packet[8..12].fill(0);
+    let checksum = crc32c(packet);
+    // Transmitted least significant byte first, unlike everything else in the header.
+    packet[8..12].copy_from_slice(&checksum.to_le_bytes());
+    Ok(())
+}
+
+/// The ones' complement sum of a byte string as 16-bit big-endian words, padded with a zero byte if its length is odd.
+///
+/// ```
+/// // The example of RFC 1071, section 3.
+/// assert_eq!(tidegate_wire::checksum::sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), 0xddf2);
+/// ```
+pub fn sum(bytes: &[u8]) -> u16 {
+    // The sum of words read in the machine's byte order is the byte-swapped sum of big-endian words, whatever the word size, because
+    // carries wrap around: so read four bytes at a time and swap once.
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut total: u64 = words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    total += u64::from(u32::from_ne_bytes(last));
+    let total = (total >> 32) + (total & 0xffff_ffff);
+    let total = (total >> 32) + (total & 0xffff_ffff);
+    u16::from_be(fold(total as u32))
+}
+
+/// The ones' complement sum of two sums.
+pub const fn add(a: u16, b: u16) -> u16 {
+    fold(a as u32 + b as u32)
+}
+
+/// The sum over the pseudo-header of TCP or UDP. `addresses` holds source and destination one after the other (8 bytes for IPv4, 32
+/// for IPv6), `length` is that of the transport header and its payload.
+pub fn pseudo_header(addresses: &[u8], protocol: u8, length: u32) -> u16 {
+    let length = add((length >> 16) as u16, length as u16);
+    add(add(sum(addresses), u16::from(protocol)), length)
+}
+
+/// The checksum field for a sum over everything that it protects: its complement, with 0xffff in place of zero.
+pub const fn finish(sum: u16) -> u16 {
+    if sum == 0xffff { 0xffff } else { !sum }
+}
+
+/// The CRC-32c (Castagnoli) of a byte string.
+///
+/// ```
+/// assert_eq!(tidegate_wire::checksum::crc32c(b"123456789"), 0xe306_9283);
+/// ```
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    let mut register = u32::MAX;
+    for &byte in bytes {
+        register = CRC32C[usize::from(register as u8 ^ byte)] ^ (register >> 8);
+    }
+    !register
+}
+
+const fn fold(total: u32) -> u16 {
+    let total = (total >> 16) + (total & 0xffff);
+    ((total >> 16) + (total & 0xffff)) as u16
+}
+
+const CRC32C: [u32; 256] = {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let mut register = index as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            // 0x1edc6f41 with its bits reversed, because the register shifts towards its least significant bit.
+            register = if register & 1 == 1 { 0x82f6_3b78 ^ (register >> 1) } else { register >> 1 };
+            bit += 1;
+        }
+        table[index] = register;
+        index += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::PacketBuilder;
+    use proptest::prelude::*;
+
+    /// The definition: one 16-bit word after the other, each carry added at once.
+    fn textbook(bytes: &[u8]) -> u16 {
+        bytes.chunks(2).fold(0u16, |total, word| {
+            let (total, carry) = total.overflowing_add(u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]));
+            total + u16::from(carry)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_sum_is_the_textbook_sum(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(sum(&bytes), textbook(&bytes));
+        }
+
+        #[test]
+        fn sums_of_parts_add_up(bytes in proptest::collection::vec(any::<u8>(), 0..200), cut in 0usize..100) {
+            let (head, tail) = bytes.split_at((2 * cut).min(bytes.len() & !1));
+            // Two representations of zero exist; a sum is zero only if everything is.
+            prop_assert_eq!(add(sum(head), sum(tail)), sum(&bytes));
+        }
+
+        #[test]
+        fn a_completed_udp_datagram_is_what_an_independent_builder_makes(payload in proptest::collection::vec(any::<u8>(), 0..100), v6: bool) {
+            let ethernet = PacketBuilder::ethernet2([2; 6], [4; 6]);
+            let ip = if v6 { ethernet.ipv6([7; 16], [9; 16], 64) } else { ethernet.ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64) };
+            let builder = ip.udp(4000, 5000);
+            let mut right = Vec::with_capacity(builder.size(payload.len()));
+            builder.write(&mut right, &payload).unwrap();
+
+            let start = if v6 { 54 } else { 34 };
+            let addresses = if v6 { 22..54 } else { 26..34 };
+            let mut frame = right.clone();
+            let partial = pseudo_header(&right[addresses], 17, (payload.len() + 8) as u32);
+            frame[start + 6..start + 8].copy_from_slice(&partial.to_be_bytes());
+            complete(&mut frame, start, 6).unwrap();
+            prop_assert_eq!(frame, right);
+        }
+    }
+
+    #[test]
+    fn a_long_run_of_ones_does_not_overflow() {
+        assert_eq!(sum(&vec![0xff; 1 << 20]), 0xffff);
+        assert_eq!(sum(&[]), 0);
+    }
+
+    #[test]
+    fn zero_is_sent_as_all_ones() {
+        // A segment that sums to 0xffff with the field still zero would be completed to zero.
+        let mut frame = [0xff, 0xff, 0x00, 0x00];
+        complete(&mut frame, 0, 2).unwrap();
+        assert_eq!(frame, [0xff, 0xff, 0xff, 0xff]);
+    }
+
+    #[test]
+    fn a_field_outside_the_frame_is_an_error_and_changes_nothing() {
+        for (start, offset) in [(0, 3), (0, usize::MAX), (5, 0), (usize::MAX, 2), (4, 0)] {
+            let mut frame = [1, 2, 3, 4];
+            assert_eq!(complete(&mut frame, start, offset), Err(OutOfRange { start, offset, length: 4 }));
+            assert_eq!(frame, [1, 2, 3, 4]);
+        }
+        assert!(complete_sctp(&mut [0; 11], 0).is_err());
+    }
+
+    #[test]
+    fn sctp_gets_a_crc_over_the_packet_with_a_zero_field() {
+        let mut frame = *b"......\x13\x88\x13\x89\x00\x00\x00\x01\xaa\xbb\xcc\xddchunk";
+        complete_sctp(&mut frame, 6).unwrap();
+        let mut zeroed = frame;
+        zeroed[14..18].fill(0);
+        assert_eq!(frame[14..18], crc32c(&zeroed[6..]).to_le_bytes());
+        assert_eq!(&frame[..14], b"......\x13\x88\x13\x89\x00\x00\x00\x01");
+    }
+}

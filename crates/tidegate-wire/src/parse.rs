@@ -1,0 +1,354 @@
+//! From the bytes of a frame to the header fields that rules look at.
+//!
+//! The fixed IP headers are read by etherparse. Parsing never fails: a field that a damaged or truncated frame does not hold is left out, and the classifier's default class takes
+//! what no rule recognises.
+
+use etherparse::{Ipv6HeaderSlice, LaxIpv4Slice};
+use tidegate_core::classifier::{Header, Network, Transport};
+
+/// What a frame begins with. Numbers are those of capture files (the LINKTYPE registry of tcpdump.org).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkType {
+    /// Ethernet II or IEEE 802.3, without the frame check sequence (1).
+    Ethernet,
+    /// An IP packet with nothing before it (12, 14, 101, 228, 229).
+    Ip,
+    /// BSD loopback: a 4-byte address family in either byte order (0, 108).
+    Loopback,
+    /// PPP with an optional address and control field (9).
+    Ppp,
+    /// Linux cooked capture, version 1 (113).
+    LinuxCooked,
+    /// Linux cooked capture, version 2 (276).
+    LinuxCooked2,
+    /// Anything else: frames are carried, but no rule sees into them.
+    Opaque(u32),
+}
+
+impl LinkType {
+    /// The link type of a number found in a capture file.
+    pub const fn from_number(number: u32) -> LinkType {
+        match number {
+            1 => LinkType::Ethernet,
+            12 | 14 | 101 | 228 | 229 => LinkType::Ip,
+            0 | 108 => LinkType::Loopback,
+            9 => LinkType::Ppp,
+            113 => LinkType::LinuxCooked,
+            276 => LinkType::LinuxCooked2,
+            other => LinkType::Opaque(other),
+        }
+    }
+}
+
+/// Reads the header fields of a frame.
+///
+/// ```
+/// use tidegate_wire::{LinkType, parse};
+/// let arp = [0xff; 12].iter().chain(&[0x08, 0x06]).copied().collect::<Vec<u8>>();
+/// assert_eq!(parse(LinkType::Ethernet, &arp).ethernet_type, 0x0806);
+/// ```
+pub fn parse(link: LinkType, frame: &[u8]) -> Header {
+    let mut header = Header::default();
+    match link {
+        LinkType::Ethernet => from_ethernet_type(&mut header, frame, 12),
+        LinkType::LinuxCooked => from_ethernet_type(&mut header, frame, 14),
+        LinkType::LinuxCooked2 => {
+            // The protocol comes first, the payload after 20 bytes; the fields in between do not matter here.
+            if let (Some(kind), Some(payload)) = (read_u16(frame, 0), frame.get(20..)) {
+                header.ethernet_type = kind;
+                from_payload(&mut header, payload);
+            }
+        }
+        LinkType::Ip => from_ip(&mut header, frame),
+        LinkType::Loopback => {
+            if let Some(payload) = frame.get(4..) {
+                from_ip(&mut header, payload);
+            }
+        }
+        LinkType::Ppp => {
+            let at = if frame.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
+            match (read_u16(frame, at), frame.get(at + 2..)) {
+                (Some(0x0021 | 0x0057), Some(payload)) => from_ip(&mut header, payload),
+                (Some(0x0281), Some(payload)) => {
+                    header.ethernet_type = MPLS_UNICAST;
+                    from_payload(&mut header, payload);
+                }
+                _ => {}
+            }
+        }
+        LinkType::Opaque(_) => {}
+    }
+    header
+}
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+const MPLS_UNICAST: u16 = 0x8847;
+const MPLS_MULTICAST: u16 = 0x8848;
+/// Customer tag, service tag, and the service tag's value before it was standardised.
+const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
+
+fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+/// Reads VLAN tags and what follows them; the Ethernet type stands at `at`.
+fn from_ethernet_type(header: &mut Header, frame: &[u8], mut at: usize) {
+    let Some(mut kind) = read_u16(frame, at) else { return };
+    while VLAN_TAGS.contains(&kind) {
+        let (Some(tag), Some(inner)) = (read_u16(frame, at + 2), read_u16(frame, at + 4)) else { break };
+        if header.vlan.is_none() {
+            header.vlan = Some(tag & 0x0fff);
+            header.vlan_priority = Some((tag >> 13) as u8);
+        }
+        kind = inner;
+        at += 4;
+    }
+    header.ethernet_type = kind;
+    if let Some(payload) = frame.get(at + 2..) {
+        from_payload(header, payload);
+    }
+}
+
+/// Reads what an Ethernet type announces.
+fn from_payload(header: &mut Header, payload: &[u8]) {
+    match header.ethernet_type {
+        IPV4 | IPV6 => from_ip_payload(header, payload),
+        MPLS_UNICAST | MPLS_MULTICAST => {
+            let mut rest = payload;
+            while let Some((entry, below)) = rest.split_first_chunk::<4>() {
+                let entry = u32::from_be_bytes(*entry);
+                if header.mpls_label.is_none() {
+                    header.mpls_label = Some(entry >> 12);
+                    header.mpls_traffic_class = Some((entry >> 9 & 0b111) as u8);
+                }
+                rest = below;
+                let bottom_of_stack = entry >> 8 & 1 == 1;
+                if bottom_of_stack {
+                    // A label stack does not say what it carries; the version nibble tells IP from a pseudowire's zero.
+                    if matches!(rest.first().map(|byte| byte >> 4), Some(4 | 6)) {
+                        from_ip_payload(header, rest);
+                    }
+                    break;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Reads an IP packet that stands where a link type says only "IP".
+fn from_ip(header: &mut Header, packet: &[u8]) {
+    header.ethernet_type = match packet.first().map(|byte| byte >> 4) {
+        Some(4) => IPV4,
+        Some(6) => IPV6,
+        _ => return,
+    };
+    from_ip_payload(header, packet);
+}
+
+fn from_ip_payload(header: &mut Header, packet: &[u8]) {
+    let network = match packet.first().map(|byte| byte >> 4) {
+        Some(4) => LaxIpv4Slice::from_slice(packet).ok().map(|(v4, _)| {
+            let fixed = v4.header();
+            let fragment = Fragment { any: v4.is_payload_fragmented(), later: fixed.fragments_offset().value() > 0 };
+            Network::V4 {
+                source: u32::from_be_bytes(fixed.source()),
+                destination: u32::from_be_bytes(fixed.destination()),
+                transport: transport(fixed.dcp().value(), fragment, v4.payload_ip_number().0, v4.payload().payload),
+            }
+        }),
+        Some(6) => Ipv6HeaderSlice::from_slice(packet).ok().map(|fixed| {
+            let (protocol, fragment, payload) = skip_extensions(fixed.next_header().0, &packet[IPV6_HEADER..]);
+            Network::V6 {
+                source: u128::from_be_bytes(fixed.source()),
+                destination: u128::from_be_bytes(fixed.destination()),
+                transport: transport(fixed.dscp().value(), fragment, protocol, payload),
+            }
+        }),
+        _ => None,
+    };
+    header.network = network.unwrap_or_default();
+}
+
+/// Bytes in the fixed IPv6 header.
+const IPV6_HEADER: usize = 40;
+
+/// Walks the extension headers of an IPv6 packet (RFC 8200, section 4) to the transport header, as far as the bytes reach.
+///
+/// Done by hand: etherparse 0.21 reads beyond the end of extension headers that a capture has cut off.
+fn skip_extensions(mut kind: u8, mut bytes: &[u8]) -> (u8, Fragment, &[u8]) {
+    let mut fragment = Fragment { any: false, later: false };
+    loop {
+        let length = match (kind, bytes) {
+            // Hop-by-hop options, routing, destination options, mobility, HIP and Shim6 count their length in units of 8 bytes less one.
+            (0 | 43 | 60 | 135 | 139 | 140, [_, units, ..]) => 8 + 8 * usize::from(*units),
+            // The authentication header counts in units of 4 bytes less two.
+            (51, [_, units, ..]) => 8 + 4 * usize::from(*units),
+            (44, [_, _, high, low, ..]) => {
+                let field = u16::from_be_bytes([*high, *low]);
+                fragment.later |= field >> 3 > 0;
+                // An offset of zero without more fragments to follow is a whole datagram (RFC 6946).
+                fragment.any |= field & !0b110 > 0;
+                8
+            }
+            _ => return (kind, fragment, bytes),
+        };
+        let Some(rest) = bytes.get(length..) else { return (bytes[0], fragment, &[]) };
+        kind = bytes[0];
+        bytes = rest;
+        if fragment.later {
+            return (kind, fragment, bytes);
+        }
+    }
+}
+
+/// Whether a packet is a fragment at all, and whether it is one without the transport header.
+struct Fragment {
+    any: bool,
+    later: bool,
+}
+
+fn transport(dscp: u8, fragment: Fragment, protocol: u8, payload: &[u8]) -> Transport {
+    /// TCP, UDP, DCCP, SCTP and UDP-Lite all begin with source and destination port.
+    const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
+    let mut ports = None;
+    if !fragment.later && WITH_PORTS.contains(&protocol) {
+        ports = read_u16(payload, 0).zip(read_u16(payload, 2));
+    }
+    Transport { dscp, protocol, fragment: fragment.any, ports }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etherparse::PacketBuilder;
+
+    fn ipv4_udp() -> Vec<u8> {
+        let mut packet = Vec::new();
+        let mut fixed = etherparse::Ipv4Header::new(0, 64, etherparse::IpNumber::UDP, [10, 0, 0, 1], [10, 0, 0, 2]).unwrap();
+        fixed.dscp = etherparse::IpDscp::try_new(46).unwrap();
+        PacketBuilder::ip(etherparse::IpHeaders::Ipv4(fixed, Default::default())).udp(5004, 6000).write(&mut packet, &[0; 20]).unwrap();
+        packet
+    }
+
+    fn on_ethernet(tags: &[u8], kind: u16, payload: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend_from_slice(tags);
+        frame.extend_from_slice(&kind.to_be_bytes());
+        frame.extend_from_slice(payload);
+        frame
+    }
+
+    fn expected_udp() -> Network {
+        Network::V4 {
+            source: 0x0a00_0001,
+            destination: 0x0a00_0002,
+            transport: Transport { dscp: 46, protocol: 17, fragment: false, ports: Some((5004, 6000)) },
+        }
+    }
+
+    #[test]
+    fn every_link_type_leads_to_the_same_network_layer() {
+        let ip = ipv4_udp();
+        let mut cooked = vec![0; 14];
+        cooked.extend_from_slice(&[0x08, 0x00]);
+        cooked.extend_from_slice(&ip);
+        let mut cooked2 = vec![0x08, 0x00];
+        cooked2.extend_from_slice(&[0; 18]);
+        cooked2.extend_from_slice(&ip);
+        let cases = [
+            (LinkType::Ethernet, on_ethernet(&[], 0x0800, &ip)),
+            (LinkType::Ip, ip.clone()),
+            (LinkType::Loopback, [&[2, 0, 0, 0], &ip[..]].concat()),
+            (LinkType::Ppp, [&[0xff, 0x03, 0x00, 0x21], &ip[..]].concat()),
+            (LinkType::Ppp, [&[0x00, 0x21], &ip[..]].concat()),
+            (LinkType::LinuxCooked, cooked),
+            (LinkType::LinuxCooked2, cooked2),
+        ];
+        for (link, frame) in cases {
+            let header = parse(link, &frame);
+            assert_eq!((header.ethernet_type, header.network), (0x0800, expected_udp()), "{link:?}");
+        }
+        assert_eq!(parse(LinkType::Opaque(147), &ip), Header::default());
+    }
+
+    #[test]
+    fn the_outermost_tag_and_label_are_reported() {
+        let ip = ipv4_udp();
+        // Service tag 100 with priority 5, customer tag 7.
+        let header = parse(LinkType::Ethernet, &on_ethernet(&[0x88, 0xa8, 0xa0, 100, 0x81, 0x00, 0x00, 7], 0x0800, &ip));
+        assert_eq!((header.vlan, header.vlan_priority), (Some(100), Some(5)));
+        assert_eq!(header.network, expected_udp());
+        // Label 16 with traffic class 3 above label 17, bottom of stack.
+        let labels = [((16u32 << 12) | (3 << 9) | 64).to_be_bytes(), ((17u32 << 12) | (1 << 8) | 64).to_be_bytes()].concat();
+        let header = parse(LinkType::Ethernet, &on_ethernet(&[], 0x8847, &[&labels[..], &ip].concat()));
+        assert_eq!((header.ethernet_type, header.mpls_label, header.mpls_traffic_class), (0x8847, Some(16), Some(3)));
+        assert_eq!(header.network, expected_udp());
+    }
+
+    #[test]
+    fn fragments_are_told_apart() {
+        let mut ip = ipv4_udp();
+        ip[6] |= 0x20; // more fragments
+        let first = parse(LinkType::Ip, &ip);
+        ip[7] = 3; // an offset of 24 bytes
+        let later = parse(LinkType::Ip, &ip);
+        let fields = |header: Header| match header.network {
+            Network::V4 { transport, .. } => (transport.fragment, transport.ports),
+            _ => panic!("not IPv4"),
+        };
+        assert_eq!(fields(first), (true, Some((5004, 6000))));
+        assert_eq!(fields(later), (true, None));
+    }
+
+    #[test]
+    fn ipv6_extension_headers_are_skipped() {
+        // Hop-by-hop options, then a fragment header (offset 0, more fragments), then UDP.
+        let mut ip = vec![0x6e, 0x20, 0, 0, 0, 24, 0, 64]; // version 6, DSCP 0b111000 = 56
+        ip.extend_from_slice(&[1; 16]);
+        ip.extend_from_slice(&[2; 16]);
+        ip.extend_from_slice(&[44, 0, 1, 4, 0, 0, 0, 0]);
+        ip.extend_from_slice(&[17, 0, 0, 1, 0, 0, 0, 9]);
+        ip.extend_from_slice(&[0x13, 0x8c, 0x17, 0x70, 0, 8, 0, 0]);
+        let parsed = |ip: &[u8]| match parse(LinkType::Ip, ip).network {
+            Network::V6 { transport, .. } => transport,
+            _ => panic!("not IPv6"),
+        };
+        assert_eq!(parsed(&ip), Transport { dscp: 56, protocol: 17, fragment: true, ports: Some((5004, 6000)) });
+        ip[40 + 8 + 3] = 8 | 1; // the same at offset 8
+        assert_eq!(parsed(&ip), Transport { dscp: 56, protocol: 17, fragment: true, ports: None });
+    }
+
+    #[test]
+    fn extension_headers_may_be_cut_off_anywhere() {
+        let mut ip = vec![0x60, 0, 0, 0, 0, 80, 0, 64];
+        ip.extend_from_slice(&[7; 32]);
+        for kind in [43, 60, 51, 44] {
+            ip.extend_from_slice(&[kind, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        ip.extend_from_slice(&[6, 0, 0, 0, 0, 0, 0, 0]); // an atomic fragment
+        ip.extend_from_slice(&[0, 80, 1, 187]);
+        for length in 0..=ip.len() {
+            let Network::V6 { transport, .. } = parse(LinkType::Ip, &ip[..length]).network else {
+                assert!(length < IPV6_HEADER, "{length}");
+                continue;
+            };
+            assert_eq!(transport.ports, (length == ip.len()).then_some((80, 443)), "{length}");
+            assert!(!transport.fragment);
+        }
+    }
+
+    #[test]
+    fn truncation_leaves_fields_out() {
+        let frame = on_ethernet(&[0x81, 0x00, 0, 9], 0x0800, &ipv4_udp());
+        for length in 0..frame.len() {
+            let header = parse(LinkType::Ethernet, &frame[..length]);
+            let sees_ip = !matches!(header.network, Network::Other);
+            assert_eq!(sees_ip, length >= 18 + 20, "{length}");
+            if let Network::V4 { transport, .. } = header.network {
+                assert_eq!(transport.ports.is_some(), length >= 18 + 24, "{length}");
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The fuzz targets of Tidegate: one per parser, each a plain function that must not panic whatever bytes it is given.
+//!
+//! The same functions run in three places: over a fixed number of mutated inputs in `cargo xtask test` (`src/main.rs`), over the kept
+//! corpus in the tests below, and under libFuzzer (`fuzz_targets/`).
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub mod mutation;
+mod packets;
+
+/// One parser under test.
+pub struct Target {
+    /// Its name, which is also that of its corpus and its libFuzzer program.
+    pub name: &'static str,
+    /// The longest input worth trying, in bytes.
+    pub longest: usize,
+    /// Feeds one input to the parser; true if the parser accepted it. Panics if a promise of the parser is broken.
+    pub run: fn(&[u8]) -> bool,
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[Target { name: "packets", longest: 2048, run: packets::run }];
+
+/// The target of this name.
+///
+/// # Panics
+/// If there is none: the libFuzzer programs name targets that exist.
+pub fn target(name: &str) -> &'static Target {
+    TARGETS.iter().find(|target| target.name == name).expect("a registered target")
+}
+
+impl Target {
+    /// The kept inputs, in the order of their names.
+    ///
+    /// # Errors
+    /// If the corpus cannot be read.
+    pub fn corpus(&self) -> io::Result<Vec<Vec<u8>>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name);
+        let mut paths = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+        paths.sort();
+        paths.iter().map(fs::read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_accepts_some_of_its_corpus_and_survives_all_of_it() {
+        for target in TARGETS {
+            let corpus = target.corpus().unwrap();
+            assert!(corpus.len() >= 5, "{} keeps too few inputs", target.name);
+            let accepted = corpus.iter().filter(|input| (target.run)(input)).count();
+            assert!(accepted >= 3, "{} accepts only {accepted} of its {} kept inputs", target.name, corpus.len());
+            assert!(accepted < corpus.len(), "{} keeps no input that must be refused", target.name);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! `cargo xtask bench`: cost per packet of our policers and schedulers beside DPDK's, measured alternately in one run.
+//!
+//! For every operation and number of flows, all contestants are started, set up and left waiting; then they take turns, one round each,
+//! on the same core. A round is short (tens of milliseconds), so that what disturbs one disturbs all, and the medians and ratios hold
+//! although absolute figures drift.
+
+use crate::Failure;
+use crate::cargo::{cargo, output, root, succeed, target_directory};
+use contest::{Contestant, Measurement, measure};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+mod contest;
+mod table;
+
+/// What is measured when nothing is said.
+const FLOWS: &[u32] = &[1, 1_024, 65_536, 1_048_576];
+
+struct Options {
+    json: bool,
+    native: bool,
+    rounds: u32,
+    core: u32,
+    backlog: u32,
+    flows: Vec<u32>,
+    only: Vec<String>,
+}
+
+/// Builds both sides, measures, and prints a table or, with `--json`, an array.
+///
+/// # Errors
+/// [`Failure::Usage`] for an unknown option, [`Failure::Environment`] without a C compiler or DPDK, [`Failure::Check`] if the packet
+/// path allocated.
+pub fn run(arguments: &[String]) -> Result<(), Failure> {
+    let options = parse(arguments)?;
+    let programs = build(&options)?;
+    let operations = output(Command::new(&programs.ours).arg("list"))?;
+    let mut measurements = Vec::new();
+    for group in ["police", "schedule"] {
+        let names: Vec<&str> = operations.lines().filter_map(|line| line.strip_prefix(group)).map(str::trim).collect();
+        let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+        let names: Vec<&str> = names.into_iter().filter(wanted).collect();
+        if names.is_empty() {
+            continue;
+        }
+        for &flows in &options.flows {
+            eprintln!("{group}, {flows} flows: {} contestants, {} rounds each", names.len() + peers(group, flows, &options).len(), options.rounds);
+            measurements.extend(measure(group, flows, &contestants(group, &names, flows, &programs, &options), options.rounds)?);
+        }
+    }
+    if measurements.is_empty() {
+        return Err(Failure::Usage(format!("no operation is called {}; there are:\n{operations}", options.only.join(", "))));
+    }
+    if options.json {
+        println!("{}", table::json(&measurements));
+    } else {
+        print!("{}", table::text(&measurements, &conditions(&options)));
+    }
+    let allocating: Vec<String> = measurements.iter().filter(|m| m.allocations > 0).map(Measurement::label).collect();
+    if allocating.is_empty() { Ok(()) } else { Err(Failure::Check(format!("memory was allocated on the packet path of {}", allocating.join(", ")))) }
+}
+
+fn parse(arguments: &[String]) -> Result<Options, Failure> {
+    let last_core = std::thread::available_parallelism().map_or(0, |count| count.get() as u32 - 1);
+    let mut options = Options { json: false, native: false, rounds: 9, core: last_core, backlog: 1, flows: FLOWS.to_vec(), only: Vec::new() };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
+        match word.as_str() {
+            "--json" => options.json = true,
+            "--native" => options.native = true,
+            "--rounds" => options.rounds = number(word, value()?, 1)?,
+            "--core" => options.core = number(word, value()?, 0)?,
+            "--backlog" => options.backlog = number(word, value()?, 1)?,
+            "--flows" => options.flows = value()?.split(',').map(|text| number(word, text, 1)).collect::<Result<_, _>>()?,
+            "--only" => options.only.push(value()?.clone()),
+            other => {
+                return Err(Failure::Usage(format!(
+                    "unknown option \"{other}\"; bench takes --json, --native, --rounds N, --core N, --backlog N, --flows N,..., --only NAME"
+                )));
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn number(option: &str, text: &str, least: u32) -> Result<u32, Failure> {
+    match text.parse() {
+        Ok(value) if value >= least => Ok(value),
+        _ => Err(Failure::Usage(format!("{option} needs a number of at least {least}, not \"{text}\""))),
+    }
+}
+
+/// What was built for this run.
+struct Programs {
+    ours: PathBuf,
+    meter: PathBuf,
+    sched: PathBuf,
+}
+
+fn build(options: &Options) -> Result<Programs, Failure> {
+    let target = target_directory()?;
+    let peers = target.join("peers");
+    std::fs::create_dir_all(&peers).map_err(|error| Failure::Environment(format!("cannot make {}: {error}", peers.display())))?;
+    for name in ["meter", "sched"] {
+        compile_peer(name, &peers, options.native)?;
+    }
+    let mut command = cargo();
+    command.args(["build", "--quiet", "--release", "--package", "tidegate-bench"]);
+    let mut ours = target.join("release");
+    if options.native {
+        // Other flags make other artefacts: a directory of their own keeps the usual ones warm.
+        let native = target.join("native");
+        command.env("RUSTFLAGS", "-C target-cpu=native").env("CARGO_TARGET_DIR", &native);
+        ours = native.join("release");
+    }
+    quietly(&mut command)?;
+    Ok(Programs { ours: ours.join("tidegate-bench"), meter: peers.join("meter"), sched: peers.join("sched") })
+}
+
+/// Compiles one program of `benches/peers/` as DPDK's own build would, or for this very processor.
+fn compile_peer(name: &str, folder: &Path, native: bool) -> Result<(), Failure> {
+    let lacking = |what: &str| Failure::Environment(format!("{what} is missing; apt-get install build-essential pkg-config dpdk-dev"));
+    let flags = |what: &str| output(Command::new("pkg-config").args([what, "libdpdk"])).map_err(|_| lacking("DPDK (libdpdk)"));
+    let mut command = Command::new("cc");
+    command.args(["-O3", "-Wall", "-Wextra", "-Wno-deprecated-declarations"]).args(flags("--cflags")?.split_whitespace());
+    if native {
+        command.arg("-march=native");
+    }
+    command.arg(root().join("benches/peers").join(format!("{name}.c"))).arg("-o").arg(folder.join(name));
+    command.args(flags("--libs")?.split_whitespace());
+    quietly(&mut command).map_err(|failure| match failure {
+        Failure::Environment(_) => lacking("a C compiler"),
+        other => other,
+    })
+}
+
+/// Runs a command whose name would only get between the rows of the table.
+fn quietly(command: &mut Command) -> Result<(), Failure> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => succeed(command),
+        Err(error) => Err(Failure::Environment(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))),
+    }
+}
+
+fn contestants(group: &str, names: &[&str], flows: u32, programs: &Programs, options: &Options) -> Vec<Contestant> {
+    let mut all = Vec::new();
+    for name in names {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &options.core.to_string()]).arg(&programs.ours).args([group, name, &flows.to_string()]);
+        if group == "schedule" {
+            command.arg(options.backlog.to_string());
+        }
+        all.push(Contestant { name: (*name).to_owned(), is_ours: true, command });
+    }
+    for (name, arguments) in peers(group, flows, options) {
+        let mut command = Command::new(if group == "police" { &programs.meter } else { &programs.sched });
+        command.args(arguments);
+        all.push(Contestant { name, is_ours: false, command });
+    }
+    all
+}
+
+/// The peers of a group, with the arguments that make them do the same work.
+fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>)> {
+    let (flows, core) = (flows.to_string(), options.core.to_string());
+    if group == "schedule" {
+        return vec![("rte_sched".to_owned(), vec![flows, options.backlog.to_string(), core])];
+    }
+    let variants = [("own", "plain"), ("own", "prefetch"), ("shared", "plain"), ("shared", "prefetch")];
+    variants
+        .map(|(contracts, access)| {
+            (format!("rte_meter {contracts} {access}"), vec![flows.clone(), contracts.to_owned(), access.to_owned(), core.clone()])
+        })
+        .to_vec()
+}
+
+/// What a reader must know to judge the figures.
+fn conditions(options: &Options) -> String {
+    let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = processor.lines().find_map(|line| line.strip_prefix("model name")).map_or("an unknown processor", |rest| {
+        rest.trim_start_matches(['\t', ' ', ':'])
+    });
+    format!(
+        "core {} of {model}; both sides compiled {}; median (least-most) of {} alternating rounds; {} packets standing per flow",
+        options.core,
+        if options.native { "for this processor" } else { "as shipped" },
+        options.rounds,
+        options.backlog
+    )
+}

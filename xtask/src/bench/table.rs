@@ -1,0 +1,98 @@
+//! The measurements as a table for people or as JSON for programs.
+
+use super::contest::Measurement;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// A table per group and number of flows: every contestant, and for ours the ratio to the fastest variant of the peer.
+pub fn text(measurements: &[Measurement], conditions: &str) -> String {
+    let mut text = format!("{conditions}\n");
+    let mut rest = measurements;
+    while let Some(first) = rest.first() {
+        let length = rest.iter().take_while(|other| (other.group.as_str(), other.flows) == (first.group.as_str(), first.flows)).count();
+        let (section, tail) = rest.split_at(length);
+        rest = tail;
+        let unit = if first.group == "police" { "verdict" } else { "packet, enqueue + dequeue" };
+        let _ = writeln!(text, "\n{}, {} flows (ns per {unit})", first.group, first.flows);
+        let _ = writeln!(text, "  {:<28} {:>8}  {:<17} {:>9} {:>11} {:>11}", "", "median", "(least-most)", "peer/ours", "huge pages", "allocations");
+        let reference = reference(section);
+        for measurement in section {
+            text.push_str(&row(measurement, reference));
+        }
+        if let Some(peer) = reference {
+            let _ = writeln!(text, "  peer/ours: against {}", peer.name);
+        }
+    }
+    text
+}
+
+/// The peer that ours is compared with: its fastest variant, even where that keeps no contract per flow as ours do.
+fn reference(section: &[Measurement]) -> Option<&Measurement> {
+    let peers = section.iter().filter(|other| !other.is_ours && other.median().is_some());
+    peers.min_by(|a, b| a.median().unwrap_or(f64::MAX).total_cmp(&b.median().unwrap_or(f64::MAX)))
+}
+
+fn row(measurement: &Measurement, reference: Option<&Measurement>) -> String {
+    let side = if measurement.is_ours { "tidegate" } else { "dpdk" };
+    let name = format!("{side} {}", measurement.name);
+    let Some(median) = measurement.median() else {
+        return format!("  {name:<28} {:>8}  {}\n", "n/a", measurement.note);
+    };
+    let range = format!("({:.1}-{:.1})", measurement.rounds[0], measurement.rounds[measurement.rounds.len() - 1]);
+    let huge = format!("{} MiB", measurement.huge_kibibytes() / 1024);
+    let (ratio, allocations) = if measurement.is_ours {
+        let ratio = reference.and_then(Measurement::median).map_or("-".to_owned(), |peer| format!("{:.2}", peer / median));
+        (ratio, measurement.allocations.to_string())
+    } else {
+        (String::new(), String::new())
+    };
+    let line = format!("  {name:<28} {median:>8.1}  {range:<17} {ratio:>9} {huge:>11} {allocations:>11}");
+    format!("{}\n", line.trim_end())
+}
+
+/// The measurements with every round.
+pub fn json(measurements: &[Measurement]) -> String {
+    let rows: Vec<Value> = measurements
+        .iter()
+        .map(|m| {
+            json!({
+                "group": m.group, "name": m.name, "side": if m.is_ours { "tidegate" } else { "dpdk" }, "flows": m.flows,
+                "median_ns_per_packet": m.median(), "rounds_ns_per_packet": m.rounds, "huge_pages_kib": m.huge_kibibytes(),
+                "allocations": if m.is_ours { json!(m.allocations) } else { Value::Null }, "note": m.note,
+            })
+        })
+        .collect();
+    format!("{:#}", Value::Array(rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measurement(name: &str, is_ours: bool, rounds: &[f64]) -> Measurement {
+        let note = if rounds.is_empty() { "n/a: no memory".to_owned() } else { "ready,huge_kib=2048".to_owned() };
+        let rounds = rounds.to_vec();
+        Measurement { group: "police".to_owned(), name: name.to_owned(), is_ours, flows: 8, rounds, allocations: 0, note }
+    }
+
+    #[test]
+    fn ours_is_compared_with_the_fastest_peer() {
+        let measured = [
+            measurement("gcra", true, &[2.0, 4.0, 5.0]),
+            measurement("rte_meter own plain", false, &[9.0]),
+            measurement("rte_meter own prefetch", false, &[8.0]),
+        ];
+        let text = text(&measured, "here");
+        assert!(text.contains("peer/ours: against rte_meter own prefetch"), "{text}");
+        let row = text.lines().find(|line| line.contains("tidegate gcra")).unwrap();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["tidegate", "gcra", "4.0", "(2.0-5.0)", "2.00", "2", "MiB", "0"]);
+    }
+
+    #[test]
+    fn a_peer_that_is_missing_is_shown_as_such() {
+        let measured = [measurement("drr", true, &[2.0]), measurement("rte_sched", false, &[])];
+        let text = text(&measured, "here");
+        assert!(text.contains("n/a  n/a: no memory") && text.contains("   -   "), "{text}");
+        assert!(json(&measured).contains("\"median_ns_per_packet\": null"));
+    }
+}

@@ -1,0 +1,15 @@
+//! `cargo xtask fuzz`: the fuzz targets on the stable compiler, for a fixed number of inputs.
+//!
+//! The inputs are the kept corpus and mutations of it from a seeded generator, so a run is repeatable to the byte. Coverage-guided
+//! fuzzing of the same targets needs a nightly compiler and cargo-fuzz: see `fuzz/README.md`.
+
+use crate::Failure;
+use crate::cargo::{cargo, succeed};
+
+/// Builds and runs the runner; its options pass through.
+///
+/// # Errors
+/// [`Failure::Check`] if a target crashed or the options are wrong.
+pub fn run(arguments: &[String]) -> Result<(), Failure> {
+    succeed(cargo().args(["run", "--quiet", "--package", "tidegate-fuzz", "--bin", "fuzz", "--"]).args(arguments))
+}
