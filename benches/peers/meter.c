@@ -97,16 +97,25 @@ static inline enum rte_color check(const struct meters *meters, uint32_t flow, u
 						 &meters->shared_profiles[flow % SHARED_PROFILES], now, PACKET_BYTES);
 }
 
-/* One round; returns the time after it. The variants are compiled apart: `prefetched` and `is_own` are constants. */
+/*
+ * One round; returns the time after it. The verdicts of every burst are handed over as a caller would have them; they
+ * are counted only if `colours` is given. The variants are compiled apart: `prefetched` is a constant, and so is
+ * whether `meters.own` is NULL.
+ */
 static inline __attribute__((always_inline)) uint64_t run_round(struct meters meters, int prefetched, uint64_t now,
 								  uint64_t cycles_per_burst, uint64_t *colours)
 {
+	enum rte_color verdicts[BURST];
+
 	for (uint32_t i = 0; i < ROUND_PACKETS; i += BURST) {
 		now += cycles_per_burst;
 		if (prefetched)
 			fetch(&meters, &meters.order[i]);
 		for (uint32_t j = 0; j < BURST; j++)
-			colours[check(&meters, meters.order[i + j], now)]++;
+			verdicts[j] = check(&meters, meters.order[i + j], now);
+		__asm__ volatile("" : : "r"(verdicts) : "memory");
+		for (uint32_t j = 0; colours != NULL && j < BURST; j++)
+			colours[verdicts[j]]++;
 	}
 	return now;
 }
@@ -130,7 +139,7 @@ int main(int argc, char **argv)
 	struct rte_meter_trtcm_profile shared_profiles[SHARED_PROFILES];
 	struct meters meters = { .shared_profiles = shared_profiles };
 	uint64_t random = UINT64_C(0x9E3779B97F4A7C15);
-	uint64_t colours[3];
+	uint64_t colours[3] = { 0, 0, 0 };
 	uint64_t cycles_per_burst, now = 1u << 20;
 	uint32_t flows, *order;
 	int is_own, prefetched;
@@ -169,10 +178,8 @@ int main(int argc, char **argv)
 	}
 
 	/* Two rounds warm the caches and reach the steady mix of colours; the mix of the second is reported. */
-	for (int i = 0; i < 2; i++) {
-		memset(colours, 0, sizeof(colours));
-		now = run_variant(&meters, prefetched, now, cycles_per_burst, colours);
-	}
+	now = run_variant(&meters, prefetched, now, cycles_per_burst, NULL);
+	now = run_variant(&meters, prefetched, now, cycles_per_burst, colours);
 	printf("ready,huge_kib=%lu,green=%.3f,yellow=%.3f,red=%.3f\n", huge_kibibytes(),
 	       (double)colours[RTE_COLOR_GREEN] / ROUND_PACKETS, (double)colours[RTE_COLOR_YELLOW] / ROUND_PACKETS,
 	       (double)colours[RTE_COLOR_RED] / ROUND_PACKETS);
@@ -180,9 +187,9 @@ int main(int argc, char **argv)
 	while (next_request()) {
 		double started = seconds_now();
 
-		now = run_variant(&meters, prefetched, now, cycles_per_burst, colours);
+		now = run_variant(&meters, prefetched, now, cycles_per_burst, NULL);
 		print_round("dpdk", is_own ? "police-own" : "police-shared", flows,
 			    (seconds_now() - started) * 1e9 / ROUND_PACKETS);
 	}
-	return colours[0] + colours[1] + colours[2] == 0;
+	return 0;
 }

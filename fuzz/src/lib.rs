@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+mod captures;
 pub mod mutation;
 mod packets;
 
@@ -21,7 +22,10 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[Target { name: "packets", longest: 2048, run: packets::run }];
+pub const TARGETS: &[Target] = &[
+    Target { name: "packets", longest: 2048, run: packets::run },
+    Target { name: "captures", longest: 4096, run: captures::run },
+];
 
 /// The target of this name.
 ///

@@ -38,13 +38,17 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut measurements = Vec::new();
     for group in ["police", "schedule"] {
         let names: Vec<&str> = operations.lines().filter_map(|line| line.strip_prefix(group)).map(str::trim).collect();
-        let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+        let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| name.split('/').next() == Some(only));
         let names: Vec<&str> = names.into_iter().filter(wanted).collect();
         if names.is_empty() {
             continue;
         }
         for &flows in &options.flows {
-            eprintln!("{group}, {flows} flows: {} contestants, {} rounds each", names.len() + peers(group, flows, &options).len(), options.rounds);
+            eprintln!(
+                "{group}, {flows} flows: {} contestants, {} rounds each",
+                names.len() + peers(group, flows, &options).len(),
+                options.rounds
+            );
             measurements.extend(measure(group, flows, &contestants(group, &names, flows, &programs, &options), options.rounds)?);
         }
     }
@@ -57,12 +61,17 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
         print!("{}", table::text(&measurements, &conditions(&options)));
     }
     let allocating: Vec<String> = measurements.iter().filter(|m| m.allocations > 0).map(Measurement::label).collect();
-    if allocating.is_empty() { Ok(()) } else { Err(Failure::Check(format!("memory was allocated on the packet path of {}", allocating.join(", ")))) }
+    if allocating.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Check(format!("memory was allocated on the packet path of {}", allocating.join(", "))))
+    }
 }
 
 fn parse(arguments: &[String]) -> Result<Options, Failure> {
     let last_core = std::thread::available_parallelism().map_or(0, |count| count.get() as u32 - 1);
-    let mut options = Options { json: false, native: false, rounds: 9, core: last_core, backlog: 1, flows: FLOWS.to_vec(), only: Vec::new() };
+    let mut options =
+        Options { json: false, native: false, rounds: 9, core: last_core, backlog: 1, flows: FLOWS.to_vec(), only: Vec::new() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
@@ -179,9 +188,10 @@ fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>
 /// What a reader must know to judge the figures.
 fn conditions(options: &Options) -> String {
     let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = processor.lines().find_map(|line| line.strip_prefix("model name")).map_or("an unknown processor", |rest| {
-        rest.trim_start_matches(['\t', ' ', ':'])
-    });
+    let model = processor
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("an unknown processor", |rest| rest.trim_start_matches(['\t', ' ', ':']));
     format!(
         "core {} of {model}; both sides compiled {}; median (least-most) of {} alternating rounds; {} packets standing per flow",
         options.core,

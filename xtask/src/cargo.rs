@@ -7,10 +7,7 @@ use std::process::Command;
 
 /// The repository's root directory.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies one level below the repository's root")
-        .to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one level below the repository's root").to_path_buf()
 }
 
 /// The Cargo that runs this task, or the one on the path when the binary is started by hand.
@@ -27,14 +24,8 @@ pub fn cargo() -> Command {
 pub fn succeed(command: &mut Command) -> Result<(), Failure> {
     let shown = shown(command);
     println!("$ {shown}");
-    let status = command
-        .status()
-        .map_err(|error| Failure::Environment(format!("cannot start `{shown}`: {error}")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::Check(format!("`{shown}` ended with {status}")))
-    }
+    let status = command.status().map_err(|error| Failure::Environment(format!("cannot start `{shown}`: {error}")))?;
+    if status.success() { Ok(()) } else { Err(Failure::Check(format!("`{shown}` ended with {status}"))) }
 }
 
 /// Runs a command and returns what it writes to standard output; what it writes to standard error passes through.
@@ -69,9 +60,7 @@ pub fn metadata() -> Result<Value, Failure> {
 pub fn target_directory() -> Result<PathBuf, Failure> {
     let metadata = metadata()?;
     let directory = metadata["target_directory"].as_str();
-    directory
-        .map(PathBuf::from)
-        .ok_or_else(|| Failure::Environment("cargo metadata names no target directory".to_owned()))
+    directory.map(PathBuf::from).ok_or_else(|| Failure::Environment("cargo metadata names no target directory".to_owned()))
 }
 
 fn shown(command: &Command) -> String {

@@ -133,8 +133,9 @@ pub fn cargo_deny() -> Result<PathBuf, Failure> {
             .env("CARGO_TARGET_DIR", tools.join("build"))
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env_remove("RUSTFLAGS");
-        succeed(&mut command)
-            .map_err(|_| Failure::Environment(format!("cargo-deny could not be built; `cargo install cargo-deny@{CARGO_DENY} --locked`")))?;
+        succeed(&mut command).map_err(|_| {
+            Failure::Environment(format!("cargo-deny could not be built; `cargo install cargo-deny@{CARGO_DENY} --locked`"))
+        })?;
     }
     Ok(program)
 }

@@ -114,7 +114,15 @@ fn licences() -> Result<(), Failure> {
     let program = environment::cargo_deny()?;
     // The advisory database would have to be fetched; the three other checks need only what Cargo has already.
     let mut command = Command::new(program);
-    succeed(command.current_dir(root()).args(["--workspace", "--all-features", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"]))
+    succeed(command.current_dir(root()).args([
+        "--workspace",
+        "--all-features",
+        "check",
+        "--hide-inclusion-graph",
+        "licenses",
+        "bans",
+        "sources",
+    ]))
 }
 
 #[cfg(test)]

@@ -2,9 +2,12 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+thread_local! {
+    /// A thread counts its own, so that tests side by side do not count each other's.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
 
 /// The size of a huge page; larger requests are aligned to it.
 const HUGE: usize = 2 << 20;
@@ -12,9 +15,9 @@ const HUGE: usize = 2 << 20;
 /// The system's allocator, counted.
 pub struct Counting;
 
-/// Allocations and reallocations since the program started.
+/// Allocations and reallocations by this thread since it started.
 pub fn allocations() -> u64 {
-    ALLOCATIONS.load(Ordering::Relaxed)
+    ALLOCATIONS.get()
 }
 
 /// KiB of this process that lie on transparent huge pages now.
@@ -33,7 +36,7 @@ fn widened(layout: Layout) -> Layout {
 // back with the layout it was taken with; alignment is only ever raised.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         let wide = widened(layout);
         // SAFETY: the caller's promise about `layout` holds for `wide` too.
         let block = unsafe { System.alloc(wide) };

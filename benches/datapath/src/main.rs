@@ -62,7 +62,7 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
     };
     match words {
         ["list"] => {
-            police::NAMES.iter().for_each(|name| println!("police {name}"));
+            police::names().for_each(|name| println!("police {name}"));
             schedule::names().for_each(|name| println!("schedule {name}"));
             Ok(None)
         }
@@ -86,5 +86,29 @@ fn serve(benchmark: &mut Benchmark) {
         let nanoseconds = elapsed.as_secs_f64() * 1e9 / packets as f64;
         println!("tidegate,{},{},{nanoseconds:.3},{allocations}", benchmark.operation, benchmark.flows);
         line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_policer_and_no_scheduler_allocates_per_packet() {
+        let policers = police::names().map(|name| police::set_up(&name, 1000));
+        let schedulers = schedule::names().flat_map(|name| [1, 3].map(|backlog| schedule::set_up(name, 1000, backlog)));
+        for benchmark in policers.chain(schedulers) {
+            let mut benchmark = benchmark.unwrap();
+            let before = allocator::allocations();
+            let packets = (benchmark.round)();
+            assert_eq!(allocator::allocations() - before, 0, "{} over {packets} packets", benchmark.operation);
+        }
+    }
+
+    #[test]
+    fn unknown_operations_are_refused() {
+        for words in [&["police", "none/plain", "8"][..], &["schedule", "none", "8", "1"], &["police", "gcra/plain", "0"], &["run"]] {
+            assert!(benchmark(words).is_err(), "{words:?}");
+        }
     }
 }

@@ -1,85 +1,133 @@
-//! Cost of one verdict: packets of random flows, every flow with a contract of its own, the colours mixed.
+//! Cost of one verdict: packets of random flows, every flow with a contract of its own, the outcomes mixed.
+//!
+//! Every policer is measured twice: `plain` asks one after the other, `prefetch` asks burst by burst through `police_burst`, which
+//! fetches the state of a burst ahead.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES, PICOSECONDS_PER_PACKET};
 use std::hint::black_box;
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Gcra, Policer, Verdict};
-use tidegate_core::units::{PICOSECONDS_PER_SECOND, Rate, Time};
+use tidegate_core::policer::{Conformance, Contract, ContractField, Policer, Query, Verdict, police_burst};
+use tidegate_core::registry::{AnyPolicer, PolicerKind};
+use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 
-/// The policers that are measured.
-pub const NAMES: &[&str] = &["gcra"];
+/// Packets in one round, as in `benches/peers/meter.c`; few in the tests.
+const ROUND_PACKETS: usize = if cfg!(test) { 1 << 14 } else { 1 << 22 };
 
-/// Packets in one round, as in `benches/peers/meter.c`.
-const ROUND_PACKETS: usize = 1 << 22;
+/// How the state of a policer is reached.
+const ACCESSES: [&str; 2] = ["plain", "prefetch"];
 
-/// Builds the named policer for every flow and runs one round to reach the steady mix of colours.
-///
-/// # Errors
-/// An unknown name.
-pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
-    match name {
-        "gcra" => Ok(run(name, flows, |contract| {
-            let increment = contract.committed.time_per_byte();
-            Gcra::new(Time::ZERO, increment, increment.floor(contract.committed_burst))
-        })),
-        _ => Err(format!("there is no policer \"{name}\"; there are {}", NAMES.join(", "))),
-    }
+/// Every registered policer with either access.
+pub fn names() -> impl Iterator<Item = String> {
+    PolicerKind::ALL.iter().flat_map(|kind| ACCESSES.map(|access| format!("{}/{access}", kind.name())))
 }
 
-/// What one flow was promised; rates are kept on the wire, bursts in bytes.
-struct Contract {
-    committed: Rate,
-    committed_burst: u32,
+/// Builds the named policer for every flow and runs until the mix of colours is steady.
+///
+/// # Errors
+/// An unknown name, or a contract that the policer refuses.
+pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
+    let known = name.split_once('/').and_then(|(kind, access)| Some((PolicerKind::from_name(kind)?, access)));
+    let Some((kind, access)) = known.filter(|(_, access)| ACCESSES.contains(access)) else {
+        return Err(format!("there is no policer \"{name}\"; there are {}", names().collect::<Vec<_>>().join(", ")));
+    };
+    let mut random = Random::new();
+    let order: Vec<u32> = (0..ROUND_PACKETS).map(|_| random.below(flows)).collect();
+    let built: Result<Vec<AnyPolicer>, String> =
+        (0..flows).map(|_| kind.build(&draw(kind, flows, &mut random)).map_err(|error| error.to_string())).collect();
+    let built = built?;
+    let prefetched = access == "prefetch";
+    // What users of one kind of policer have is a table of that kind, not of the enum over all kinds.
+    Ok(match kind {
+        PolicerKind::Gcra => run(name, order, prefetched, only(built, |any| if let AnyPolicer::Gcra(p) = any { Some(p) } else { None })),
+        PolicerKind::DualGcra => {
+            run(name, order, prefetched, only(built, |any| if let AnyPolicer::DualGcra(p) = any { Some(p) } else { None }))
+        }
+        PolicerKind::SrTcm => run(name, order, prefetched, only(built, |any| if let AnyPolicer::SrTcm(p) = any { Some(p) } else { None })),
+        PolicerKind::TrTcm2698 => {
+            run(name, order, prefetched, only(built, |any| if let AnyPolicer::TrTcm2698(p) = any { Some(p) } else { None }))
+        }
+        PolicerKind::TrTcm4115 => {
+            run(name, order, prefetched, only(built, |any| if let AnyPolicer::TrTcm4115(p) = any { Some(p) } else { None }))
+        }
+    })
+}
+
+fn only<P>(built: Vec<AnyPolicer>, select: impl Fn(AnyPolicer) -> Option<P>) -> Vec<P> {
+    built.into_iter().filter_map(select).collect()
 }
 
 /// Draws what `benches/peers/meter.c` draws: the committed rate is 30 to 60 % of what the flow sends, the peak rate 10 to 25 % of it
-/// more, the bursts a few packets.
-fn draw(flows: u32, random: &mut Random) -> Contract {
+/// more, the bursts a few packets. Only the fields that the policer knows are given.
+fn draw(kind: PolicerKind, flows: u32, random: &mut Random) -> Contract {
     let offered = u64::from(PACKET_BYTES) * 8 * PICOSECONDS_PER_SECOND / PICOSECONDS_PER_PACKET / u64::from(flows);
     let committed = offered * u64::from(3000 + random.below(3001)) / 10_000;
+    let excess = offered * u64::from(1000 + random.below(1501)) / 10_000;
+    let rate = |bits_per_second| Rate::new(bits_per_second).expect("the share of a flow is a supported rate");
     let least_burst = if flows < BURST as u32 { 2 * BURST as u32 } else { 2 };
-    Contract {
-        committed: Rate::new(committed).expect("the share of a flow is a supported rate"),
-        committed_burst: PACKET_BYTES * (least_burst + random.below(8)),
+    let mut burst = || PACKET_BYTES * (least_burst + random.below(8));
+    let (committed_burst, peak_burst) = (burst(), burst());
+    let peak = rate(committed + excess);
+    let uses = |field| kind.requires().contains(&field) || kind.accepts().contains(&field);
+    let mut contract = Contract::new(rate(committed), PACKET_BYTES);
+    contract.burst = uses(ContractField::Burst).then_some(committed_burst);
+    contract.peak_rate = uses(ContractField::PeakRate).then_some(peak);
+    contract.excess_rate = uses(ContractField::ExcessRate).then_some(rate(excess));
+    contract.peak_burst = uses(ContractField::PeakBurst).then_some(peak_burst);
+    contract.excess_burst = uses(ContractField::ExcessBurst).then_some(peak_burst);
+    if uses(ContractField::Conformance) {
+        contract.conformance = Some(Conformance::Vbr3);
+        // The tolerance of the peak rate plays the part of the peak burst.
+        contract.delay_variation_tolerance = Some(Duration::from_picoseconds(peak.time_per_byte().floor(peak_burst).picoseconds()));
     }
+    contract
 }
 
-fn run<P: Policer + 'static>(name: &str, flows: u32, build: impl Fn(&Contract) -> P) -> Benchmark {
-    let mut random = Random::new();
-    let order: Vec<u32> = (0..ROUND_PACKETS).map(|_| random.below(flows)).collect();
-    let mut policers: Vec<P> = (0..flows).map(|_| build(&draw(flows, &mut random))).collect();
+fn run<P: Policer + 'static>(name: &str, order: Vec<u32>, prefetched: bool, mut policers: Vec<P>) -> Benchmark {
+    let flows = policers.len() as u32;
     let mut now = Time::from_picoseconds(PICOSECONDS_PER_SECOND);
-    let mut seen = [0u64; 4];
-    let mut round = move || {
-        let mut verdicts = [0u64; 4];
+    policers.iter_mut().for_each(|policer| policer.start(now));
+    let mut batch = [Query { policer: 0, length: PACKET_BYTES, colour: Colour::Green }; BURST];
+    let mut verdicts = [Verdict::Discard; BURST];
+    // The verdicts of every burst are handed over as a caller would have them; only `look` counts them as well.
+    let mut round = move |look: bool| {
+        let mut seen = [0u32; 4];
         for burst in order.chunks_exact(BURST) {
-            now = Time::from_picoseconds(now.picoseconds() + BURST as u64 * PICOSECONDS_PER_PACKET);
-            for &flow in burst {
-                let verdict = policers[flow as usize].police(now, PACKET_BYTES, Colour::Green);
-                verdicts[index(verdict)] += 1;
+            now += Duration::from_picoseconds(BURST as u64 * PICOSECONDS_PER_PACKET);
+            if prefetched {
+                for (query, &flow) in batch.iter_mut().zip(burst) {
+                    query.policer = flow;
+                }
+                police_burst(now, &batch, &mut policers, &mut verdicts);
+            } else {
+                for (verdict, &flow) in verdicts.iter_mut().zip(burst) {
+                    *verdict = policers[flow as usize].police(now, PACKET_BYTES, Colour::Green);
+                }
+            }
+            black_box(&verdicts);
+            if look {
+                verdicts.iter().for_each(|&verdict| seen[outcome(verdict)] += 1);
             }
         }
-        black_box(verdicts)
+        seen
     };
-    // Full buckets colour the first round too green; two rounds are enough for a million flows.
-    for _ in 0..2 {
-        seen = round();
+    // Buckets begin full, which colours the first packets of every flow green: eight per flow, and then one round to look at.
+    for _ in 0..(8 * u64::from(flows)).div_ceil(ROUND_PACKETS as u64) {
+        round(false);
     }
-    let share = |count: u64| count as f64 / ROUND_PACKETS as f64;
+    let [green, yellow, red, discard] = round(true).map(|count| f64::from(count) / ROUND_PACKETS as f64);
     Benchmark {
         operation: format!("police-{name}"),
         flows,
-        facts: format!(",green={:.3},yellow={:.3},red={:.3},discard={:.3}", share(seen[0]), share(seen[1]), share(seen[2]), share(seen[3])),
+        facts: format!(",bytes={},green={green:.3},yellow={yellow:.3},red={red:.3},discard={discard:.3}", size_of::<P>()),
         round: Box::new(move || {
-            round();
+            round(false);
             ROUND_PACKETS as u64
         }),
     }
 }
 
-#[inline(always)]
-fn index(verdict: Verdict) -> usize {
+fn outcome(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Conform => 0,
         Verdict::Mark(colour) => colour as usize,

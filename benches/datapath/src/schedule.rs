@@ -15,8 +15,8 @@ use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 /// The port's rate in bits per second, as the peer's: 100 Gbit/s.
 const PORT_RATE: u64 = 100_000_000_000;
 
-/// Packets in one round.
-const ROUND_PACKETS: u64 = 1 << 20;
+/// Packets in one round; few in the tests.
+const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
 /// Every registered scheduler.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -34,12 +34,8 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
     let parameters: Vec<FlowParameters> = (0..flows).map(|_| draw(kind, flows, &mut random)).collect();
     let scheduler = kind.build(&Setup { rate, longest_packet: 1522 }, &parameters).map_err(|error| error.to_string())?;
     let packets = (flows * backlog).max(BURST as u32);
-    let mut node = Node {
-        queues: Queues::new(flows as usize, packets, Overhead::None),
-        scheduler,
-        link: rate.time_per_byte(),
-        now: Time::ZERO,
-    };
+    let mut node =
+        Node { queues: Queues::new(flows as usize, packets, Overhead::None), scheduler, link: rate.time_per_byte(), now: Time::ZERO };
     let order = random.shuffled(flows);
     for index in 0..packets {
         node.enqueue(Flow(order[(index % flows) as usize]));

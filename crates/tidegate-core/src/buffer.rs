@@ -11,8 +11,14 @@ use crate::packet::{Colour, DropReason, Flow};
 use crate::queue::Occupancy;
 use crate::units::Time;
 
+mod dynamic_threshold;
+mod limits;
+mod longest_queue_push_out;
 mod tail_drop;
 
+pub use dynamic_threshold::DynamicThreshold;
+pub use limits::{Alpha, BufferError, BufferField, BufferParameters, FlowLimit, Override};
+pub use longest_queue_push_out::LongestQueuePushOut;
 pub use tail_drop::TailDrop;
 
 /// A packet that asks for room.
@@ -58,4 +64,20 @@ pub trait BufferManager {
     fn changed(&mut self, flow: Flow, occupancy: &Occupancy) {
         let _ = (flow, occupancy);
     }
+}
+
+/// A buffer manager that can be built from an operator's parameters: what the registry needs of it.
+pub trait BufferPolicy: BufferManager + Sized {
+    /// The name used in files.
+    const NAME: &'static str;
+    /// One sentence for the index: who may stay.
+    const SUMMARY: &'static str;
+    /// True if it uses [`BufferParameters::alpha`].
+    const USES_ALPHA: bool;
+
+    /// Builds it for an empty buffer. The caller has checked what does not depend on the manager.
+    ///
+    /// # Errors
+    /// [`BufferError`] names the first parameter that is missing or out of range.
+    fn build(parameters: &BufferParameters) -> Result<Self, BufferError>;
 }

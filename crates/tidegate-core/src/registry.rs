@@ -3,7 +3,7 @@
 //!
 //! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
 
-use crate::buffer::{Admission, Arrival, BufferManager};
+use crate::buffer::{Admission, Arrival, BufferError, BufferManager, BufferParameters, BufferPolicy};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::{Contract, ContractError, ContractField, Enforcement, Policer, Verdict};
 use crate::queue::Occupancy;
@@ -120,10 +120,15 @@ schedulers! {
         StrictPriority = crate::scheduler::StrictPriority;
         WeightedRoundRobin = crate::scheduler::WeightedRoundRobin;
         DeficitRoundRobin = crate::scheduler::DeficitRoundRobin;
+        Wf2qPlus = crate::scheduler::Wf2qPlus;
+        VirtualClock = crate::scheduler::VirtualClock;
+        EarliestDeadlineFirst = crate::scheduler::EarliestDeadlineFirst;
     }
     composed {
         /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].
         Hierarchy = Box<crate::scheduler::Hierarchy>;
+        /// A scheduler whose flows keep contracts of their own, built by [`crate::shaper::Shaped::new`].
+        Shaped = Box<crate::shaper::Shaped<AnyScheduler>>;
     }
 }
 
@@ -230,6 +235,40 @@ macro_rules! buffer_managers {
         #[allow(missing_docs)]
         pub enum AnyBufferManager { $($variant($type),)* }
 
+        /// The registered buffer managers by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)]
+        pub enum BufferKind { $($variant,)* }
+
+        impl BufferKind {
+            /// Every registered buffer manager, in the order of the list.
+            pub const ALL: &'static [BufferKind] = &[$(BufferKind::$variant,)*];
+
+            /// The name used in files.
+            pub const fn name(self) -> &'static str {
+                match self { $(BufferKind::$variant => <$type as BufferPolicy>::NAME,)* }
+            }
+
+            /// One sentence: who may stay.
+            pub const fn summary(self) -> &'static str {
+                match self { $(BufferKind::$variant => <$type as BufferPolicy>::SUMMARY,)* }
+            }
+
+            /// True if it uses [`BufferParameters::alpha`].
+            pub const fn uses_alpha(self) -> bool {
+                match self { $(BufferKind::$variant => <$type as BufferPolicy>::USES_ALPHA,)* }
+            }
+
+            /// Builds it for an empty buffer.
+            ///
+            /// # Errors
+            /// [`BufferError`] for a parameter that is missing, out of range, or not used by this manager.
+            pub fn build(self, parameters: &BufferParameters) -> Result<AnyBufferManager, BufferError> {
+                parameters.check(self.uses_alpha())?;
+                match self { $(BufferKind::$variant => <$type as BufferPolicy>::build(parameters).map(AnyBufferManager::$variant),)* }
+            }
+        }
+
         impl BufferManager for AnyBufferManager {
             #[inline]
             fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
@@ -245,4 +284,13 @@ macro_rules! buffer_managers {
 
 buffer_managers! {
     TailDrop = crate::buffer::TailDrop;
+    DynamicThreshold = crate::buffer::DynamicThreshold;
+    LongestQueuePushOut = crate::buffer::LongestQueuePushOut;
+}
+
+impl BufferKind {
+    /// The buffer manager of this name.
+    pub fn from_name(name: &str) -> Option<BufferKind> {
+        BufferKind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
 }

@@ -19,16 +19,22 @@ mod active_list;
 #[cfg(test)]
 mod backlog;
 mod deficit_round_robin;
+mod edf;
 mod fifo;
 mod hierarchy;
 mod strict_priority;
+mod virtual_clock;
 mod weighted_round_robin;
+mod wf2q_plus;
 
 pub use deficit_round_robin::DeficitRoundRobin;
+pub use edf::EarliestDeadlineFirst;
 pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
 pub use strict_priority::StrictPriority;
+pub use virtual_clock::VirtualClock;
 pub use weighted_round_robin::WeightedRoundRobin;
+pub use wf2q_plus::Wf2qPlus;
 
 /// What a scheduler wants done now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -212,7 +212,7 @@ impl Rate {
     }
 }
 
-/// Picoseconds per byte of a rate: a mantissa of 33 bits and a binary exponent.
+/// Picoseconds per byte of a rate: a mantissa of 33 bits and a binary exponent, in 8 bytes so that per-flow state stays small.
 ///
 /// The mantissa is rounded up, so the rate it stands for is never above the one it was made of and at most 2^-32 of it below: a
 /// contract kept in this arithmetic is kept in exact arithmetic. Bits per second would need a division per packet; this needs one
@@ -224,12 +224,15 @@ impl Rate {
 /// assert_eq!(link.ceil(125).picoseconds(), 100_000_000); // 1000 bit at 10 Mbit/s: 100 us
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TimePerByte {
-    mantissa: u64,
-    shift: u32,
-}
+pub struct TimePerByte(u64);
+
+/// Where the exponent begins; the mantissa stands below.
+const EXPONENT: u32 = 40;
 
 impl TimePerByte {
+    /// No time at all, for a bucket that is absent.
+    pub const ZERO: TimePerByte = TimePerByte(0);
+
     const fn new(rate: Rate) -> TimePerByte {
         // One byte is 8 bits, one second 10^12 ps: 8 * 10^12 / R ps per byte, between 20 and 8 * 10^9. The largest shift that keeps the
         // mantissa below 2^33 leaves it at 2^32 or more, hence the error bound.
@@ -239,31 +242,31 @@ impl TimePerByte {
         while (per_byte << (shift + 1)).div_ceil(rate) < 1 << 33 {
             shift += 1;
         }
-        TimePerByte { mantissa: (per_byte << shift).div_ceil(rate) as u64, shift }
+        TimePerByte((per_byte << shift).div_ceil(rate) as u64 | shift << EXPONENT)
     }
 
     /// The time of `bytes` bytes, rounded up to a whole picosecond: what is spaced this far apart never exceeds the rate.
     #[inline]
     pub const fn ceil(self, bytes: u32) -> Duration {
-        let product = bytes as u64 * self.mantissa;
+        let product = bytes as u64 * self.mantissa();
         // A sum cannot overflow while bytes < 2^30; every packet and burst of a policy is checked against that limit.
-        Duration((product + ((1 << self.shift) - 1)) >> self.shift)
+        Duration((product + ((1 << self.shift()) - 1)) >> self.shift())
     }
 
     /// The time of `bytes` bytes, rounded down: for allowances (a burst tolerance), which must not come out too generous.
     #[inline]
     pub const fn floor(self, bytes: u32) -> Duration {
-        Duration((bytes as u64 * self.mantissa) >> self.shift)
+        Duration((bytes as u64 * self.mantissa()) >> self.shift())
     }
 
-    /// The mantissa, between 2^32 and 2^33 except for rates that need less precision.
+    /// The mantissa, between 2^32 and 2^33.
     pub const fn mantissa(self) -> u64 {
-        self.mantissa
+        self.0 & ((1 << EXPONENT) - 1)
     }
 
-    /// The number of fraction bits of the mantissa.
+    /// The number of fraction bits of the mantissa, at most 28.
     pub const fn shift(self) -> u32 {
-        self.shift
+        (self.0 >> EXPONENT) as u32
     }
 }
 
@@ -303,7 +306,7 @@ mod tests {
     fn the_mantissa_has_at_least_32_bits_of_precision() {
         for bps in [1_000, 1_001, 155_520_000, 10_000_000_000, 399_999_999_999, 400_000_000_000] {
             let t = Rate::new(bps).unwrap().time_per_byte();
-            assert!(t.mantissa >= 1 << 32 && t.mantissa < 1 << 33, "{bps}: {t:?}");
+            assert!((1 << 32..1 << 33).contains(&t.mantissa()) && t.shift() <= 28, "{bps}: {t:?}");
         }
         assert_eq!(Rate::new(999), Err(RateOutOfRange(999)));
         assert!(Rate::new(400_000_000_001).is_err());

@@ -1,1 +1,49 @@
-//! Real packets between two Linux interfaces through the ports of tidegate-core.
+//! Real packets between two Linux interfaces, through the ports of [`tidegate_core`].
+//!
+//! [`run`] joins two Ethernet interfaces like a cable with a policy in each direction: every frame that comes in on one side is offered
+//! to the port of its direction and goes out on the other side when the port sends it.
+//!
+//! ```text
+//! interface A -> packets as on the wire -> port of A to B -> interface B
+//! interface A <- port of B to A <- packets as on the wire <- interface B
+//! ```
+//!
+//! Each direction has a thread, a port, frame memory and sockets of its own; the two share nothing. Super-frames of segmentation
+//! offload are cut before the port, unfinished checksums are passed on or completed. The port is told one instant per burst, and what
+//! it decides is what the same port would decide in a simulation or a replay of the same arrivals.
+//!
+//! **Law.** In each direction and at every instant, in packets and in bytes: received = delivered + dropped (by reason) + queued
+//! ([`DirectionCounters::check`]). What the kernel lost before is counted apart.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `bridge` | threads, ticks, start and end |
+//! | `direction` | one direction as a function of frames and time |
+//! | `ingress` | from received frames to packets |
+//! | `io` | the seam to the kernel; a faster path than packet sockets goes beside `packet` |
+//! | `packet` | packet sockets: ring to receive, batches to send |
+//! | `interface`, `clock`, `memory`, `pool`, `offload` | what these stand on |
+#![warn(missing_docs)]
+#![cfg(target_os = "linux")]
+
+mod bridge;
+mod clock;
+mod config;
+mod counters;
+mod direction;
+mod error;
+mod ingress;
+mod interface;
+mod io;
+mod memory;
+mod offload;
+mod packet;
+mod pool;
+
+pub use bridge::{DirectionOutcome, DirectionState, LiveOutcome, Tick, run, run_observed};
+pub use config::{LiveConfig, Options};
+pub use counters::{DirectionCounters, Leak, Unsent};
+pub use direction::Frame;
+pub use error::LiveError;
+pub use ingress::{Checksums, Refused};
+pub use io::KernelCounters;

@@ -3,8 +3,8 @@
 //! Files are read as a stream, a record at a time. A file that ends in the middle of a record, as a capture does whose program was
 //! killed, is read up to there; [`CaptureReader::is_cut_short`] then says so.
 
-use pcap_file::pcap::PcapReader;
 use pcap_file::DataLink;
+use pcap_file::pcap::PcapReader;
 use pcap_file::pcap::PcapTsResolution;
 use pcap_file::pcapng::PcapNgReader;
 use pcap_file::pcapng::blocks::Block;
@@ -326,7 +326,15 @@ mod tests {
         let simple = block(3, &[60u32.to_be_bytes().to_vec(), vec![9; 60]].concat());
         // Resolutions: milliseconds, nanoseconds, and 2^-10 s.
         let file = [
-            section.clone(), interface(1, 3), interface(113, 9), packet(0, 5000), packet(1, 6_000_000), section, interface(101, 0x8a), packet(0, 1024), simple,
+            section.clone(),
+            interface(1, 3),
+            interface(113, 9),
+            packet(0, 5000),
+            packet(1, 6_000_000),
+            section,
+            interface(101, 0x8a),
+            packet(0, 1024),
+            simple,
         ]
         .concat();
         let (records, cut) = read(&file);
@@ -335,6 +343,9 @@ mod tests {
         assert_eq!(seen, [(0, 5_000_000_000, 60), (1, 6_000_000, 60), (2, 1_000_000_000, 60), (2, 1_000_000_000, 60)]);
         let mut reader = CaptureReader::new(&file[..]).unwrap();
         while reader.next_record().unwrap().is_some() {}
-        assert_eq!(reader.interfaces().iter().map(|i| i.link).collect::<Vec<_>>(), [LinkType::Ethernet, LinkType::LinuxCooked, LinkType::Ip]);
+        assert_eq!(
+            reader.interfaces().iter().map(|i| i.link).collect::<Vec<_>>(),
+            [LinkType::Ethernet, LinkType::LinuxCooked, LinkType::Ip]
+        );
     }
 }

@@ -97,8 +97,12 @@ impl From<io::Error> for ReplayError {
 /// # Errors
 /// [`ReplayError`] if the capture is damaged or a result cannot be written.
 pub fn replay<R: Read, W: Write, X: Write>(
-    setup: PortSetup, capture: &mut CaptureReader<R>, takes: impl Fn(usize, &crate::Interface) -> bool, sent: &mut CaptureWriter<W>,
-    dropped: &mut CaptureWriter<X>, mut progress: impl FnMut(u64),
+    setup: PortSetup,
+    capture: &mut CaptureReader<R>,
+    takes: impl Fn(usize, &crate::Interface) -> bool,
+    sent: &mut CaptureWriter<W>,
+    dropped: &mut CaptureWriter<X>,
+    mut progress: impl FnMut(u64),
 ) -> Result<Replayed, ReplayError> {
     let mut port: Port<Box<Frame>> = Port::new(Time::ZERO, setup);
     let mut watcher = Watcher { recorder: PortRecorder::new(Time::ZERO, port.classifier()), drops: Vec::new() };
@@ -222,7 +226,11 @@ impl Observer<Box<Frame>> for Watcher {
 
 /// Writes what has left and what was dropped since the last call; returns the elapsed picoseconds of the last bit sent.
 fn write_out<R: Read, W: Write, X: Write>(
-    clock: &Clock, leaving: &mut Vec<Transmission<Box<Frame>>>, watcher: &mut Watcher, capture: &CaptureReader<R>, sent: &mut CaptureWriter<W>,
+    clock: &Clock,
+    leaving: &mut Vec<Transmission<Box<Frame>>>,
+    watcher: &mut Watcher,
+    capture: &CaptureReader<R>,
+    sent: &mut CaptureWriter<W>,
     dropped: &mut CaptureWriter<X>,
 ) -> io::Result<u128> {
     let mut last_bit = 0;

@@ -32,7 +32,11 @@ impl<W: Write> CaptureWriter<W> {
             ],
             ..SectionHeaderBlock::default()
         };
-        Ok(CaptureWriter { writer: PcapNgWriter::with_section_header(output, section).map_err(io::Error::other)?, interfaces: 0, packets: 0 })
+        Ok(CaptureWriter {
+            writer: PcapNgWriter::with_section_header(output, section).map_err(io::Error::other)?,
+            interfaces: 0,
+            packets: 0,
+        })
     }
 
     /// Writes one packet of interface number `interface` of `interfaces`; interfaces are described when they are first needed.
@@ -40,7 +44,13 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// If the output cannot be written.
     pub fn write(
-        &mut self, interfaces: &[Interface], interface: usize, nanoseconds: u64, length: u32, data: &[u8], comment: Option<&str>,
+        &mut self,
+        interfaces: &[Interface],
+        interface: usize,
+        nanoseconds: u64,
+        length: u32,
+        data: &[u8],
+        comment: Option<&str>,
     ) -> io::Result<()> {
         while self.interfaces <= interface {
             let described = &interfaces[self.interfaces];

@@ -247,7 +247,7 @@
       button.addEventListener("click", () => {
         if (!hidden.delete(index)) hidden.add(index);
         button.setAttribute("aria-pressed", String(!hidden.has(index)));
-        draw();
+        draw(false);
       });
     });
     const grid = panelGrid(section, chart.panels.length);
@@ -269,8 +269,8 @@
       showValues(chart, panels, axes, hidden, part);
     }
 
-    function draw() {
-      const width = Math.max(260, Math.round(grid.firstChild.clientWidth));
+    function draw(paper) {
+      const width = paper ? paperWidth(chart.panels.length) : Math.max(260, Math.round(grid.firstChild.clientWidth));
       axes = axesOf({ ...chart, panels }, hidden, width);
       let points = 0;
       for (const panel of panels) points += drawPanel(chart, panel, axes, hidden, width);
@@ -295,20 +295,27 @@
         event.preventDefault();
       });
     }
-    draw();
+    draw(false);
     let drawn = grid.firstChild.clientWidth;
     new ResizeObserver(() => {
       const width = grid.firstChild.clientWidth;
-      // On paper the drawing is scaled as it is; a change of width by scrollbars or zoom draws it anew.
       if (Math.abs(width - drawn) < 1 || matchMedia("print").matches) return;
       drawn = width;
-      requestAnimationFrame(draw);
+      requestAnimationFrame(() => draw(false));
     }).observe(grid);
+    // Paper is narrower than most screens: a drawing that was merely scaled down would have tiny letters.
+    addEventListener("beforeprint", () => draw(true));
+    addEventListener("afterprint", () => draw(false));
+  }
+
+  // Pixels of a panel on A4 or Letter between the margins, side by side as the style sheet for paper has it.
+  function paperWidth(panels) {
+    return panels > 1 ? 330 : 680;
   }
 
   function panelGrid(section, panels) {
     const grid = attach(section, "div", { class: "panels" });
-    grid.style.setProperty("--panel-width", panels > 2 ? "320px" : "420px");
+    grid.style.setProperty("--panel-width", panels === 3 || panels > 4 ? "320px" : "420px");
     grid.style.setProperty("--print-columns", String(Math.min(panels, 2)));
     return grid;
   }

@@ -8,8 +8,8 @@ use crate::decimate;
 use crate::grid::{drops_by_reason, prominent_flows};
 use crate::model::{DropCount, FlowResult, Report, Run, Series, SeriesKind};
 
-/// Curves in one chart; a reader cannot tell more apart.
-const CURVES_PER_PANEL: usize = 12;
+/// Curves in one panel: as many as there are colours that stay apart.
+const CURVES_PER_PANEL: usize = 8;
 
 /// Points of all curves together. At about 17 bytes each they make up the larger part of the page.
 const POINTS_ON_THE_PAGE: usize = 40_000;
@@ -88,11 +88,7 @@ pub(crate) fn charts(report: &Report) -> Charts {
     let throughput = chosen_series(report, SeriesKind::Throughput);
     let occupancy = chosen_series(report, SeriesKind::Occupancy);
     let tails = chosen_tails(report);
-    let curves = [&throughput.1, &occupancy.1, &tails.1]
-        .iter()
-        .flat_map(|panels| panels.iter())
-        .map(Vec::len)
-        .sum::<usize>();
+    let curves = [&throughput.1, &occupancy.1, &tails.1].iter().flat_map(|panels| panels.iter()).map(Vec::len).sum::<usize>();
     let limit = (POINTS_ON_THE_PAGE / curves.max(1)).clamp(64, POINTS_PER_CURVE);
     let mut lines = Vec::new();
     for (id, title, measure, (left_out, panels)) in [
@@ -102,10 +98,7 @@ pub(crate) fn charts(report: &Report) -> Charts {
     ] {
         lines.extend(line_chart(report, &palette, limit, id, title, measure, left_out, panels));
     }
-    Charts {
-        lines,
-        bars: bar_chart(report, &palette),
-    }
+    Charts { lines, bars: bar_chart(report, &palette) }
 }
 
 /// A named curve before it is thinned out.
@@ -150,14 +143,7 @@ fn line_chart(
                 .collect(),
         })
         .collect();
-    Some(LineChart {
-        id,
-        title,
-        measure,
-        legend,
-        panels,
-        left_out,
-    })
+    Some(LineChart { id, title, measure, legend, panels, left_out })
 }
 
 /// The curves of each run and how many were left out of the fullest one.
@@ -168,11 +154,7 @@ fn chosen_series(report: &Report, kind: SeriesKind) -> Chosen<'_> {
         run.series
             .iter()
             .filter(|series| series.kind == kind && !series.values.is_empty())
-            .map(|Series { name, times_s, values, .. }| Source {
-                name,
-                x: times_s,
-                y: values,
-            })
+            .map(|Series { name, times_s, values, .. }| Source { name, x: times_s, y: values })
             .collect()
     })
 }
@@ -182,11 +164,7 @@ fn chosen_tails(report: &Report) -> Chosen<'_> {
         run.distributions
             .iter()
             .filter(|distribution| !distribution.ccdf.is_empty())
-            .map(|distribution| Source {
-                name: &distribution.flow,
-                x: &distribution.delays_s,
-                y: &distribution.ccdf,
-            })
+            .map(|distribution| Source { name: &distribution.flow, x: &distribution.delays_s, y: &distribution.ccdf })
             .collect()
     })
 }
@@ -225,11 +203,7 @@ fn bar_chart(report: &Report, palette: &Palette) -> Option<BarChart> {
                 .map(|drop| Bar {
                     parts: parts(run, &drop, &mut legend, palette),
                     packets: drop.volume.packets,
-                    label: if several_ports {
-                        format!("{}: {}", drop.port, drop.reason)
-                    } else {
-                        drop.reason
-                    },
+                    label: if several_ports { format!("{}: {}", drop.port, drop.reason) } else { drop.reason },
                 })
                 .collect(),
         })
@@ -242,18 +216,10 @@ fn bar_chart(report: &Report, palette: &Palette) -> Option<BarChart> {
 /// different stretches of time: then a bar in one colour is the honest one.
 fn parts(run: &Run, drop: &DropCount, legend: &mut Vec<Entry>, palette: &Palette) -> Vec<(usize, u64)> {
     let of_flow = |flow: &FlowResult| {
-        flow.drops
-            .iter()
-            .filter(|lost| lost.port == drop.port && lost.reason == drop.reason)
-            .map(|lost| lost.volume.packets)
-            .sum::<u64>()
+        flow.drops.iter().filter(|lost| lost.port == drop.port && lost.reason == drop.reason).map(|lost| lost.volume.packets).sum::<u64>()
     };
-    let mut shares: Vec<(&str, u64)> = run
-        .flows
-        .iter()
-        .map(|flow| (flow.name.as_str(), of_flow(flow)))
-        .filter(|(_, packets)| *packets > 0)
-        .collect();
+    let mut shares: Vec<(&str, u64)> =
+        run.flows.iter().map(|flow| (flow.name.as_str(), of_flow(flow))).filter(|(_, packets)| *packets > 0).collect();
     if shares.iter().map(|(_, packets)| packets).sum::<u64>() > drop.volume.packets {
         return Vec::new();
     }
@@ -261,20 +227,14 @@ fn parts(run: &Run, drop: &DropCount, legend: &mut Vec<Entry>, palette: &Palette
         shares.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
         shares.truncate(CURVES_PER_PANEL);
     }
-    shares
-        .into_iter()
-        .map(|(name, packets)| (entry(legend, palette, name), packets))
-        .collect()
+    shares.into_iter().map(|(name, packets)| (entry(legend, palette, name), packets)).collect()
 }
 
 fn entry(legend: &mut Vec<Entry>, palette: &Palette, name: &str) -> usize {
     match legend.iter().position(|entry| entry.name == name) {
         Some(position) => position,
         None => {
-            legend.push(Entry {
-                name: name.to_owned(),
-                slot: palette.slot(name),
-            });
+            legend.push(Entry { name: name.to_owned(), slot: palette.slot(name) });
             legend.len() - 1
         }
     }

@@ -31,10 +31,7 @@ pub(crate) enum Values<'a> {
 
 /// Writes `columns` as a Parquet file with a single row group.
 pub(crate) fn write<W: Write + Send>(columns: &[Column], sink: W) -> Result<W, ParquetError> {
-    let fields = columns
-        .iter()
-        .map(|column| column.values.field(column.name).map(Arc::new))
-        .collect::<Result<Vec<_>, _>>()?;
+    let fields = columns.iter().map(|column| column.values.field(column.name).map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
     let schema = Type::group_type_builder("tidegate").with_fields(fields).build()?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
@@ -61,18 +58,13 @@ impl Values<'_> {
             Self::Text(_) | Self::Count(_) | Self::Number(_) => Repetition::REQUIRED,
             _ => Repetition::OPTIONAL,
         };
-        Type::primitive_type_builder(name, physical)
-            .with_logical_type(logical)
-            .with_repetition(repetition)
-            .build()
+        Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
     }
 
     fn write<W: Write + Send>(&self, rows: &mut SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
         match self {
             Self::Text(values) => put::<ByteArrayType, W>(rows, &texts(values.iter().copied()), None),
-            Self::OptionalText(values) => {
-                put::<ByteArrayType, W>(rows, &texts(values.iter().flatten().copied()), Some(&levels(values)))
-            }
+            Self::OptionalText(values) => put::<ByteArrayType, W>(rows, &texts(values.iter().flatten().copied()), Some(&levels(values))),
             Self::Count(values) => put::<Int64Type, W>(rows, &counts(values.iter().copied()), None),
             Self::Number(values) => put::<DoubleType, W>(rows, values, None),
             Self::OptionalNumber(values) => {
@@ -92,9 +84,7 @@ fn put<T: DataType, W: Write + Send>(
     values: &[T::T],
     definition_levels: Option<&[i16]>,
 ) -> Result<(), ParquetError> {
-    let mut column = rows
-        .next_column()?
-        .ok_or_else(|| ParquetError::General("more columns than fields in the schema".to_owned()))?;
+    let mut column = rows.next_column()?.ok_or_else(|| ParquetError::General("more columns than fields in the schema".to_owned()))?;
     column.typed::<T>().write_batch(values, definition_levels, None)?;
     column.close()
 }

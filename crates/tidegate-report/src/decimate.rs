@@ -37,10 +37,7 @@ pub(crate) fn series(times: &[f64], values: &[f64], limit: usize) -> (Vec<f64>, 
     }
     kept.push(last);
     kept.dedup();
-    (
-        kept.iter().map(|&index| times[index]).collect(),
-        kept.iter().map(|&index| values[index]).collect(),
-    )
+    (kept.iter().map(|&index| times[index]).collect(), kept.iter().map(|&index| values[index]).collect())
 }
 
 /// At most about `limit` points of a distribution's tail, spread evenly along the curve as it looks on logarithmic
@@ -64,19 +61,12 @@ pub(crate) fn tail(delays: &[f64], ccdf: &[f64], limit: usize) -> (Vec<f64>, Vec
         }
     }
     kept.push(last);
-    (
-        kept.iter().map(|&index| delays[index]).collect(),
-        kept.iter().map(|&index| ccdf[index]).collect(),
-    )
+    (kept.iter().map(|&index| delays[index]).collect(), kept.iter().map(|&index| ccdf[index]).collect())
 }
 
 /// Decimal logarithms and the distance between their ends; a zero stands where the smallest positive value stands.
 fn log_positions(values: &[f64]) -> (Vec<f64>, f64) {
-    let smallest = values
-        .iter()
-        .copied()
-        .filter(|value| *value > 0.0)
-        .fold(f64::INFINITY, f64::min);
+    let smallest = values.iter().copied().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let logs: Vec<f64> = values.iter().map(|value| value.max(smallest).log10()).collect();
     let span = (logs[logs.len() - 1] - logs[0]).abs();
     (logs, if span > 0.0 && span.is_finite() { span } else { 1.0 })
@@ -125,8 +115,7 @@ mod tests {
         // An exponential tail sampled a million times: the last decade of probability holds ten samples.
         let packets = 1_000_000;
         let ccdf: Vec<f64> = (1..=packets).map(|rank| f64::from(packets - rank) / f64::from(packets)).collect();
-        let delays: Vec<f64> =
-            (1..=packets).map(|rank| -(1.0 - (f64::from(rank) - 0.5) / f64::from(packets)).ln()).collect();
+        let delays: Vec<f64> = (1..=packets).map(|rank| -(1.0 - (f64::from(rank) - 0.5) / f64::from(packets)).ln()).collect();
         let (x, y) = tail(&delays, &ccdf, 400);
         assert!(x.len() <= 400, "{}", x.len());
         assert!(y.iter().filter(|share| **share > 0.0 && **share < 1e-5).count() >= 5);

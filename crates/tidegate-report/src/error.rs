@@ -76,48 +76,26 @@ pub enum ReportError {
 impl fmt::Display for ReportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unbalanced {
-                run,
-                port,
-                class,
-                offered,
-                accounted,
-            } => {
+            Self::Unbalanced { run, port, class, offered, accounted } => {
                 write!(f, "run `{run}`, port `{port}`")?;
                 if let Some(class) = class {
                     write!(f, ", class `{class}`")?;
                 }
-                write!(
-                    f,
-                    ": offered {} packets and {} bytes, but sent, dropped and queued together are ",
-                    offered.packets, offered.bytes
-                )?;
+                write!(f, ": offered {} packets and {} bytes, but sent, dropped and queued together are ", offered.packets, offered.bytes)?;
                 match accounted {
                     Some(sum) => write!(f, "{} packets and {} bytes", sum.packets, sum.bytes),
                     None => write!(f, "beyond the range of a 64-bit counter"),
                 }
             }
-            Self::OutOfRange {
-                place,
-                value,
-                expected,
-            } => write!(f, "{place}: {value} found, {expected} expected"),
-            Self::LengthMismatch {
-                place,
-                first,
-                second,
-            } => write!(f, "{place}: {first} and {second} values, expected equally many"),
+            Self::OutOfRange { place, value, expected } => write!(f, "{place}: {value} found, {expected} expected"),
+            Self::LengthMismatch { place, first, second } => write!(f, "{place}: {first} and {second} values, expected equally many"),
             Self::OutOfOrder { place, index } => {
                 write!(f, "{place}: value {index} is out of order")
             }
             Self::DuplicateName { place, name } => {
                 write!(f, "{place}: the name `{name}` stands for two things")
             }
-            Self::Io {
-                action,
-                path,
-                source,
-            } => write!(f, "cannot {action} {}: {source}", path.display()),
+            Self::Io { action, path, source } => write!(f, "cannot {action} {}: {source}", path.display()),
             Self::Parquet { path, source } => {
                 write!(f, "cannot write {}: {source}", path.display())
             }

@@ -29,10 +29,8 @@ pub fn write_all(report: &Report, directory: &Path) -> Result<Vec<PathBuf>, Repo
     for (name, columns) in parquet_tables::tables(report) {
         let path = files.temporary(name);
         let sink = File::create(&path).map_err(io_error("create", &path))?;
-        let sink = columnar::write(&columns, BufWriter::new(sink)).map_err(|source| ReportError::Parquet {
-            path: directory.join(name),
-            source,
-        })?;
+        let sink = columnar::write(&columns, BufWriter::new(sink))
+            .map_err(|source| ReportError::Parquet { path: directory.join(name), source })?;
         sink.into_inner().map_err(|error| io_error("write", &path)(error.into_error()))?;
     }
     files.write("report.html", report_html(report).as_bytes())?;
@@ -47,10 +45,7 @@ struct TemporaryFiles<'a> {
 
 impl<'a> TemporaryFiles<'a> {
     fn new(directory: &'a Path) -> Self {
-        Self {
-            directory,
-            names: Vec::new(),
-        }
+        Self { directory, names: Vec::new() }
     }
 
     /// The temporary path of `name`, which from now on is cleaned up. The process id keeps two commands that write to
@@ -66,9 +61,7 @@ impl<'a> TemporaryFiles<'a> {
 
     fn write(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ReportError> {
         let path = self.temporary(name);
-        File::create(&path)
-            .and_then(|mut file| file.write_all(bytes))
-            .map_err(io_error("write", &path))
+        File::create(&path).and_then(|mut file| file.write_all(bytes)).map_err(io_error("write", &path))
     }
 
     fn rename_all(mut self) -> Result<Vec<PathBuf>, ReportError> {
@@ -94,11 +87,7 @@ impl Drop for TemporaryFiles<'_> {
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReportError {
     let path = path.to_owned();
-    move |source| ReportError::Io {
-        action,
-        path,
-        source,
-    }
+    move |source| ReportError::Io { action, path, source }
 }
 
 #[cfg(test)]
@@ -118,10 +107,8 @@ mod tests {
         }
 
         fn names(&self, below: &str) -> Vec<String> {
-            let mut names: Vec<String> = fs::read_dir(self.0.join(below))
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-                .collect();
+            let mut names: Vec<String> =
+                fs::read_dir(self.0.join(below)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
             names.sort();
             names
         }

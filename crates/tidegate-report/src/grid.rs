@@ -23,8 +23,18 @@ pub(crate) struct Grid {
 pub(crate) struct Column {
     pub(crate) head: String,
     pub(crate) numeric: bool,
-    /// Shown on the page only; a terminal is too narrow for it.
-    pub(crate) detail: bool,
+    pub(crate) place: Place,
+}
+
+/// Where there is room for a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Everywhere.
+    Always,
+    /// Not on a terminal so narrow that the table would not fit.
+    UnlessNarrow,
+    /// On the page only.
+    Page,
 }
 
 /// One cell: its text and what it says about a promise.
@@ -46,25 +56,15 @@ pub(crate) enum Tone {
 
 impl Cell {
     fn plain(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            half_width: None,
-            tone: Tone::Plain,
-        }
+        Self { text: text.into(), half_width: None, tone: Tone::Plain }
     }
 
     fn estimate(shown: Shown) -> Self {
-        Self {
-            half_width: shown.half_width,
-            ..Self::plain(shown.mean)
-        }
+        Self { half_width: shown.half_width, ..Self::plain(shown.mean) }
     }
 
     fn outcome(text: String, kept: bool) -> Self {
-        Self {
-            tone: if kept { Tone::Kept } else { Tone::Broken },
-            ..Self::plain(text)
-        }
+        Self { tone: if kept { Tone::Kept } else { Tone::Broken }, ..Self::plain(text) }
     }
 
     fn nothing() -> Self {
@@ -102,23 +102,15 @@ pub(crate) fn promises(report: &Report) -> Option<Grid> {
             row
         })
         .collect();
-    Some(Grid {
-        title: "promises",
-        columns,
-        rows,
-        left_out: 0,
-    })
+    Some(Grid { title: "promises", columns, rows, left_out: 0 })
 }
 
 fn outcome(run: &Run, flow: &str, promise: &str) -> Cell {
-    run.promises
-        .iter()
-        .find(|result| result.flow == flow && result.promise == promise)
-        .map_or_else(Cell::nothing, |result| {
-            // A measured value is short and stays on one line.
-            let measured = result.measured.replace(' ', &NO_BREAK_SPACE.to_string());
-            Cell::outcome(measured, result.kept)
-        })
+    run.promises.iter().find(|result| result.flow == flow && result.promise == promise).map_or_else(Cell::nothing, |result| {
+        // A measured value is short and stays on one line.
+        let measured = result.measured.replace(' ', &NO_BREAK_SPACE.to_string());
+        Cell::outcome(measured, result.kept)
+    })
 }
 
 /// The flows of a run, at most `limit` of them; `None` if it has none.
@@ -129,7 +121,7 @@ pub(crate) fn flows(run: &Run, limit: usize) -> Option<Grid> {
     let with_class = run.flows.iter().any(|flow| flow.class.is_some());
     let mut columns = vec![text_column("flow")];
     if with_class {
-        columns.push(text_column("class"));
+        columns.push(unless_narrow(text_column("class")));
     }
     columns.extend([
         detail_column("offered packets"),
@@ -141,23 +133,15 @@ pub(crate) fn flows(run: &Run, limit: usize) -> Option<Grid> {
         detail_column("p50"),
         number_column("p99"),
         detail_column("p99.9"),
-        number_column("max"),
+        unless_narrow(number_column("max")),
         number_column("jitter"),
     ]);
     if !run.promises.is_empty() {
         columns.push(text_column("promises"));
     }
     let chosen = prominent_flows(run, limit);
-    let rows = chosen
-        .iter()
-        .map(|&index| flow_row(run, &run.flows[index], with_class))
-        .collect();
-    Some(Grid {
-        title: "flows",
-        columns,
-        rows,
-        left_out: run.flows.len() - chosen.len(),
-    })
+    let rows = chosen.iter().map(|&index| flow_row(run, &run.flows[index], with_class)).collect();
+    Some(Grid { title: "flows", columns, rows, left_out: run.flows.len() - chosen.len() })
 }
 
 fn flow_row(run: &Run, flow: &FlowResult, with_class: bool) -> Vec<Cell> {
@@ -194,16 +178,12 @@ fn time(seconds: f64) -> Cell {
 }
 
 fn promise_mark(run: &Run, flow: &FlowResult) -> Cell {
-    let results: Vec<&PromiseResult> = run
-        .promises
-        .iter()
-        .filter(|result| result.flow == flow.name)
-        .collect();
+    let results: Vec<&PromiseResult> = run.promises.iter().filter(|result| result.flow == flow.name).collect();
     let broken = results.iter().filter(|result| !result.kept).count();
     if results.is_empty() {
         return Cell::nothing();
     }
-    let text = if broken > 0 && results.len() > 1 {
+    let text = if broken > 0 && broken < results.len() {
         format!("{broken}{NO_BREAK_SPACE}of{NO_BREAK_SPACE}{}", results.len())
     } else {
         String::new()
@@ -235,11 +215,7 @@ pub(crate) fn ports(run: &Run) -> Option<Grid> {
     }
     let mut columns = vec![text_column("port"), number_column("rate")];
     columns.extend(volume_columns());
-    columns.extend([
-        number_column("utilisation"),
-        number_column("mean queue"),
-        number_column("max queue"),
-    ]);
+    columns.extend([number_column("utilisation"), unless_narrow(number_column("mean queue")), number_column("max queue")]);
     let rows = run
         .ports
         .iter()
@@ -254,12 +230,7 @@ pub(crate) fn ports(run: &Run) -> Option<Grid> {
             row
         })
         .collect();
-    Some(Grid {
-        title: "ports",
-        columns,
-        rows,
-        left_out: 0,
-    })
+    Some(Grid { title: "ports", columns, rows, left_out: 0 })
 }
 
 /// The classes of all ports of a run; `None` if there are none.
@@ -278,12 +249,7 @@ pub(crate) fn classes(run: &Run) -> Option<Grid> {
             row
         })
         .collect();
-    (!rows.is_empty()).then_some(Grid {
-        title: "classes",
-        columns,
-        rows,
-        left_out: 0,
-    })
+    (!rows.is_empty()).then_some(Grid { title: "classes", columns, rows, left_out: 0 })
 }
 
 fn volume_columns() -> [Column; 7] {
@@ -327,16 +293,8 @@ pub(crate) fn drops(run: &Run) -> Option<Grid> {
     let rows = reasons
         .into_iter()
         .map(|drop| {
-            let offered = run
-                .ports
-                .iter()
-                .find(|port| port.name == drop.port)
-                .map_or(0, |port| port.offered.packets);
-            let share = if offered > 0 {
-                format_ratio(drop.volume.packets as f64 / offered as f64)
-            } else {
-                NOTHING.to_owned()
-            };
+            let offered = run.ports.iter().find(|port| port.name == drop.port).map_or(0, |port| port.offered.packets);
+            let share = if offered > 0 { format_ratio(drop.volume.packets as f64 / offered as f64) } else { NOTHING.to_owned() };
             vec![
                 Cell::plain(&drop.port),
                 Cell::plain(&drop.reason),
@@ -346,32 +304,20 @@ pub(crate) fn drops(run: &Run) -> Option<Grid> {
             ]
         })
         .collect();
-    Some(Grid {
-        title: "drops",
-        columns,
-        rows,
-        left_out: 0,
-    })
+    Some(Grid { title: "drops", columns, rows, left_out: 0 })
 }
 
 /// Drops of a run per port and reason in the order of first mention, without the empty ones.
 pub(crate) fn drops_by_reason(run: &Run) -> Vec<DropCount> {
     let of_ports = run.ports.iter().flat_map(|port| &port.drops);
     let of_flows = run.flows.iter().flat_map(|flow| &flow.drops);
-    if run.ports.is_empty() {
-        merged(of_flows)
-    } else {
-        merged(of_ports)
-    }
+    if run.ports.is_empty() { merged(of_flows) } else { merged(of_ports) }
 }
 
 fn merged<'a>(drops: impl Iterator<Item = &'a DropCount>) -> Vec<DropCount> {
     let mut reasons: Vec<DropCount> = Vec::new();
     for drop in drops.filter(|drop| !drop.volume.is_empty()) {
-        match reasons
-            .iter_mut()
-            .find(|known| known.port == drop.port && known.reason == drop.reason)
-        {
+        match reasons.iter_mut().find(|known| known.port == drop.port && known.reason == drop.reason) {
             Some(known) => known.volume = known.volume.saturating_add(drop.volume),
             None => reasons.push(drop.clone()),
         }
@@ -381,31 +327,23 @@ fn merged<'a>(drops: impl Iterator<Item = &'a DropCount>) -> Vec<DropCount> {
 
 /// All drops together.
 pub(crate) fn total(drops: &[DropCount]) -> Volume {
-    drops
-        .iter()
-        .fold(Volume::default(), |sum, drop| sum.saturating_add(drop.volume))
+    drops.iter().fold(Volume::default(), |sum, drop| sum.saturating_add(drop.volume))
 }
 
 fn text_column(head: &str) -> Column {
-    Column {
-        head: head.to_owned(),
-        numeric: false,
-        detail: false,
-    }
+    Column { head: head.to_owned(), numeric: false, place: Place::Always }
 }
 
 fn number_column(head: &str) -> Column {
-    Column {
-        numeric: true,
-        ..text_column(head)
-    }
+    Column { numeric: true, ..text_column(head) }
+}
+
+fn unless_narrow(column: Column) -> Column {
+    Column { place: Place::UnlessNarrow, ..column }
 }
 
 fn detail_column(head: &str) -> Column {
-    Column {
-        detail: true,
-        ..number_column(head)
-    }
+    Column { place: Place::Page, ..number_column(head) }
 }
 
 #[cfg(test)]
@@ -458,12 +396,7 @@ mod tests {
             run.flows.push(flow);
         }
         for (flow, kept) in [("flow 0", false), ("flow 3", true)] {
-            run.promises.push(PromiseResult {
-                flow: flow.into(),
-                promise: String::new(),
-                measured: String::new(),
-                kept,
-            });
+            run.promises.push(PromiseResult { flow: flow.into(), promise: String::new(), measured: String::new(), kept });
         }
         assert_eq!(prominent_flows(&run, 1), [0]);
         assert_eq!(prominent_flows(&run, 2), [0, 3]);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use crate::chart::{Charts, charts};
 use crate::grid::{self, Cell, Grid, Tone};
-use crate::model::{Report, Run};
+use crate::model::{PortResult, Report, Run, Volume};
 use crate::quantity::format_count;
 use crate::table::circumstances;
 use crate::verdict::verdict;
@@ -56,10 +56,8 @@ pub fn report_html(report: &Report) -> String {
 }
 
 fn head_of_page(report: &Report, title: &str) -> String {
-    let mut html = format!(
-        "<header>\n<h1>{title}</h1>\n<p class=\"circumstances\">{}</p>\n",
-        escaped(&capitalised(&circumstances(report)))
-    );
+    let mut html =
+        format!("<header>\n<h1>{title}</h1>\n<p class=\"circumstances\">{}</p>\n", escaped(&capitalised(&circumstances(report))));
     if report.runs.iter().any(|run| !run.promises.is_empty()) {
         html.push_str("<ul class=\"verdicts\">\n");
         for run in &report.runs {
@@ -69,10 +67,7 @@ fn head_of_page(report: &Report, title: &str) -> String {
                 (false, false) => ("broken", BROKEN_MARK),
             };
             let words = verdict(run).unwrap_or_else(|| "nothing promised".to_owned());
-            html.push_str(&format!(
-                "<li class=\"{class}\">{mark}<span><strong>{}</strong> {words}</span></li>\n",
-                escaped(&run.name)
-            ));
+            html.push_str(&format!("<li class=\"{class}\">{mark}<span><strong>{}</strong> {words}</span></li>\n", escaped(&run.name)));
         }
         html.push_str("</ul>\n");
     } else {
@@ -85,30 +80,33 @@ fn head_of_page(report: &Report, title: &str) -> String {
     html
 }
 
-/// What there is to say at first when nothing was promised: what came in and what became of it.
+/// What there is to say first when nothing was promised: what came in and what became of it.
 fn without_promises(report: &Report) -> String {
-    let sentences: Vec<String> = report
-        .runs
-        .iter()
-        .map(|run| {
-            let sum = |count: fn(&crate::PortResult) -> u64| run.ports.iter().map(count).fold(0, u64::saturating_add);
-            format!(
-                "{}: {} packets offered, {} sent, {} dropped",
-                run.name,
-                format_count(sum(|port| port.offered.packets)),
-                format_count(sum(|port| port.sent.packets)),
-                format_count(sum(|port| grid::total(&port.drops).packets)),
-            )
-        })
-        .collect();
-    format!("Nothing was promised; {}.", sentences.join("; "))
+    let balance = |run: &Run| {
+        let sum = |volume: fn(&PortResult) -> Volume| {
+            let volumes = run.ports.iter().map(volume);
+            format_count(volumes.fold(Volume::default(), Volume::saturating_add).packets)
+        };
+        format!(
+            "{} packets offered, {} sent, {} dropped",
+            sum(|port| port.offered),
+            sum(|port| port.sent),
+            sum(|port| grid::total(&port.drops)),
+        )
+    };
+    match &report.runs[..] {
+        [only] => format!("{}; nothing was promised.", balance(only)),
+        runs => {
+            let balances: Vec<String> = runs.iter().map(|run| format!("{}: {}", run.name, balance(run))).collect();
+            format!("Nothing was promised. {}", balances.join("; "))
+        }
+    }
 }
 
 /// The variants side by side: one column each, a mark in every cell.
 fn promise_table(promises: &Grid, report: &Report) -> String {
-    let mut html = String::from(
-        "<section>\n<h2 class=\"unseen\">Promises</h2>\n<div class=\"scroll\"><table class=\"promises\">\n<thead><tr>",
-    );
+    let mut html =
+        String::from("<section>\n<h2 class=\"unseen\">Promises</h2>\n<div class=\"scroll\"><table class=\"promises\">\n<thead><tr>");
     let fixed = promises.columns.len() - report.runs.len();
     for (index, column) in promises.columns.iter().enumerate() {
         let _ = if index < fixed {
@@ -128,12 +126,7 @@ fn promise_table(promises: &Grid, report: &Report) -> String {
         for (index, row) in group.iter().enumerate() {
             html.push_str("<tr>");
             if index == 0 {
-                let _ = write!(
-                    html,
-                    "<th scope=\"rowgroup\" rowspan=\"{}\">{}</th>",
-                    group.len(),
-                    escaped(&row[0].text)
-                );
+                let _ = write!(html, "<th scope=\"rowgroup\" rowspan=\"{}\">{}</th>", group.len(), escaped(&row[0].text));
             }
             let _ = write!(html, "<th scope=\"row\">{}</th>", escaped(&row[1].text));
             for cell in &row[fixed..] {
@@ -185,16 +178,11 @@ fn tables(report: &Report) -> String {
 }
 
 fn tables_of_run(run: &Run) -> String {
-    [
-        grid::flows(run, FLOW_LIMIT),
-        grid::ports(run),
-        grid::classes(run),
-        grid::drops(run),
-    ]
-    .iter()
-    .flatten()
-    .map(|grid| table(grid, &run.name))
-    .collect()
+    [grid::flows(run, FLOW_LIMIT), grid::ports(run), grid::classes(run), grid::drops(run)]
+        .iter()
+        .flatten()
+        .map(|grid| table(grid, &run.name))
+        .collect()
 }
 
 fn table(grid: &Grid, run: &str) -> String {
@@ -204,11 +192,7 @@ fn table(grid: &Grid, run: &str) -> String {
         escaped(run)
     );
     let class = |index: usize| {
-        if grid.columns[index].numeric {
-            " class=\"number\""
-        } else {
-            ""
-        }
+        if grid.columns[index].numeric { " class=\"number\"" } else { "" }
     };
     for (index, column) in grid.columns.iter().enumerate() {
         let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(index), capitalised(&column.head));
@@ -252,9 +236,7 @@ fn cell_html(cell: &Cell) -> String {
 
 /// JSON that can stand inside a `<script>` element: no `<` can end the element or open a comment in it.
 fn embedded_json(charts: &Charts) -> String {
-    serde_json::to_string(charts)
-        .expect("the charts have only string keys, and writing to a string does not fail")
-        .replace('<', "\\u003c")
+    serde_json::to_string(charts).expect("the charts have only string keys, and writing to a string does not fail").replace('<', "\\u003c")
 }
 
 fn escaped(text: &str) -> String {
@@ -368,7 +350,9 @@ mod tests {
         report.runs.truncate(1);
         report.runs[0].promises.clear();
         let page = report_html(&report);
-        assert!(page.contains("Nothing was promised; with the policy: "));
+        let offered = format_count(report.runs[0].ports[0].offered.packets);
+        assert!(page.contains(&format!("<p class=\"verdict\">{offered} packets offered, ")));
+        assert!(page.contains("; nothing was promised."));
         assert!(!page.contains("class=\"promises\""));
     }
 

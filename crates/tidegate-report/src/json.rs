@@ -34,13 +34,7 @@ struct RunSummary<'a> {
 
 impl<'a> RunSummary<'a> {
     fn new(run: &'a Run) -> Self {
-        Self {
-            name: &run.name,
-            promises_kept: run.promises_kept(),
-            promises: &run.promises,
-            flows: &run.flows,
-            ports: &run.ports,
-        }
+        Self { name: &run.name, promises_kept: run.promises_kept(), promises: &run.promises, flows: &run.flows, ports: &run.ports }
     }
 }
 
@@ -62,8 +56,7 @@ pub fn summary_json(report: &Report) -> String {
         promises_kept: report.promises_kept(),
         runs: report.runs.iter().map(RunSummary::new).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&summary)
-        .expect("the summary has only string keys, and writing to a string does not fail");
+    let mut text = serde_json::to_string_pretty(&summary).expect("the summary has only string keys, and writing to a string does not fail");
     text.push('\n');
     text
 }

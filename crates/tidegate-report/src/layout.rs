@@ -30,7 +30,16 @@ const GAP: usize = 2;
 const NARROW_GAP: usize = 1;
 
 /// Width down to which a long word of a left-aligned column is cut.
-const SHORTEST_CUT: usize = 8;
+const SHORTEST_CUT: usize = 16;
+
+/// The width below which the table cannot be brought without cutting figures or short words.
+pub(crate) fn narrowest(columns: &[TextColumn]) -> usize {
+    let words = columns.iter().map(|column| {
+        let longest = longest_word(column);
+        if column.right { longest } else { longest.min(SHORTEST_CUT) }
+    });
+    words.sum::<usize>() + NARROW_GAP * columns.len().saturating_sub(1)
+}
 
 /// The table as lines: the heads, a rule, the rows.
 pub(crate) fn lay_out(columns: &[TextColumn], limit: usize) -> String {
@@ -49,11 +58,8 @@ pub(crate) fn lay_out(columns: &[TextColumn], limit: usize) -> String {
 }
 
 fn push_row(text: &mut String, columns: &[TextColumn], widths: &[usize], gap: usize, row: usize) {
-    let broken: Vec<Vec<String>> = columns
-        .iter()
-        .zip(widths)
-        .map(|(column, &width)| broken_lines(&column.cells[row].text, width))
-        .collect();
+    let broken: Vec<Vec<String>> =
+        columns.iter().zip(widths).map(|(column, &width)| broken_lines(&column.cells[row].text, width)).collect();
     let height = broken.iter().map(Vec::len).max().unwrap_or(1);
     // Heads stand on the rule; cells hang from the first line of their row.
     let line_of = |lines: &[String], line: usize| {
@@ -118,27 +124,17 @@ fn fit(columns: &[TextColumn], limit: usize) -> (Vec<usize>, usize) {
 
 /// The next smaller width at which no word has to be cut.
 fn narrower(column: &TextColumn, width: usize) -> Option<usize> {
-    let longest_word = column
-        .cells
-        .iter()
-        .flat_map(|cell| cell.text.split(' '))
-        .map(UnicodeWidthStr::width)
-        .max()?;
-    if longest_word >= width {
-        return None;
-    }
-    Some(needed(column, width - 1))
+    (longest_word(column) < width).then(|| needed(column, width - 1))
+}
+
+fn longest_word(column: &TextColumn) -> usize {
+    let words = column.cells.iter().flat_map(|cell| cell.text.split(' '));
+    words.map(UnicodeWidthStr::width).max().unwrap_or(0)
 }
 
 /// The width of the longest line when every cell is broken to lines of at most `width`.
 fn needed(column: &TextColumn, width: usize) -> usize {
-    column
-        .cells
-        .iter()
-        .flat_map(|cell| broken_lines(&cell.text, width))
-        .map(|line| line.width())
-        .max()
-        .unwrap_or(0)
+    column.cells.iter().flat_map(|cell| broken_lines(&cell.text, width)).map(|line| line.width()).max().unwrap_or(0)
 }
 
 fn broken_lines(text: &str, width: usize) -> Vec<String> {
@@ -183,10 +179,7 @@ mod tests {
     use super::*;
 
     fn column(right: bool, cells: &[&str]) -> TextColumn {
-        TextColumn {
-            cells: cells.iter().map(|text| TextCell::plain((*text).to_owned())).collect(),
-            right,
-        }
+        TextColumn { cells: cells.iter().map(|text| TextCell::plain((*text).to_owned())).collect(), right }
     }
 
     fn lines(columns: &[TextColumn], limit: usize) -> Vec<String> {
@@ -232,12 +225,9 @@ mod tests {
 
     #[test]
     fn long_names_are_cut_and_figures_are_not() {
-        let columns = [
-            column(false, &["flow", "192.168.100.100:50000>10.0.0.1:443"]),
-            column(true, &["bytes", "123\u{a0}456\u{a0}789"]),
-        ];
-        let lines = lines(&columns, 24);
-        assert!(lines.iter().all(|line| line.width() <= 24), "{lines:?}");
+        let columns = [column(false, &["flow", "192.168.100.100:50000>10.0.0.1:443"]), column(true, &["bytes", "123\u{a0}456\u{a0}789"])];
+        let lines = lines(&columns, 28);
+        assert!(lines.iter().all(|line| line.width() <= 28), "{lines:?}");
         assert!(lines[2].ends_with("123\u{a0}456\u{a0}789"));
         assert!(lines.len() > 3);
     }

@@ -42,10 +42,10 @@ pub use folder::write_all;
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
 pub use model::{
-    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult,
-    PromiseResult, Report, Run, Series, SeriesKind, Volume, World,
+    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Series, SeriesKind,
+    Volume, World,
 };
-pub use quantity::{format_bytes, format_count, format_ratio, format_rate, format_time};
+pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
 pub use table::{TerminalOptions, terminal};
 
 // The sample report of the tests names this crate by its public name.

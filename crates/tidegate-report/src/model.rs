@@ -97,10 +97,7 @@ pub struct Run {
 impl Run {
     /// An empty run with a name.
     pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), ..Self::default() }
     }
 
     /// Whether every promise of this run was kept (also true when nothing was promised).
@@ -156,18 +153,12 @@ impl Volume {
 
     /// The sum, at most `u64::MAX` packets and bytes; for what is only shown.
     pub const fn saturating_add(self, other: Self) -> Self {
-        Self {
-            packets: self.packets.saturating_add(other.packets),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
+        Self { packets: self.packets.saturating_add(other.packets), bytes: self.bytes.saturating_add(other.bytes) }
     }
 
     /// The sum, or `None` if packets or bytes leave the range of `u64`.
     pub fn checked_add(self, other: Self) -> Option<Self> {
-        Some(Self {
-            packets: self.packets.checked_add(other.packets)?,
-            bytes: self.bytes.checked_add(other.bytes)?,
-        })
+        Some(Self { packets: self.packets.checked_add(other.packets)?, bytes: self.bytes.checked_add(other.bytes)? })
     }
 }
 
@@ -185,11 +176,7 @@ pub struct DropCount {
 impl DropCount {
     /// `volume` lost at `port` because of `reason`.
     pub fn new(port: impl Into<String>, reason: impl Into<String>, volume: Volume) -> Self {
-        Self {
-            port: port.into(),
-            reason: reason.into(),
-            volume,
-        }
+        Self { port: port.into(), reason: reason.into(), volume }
     }
 }
 
@@ -205,18 +192,12 @@ pub struct Estimate {
 impl Estimate {
     /// A value from a single replication, without an interval.
     pub const fn single(mean: f64) -> Self {
-        Self {
-            mean,
-            half_width: None,
-        }
+        Self { mean, half_width: None }
     }
 
     /// A mean with the half width of its 95 % interval.
     pub const fn with_half_width(mean: f64, half_width: f64) -> Self {
-        Self {
-            mean,
-            half_width: Some(half_width),
-        }
+        Self { mean, half_width: Some(half_width) }
     }
 }
 

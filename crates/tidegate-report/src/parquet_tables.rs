@@ -31,18 +31,13 @@ pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 6] {
 fn flows(report: &Report) -> Vec<Column<'_>> {
     let rows = with_run(report, |run| &run.flows);
     let flows: Vec<_> = rows.iter().map(|(_, flow)| *flow).collect();
-    let delay = |figure: fn(&DelaySummary) -> f64| {
-        Values::OptionalNumber(flows.iter().map(|flow| flow.delay.as_ref().map(figure)).collect())
-    };
+    let delay =
+        |figure: fn(&DelaySummary) -> f64| Values::OptionalNumber(flows.iter().map(|flow| flow.delay.as_ref().map(figure)).collect());
     let half_width = |figure: fn(&DelaySummary) -> Option<f64>| {
         Values::OptionalNumber(flows.iter().map(|flow| flow.delay.as_ref().and_then(figure)).collect())
     };
     let kept = rows.iter().map(|(run, flow)| {
-        run.promises
-            .iter()
-            .filter(|promise| promise.flow == flow.name)
-            .map(|promise| promise.kept)
-            .reduce(|all, kept| all && kept)
+        run.promises.iter().filter(|promise| promise.flow == flow.name).map(|promise| promise.kept).reduce(|all, kept| all && kept)
     });
     let mut columns = vec![
         run_column(&rows),
@@ -53,15 +48,9 @@ fn flows(report: &Report) -> Vec<Column<'_>> {
     columns.extend(volumes(flows.iter().map(|flow| (flow.offered, flow.sent, &flow.drops[..], flow.queued))));
     columns.extend([
         column("throughput_bps", Values::Number(flows.iter().map(|flow| flow.throughput_bps.mean).collect())),
-        column(
-            "throughput_half_width_bps",
-            Values::OptionalNumber(flows.iter().map(|flow| flow.throughput_bps.half_width).collect()),
-        ),
+        column("throughput_half_width_bps", Values::OptionalNumber(flows.iter().map(|flow| flow.throughput_bps.half_width).collect())),
         column("loss", Values::Number(flows.iter().map(|flow| flow.loss.mean).collect())),
-        column(
-            "loss_half_width",
-            Values::OptionalNumber(flows.iter().map(|flow| flow.loss.half_width).collect()),
-        ),
+        column("loss_half_width", Values::OptionalNumber(flows.iter().map(|flow| flow.loss.half_width).collect())),
         column("delay_mean_s", delay(|delay| delay.mean_s.mean)),
         column("delay_mean_half_width_s", half_width(|delay| delay.mean_s.half_width)),
         column("delay_p50_s", delay(|delay| delay.p50_s)),
@@ -86,18 +75,9 @@ fn ports(report: &Report) -> Vec<Column<'_>> {
     columns.extend(volumes(ports.iter().map(|port| (port.offered, port.sent, &port.drops[..], port.queued))));
     columns.extend([
         column("utilisation", Values::Number(ports.iter().map(|port| port.utilisation.mean).collect())),
-        column(
-            "utilisation_half_width",
-            Values::OptionalNumber(ports.iter().map(|port| port.utilisation.half_width).collect()),
-        ),
-        column(
-            "occupancy_mean_bytes",
-            Values::Number(ports.iter().map(|port| port.occupancy_mean_bytes).collect()),
-        ),
-        column(
-            "occupancy_max_bytes",
-            Values::Count(ports.iter().map(|port| port.occupancy_max_bytes).collect()),
-        ),
+        column("utilisation_half_width", Values::OptionalNumber(ports.iter().map(|port| port.utilisation.half_width).collect())),
+        column("occupancy_mean_bytes", Values::Number(ports.iter().map(|port| port.occupancy_mean_bytes).collect())),
+        column("occupancy_max_bytes", Values::Count(ports.iter().map(|port| port.occupancy_max_bytes).collect())),
     ]);
     columns
 }
@@ -112,9 +92,7 @@ fn classes(report: &Report) -> Vec<Column<'_>> {
         column("port", Values::Text(rows.iter().map(|(_, (port, _))| port.name.as_str()).collect())),
         column("class", Values::Text(rows.iter().map(|(_, (_, class))| class.name.as_str()).collect())),
     ];
-    columns.extend(volumes(
-        rows.iter().map(|(_, (_, class))| (class.offered, class.sent, &class.drops[..], class.queued)),
-    ));
+    columns.extend(volumes(rows.iter().map(|(_, (_, class))| (class.offered, class.sent, &class.drops[..], class.queued))));
     columns.extend([
         column("marked_packets", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.packets).collect())),
         column("marked_bytes", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.bytes).collect())),
@@ -167,7 +145,9 @@ fn distributions(report: &Report) -> Vec<Column<'_>> {
 }
 
 fn drops(report: &Report) -> Vec<Column<'_>> {
-    let mut rows: Vec<(&Run, (&str, Option<&str>, &DropCount))> = Vec::new();
+    /// Scope, name within the scope, and the drops.
+    type Scoped<'a> = (&'static str, Option<&'a str>, &'a DropCount);
+    let mut rows: Vec<(&Run, Scoped)> = Vec::new();
     for run in &report.runs {
         for port in &run.ports {
             rows.extend(port.drops.iter().map(|drop| (run, ("port", None, drop))));
@@ -193,8 +173,7 @@ fn drops(report: &Report) -> Vec<Column<'_>> {
 }
 
 fn volumes<'a, 'b>(rows: impl Iterator<Item = (Volume, Volume, &'b [DropCount], Volume)>) -> Vec<Column<'a>> {
-    let rows: Vec<[Volume; 4]> =
-        rows.map(|(offered, sent, drops, queued)| [offered, sent, total(drops), queued]).collect();
+    let rows: Vec<[Volume; 4]> = rows.map(|(offered, sent, drops, queued)| [offered, sent, total(drops), queued]).collect();
     const NAMES: [(&str, &str); 4] = [
         ("offered_packets", "offered_bytes"),
         ("sent_packets", "sent_bytes"),
@@ -214,11 +193,7 @@ fn volumes<'a, 'b>(rows: impl Iterator<Item = (Volume, Volume, &'b [DropCount], 
 }
 
 fn with_run<T>(report: &Report, list: fn(&Run) -> &Vec<T>) -> Vec<(&Run, &T)> {
-    report
-        .runs
-        .iter()
-        .flat_map(|run| list(run).iter().map(move |item| (run, item)))
-        .collect()
+    report.runs.iter().flat_map(|run| list(run).iter().map(move |item| (run, item))).collect()
 }
 
 fn run_column<'a, T>(rows: &[(&'a Run, T)]) -> Column<'a> {

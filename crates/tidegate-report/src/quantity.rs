@@ -11,27 +11,9 @@ pub(crate) const NO_BREAK_SPACE: char = '\u{a0}';
 /// Digits that count in a shown number.
 const SIGNIFICANT_DIGITS: usize = 4;
 
-const RATE_UNITS: &[(f64, &str)] = &[
-    (1e12, "Tbit/s"),
-    (1e9, "Gbit/s"),
-    (1e6, "Mbit/s"),
-    (1e3, "kbit/s"),
-    (1.0, "bit/s"),
-];
-const TIME_UNITS: &[(f64, &str)] = &[
-    (1.0, "s"),
-    (1e-3, "ms"),
-    (1e-6, "µs"),
-    (1e-9, "ns"),
-    (1e-12, "ps"),
-];
-const BYTE_UNITS: &[(f64, &str)] = &[
-    (1e12, "TB"),
-    (1e9, "GB"),
-    (1e6, "MB"),
-    (1e3, "kB"),
-    (1.0, "B"),
-];
+const RATE_UNITS: &[(f64, &str)] = &[(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")];
+const TIME_UNITS: &[(f64, &str)] = &[(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"), (1e-12, "ps")];
+const BYTE_UNITS: &[(f64, &str)] = &[(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")];
 const RATIO_UNITS: &[(f64, &str)] = &[(1e-2, "%")];
 
 /// A rate in bits per second, such as "12.4 Mbit/s".
@@ -42,6 +24,19 @@ pub fn format_rate(bits_per_second: f64) -> String {
 /// A time in seconds, such as "1.25 ms".
 pub fn format_time(seconds: f64) -> String {
     quantity(seconds, TIME_UNITS)
+}
+
+/// How long something ran, in seconds: as [`format_time`], but in hours from two hours on and in days from two days on.
+pub(crate) fn format_duration(seconds: f64) -> String {
+    const HOUR_S: f64 = 3600.0;
+    const DAY_S: f64 = 24.0 * HOUR_S;
+    if seconds >= 2.0 * DAY_S {
+        quantity(seconds, &[(DAY_S, "days")])
+    } else if seconds >= 2.0 * HOUR_S {
+        quantity(seconds, &[(HOUR_S, "h")])
+    } else {
+        format_time(seconds)
+    }
 }
 
 /// A number of bytes in powers of ten, such as "64 kB".
@@ -89,26 +84,14 @@ pub(crate) fn ratio_estimate(estimate: Estimate) -> Shown {
 /// For columns of figures: four significant digits, trailing zeros included.
 fn shown(estimate: Estimate, units: &[(f64, &str)]) -> Shown {
     // Zero has no size of its own: with an interval the interval's size chooses the unit.
-    let guide = if estimate.mean == 0.0 {
-        estimate.half_width.unwrap_or(0.0)
-    } else {
-        estimate.mean
-    };
+    let guide = if estimate.mean == 0.0 { estimate.half_width.unwrap_or(0.0) } else { estimate.mean };
     let (factor, unit) = unit_for(guide, units);
-    let decimals = if estimate.mean == 0.0 {
-        0
-    } else {
-        decimals_of(guide / factor)
-    };
+    let decimals = if estimate.mean == 0.0 { 0 } else { decimals_of(guide / factor) };
     Shown {
         mean: format!("{:.decimals$}{NO_BREAK_SPACE}{unit}", estimate.mean / factor),
         half_width: estimate.half_width.map(|half_width| {
             let half_width = half_width / factor;
-            let decimals = if estimate.mean == 0.0 {
-                decimals_of(half_width)
-            } else {
-                decimals
-            };
+            let decimals = if estimate.mean == 0.0 { decimals_of(half_width) } else { decimals };
             format!("±{NO_BREAK_SPACE}{half_width:.decimals$}")
         }),
     }
@@ -134,9 +117,7 @@ fn unit_for<'a>(value: f64, units: &[(f64, &'a str)]) -> (f64, &'a str) {
 }
 
 fn rounded(value: f64) -> f64 {
-    format!("{value:.*e}", SIGNIFICANT_DIGITS - 1)
-        .parse()
-        .unwrap_or(value)
+    format!("{value:.*e}", SIGNIFICANT_DIGITS - 1).parse().unwrap_or(value)
 }
 
 fn decimals_of(value: f64) -> usize {
@@ -151,11 +132,7 @@ fn decimals_of(value: f64) -> usize {
 /// Four significant digits without trailing zeros after the point.
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.*}", decimals_of(value));
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    } else {
-        text
-    }
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 #[cfg(test)]
@@ -198,6 +175,14 @@ mod tests {
         assert_eq!(text(ratio_estimate(estimate(0.0, 0.0))), "0 % ± 0");
         assert_eq!(text(time_estimate(estimate(0.0, 0.002))), "0 ms ± 2.000");
         assert_eq!(text(time_estimate(Estimate::single(0.217))), "217.0 ms ");
+    }
+
+    #[test]
+    fn long_durations_are_told_in_hours_and_days() {
+        assert_eq!(plain(format_duration(30.0)), "30 s");
+        assert_eq!(plain(format_duration(7199.0)), "7199 s");
+        assert_eq!(plain(format_duration(5400.0 * 4.0)), "6 h");
+        assert_eq!(plain(format_duration(86_400.0 * 1234.5)), "1234 days");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The report as text for a terminal: promises side by side first, then each run's flows, ports, classes and drops.
 
-use crate::grid::{self, Cell, Grid, NOTHING, Tone};
-use crate::layout::{TextCell, TextColumn, lay_out};
+use crate::grid::{self, Cell, Grid, NOTHING, Place, Tone};
+use crate::layout::{TextCell, TextColumn, lay_out, narrowest};
 use crate::model::{Report, Run};
-use crate::quantity::{NO_BREAK_SPACE, format_count, format_time};
+use crate::quantity::{NO_BREAK_SPACE, format_count, format_duration};
 use crate::verdict::verdict;
 
 /// Flows a terminal table shows before it leaves the rest to the files.
@@ -22,10 +22,7 @@ pub struct TerminalOptions {
 impl Default for TerminalOptions {
     /// 100 columns without colour.
     fn default() -> Self {
-        Self {
-            width: 100,
-            colour: false,
-        }
+        Self { width: 100, colour: false }
     }
 }
 
@@ -44,12 +41,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     for run in &report.runs {
         text.push('\n');
         text.push_str(&heading(&run_heading(run), options));
-        let grids = [
-            grid::flows(run, FLOW_LIMIT),
-            grid::ports(run),
-            grid::classes(run),
-            grid::drops(run),
-        ];
+        let grids = [grid::flows(run, FLOW_LIMIT), grid::ports(run), grid::classes(run), grid::drops(run)];
         let mut first = true;
         for grid in grids.iter().flatten() {
             if !first {
@@ -75,13 +67,13 @@ pub(crate) fn circumstances(report: &Report) -> String {
     if let Some(seed) = report.seed {
         parts.push(format!("seed {seed}"));
     }
-    let duration = format_time(report.duration_s);
+    let duration = format_duration(report.duration_s);
     parts.push(match report.replications {
         1 => duration,
         replications => format!("{} replications of {duration}", format_count(replications.into())),
     });
     if report.warm_up_s > 0.0 {
-        let warm_up = format_time(report.warm_up_s);
+        let warm_up = format_duration(report.warm_up_s);
         parts.push(match report.replications {
             1 => format!("the first {warm_up} left out"),
             _ => format!("the first {warm_up} of each left out"),
@@ -91,36 +83,38 @@ pub(crate) fn circumstances(report: &Report) -> String {
 }
 
 fn heading(text: &str, options: TerminalOptions) -> String {
-    if options.colour {
-        format!("\u{1b}[1m{text}\u{1b}[0m\n")
-    } else {
-        format!("{text}\n")
-    }
+    if options.colour { format!("\u{1b}[1m{text}\u{1b}[0m\n") } else { format!("{text}\n") }
 }
 
 fn render(grid: &Grid, options: TerminalOptions) -> String {
-    let shown: Vec<usize> = (0..grid.columns.len()).filter(|&index| !grid.columns[index].detail).collect();
-    let columns: Vec<TextColumn> = shown
+    let limit = usize::from(options.width.max(40));
+    let mut shown: Vec<usize> = (0..grid.columns.len()).filter(|&index| grid.columns[index].place != Place::Page).collect();
+    let mut columns = text_columns(grid, &shown, options.colour);
+    while narrowest(&columns) > limit {
+        let spare = shown.iter().position(|&index| grid.columns[index].place == Place::UnlessNarrow);
+        let Some(spare) = spare else {
+            break;
+        };
+        shown.remove(spare);
+        columns.remove(spare);
+    }
+    let mut text = lay_out(&columns, limit);
+    if grid.left_out > 0 {
+        text.push_str(&format!("{NOTHING} {} more {}; --out writes them all\n", format_count(grid.left_out as u64), grid.title));
+    }
+    text
+}
+
+fn text_columns(grid: &Grid, shown: &[usize], colour: bool) -> Vec<TextColumn> {
+    shown
         .iter()
         .map(|&index| {
             let column = &grid.columns[index];
             let mut cells = vec![TextCell::plain(column.head.clone())];
-            cells.extend(grid.rows.iter().map(|row| text_cell(&row[index], options.colour)));
-            TextColumn {
-                cells,
-                right: column.numeric,
-            }
+            cells.extend(grid.rows.iter().map(|row| text_cell(&row[index], colour)));
+            TextColumn { cells, right: column.numeric }
         })
-        .collect();
-    let mut text = lay_out(&columns, usize::from(options.width.max(40)));
-    if grid.left_out > 0 {
-        text.push_str(&format!(
-            "{NOTHING} {} more {}; --out writes them all\n",
-            format_count(grid.left_out as u64),
-            grid.title
-        ));
-    }
-    text
+        .collect()
 }
 
 fn text_cell(cell: &Cell, colour: bool) -> TextCell {
@@ -134,10 +128,7 @@ fn text_cell(cell: &Cell, colour: bool) -> TextCell {
         Tone::Kept => ("✔\u{a0}kept", "\u{1b}[1;32m"),
         Tone::Broken => ("✘\u{a0}BROKEN", "\u{1b}[1;31m"),
     };
-    TextCell {
-        text: format!("{mark} {}", cell.text).trim_end().to_owned(),
-        escape: if colour { escape } else { "" },
-    }
+    TextCell { text: format!("{mark} {}", cell.text).trim_end().to_owned(), escape: if colour { escape } else { "" } }
 }
 
 #[cfg(test)]
@@ -158,6 +149,21 @@ mod tests {
                 assert!(line.width() <= usize::from(width), "{width}: {line}");
             }
         }
+    }
+
+    #[test]
+    fn long_names_and_intervals_fit_80_columns_at_the_price_of_spare_columns() {
+        let mut report = sample_report();
+        for flow in &mut report.runs[0].flows {
+            flow.name = format!("192.168.100.100:50000 > 10.0.0.1:443 tcp {}", flow.name);
+        }
+        report.runs[0].promises.clear();
+        let narrow = terminal(&report, TerminalOptions { width: 80, colour: false });
+        let wide = terminal(&report, TerminalOptions { width: 160, colour: false });
+        assert!(narrow.lines().all(|line| line.width() <= 80), "{narrow}");
+        let head = |text: &str| text.lines().find(|line| line.starts_with("flow ") && line.contains("p99")).unwrap().to_owned();
+        assert!(head(&wide).contains("class") && head(&wide).contains("max"));
+        assert!(!head(&narrow).contains("class"));
     }
 
     #[test]
@@ -212,9 +218,6 @@ mod tests {
         );
         report.replications = 1;
         report.seed = None;
-        assert_eq!(
-            circumstances(&report).replace(NO_BREAK_SPACE, " "),
-            "simulation of quickstart.toml, 60 s, the first 5 s left out"
-        );
+        assert_eq!(circumstances(&report).replace(NO_BREAK_SPACE, " "), "simulation of quickstart.toml, 60 s, the first 5 s left out");
     }
 }

@@ -5,10 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 
 use crate::error::ReportError;
-use crate::model::{
-    DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Report, Run, Series,
-    Volume,
-};
+use crate::model::{DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Report, Run, Series, Volume};
 
 impl Report {
     /// Checks what every writer of this crate relies on.
@@ -31,11 +28,7 @@ impl Report {
             });
         }
         if self.replications == 0 {
-            return Err(ReportError::OutOfRange {
-                place: format!("{at}, replications"),
-                value: 0.0,
-                expected: "at least 1",
-            });
+            return Err(ReportError::OutOfRange { place: format!("{at}, replications"), value: 0.0, expected: "at least 1" });
         }
         unique(&at, "run", self.runs.iter().map(|run| run.name.as_str()))?;
         self.runs.iter().try_for_each(check_run)
@@ -46,16 +39,8 @@ fn check_run(run: &Run) -> Result<(), ReportError> {
     let at = format!("run `{}`", run.name);
     unique(&at, "flow", run.flows.iter().map(|flow| flow.name.as_str()))?;
     unique(&at, "port", run.ports.iter().map(|port| port.name.as_str()))?;
-    unique(
-        &at,
-        "series",
-        run.series.iter().map(|series| (series.kind.name(), series.name.as_str())).map(Pair),
-    )?;
-    unique(
-        &at,
-        "distribution",
-        run.distributions.iter().map(|distribution| distribution.flow.as_str()),
-    )?;
+    unique(&at, "series", run.series.iter().map(|series| (series.kind.name(), series.name.as_str())).map(Pair))?;
+    unique(&at, "distribution", run.distributions.iter().map(|distribution| distribution.flow.as_str()))?;
     run.flows.iter().try_for_each(|flow| check_flow(&at, flow))?;
     run.ports.iter().try_for_each(|port| check_port(run, &at, port))?;
     run.series.iter().try_for_each(|series| check_series(&at, series))?;
@@ -70,22 +55,10 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
     let Some(delay) = flow.delay else {
         return Ok(());
     };
-    let DelaySummary {
-        mean_s,
-        p50_s,
-        p99_s,
-        p999_s,
-        max_s,
-        jitter_s,
-    } = delay;
+    let DelaySummary { mean_s, p50_s, p99_s, p999_s, max_s, jitter_s } = delay;
     estimate(&at, "mean_s", mean_s)?;
     estimate(&at, "jitter_s", jitter_s)?;
-    for (quantity, value) in [
-        ("p50_s", p50_s),
-        ("p99_s", p99_s),
-        ("p999_s", p999_s),
-        ("max_s", max_s),
-    ] {
+    for (quantity, value) in [("p50_s", p50_s), ("p99_s", p99_s), ("p999_s", p999_s), ("max_s", max_s)] {
         non_negative(&at, quantity, value)?;
     }
     Ok(())
@@ -98,14 +71,7 @@ fn check_port(run: &Run, at: &str, port: &PortResult) -> Result<(), ReportError>
     conserved(run, port, None, port.offered, [port.sent, port.queued], &port.drops)?;
     unique(&at, "class", port.classes.iter().map(|class| class.name.as_str()))?;
     for class in &port.classes {
-        conserved(
-            run,
-            port,
-            Some(&class.name),
-            class.offered,
-            [class.sent, class.queued],
-            &class.drops,
-        )?;
+        conserved(run, port, Some(&class.name), class.offered, [class.sent, class.queued], &class.drops)?;
     }
     Ok(())
 }
@@ -118,30 +84,19 @@ fn conserved(
     sent_and_queued: [Volume; 2],
     drops: &[DropCount],
 ) -> Result<(), ReportError> {
-    let accounted = sent_and_queued
-        .into_iter()
-        .chain(drops.iter().map(|drop| drop.volume))
-        .try_fold(Volume::default(), Volume::checked_add);
+    let accounted =
+        sent_and_queued.into_iter().chain(drops.iter().map(|drop| drop.volume)).try_fold(Volume::default(), Volume::checked_add);
     if accounted == Some(offered) {
         return Ok(());
     }
-    Err(ReportError::Unbalanced {
-        run: run.name.clone(),
-        port: port.name.clone(),
-        class: class.map(str::to_owned),
-        offered,
-        accounted,
-    })
+    Err(ReportError::Unbalanced { run: run.name.clone(), port: port.name.clone(), class: class.map(str::to_owned), offered, accounted })
 }
 
 fn check_series(at: &str, series: &Series) -> Result<(), ReportError> {
     let at = format!("{at}, {} of `{}`", series.kind.name(), series.name);
     same_length(&at, &series.times_s, &series.values)?;
     ordered(&at, "times_s", &series.times_s)?;
-    series
-        .values
-        .iter()
-        .try_for_each(|&value| non_negative(&at, "value", value))
+    series.values.iter().try_for_each(|&value| non_negative(&at, "value", value))
 }
 
 fn check_distribution(at: &str, distribution: &Distribution) -> Result<(), ReportError> {
@@ -152,10 +107,7 @@ fn check_distribution(at: &str, distribution: &Distribution) -> Result<(), Repor
         non_negative(&at, "ccdf", share)?;
         at_most_one(&at, "ccdf", share)?;
         if index > 0 && share > distribution.ccdf[index - 1] {
-            return Err(ReportError::OutOfOrder {
-                place: format!("{at}, ccdf"),
-                index,
-            });
+            return Err(ReportError::OutOfOrder { place: format!("{at}, ccdf"), index });
         }
     }
     Ok(())
@@ -165,10 +117,7 @@ fn ordered(at: &str, quantity: &str, values: &[f64]) -> Result<(), ReportError> 
     for (index, &value) in values.iter().enumerate() {
         non_negative(at, quantity, value)?;
         if index > 0 && value < values[index - 1] {
-            return Err(ReportError::OutOfOrder {
-                place: format!("{at}, {quantity}"),
-                index,
-            });
+            return Err(ReportError::OutOfOrder { place: format!("{at}, {quantity}"), index });
         }
     }
     Ok(())
@@ -178,11 +127,7 @@ fn same_length(at: &str, first: &[f64], second: &[f64]) -> Result<(), ReportErro
     if first.len() == second.len() {
         return Ok(());
     }
-    Err(ReportError::LengthMismatch {
-        place: at.to_owned(),
-        first: first.len(),
-        second: second.len(),
-    })
+    Err(ReportError::LengthMismatch { place: at.to_owned(), first: first.len(), second: second.len() })
 }
 
 fn estimate(at: &str, quantity: &str, estimate: Estimate) -> Result<(), ReportError> {
@@ -197,22 +142,14 @@ fn non_negative(at: &str, quantity: &str, value: f64) -> Result<(), ReportError>
     if value.is_finite() && value >= 0.0 {
         return Ok(());
     }
-    Err(ReportError::OutOfRange {
-        place: format!("{at}, {quantity}"),
-        value,
-        expected: "a finite number, 0 or more",
-    })
+    Err(ReportError::OutOfRange { place: format!("{at}, {quantity}"), value, expected: "a finite number, 0 or more" })
 }
 
 fn at_most_one(at: &str, quantity: &str, value: f64) -> Result<(), ReportError> {
     if value <= 1.0 {
         return Ok(());
     }
-    Err(ReportError::OutOfRange {
-        place: format!("{at}, {quantity}"),
-        value,
-        expected: "a ratio from 0 to 1",
-    })
+    Err(ReportError::OutOfRange { place: format!("{at}, {quantity}"), value, expected: "a ratio from 0 to 1" })
 }
 
 #[derive(PartialEq, Eq, Hash, Clone, Copy)]
@@ -231,10 +168,7 @@ where
     let mut seen = HashSet::new();
     for name in names {
         if !seen.insert(name) {
-            return Err(ReportError::DuplicateName {
-                place: format!("{at}, {kind}"),
-                name: name.to_string(),
-            });
+            return Err(ReportError::DuplicateName { place: format!("{at}, {kind}"), name: name.to_string() });
         }
     }
     Ok(())

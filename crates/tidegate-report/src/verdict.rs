@@ -27,12 +27,7 @@ mod tests {
         let mut run = Run::new("run");
         run.promises = outcomes
             .iter()
-            .map(|&kept| PromiseResult {
-                flow: "voice".into(),
-                promise: "loss at most 1 %".into(),
-                measured: "0 %".into(),
-                kept,
-            })
+            .map(|&kept| PromiseResult { flow: "voice".into(), promise: "loss at most 1 %".into(), measured: "0 %".into(), kept })
             .collect();
         run
     }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
+use tidegate_core::buffer::Alpha;
 use tidegate_core::units::{Duration, Rate};
 use toml::Spanned;
 
@@ -244,6 +245,7 @@ leaves!(
     Ratio,
     Percentile,
     Decimal,
+    AlphaFactor,
     crate::header::Dscp,
     crate::header::Protocol,
     crate::header::EthernetType,
@@ -440,6 +442,27 @@ impl Leaf for Decimal {
             Some(millionths) if millionths > 0 => Ok(Decimal(millionths)),
             _ => Err(format!("expected a number above zero with at most six decimals, not {scalar}")),
         }
+    }
+}
+
+/// A power of two, as a number: 0.25, 0.5, 1, 2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AlphaFactor(pub Alpha);
+
+impl Leaf for AlphaFactor {
+    const NAME: &'static str = "power of two";
+    fn schema() -> Value {
+        json!({ "type": "number", "exclusiveMinimum": 0 })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<AlphaFactor, String> {
+        let number: Option<f64> = match scalar {
+            Scalar::Integer(_) | Scalar::Decimal(_) => scalar.to_string().parse().ok(),
+            _ => None,
+        };
+        let power = (-16..=16).find(|&exponent| Some(2f64.powi(exponent)) == number);
+        power.and_then(Alpha::from_exponent).map(AlphaFactor).ok_or_else(|| {
+            format!("expected a power of two between 1/65536 and 65536, like 0.5, 1 or 2, not {scalar}: queues compare with it by shifting")
+        })
     }
 }
 

@@ -58,8 +58,11 @@ impl Events {
         nodes[node & mask] = winner;
         while node > 1 {
             let rival = nodes[(node ^ 1) & mask];
-            let key = |entry: Entry| u128::from(entry.at) << 64 | u128::from(entry.slot);
-            winner = if key(rival) < key(winner) { rival } else { winner };
+            // A rival on the left has the lower slots, so it wins ties. The choice is arithmetic because which way it goes is a coin toss
+            // that a branch would mostly lose.
+            let rival_wins = u64::from(rival.at < winner.at + (node as u64 & 1)).wrapping_neg();
+            winner.at ^= (winner.at ^ rival.at) & rival_wins;
+            winner.slot ^= (winner.slot ^ rival.slot) & rival_wins;
             node /= 2;
             nodes[node & mask] = winner;
         }

@@ -69,8 +69,9 @@ impl Network {
         let mut waiting = VecDeque::from([from]);
         while let Some(node) = waiting.pop_front() {
             for (index, link) in self.links.iter().enumerate() {
-                if link.from == node && link.to != from && reached_by[link.to.0].is_none() {
-                    reached_by[link.to.0] = Some(LinkId(index));
+                let Some(reached) = reached_by.get_mut(link.to.0) else { continue };
+                if link.from == node && link.to != from && reached.is_none() {
+                    *reached = Some(LinkId(index));
                     waiting.push_back(link.to);
                 }
             }

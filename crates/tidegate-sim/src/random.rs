@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 
 /// The random numbers of one component in one replication.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Stream(ChaCha8Rng);
 
 impl Stream {

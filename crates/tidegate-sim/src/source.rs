@@ -202,8 +202,8 @@ fn check_length(key: &'static str, length: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The key of an instant that never comes.
-pub(crate) const NEVER: u64 = u64::MAX;
+/// The key of an instant that never comes: later than all others, and one more does not overflow.
+pub(crate) const NEVER: u64 = u64::MAX >> 1;
 
 /// A packet that a source emits, and when it wants to be asked for the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -31,7 +31,9 @@ impl Default for Delays {
     fn default() -> Delays {
         Delays {
             // One nanosecond to ten seconds to begin with; longer delays make it grow.
-            histogram: Histogram::new_with_bounds(1, 10_000_000_000, 3).map(auto).unwrap_or_else(|_| unreachable!("the bounds are constant")),
+            histogram: Histogram::new_with_bounds(1, 10_000_000_000, 3)
+                .map(auto)
+                .unwrap_or_else(|_| unreachable!("the bounds are constant")),
             sum: 0,
             maximum: Duration::ZERO,
             previous: None,

@@ -6,7 +6,7 @@
 //! **Source.** What a network card does with the `gso_type` and `gso_size` of a virtio-net header (VIRTIO 1.3, 5.1.6.2): RFC 9293 for
 //! TCP, RFC 768 for UDP, RFC 3168 section 6.1.2 for the CWR flag.
 //!
-//! **State.** The places of the headers inside the super-frame: 64 bytes, borrowed data otherwise.
+//! **State.** The places of the headers inside the super-frame: under 80 bytes, borrowed data otherwise.
 //!
 //! **Cost.** One copy of each byte, and one sum over it if checksums are to be complete.
 //!
@@ -104,9 +104,7 @@ impl<'a> SuperFrame<'a> {
     ///
     /// # Errors
     /// [`SegmentError`]: the frame cannot be cut.
-    pub fn parse(
-        frame: &'a [u8], kind: SuperFrameKind, size: u16, checksum_start: Option<usize>,
-    ) -> Result<SuperFrame<'a>, SegmentError> {
+    pub fn parse(frame: &'a [u8], kind: SuperFrameKind, size: u16, checksum_start: Option<usize>) -> Result<SuperFrame<'a>, SegmentError> {
         if size == 0 {
             return Err(SegmentError::Size);
         }
@@ -150,9 +148,10 @@ impl<'a> SuperFrame<'a> {
         (self.frame.len() - self.payload).div_ceil(self.size)
     }
 
-    /// The length in bytes of the longest segment: the first.
-    pub fn longest_segment(&self) -> usize {
-        self.frame.len().min(self.payload + self.size)
+    /// The length in bytes of segment `number`, counted from 0. The first is the longest.
+    pub fn segment_length(&self, number: usize) -> usize {
+        let begin = self.payload + number * self.size;
+        self.payload + (self.frame.len() - begin).min(self.size)
     }
 
     /// Where the transport header starts, in every segment: checksums start there.
@@ -181,7 +180,7 @@ impl<'a> SuperFrame<'a> {
         let begin = self.payload + number * self.size;
         assert!(begin < self.frame.len(), "segments are numbered from 0 to {}", self.segments() - 1);
         let end = self.frame.len().min(begin + self.size);
-        let length = self.payload + (end - begin);
+        let length = self.segment_length(number);
         let out = &mut out[..length];
         out[..self.payload].copy_from_slice(&self.frame[..self.payload]);
         out[self.payload..].copy_from_slice(&self.frame[begin..end]);
@@ -343,8 +342,9 @@ mod tests {
 
     fn segments(super_frame: &SuperFrame, style: ChecksumStyle) -> Vec<Vec<u8>> {
         let write = |number| {
-            let mut out = vec![0xaa; super_frame.longest_segment()];
+            let mut out = vec![0xaa; super_frame.segment_length(0)];
             let length = super_frame.write_segment(number, style, &mut out);
+            assert_eq!(length, super_frame.segment_length(number));
             out.truncate(length);
             out
         };

@@ -14,7 +14,11 @@ pub fn text(measurements: &[Measurement], conditions: &str) -> String {
         rest = tail;
         let unit = if first.group == "police" { "verdict" } else { "packet, enqueue + dequeue" };
         let _ = writeln!(text, "\n{}, {} flows (ns per {unit})", first.group, first.flows);
-        let _ = writeln!(text, "  {:<28} {:>8}  {:<17} {:>9} {:>11} {:>11}", "", "median", "(least-most)", "peer/ours", "huge pages", "allocations");
+        let _ = writeln!(
+            text,
+            "  {:<28} {:>8}  {:<17} {:>9} {:>11} {:>11}",
+            "", "median", "(least-most)", "peer/ours", "huge pages", "allocations"
+        );
         let reference = reference(section);
         for measurement in section {
             text.push_str(&row(measurement, reference));

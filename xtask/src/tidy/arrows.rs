@@ -39,7 +39,11 @@ const RULES: &[Rule] = &[
     // The programs around the product: nothing may use them.
     Rule { package: "xtask", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-bench", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-fuzz", may_use: &["tidegate-core", "tidegate-wire", "tidegate-replay", "tidegate-scenario"], third_party: true },
+    Rule {
+        package: "tidegate-fuzz",
+        may_use: &["tidegate-core", "tidegate-wire", "tidegate-replay", "tidegate-scenario"],
+        third_party: true,
+    },
 ];
 
 /// Compares every package of the workspace with its rule.
@@ -124,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_line_of_a_dependency_is_its_own() {
-        let manifest = "[dependencies]\ntidegate-core-x = \"1\"\ntidegate-core = { workspace = true }\n[dependencies.toml]\nversion = \"1\"\n";
+        let manifest =
+            "[dependencies]\ntidegate-core-x = \"1\"\ntidegate-core = { workspace = true }\n[dependencies.toml]\nversion = \"1\"\n";
         assert_eq!(line_of_dependency(manifest, "tidegate-core"), 3);
         assert_eq!(line_of_dependency(manifest, "toml"), 4);
     }

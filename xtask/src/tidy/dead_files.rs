@@ -163,15 +163,15 @@ fn unlinked(watched: &[&PathBuf], texts: &[(PathBuf, String)]) -> Vec<Finding> {
         texts.iter().any(|(other, text)| other != path && names_file(text, name))
     };
     let dead = watched.iter().filter(|path| !is_named(path));
-    dead.map(|path| Finding::new(path, 1, "no document and no test names this file", "link it from where a reader would look for it")).collect()
+    dead.map(|path| Finding::new(path, 1, "no document and no test names this file", "link it from where a reader would look for it"))
+        .collect()
 }
 
 /// True if `text` holds `name` as a whole file name.
 fn names_file(text: &str, name: &str) -> bool {
     let is_part = |character: char| character.is_alphanumeric() || character == '_' || character == '-';
-    text.match_indices(name).any(|(at, _)| {
-        !text[..at].chars().next_back().is_some_and(is_part) && !text[at + name.len()..].chars().next().is_some_and(is_part)
-    })
+    text.match_indices(name)
+        .any(|(at, _)| !text[..at].chars().next_back().is_some_and(is_part) && !text[at + name.len()..].chars().next().is_some_and(is_part))
 }
 
 #[cfg(test)]

@@ -50,9 +50,11 @@ fn foreign_to_the_core(source: &Source) -> Vec<Finding> {
     for (line, code) in source.shipped_lines() {
         for float in ["f32", "f64"] {
             if find_word(code, float).is_some() || has_float_suffix(code, float) {
-                let remedy = "compute in integers: fixed point, with the rounding named";
-                findings.push(Finding::new(&source.path, line, format!("`{float}` in the core"), remedy));
+                findings.push(Finding::new(&source.path, line, format!("`{float}` in the core"), INTEGERS));
             }
+        }
+        if has_float_literal(code) {
+            findings.push(Finding::new(&source.path, line, "a floating-point number in the core", INTEGERS));
         }
         for path in ["std::", "extern crate std"] {
             if find_word(code, path).is_some() {
@@ -62,6 +64,19 @@ fn foreign_to_the_core(source: &Source) -> Vec<Finding> {
         }
     }
     findings
+}
+
+const INTEGERS: &str = "compute in integers: fixed point, with the rounding named";
+
+/// True for a literal such as `1.5`; a range (`0..5`) and a field of a tuple (`x.0.1`) are none.
+fn has_float_literal(code: &str) -> bool {
+    let bytes = code.as_bytes();
+    code.match_indices('.').any(|(at, _)| {
+        let before = code[..at].trim_end_matches(|character: char| character.is_ascii_digit() || character == '_');
+        let has_digits = at > 0 && bytes[at - 1].is_ascii_digit();
+        let starts_number = !before.ends_with(|character: char| character.is_alphanumeric() || character == '.');
+        has_digits && starts_number && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    })
 }
 
 /// True for a literal such as `1.5f64` or `2_f32`.
@@ -95,9 +110,9 @@ mod tests {
 
     #[test]
     fn floats_and_std_are_found_in_the_core_only() {
-        let text = "use std::fmt;\nlet a: f64 = 1.0;\nlet b = 2_f32;\n";
+        let text = "use std::fmt;\nlet a: f64 = b;\nlet b = 2_f32;\nlet c = 1.5;\n";
         let found: Vec<usize> = problems("crates/tidegate-core/src/lib.rs", text).iter().map(|(line, _)| *line).collect();
-        assert_eq!(found, [1, 2, 3]);
+        assert_eq!(found, [1, 2, 3, 4]);
         assert_eq!(problems("crates/tidegate-sim/src/lib.rs", text), []);
     }
 
@@ -109,6 +124,6 @@ mod tests {
 
     #[test]
     fn names_that_end_like_floats_are_no_floats() {
-        assert_eq!(problems("crates/tidegate-core/src/lib.rs", "let buf32 = xf64; let a = 0xf32;\n"), []);
+        assert_eq!(problems("crates/tidegate-core/src/lib.rs", "let buf32 = xf64; let a = 0xf32; x.0.1; 0..5; 1.max(2);\n"), []);
     }
 }

@@ -38,7 +38,12 @@ fn compare(names: &[(String, usize)], pages: &[PathBuf]) -> Vec<Finding> {
     // The index of the folder is the one page that belongs to no algorithm.
     for page in pages.iter().filter(|page| page.file_name().is_none_or(|name| name != "README.md")) {
         if !names.iter().any(|(name, _)| *page == page_of(name)) {
-            findings.push(Finding::new(page, 1, "the page describes nothing that is registered", "register the algorithm, or delete the page"));
+            findings.push(Finding::new(
+                page,
+                1,
+                "the page describes nothing that is registered",
+                "register the algorithm, or delete the page",
+            ));
         }
     }
     findings
@@ -47,7 +52,8 @@ fn compare(names: &[(String, usize)], pages: &[PathBuf]) -> Vec<Finding> {
 /// The `Variant = path;` entries of one list, with their lines.
 fn entries(registry: &str, list: &str) -> Vec<(String, usize)> {
     let lines = registry.lines().enumerate();
-    let inside = lines.skip_while(|(_, line)| !line.starts_with(&format!("{list} {{"))).skip(1).take_while(|(_, line)| !line.starts_with('}'));
+    let inside =
+        lines.skip_while(|(_, line)| !line.starts_with(&format!("{list} {{"))).skip(1).take_while(|(_, line)| !line.starts_with('}'));
     inside.filter_map(|(index, line)| Some((line.split_once('=')?.0.trim().to_owned(), index + 1))).collect()
 }
 

@@ -70,11 +70,8 @@ fn split(text: &str) -> (String, String) {
         at = end;
     }
     let view = |wanted: Kind| -> String {
-        let kept: Vec<u8> = bytes
-            .iter()
-            .zip(&kinds)
-            .map(|(byte, kind)| if *kind == wanted || *byte == b'\n' { *byte } else { b' ' })
-            .collect();
+        let kept: Vec<u8> =
+            bytes.iter().zip(&kinds).map(|(byte, kind)| if *kind == wanted || *byte == b'\n' { *byte } else { b' ' }).collect();
         String::from_utf8_lossy(&kept).into_owned()
     };
     (view(Kind::Code), view(Kind::Comment))

@@ -18,7 +18,8 @@ const COMMENTED: &[&str] = &["c", "h", "toml", "sh", "js", "py", "html", "css"];
 /// # Errors
 /// [`Failure::Environment`] if a file cannot be read.
 pub fn check(root: &Path, files: &[PathBuf], sources: &[Source]) -> Result<Vec<Finding>, Failure> {
-    let mut findings: Vec<Finding> = sources.iter().flat_map(|source| [markers(&source.path, &source.comments), in_code(source)].concat()).collect();
+    let mut findings: Vec<Finding> =
+        sources.iter().flat_map(|source| [markers(&source.path, &source.comments), in_code(source)].concat()).collect();
     for path in files.iter().filter(|path| COMMENTED.iter().any(|extension| has_extension(path, extension))) {
         findings.extend(markers(path, &read(root, path)?));
     }
@@ -29,7 +30,12 @@ fn markers(path: &Path, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
         if let Some(marker) = MARKERS.iter().find(|marker| find_word(line, marker).is_some()) {
-            findings.push(Finding::new(path, index + 1, format!("\"{marker}\" puts work off"), "do it now, or open an issue and delete the line"));
+            findings.push(Finding::new(
+                path,
+                index + 1,
+                format!("\"{marker}\" puts work off"),
+                "do it now, or open an issue and delete the line",
+            ));
         }
     }
     findings
@@ -39,7 +45,12 @@ fn in_code(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in source.code.lines().enumerate() {
         if let Some(stand_in) = STAND_INS.iter().find(|stand_in| find_word(line, stand_in).is_some()) {
-            findings.push(Finding::new(&source.path, index + 1, format!("`{stand_in}` stands for work not done"), "write it, or take the path out"));
+            findings.push(Finding::new(
+                &source.path,
+                index + 1,
+                format!("`{stand_in}` stands for work not done"),
+                "write it, or take the path out",
+            ));
         }
         if line.contains("#[ignore") {
             findings.push(Finding::new(&source.path, index + 1, "the test is ignored", "make it run, or delete it"));

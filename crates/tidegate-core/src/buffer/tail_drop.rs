@@ -1,23 +1,48 @@
-//! PLACEHOLDER to be replaced by the buffer author: shared limits only.
+//! Tail drop: a packet stays if its flow's queue and the whole buffer have room for it, and is refused otherwise.
+//!
+//! **Law.** No queue exceeds its flow's limit and all of them together do not exceed the shared one, in packets or in bytes.
+//! **Source.** Common practice.
+//! **State.** None; the limits are 8 bytes per flow if some flows have their own.
+//! **Cost.** Four comparisons.
+//! **RTL twin.** None yet.
+//! **Deviations.** None.
 
-use super::{Admission, Arrival, BufferManager};
-use crate::packet::DropReason;
+use super::limits::Limits;
+use super::{Admission, Arrival, BufferError, BufferManager, BufferParameters, BufferPolicy};
 use crate::queue::Occupancy;
 
-/// Tail drop.
+/// Refuses what would exceed a limit.
+///
+/// ```
+/// use tidegate_core::buffer::{BufferParameters, FlowLimit};
+/// use tidegate_core::registry::BufferKind;
+///
+/// let flow = FlowLimit { packets: Some(100), bytes: None };
+/// let parameters = BufferParameters { flows: 4, bytes: Some(250_000), flow, ..BufferParameters::default() };
+/// assert!(BufferKind::TailDrop.build(&parameters).is_ok());
+/// assert!(BufferKind::TailDrop.build(&BufferParameters { bytes: Some(0), ..parameters }).is_err());
+/// ```
 #[derive(Clone, Debug)]
 pub struct TailDrop {
-    /// Shared limit in bytes.
-    pub bytes: u64,
+    limits: Limits,
 }
 
 impl BufferManager for TailDrop {
     #[inline]
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
-        if occupancy.bytes() + u64::from(arrival.length) > self.bytes {
-            Admission::Refuse(DropReason::SharedLimit)
-        } else {
-            Admission::Accept
+        match self.limits.exceeded(arrival, occupancy) {
+            Some(reason) => Admission::Refuse(reason),
+            None => Admission::Accept,
         }
+    }
+}
+
+impl BufferPolicy for TailDrop {
+    const NAME: &'static str = "tail-drop";
+    const SUMMARY: &'static str = "a packet that would exceed a limit is refused";
+    const USES_ALPHA: bool = false;
+
+    fn build(parameters: &BufferParameters) -> Result<TailDrop, BufferError> {
+        Ok(TailDrop { limits: Limits::new(parameters) })
     }
 }

@@ -1,9 +1,10 @@
 //! Traffic contracts as an operator states them: rates, bursts, tolerances, and what becomes of a packet that violates them.
 
 use super::Verdict;
+use super::bucket::MAX_WEIGHED;
 use crate::packet::Colour;
 use crate::port::MEMORY;
-use crate::units::{Duration, MAX_BYTES, Rate};
+use crate::units::{Duration, Rate};
 use core::fmt;
 
 /// What a policer enforces. A policer names the fields it requires and those it accepts; lengths are on the wire throughout.
@@ -99,8 +100,8 @@ impl Contract {
             (ContractField::PeakBurst, self.peak_burst),
         ];
         for (field, bytes) in bursts {
-            if bytes.is_some_and(|bytes| bytes > MAX_BYTES) {
-                return Err(field.wrong("must be less than 2^30 bytes"));
+            if bytes.is_some_and(|bytes| bytes > MAX_WEIGHED) {
+                return Err(field.wrong("must be less than 2^29 bytes"));
             }
         }
         if self.longest_packet == 0 {

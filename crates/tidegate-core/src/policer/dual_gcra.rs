@@ -50,50 +50,51 @@ pub struct DualGcra {
 #[derive(Clone, Copy)]
 struct Decision {
     verdict: Verdict,
-    charge_peak: bool,
-    charge_sustained: bool,
+    /// -1 if the packet is charged to the bucket, else 0: a mask.
+    charge_peak: i8,
+    charge_sustained: i8,
 }
 
-/// A decision for every row, colour and outcome of the two tests.
-static DECISIONS: [Decision; ROWS * 16] = decisions();
+/// A decision for every row, colour and outcome of the two tests; a set bit of the outcome is a failed test.
+static DECISIONS: [Decision; ROWS_LIMIT * 16] = decisions();
 const ROWS: usize = Conformance::ALL.len() * FATES.len();
+/// A power of two, so that a mask replaces the bounds check; the rows beyond [`ROWS`] are never asked for.
+const ROWS_LIMIT: usize = ROWS.next_power_of_two();
 const FATES: [Violation; 3] = [Violation::Discard, Violation::Mark(Colour::Yellow), Violation::Mark(Colour::Red)];
 
-const fn decisions() -> [Decision; ROWS * 16] {
-    let mut table = [Decision { verdict: Verdict::Discard, charge_peak: false, charge_sustained: false }; ROWS * 16];
+const fn decisions() -> [Decision; ROWS_LIMIT * 16] {
+    let mut table = [VIOLATING; ROWS_LIMIT * 16];
     let mut i = 0;
-    while i < table.len() {
+    while i < ROWS * 16 {
         let colour = match i >> 2 & 3 {
             0 => Colour::Green,
             1 => Colour::Yellow,
             _ => Colour::Red,
         };
-        let row = i >> 4;
-        table[i] = decide(Conformance::ALL[row / FATES.len()], FATES[row % FATES.len()], colour, i & 2 != 0, i & 1 != 0);
+        let (row, peak, sustained) = (i >> 4, i & 2 == 0, i & 1 == 0);
+        table[i] = decide(Conformance::ALL[row / FATES.len()], FATES[row % FATES.len()], colour, peak, sustained);
         i += 1;
     }
     table
 }
 
+const VIOLATING: Decision = Decision { verdict: Verdict::Discard, charge_peak: 0, charge_sustained: 0 };
+const WITHIN_PEAK: Decision = Decision { verdict: Verdict::Conform, charge_peak: -1, charge_sustained: 0 };
+const WITHIN_BOTH: Decision = Decision { verdict: Verdict::Conform, charge_peak: -1, charge_sustained: -1 };
+
 /// The conformance definitions, word for word.
 const fn decide(definition: Conformance, fate: Violation, colour: Colour, peak: bool, sustained: bool) -> Decision {
     let green = matches!(colour, Colour::Green);
-    let tagged = if green { Verdict::Mark(Colour::Yellow) } else { Verdict::Conform };
-    let violating = Decision { verdict: fate.verdict(colour), charge_peak: false, charge_sustained: false };
-    let within_peak = Decision { verdict: Verdict::Conform, charge_peak: true, charge_sustained: false };
-    let within_both = Decision { verdict: Verdict::Conform, charge_peak: true, charge_sustained: true };
-    if !peak {
-        return violating;
-    }
+    let violating = Decision { verdict: fate.verdict(colour), ..VIOLATING };
+    let tagged = if green { Decision { verdict: Verdict::Mark(Colour::Yellow), ..WITHIN_PEAK } } else { WITHIN_PEAK };
     match definition {
-        Conformance::Cbr1 | Conformance::Ubr1 => within_peak,
-        Conformance::Ubr2 => Decision { verdict: tagged, ..within_peak },
-        Conformance::Vbr1 if sustained => within_both,
-        Conformance::Vbr1 => violating,
-        Conformance::Vbr2 | Conformance::Vbr3 if !green => within_peak,
-        Conformance::Vbr2 | Conformance::Vbr3 if sustained => within_both,
-        Conformance::Vbr2 => violating,
-        Conformance::Vbr3 => Decision { verdict: tagged, ..within_peak },
+        _ if !peak => violating,
+        Conformance::Cbr1 | Conformance::Ubr1 => WITHIN_PEAK,
+        Conformance::Ubr2 => tagged,
+        Conformance::Vbr2 | Conformance::Vbr3 if !green => WITHIN_PEAK,
+        _ if sustained => WITHIN_BOTH,
+        Conformance::Vbr1 | Conformance::Vbr2 => violating,
+        Conformance::Vbr3 => tagged,
     }
 }
 
@@ -109,11 +110,11 @@ impl Policer for DualGcra {
         let elapsed = now.since(self.last);
         let peak = self.peak.level_after(elapsed);
         let sustained = self.sustained.level_after(elapsed);
-        let outcome = usize::from(peak <= self.peak.capacity()) << 1 | usize::from(sustained <= self.sustained.capacity());
-        let decision = &DECISIONS[usize::from(self.row) << 4 | (colour as usize) << 2 | outcome];
-        self.last = self.last + elapsed;
-        self.peak.set_level(peak + if decision.charge_peak { self.peak.weight(length) } else { 0 });
-        self.sustained.set_level(sustained + if decision.charge_sustained { self.sustained.weight(length) } else { 0 });
+        let outcome = self.peak.exceeded_by(peak) << 1 | self.sustained.exceeded_by(sustained);
+        let decision = &DECISIONS[(usize::from(self.row) << 4 | (colour as usize) << 2 | outcome as usize) % DECISIONS.len()];
+        self.last += elapsed;
+        self.peak.set_level(peak + self.peak.weight(length & decision.charge_peak as u32));
+        self.sustained.set_level(sustained + self.sustained.weight(length & decision.charge_sustained as u32));
         decision.verdict
     }
 

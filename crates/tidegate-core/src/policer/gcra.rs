@@ -50,9 +50,9 @@ impl VirtualScheduling {
     /// A policer of the rate whose time per byte is `increment`, with tolerance `limit`, started at `now`. It discards what violates.
     ///
     /// # Panics
-    /// If the tolerance exceeds 2^30 bytes at the rate, or 26 days; [`Enforcement::build`] reports that as an error.
+    /// If the tolerance exceeds 2^29 bytes at the rate, or 26 days; [`Enforcement::build`] reports that as an error.
     pub fn new(now: Time, increment: TimePerByte, limit: Duration) -> VirtualScheduling {
-        assert!(fits(increment, limit), "a tolerance is at most 2^30 bytes at its rate and at most 26 days");
+        assert!(fits(increment, limit), "a tolerance is at most 2^29 bytes at its rate and at most 26 days");
         VirtualScheduling {
             theoretical_arrival: now,
             excess: 0,
@@ -82,7 +82,7 @@ impl Policer for VirtualScheduling {
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         let backlog = self.backlog(now);
-        if backlog > self.bucket.capacity() {
+        if self.bucket.exceeded_by(backlog) != 0 {
             return self.violation.verdict(colour);
         }
         let backlog = backlog + self.bucket.weight(length);
@@ -140,7 +140,7 @@ impl Policer for LeakyBucket {
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         let level = self.bucket.level_after(now.since(self.last_conformance));
-        if level > self.bucket.capacity() {
+        if self.bucket.exceeded_by(level) != 0 {
             return self.violation.verdict(colour);
         }
         self.bucket.set_level(level + self.bucket.weight(length));
@@ -173,14 +173,14 @@ impl LeakyBucket {
 /// A burst tolerance in ticks and a delay variation tolerance together, in ticks.
 pub(super) fn limit_in_ticks(burst: u64, tolerance: Duration, rate: TimePerByte) -> Result<u64, ContractError> {
     let limit = (u128::from(tolerance.picoseconds()) << rate.shift()) + u128::from(burst);
-    if limit > 1 << 63 {
-        return Err(ContractField::DelayVariationTolerance.wrong("with the burst exceeds 2^30 bytes at this rate: lower one of them"));
+    if limit > 1 << 62 {
+        return Err(ContractField::DelayVariationTolerance.wrong("with the burst exceeds 2^29 bytes at this rate: lower one of them"));
     }
     Ok(limit as u64)
 }
 
 fn fits(rate: TimePerByte, limit: Duration) -> bool {
-    limit <= crate::port::MEMORY && u128::from(limit.picoseconds()) << rate.shift() <= 1 << 63
+    limit <= crate::port::MEMORY && u128::from(limit.picoseconds()) << rate.shift() <= 1 << 62
 }
 
 /// How many cells may follow each other at a spacing below the increment before one is early by more than the tolerance:

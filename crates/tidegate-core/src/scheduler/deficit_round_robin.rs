@@ -19,9 +19,7 @@
 //! **Deviations.** The quantum follows from the weight: the flow of the least weight gets the longest packet, the others in proportion,
 //! so every turn sends at least one packet whatever the weights are. Weights are shares relative to the least one, hence a large ratio
 //! buys a long round: `F = L (sum of weights) / (least weight)`, and with it the latency above. Deficits are counted in units of one byte
-//! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights. A turn
-//! passes on when the last packet of it starts, not when it ends; the order of service is the same, except that a flow that becomes
-//! backlogged during that packet stands behind the flow that sends it.
+//! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights.
 
 use super::active_list::{ActiveList, Linked, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
@@ -55,6 +53,8 @@ use alloc::vec::Vec;
 pub struct DeficitRoundRobin {
     flows: Vec<Turn>,
     active: ActiveList,
+    /// True if the flow at the front has been given the quantum of its turn.
+    begun: bool,
     /// What one byte costs, in the unit of deficits and quanta.
     cost: u64,
 }
@@ -91,43 +91,32 @@ impl DeficitRoundRobin {
 
     fn new(quanta: impl Iterator<Item = u64>, cost: u64) -> DeficitRoundRobin {
         let flows = quanta.map(|quantum| Turn { deficit: 0, quantum, length: 0, links: Links::UNLINKED }).collect();
-        DeficitRoundRobin { flows, active: ActiveList::EMPTY, cost }
+        DeficitRoundRobin { flows, active: ActiveList::EMPTY, begun: false, cost }
     }
 
-    /// Starts the turn of the flow at the front, or of the first after it whose deficit suffices for its head.
+    /// The flow whose turn it is, after turns have begun and passed on until one suffices for the head of its flow.
     #[inline]
-    fn take_turn(&mut self) {
-        while let Some(front) = self.active.front() {
+    fn settle(&mut self) -> Option<u32> {
+        loop {
+            let front = self.active.front()?;
             let turn = &mut self.flows[front as usize];
-            turn.deficit += turn.quantum;
+            if !self.begun {
+                turn.deficit += turn.quantum;
+                self.begun = true;
+            }
             if turn.deficit >= u64::from(turn.length) * self.cost {
-                if let Some(second) = self.active.second(&self.flows) {
-                    prefetch(&self.flows[second as usize]);
-                }
-                return;
+                return Some(front);
             }
             self.active.pass(&self.flows);
-        }
-    }
-
-    #[inline]
-    fn replace_head(&mut self, flow: Flow, length: u32) {
-        let turn = &mut self.flows[flow.index()];
-        turn.length = length;
-        if self.active.front() == Some(flow.0) && turn.deficit < u64::from(length) * self.cost {
-            self.active.pass(&self.flows);
-            self.take_turn();
+            self.begun = false;
         }
     }
 
     #[inline]
     fn leave(&mut self, flow: Flow) {
-        let had_turn = self.active.front() == Some(flow.0);
+        self.begun &= self.active.front() != Some(flow.0);
         self.flows[flow.index()].deficit = 0;
         self.active.leave(&mut self.flows, flow.0);
-        if had_turn {
-            self.take_turn();
-        }
     }
 }
 
@@ -135,14 +124,12 @@ impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         self.flows[flow.index()].length = head.length;
-        if self.active.join(&mut self.flows, flow.0) {
-            self.take_turn();
-        }
+        self.active.join(&mut self.flows, flow.0);
     }
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
-        match self.active.front() {
+        match self.settle() {
             Some(flow) => Decision::Serve(Flow(flow)),
             None => Decision::Idle,
         }
@@ -151,11 +138,14 @@ impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
+        if let Some(second) = self.active.second(&self.flows) {
+            prefetch(&self.flows[second as usize]);
+        }
         match next {
             Some(head) => {
                 let turn = &mut self.flows[flow.index()];
                 turn.deficit -= u64::from(turn.length) * self.cost;
-                self.replace_head(flow, head.length);
+                turn.length = head.length;
             }
             None => self.leave(flow),
         }
@@ -164,14 +154,17 @@ impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         match next {
-            Some(head) => self.replace_head(flow, head.length),
+            Some(head) => self.flows[flow.index()].length = head.length,
             None => self.leave(flow),
         }
     }
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.active.front().map(Flow)
+        let front = self.active.front()?;
+        let turn = &self.flows[front as usize];
+        let stays = !self.begun || turn.deficit >= u64::from(turn.length) * self.cost;
+        if stays { Some(Flow(front)) } else { self.active.second(&self.flows).map(Flow) }
     }
 }
 
@@ -269,33 +262,12 @@ mod tests {
     }
 
     impl Textbook {
-        /// Passes the turn on until the flow at the front can send.
-        fn settle(&mut self) {
-            self.list.retain(|&flow| {
-                let backlogged = !self.queues[flow].is_empty();
-                if !backlogged {
-                    self.deficits[flow] = 0;
-                }
-                backlogged
-            });
-            while let Some(&flow) = self.list.front() {
-                if !self.turn_has_begun {
-                    self.deficits[flow] += self.quanta[flow];
-                    self.turn_has_begun = true;
-                }
-                if u128::from(self.queues[flow][0]) * self.cost <= self.deficits[flow] {
-                    return;
-                }
-                self.list.rotate_left(1);
-                self.turn_has_begun = false;
-            }
-            self.turn_has_begun = false;
-        }
-
         fn take(&mut self, flow: usize, take: impl Fn(&mut VecDeque<u32>) -> Option<u32>) -> Option<u32> {
             let taken = take(&mut self.queues[flow])?;
-            if self.queues[flow].is_empty() && self.list.front() == Some(&flow) {
-                self.turn_has_begun = false;
+            if self.queues[flow].is_empty() {
+                self.deficits[flow] = 0;
+                self.turn_has_begun &= self.list.front() != Some(&flow);
+                self.list.retain(|&other| other != flow);
             }
             Some(taken)
         }
@@ -307,25 +279,31 @@ mod tests {
             if self.queues[flow].len() == 1 {
                 self.list.push_back(flow);
             }
-            self.settle();
         }
 
         fn send(&mut self) -> Option<(usize, u32)> {
-            let flow = *self.list.front()?;
-            let length = self.take(flow, VecDeque::pop_front)?;
-            self.deficits[flow] -= u128::from(length) * self.cost;
-            self.settle();
-            Some((flow, length))
+            loop {
+                let flow = *self.list.front()?;
+                if !self.turn_has_begun {
+                    self.deficits[flow] += self.quanta[flow];
+                    self.turn_has_begun = true;
+                }
+                let price = u128::from(self.queues[flow][0]) * self.cost;
+                if price <= self.deficits[flow] {
+                    self.deficits[flow] -= price;
+                    return self.take(flow, VecDeque::pop_front).map(|length| (flow, length));
+                }
+                self.list.rotate_left(1);
+                self.turn_has_begun = false;
+            }
         }
 
         fn lose_head(&mut self, flow: usize) {
             self.take(flow, VecDeque::pop_front);
-            self.settle();
         }
 
         fn lose_tail(&mut self, flow: usize) {
             self.take(flow, VecDeque::pop_back);
-            self.settle();
         }
     }
 

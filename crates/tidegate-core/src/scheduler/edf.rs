@@ -86,7 +86,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     }
 }
 
-impl<R: ReadyList + Clone> Discipline for EarliestDeadlineFirst<R> {
+impl<R: ReadyList> Discipline for EarliestDeadlineFirst<R> {
     const NAME: &'static str = "edf";
     const SUMMARY: &'static str = "the packet whose deadline (arrival plus its flow's delay) comes first leaves first";
     const REQUIRES: &'static [Parameter] = &[Parameter::Delay];

@@ -34,14 +34,14 @@ use crate::units::Time;
 /// assert_eq!(fifo.select(Time::ZERO), Decision::Serve(Flow(1)));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Fifo<R = Wheel> {
-    heads: R,
+pub struct Fifo {
+    heads: Wheel,
 }
 
 /// Arrival numbers have 32 bits and wrap; at the top of a key they compare serially, and the low bits never round.
 const NUMBER_SHIFT: u32 = 32;
 
-impl<R: ReadyList> Scheduler for Fifo<R> {
+impl Scheduler for Fifo {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         self.heads.insert(flow, u64::from(head.number) << NUMBER_SHIFT);
@@ -74,15 +74,15 @@ impl<R: ReadyList> Scheduler for Fifo<R> {
     }
 }
 
-impl<R: ReadyList + Clone> Discipline for Fifo<R> {
+impl Discipline for Fifo {
     const NAME: &'static str = "fifo";
     const SUMMARY: &'static str = "packets leave in the order in which they arrived";
     const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[];
     const WORK_CONSERVING: bool = true;
 
-    fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Fifo<R>, BuildError> {
+    fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Fifo, BuildError> {
         // A head's number may trail the newest by as many packets as are queued; four per flow is where the wheel's window ends.
-        Ok(Fifo { heads: R::build(flows.len(), 1 << NUMBER_SHIFT, u64::MAX >> 2) })
+        Ok(Fifo { heads: Wheel::build(flows.len(), 1 << NUMBER_SHIFT, u64::MAX >> 2) })
     }
 }

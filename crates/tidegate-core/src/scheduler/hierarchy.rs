@@ -1,115 +1,98 @@
-//! Hierarchy: a tree of schedulers, each of which shares what its parent gives it among its own children.
+//! Hierarchy: a tree of schedulers over the flows of a port, each of which shares what the node above it gets among its own children.
+//!
+//! **Law.**
+//! 1. Every node's scheduler keeps its own promise among the node's children, each of which counts as one flow: it is backlogged while
+//!    anything below it may be sent, its head is the packet that its own scheduler would send next, and it is charged for every packet
+//!    sent below it. With one level the order of service is that of the scheduler alone.
+//! 2. What is sent by a shaped flow, or by all flows below a shaped node together, is accepted by a policer of the same contract. A
+//!    packet that may be sent is held back by no more than [`Hierarchy::GRANULE`].
+//!
+//! **Source.** J. C. R. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM Transactions on Networking 5(5), 1997,
+//! section III (nodes with logical queues of one packet, restarted along the path when a packet has left), here for any disciplines.
+//!
+//! **State.** 48 bytes per flow and per node, 4 more for its place, 48 for a contract, and the nodes' schedulers.
+//!
+//! **Cost.** Per packet and level of the tree three calls of the node's scheduler: the child was served, who is next, and the head
+//! is replaced by that one. An arrival to a queue that is not empty costs nothing, one to an empty queue a call per level up to the
+//! first node on which it makes no difference.
+//!
+//! **RTL twin.** None.
+//!
+//! **Deviations.** A node that has just been served keeps its place above until the packet's transmission is over, even if nothing is
+//! left below it, and only then is its next packet found: until then the old head stands in for it. Thus a flow that becomes backlogged
+//! meanwhile is considered in time on every level, as it is by a scheduler without a tree. A child whose head changes otherwise (a more
+//! urgent packet came, or the head was pushed out) has its head replaced above, which is charged to nobody.
 
-use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Setup};
-use crate::packet::{Colour, Flow, Head};
+use super::{Decision, Scheduler};
+use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
-use crate::ready::{Heap, ReadyList};
-use crate::registry::{AnyScheduler, SchedulerKind};
-use crate::units::{Rate, Time};
+use crate::ready::{ReadyList, Wheel};
+use crate::registry::AnyScheduler;
+use crate::shaper::Allowance;
+use crate::units::{Duration, Time};
 use alloc::vec::Vec;
-use core::fmt;
 
-/// An inner node of the tree: a scheduler among the node's children.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NodeSpec {
-    /// The index of the node above, which comes earlier in the list; `None` for the root, which is the first.
-    pub parent: Option<usize>,
-    /// Who shares among this node's children.
-    pub scheduler: SchedulerKind,
-    /// What the scheduler of the node above needs to know of this node. Unused for the root.
-    pub parameters: FlowParameters,
-    /// The rate that this node's scheduler shares: the link's, or what the node is guaranteed of it.
-    pub rate: Rate,
-}
+mod tree;
 
-/// A leaf of the tree: one flow of the port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LeafSpec {
-    /// The index of the node above.
-    pub parent: usize,
-    /// What the scheduler of the node above needs to know of this flow.
-    pub parameters: FlowParameters,
-}
-
-/// A node or a flow, in an error.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Member {
-    /// The inner node of this index.
-    Node(usize),
-    /// The leaf of this flow.
-    Leaf(Flow),
-}
-
-impl fmt::Display for Member {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Member::Node(index) => write!(f, "node {index}"),
-            Member::Leaf(flow) => write!(f, "flow {}", flow.0),
-        }
-    }
-}
-
-/// Why a tree cannot be built.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HierarchyError {
-    /// There is no node at all, or the first has a parent.
-    NoRoot,
-    /// The member's parent is not a node that comes before it; only the first node has none.
-    Parent(Member),
-    /// Nothing hangs below this node, so it could never send.
-    Childless(usize),
-    /// More than 2^31 nodes and leaves.
-    TooMany,
-    /// The scheduler of `node` refuses its children's parameters.
-    Parameters {
-        /// The node whose scheduler it is.
-        node: usize,
-        /// The child at fault; `None` if all of them together are.
-        child: Option<Member>,
-        /// The parameter at fault.
-        parameter: Parameter,
-        /// What is wrong, and what would be right.
-        problem: &'static str,
-    },
-}
-
-impl fmt::Display for HierarchyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HierarchyError::NoRoot => write!(f, "a hierarchy begins with its root, a node without a parent"),
-            HierarchyError::Parent(member) => write!(f, "{member}: its parent must be a node that comes before it"),
-            HierarchyError::Childless(node) => write!(f, "node {node}: nothing hangs below it; remove it or give it a child"),
-            HierarchyError::TooMany => write!(f, "a hierarchy has at most 2^31 nodes and flows"),
-            HierarchyError::Parameters { node, child: Some(child), parameter, problem } => {
-                write!(f, "{child}, below node {node}: {}: {problem}", parameter.name())
-            }
-            HierarchyError::Parameters { node, child: None, parameter, problem } => {
-                write!(f, "node {node}: {}: {problem}", parameter.name())
-            }
-        }
-    }
-}
-
-impl core::error::Error for HierarchyError {}
+pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 
 /// A tree of schedulers over the flows of one port.
+///
+/// Voice goes first; video and bulk share the rest 2:1, and bulk consists of two queues that share alike.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::registry::SchedulerKind;
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
+/// use tidegate_core::units::{Rate, Time};
+///
+/// let rate = Rate::new(10_000_000).unwrap();
+/// let none = FlowParameters::default();
+/// let priority = |priority| FlowParameters { priority: Some(priority), ..none };
+/// let weight = |weight| FlowParameters { weight: Some(weight), ..none };
+/// let node = |parent, scheduler, parameters| NodeSpec { parent, scheduler, rate, parameters, shape: None };
+/// let leaf = |parent, parameters| LeafSpec { parent, parameters, shape: None };
+/// let nodes = [
+///     node(None, SchedulerKind::StrictPriority, none),
+///     node(Some(0), SchedulerKind::DeficitRoundRobin, priority(1)),
+///     node(Some(1), SchedulerKind::DeficitRoundRobin, weight(1)),
+/// ];
+/// let leaves = [leaf(0, priority(0)), leaf(1, weight(2)), leaf(2, none), leaf(2, none)];
+/// let mut tree = Hierarchy::build(1500, &nodes, &leaves).unwrap();
+///
+/// // Video and both bulk queues have plenty of packets of 1500 bytes, voice has one.
+/// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
+/// for flow in [3, 2, 1, 0] {
+///     tree.activate(Time::ZERO, Flow(flow), head(flow));
+/// }
+/// let mut order = Vec::new();
+/// for number in 4..11 {
+///     let Decision::Serve(flow) = tree.select(Time::ZERO) else { unreachable!("something is backlogged") };
+///     tree.served(Time::ZERO, flow, (flow != Flow(0)).then(|| head(number)));
+///     order.push(flow.0);
+/// }
+/// assert_eq!(order, [0, 3, 1, 1, 2, 1, 1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     nodes: Vec<Node>,
-    /// The nodes, then the leaves, as children of the node above. The root's entry is never presented to anybody.
+    /// The nodes and then the leaves, as children of the node above. Nobody is above the root: its entry holds only its contract.
     members: Vec<Child>,
-    /// For each node in turn the members below it; a scheduler's `Flow` is a position in its node's part.
+    /// For each node in turn the members below it: its scheduler's `Flow` is a position in its part of this table.
     children: Vec<u32>,
+    allowances: Vec<Allowance>,
     /// Members that have something to send, but not before an instant.
-    waiting: Heap,
+    waiting: Wheel,
+    /// The node above the flow served last, until the nodes from there up are settled. The root needs no settling.
+    served: Option<u32>,
 }
-
-const ROOT: usize = 0;
 
 #[derive(Clone, Debug)]
 struct Node {
     scheduler: AnyScheduler,
     first_child: u32,
+    /// A packet below this node is being transmitted, and what stands in for it above is not the next head yet.
+    unsettled: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,80 +102,22 @@ struct Child {
     /// The node above, and the position among that node's children.
     parent: u32,
     place: u32,
+    /// The index of its allowance.
+    allowance: u32,
     /// Backlogged in the eyes of the scheduler above.
     presented: bool,
-    /// On the waiting list: it has something to send, but not yet. Never both this and presented.
+    /// On the waiting list. Never both this and presented.
     waits: bool,
 }
 
-/// Why a member's head is no longer the one that was presented.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Cause {
-    Served,
-    Changed,
-}
+const ROOT: usize = 0;
+
+/// In place of the index of an allowance.
+const UNSHAPED: u32 = u32::MAX;
 
 impl Hierarchy {
-    /// Builds the tree. `nodes` holds the root first and every other node after its parent; `leaves` holds one entry per flow of the
-    /// port, in the order of the flows. `longest_packet` is the longest packet on the wire, in bytes.
-    ///
-    /// The order of siblings carries no meaning: ties break by the order of activation.
-    ///
-    /// # Errors
-    /// [`HierarchyError`] names the first member that is wrong.
-    pub fn build(longest_packet: u32, nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy, HierarchyError> {
-        if nodes.first().is_none_or(|root| root.parent.is_some()) {
-            return Err(HierarchyError::NoRoot);
-        }
-        let count = nodes.len() + leaves.len();
-        if count > 1 << 31 {
-            return Err(HierarchyError::TooMany);
-        }
-        let mut below: Vec<Vec<u32>> = alloc::vec![Vec::new(); nodes.len()];
-        for (index, node) in nodes.iter().enumerate().skip(1) {
-            let parent = node.parent.filter(|&parent| parent < index).ok_or(HierarchyError::Parent(Member::Node(index)))?;
-            below[parent].push(index as u32);
-        }
-        for (index, leaf) in leaves.iter().enumerate() {
-            let flow = Flow(index as u32);
-            below.get_mut(leaf.parent).ok_or(HierarchyError::Parent(Member::Leaf(flow)))?.push((nodes.len() + index) as u32);
-        }
-        let nothing = Head { length: 0, number: 0, arrival: Time::ZERO, colour: Colour::Green };
-        let root = Child { head: nothing, parent: 0, place: 0, presented: false, waits: false };
-        let mut tree = Hierarchy {
-            nodes: Vec::with_capacity(nodes.len()),
-            members: alloc::vec![root; count],
-            children: Vec::with_capacity(count - 1),
-            waiting: Heap::new(count),
-        };
-        for (index, spec) in nodes.iter().enumerate() {
-            let children = &below[index];
-            if children.is_empty() {
-                return Err(HierarchyError::Childless(index));
-            }
-            let member = |child: u32| match (child as usize).checked_sub(nodes.len()) {
-                None => Member::Node(child as usize),
-                Some(leaf) => Member::Leaf(Flow(leaf as u32)),
-            };
-            let mut parameters = Vec::with_capacity(children.len());
-            for (place, &child) in children.iter().enumerate() {
-                tree.members[child as usize].parent = index as u32;
-                tree.members[child as usize].place = place as u32;
-                parameters.push(match member(child) {
-                    Member::Node(node) => nodes[node].parameters,
-                    Member::Leaf(flow) => leaves[flow.index()].parameters,
-                });
-            }
-            let setup = Setup { rate: spec.rate, longest_packet };
-            let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
-                let child = flow.map(|flow| member(children[flow.index()]));
-                HierarchyError::Parameters { node: index, child, parameter, problem }
-            })?;
-            tree.nodes.push(Node { scheduler, first_child: tree.children.len() as u32 });
-            tree.children.extend_from_slice(children);
-        }
-        Ok(tree)
-    }
+    /// Packets held back by a contract leave at most this much later than they might: half a microsecond.
+    pub const GRANULE: Duration = Duration::from_nanoseconds(500);
 
     #[inline]
     fn child(&self, node: usize, place: Flow) -> usize {
@@ -207,7 +132,6 @@ impl Hierarchy {
     /// What `node` has to send at `now`. A node that must wait is put on the waiting list.
     #[inline]
     fn winner(&mut self, now: Time, node: usize) -> Option<Head> {
-        self.unwait(node);
         match self.nodes[node].scheduler.select(now) {
             Decision::Serve(place) | Decision::Discard(place) => Some(self.members[self.child(node, place)].head),
             Decision::WaitUntil(time) => {
@@ -218,44 +142,82 @@ impl Hierarchy {
         }
     }
 
+    /// What `member` may send of what it has to send: nothing before its contract allows it, and then it waits.
+    #[inline]
+    fn allowed(&mut self, now: Time, member: usize, head: Option<Head>) -> Option<Head> {
+        let child = &mut self.members[member];
+        child.head = head?;
+        if child.allowance != UNSHAPED {
+            let release = self.allowances[child.allowance as usize].release();
+            if release.is_after(now) {
+                self.wait(member, release);
+                return None;
+            }
+        }
+        head
+    }
+
+    #[inline]
+    fn charge(&mut self, now: Time, member: usize, length: u32) {
+        let allowance = self.members[member].allowance;
+        if allowance != UNSHAPED {
+            self.allowances[allowance as usize].charge(now, length);
+        }
+    }
+
     #[inline]
     fn wait(&mut self, member: usize, time: Time) {
+        self.stop_waiting(member);
         self.waiting.insert(Flow(member as u32), time.picoseconds());
         self.members[member].waits = true;
     }
 
     #[inline]
-    fn unwait(&mut self, member: usize) {
+    fn stop_waiting(&mut self, member: usize) {
         if core::mem::take(&mut self.members[member].waits) {
             self.waiting.remove(Flow(member as u32));
         }
     }
 
-    /// `member` now has `head` to send, or nothing. Tells the node above, and every node further up for which this changes something.
+    /// `member` has `head` to send from now on, or nothing. Tells the node above, and every node further up on which this makes a
+    /// difference. Nodes that are not settled yet, and the root, learn of it when they are asked.
     #[inline]
-    fn present(&mut self, now: Time, mut member: usize, mut head: Option<Head>, cause: Cause) {
+    fn present(&mut self, now: Time, mut member: usize, mut head: Option<Head>) {
         loop {
+            self.stop_waiting(member);
+            let before = self.members[member].head.number;
+            head = self.allowed(now, member, head);
             let child = &mut self.members[member];
-            let (parent, place) = (child.parent as usize, Flow(child.place));
             let was_presented = core::mem::replace(&mut child.presented, head.is_some());
-            let before = child.head.number;
-            if let Some(head) = head {
-                child.head = head;
-            }
-            let scheduler = &mut self.nodes[parent].scheduler;
+            let (parent, place) = (child.parent as usize, Flow(child.place));
+            let node = &mut self.nodes[parent];
             match head {
                 None if !was_presented => return,
-                Some(head) if !was_presented => scheduler.activate(now, place, head),
-                _ if cause == Cause::Served => scheduler.served(now, place, head),
+                Some(head) if !was_presented => node.scheduler.activate(now, place, head),
                 Some(head) if head.number == before => return,
-                _ => scheduler.lost(now, place, head),
+                _ => node.scheduler.lost(now, place, head),
             }
-            // The root answers to nobody: it is asked only when the link is free, as a scheduler without a tree is.
-            if parent == ROOT {
+            if parent == ROOT || node.unsettled {
                 return;
             }
             head = self.winner(now, parent);
             member = parent;
+        }
+    }
+
+    /// Finds the next heads along the path of the packet that was served last, from the bottom up.
+    #[inline]
+    fn settle(&mut self, now: Time) {
+        let Some(mut node) = self.served.take() else { return };
+        while node as usize != ROOT {
+            let at = node as usize;
+            self.nodes[at].unsettled = false;
+            let head = self.winner(now, at);
+            let head = self.allowed(now, at, head);
+            let child = &mut self.members[at];
+            child.presented = head.is_some();
+            node = child.parent;
+            self.nodes[node as usize].scheduler.lost(now, Flow(child.place), head);
         }
     }
 
@@ -266,7 +228,42 @@ impl Hierarchy {
             let member = member as usize;
             self.members[member].waits = false;
             let head = if member < self.nodes.len() { self.winner(now, member) } else { Some(self.members[member].head) };
-            self.present(now, member, head, Cause::Changed);
+            self.present(now, member, head);
+        }
+    }
+
+    /// The flow at the end of the winners' path from the root down, and whether its head is to be discarded; otherwise the root's answer.
+    #[inline]
+    fn descend(&mut self, now: Time) -> Result<(Flow, bool), Decision> {
+        let (mut node, mut late) = (ROOT, false);
+        loop {
+            let place = match self.nodes[node].scheduler.select(now) {
+                Decision::Serve(place) => place,
+                Decision::Discard(place) => {
+                    late = true;
+                    place
+                }
+                nothing if node == ROOT => return Err(nothing),
+                _ => {
+                    // It waits since the last time it was asked; its ancestors hear of it and are asked again.
+                    let head = self.winner(now, node);
+                    self.present(now, node, head);
+                    (node, late) = (ROOT, false);
+                    continue;
+                }
+            };
+            let member = self.child(node, place);
+            if self.members[member].head.number != self.members[node].head.number && node != ROOT {
+                // Time alone has changed the node's mind: the same.
+                let head = Some(self.members[member].head);
+                self.present(now, node, head);
+                (node, late) = (ROOT, false);
+                continue;
+            }
+            match member.checked_sub(self.nodes.len()) {
+                Some(leaf) => return Ok((Flow(leaf as u32), late)),
+                None => node = member,
+            }
         }
     }
 }
@@ -276,52 +273,62 @@ impl Scheduler for Hierarchy {
         for node in &mut self.nodes {
             node.scheduler.start(now);
         }
+        for allowance in &mut self.allowances {
+            allowance.start(now);
+        }
     }
 
     #[inline]
     fn activate(&mut self, now: Time, flow: Flow, head: Head) {
-        self.present(now, self.leaf(flow), Some(head), Cause::Changed);
+        self.present(now, self.leaf(flow), Some(head));
     }
 
+    #[inline]
     fn select(&mut self, now: Time) -> Decision {
+        self.settle(now);
         self.release(now);
-        let (mut node, mut late) = (ROOT, false);
-        loop {
-            let place = match self.nodes[node].scheduler.select(now) {
-                Decision::Serve(place) => place,
-                Decision::Discard(place) => {
-                    late = true;
-                    place
+        let answer = self.descend(now);
+        // The root's own contract delays everything.
+        let root = self.members[ROOT].allowance;
+        let release = if root == UNSHAPED { now } else { self.allowances[root as usize].release().later(now) };
+        match answer {
+            Ok((flow, true)) => Decision::Discard(flow),
+            Ok((flow, false)) if release == now => Decision::Serve(flow),
+            Ok(_) => Decision::WaitUntil(release),
+            Err(answer) => {
+                let first = self.waiting.first().map(|(key, _)| Time::from_picoseconds(key));
+                match (answer, first) {
+                    (Decision::WaitUntil(time), Some(first)) => Decision::WaitUntil(time.earlier(first).later(release)),
+                    (Decision::WaitUntil(time), None) | (_, Some(time)) => Decision::WaitUntil(time.later(release)),
+                    (answer, None) => answer,
                 }
-                answer if node == ROOT => return self.sooner(answer),
-                _ => unreachable!("a node without a winner is not presented"),
-            };
-            let member = self.child(node, place);
-            if let Some(leaf) = member.checked_sub(self.nodes.len()) {
-                let flow = Flow(leaf as u32);
-                return if late { Decision::Discard(flow) } else { Decision::Serve(flow) };
-            }
-            let head = self.winner(now, member);
-            if head.is_some_and(|head| head.number == self.members[member].head.number) {
-                node = member;
-            } else {
-                // Time alone has changed the node's mind: its ancestors hear of it and are asked again.
-                self.present(now, member, head, Cause::Changed);
-                (node, late) = (ROOT, false);
             }
         }
     }
 
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.present(now, self.leaf(flow), next, Cause::Served);
+        let leaf = self.leaf(flow);
+        let Child { head: Head { length, .. }, parent, place, .. } = self.members[leaf];
+        self.charge(now, leaf, length);
+        let next = self.allowed(now, leaf, next);
+        self.members[leaf].presented = next.is_some();
+        self.nodes[parent as usize].scheduler.served(now, Flow(place), next);
+        let mut node = parent as usize;
+        self.charge(now, node, length);
+        while node != ROOT {
+            self.nodes[node].unsettled = true;
+            let Child { head, parent, place, .. } = self.members[node];
+            node = parent as usize;
+            self.nodes[node].scheduler.served(now, Flow(place), Some(head));
+            self.charge(now, node, length);
+        }
+        self.served = Some(parent);
     }
 
     #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        let leaf = self.leaf(flow);
-        self.unwait(leaf);
-        self.present(now, leaf, next, Cause::Changed);
+        self.present(now, self.leaf(flow), next);
     }
 
     #[inline]
@@ -344,16 +351,9 @@ impl Scheduler for Hierarchy {
         for member in &mut self.members {
             member.head.arrival = member.head.arrival.later(oldest);
         }
-    }
-}
-
-impl Hierarchy {
-    /// The answer of the root, or an earlier instant at which a waiting member may be presented.
-    fn sooner(&mut self, answer: Decision) -> Decision {
-        match (answer, self.waiting.first()) {
-            (Decision::WaitUntil(time), Some((key, _))) => Decision::WaitUntil(time.earlier(Time::from_picoseconds(key))),
-            (_, Some((key, _))) => Decision::WaitUntil(Time::from_picoseconds(key)),
-            (answer, None) => answer,
+        for allowance in &mut self.allowances {
+            allowance.refresh(now);
         }
+        self.waiting.raise(oldest.picoseconds());
     }
 }

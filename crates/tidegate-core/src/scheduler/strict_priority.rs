@@ -1,4 +1,19 @@
-//! Strict priority: the flow of the highest priority that is backlogged is served; flows of one priority take turns.
+//! Strict priority: of the backlogged flows one of the highest priority is served; flows of equal priority take turns, packet by packet.
+//!
+//! **Law.** A packet whose transmission starts finds no flow of higher priority backlogged. Hence, if the flows above priority `k` send
+//! at most `b_j + r_j t` in any time `t`, all flows of priority `k` together get the rest: the rate `C - sum r_j` after a latency of
+//! `(sum b_j + L)/(C - sum r_j)`, where `L` is the longest packet of lower priority and `C` the link's rate.
+//!
+//! **Source.** A. Cobham, "Priority Assignment in Waiting Line Problems", Operations Research 2(1), 1954, for the discipline and its mean
+//! waiting times; J.-Y. Le Boudec, P. Thiran, "Network Calculus", Springer 2001, for the guarantee.
+//!
+//! **State.** 16 bytes per flow (rank, two links, whether it has had its turn), 4 bytes and 1.02 bits per priority in use.
+//!
+//! **Cost.** One step per 64-fold of priorities in use: 1 up to 64, 3 up to 262,144. The number of flows does not matter.
+//!
+//! **RTL twin.** None.
+//!
+//! **Deviations.** None. It is not preemptive: a packet being transmitted is never interrupted.
 
 use super::active_list::{ActiveList, Linked, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
@@ -6,19 +21,40 @@ use crate::packet::{Flow, Head};
 use crate::units::Time;
 use alloc::vec::Vec;
 
-/// Strict priority, not preemptive.
+/// Strict priority, not preemptive. Priority 0 is served first; a gap between priorities in use costs nothing.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::registry::SchedulerKind;
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup};
+/// use tidegate_core::units::{Rate, Time};
+///
+/// let priority = |priority| FlowParameters { priority: Some(priority), ..FlowParameters::default() };
+/// let setup = Setup { rate: Rate::new(1_000_000).unwrap(), longest_packet: 1500 };
+/// let mut strict = SchedulerKind::StrictPriority.build(&setup, &[priority(7), priority(0)]).unwrap();
+///
+/// let head = |number| Head { length: 100, number, arrival: Time::ZERO, colour: Colour::Green };
+/// strict.activate(Time::ZERO, Flow(0), head(0));
+/// assert_eq!(strict.select(Time::ZERO), Decision::Serve(Flow(0)));
+/// strict.activate(Time::ZERO, Flow(1), head(1));
+/// assert_eq!(strict.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct StrictPriority {
     flows: Vec<Turn>,
+    /// The backlogged flows of each priority in use, highest first.
     levels: Vec<ActiveList>,
     occupied: LevelSet,
 }
 
 #[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
 struct Turn {
     links: Links,
     /// The rank of the flow's priority among those in use.
     level: u32,
+    /// True only at the front of its level: it has been served and the turn is about to pass on.
+    had_turn: bool,
 }
 
 impl Linked for Turn {
@@ -44,27 +80,34 @@ impl Scheduler for StrictPriority {
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
-        match self.upcoming() {
-            Some(flow) => Decision::Serve(flow),
+        let Some(level) = self.occupied.first() else { return Decision::Idle };
+        let list = &mut self.levels[level as usize];
+        if let Some(front) = list.front() {
+            if core::mem::take(&mut self.flows[front as usize].had_turn) {
+                // Passed on only now: whoever became backlogged during the packet stands before the flow that sent it.
+                list.pass(&self.flows);
+            }
+        }
+        match list.front() {
+            Some(flow) => Decision::Serve(Flow(flow)),
             None => Decision::Idle,
         }
     }
 
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        debug_assert_eq!(self.upcoming(), Some(flow), "only the selected flow is served");
-        if next.is_some() {
-            let level = self.flows[flow.index()].level;
-            self.levels[level as usize].pass(&self.flows);
-        } else {
-            self.lost(now, flow, None);
+        match next {
+            Some(_) => self.flows[flow.index()].had_turn = true,
+            None => self.lost(now, flow, None),
         }
     }
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         if next.is_none() {
-            let level = self.flows[flow.index()].level;
+            let turn = &mut self.flows[flow.index()];
+            turn.had_turn = false;
+            let level = turn.level;
             let list = &mut self.levels[level as usize];
             list.leave(&mut self.flows, flow.0);
             if list.front().is_none() {
@@ -75,8 +118,9 @@ impl Scheduler for StrictPriority {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let level = self.occupied.first()?;
-        self.levels[level as usize].front().map(Flow)
+        let list = self.levels[self.occupied.first()? as usize];
+        let front = list.front()?;
+        if self.flows[front as usize].had_turn { list.second(&self.flows).map(Flow) } else { Some(Flow(front)) }
     }
 }
 
@@ -102,7 +146,7 @@ impl Discipline for StrictPriority {
         ranks.dedup();
         let level_of = |priority| ranks.partition_point(|&rank| rank < priority) as u32;
         Ok(StrictPriority {
-            flows: priorities.iter().map(|&priority| Turn { links: Links::UNLINKED, level: level_of(priority) }).collect(),
+            flows: priorities.iter().map(|&priority| Turn { links: Links::UNLINKED, level: level_of(priority), had_turn: false }).collect(),
             levels: alloc::vec![ActiveList::EMPTY; ranks.len()],
             occupied: LevelSet::new(ranks.len()),
         })
@@ -169,5 +213,144 @@ impl LevelSet {
             at = at * 64 + word.trailing_zeros() as usize;
         }
         Some(at as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::backlog::{Backlog, Server, Step, assert_same, steps};
+    use super::*;
+    use crate::units::Rate;
+    use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+    use proptest::prelude::*;
+
+    fn ranked(priorities: &[u32]) -> Backlog<StrictPriority> {
+        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let flows: Vec<_> = priorities.iter().map(|&priority| FlowParameters { priority: Some(priority), ..Default::default() }).collect();
+        Backlog::new(StrictPriority::build(&setup, &flows).unwrap(), priorities.len())
+    }
+
+    #[test]
+    fn higher_first_and_equals_in_turn() {
+        let mut strict = ranked(&[9, 2, 2, u32::MAX]);
+        for flow in [3, 0, 2, 1] {
+            (0..2).for_each(|_| strict.arrive(flow, 100));
+        }
+        let order: Vec<_> = core::iter::from_fn(|| strict.send()).map(|(flow, _)| flow).collect();
+        assert_eq!(order, [2, 1, 2, 1, 0, 0, 3, 3]);
+    }
+
+    #[test]
+    fn a_flow_that_joins_its_equals_stands_before_the_one_being_served() {
+        let mut strict = ranked(&[0, 0, 0]);
+        (0..3).for_each(|_| strict.arrive(0, 100));
+        assert_eq!(strict.send(), Some((0, 100)));
+        strict.arrive(2, 100);
+        strict.arrive(1, 100);
+        let order: Vec<_> = core::iter::from_fn(|| strict.send()).map(|(flow, _)| flow).collect();
+        assert_eq!(order, [2, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_missing_priority_is_refused() {
+        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let error = StrictPriority::build(&setup, &[FlowParameters::default()]).unwrap_err();
+        assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Priority));
+    }
+
+    /// The backlogged flows in line for their turn, one line per priority.
+    struct Textbook {
+        queues: Vec<VecDeque<u32>>,
+        priorities: Vec<u32>,
+        lines: BTreeMap<u32, VecDeque<usize>>,
+        /// Who was served last at each priority, if it has stayed backlogged since.
+        served: BTreeMap<u32, usize>,
+    }
+
+    impl Textbook {
+        fn take(&mut self, flow: usize, take: impl Fn(&mut VecDeque<u32>) -> Option<u32>) -> Option<u32> {
+            let taken = take(&mut self.queues[flow])?;
+            if self.queues[flow].is_empty() {
+                let priority = self.priorities[flow];
+                if self.served.get(&priority) == Some(&flow) {
+                    self.served.remove(&priority);
+                }
+                self.lines.get_mut(&priority)?.retain(|&other| other != flow);
+            }
+            Some(taken)
+        }
+    }
+
+    impl Server for Textbook {
+        fn arrive(&mut self, flow: usize, length: u32) {
+            self.queues[flow].push_back(length);
+            if self.queues[flow].len() == 1 {
+                self.lines.entry(self.priorities[flow]).or_default().push_back(flow);
+            }
+        }
+
+        fn send(&mut self) -> Option<(usize, u32)> {
+            let (&priority, line) = self.lines.iter_mut().find(|(_, line)| !line.is_empty())?;
+            if self.served.contains_key(&priority) {
+                line.rotate_left(1);
+            }
+            let flow = line[0];
+            self.served.insert(priority, flow);
+            self.take(flow, VecDeque::pop_front).map(|length| (flow, length))
+        }
+
+        fn lose_head(&mut self, flow: usize) {
+            self.take(flow, VecDeque::pop_front);
+        }
+
+        fn lose_tail(&mut self, flow: usize) {
+            self.take(flow, VecDeque::pop_back);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_textbook(priorities in proptest::collection::vec(0u32..4, 8), steps in steps(8, 1000)) {
+            let (queues, lines, served) = (alloc::vec![VecDeque::new(); 8], BTreeMap::new(), BTreeMap::new());
+            let mut textbook = Textbook { queues, priorities: priorities.clone(), lines, served };
+            assert_same(&mut ranked(&priorities), &mut textbook, &steps);
+        }
+
+        #[test]
+        fn no_lower_priority_is_served(priorities in proptest::collection::vec(prop_oneof![0u32..4, 0u32..], 1..8), steps in steps(8, 1000)) {
+            let flows = priorities.len();
+            let mut strict = ranked(&priorities);
+            for step in steps {
+                match step {
+                    Step::Arrive { flow, length } => strict.arrive(flow % flows, length),
+                    Step::LoseHead(flow) => strict.lose_head(flow % flows),
+                    Step::LoseTail(flow) => strict.lose_tail(flow % flows),
+                    Step::Send => {
+                        let highest = (0..flows).filter(|&flow| !strict.queues[flow].is_empty()).map(|flow| priorities[flow]).min();
+                        prop_assert_eq!(strict.send().map(|(flow, _)| priorities[flow]), highest);
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn the_level_set_finds_its_least_member(
+            limit in prop_oneof![1usize..70, 4000usize..300_000],
+            changes in proptest::collection::vec((any::<bool>(), 0u32..), 0..200),
+        ) {
+            let mut set = LevelSet::new(limit);
+            let mut model = BTreeSet::new();
+            for (insert, number) in changes {
+                let number = number % limit as u32;
+                if insert {
+                    set.insert(number);
+                    model.insert(number);
+                } else if let Some(number) = model.iter().copied().nth(number as usize % model.len().max(1)) {
+                    set.remove(number);
+                    model.remove(&number);
+                }
+                prop_assert_eq!(set.first(), model.first().copied());
+            }
+        }
     }
 }

@@ -58,11 +58,16 @@ struct Clock {
 /// Clocks are rounded up by less than this fraction of the longest packet's time on the link.
 const PRECISION: u64 = 16;
 
+/// How far a clock may run ahead of the time, 2^62 ps (53 days): a slow flow alone on a fast link would otherwise drive its clock out of
+/// the reach of serial comparison within milliseconds.
+const FURTHEST: Duration = Duration::from_picoseconds(2 * MEMORY.picoseconds());
+
 impl<R: ReadyList> VirtualClock<R> {
     #[inline]
-    fn stamp(&mut self, flow: Flow, head: Head) {
+    fn stamp(&mut self, now: Time, flow: Flow, head: Head) {
         let clock = &mut self.clocks[flow.index()];
-        clock.finish = clock.charged.later(head.arrival) + clock.rate.ceil(head.length);
+        let finish = clock.charged.later(head.arrival) + clock.rate.ceil(head.length);
+        clock.finish = finish.earlier(now + FURTHEST);
         self.finishes.insert(flow, clock.finish.picoseconds());
     }
 }
@@ -75,8 +80,8 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     }
 
     #[inline]
-    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
-        self.stamp(flow, head);
+    fn activate(&mut self, now: Time, flow: Flow, head: Head) {
+        self.stamp(now, flow, head);
     }
 
     #[inline]
@@ -95,10 +100,10 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     }
 
     #[inline]
-    fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+    fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.finishes.remove(flow);
         if let Some(head) = next {
-            self.stamp(flow, head);
+            self.stamp(now, flow, head);
         }
     }
 
@@ -117,7 +122,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     }
 }
 
-impl<R: ReadyList + Clone> Discipline for VirtualClock<R> {
+impl<R: ReadyList> Discipline for VirtualClock<R> {
     const NAME: &'static str = "virtual-clock";
     const SUMMARY: &'static str = "every flow gets its rate, with a delay bound, and pays later for what it takes beyond";
     const REQUIRES: &'static [Parameter] = &[Parameter::Rate];

@@ -1,4 +1,21 @@
-//! Weighted round robin: on every visit a flow sends up to as many packets as its weight.
+//! Weighted round robin: backlogged flows take turns, and on each turn a flow may send as many packets as its weight.
+//!
+//! **Law.** Two flows of weights `w_i`, `w_j` that are backlogged throughout an interval send `n_i`, `n_j` packets with
+//! `|n_i/w_i - n_j/w_j| <= 1`. With packets of one length `L` a flow that becomes backlogged is served at its rate `C w_i/W` after a
+//! latency of at most `(W - w_i + 1) L/C`, where `W` is the sum of all weights and `C` the link's rate.
+//!
+//! **Source.** M. Katevenis, S. Sidiropoulos, C. Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose ATM Switch
+//! Chip", IEEE Journal on Selected Areas in Communications 9(8), 1991. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate
+//! Servers", IEEE/ACM Transactions on Networking 6(5), 1998, table I.
+//!
+//! **State.** 16 bytes per flow: weight, packets left in the turn, two links.
+//!
+//! **Cost.** Constant per packet: one cache line of the flow that is served and one of the next.
+//!
+//! **RTL twin.** None.
+//!
+//! **Deviations.** A flow's packets of one turn leave back to back; the source also spaces them over the round. Only backlogged flows
+//! have turns, so no slot is left empty.
 
 use super::active_list::{ActiveList, Linked, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
@@ -8,19 +25,45 @@ use crate::units::Time;
 use alloc::vec::Vec;
 
 /// Weighted round robin over packets.
+///
+/// Flow 0 has twice the weight of flow 1, and both have plenty to send.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::registry::SchedulerKind;
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup};
+/// use tidegate_core::units::{Rate, Time};
+///
+/// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+/// let setup = Setup { rate: Rate::new(1_000_000).unwrap(), longest_packet: 1500 };
+/// let mut wrr = SchedulerKind::WeightedRoundRobin.build(&setup, &[weight(2), weight(1)]).unwrap();
+///
+/// let head = |number| Head { length: 100, number, arrival: Time::ZERO, colour: Colour::Green };
+/// wrr.activate(Time::ZERO, Flow(0), head(0));
+/// wrr.activate(Time::ZERO, Flow(1), head(1));
+/// let mut order = Vec::new();
+/// for number in 2..8 {
+///     let Decision::Serve(flow) = wrr.select(Time::ZERO) else { unreachable!("both flows are backlogged") };
+///     wrr.served(Time::ZERO, flow, Some(head(number)));
+///     order.push(flow.0);
+/// }
+/// assert_eq!(order, [0, 0, 1, 0, 0, 1]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     flows: Vec<Turn>,
     active: ActiveList,
 }
 
+/// A quarter of a cache line, so that no flow's state lies across two.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 struct Turn {
     links: Links,
-    /// Packets per visit.
+    /// Packets per turn.
     weight: u32,
-    /// Packets that the visit under way, or else the next one, may still send.
+    /// Packets that the flow may still send: in the turn under way if it is at the front, else in its next. Zero only at the front, when
+    /// the turn is over but has not passed on yet.
     left: u32,
 }
 
@@ -36,14 +79,6 @@ impl Linked for Turn {
     }
 }
 
-impl WeightedRoundRobin {
-    /// Flows with these weights, each at least 1.
-    fn new(weights: impl Iterator<Item = u32>) -> WeightedRoundRobin {
-        let flows = weights.map(|weight| Turn { links: Links::UNLINKED, weight, left: weight }).collect();
-        WeightedRoundRobin { flows, active: ActiveList::EMPTY }
-    }
-}
-
 impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
@@ -52,6 +87,13 @@ impl Scheduler for WeightedRoundRobin {
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
+        let Some(front) = self.active.front() else { return Decision::Idle };
+        let turn = &mut self.flows[front as usize];
+        if turn.left == 0 {
+            // Passed on only now: whoever became backlogged during the last packet of the turn stands before the flow that sent it.
+            turn.left = turn.weight;
+            self.active.pass(&self.flows);
+        }
         match self.active.front() {
             Some(flow) => Decision::Serve(Flow(flow)),
             None => Decision::Idle,
@@ -61,17 +103,12 @@ impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
-        if next.is_none() {
-            return self.lost(now, flow, None);
+        if let Some(second) = self.active.second(&self.flows) {
+            prefetch(&self.flows[second as usize]);
         }
-        let turn = &mut self.flows[flow.index()];
-        turn.left -= 1;
-        if turn.left == 0 {
-            turn.left = turn.weight;
-            self.active.pass(&self.flows);
-            if let Some(second) = self.active.second(&self.flows) {
-                prefetch(&self.flows[second as usize]);
-            }
+        match next {
+            Some(_) => self.flows[flow.index()].left -= 1,
+            None => self.lost(now, flow, None),
         }
     }
 
@@ -86,7 +123,8 @@ impl Scheduler for WeightedRoundRobin {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.active.front().map(Flow)
+        let front = self.active.front()?;
+        if self.flows[front as usize].left > 0 { Some(Flow(front)) } else { self.active.second(&self.flows).map(Flow) }
     }
 }
 
@@ -98,10 +136,155 @@ impl Discipline for WeightedRoundRobin {
     const WORK_CONSERVING: bool = true;
 
     fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<WeightedRoundRobin, BuildError> {
-        let mut weights = Vec::with_capacity(flows.len());
+        let mut turns = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
-            weights.push(weight_of(index, parameters)?);
+            let weight = weight_of(index, parameters)?;
+            turns.push(Turn { links: Links::UNLINKED, weight, left: weight });
         }
-        Ok(WeightedRoundRobin::new(weights.into_iter()))
+        Ok(WeightedRoundRobin { flows: turns, active: ActiveList::EMPTY })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::backlog::{Backlog, Server, assert_same, steps};
+    use super::*;
+    use crate::units::Rate;
+    use alloc::collections::VecDeque;
+    use proptest::prelude::*;
+
+    fn weighted(weights: &[u32]) -> Backlog<WeightedRoundRobin> {
+        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..Default::default() }).collect();
+        Backlog::new(WeightedRoundRobin::build(&setup, &flows).unwrap(), weights.len())
+    }
+
+    #[test]
+    fn a_turn_ends_with_the_queue_and_begins_anew() {
+        let mut wrr = weighted(&[3, 1]);
+        for (flow, packets) in [(0, 2), (1, 3)] {
+            (0..packets).for_each(|_| wrr.arrive(flow, 100));
+        }
+        assert_eq!([wrr.send(), wrr.send()], [Some((0, 100)), Some((0, 100))]);
+        (0..4).for_each(|_| wrr.arrive(0, 100));
+        let order: Vec<_> = core::iter::from_fn(|| wrr.send()).map(|(flow, _)| flow).collect();
+        assert_eq!(order, [1, 0, 0, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_lost_head_leaves_the_turn_as_long_as_it_was() {
+        let mut wrr = weighted(&[2, 1]);
+        (0..5).for_each(|_| wrr.arrive(0, 100));
+        wrr.arrive(1, 100);
+        assert_eq!(wrr.send(), Some((0, 100)));
+        wrr.lose_head(0);
+        assert_eq!([wrr.send(), wrr.send()], [Some((0, 100)), Some((1, 100))]);
+    }
+
+    #[test]
+    fn a_weight_of_zero_is_refused() {
+        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let flows = [FlowParameters { weight: Some(0), ..Default::default() }];
+        let error = WeightedRoundRobin::build(&setup, &flows).unwrap_err();
+        assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Weight));
+    }
+
+    /// A list, and a count of what the flow at the front has sent on its turn.
+    struct Textbook {
+        queues: Vec<VecDeque<u32>>,
+        weights: Vec<u32>,
+        list: VecDeque<usize>,
+        sent: u32,
+    }
+
+    impl Textbook {
+        fn take(&mut self, flow: usize, take: impl Fn(&mut VecDeque<u32>) -> Option<u32>) -> Option<u32> {
+            let taken = take(&mut self.queues[flow])?;
+            if self.queues[flow].is_empty() {
+                if self.list.front() == Some(&flow) {
+                    self.sent = 0;
+                }
+                self.list.retain(|&other| other != flow);
+            }
+            Some(taken)
+        }
+    }
+
+    impl Server for Textbook {
+        fn arrive(&mut self, flow: usize, length: u32) {
+            self.queues[flow].push_back(length);
+            if self.queues[flow].len() == 1 {
+                self.list.push_back(flow);
+            }
+        }
+
+        fn send(&mut self) -> Option<(usize, u32)> {
+            if self.sent == self.weights[*self.list.front()?] {
+                self.list.rotate_left(1);
+                self.sent = 0;
+            }
+            let flow = self.list[0];
+            self.sent += 1;
+            self.take(flow, VecDeque::pop_front).map(|length| (flow, length))
+        }
+
+        fn lose_head(&mut self, flow: usize) {
+            self.take(flow, VecDeque::pop_front);
+        }
+
+        fn lose_tail(&mut self, flow: usize) {
+            self.take(flow, VecDeque::pop_back);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_textbook(weights in proptest::collection::vec(1u32..5, 5), steps in steps(5, 1000)) {
+            let mut textbook = Textbook { queues: alloc::vec![VecDeque::new(); 5], weights: weights.clone(), list: VecDeque::new(), sent: 0 };
+            assert_same(&mut weighted(&weights), &mut textbook, &steps);
+        }
+
+        #[test]
+        fn backlogged_flows_stay_within_one_turn(weights in proptest::collection::vec(1u32..50, 2..6), packets in 1usize..2000) {
+            let flows = weights.len();
+            let mut wrr = weighted(&weights);
+            (0..flows).for_each(|flow| (0..2).for_each(|_| wrr.arrive(flow, 1)));
+            let mut sent = alloc::vec![0i64; flows];
+            let mut extremes = alloc::vec![(0, 0); flows * flows];
+            for _ in 0..packets {
+                let (flow, _) = wrr.send().unwrap();
+                sent[flow] += 1;
+                wrr.arrive(flow, 1);
+                for (i, j) in (0..flows).flat_map(|i| (0..i).map(move |j| (i, j))) {
+                    let (wi, wj) = (i64::from(weights[i]), i64::from(weights[j]));
+                    let difference = sent[i] * wj - sent[j] * wi;
+                    let (low, high) = &mut extremes[i * flows + j];
+                    (*low, *high) = (difference.min(*low), difference.max(*high));
+                    prop_assert!(*high - *low <= wi * wj, "flows {} and {}", i, j);
+                }
+            }
+        }
+
+        #[test]
+        fn the_latency_bound_holds(weights in proptest::collection::vec(1u32..50, 2..6), before in 1usize..200) {
+            let (flows, late) = (weights.len(), weights.len() - 1);
+            let mut wrr = weighted(&weights);
+            (0..late).for_each(|flow| (0..2).for_each(|_| wrr.arrive(flow, 1)));
+            for _ in 0..before {
+                let (flow, _) = wrr.send().unwrap();
+                wrr.arrive(flow, 1);
+            }
+            // The last flow becomes backlogged as the packet sent last ends.
+            wrr.arrive(late, 1);
+            wrr.arrive(late, 1);
+            let (weight, all) = (i64::from(weights[late]), weights.iter().copied().map(i64::from).sum::<i64>());
+            let mut served = 0;
+            for elapsed in 1..2000 {
+                let (flow, _) = wrr.send().unwrap();
+                wrr.arrive(flow, 1);
+                prop_assert!(served * all >= weight * (elapsed - (all - weight + 1)), "{} served after {} of {}", served, elapsed, flows);
+                served += i64::from(flow == late);
+            }
+        }
     }
 }

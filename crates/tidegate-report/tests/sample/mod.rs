@@ -4,9 +4,8 @@
 use std::collections::VecDeque;
 
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult,
-    PromiseResult, Report, Run, Series, SeriesKind, Volume, World, format_rate, format_ratio,
-    format_time,
+    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Series, SeriesKind,
+    Volume, World, format_rate, format_ratio, format_time,
 };
 
 const FLOWS: [&str; 3] = ["voice", "video", "bulk"];
@@ -20,17 +19,11 @@ const STUDENT_T: f64 = 3.182;
 
 /// The sample, the same on every call.
 pub fn sample_report() -> Report {
-    let mut report = Report::new(
-        "Voice, video and bulk on an access link",
-        World::Simulation,
-        "quickstart.toml",
-    );
+    let mut report = Report::new("Voice, video and bulk on an access link", World::Simulation, "quickstart.toml");
     report.seed = Some(1);
     report.replications = REPLICATIONS as u32;
     report.duration_s = DURATION_S;
-    report
-        .notes
-        .push("Delays are one-way, from the source to the far end of the uplink.".into());
+    report.notes.push("Delays are one-way, from the source to the far end of the uplink.".into());
     report.runs.push(run("with the policy", true));
     report.runs.push(run("without the policy", false));
     report
@@ -56,8 +49,7 @@ struct Outcome {
 }
 
 fn run(name: &str, policy: bool) -> Run {
-    let replications: Vec<[Outcome; 3]> =
-        (0..REPLICATIONS).map(|seed| replicate(seed + 1, policy)).collect();
+    let replications: Vec<[Outcome; 3]> = (0..REPLICATIONS).map(|seed| replicate(seed + 1, policy)).collect();
     let mut run = Run::new(name);
     run.flows = (0..3).map(|flow| flow_result(flow, &replications)).collect();
     run.ports = vec![port_result(&replications)];
@@ -65,8 +57,8 @@ fn run(name: &str, policy: bool) -> Run {
         let values = replications[0][flow].bits_per_step.iter().map(|bits| bits / SAMPLE_STEP_S);
         run.series.push(series(SeriesKind::Throughput, name, values));
     }
-    let totals = (0..replications[0][0].queue_per_step.len())
-        .map(|step| (0..3).map(|flow| replications[0][flow].queue_per_step[step]).sum::<f64>());
+    let totals =
+        (0..replications[0][0].queue_per_step.len()).map(|step| (0..3).map(|flow| replications[0][flow].queue_per_step[step]).sum::<f64>());
     run.series.push(series(SeriesKind::Occupancy, "uplink", totals));
     for (class, name) in CLASSES.iter().enumerate() {
         let values = replications[0][class].queue_per_step.iter().copied();
@@ -76,11 +68,7 @@ fn run(name: &str, policy: bool) -> Run {
         let delays_s = sorted_delays(flow, &replications);
         let packets = delays_s.len() as f64;
         let ccdf = (0..delays_s.len()).map(|index| (packets - 1.0 - index as f64) / packets).collect();
-        run.distributions.push(Distribution {
-            flow: (*name).into(),
-            delays_s,
-            ccdf,
-        });
+        run.distributions.push(Distribution { flow: (*name).into(), delays_s, ccdf });
     }
     run.promises = promises(&run.flows);
     run
@@ -98,24 +86,14 @@ fn promises(flows: &[FlowResult]) -> Vec<PromiseResult> {
         promise(0, "delay p99 at most 20 ms", format_time(p99_s(0)), p99_s(0) <= 0.02),
         promise(0, "loss at most 0.1 %", format_ratio(flows[0].loss.mean), flows[0].loss.mean <= 0.001),
         promise(1, "delay p99 at most 100 ms", format_time(p99_s(1)), p99_s(1) <= 0.1),
-        promise(
-            2,
-            "throughput at least 4 Mbit/s",
-            format_rate(flows[2].throughput_bps.mean),
-            flows[2].throughput_bps.mean >= 4e6,
-        ),
+        promise(2, "throughput at least 4 Mbit/s", format_rate(flows[2].throughput_bps.mean), flows[2].throughput_bps.mean >= 4e6),
     ]
 }
 
 fn series(kind: SeriesKind, name: &str, values: impl Iterator<Item = f64>) -> Series {
     let values: Vec<f64> = values.collect();
     let times_s = (1..=values.len()).map(|step| step as f64 * SAMPLE_STEP_S).collect();
-    Series {
-        kind,
-        name: name.into(),
-        times_s,
-        values,
-    }
+    Series { kind, name: name.into(), times_s, values }
 }
 
 fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
@@ -193,14 +171,11 @@ fn flow_drops(flow: usize, replications: &[[Outcome; 3]]) -> Vec<DropCount> {
 }
 
 fn sum(flow: usize, replications: &[[Outcome; 3]], volume: fn(&Outcome) -> Volume) -> Volume {
-    replications
-        .iter()
-        .fold(Volume::default(), |total, outcomes| total.saturating_add(volume(&outcomes[flow])))
+    replications.iter().fold(Volume::default(), |total, outcomes| total.saturating_add(volume(&outcomes[flow])))
 }
 
 fn sorted_delays(flow: usize, replications: &[[Outcome; 3]]) -> Vec<f64> {
-    let mut delays_s: Vec<f64> =
-        replications.iter().flat_map(|outcomes| outcomes[flow].delays_s.iter().copied()).collect();
+    let mut delays_s: Vec<f64> = replications.iter().flat_map(|outcomes| outcomes[flow].delays_s.iter().copied()).collect();
     delays_s.sort_by(f64::total_cmp);
     delays_s
 }
@@ -267,12 +242,7 @@ fn replicate(seed: u64, policy: bool) -> [Outcome; 3] {
 
 fn sample(outcomes: &mut [Outcome; 3], queues: &[VecDeque<Packet>; 3]) {
     for (flow, outcome) in outcomes.iter_mut().enumerate() {
-        let bytes: u64 = queues
-            .iter()
-            .flatten()
-            .filter(|packet| packet.flow == flow)
-            .map(|packet| packet.bytes)
-            .sum();
+        let bytes: u64 = queues.iter().flatten().filter(|packet| packet.flow == flow).map(|packet| packet.bytes).sum();
         outcome.queue_per_step.push(bytes as f64);
     }
 }

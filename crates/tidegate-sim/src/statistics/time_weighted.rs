@@ -56,7 +56,7 @@ impl TimeWeighted {
         while now >= self.sample_end {
             self.integral += u128::from(self.value) * u128::from(self.sample_end - self.since);
             self.since = self.sample_end;
-            self.samples.push((self.integral - self.sample_base) as f64 / self.interval as f64);
+            self.samples.push(self.integral.wrapping_sub(self.sample_base) as f64 / self.interval as f64);
             self.sample_base = self.integral;
             self.sample_end += self.interval;
         }
@@ -65,7 +65,7 @@ impl TimeWeighted {
     /// Forgets mean and maximum up to `now`; the course is kept.
     pub(crate) fn restart(&mut self, now: u64) {
         self.set(now, self.value);
-        // The sample under way began before; its part so far stays in it as a negative base would, so the integral is not reset.
+        // The sample under way began before the restart: a base below zero, on the wrapping axis, keeps its part so far.
         self.start = now;
         self.maximum = self.value;
         self.sample_base = self.sample_base.wrapping_sub(self.integral);

@@ -1,0 +1,62 @@
+//! Times the ready lists: nanoseconds per extract-min and insert, with every flow in the list and random keys.
+//!
+//! `cargo run --release -p tidegate-core --example ready`
+//!
+//! A popped flow is inserted again at a random distance ahead, the same sequence of distances for every list. The median of the rounds
+//! is shown; rounds of the two lists alternate, so that their ratio holds on a noisy machine.
+
+use std::time::Instant;
+use tidegate_core::packet::Flow;
+use tidegate_core::ready::{Heap, ReadyList, Wheel};
+
+const PAIRS: usize = 1 << 21;
+const ROUNDS: usize = 5;
+
+fn main() {
+    println!("{:>9}  {:>8}  {:>8}   ns per pop + insert", "flows", "wheel", "heap");
+    for flows in [1usize, 100, 1 << 10, 1 << 16, 1 << 20] {
+        // Distances up to the number of flows times four granules: about four buckets per flow.
+        let span = (flows as u64 * 4).max(64) << GRANULE_BITS;
+        let mut wheel = filled(<Wheel as ReadyList>::build(flows, 1 << GRANULE_BITS, span * 2), flows, span);
+        let mut heap = filled(Heap::new(flows), flows, span);
+        let (mut of_wheel, mut of_heap) = (Vec::new(), Vec::new());
+        for round in 0..ROUNDS as u64 {
+            of_wheel.push(time(&mut wheel, round, span));
+            of_heap.push(time(&mut heap, round, span));
+        }
+        println!("{flows:>9}  {:>8.1}  {:>8.1}", median(of_wheel), median(of_heap));
+    }
+}
+
+const GRANULE_BITS: u32 = 20;
+
+/// A list with every flow in it, in an order that has nothing to do with the flows' numbers.
+fn filled<R: ReadyList>(mut list: R, flows: usize, span: u64) -> R {
+    let mut random = 1;
+    for flow in 0..flows {
+        list.insert(Flow(flow as u32), next(&mut random) % span);
+    }
+    list
+}
+
+fn time<R: ReadyList>(list: &mut R, round: u64, span: u64) -> f64 {
+    let mut random = round + 1;
+    let start = Instant::now();
+    for _ in 0..PAIRS {
+        let Some((key, flow)) = list.pop_first() else { unreachable!("the list is never empty") };
+        // Every flow comes back once per turn, at a random place of it.
+        list.insert(flow, key + span / 2 + (u128::from(next(&mut random)) * u128::from(span) >> 64) as u64);
+    }
+    start.elapsed().as_nanos() as f64 / PAIRS as f64
+}
+
+/// The linear congruential generator of Knuth's MMIX, high bits mixed into the low ones.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state ^ (*state >> 32)
+}
+
+fn median(mut samples: Vec<f64>) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}

@@ -1,0 +1,78 @@
+//! Dynamic threshold: a queue may grow while it is shorter than alpha times the space that is free.
+//!
+//! **Law.** A packet of a queue of length QL is accepted if and only if `QL < alpha * (B - Q)` and it fits in the buffer of size B, of which
+//! Q is used, and its flow has no limit of its own that says otherwise.
+//! S saturated queues settle at `alpha * B / (1 + alpha * S)` each and leave `B / (1 + alpha * S)` free for newcomers.
+//! **Source.** A. Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
+//! Networking 6(2), 1998.
+//! **State.** None.
+//! **Cost.** One shift and five comparisons: alpha is a power of two, as in the source's hardware.
+//! **RTL twin.** None yet.
+//! **Deviations.** For variable lengths the test is on the queue before the packet, so a queue overshoots its threshold by less than one packet.
+
+use super::limits::Limits;
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy};
+use crate::packet::DropReason;
+use crate::queue::Occupancy;
+
+/// Refuses what would make a queue long in comparison with the free space.
+///
+/// ```
+/// use tidegate_core::buffer::{Alpha, BufferParameters};
+/// use tidegate_core::registry::BufferKind;
+///
+/// let alpha = Alpha::from_exponent(-1); // one half
+/// let parameters = BufferParameters { flows: 8, bytes: Some(1_000_000), alpha, ..BufferParameters::default() };
+/// assert!(BufferKind::DynamicThreshold.build(&parameters).is_ok());
+/// ```
+#[derive(Clone, Debug)]
+pub struct DynamicThreshold {
+    limits: Limits,
+    /// True if queues are measured in bytes, false for packets.
+    in_bytes: bool,
+    /// The queue's length is shifted left by the first and the free space by the second; at least one of them is 0.
+    shift_queue: u32,
+    shift_free: u32,
+}
+
+impl BufferManager for DynamicThreshold {
+    #[inline]
+    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+        if let Some(reason) = self.limits.exceeded(arrival, occupancy) {
+            return Admission::Refuse(reason);
+        }
+        let (queue, free) = if self.in_bytes {
+            (u64::from(occupancy.flow_bytes(arrival.flow)), self.limits.bytes() - occupancy.bytes())
+        } else {
+            (u64::from(occupancy.flow_packets(arrival.flow)), u64::from(self.limits.packets() - occupancy.packets()))
+        };
+        // Whole numbers on both sides: a fraction of alpha would be lost if the free space were shifted right.
+        if queue << self.shift_queue < free << self.shift_free {
+            Admission::Accept
+        } else {
+            Admission::Refuse(DropReason::Threshold)
+        }
+    }
+}
+
+impl BufferPolicy for DynamicThreshold {
+    const NAME: &'static str = "dynamic-threshold";
+    const SUMMARY: &'static str = "a queue may grow while it is shorter than alpha times the free space (Choudhury and Hahne)";
+    const USES_ALPHA: bool = true;
+
+    fn build(parameters: &BufferParameters) -> Result<DynamicThreshold, BufferError> {
+        if parameters.bytes.is_none() && parameters.packets.is_none() {
+            return Err(BufferField::Limit.wrong("this buffer manager needs it, in bytes or in packets"));
+        }
+        if parameters.bytes.is_some_and(|bytes| bytes >= 1 << 47) {
+            return Err(BufferField::Limit.wrong("must be less than 2^47 bytes"));
+        }
+        let exponent = parameters.alpha.unwrap_or_default().exponent();
+        Ok(DynamicThreshold {
+            limits: Limits::new(parameters),
+            in_bytes: parameters.bytes.is_some(),
+            shift_queue: (-exponent).max(0) as u32,
+            shift_free: exponent.max(0) as u32,
+        })
+    }
+}

@@ -1,0 +1,211 @@
+//! Limits on a buffer as an operator states them: for all flows together, for each flow, and for the flows of a class.
+
+use super::Arrival;
+use crate::packet::{DropReason, Flow};
+use crate::queue::Occupancy;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A limit in packets, in bytes, in both, or none. Bytes count frames without link overhead.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct FlowLimit {
+    /// The most packets; no limit of its own if `None`.
+    pub packets: Option<u32>,
+    /// The most bytes, below 2^32; no limit of its own if `None`.
+    pub bytes: Option<u32>,
+}
+
+/// The limit of the flows of one class in place of [`BufferParameters::flow`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Override {
+    /// The first flow it applies to.
+    pub first_flow: Flow,
+    /// The number of flows it applies to, from there on.
+    pub flows: u32,
+    /// Their limit, each.
+    pub limit: FlowLimit,
+}
+
+/// What a buffer manager is made of.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BufferParameters {
+    /// The number of flows (queues) of the port.
+    pub flows: usize,
+    /// The most packets in the whole buffer. A port has a limit of its own besides; a manager that pushes out should be given that one.
+    pub packets: Option<u32>,
+    /// The most bytes in the whole buffer, without link overhead.
+    pub bytes: Option<u64>,
+    /// The limit of each flow's queue.
+    pub flow: FlowLimit,
+    /// Exceptions to it, in increasing order of flows and without overlap.
+    pub overrides: Vec<Override>,
+    /// The factor of the dynamic threshold; 1 unless given.
+    pub alpha: Option<Alpha>,
+}
+
+/// A power of two between 2^-16 and 2^16.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Alpha(i8);
+
+impl Alpha {
+    /// 2 to the power of `exponent`, or `None` outside -16 to 16.
+    pub const fn from_exponent(exponent: i32) -> Option<Alpha> {
+        if exponent >= -16 && exponent <= 16 { Some(Alpha(exponent as i8)) } else { None }
+    }
+
+    /// The exponent.
+    pub const fn exponent(self) -> i32 {
+        self.0 as i32
+    }
+}
+
+/// One of the fields of [`BufferParameters`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BufferField {
+    /// [`BufferParameters::packets`] and [`BufferParameters::bytes`].
+    Limit,
+    /// [`BufferParameters::flow`].
+    FlowLimit,
+    /// [`BufferParameters::overrides`].
+    Overrides,
+    /// [`BufferParameters::alpha`].
+    Alpha,
+}
+
+impl BufferField {
+    /// The key used in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BufferField::Limit => "limit",
+            BufferField::FlowLimit => "flow_limit",
+            BufferField::Overrides => "limit of a class",
+            BufferField::Alpha => "alpha",
+        }
+    }
+
+    pub(super) const fn wrong(self, problem: &'static str) -> BufferError {
+        BufferError { field: self, problem }
+    }
+}
+
+/// Why a buffer manager cannot be built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferError {
+    /// The offending parameter.
+    pub field: BufferField,
+    /// What is wrong, and what would be right.
+    pub problem: &'static str,
+}
+
+impl fmt::Display for BufferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field.name(), self.problem)
+    }
+}
+
+impl core::error::Error for BufferError {}
+
+impl BufferParameters {
+    pub(crate) fn check(&self, uses_alpha: bool) -> Result<(), BufferError> {
+        if self.packets == Some(0) || self.bytes == Some(0) {
+            return Err(BufferField::Limit.wrong("must be larger than 0: nothing could ever be queued"));
+        }
+        let zero = |limit: &FlowLimit| limit.packets == Some(0) || limit.bytes == Some(0);
+        if zero(&self.flow) {
+            return Err(BufferField::FlowLimit.wrong("must be larger than 0: nothing could ever be queued"));
+        }
+        let mut from = 0;
+        for exception in &self.overrides {
+            if zero(&exception.limit) {
+                return Err(BufferField::Overrides.wrong("must be larger than 0: nothing could ever be queued"));
+            }
+            if exception.first_flow.index() < from {
+                return Err(BufferField::Overrides.wrong("must come in increasing order of flows, without overlap"));
+            }
+            from = exception.first_flow.index() + exception.flows as usize;
+            if from > self.flows {
+                return Err(BufferField::Overrides.wrong("names a flow that the port does not have"));
+            }
+        }
+        if self.alpha.is_some() && !uses_alpha {
+            return Err(BufferField::Alpha.wrong("this buffer manager does not use it"));
+        }
+        Ok(())
+    }
+}
+
+/// The limits in the form in which a packet is held against them.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    packets: u32,
+    bytes: u64,
+    all: Bound,
+    /// One entry per flow; empty if every flow has the limit `all`.
+    each: Vec<Bound>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    packets: u32,
+    bytes: u32,
+}
+
+impl From<FlowLimit> for Bound {
+    fn from(limit: FlowLimit) -> Bound {
+        // The largest numbers are the sizes that the queues can count to: limits that always hold.
+        Bound { packets: limit.packets.unwrap_or(u32::MAX), bytes: limit.bytes.unwrap_or(u32::MAX) }
+    }
+}
+
+impl Limits {
+    pub(super) fn new(parameters: &BufferParameters) -> Limits {
+        let all = Bound::from(parameters.flow);
+        let mut each = Vec::new();
+        if !parameters.overrides.is_empty() {
+            each.resize(parameters.flows, all);
+            for exception in &parameters.overrides {
+                let first = exception.first_flow.index();
+                each[first..first + exception.flows as usize].fill(Bound::from(exception.limit));
+            }
+        }
+        Limits { packets: parameters.packets.unwrap_or(u32::MAX), bytes: parameters.bytes.unwrap_or(u64::MAX), all, each }
+    }
+
+    /// The most bytes in the whole buffer.
+    #[inline]
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The most packets in the whole buffer.
+    #[inline]
+    pub(super) fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// True if the packet would be within its flow's own limit.
+    #[inline]
+    pub(super) fn flow_has_room(&self, arrival: &Arrival, occupancy: &Occupancy) -> bool {
+        let bound = self.each.get(arrival.flow.index()).unwrap_or(&self.all);
+        occupancy.flow_packets(arrival.flow) < bound.packets
+            && u64::from(occupancy.flow_bytes(arrival.flow)) + u64::from(arrival.length) <= u64::from(bound.bytes)
+    }
+
+    /// True if the packet would be within the limit that all flows share.
+    #[inline]
+    pub(super) fn buffer_has_room(&self, arrival: &Arrival, occupancy: &Occupancy) -> bool {
+        occupancy.packets() < self.packets && occupancy.bytes() + u64::from(arrival.length) <= self.bytes
+    }
+
+    /// Why the packet cannot stay without another one giving way, if so: its flow's limit first.
+    #[inline]
+    pub(super) fn exceeded(&self, arrival: &Arrival, occupancy: &Occupancy) -> Option<DropReason> {
+        if !self.flow_has_room(arrival, occupancy) {
+            Some(DropReason::FlowLimit)
+        } else if !self.buffer_has_room(arrival, occupancy) {
+            Some(DropReason::SharedLimit)
+        } else {
+            None
+        }
+    }
+}

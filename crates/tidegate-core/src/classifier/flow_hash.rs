@@ -1,0 +1,73 @@
+//! The hash that spreads a class's packets over its queues.
+//!
+//! It takes the direction of a flow into account, depends on a seed in every bit so that nobody outside can aim at a queue, and reads the
+//! ports only of packets that are no fragments: a datagram's fragments go where its addresses and protocol say.
+
+use super::{Header, Network, Transport};
+
+/// A seeded hash of flow keys.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowHash {
+    keys: [u64; 3],
+}
+
+impl FlowHash {
+    pub(super) fn new(seed: u64) -> FlowHash {
+        // Three unrelated words out of one, by the increment and finaliser of SplitMix64.
+        let mut state = seed;
+        FlowHash {
+            keys: core::array::from_fn(|_| {
+                state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+                let mut word = state;
+                word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+                word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+                word ^ word >> 31
+            }),
+        }
+    }
+
+    /// A queue from 0 to `queues - 1` for the packet.
+    #[inline]
+    pub(super) fn spread(&self, header: &Header, queues: u32) -> u32 {
+        let hash = match &header.network {
+            Network::Other => self.mix(u64::from(header.ethernet_type), 0),
+            Network::V4 { source, destination, transport } => {
+                self.mix(u64::from(*source) << 32 | u64::from(*destination), FlowHash::rest(transport))
+            }
+            Network::V6 { source, destination, transport } => {
+                let source = self.mix(*source as u64, (source >> 64) as u64);
+                let destination = self.mix(*destination as u64 ^ source, (destination >> 64) as u64);
+                self.mix(destination, FlowHash::rest(transport))
+            }
+        };
+        // The product of the hash's upper half with the number of queues: as even as a remainder, without a division.
+        ((hash >> 32) * u64::from(queues) >> 32) as u32
+    }
+
+    /// The mixing step over `words`, for tables.
+    #[inline]
+    pub(super) fn of_words(&self, words: &[u64; 6]) -> u64 {
+        let first = self.mix(words[0] ^ words[2].rotate_left(32), words[1] ^ words[3].rotate_left(16));
+        self.mix(first ^ words[4], words[5])
+    }
+
+    #[inline]
+    fn rest(transport: &Transport) -> u64 {
+        let ports = match transport.ports {
+            Some((source, destination)) if !transport.fragment => 1 << 32 | u64::from(source) << 16 | u64::from(destination),
+            _ => 0,
+        };
+        u64::from(transport.protocol) << 40 | ports
+    }
+
+    /// Two words into one: both halves of a 128-bit product, twice, so that every bit of the input reaches every bit of the output.
+    #[inline]
+    fn mix(&self, a: u64, b: u64) -> u64 {
+        let fold = |a: u64, b: u64| {
+            let product = u128::from(a) * u128::from(b);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let inner = fold(a ^ self.keys[0], b ^ self.keys[1]);
+        fold(inner ^ self.keys[2], 0x9E37_79B9_7F4A_7C15 ^ a.wrapping_add(b.rotate_left(32)))
+    }
+}

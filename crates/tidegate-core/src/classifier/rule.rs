@@ -1,0 +1,284 @@
+//! Rules: conditions on the fields of a header, all of which have to hold.
+
+use super::{Header, Network, Transport};
+use core::fmt;
+
+/// A condition on headers. Every field that is given has to match; a rule of nothing matches every packet.
+///
+/// Conditions on the network layer never match frames that carry no IP; a source or destination prefix matches its own IP version only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Rule {
+    /// [`Header::ethernet_type`].
+    pub ethernet_type: Option<u16>,
+    /// [`Header::vlan`], 0 to 4095.
+    pub vlan: Option<u16>,
+    /// [`Header::vlan_priority`], 0 to 7.
+    pub vlan_priority: Option<u8>,
+    /// [`Header::mpls_label`], below 2^20.
+    pub mpls_label: Option<u32>,
+    /// [`Header::mpls_traffic_class`], 0 to 7.
+    pub mpls_traffic_class: Option<u8>,
+    /// Where the packet comes from.
+    pub source: Option<Prefix>,
+    /// Where it goes to.
+    pub destination: Option<Prefix>,
+    /// [`Transport::dscp`].
+    pub dscp: Option<CodePoints>,
+    /// [`Transport::protocol`].
+    pub protocol: Option<u8>,
+    /// Source port. Never matches the later fragments of a datagram.
+    pub source_port: Option<PortRange>,
+    /// Destination port. Never matches the later fragments of a datagram.
+    pub destination_port: Option<PortRange>,
+    /// [`Transport::fragment`].
+    pub fragment: Option<bool>,
+}
+
+impl Rule {
+    /// True if every condition holds.
+    pub fn matches(&self, header: &Header) -> bool {
+        fn is<T: PartialEq>(wanted: Option<T>, found: Option<T>) -> bool {
+            wanted.is_none() || wanted == found
+        }
+        let transport = header.transport();
+        let ports = transport.and_then(|transport| transport.ports);
+        is(self.ethernet_type, Some(header.ethernet_type))
+            && is(self.vlan, header.vlan)
+            && is(self.vlan_priority, header.vlan_priority)
+            && is(self.mpls_label, header.mpls_label)
+            && is(self.mpls_traffic_class, header.mpls_traffic_class)
+            && self.source.is_none_or(|prefix| prefix.contains_source(&header.network))
+            && self.destination.is_none_or(|prefix| prefix.contains_destination(&header.network))
+            && self.dscp.is_none_or(|set| transport.is_some_and(|transport| set.contains(transport.dscp)))
+            && is(self.protocol, transport.map(|transport| transport.protocol))
+            && self.source_port.is_none_or(|range| ports.is_some_and(|(source, _)| range.contains(source)))
+            && self.destination_port.is_none_or(|range| ports.is_some_and(|(_, destination)| range.contains(destination)))
+            && is(self.fragment, transport.map(|transport| transport.fragment))
+    }
+
+    /// True if every packet that `other` matches is matched by this rule too, judged field by field.
+    pub fn covers(&self, other: &Rule) -> bool {
+        fn is<T: PartialEq>(wanted: Option<T>, found: Option<T>) -> bool {
+            wanted.is_none() || wanted == found
+        }
+        fn by<T: Copy>(wanted: Option<T>, found: Option<T>, covers: impl Fn(T, T) -> bool) -> bool {
+            match (wanted, found) {
+                (None, _) => true,
+                (Some(_), None) => false,
+                (Some(wanted), Some(found)) => covers(wanted, found),
+            }
+        }
+        is(self.ethernet_type, other.ethernet_type)
+            && is(self.vlan, other.vlan)
+            && is(self.vlan_priority, other.vlan_priority)
+            && is(self.mpls_label, other.mpls_label)
+            && is(self.mpls_traffic_class, other.mpls_traffic_class)
+            && by(self.source, other.source, Prefix::covers)
+            && by(self.destination, other.destination, Prefix::covers)
+            && by(self.dscp, other.dscp, |a, b| b.0 & !a.0 == 0)
+            && is(self.protocol, other.protocol)
+            && by(self.source_port, other.source_port, |a, b| a.first <= b.first && b.last <= a.last)
+            && by(self.destination_port, other.destination_port, |a, b| a.first <= b.first && b.last <= a.last)
+            && is(self.fragment, other.fragment)
+    }
+
+    /// Says what is wrong with the rule by itself.
+    pub(super) fn check(&self) -> Result<(), RuleProblem> {
+        if self.vlan.is_some_and(|id| id > 4095) {
+            return Err(RuleProblem::Vlan);
+        }
+        if self.vlan_priority.is_some_and(|priority| priority > 7) {
+            return Err(RuleProblem::VlanPriority);
+        }
+        if self.mpls_label.is_some_and(|label| label >= 1 << 20) {
+            return Err(RuleProblem::MplsLabel);
+        }
+        if self.mpls_traffic_class.is_some_and(|class| class > 7) {
+            return Err(RuleProblem::MplsTrafficClass);
+        }
+        for prefix in [self.source, self.destination].into_iter().flatten() {
+            prefix.check()?;
+        }
+        if let (Some(source), Some(destination)) = (self.source, self.destination) {
+            if matches!(source, Prefix::V4 { .. }) != matches!(destination, Prefix::V4 { .. }) {
+                return Err(RuleProblem::MixedVersions);
+            }
+        }
+        if self.dscp.is_some_and(|set| set.0 == 0) {
+            return Err(RuleProblem::NoCodePoint);
+        }
+        for range in [self.source_port, self.destination_port].into_iter().flatten() {
+            if range.first > range.last {
+                return Err(RuleProblem::PortsReversed);
+            }
+            if self.protocol.is_some_and(|protocol| !Transport::has_ports(protocol)) {
+                return Err(RuleProblem::ProtocolWithoutPorts);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Header {
+    /// What the two IP versions have in common, if the frame carries IP.
+    #[inline]
+    pub const fn transport(&self) -> Option<&Transport> {
+        match &self.network {
+            Network::Other => None,
+            Network::V4 { transport, .. } | Network::V6 { transport, .. } => Some(transport),
+        }
+    }
+}
+
+impl Transport {
+    /// True for the protocols whose ports a header can show: TCP, UDP, DCCP, SCTP and UDP-Lite.
+    pub const fn has_ports(protocol: u8) -> bool {
+        matches!(protocol, 6 | 17 | 33 | 132 | 136)
+    }
+}
+
+/// All addresses that agree with this one in the first `length` bits. The rest of the address is zero.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Prefix {
+    /// IPv4.
+    V4 {
+        /// The address.
+        address: u32,
+        /// The number of bits that count, 0 to 32.
+        length: u8,
+    },
+    /// IPv6.
+    V6 {
+        /// The address.
+        address: u128,
+        /// The number of bits that count, 0 to 128.
+        length: u8,
+    },
+}
+
+impl Prefix {
+    fn contains_source(self, network: &Network) -> bool {
+        match (self, network) {
+            (Prefix::V4 { address, length }, Network::V4 { source, .. }) => (source ^ address) & mask_v4(length) == 0,
+            (Prefix::V6 { address, length }, Network::V6 { source, .. }) => (source ^ address) & mask_v6(length) == 0,
+            _ => false,
+        }
+    }
+
+    fn contains_destination(self, network: &Network) -> bool {
+        match (self, network) {
+            (Prefix::V4 { address, length }, Network::V4 { destination, .. }) => (destination ^ address) & mask_v4(length) == 0,
+            (Prefix::V6 { address, length }, Network::V6 { destination, .. }) => (destination ^ address) & mask_v6(length) == 0,
+            _ => false,
+        }
+    }
+
+    fn covers(self, other: Prefix) -> bool {
+        match (self, other) {
+            (Prefix::V4 { address, length }, Prefix::V4 { address: a, length: l }) => length <= l && (a ^ address) & mask_v4(length) == 0,
+            (Prefix::V6 { address, length }, Prefix::V6 { address: a, length: l }) => length <= l && (a ^ address) & mask_v6(length) == 0,
+            _ => false,
+        }
+    }
+
+    fn check(self) -> Result<(), RuleProblem> {
+        let (fits, is_clean) = match self {
+            Prefix::V4 { address, length } => (length <= 32, address & !mask_v4(length.min(32)) == 0),
+            Prefix::V6 { address, length } => (length <= 128, address & !mask_v6(length.min(128)) == 0),
+        };
+        match (fits, is_clean) {
+            (false, _) => Err(RuleProblem::PrefixTooLong),
+            (_, false) => Err(RuleProblem::PrefixHasHostBits),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The network mask of an IPv4 prefix length up to 32.
+pub(super) const fn mask_v4(length: u8) -> u32 {
+    if length == 0 { 0 } else { u32::MAX << (32 - length) }
+}
+
+/// The network mask of an IPv6 prefix length up to 128.
+pub(super) const fn mask_v6(length: u8) -> u128 {
+    if length == 0 { 0 } else { u128::MAX << (128 - length) }
+}
+
+/// A set of differentiated services code points: bit n stands for code point n.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct CodePoints(pub u64);
+
+impl CodePoints {
+    /// The set of this code point alone, of which the lowest six bits count.
+    pub const fn one(dscp: u8) -> CodePoints {
+        CodePoints(1 << (dscp & 63))
+    }
+
+    /// True if the code point is in the set.
+    pub const fn contains(self, dscp: u8) -> bool {
+        self.0 >> (dscp & 63) & 1 != 0
+    }
+}
+
+/// Ports from `first` to `last`, both included.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct PortRange {
+    /// The lowest port.
+    pub first: u16,
+    /// The highest port, at least `first`.
+    pub last: u16,
+}
+
+impl PortRange {
+    /// One port alone.
+    pub const fn one(port: u16) -> PortRange {
+        PortRange { first: port, last: port }
+    }
+
+    /// True if the port is in the range.
+    pub const fn contains(self, port: u16) -> bool {
+        self.first <= port && port <= self.last
+    }
+}
+
+/// What is wrong with a rule by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RuleProblem {
+    /// A VLAN identifier above 4095.
+    Vlan,
+    /// A VLAN priority above 7.
+    VlanPriority,
+    /// An MPLS label of more than 20 bits.
+    MplsLabel,
+    /// An MPLS traffic class above 7.
+    MplsTrafficClass,
+    /// A prefix longer than an address.
+    PrefixTooLong,
+    /// An address with bits beyond its prefix length.
+    PrefixHasHostBits,
+    /// An IPv4 prefix on one side and an IPv6 prefix on the other.
+    MixedVersions,
+    /// An empty set of code points.
+    NoCodePoint,
+    /// A port range whose first port lies above its last.
+    PortsReversed,
+    /// Ports asked of a protocol that has none.
+    ProtocolWithoutPorts,
+}
+
+impl fmt::Display for RuleProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RuleProblem::Vlan => "a VLAN identifier is at most 4095",
+            RuleProblem::VlanPriority => "a VLAN priority is at most 7",
+            RuleProblem::MplsLabel => "an MPLS label is below 1048576",
+            RuleProblem::MplsTrafficClass => "an MPLS traffic class is at most 7",
+            RuleProblem::PrefixTooLong => "a prefix is at most as long as the address: 32 bits for IPv4, 128 for IPv6",
+            RuleProblem::PrefixHasHostBits => "the address has bits set beyond the prefix length: clear them, or lengthen the prefix",
+            RuleProblem::MixedVersions => "source and destination are of different IP versions, which no packet is",
+            RuleProblem::NoCodePoint => "the set of code points is empty, which matches nothing",
+            RuleProblem::PortsReversed => "the first port of a range must not be above the last",
+            RuleProblem::ProtocolWithoutPorts => "this protocol has no ports; TCP, UDP, DCCP, SCTP and UDP-Lite have",
+        })
+    }
+}

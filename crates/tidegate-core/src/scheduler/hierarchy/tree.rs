@@ -1,0 +1,193 @@
+//! What a hierarchy is built of, and what may be wrong with it.
+
+use super::{Child, Hierarchy, Node, UNSHAPED};
+use crate::packet::{Colour, Flow, Head};
+use crate::policer::ContractError;
+use crate::ready::ReadyList;
+use crate::registry::SchedulerKind;
+use crate::scheduler::{BuildError, FlowParameters, Parameter, Setup};
+use crate::shaper::ShapingContract;
+use crate::units::{Duration, Rate, Time};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// An inner node of the tree: a scheduler among the node's children.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeSpec {
+    /// The index of the node above, which comes earlier in the list; `None` for the root, which is the first.
+    pub parent: Option<usize>,
+    /// Who shares among this node's children.
+    pub scheduler: SchedulerKind,
+    /// The rate that this node's scheduler shares: the link's, or what the node is guaranteed of it.
+    pub rate: Rate,
+    /// What the scheduler of the node above needs to know of this node. Unused for the root.
+    pub parameters: FlowParameters,
+    /// A contract that all packets below this node keep together.
+    pub shape: Option<ShapingContract>,
+}
+
+/// A leaf of the tree: one flow of the port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LeafSpec {
+    /// The index of the node above.
+    pub parent: usize,
+    /// What the scheduler of the node above needs to know of this flow.
+    pub parameters: FlowParameters,
+    /// A contract that the flow's packets keep.
+    pub shape: Option<ShapingContract>,
+}
+
+/// A node or a flow, in an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Member {
+    /// The inner node of this index.
+    Node(usize),
+    /// The leaf of this flow.
+    Leaf(Flow),
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Member::Node(index) => write!(f, "node {index}"),
+            Member::Leaf(flow) => write!(f, "flow {}", flow.0),
+        }
+    }
+}
+
+/// Why a tree cannot be built.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HierarchyError {
+    /// There is no node at all, or the first has a parent.
+    NoRoot,
+    /// The member's parent is not a node that comes before it; only the first node has none.
+    Parent(Member),
+    /// Nothing hangs below this node, so it could never send.
+    Childless(usize),
+    /// More than 2^31 nodes and leaves.
+    TooMany,
+    /// The member's contract cannot be kept.
+    Shape(Member, ContractError),
+    /// The scheduler of `node` refuses its children's parameters.
+    Parameters {
+        /// The node whose scheduler it is.
+        node: usize,
+        /// The child at fault; `None` if all of them together are.
+        child: Option<Member>,
+        /// The parameter at fault.
+        parameter: Parameter,
+        /// What is wrong, and what would be right.
+        problem: &'static str,
+    },
+}
+
+impl fmt::Display for HierarchyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HierarchyError::NoRoot => write!(f, "a hierarchy begins with its root, a node without a parent"),
+            HierarchyError::Parent(member) => write!(f, "{member}: its parent must be a node that comes before it"),
+            HierarchyError::Childless(node) => write!(f, "node {node}: nothing hangs below it; remove it or give it a child"),
+            HierarchyError::TooMany => write!(f, "a hierarchy has at most 2^31 nodes and flows"),
+            HierarchyError::Shape(member, error) => write!(f, "{member}: {error}"),
+            HierarchyError::Parameters { node, child: Some(child), parameter, problem } => {
+                write!(f, "{child}, below node {node}: {}: {problem}", parameter.name())
+            }
+            HierarchyError::Parameters { node, child: None, parameter, problem } => {
+                write!(f, "the children of node {node}: {}: {problem}", parameter.name())
+            }
+        }
+    }
+}
+
+impl core::error::Error for HierarchyError {}
+
+/// The window of the waiting list: release instants further ahead than this are kept in order at a higher cost.
+const SPAN: Duration = Duration::from_milliseconds(250);
+
+impl Hierarchy {
+    /// Builds the tree. `nodes` holds the root first and every other node after its parent; `leaves` holds one entry per flow of the
+    /// port, in the order of the flows. `longest_packet` is the longest packet on the wire, in bytes.
+    ///
+    /// The order of siblings carries no meaning: ties break by the order of activation.
+    ///
+    /// # Errors
+    /// [`HierarchyError`] names the first member that is wrong.
+    pub fn build(longest_packet: u32, nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy, HierarchyError> {
+        if nodes.first().is_none_or(|root| root.parent.is_some()) {
+            return Err(HierarchyError::NoRoot);
+        }
+        if nodes.len() + leaves.len() > 1 << 31 {
+            return Err(HierarchyError::TooMany);
+        }
+        let below = children_of(nodes, leaves)?;
+        let mut tree = without_schedulers(nodes, leaves)?;
+        let member = |child: u32| match (child as usize).checked_sub(nodes.len()) {
+            None => Member::Node(child as usize),
+            Some(leaf) => Member::Leaf(Flow(leaf as u32)),
+        };
+        for (index, (spec, children)) in nodes.iter().zip(&below).enumerate() {
+            if children.is_empty() {
+                return Err(HierarchyError::Childless(index));
+            }
+            let mut parameters = Vec::with_capacity(children.len());
+            for (place, &child) in children.iter().enumerate() {
+                tree.members[child as usize].parent = index as u32;
+                tree.members[child as usize].place = place as u32;
+                parameters.push(match member(child) {
+                    Member::Node(node) => nodes[node].parameters,
+                    Member::Leaf(flow) => leaves[flow.index()].parameters,
+                });
+            }
+            let setup = Setup { rate: spec.rate, longest_packet };
+            let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
+                let child = flow.map(|flow| member(children[flow.index()]));
+                HierarchyError::Parameters { node: index, child, parameter, problem }
+            })?;
+            tree.nodes.push(Node { scheduler, first_child: tree.children.len() as u32, unsettled: false });
+            tree.children.extend_from_slice(children);
+        }
+        Ok(tree)
+    }
+}
+
+/// The members below each node, nodes before leaves.
+fn children_of(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Vec<Vec<u32>>, HierarchyError> {
+    let mut below: Vec<Vec<u32>> = alloc::vec![Vec::new(); nodes.len()];
+    for (index, node) in nodes.iter().enumerate().skip(1) {
+        let parent = node.parent.filter(|&parent| parent < index).ok_or(HierarchyError::Parent(Member::Node(index)))?;
+        below[parent].push(index as u32);
+    }
+    for (index, leaf) in leaves.iter().enumerate() {
+        let children = below.get_mut(leaf.parent).ok_or(HierarchyError::Parent(Member::Leaf(Flow(index as u32))))?;
+        children.push((nodes.len() + index) as u32);
+    }
+    Ok(below)
+}
+
+/// The tables of a tree whose members are shaped but do not know of each other yet.
+fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy, HierarchyError> {
+    let nothing = Head { length: 0, number: 0, arrival: Time::ZERO, colour: Colour::Green };
+    let count = nodes.len() + leaves.len();
+    let mut members = Vec::with_capacity(count);
+    let mut allowances = Vec::new();
+    let node_shapes = nodes.iter().enumerate().map(|(index, node)| (Member::Node(index), node.shape));
+    let leaf_shapes = leaves.iter().enumerate().map(|(index, leaf)| (Member::Leaf(Flow(index as u32)), leaf.shape));
+    for (member, shape) in node_shapes.chain(leaf_shapes) {
+        let mut allowance = UNSHAPED;
+        if let Some(contract) = shape {
+            allowance = allowances.len() as u32;
+            allowances.push(contract.allowance().map_err(|error| HierarchyError::Shape(member, error))?);
+        }
+        members.push(Child { head: nothing, parent: 0, place: 0, allowance, presented: false, waits: false });
+    }
+    // Only leaves with a contract of their own ever wait, so a tree that shapes groups alone gets by with a short list.
+    let may_wait = if leaves.iter().any(|leaf| leaf.shape.is_some()) { count } else { nodes.len() };
+    Ok(Hierarchy {
+        nodes: Vec::with_capacity(nodes.len()),
+        members,
+        children: Vec::with_capacity(count - 1),
+        allowances,
+        waiting: ReadyList::build(may_wait, Hierarchy::GRANULE.picoseconds(), SPAN.picoseconds()),
+        served: None,
+    })
+}

@@ -1,0 +1,270 @@
+//! Worst-case fair weighted fair queueing plus (WF2Q+): among the heads that an ideal fluid server would have begun to serve, the one
+//! that it would finish first leaves first.
+//!
+//! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`.
+//! 1. A flow that keeps within a token bucket of rate `r_i` is delayed by at most `burst / r_i + longest packet / C`; any flow's packets
+//!    leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus `longest packet / C`.
+//! 2. No packet starts before its virtual start, so no flow gets ahead of its share by more than one packet: over any interval in which
+//!    flows `i` and `j` are backlogged, `|W_i / r_i - W_j / r_j|` is at most `L_i / r_i + L_j / r_j + longest packet / C`.
+//! 3. Flows that were idle have no claim to what they did not use.
+//!
+//! Each holds up to the granule of the ready lists, in virtual time.
+//!
+//! **Source**: Bennett and Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM ToN 5(5), 1997, section IV, equations 27-29.
+//!
+//! **State**: 32 bytes per flow and two ready lists.
+//!
+//! **Cost**: at most two insertions and two removals of a ready list per packet, two multiplications, no division.
+//!
+//! **RTL twin**: none yet.
+//!
+//! **Deviations**: virtual time is kept as 128 bits of picoseconds, of which the lists compare the low 64: a slow flow that is alone on a
+//! fast link drives virtual time around 64 bits within milliseconds, and the stamps of flows that were idle meanwhile must not come to
+//! lie in the future. The maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the
+//! last packet has left, virtual time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
+
+use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
+use crate::packet::{Flow, Head};
+use crate::port::MEMORY;
+use crate::ready::{ReadyList, Wheel};
+use crate::units::{Duration, Rate, Time, TimePerByte};
+use alloc::vec::Vec;
+
+/// WF2Q+.
+///
+/// A flow's guaranteed rate is its `rate`; flows without one share what the others leave in proportion to their `weight` (1 unless
+/// given). Capacity that is not used is shared among backlogged flows in proportion to their guaranteed rates.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, Setup, Wf2qPlus};
+/// use tidegate_core::units::{Rate, Time};
+/// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
+/// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+/// let mut wf2q: Wf2qPlus = Discipline::build(&setup, &[weight(1), weight(2)]).unwrap();
+/// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
+/// wf2q.activate(Time::ZERO, Flow(0), head(0));
+/// wf2q.activate(Time::ZERO, Flow(1), head(1));
+/// assert_eq!(wf2q.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Wf2qPlus<R = Wheel> {
+    shares: Vec<Share>,
+    /// Heads that have started in virtual time, by their virtual finish.
+    eligible: R,
+    /// Heads that have not, by their virtual start.
+    pending: R,
+    link: TimePerByte,
+    /// Virtual time when the latest service began ...
+    virtual_time: u128,
+    /// ... which was at this instant ...
+    service_start: Time,
+    /// ... and by how much that service advances it in all.
+    service_span: Duration,
+    /// The latest virtual finish of all packets served.
+    latest_finish: u128,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    /// Virtual start of the head; the virtual finish of the last packet while there is no head.
+    start: u128,
+    rate: TimePerByte,
+    /// Length of the head.
+    length: u32,
+}
+
+impl Share {
+    #[inline]
+    fn finish(&self) -> u128 {
+        self.start + u128::from(self.rate.ceil(self.length).picoseconds())
+    }
+}
+
+/// Virtual times are rounded up by less than this fraction of the longest packet's time on the link.
+const PRECISION: u64 = 16;
+
+/// The part of a virtual time that the lists compare.
+#[inline]
+const fn low(virtual_time: u128) -> u64 {
+    virtual_time as u64
+}
+
+impl<R: ReadyList> Wf2qPlus<R> {
+    /// Virtual time at `now`. It advances with the work of the service in progress, in which time stands in for work.
+    #[inline]
+    fn virtual_time(&self, now: Time) -> u128 {
+        self.virtual_time + u128::from(now.since(self.service_start).min(self.service_span).picoseconds())
+    }
+
+    /// Files the head of `flow`, whose share is up to date.
+    #[inline]
+    fn file(&mut self, virtual_time: u128, flow: Flow) {
+        let share = &self.shares[flow.index()];
+        if share.start <= virtual_time {
+            self.eligible.insert(flow, low(share.finish()));
+        } else {
+            self.pending.insert(flow, low(share.start));
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.eligible.is_empty() && self.pending.is_empty()
+    }
+}
+
+impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
+    fn start(&mut self, now: Time) {
+        self.service_start = now;
+    }
+
+    #[inline]
+    fn activate(&mut self, now: Time, flow: Flow, head: Head) {
+        if self.is_empty() && now.since(self.service_start) >= self.service_span {
+            self.virtual_time = (self.virtual_time + u128::from(self.service_span.picoseconds())).max(self.latest_finish);
+            self.service_start = now;
+            self.service_span = Duration::ZERO;
+        }
+        let virtual_time = self.virtual_time(now);
+        let share = &mut self.shares[flow.index()];
+        share.start = share.start.max(virtual_time);
+        share.length = head.length;
+        self.file(virtual_time, flow);
+    }
+
+    #[inline]
+    fn select(&mut self, now: Time) -> Decision {
+        let mut virtual_time = self.virtual_time(now);
+        if self.eligible.is_empty() {
+            let Some((earliest, _)) = self.pending.first() else { return Decision::Idle };
+            let ahead = earliest.wrapping_sub(low(virtual_time));
+            if (ahead as i64) > 0 {
+                self.virtual_time += u128::from(ahead);
+                virtual_time += u128::from(ahead);
+            }
+        }
+        while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
+            self.eligible.insert(flow, low(self.shares[flow.index()].finish()));
+        }
+        match self.eligible.first() {
+            Some((_, flow)) => Decision::Serve(flow),
+            None => Decision::Idle,
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        let share = &mut self.shares[flow.index()];
+        let finish = share.finish();
+        let span = self.link.ceil(share.length);
+        share.start = finish;
+        if finish > self.latest_finish {
+            self.latest_finish = finish;
+        }
+        // The service before this one is complete, however long it took.
+        self.virtual_time += u128::from(self.service_span.picoseconds());
+        self.service_start = now;
+        self.service_span = span;
+        self.eligible.remove(flow);
+        if let Some(head) = next {
+            self.shares[flow.index()].length = head.length;
+            self.file(self.virtual_time, flow);
+        }
+    }
+
+    #[inline]
+    fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        if !self.eligible.remove(flow) {
+            self.pending.remove(flow);
+        }
+        if let Some(head) = next {
+            self.shares[flow.index()].length = head.length;
+            self.file(self.virtual_time(now), flow);
+        }
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        self.eligible.upcoming()
+    }
+
+    fn refresh(&mut self, now: Time) {
+        if now.since(self.service_start) >= self.service_span {
+            self.virtual_time += u128::from(self.service_span.picoseconds());
+            self.service_start = now;
+            self.service_span = Duration::ZERO;
+        }
+    }
+}
+
+impl<R: ReadyList> Discipline for Wf2qPlus<R> {
+    const NAME: &'static str = "wf2q+";
+    const SUMMARY: &'static str = "every flow gets its rate or its weight's share, with the delay bound and the fairness of a fluid server";
+    const REQUIRES: &'static [Parameter] = &[];
+    const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
+    const WORK_CONSERVING: bool = true;
+
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+        let rates = guaranteed_rates(setup.rate, flows)?;
+        let mut slowest = Duration::ZERO;
+        let mut shares = Vec::with_capacity(flows.len());
+        for (index, rate) in rates.iter().enumerate() {
+            let rate = rate.time_per_byte();
+            let longest = rate.ceil(setup.longest_packet);
+            if longest > MEMORY {
+                let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
+                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
+            }
+            slowest = slowest.max(longest);
+            shares.push(Share { start: 0, rate, length: 0 });
+        }
+        let link = setup.rate.time_per_byte();
+        let granule = (link.floor(setup.longest_packet).picoseconds() / PRECISION).max(1);
+        let span = slowest.picoseconds().saturating_mul(2);
+        Ok(Wf2qPlus {
+            shares,
+            eligible: R::build(flows.len(), granule, span),
+            pending: R::build(flows.len(), granule, span),
+            link,
+            virtual_time: 0,
+            service_start: Time::ZERO,
+            service_span: Duration::ZERO,
+            latest_finish: 0,
+        })
+    }
+}
+
+/// The guaranteed rate of every flow: its own, or its weight's part of what those leave.
+fn guaranteed_rates(link: Rate, flows: &[FlowParameters]) -> Result<Vec<Rate>, BuildError> {
+    let reserved = flows.iter().filter_map(|given| given.rate).fold(0u64, |sum, rate| sum.saturating_add(rate.bits_per_second()));
+    let Some(left) = link.bits_per_second().checked_sub(reserved) else {
+        let problem = "the flows' rates sum up to more than the rate that is shared: lower them";
+        return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
+    };
+    let mut weights = 0u64;
+    for (index, given) in flows.iter().enumerate() {
+        let weight = weight_of(index, given)?;
+        if given.rate.is_none() {
+            weights += u64::from(weight);
+        }
+    }
+    let mut rates = Vec::with_capacity(flows.len());
+    for (index, given) in flows.iter().enumerate() {
+        if let Some(rate) = given.rate {
+            if given.weight.is_some() {
+                let problem = "give either a rate or a weight: unused capacity is shared in proportion to the rates";
+                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Weight, problem });
+            }
+            rates.push(rate);
+            continue;
+        }
+        let share = u128::from(left) * u128::from(weight_of(index, given)?) / u128::from(weights);
+        let Ok(rate) = Rate::new(share as u64) else {
+            let problem = "its share of what the reserved rates leave is below 1 kbit/s: raise it, or lower the reservations";
+            return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Weight, problem });
+        };
+        rates.push(rate);
+    }
+    Ok(rates)
+}

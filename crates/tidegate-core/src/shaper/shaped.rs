@@ -1,0 +1,179 @@
+//! Shapes every flow to its own contract and leaves the order among those that may leave to any other scheduler.
+//!
+//! **Law**: every shaped flow's packets are accepted without exception by a policer of the same contract. No packet is held longer than
+//! its contract demands by more than the granule, and then by the order of the scheduler inside.
+//!
+//! **Source**: shapers in front of a work-conserving scheduler as in Zhang and Ferrari, "Rate-controlled service disciplines", Journal of
+//! High Speed Networks 3(4), 1994, section 3; the contract is [`Allowance`]'s.
+//!
+//! **State**: one cache line per flow (64 bytes), the ready list of those that wait, and the scheduler inside.
+//!
+//! **Cost**: one insertion and one removal of a ready list per packet that has to wait, and the scheduler inside. A packet that need not
+//! wait goes straight through.
+//!
+//! **RTL twin**: none yet.
+//!
+//! **Deviations**: packets are held back per flow, in the port's queues, not one by one: a flow is in the scheduler inside while its
+//! head may leave, and on the waiting list while it may not. Release instants are rounded up to the granule, never down.
+
+use super::{Allowance, ShapingContract};
+use crate::packet::{Colour, Flow, Head};
+use crate::policer::ContractError;
+use crate::port::MEMORY;
+use crate::ready::{ReadyList, Wheel};
+use crate::scheduler::{Decision, Scheduler};
+use crate::units::{Duration, Time};
+use alloc::vec::Vec;
+
+/// A scheduler with a shaper in front.
+#[derive(Clone, Debug)]
+pub struct Shaped<S, R = Wheel> {
+    flows: Vec<Shaping>,
+    waiting: R,
+    inner: S,
+}
+
+/// All that the shaper keeps of one flow.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Shaping {
+    allowance: Allowance,
+    /// The head's arrival, number, length and colour: kept for the scheduler inside while the flow waits, its length to be charged.
+    arrival: Time,
+    number: u32,
+    /// The length in the low 30 bits, the colour above.
+    length_and_colour: u32,
+}
+
+const LENGTH_BITS: u32 = 30;
+
+impl Shaping {
+    #[inline]
+    fn keep(&mut self, head: Head) {
+        self.arrival = head.arrival;
+        self.number = head.number;
+        self.length_and_colour = head.length | (head.colour as u32) << LENGTH_BITS;
+    }
+
+    #[inline]
+    fn length(&self) -> u32 {
+        self.length_and_colour & ((1 << LENGTH_BITS) - 1)
+    }
+
+    #[inline]
+    fn head(&self) -> Head {
+        let colour = match self.length_and_colour >> LENGTH_BITS {
+            0 => Colour::Green,
+            1 => Colour::Yellow,
+            _ => Colour::Red,
+        };
+        Head { length: self.length(), number: self.number, arrival: self.arrival, colour }
+    }
+}
+
+/// The window of the waiting list: release instants further ahead than this are kept in order at a higher cost.
+const SPAN: Duration = Duration::from_milliseconds(250);
+
+impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
+    /// Shapes the flows that have a contract in front of `inner`; the others pass straight through. Release instants are rounded up to
+    /// the largest power of two of picoseconds in `granule`: packets leave that much late at most.
+    ///
+    /// # Errors
+    /// The first flow whose contract is out of range, and what is wrong with it.
+    pub fn new(inner: S, contracts: &[Option<ShapingContract>], granule: Duration) -> Result<Shaped<S, R>, (Flow, ContractError)> {
+        let mut flows = Vec::with_capacity(contracts.len());
+        for (index, contract) in contracts.iter().enumerate() {
+            let allowance = match contract {
+                Some(contract) => contract.allowance().map_err(|error| (Flow(index as u32), error))?,
+                None => Allowance::UNLIMITED,
+            };
+            flows.push(Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 });
+        }
+        let waiting = R::build(flows.len(), granule.picoseconds().max(1), SPAN.picoseconds());
+        Ok(Shaped { flows, waiting, inner })
+    }
+
+    /// The scheduler inside.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+}
+
+impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
+    fn start(&mut self, now: Time) {
+        for flow in &mut self.flows {
+            flow.allowance.start(now);
+        }
+        self.inner.start(now);
+    }
+
+    #[inline]
+    fn activate(&mut self, now: Time, flow: Flow, head: Head) {
+        let shaping = &mut self.flows[flow.index()];
+        shaping.keep(head);
+        let release = shaping.allowance.release();
+        if release.is_after(now) {
+            self.waiting.insert(flow, release.picoseconds());
+        } else {
+            self.inner.activate(now, flow, head);
+        }
+    }
+
+    #[inline]
+    fn select(&mut self, now: Time) -> Decision {
+        while let Some(flow) = self.waiting.pop_due(now.picoseconds()) {
+            let head = self.flows[flow.index()].head();
+            self.inner.activate(now, flow, head);
+        }
+        let decision = self.inner.select(now);
+        match (decision, self.waiting.first()) {
+            (Decision::Serve(_) | Decision::Discard(_), _) | (_, None) => decision,
+            (Decision::WaitUntil(time), Some((release, _))) => Decision::WaitUntil(time.earlier(Time::from_picoseconds(release))),
+            (Decision::Idle, Some((release, _))) => Decision::WaitUntil(Time::from_picoseconds(release)),
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        let shaping = &mut self.flows[flow.index()];
+        shaping.allowance.charge(now, shaping.length());
+        let mut next = next;
+        if let Some(head) = next {
+            shaping.keep(head);
+            let release = shaping.allowance.release();
+            if release.is_after(now) {
+                self.waiting.insert(flow, release.picoseconds());
+                next = None;
+            }
+        }
+        self.inner.served(now, flow, next);
+    }
+
+    #[inline]
+    fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        if let Some(head) = next {
+            self.flows[flow.index()].keep(head);
+        }
+        if !self.waiting.remove(flow) {
+            // The release does not depend on the head that is lost: what may leave still may.
+            self.inner.lost(now, flow, next);
+        } else if next.is_some() {
+            self.waiting.insert(flow, self.flows[flow.index()].allowance.release().picoseconds());
+        }
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        self.inner.upcoming().or_else(|| self.waiting.upcoming())
+    }
+
+    fn refresh(&mut self, now: Time) {
+        let oldest = now - MEMORY;
+        for flow in &mut self.flows {
+            flow.allowance.refresh(now);
+            flow.arrival = flow.arrival.later(oldest);
+        }
+        self.waiting.raise(oldest.picoseconds());
+        self.inner.refresh(now);
+    }
+}

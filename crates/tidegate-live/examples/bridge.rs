@@ -1,0 +1,74 @@
+//! Bridges two interfaces at a rate, first in first out, and prints what passes: `bridge A B RATE`, the rate in bits per second.
+//!
+//! Example: `cargo run --release --example bridge -- veth-a veth-b 20000000`
+
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::classifier::{ClassRules, Classifier};
+use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::units::Rate;
+use tidegate_live::{LiveConfig, Tick, run};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [a, b, rate] = arguments.as_slice() else {
+        eprintln!("usage: bridge A B RATE (bits per second)");
+        return ExitCode::from(2);
+    };
+    let setup = match rate.parse().map_err(|error| format!("{error}")).and_then(setup) {
+        Ok(setup) => setup,
+        Err(problem) => {
+            eprintln!("error: the rate `{rate}` cannot be used: {problem}");
+            return ExitCode::from(2);
+        }
+    };
+    let stop = AtomicBool::new(false);
+    match run(LiveConfig::new(a, b, setup.clone(), setup), &stop, print) {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// First in, first out at `rate` bits per second, with a buffer of a tenth of a second and at least 100 full frames.
+fn setup(rate: u64) -> Result<PortSetup, String> {
+    let rate = Rate::new(rate).map_err(|error| error.to_string())?;
+    let bytes = (rate.bits_per_second() / 80).max(151_400);
+    let rules = ClassRules { name: "all".into(), queues: 1, rules: Vec::new() };
+    let buffer = BufferParameters { flows: 1, bytes: Some(bytes), ..BufferParameters::default() };
+    Ok(PortSetup {
+        rate,
+        overhead: Overhead::ETHERNET,
+        classifier: Classifier::new(vec![rules], 0).map_err(|error| error.to_string())?,
+        policers: vec![None],
+        buffer: BufferKind::TailDrop.build(&buffer).map_err(|error| error.to_string())?,
+        scheduler: SchedulerKind::Fifo
+            .build(&Setup { rate, longest_packet: 1542 }, &[FlowParameters::default()])
+            .map_err(|error| error.to_string())?,
+        packet_limit: 20_000,
+        longest_frame: 1518,
+    })
+}
+
+fn print(tick: &Tick) {
+    for notice in tick.notices {
+        println!("note: {notice}");
+    }
+    for (way, state) in ["A -> B", "B -> A"].iter().zip(tick.directions) {
+        let counters = &state.counters;
+        let dropped: u64 = counters.dropped().map(|(_, volume)| volume.packets).sum();
+        println!(
+            "{:4} s  {way}  delivered {} packets, {} bytes; dropped {dropped}; queued {}; lost in the kernel {}",
+            tick.elapsed.as_secs(),
+            counters.delivered.packets,
+            counters.delivered.bytes,
+            counters.queued.packets,
+            counters.kernel.dropped
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! The machine's clock, waiting for frames or instants, and what makes waiting precise.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use tidegate_core::units::{Duration, Time};
+
+/// The instant on CLOCK_MONOTONIC, to the nanosecond.
+#[inline]
+pub(crate) fn now() -> Time {
+    let mut at = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes one timespec. It cannot fail: every Linux has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut at) };
+    Time::from_nanoseconds((at.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(at.tv_nsec as u64))
+}
+
+/// Why a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Woken {
+    /// A frame has come, the time is up, or a signal has interrupted.
+    Ready,
+    /// The socket has an error to tell.
+    SocketError,
+}
+
+/// Waits until `socket` (if there is one) has a frame or `timeout` has passed.
+pub(crate) fn wait(socket: Option<BorrowedFd>, timeout: Duration) -> Woken {
+    // The kernel skips negative descriptors.
+    let mut entry = libc::pollfd { fd: socket.map_or(-1, |socket| socket.as_raw_fd()), events: libc::POLLIN, revents: 0 };
+    // Rounded up: waking early by less than a nanosecond would only cost another turn.
+    let nanoseconds = timeout.picoseconds().div_ceil(1000);
+    let timeout = libc::timespec {
+        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
+        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
+    };
+    // SAFETY: one entry, which lives for the call, and no signal mask. An interruption by a signal is no error here.
+    unsafe { libc::ppoll(&mut entry, 1, &timeout, std::ptr::null()) };
+    if entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 { Woken::SocketError } else { Woken::Ready }
+}
+
+/// Asks the kernel to wake this thread as precisely as it can: no timer slack, and ahead of ordinary threads.
+///
+/// # Errors
+/// The kernel refused the real-time policy (it needs CAP_SYS_NICE); the timer slack has been set nevertheless.
+pub(crate) fn be_precise(priority: i32) -> io::Result<()> {
+    // SAFETY: sets a number of this thread.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0 as libc::c_ulong, 0 as libc::c_ulong, 0 as libc::c_ulong) };
+    // SAFETY: the parameters live for the call; 0 means the calling thread. Zeroed parameters are valid ones.
+    let refused = unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = priority;
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameters)
+    };
+    if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_without_a_socket_lasts_as_long_as_asked() {
+        let start = now();
+        assert_eq!(wait(None, Duration::from_microseconds(1500)), Woken::Ready);
+        let slept = now().since(start);
+        assert!(slept >= Duration::from_microseconds(1500) && slept < Duration::from_seconds(5), "{slept:?}");
+    }
+}

@@ -1,0 +1,131 @@
+//! What has become of everything that one direction received.
+
+use crate::ingress::Refused;
+use crate::io::KernelCounters;
+use std::fmt;
+use tidegate_core::packet::DropReason;
+use tidegate_core::port::{Counters, Volume};
+use tidegate_core::units::Duration;
+
+/// What the port sent but the outgoing interface did not take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unsent {
+    /// The interface was down or gone.
+    pub interface_down: Volume,
+    /// The frame was longer than the interface's MTU allows.
+    pub too_long: Volume,
+    /// The kernel had no room for it, although it was tried again and again.
+    pub no_room: Volume,
+    /// The kernel refused it for another reason.
+    pub rejected: Volume,
+}
+
+impl Unsent {
+    /// Every reason with its name and what fell to it.
+    pub fn by_reason(&self) -> [(&'static str, Volume); 4] {
+        [
+            ("interface-down", self.interface_down),
+            ("too-long-for-interface", self.too_long),
+            ("no-room-in-kernel", self.no_room),
+            ("rejected-by-kernel", self.rejected),
+        ]
+    }
+}
+
+/// The counters of one direction. Volumes count packets as they go on the wire: a super-frame counts as the packets it was cut into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct DirectionCounters {
+    /// Everything received.
+    pub received: Volume,
+    /// What was refused before it came to the port.
+    pub refused: Refused,
+    /// What has become of everything offered to the port.
+    pub port: Counters,
+    /// Everything that the outgoing interface took.
+    pub delivered: Volume,
+    /// What the port sent but the interface did not take.
+    pub unsent: Unsent,
+    /// What is held: in the port's queues, or sent by the port and waiting for room in the kernel.
+    pub queued: Volume,
+    /// Frames read from the kernel, a super-frame counting once.
+    pub frames: u64,
+    /// Those of them that were super-frames.
+    pub super_frames: u64,
+    /// What the kernel counted: frames that it lost never came to be received here.
+    pub kernel: KernelCounters,
+    /// True if the incoming interface is up and connected.
+    pub receiving: bool,
+    /// True if the outgoing interface is up and connected.
+    pub sending: bool,
+    /// How often either of them went down.
+    pub outages: u64,
+    /// Link time given up because the process was woken later than it may catch up for.
+    pub forgone: Duration,
+}
+
+impl DirectionCounters {
+    /// Everything dropped here, by name of the reason: before the port, by the port, after the port. Reasons that never occurred are
+    /// left out.
+    pub fn dropped(&self) -> impl Iterator<Item = (&'static str, Volume)> {
+        let port = DropReason::ALL.iter().zip(self.port.dropped).map(|(reason, volume)| (reason.name(), volume));
+        let all = self.refused.by_reason().into_iter().chain(port).chain(self.unsent.by_reason());
+        all.filter(|(_, volume)| volume.packets > 0)
+    }
+
+    /// Checks that nothing got lost uncounted: received = delivered + dropped + queued, in packets and in bytes.
+    ///
+    /// # Errors
+    /// [`Leak`] with both sides of the equation: a defect of this crate or of the port.
+    pub fn check(&self) -> Result<(), Leak> {
+        let mut accounted = self.delivered;
+        for volume in self.dropped().map(|(_, volume)| volume).chain([self.queued]) {
+            accounted.packets += volume.packets;
+            accounted.bytes += volume.bytes;
+        }
+        if accounted == self.received { Ok(()) } else { Err(Leak { received: self.received, accounted }) }
+    }
+}
+
+/// A violation of the conservation law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leak {
+    /// Everything received.
+    pub received: Volume,
+    /// Everything that was delivered, dropped or is held.
+    pub accounted: Volume,
+}
+
+impl fmt::Display for Leak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Leak { received, accounted } = self;
+        write!(
+            f,
+            "received {} packets of {} bytes in all, but {} packets of {} bytes are accounted for",
+            received.packets, received.bytes, accounted.packets, accounted.bytes
+        )
+    }
+}
+
+impl std::error::Error for Leak {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_is_part_of_the_balance() {
+        let one = Volume { packets: 1, bytes: 100 };
+        let mut counters = DirectionCounters::default();
+        assert_eq!(counters.check(), Ok(()));
+        counters.received = Volume { packets: 10, bytes: 1000 };
+        counters.delivered = Volume { packets: 5, bytes: 500 };
+        counters.refused.no_memory = one;
+        counters.port.dropped[DropReason::Policed as usize] = one;
+        counters.unsent.too_long = one;
+        assert_eq!(counters.check(), Err(Leak { received: counters.received, accounted: Volume { packets: 8, bytes: 800 } }));
+        counters.queued = Volume { packets: 2, bytes: 200 };
+        assert_eq!(counters.check(), Ok(()));
+        let reasons: Vec<&str> = counters.dropped().map(|(reason, _)| reason).collect();
+        assert_eq!(reasons, ["no-memory", "policed", "too-long-for-interface"]);
+    }
+}

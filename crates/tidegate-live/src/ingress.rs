@@ -1,0 +1,282 @@
+//! From a received frame to packets as they go on the wire: super-frames are cut, checksums that cannot be passed on are completed.
+//!
+//! This comes before the port, so that what a shaper counts and a scheduler orders is a real packet: a 64 kB super-frame would hold a
+//! link of 10 Mbit/s for 52 ms.
+
+use crate::io::Received;
+use crate::offload::{PartialChecksum, Segmentation};
+use crate::pool::FramePool;
+use tidegate_core::classifier::{Header, Network};
+use tidegate_core::port::Volume;
+use tidegate_wire::checksum;
+use tidegate_wire::segment::{ChecksumStyle, SuperFrame, SuperFrameKind};
+use tidegate_wire::{LinkType, parse};
+
+/// What is done about checksums that a sender left to its network card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Checksums {
+    /// The outgoing interface is asked to complete them; where it cannot, the kernel does.
+    #[default]
+    PassOn,
+    /// They are completed in software before the packet is queued.
+    Complete,
+}
+
+/// What was refused before it became a packet of the port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Refused {
+    /// No frame memory was free.
+    pub no_memory: Volume,
+    /// The kernel kept only part of the frame.
+    pub cut_short: Volume,
+    /// A super-frame of a kind that cannot be cut: a tunnel's, or one of more than 64 kB over IPv6.
+    pub not_segmentable: Volume,
+    /// The frame asks for a checksum outside itself.
+    pub bad_checksum: Volume,
+}
+
+impl Refused {
+    /// Everything refused, whatever the reason.
+    pub fn total(&self) -> Volume {
+        self.by_reason().iter().fold(Volume::default(), |sum, (_, volume)| Volume {
+            packets: sum.packets + volume.packets,
+            bytes: sum.bytes + volume.bytes,
+        })
+    }
+
+    /// Every reason with its name and what fell to it.
+    pub fn by_reason(&self) -> [(&'static str, Volume); 4] {
+        [
+            ("no-memory", self.no_memory),
+            ("cut-short", self.cut_short),
+            ("not-segmentable", self.not_segmentable),
+            ("bad-checksum", self.bad_checksum),
+        ]
+    }
+}
+
+/// A packet for the port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    /// Where its bytes are; `None` if it is longer than any slot, and for the port to drop.
+    pub(crate) slot: Option<u32>,
+    pub(crate) length: u32,
+}
+
+/// Turns a received frame into packets, hands each to `offer` with the header that they all share, and counts what it refuses.
+pub(crate) fn packets(
+    received: Received<'_>, checksums: Checksums, pool: &mut FramePool, refused: &mut Refused,
+    mut offer: impl FnMut(&mut FramePool, &Header, Arrived),
+) {
+    if (received.bytes.len() as u32) < received.length {
+        return refused.cut_short.add(received.length);
+    }
+    let header = parse(LinkType::Ethernet, received.bytes);
+    match received.offload.segmentation {
+        Segmentation::None => {
+            if let Some(arrived) = whole(received, &header, checksums, pool, refused) {
+                offer(pool, &header, arrived);
+            }
+        }
+        Segmentation::Cut { kind, size } => cut(received, kind, size, checksums, pool, refused, |pool, arrived| offer(pool, &header, arrived)),
+        Segmentation::Unknown => refused.not_segmentable.add(received.length),
+    }
+}
+
+fn whole(received: Received<'_>, header: &Header, checksums: Checksums, pool: &mut FramePool, refused: &mut Refused) -> Option<Arrived> {
+    let length = received.length;
+    if length > pool.longest() {
+        return Some(Arrived { slot: None, length });
+    }
+    let Some(slot) = pool.take() else {
+        refused.no_memory.add(length);
+        return None;
+    };
+    let frame = &mut pool.frame_mut(slot)[..length as usize];
+    frame.copy_from_slice(received.bytes);
+    let mut left = received.offload.checksum;
+    if let Some(PartialChecksum { start, offset }) = left {
+        // The kernel would take the request for one of an Internet checksum, whoever made it.
+        let sctp = is_sctp(header) && offset == 8;
+        let (start, offset) = (usize::from(start), usize::from(offset));
+        let completed = match (sctp, checksums) {
+            (true, _) => checksum::complete_sctp(frame, start),
+            (false, Checksums::Complete) => checksum::complete(frame, start, offset),
+            (false, Checksums::PassOn) if start + offset + 2 <= frame.len() => Ok(()),
+            (false, Checksums::PassOn) => Err(checksum::OutOfRange { start, offset, length: frame.len() }),
+        };
+        if completed.is_err() {
+            pool.release(slot);
+            refused.bad_checksum.add(length);
+            return None;
+        }
+        if sctp || checksums == Checksums::Complete {
+            left = None;
+        }
+    }
+    pool.set_checksum(slot, left);
+    Some(Arrived { slot: Some(slot), length })
+}
+
+fn cut(
+    received: Received<'_>, kind: SuperFrameKind, size: u16, checksums: Checksums, pool: &mut FramePool, refused: &mut Refused,
+    mut offer: impl FnMut(&mut FramePool, Arrived),
+) {
+    let start = received.offload.checksum.map(|checksum| usize::from(checksum.start));
+    let Ok(super_frame) = SuperFrame::parse(received.bytes, kind, size, start) else {
+        return refused.not_segmentable.add(received.length);
+    };
+    let (style, left) = match checksums {
+        Checksums::Complete => (ChecksumStyle::Complete, None),
+        Checksums::PassOn => {
+            let place = PartialChecksum { start: super_frame.checksum_start() as u16, offset: super_frame.checksum_offset() as u16 };
+            (ChecksumStyle::Partial, super_frame.has_checksum().then_some(place))
+        }
+    };
+    for number in 0..super_frame.segments() {
+        let length = super_frame.segment_length(number) as u32;
+        let slot = if length > pool.longest() {
+            None
+        } else if let Some(slot) = pool.take() {
+            super_frame.write_segment(number, style, pool.frame_mut(slot));
+            pool.set_checksum(slot, left);
+            Some(slot)
+        } else {
+            refused.no_memory.add(length);
+            continue;
+        };
+        offer(pool, Arrived { slot, length });
+    }
+}
+
+fn is_sctp(header: &Header) -> bool {
+    const SCTP: u8 = 132;
+    matches!(header.network, Network::V4 { transport, .. } | Network::V6 { transport, .. } if transport.protocol == SCTP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offload::Offload;
+
+    /// An Ethernet frame with a UDP datagram of `payload` bytes over IPv4, its checksum fields zero.
+    fn udp(payload: usize) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([0x08, 0x00, 0x45, 0]);
+        frame.extend((28 + payload as u16).to_be_bytes());
+        frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x0f, 0xa0, 0x13, 0x88]);
+        frame.extend((8 + payload as u16).to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend((0..payload).map(|n| n as u8));
+        frame
+    }
+
+    fn partial_udp(payload: usize) -> Vec<u8> {
+        let mut frame = udp(payload);
+        let sum = checksum::pseudo_header(&frame[26..34].to_vec(), 17, 8 + payload as u32);
+        frame[40..42].copy_from_slice(&sum.to_be_bytes());
+        frame
+    }
+
+    fn verifies(frame: &[u8]) -> bool {
+        let sum = checksum::pseudo_header(&frame[26..34], 17, frame.len() as u32 - 34);
+        checksum::add(sum, checksum::sum(&frame[34..])) == 0xffff
+    }
+
+    /// The messages that leave for a frame that arrives, and what was refused.
+    fn through(bytes: &[u8], offload: Offload, checksums: Checksums, slots: u32) -> (Vec<(u32, Option<Vec<u8>>)>, Refused) {
+        let mut pool = FramePool::new(slots, 1514).unwrap();
+        let (mut out, mut refused) = (Vec::new(), Refused::default());
+        let received = Received { bytes, length: bytes.len() as u32, offload };
+        packets(received, checksums, &mut pool, &mut refused, |pool, header, arrived| {
+            assert!(matches!(header.network, Network::V4 { .. }));
+            out.push((arrived.length, arrived.slot.map(|slot| pool.message(slot, arrived.length).to_vec())));
+        });
+        (out, refused)
+    }
+
+    const PARTIAL: Option<PartialChecksum> = Some(PartialChecksum { start: 34, offset: 6 });
+
+    #[test]
+    fn a_partial_checksum_is_passed_on_or_completed() {
+        let frame = partial_udp(100);
+        let offload = Offload { checksum: PARTIAL, ..Offload::default() };
+        let (passed, _) = through(&frame, offload, Checksums::PassOn, 1);
+        let message = passed[0].1.as_ref().unwrap();
+        assert_eq!((&message[..10], &message[10..]), (&Offload::virtio_of(PARTIAL)[..], &frame[..]));
+
+        let (completed, _) = through(&frame, offload, Checksums::Complete, 1);
+        let message = completed[0].1.as_ref().unwrap();
+        assert_eq!(message[..10], [0; 10]);
+        assert!(verifies(&message[10..]) && !verifies(&frame));
+    }
+
+    #[test]
+    fn a_super_frame_becomes_packets_with_checksums_of_either_style() {
+        let frame = partial_udp(250);
+        let segmentation = Segmentation::Cut { kind: SuperFrameKind::Udp, size: 100 };
+        let offload = Offload { checksum: PARTIAL, segmentation };
+        for checksums in [Checksums::PassOn, Checksums::Complete] {
+            let (packets, refused) = through(&frame, offload, checksums, 8);
+            assert_eq!((packets.len(), refused), (3, Refused::default()));
+            for (length, message) in packets {
+                let mut message = message.unwrap();
+                assert_eq!(message.len(), length as usize + 10);
+                if checksums == Checksums::PassOn {
+                    assert_eq!(message[..10], Offload::virtio_of(PARTIAL));
+                    checksum::complete(&mut message[10..], 34, 6).unwrap();
+                }
+                assert!(verifies(&message[10..]));
+            }
+        }
+    }
+
+    #[test]
+    fn memory_runs_out_packet_by_packet_and_is_counted() {
+        let offload = Offload { checksum: PARTIAL, segmentation: Segmentation::Cut { kind: SuperFrameKind::Udp, size: 100 } };
+        let (packets, refused) = through(&partial_udp(250), offload, Checksums::PassOn, 2);
+        assert_eq!(packets.len(), 2);
+        assert_eq!(refused.no_memory, Volume { packets: 1, bytes: 42 + 50 });
+    }
+
+    #[test]
+    fn too_long_a_frame_reaches_the_port_without_its_bytes() {
+        let (packets, refused) = through(&udp(2000), Offload::default(), Checksums::PassOn, 2);
+        assert_eq!((packets, refused), (vec![(2042, None)], Refused::default()));
+    }
+
+    #[test]
+    fn what_cannot_be_made_into_packets_is_counted_by_reason() {
+        let frame = partial_udp(100);
+        let bad = |checksum, segmentation| through(&frame, Offload { checksum, segmentation }, Checksums::PassOn, 2);
+        let one = Volume { packets: 1, bytes: 142 };
+        assert_eq!(bad(None, Segmentation::Unknown).1.not_segmentable, one);
+        let cut = |kind| Segmentation::Cut { kind, size: 50 };
+        assert_eq!(bad(None, cut(SuperFrameKind::Tcp)).1.not_segmentable, one);
+        let inner = Some(PartialChecksum { start: 84, offset: 16 });
+        assert_eq!(bad(inner, cut(SuperFrameKind::Udp)).1.not_segmentable, one);
+        let outside = Some(PartialChecksum { start: 140, offset: 6 });
+        assert_eq!(bad(outside, Segmentation::None).1.bad_checksum, one);
+
+        let mut pool = FramePool::new(2, 1514).unwrap();
+        let mut refused = Refused::default();
+        let received = Received { bytes: &frame, length: 9000, offload: Offload::default() };
+        packets(received, Checksums::PassOn, &mut pool, &mut refused, |_, _, _| panic!("a frame cut short was offered"));
+        assert_eq!(refused.cut_short, Volume { packets: 1, bytes: 9000 });
+        assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn sctp_is_always_completed() {
+        let mut frame = udp(40);
+        frame[23] = 132;
+        let offload = Offload { checksum: Some(PartialChecksum { start: 34, offset: 8 }), ..Offload::default() };
+        let (packets, _) = through(&frame, offload, Checksums::PassOn, 1);
+        let message = packets[0].1.as_ref().unwrap();
+        assert_eq!(message[..10], [0; 10]);
+        let mut right = frame.clone();
+        checksum::complete_sctp(&mut right, 34).unwrap();
+        assert_eq!(message[10..], right);
+    }
+}

@@ -1,0 +1,185 @@
+//! What the kernel says about an interface.
+#![allow(unsafe_code)]
+
+use crate::error::LiveError;
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::{fs, io};
+
+/// A descriptor to ask the kernel of one network namespace through: that of the thread which opened it.
+#[derive(Debug)]
+pub(crate) struct Inquiry(OwnedFd);
+
+/// What matters about an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Facts {
+    pub(crate) index: i32,
+    /// The longest network-layer packet, in bytes.
+    pub(crate) mtu: u32,
+    pub(crate) up: bool,
+    /// The other end is there.
+    pub(crate) carrier: bool,
+    pub(crate) hardware_type: u16,
+}
+
+/// The hardware type of Ethernet, veth, TAP, VLAN and bridge interfaces.
+pub(crate) const ETHERNET: u16 = libc::ARPHRD_ETHER;
+
+impl Inquiry {
+    pub(crate) fn new() -> io::Result<Inquiry> {
+        // SAFETY: opens a descriptor that nobody else owns.
+        let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, and owned from here on.
+        Ok(Inquiry(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    }
+
+    /// All about the interface of this name.
+    ///
+    /// # Errors
+    /// ENODEV if there is none.
+    pub(crate) fn facts(&self, name: &str) -> io::Result<Facts> {
+        let mut request = request_for(name)?;
+        self.ask(libc::SIOCGIFINDEX, &mut request)?;
+        // SAFETY: each request has just filled in the member that it is documented to fill in; all members are plain numbers.
+        unsafe {
+            let index = request.ifr_ifru.ifru_ifindex;
+            self.ask(libc::SIOCGIFMTU, &mut request)?;
+            let mtu = request.ifr_ifru.ifru_mtu.max(0) as u32;
+            self.ask(libc::SIOCGIFFLAGS, &mut request)?;
+            let flags = i32::from(request.ifr_ifru.ifru_flags);
+            self.ask(libc::SIOCGIFHWADDR, &mut request)?;
+            let hardware_type = request.ifr_ifru.ifru_hwaddr.sa_family;
+            Ok(Facts { index, mtu, up: flags & libc::IFF_UP != 0, carrier: flags & libc::IFF_RUNNING != 0, hardware_type })
+        }
+    }
+
+    /// The facts about an interface that a user named.
+    pub(crate) fn of_user(&self, name: &str) -> Result<Facts, LiveError> {
+        let facts = self.facts(name).map_err(|cause| match cause.raw_os_error() {
+            Some(libc::ENODEV) => LiveError::UnknownInterface { name: name.to_owned(), known: names() },
+            _ => LiveError::system("asking for the state of the interface", name, cause),
+        })?;
+        if facts.hardware_type != ETHERNET {
+            return Err(LiveError::NotEthernet { name: name.to_owned(), hardware_type: facts.hardware_type });
+        }
+        Ok(facts)
+    }
+
+    /// True if the network card joins packets of its own accord (LRO), which cannot be undone.
+    pub(crate) fn joins_packets(&self, name: &str) -> bool {
+        /// `struct ethtool_value`.
+        #[repr(C)]
+        struct Value {
+            command: u32,
+            data: u32,
+        }
+        const GET_FLAGS: u32 = 0x25;
+        const LARGE_RECEIVE_OFFLOAD: u32 = 1 << 15;
+        let mut value = Value { command: GET_FLAGS, data: 0 };
+        let Ok(mut request) = request_for(name) else { return false };
+        request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
+        self.ask(libc::SIOCETHTOOL, &mut request).is_ok() && value.data & LARGE_RECEIVE_OFFLOAD != 0
+    }
+
+    fn ask(&self, question: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+        // SAFETY: every question asked here reads and writes one `ifreq`, or what its data pointer leads to, which outlives the call.
+        let refused = unsafe { libc::ioctl(self.0.as_raw_fd(), question, std::ptr::from_mut(request)) };
+        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+fn request_for(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: zero is a valid value of every member.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // An interface name is at most 15 bytes, none of them zero: any other name is no interface's.
+    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
+        return Err(io::Error::from_raw_os_error(libc::ENODEV));
+    }
+    for (to, &from) in request.ifr_name.iter_mut().zip(name.as_bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// The names of all interfaces of this network namespace.
+pub(crate) fn names() -> Vec<String> {
+    let mut names = Vec::new();
+    // SAFETY: the array ends with an entry of index 0 and is freed once, after the names have been copied.
+    unsafe {
+        let list = libc::if_nameindex();
+        if !list.is_null() {
+            let mut entry = list;
+            while (*entry).if_index != 0 {
+                names.push(CStr::from_ptr((*entry).if_name).to_string_lossy().into_owned());
+                entry = entry.add(1);
+            }
+            libc::if_freenameindex(list);
+        }
+    }
+    names
+}
+
+/// True if the host itself has an address on this interface, apart from the link-local one that it gives itself.
+pub(crate) fn has_address(name: &str) -> bool {
+    let mut found = false;
+    // SAFETY: a linked list that is walked once and freed once; addresses are read as what their family says.
+    unsafe {
+        let mut list = std::ptr::null_mut();
+        if libc::getifaddrs(&mut list) != 0 {
+            return false;
+        }
+        let mut entry = list;
+        while !entry.is_null() {
+            let this = &*entry;
+            if CStr::from_ptr(this.ifa_name).to_bytes() == name.as_bytes() && !this.ifa_addr.is_null() {
+                found |= match i32::from((*this.ifa_addr).sa_family) {
+                    libc::AF_INET => true,
+                    libc::AF_INET6 => {
+                        let address = (*this.ifa_addr.cast::<libc::sockaddr_in6>()).sin6_addr.s6_addr;
+                        !(address[0] == 0xfe && address[1] & 0xc0 == 0x80)
+                    }
+                    _ => false,
+                };
+            }
+            entry = this.ifa_next;
+        }
+        libc::freeifaddrs(list);
+    }
+    found
+}
+
+/// The bridge, bond or the like that the interface is a port of.
+pub(crate) fn master(name: &str, index: i32) -> Option<String> {
+    let directory = format!("/sys/class/net/{name}");
+    // What is mounted there may be the view of another network namespace.
+    let seen: i32 = fs::read_to_string(format!("{directory}/ifindex")).ok()?.trim().parse().ok()?;
+    let master = fs::read_link(format!("{directory}/master")).ok()?;
+    (seen == index).then(|| master.file_name().map(|name| name.to_string_lossy().into_owned()))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_known_and_not_ethernet() {
+        let inquiry = Inquiry::new().unwrap();
+        let facts = inquiry.facts("lo").unwrap();
+        assert!(names().contains(&"lo".to_owned()));
+        let error = inquiry.of_user("lo").unwrap_err();
+        assert!(matches!(error, LiveError::NotEthernet { hardware_type: libc::ARPHRD_LOOPBACK, .. }), "{error}");
+        assert!(!inquiry.joins_packets("lo"));
+        assert_eq!(master("lo", facts.index), None);
+    }
+
+    #[test]
+    fn names_that_no_interface_can_have_are_unknown() {
+        let inquiry = Inquiry::new().unwrap();
+        for name in ["", "tidegate-no-such", "a-name-that-is-longer-than-fifteen-bytes", "l\0o"] {
+            assert!(matches!(inquiry.of_user(name), Err(LiveError::UnknownInterface { .. })), "{name:?}");
+        }
+    }
+}

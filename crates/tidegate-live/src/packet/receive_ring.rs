@@ -1,0 +1,278 @@
+//! Frames come in through a ring of slots shared with the kernel (TPACKET_V2), and super-frames beside it.
+//!
+//! Slots are as long as an ordinary frame of the interface. A longer one, up to the 64 kB and more of a super-frame, leaves a mark in
+//! its slot and waits whole in the socket's queue (`PACKET_COPY_THRESH`); slots for such frames would make the ring forty times as
+//! large. Version 2 of the ring, because version 3 hands frames over in blocks and waits up to a millisecond for them to fill.
+//!
+//! VLAN tags, which the kernel strips, are put back in place, in front of the frame.
+#![allow(unsafe_code)]
+
+use super::socket::Socket;
+use crate::error::LiveError;
+use crate::interface::Inquiry;
+use crate::io::{KernelCounters, Receive, Received};
+use crate::memory::{Pages, SharedPages};
+use crate::offload::{Offload, VIRTIO_HEADER};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The memory that a ring takes at most, in bytes.
+const RING_LIMIT: usize = 32 << 20;
+
+/// The unit in which the kernel allocates a ring, in bytes: a power of two and whole pages.
+const BLOCK: usize = 256 << 10;
+
+/// How much of super-frames may wait in the socket's queue, in bytes: a few hundred of them.
+const SUPER_FRAMES: i32 = 16 << 20;
+
+/// The longest super-frame that Linux makes (`GSO_MAX_SIZE`), and room for its link-layer headers.
+const LONGEST: usize = (512 << 10) + 64;
+
+/// The length of a VLAN tag.
+const TAG: usize = 4;
+
+/// Receives the frames of one interface, by name.
+#[derive(Debug)]
+pub(crate) struct ReceiveRing {
+    name: String,
+    slots: usize,
+    inquiry: Inquiry,
+    ring: Option<Ring>,
+    /// Where super-frames are received.
+    staging: Pages,
+    kernel: KernelCounters,
+}
+
+/// A bound socket with its ring.
+#[derive(Debug)]
+struct Ring {
+    // Before the socket, so that it is unmapped before the socket is closed.
+    pages: SharedPages,
+    socket: Socket,
+    index: i32,
+    slot_length: usize,
+    slots_per_block: usize,
+    slots: usize,
+    next: usize,
+}
+
+impl ReceiveRing {
+    /// A ring of about `slots` frames for the interface of this name and index, whose packets are at most `mtu` bytes long.
+    pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize) -> Result<ReceiveRing, LiveError> {
+        let inquiry = Inquiry::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
+        let ring = Ring::open(index, mtu, slots).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
+        let staging = Pages::new(LONGEST + TAG).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
+        Ok(ReceiveRing { name: name.to_owned(), slots, inquiry, ring: Some(ring), staging, kernel: KernelCounters::default() })
+    }
+
+    fn collect_statistics(&mut self) {
+        if let Some(ring) = &self.ring {
+            let (received, dropped) = ring.socket.take_statistics();
+            self.kernel.received += received;
+            self.kernel.dropped += dropped;
+        }
+    }
+}
+
+impl Receive for ReceiveRing {
+    #[inline]
+    fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
+        match &mut self.ring {
+            Some(ring) => ring.receive(self.staging.bytes_mut(), take),
+            None => false,
+        }
+    }
+
+    fn attend(&mut self) -> bool {
+        self.collect_statistics();
+        if let Some(ring) = &self.ring {
+            ring.socket.clear_error();
+        }
+        let Ok(facts) = self.inquiry.facts(&self.name) else { return false };
+        if self.ring.as_ref().is_none_or(|ring| ring.index != facts.index) {
+            self.ring = None;
+            // It may be gone again by now: then the next call finds it.
+            self.ring = Ring::open(facts.index, facts.mtu, self.slots).ok();
+        }
+        facts.up && facts.carrier && self.ring.is_some()
+    }
+
+    fn kernel_counters(&self) -> KernelCounters {
+        self.kernel
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.ring.as_ref().map(|ring| ring.socket.as_fd())
+    }
+}
+
+impl Ring {
+    fn open(index: i32, mtu: u32, slots: usize) -> Result<Ring, (&'static str, io::Error)> {
+        let doing = |doing: &'static str| move |cause: io::Error| (doing, cause);
+        let socket = Socket::open().map_err(doing("opening a packet socket"))?;
+        socket
+            .set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SUPER_FRAMES)
+            .map_err(doing("setting the size of a receive buffer"))?;
+        // What we send ourselves out of this interface must not come back in.
+        socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1).map_err(doing("excluding outgoing frames"))?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &1).map_err(doing("asking for VLAN tags"))?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1).map_err(doing("asking for super-frames"))?;
+        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int)).map_err(doing("choosing the ring's version"))?;
+
+        // The ring's header, the socket address, the virtio-net header and the alignment of the network layer come before the frame;
+        // two VLAN tags may belong to it.
+        let slot_length = (libc::TPACKET2_HDRLEN + 64 + 14 + 2 * TAG + mtu as usize).next_multiple_of(libc::TPACKET_ALIGNMENT);
+        let slots_per_block = (BLOCK / slot_length).max(1);
+        let block = (slots_per_block * slot_length).next_power_of_two().max(BLOCK);
+        let blocks = slots.div_ceil(slots_per_block).clamp(1, (RING_LIMIT / block).max(1));
+        let request = libc::tpacket_req {
+            tp_block_size: block as u32,
+            tp_block_nr: blocks as u32,
+            tp_frame_size: slot_length as u32,
+            tp_frame_nr: (blocks * slots_per_block) as u32,
+        };
+        socket.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request).map_err(doing("allocating a receive ring"))?;
+        let pages = SharedPages::of(socket.as_fd(), block * blocks).map_err(doing("mapping a receive ring"))?;
+        socket.bind(index, true).map_err(doing("binding a packet socket"))?;
+        socket.make_promiscuous(index).map_err(doing("switching the interface to promiscuous mode"))?;
+        Ok(Ring { pages, socket, index, slot_length, slots_per_block, slots: blocks * slots_per_block, next: 0 })
+    }
+
+    #[inline]
+    fn receive(&mut self, staging: &mut [u8], take: impl FnOnce(Received<'_>)) -> bool {
+        let block = self.block_length();
+        let slot = self.pages.at(self.next / self.slots_per_block * block + self.next % self.slots_per_block * self.slot_length);
+        let header = slot.cast::<libc::tpacket2_hdr>();
+        // SAFETY: slots are aligned to 16 bytes and start with this header; the status word is shared with the kernel and only ever
+        // accessed as a whole.
+        let status = unsafe { AtomicU32::from_ptr(&raw mut (*header.as_ptr()).tp_status) };
+        // What the kernel wrote before it set the status is visible after this.
+        let flags = status.load(Ordering::Acquire);
+        if flags & libc::TP_STATUS_USER == 0 {
+            return false;
+        }
+        if flags & libc::TP_STATUS_COPY != 0 {
+            // Several processors may have queued long frames in another order than that of their marks; so everything about the frame
+            // comes from the queue, and the mark only says that there is one.
+            self.receive_long(staging, take);
+        } else {
+            // SAFETY: the slot is ours until its status is set back, and `tp_snaplen` bytes of frame lie at `tp_mac` inside it, preceded
+            // by the virtio-net header; nobody else looks at it. The bounds are checked all the same, because they come from outside.
+            let (bytes, kept, length, tag) = unsafe {
+                let header = header.as_ptr().read();
+                let (frame, kept) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
+                assert!(frame >= libc::TPACKET2_HDRLEN - 20 + VIRTIO_HEADER && frame + kept <= self.slot_length, "a frame outside its slot");
+                let start = frame - VIRTIO_HEADER;
+                let bytes = std::slice::from_raw_parts_mut(slot.as_ptr().add(start), VIRTIO_HEADER + kept);
+                (bytes, kept, header.tp_len, tag_of(flags, header.tp_vlan_tci, header.tp_vlan_tpid))
+            };
+            let offload = offload_of(bytes);
+            take(with_tag(bytes, kept, length, offload, tag));
+        }
+        status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+        self.next = if self.next + 1 == self.slots { 0 } else { self.next + 1 };
+        true
+    }
+
+    fn block_length(&self) -> usize {
+        (self.slots_per_block * self.slot_length).next_power_of_two().max(BLOCK)
+    }
+
+    /// Receives a frame longer than a slot from the socket's queue.
+    #[cold]
+    fn receive_long(&self, staging: &mut [u8], take: impl FnOnce(Received<'_>)) {
+        #[repr(align(8))]
+        struct Control([u8; 64]);
+        let mut control = Control([0; 64]);
+        let mut piece = libc::iovec { iov_base: staging.as_mut_ptr().cast(), iov_len: staging.len() };
+        // SAFETY: zero is a valid value of every member.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &mut piece;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        // SAFETY: the message describes one buffer and one control buffer, both of which live for the call.
+        let received = unsafe { libc::recvmsg(self.socket.as_fd().as_raw_fd(), &mut message, libc::MSG_DONTWAIT | libc::MSG_TRUNC) };
+        let Some(length) = usize::try_from(received).ok().and_then(|received| received.checked_sub(VIRTIO_HEADER)) else { return };
+        let kept = length.min(staging.len() - VIRTIO_HEADER);
+        let mut tag = None;
+        // SAFETY: the macros walk the control messages that the kernel has written, inside the buffer whose length it has set; the
+        // auxiliary data is plain numbers and read wherever it lies.
+        unsafe {
+            let mut entry = libc::CMSG_FIRSTHDR(&message);
+            while !entry.is_null() {
+                if (*entry).cmsg_level == libc::SOL_PACKET && (*entry).cmsg_type == libc::PACKET_AUXDATA {
+                    let auxiliary: libc::tpacket_auxdata = libc::CMSG_DATA(entry).cast::<libc::tpacket_auxdata>().read_unaligned();
+                    tag = tag_of(auxiliary.tp_status, auxiliary.tp_vlan_tci, auxiliary.tp_vlan_tpid);
+                }
+                entry = libc::CMSG_NXTHDR(&message, entry);
+            }
+        }
+        let offload = offload_of(staging);
+        take(with_tag(&mut staging[..VIRTIO_HEADER + kept], kept, length as u32, offload, tag));
+    }
+}
+
+/// What the virtio-net header at the start of `bytes` says.
+fn offload_of(bytes: &[u8]) -> Offload {
+    bytes.first_chunk().map_or(Offload::default(), |header| Offload::from_virtio(*header))
+}
+
+/// The tag that the kernel stripped, as it stood in the frame.
+fn tag_of(status: u32, control: u16, protocol: u16) -> Option<[u8; TAG]> {
+    const DOT1Q: u16 = 0x8100;
+    if status & libc::TP_STATUS_VLAN_VALID == 0 {
+        return None;
+    }
+    let protocol = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { protocol } else { DOT1Q };
+    let (protocol, control) = (protocol.to_be_bytes(), control.to_be_bytes());
+    Some([protocol[0], protocol[1], control[0], control[1]])
+}
+
+/// The frame in the last `kept` bytes of `bytes`, with its tag back behind the addresses, which move into the room of the virtio-net
+/// header.
+fn with_tag(bytes: &mut [u8], kept: usize, length: u32, mut offload: Offload, tag: Option<[u8; TAG]>) -> Received<'_> {
+    const ADDRESSES: usize = 12;
+    let frame = bytes.len() - kept;
+    match tag {
+        Some(tag) if kept >= ADDRESSES => {
+            bytes.copy_within(frame..frame + ADDRESSES, frame - TAG);
+            bytes[frame - TAG + ADDRESSES..frame + ADDRESSES].copy_from_slice(&tag);
+            if let Some(checksum) = &mut offload.checksum {
+                checksum.start = checksum.start.saturating_add(TAG as u16);
+            }
+            Received { bytes: &bytes[frame - TAG..], length: length + TAG as u32, offload }
+        }
+        _ => Received { bytes: &bytes[frame..], length, offload },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::offload::{PartialChecksum, Segmentation};
+
+    #[test]
+    fn a_stripped_tag_goes_back_between_addresses_and_type() {
+        let mut bytes = [0; VIRTIO_HEADER + 20];
+        bytes[VIRTIO_HEADER..].copy_from_slice(b"destinsourceTYpayloa");
+        let checksum = Some(PartialChecksum { start: 14, offset: 2 });
+        let offload = Offload { checksum, segmentation: Segmentation::None };
+        let tag = tag_of(libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID, 0x6123, 0x88a8);
+        let received = with_tag(&mut bytes, 20, 50, offload, tag);
+        assert_eq!(received.bytes, b"destinsource\x88\xa8\x61\x23TYpayloa");
+        assert_eq!(received.length, 54);
+        assert_eq!(received.offload.checksum, Some(PartialChecksum { start: 18, offset: 2 }));
+    }
+
+    #[test]
+    fn a_frame_without_a_tag_stays_as_it_is() {
+        assert_eq!(tag_of(libc::TP_STATUS_USER, 0, 0), None);
+        // Kernels before 3.14 do not say which protocol the tag had.
+        assert_eq!(tag_of(libc::TP_STATUS_VLAN_VALID, 5, 0), Some([0x81, 0, 0, 5]));
+        let mut bytes = [7; VIRTIO_HEADER + 14];
+        let received = with_tag(&mut bytes, 14, 14, Offload::default(), None);
+        assert_eq!((received.bytes.len(), received.length), (14, 14));
+    }
+}

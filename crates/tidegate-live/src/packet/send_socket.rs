@@ -1,0 +1,82 @@
+//! Frames go out of an interface in batches of messages.
+#![allow(unsafe_code)]
+
+use super::socket::Socket;
+use crate::error::LiveError;
+use crate::interface::Inquiry;
+use crate::io::{Outgoing, SendError, Transmit};
+use crate::pool::FramePool;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// The most frames given to the kernel in one call.
+const BATCH: usize = 32;
+
+/// How much may wait in the interface's own queue, in bytes as the kernel counts them: a little more than the catching up of a
+/// late wake-up at a gigabit.
+const SEND_BUFFER: i32 = 1 << 20;
+
+/// Sends out of one interface, by name.
+#[derive(Debug)]
+pub(crate) struct SendSocket {
+    name: String,
+    inquiry: Inquiry,
+    bound: Option<(Socket, i32)>,
+}
+
+impl SendSocket {
+    /// A socket bound to the interface of this name and index.
+    pub(crate) fn open(name: &str, index: i32) -> Result<SendSocket, LiveError> {
+        let inquiry = Inquiry::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
+        let socket = open_bound(index).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
+        Ok(SendSocket { name: name.to_owned(), inquiry, bound: Some((socket, index)) })
+    }
+}
+
+fn open_bound(index: i32) -> Result<Socket, (&'static str, io::Error)> {
+    let socket = Socket::open().map_err(|cause| ("opening a packet socket", cause))?;
+    socket
+        .set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER)
+        .map_err(|cause| ("setting the size of a send buffer", cause))?;
+    socket.bind(index, false).map_err(|cause| ("binding a packet socket", cause))?;
+    Ok(socket)
+}
+
+impl Transmit for SendSocket {
+    fn send(&mut self, pool: &FramePool, frames: &[Outgoing]) -> Result<usize, SendError> {
+        let Some((socket, _)) = &self.bound else { return Err(SendError::Down) };
+        let count = frames.len().min(BATCH);
+        // SAFETY: zero is a valid value of every member of both structures.
+        let (mut pieces, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        for ((frame, piece), message) in frames.iter().zip(&mut pieces).zip(&mut messages) {
+            let bytes = pool.message(frame.slot, frame.length);
+            *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+            message.msg_hdr.msg_iov = piece;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: the first `count` messages have been filled in with one piece each, which points into the pool; the pool is borrowed
+        // for the call, and the kernel reads the frames and copies them.
+        let sent = unsafe { libc::sendmmsg(socket.as_fd().as_raw_fd(), messages.as_mut_ptr(), count as libc::c_uint, libc::MSG_DONTWAIT) };
+        if sent > 0 {
+            return Ok(sent as usize);
+        }
+        Err(match io::Error::last_os_error().raw_os_error() {
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM | libc::EINTR) => SendError::Busy,
+            Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV) => SendError::Down,
+            Some(libc::EMSGSIZE) => SendError::TooLong,
+            _ => SendError::Rejected,
+        })
+    }
+
+    fn attend(&mut self) -> bool {
+        if let Some((socket, _)) = &self.bound {
+            socket.clear_error();
+        }
+        let Ok(facts) = self.inquiry.facts(&self.name) else { return false };
+        if self.bound.as_ref().is_none_or(|(_, index)| *index != facts.index) {
+            // It may be gone again by now: then the next call finds it.
+            self.bound = open_bound(facts.index).ok().map(|socket| (socket, facts.index));
+        }
+        facts.up && facts.carrier && self.bound.is_some()
+    }
+}

@@ -1,0 +1,88 @@
+//! Opening and binding packet sockets.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// A packet socket.
+#[derive(Debug)]
+pub(super) struct Socket(OwnedFd);
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Socket {
+    /// A raw packet socket that is bound to nothing and receives nothing yet, and whose messages start with a virtio-net header.
+    pub(super) fn open() -> io::Result<Socket> {
+        // SAFETY: opens a descriptor that nobody else owns. Protocol 0 keeps frames of other interfaces out until the socket is bound.
+        let descriptor = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, and owned from here on.
+        let socket = Socket(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)?;
+        Ok(socket)
+    }
+
+    /// Binds to the interface of this index. Frames of every protocol are received if `receiving`, none otherwise.
+    pub(super) fn bind(&self, index: i32, receiving: bool) -> io::Result<()> {
+        // SAFETY: zero is a valid value of every member.
+        let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = if receiving { (libc::ETH_P_ALL as u16).to_be() } else { 0 };
+        address.sll_ifindex = index;
+        // SAFETY: the address lives for the call and is as long as said.
+        let refused =
+            unsafe { libc::bind(self.0.as_raw_fd(), std::ptr::from_ref(&address).cast(), size_of_val(&address) as libc::socklen_t) };
+        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Makes the interface of this index take frames that are addressed to others, for as long as the socket lives.
+    pub(super) fn make_promiscuous(&self, index: i32) -> io::Result<()> {
+        let request = libc::packet_mreq { mr_ifindex: index, mr_type: libc::PACKET_MR_PROMISC as u16, mr_alen: 0, mr_address: [0; 8] };
+        self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
+    }
+
+    /// Sets an option whose value is a plain C structure or number.
+    pub(super) fn set<T: Copy>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+        // SAFETY: the value lives for the call and is as long as said; the kernel only reads it.
+        let refused = unsafe {
+            libc::setsockopt(self.0.as_raw_fd(), level, option, std::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t)
+        };
+        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Sets the size of a buffer in bytes: as much as asked if privileged, else as much as an ordinary process may have.
+    pub(super) fn set_buffer(&self, privileged: libc::c_int, ordinary: libc::c_int, bytes: i32) -> io::Result<()> {
+        self.set(libc::SOL_SOCKET, privileged, &bytes).or_else(|_| self.set(libc::SOL_SOCKET, ordinary, &bytes))
+    }
+
+    /// Frames received and dropped since this was last asked; received ones do not include dropped ones.
+    pub(super) fn take_statistics(&self) -> (u64, u64) {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        match self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics) {
+            // The kernel adds the drops to the packets when it answers.
+            Ok(()) => (u64::from(statistics.tp_packets.saturating_sub(statistics.tp_drops)), u64::from(statistics.tp_drops)),
+            Err(_) => (0, 0),
+        }
+    }
+
+    /// Takes note of a pending error, so that it no longer ends every wait at once.
+    pub(super) fn clear_error(&self) {
+        let mut error: libc::c_int = 0;
+        // Which error it was does not matter: the state of the interface is asked for afterwards.
+        let _ = self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut error);
+    }
+
+    fn get<T: Copy>(&self, level: libc::c_int, option: libc::c_int, value: &mut T) -> io::Result<()> {
+        let mut length = size_of::<T>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most `length` bytes of a value made of plain numbers, valid whatever is written.
+        let refused =
+            unsafe { libc::getsockopt(self.0.as_raw_fd(), level, option, std::ptr::from_mut(value).cast(), &mut length) };
+        if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}

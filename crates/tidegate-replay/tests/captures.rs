@@ -1,0 +1,184 @@
+//! Real captures through a port: nothing is lost, nothing leaves early, nothing leaves faster than the link.
+//!
+//! The small capture kept in the project is always replayed. Others are taken from the folder that `TIDEGATE_DATA` names, or from
+//! `shared/data` beside the project if it is there.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use tidegate_core::buffer::{BufferParameters, FlowLimit};
+use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Rule};
+use tidegate_core::policer::Contract;
+use tidegate_core::port::{Overhead, PortSetup, Volume};
+use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::units::Rate;
+use tidegate_replay::{CaptureReader, CaptureWriter, Record, Replayed, replay};
+
+const RATE: u64 = 1_000_000;
+const LONGEST_FRAME: u32 = 65_549;
+
+/// Two classes at 1 Mbit/s: web traffic, policed to 300 kbit/s with marking, and the rest, under DRR and a buffer that overflows.
+fn setup() -> PortSetup {
+    let web = |port| Rule { protocol: Some(6), source_port: Some(tidegate_core::classifier::PortRange::one(port)), ..Rule::default() };
+    let expedited = Rule { dscp: Some(CodePoints::one(46)), ..Rule::default() };
+    let class = |name: &str, queues, rules| ClassRules { name: name.into(), queues, rules };
+    let classes = vec![class("web", 8, vec![web(80), web(443)]), class("voice", 1, vec![expedited]), class("default", 8, Vec::new())];
+    let classifier = Classifier::new(classes, 1).unwrap();
+    let rate = Rate::new(RATE).unwrap();
+    let weights = [FlowParameters { weight: Some(1), ..FlowParameters::default() }; 17];
+    let longest_packet = Overhead::ETHERNET.wire_length(LONGEST_FRAME);
+    let mut contract = Contract::new(Rate::new(300_000).unwrap(), longest_packet);
+    contract.burst = Some(longest_packet);
+    contract.excess_burst = Some(0);
+    contract.violation = Some(tidegate_core::policer::Violation::Mark(tidegate_core::packet::Colour::Red));
+    let buffer = BufferParameters {
+        flows: classifier.flows(),
+        bytes: Some(8_000),
+        flow: FlowLimit { packets: Some(40), bytes: None },
+        ..BufferParameters::default()
+    };
+    PortSetup {
+        rate,
+        overhead: Overhead::ETHERNET,
+        policers: vec![Some(PolicerKind::SrTcm.build(&contract).unwrap()), None, None],
+        buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
+        scheduler: SchedulerKind::DeficitRoundRobin.build(&Setup { rate, longest_packet }, &weights).unwrap(),
+        classifier,
+        packet_limit: 10_000,
+        longest_frame: LONGEST_FRAME,
+    }
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+fn captures() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let elsewhere = std::env::var_os("TIDEGATE_DATA").map_or_else(|| project().join("../shared/data"), PathBuf::from);
+    for folder in [project().join("scenarios/captures"), elsewhere] {
+        for entry in std::fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "pcap" || extension == "pcapng") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn read(bytes: &[u8]) -> Vec<Record> {
+    let mut reader = CaptureReader::new(bytes).unwrap();
+    std::iter::from_fn(|| reader.next_record().unwrap()).collect()
+}
+
+fn run(path: &Path) -> (Replayed, Vec<u8>, Vec<u8>) {
+    let mut capture = CaptureReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
+    let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "sent").unwrap(), CaptureWriter::new(Vec::new(), "dropped").unwrap());
+    let replayed = replay(setup(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    (replayed, sent.finish().unwrap(), dropped.finish().unwrap())
+}
+
+#[test]
+fn every_capture_keeps_the_laws() {
+    let captures = captures();
+    assert!(captures.iter().any(|path| path.starts_with(project().join("scenarios"))), "the project's own capture is missing");
+    let mut drops = 0;
+    for path in captures {
+        let original = read(&std::fs::read(&path).unwrap());
+        let (replayed, sent_file, dropped_file) = run(&path);
+        let (sent, dropped) = (read(&sent_file), read(&dropped_file));
+        let name = path.display();
+
+        // Every packet is in exactly one of the two files, bytes and lengths unchanged.
+        let key = |record: &Record| (record.length, record.data.clone());
+        let mut before: Vec<_> = original.iter().map(key).collect();
+        let mut after: Vec<_> = sent.iter().chain(&dropped).map(key).collect();
+        before.sort();
+        after.sort();
+        assert_eq!(before, after, "{name}");
+        let volume = |records: &[Record]| Volume {
+            packets: records.len() as u64,
+            bytes: records.iter().map(|record| u64::from(record.length)).sum(),
+        };
+        assert_eq!(replayed.counters.offered, volume(&original), "{name}");
+        assert_eq!(replayed.counters.sent, volume(&sent), "{name}");
+        drops += dropped.len();
+
+        // The link is never faster than its rate: last bits are at least a packet's own transmission time apart, but for the rounding
+        // of the file's nanoseconds.
+        let link = Rate::new(RATE).unwrap().time_per_byte();
+        for pair in sent.windows(2) {
+            let own_time = link.floor(Overhead::ETHERNET.wire_length(pair[1].length)).picoseconds() / 1000;
+            assert!(
+                pair[1].nanoseconds + 1 >= pair[0].nanoseconds + own_time,
+                "{name}: {} after {}",
+                pair[1].nanoseconds,
+                pair[0].nanoseconds
+            );
+        }
+        // The first packet finds everything idle.
+        let first = link.ceil(Overhead::ETHERNET.wire_length(original[0].length)).picoseconds().div_ceil(1000);
+        assert_eq!(sent[0].nanoseconds, original[0].nanoseconds + first, "{name}");
+        // Dropped on arrival, in the order of arrival.
+        assert!(dropped.windows(2).all(|pair| pair[0].nanoseconds <= pair[1].nanoseconds), "{name}");
+    }
+    assert!(drops > 0, "the buffer was meant to overflow");
+}
+
+#[test]
+fn the_same_capture_gives_the_same_bytes() {
+    let path = captures().into_iter().next().unwrap();
+    let (_, sent, dropped) = run(&path);
+    let (_, sent_again, dropped_again) = run(&path);
+    assert!(sent == sent_again && dropped == dropped_again);
+}
+
+/// A capture of packets at the given seconds.
+fn capture_at(seconds: &[u32]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        file.extend_from_slice(&word.to_le_bytes());
+    }
+    for &second in seconds {
+        for word in [second, 0, 60, 60] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend_from_slice(&[0; 60]);
+    }
+    file
+}
+
+#[test]
+fn silences_of_years_and_steps_backwards_are_survived() {
+    let year = 31_556_952u32;
+    // Two packets at each instant, so that the second has to wait for the first.
+    let seconds = [0, 0, 5, 5, year, year, 20 * year, 20 * year, 3, 136 * year, 136 * year];
+    let file = capture_at(&seconds);
+    let mut capture = CaptureReader::new(&file[..]).unwrap();
+    let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
+    let replayed = replay(setup(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    assert_eq!((replayed.disorder.packets, replayed.disorder.largest_nanoseconds), (1, (20 * u64::from(year) - 3) * 1_000_000_000));
+    // 84 bytes at 1 Mbit/s are 672 us; the packet from the past arrives third at its instant.
+    let own = 672_000;
+    let expected: Vec<u64> = [
+        (0, 1),
+        (0, 2),
+        (5, 1),
+        (5, 2),
+        (year, 1),
+        (year, 2),
+        (20 * year, 1),
+        (20 * year, 2),
+        (20 * year, 3),
+        (136 * year, 1),
+        (136 * year, 2),
+    ]
+    .iter()
+    .map(|&(second, place)| u64::from(second) * 1_000_000_000 + place * own)
+    .collect();
+    assert_eq!(read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds).collect::<Vec<_>>(), expected);
+    assert!((replayed.seconds - f64::from(136 * year)).abs() < 1.0);
+}

@@ -1,0 +1,240 @@
+//! Opens the page in a real Chromium from a file: no console error, and every chart holds data.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tidegate_report::{Report, World, write_all};
+
+mod sample;
+
+/// Runs before anything else in the page: notes every error and every load.
+const WATCH: &str = include_str!("browser/watch.js");
+
+/// Runs after the page's own script: uses the charts as a reader would and writes what it finds into attributes.
+const PROBE: &str = include_str!("browser/probe.js");
+
+#[test]
+fn the_page_opens_from_a_file_and_the_charts_hold_data() {
+    let scratch = Scratch::new("page");
+    write_all(&sample::sample_report(), &scratch.0).unwrap();
+    let shown = open(&scratch.0.join("report.html"), &[]);
+    shown.expect_no_message();
+    assert!(shown.dom.contains("data-drawn=\"true\""), "the script did not reach its end");
+    // The same page with the probe, on light and dark, wide and narrow screens.
+    for (size, scheme) in [("1280,1000", "1"), ("1280,1000", "0"), ("480,900", "1")] {
+        let found = probe(&scratch.0, &[&format!("--window-size={size}"), &format!("--blink-settings=preferredColorScheme={scheme}")]);
+        let number = |key: &str| found.number(key);
+        assert_eq!(found.text("drawn"), "true");
+        assert_eq!(found.text("seen"), "", "{size}");
+        for (chart, curves) in [("throughput", 6.0), ("delay", 6.0), ("occupancy", 8.0)] {
+            assert_eq!(number(&format!("curves-{chart}")), curves, "{chart}");
+            assert!(number(&format!("points-{chart}")) >= 100.0 * curves, "{chart}");
+            assert_eq!(number(&format!("flat-{chart}")), 0.0, "{chart}");
+            assert_eq!(number(&format!("titles-{chart}")), 4.0, "{chart}: two axes in two panels");
+        }
+        for chart in ["throughput", "delay", "occupancy", "drops"] {
+            assert_eq!(number(&format!("bad-{chart}")), 0.0, "{chart}");
+        }
+        assert_eq!(number("points-drops"), 4.0, "bulk in one run, all three flows in the other");
+        assert_eq!(found.text("tips").matches("voice").count(), 2, "{}", found.text("tips"));
+        assert!(found.text("tips").contains("bit/s"), "{}", found.text("tips"));
+        assert_eq!(number("hidden"), 2.0, "a press on the legend hides the curve in both panels");
+        assert_eq!(number("none"), 0.0, "all curves can be hidden");
+        assert!(number("overflow") <= 0.0, "the page is wider than its window of {size}");
+        assert_eq!(number("unnamed"), 0.0);
+    }
+}
+
+#[test]
+fn odd_reports_are_drawn_without_an_error() {
+    let mut one_point = sample::sample_report();
+    one_point.runs.truncate(1);
+    for series in &mut one_point.runs[0].series {
+        series.times_s.truncate(1);
+        series.values.truncate(1);
+        series.values.fill(0.0);
+    }
+    for distribution in &mut one_point.runs[0].distributions {
+        distribution.delays_s = vec![0.0];
+        distribution.ccdf = vec![0.0];
+    }
+    let mut years = sample::sample_report();
+    years.duration_s = 4e8;
+    for series in years.runs.iter_mut().flat_map(|run| &mut run.series) {
+        series.times_s.iter_mut().for_each(|time| *time *= 1e7);
+    }
+    let mut evil = sample::sample_report();
+    let name = "</script><script>window.hacked = 1</script><img src=x onerror=seen.push(1)>";
+    evil.title = name.into();
+    for run in &mut evil.runs {
+        run.flows[0].name = name.into();
+        run.series[0].name = name.into();
+        run.distributions[0].flow = name.into();
+        run.promises[0].flow = name.into();
+    }
+    for (name, report, charts) in [
+        ("empty", Report::new("empty", World::Replay, "policy.toml"), 0),
+        ("one-point", one_point, 4),
+        ("years", years, 4),
+        ("evil", evil, 4),
+    ] {
+        let scratch = Scratch::new(name);
+        write_all(&report, &scratch.0).unwrap();
+        open(&scratch.0.join("report.html"), &[]).expect_no_message();
+        let found = probe(&scratch.0, &[]);
+        assert_eq!(found.text("drawn"), "true", "{name}");
+        assert_eq!(found.text("seen"), "", "{name}");
+        let bad: Vec<f64> = ["throughput", "delay", "occupancy", "drops"]
+            .iter()
+            .filter_map(|chart| found.0.get(&format!("bad-{chart}"))?.parse().ok())
+            .collect();
+        assert_eq!(bad, vec![0.0; charts], "{name}");
+    }
+}
+
+/// The two ways in which the tests above look for errors do find one.
+#[test]
+fn an_error_in_the_page_would_be_noticed() {
+    let scratch = Scratch::new("broken");
+    write_all(&sample::sample_report(), &scratch.0).unwrap();
+    let path = scratch.0.join("report.html");
+    let page = fs::read_to_string(&path).unwrap();
+    fs::write(&path, page.replace("\"lines\":[", "\"lines\":[null,")).unwrap();
+    let shown = open(&path, &[]);
+    assert!(!shown.messages.is_empty());
+    assert!(!shown.dom.contains("data-drawn=\"true\""));
+    let found = probe(&scratch.0, &[]);
+    assert!(found.text("seen").contains("TypeError"), "{}", found.text("seen"));
+    assert_eq!(found.text("drawn"), "undefined");
+}
+
+/// What Chromium made of a page.
+struct Shown {
+    dom: String,
+    messages: Vec<String>,
+}
+
+impl Shown {
+    fn expect_no_message(&self) {
+        assert!(self.messages.is_empty(), "{:#?}", self.messages);
+    }
+}
+
+/// What the probe found, by key.
+struct Found(HashMap<String, String>);
+
+impl Found {
+    fn text(&self, key: &str) -> &str {
+        self.0.get(key).unwrap_or_else(|| panic!("the probe did not report `{key}`: {:?}", self.0))
+    }
+
+    fn number(&self, key: &str) -> f64 {
+        self.text(key).parse().unwrap_or_else(|_| panic!("`{key}` is {}", self.text(key)))
+    }
+}
+
+/// Opens the page of a directory with watch and probe inside.
+fn probe(directory: &Path, arguments: &[&str]) -> Found {
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    let page = page.replacen("<head>", &format!("<head><script>{WATCH}</script>"), 1);
+    let end = page.rfind("</body>").unwrap();
+    let path = directory.join("probed.html");
+    fs::write(&path, format!("{}<script>{PROBE}</script>{}", &page[..end], &page[end..])).unwrap();
+    let dom = open(&path, arguments).dom;
+    let mut found = HashMap::new();
+    for part in dom.split(" probe-").skip(1) {
+        let (key, rest) = part.split_once("=\"").unwrap();
+        let value = rest.split('"').next().unwrap_or_default();
+        found.insert(key.to_owned(), value.to_owned());
+    }
+    Found(found)
+}
+
+fn open(page: &Path, arguments: &[&str]) -> Shown {
+    let profile = Scratch::new("profile");
+    let mut command = Command::new(chromium());
+    command
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--enable-logging=stderr",
+            "--v=0",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", profile.0.display()))
+        .args(arguments)
+        .arg(format!("file://{}", page.display()));
+    let output = finished(command);
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(dom.contains("</html>"), "Chromium showed no page:\n{log}");
+    Shown { dom, messages: log.lines().filter(|line| line.contains("CONSOLE")).map(str::to_owned).collect() }
+}
+
+/// Chromium is given two minutes, which is a hundred times what it takes.
+fn finished(mut command: Command) -> Output {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = child.id();
+    // Both pipes are emptied while Chromium runs, or a full one would stop it.
+    let stdout = reader(child.stdout.take().unwrap());
+    let stderr = reader(child.stderr.take().unwrap());
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("Chromium (process {id}) did not finish within two minutes");
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    Output { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+}
+
+fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        pipe.read_to_end(&mut bytes).unwrap();
+        bytes
+    })
+}
+
+fn chromium() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .flat_map(|directory| ["chromium", "chromium-browser", "google-chrome"].map(|name| directory.join(name)))
+        .find(|candidate| candidate.is_file())
+        .unwrap_or_else(|| panic!("chromium is needed: apt-get install chromium"))
+}
+
+/// A new directory, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tidegate-browser-{}-{count}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

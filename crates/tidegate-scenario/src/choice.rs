@@ -1,0 +1,209 @@
+//! Values that are one of a few names: schedulers, policers, buffer managers, kinds of sources, and so on. What is registered in the
+//! core takes its name from there.
+
+use crate::units;
+use crate::value::{Leaf, Scalar, expect_text, one_of};
+use serde_json::{Map, Value, json};
+use tidegate_core::packet::Colour;
+use tidegate_core::policer::{Conformance, Violation};
+use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+
+/// The schema keyword under which a choice keeps one sentence per name.
+pub const MEANINGS: &str = "x-meanings";
+
+/// A name of a few, with its meaning and one sentence on it.
+type Entry<T> = (&'static str, T, &'static str);
+
+fn schema_of<T>(entries: &[Entry<T>]) -> Value {
+    let names: Vec<&str> = entries.iter().map(|entry| entry.0).collect();
+    let meanings: Map<String, Value> = entries.iter().map(|entry| (entry.0.to_owned(), entry.2.into())).collect();
+    json!({ "enum": names, MEANINGS: meanings })
+}
+
+fn read_one<T: Copy>(scalar: &Scalar<'_>, what: &str, entries: &[Entry<T>]) -> Result<T, String> {
+    let known: Vec<(&'static str, T)> = entries.iter().map(|entry| (entry.0, entry.1)).collect();
+    one_of(scalar, what, &known)
+}
+
+macro_rules! choices {
+    ($($type:ty, $name:literal, $what:literal, $entries:expr;)*) => {$(
+        impl Leaf for $type {
+            const NAME: &'static str = $name;
+            fn schema() -> Value {
+                schema_of(&$entries)
+            }
+            fn read(scalar: &Scalar<'_>) -> Result<$type, String> {
+                read_one(scalar, $what, &$entries)
+            }
+        }
+    )*};
+}
+
+choices! {
+    SchedulerName, "scheduler", "a scheduler", schedulers();
+    BufferName, "buffer manager", "a buffer manager", buffer_managers();
+    PolicerName, "policer", "a policer", policers();
+    ConformanceName, "conformance definition", "a conformance definition", conformance_definitions();
+    ViolationName, "violation", "an answer to a violation", VIOLATIONS;
+    SourceKind, "kind of source", "a kind of source", SourceKind::ENTRIES;
+    Holding, "distribution", "a distribution", Holding::ENTRIES;
+}
+
+/// A registered scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SchedulerName(pub SchedulerKind);
+
+fn schedulers() -> Vec<Entry<SchedulerName>> {
+    SchedulerKind::ALL.iter().map(|&kind| (kind.name(), SchedulerName(kind), kind.summary())).collect()
+}
+
+/// A registered buffer manager.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferName(pub BufferKind);
+
+fn buffer_managers() -> Vec<Entry<BufferName>> {
+    BufferKind::ALL.iter().map(|&kind| (kind.name(), BufferName(kind), kind.summary())).collect()
+}
+
+/// A registered policer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PolicerName(pub PolicerKind);
+
+fn policers() -> Vec<Entry<PolicerName>> {
+    PolicerKind::ALL.iter().map(|&kind| (kind.name(), PolicerName(kind), kind.summary())).collect()
+}
+
+/// An ATM conformance definition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConformanceName(pub Conformance);
+
+fn conformance_definitions() -> Vec<Entry<ConformanceName>> {
+    let meaning = |definition| match definition {
+        Conformance::Cbr1 => "every packet within the peak rate",
+        Conformance::Vbr1 => "every packet within the peak rate and the sustained rate",
+        Conformance::Vbr2 => "every packet within the peak rate, green ones also within the sustained rate",
+        Conformance::Vbr3 => "as vbr.2, but green packets above the sustained rate are marked yellow instead of dropped",
+        Conformance::Ubr1 => "every packet within the peak rate",
+        Conformance::Ubr2 => "every packet within the peak rate, and every packet is marked yellow",
+    };
+    Conformance::ALL.iter().map(|&definition| (definition.name(), ConformanceName(definition), meaning(definition))).collect()
+}
+
+/// What becomes of a packet outside its contract.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ViolationName(pub Violation);
+
+const VIOLATIONS: [Entry<ViolationName>; 3] = [
+    ("discard", ViolationName(Violation::Discard), "the packet is dropped"),
+    ("yellow", ViolationName(Violation::Mark(Colour::Yellow)), "the packet passes, marked yellow"),
+    ("red", ViolationName(Violation::Mark(Colour::Red)), "the packet passes, marked red"),
+];
+
+/// What a link adds to every frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overhead(pub tidegate_core::port::Overhead);
+
+impl Leaf for Overhead {
+    const NAME: &'static str = "overhead";
+    fn schema() -> Value {
+        let meanings = json!({
+            "none": "frames count as they are",
+            "ethernet": "24 bytes per frame: preamble, frame check sequence and inter-frame gap",
+            "aal5": "ATM cells: an 8-byte trailer, padding to whole cells, 53 bytes per 48",
+            "24 B": "any other fixed number of bytes per frame",
+        });
+        json!({ "anyOf": [{ "enum": ["none", "ethernet", "aal5"] }, { "type": "string", "pattern": units::pattern::SIZE }], MEANINGS: meanings })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<Overhead, String> {
+        use tidegate_core::port::Overhead as Core;
+        Ok(Overhead(match expect_text(scalar, "\"none\", \"ethernet\", \"aal5\" or a size like \"24 B\"")? {
+            "none" => Core::None,
+            "ethernet" => Core::ETHERNET,
+            "aal5" => Core::Aal5,
+            text if text.starts_with(|c: char| c.is_ascii_digit()) => match units::size(text)? {
+                bytes @ 0..=1000 => Core::PerPacket(bytes as u32),
+                _ => return Err(format!("an overhead of {text} per frame is more than the 1000 B that any link adds")),
+            },
+            _ => return read_one(scalar, "an overhead", &[("none", Overhead(Core::None), ""), ("ethernet", Overhead(Core::ETHERNET), ""), ("aal5", Overhead(Core::Aal5), "")]),
+        }))
+    }
+}
+
+/// The kinds of sources.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SourceKind {
+    /// Constant bit rate.
+    Cbr,
+    /// Poisson arrivals.
+    Poisson,
+    /// On/off.
+    OnOff,
+    /// Video frames.
+    Frames,
+    /// The packets of a capture.
+    Capture,
+    /// As much as the first queue takes.
+    Greedy,
+}
+
+impl SourceKind {
+    const ENTRIES: [Entry<SourceKind>; 6] = [
+        ("cbr", SourceKind::Cbr, "constant bit rate: packets of one size, evenly spaced"),
+        ("poisson", SourceKind::Poisson, "packets at independent, exponentially distributed intervals"),
+        ("on-off", SourceKind::OnOff, "alternates between its peak rate and silence"),
+        ("frames", SourceKind::Frames, "video: one frame per interval, cut into packets that are sent together; the sizes repeat"),
+        ("capture", SourceKind::Capture, "the packets of a capture file, once, at their own times and with their own headers"),
+        ("greedy", SourceKind::Greedy, "always has more to send: keeps a number of packets in the first queue of its path"),
+    ];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        SourceKind::ENTRIES[self as usize].0
+    }
+}
+
+/// How the on and off periods of a source are distributed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Holding {
+    /// Exponential.
+    Exponential,
+    /// Pareto.
+    Pareto,
+    /// All the same.
+    Constant,
+}
+
+impl Holding {
+    const ENTRIES: [Entry<Holding>; 3] = [
+        ("exponential", Holding::Exponential, "periods without memory"),
+        ("pareto", Holding::Pareto, "mostly short periods and a few very long ones; the sum of many such sources is self-similar"),
+        ("constant", Holding::Constant, "periods that are all the same"),
+    ];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_reads_its_own_names() {
+        for (name, kind, _) in SourceKind::ENTRIES {
+            assert_eq!(SourceKind::read(&Scalar::Text(name.into())), Ok(kind));
+            assert_eq!(kind.name(), name);
+        }
+        for (name, kind, _) in schedulers() {
+            assert_eq!(SchedulerName::read(&Scalar::Text(name.into())), Ok(kind));
+        }
+        let error = SchedulerName::read(&Scalar::Text("strict_priority".into())).unwrap_err();
+        assert!(error.contains("did you mean `strict-priority`?"), "{error}");
+    }
+
+    #[test]
+    fn overheads_are_names_or_sizes() {
+        let read = |text: &'static str| Overhead::read(&Scalar::Text(text.into()));
+        assert_eq!(read("24 B"), Ok(Overhead(tidegate_core::port::Overhead::ETHERNET)));
+        assert!(read("24").unwrap_err().contains("write a unit"));
+        assert!(read("5 kB").is_err());
+        assert!(read("ethernot").unwrap_err().contains("did you mean `ethernet`?"));
+    }
+}

@@ -1,0 +1,457 @@
+//! The tables of a scenario or policy file, exactly as they are written. The comments here are the text of the schema and of the
+//! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
+
+use crate::choice::{
+    BufferName, ConformanceName, Holding, Overhead, PolicerName, SchedulerName, SourceKind, ViolationName,
+};
+use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
+use crate::units::{Limit, Ratio};
+use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Text, Whole};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tidegate_core::units::{Duration, Rate};
+
+/// A scenario file: one or more policies, the links they govern and the traffic that crosses them. Without `simulation`, `link` and
+/// `flow` it is a policy file, for replay and live use.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "Tidegate scenario or policy")]
+pub struct File {
+    /// What the file shows, in a few words; reports carry it.
+    #[schemars(extend("default" = "the file's name", "examples" = ["Voice, video and bulk on one access link"]))]
+    pub title: Option<At<Text>>,
+    /// What to look for in the results, in a few sentences; reports carry it.
+    pub description: Option<At<Text>>,
+    /// How long and how often to simulate. A file with flows needs it.
+    pub simulation: Option<Block<SimulationTable>>,
+    /// Variants of the file, simulated one after the other and compared in one report. Without any, the file itself is simulated.
+    pub variant: Vec<Block<VariantTable>>,
+    /// The policies, by name: `[policy.access]`.
+    pub policy: Named<PolicyTable>,
+    /// The links, each in one direction. Nodes exist by being named here.
+    pub link: Vec<Block<LinkTable>>,
+    /// The flows: who sends what along which links.
+    pub flow: Vec<Block<FlowTable>>,
+}
+
+/// How long and how often to simulate.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SimulationTable {
+    /// The simulated time, warm-up included.
+    #[schemars(extend("examples" = ["30 s"]))]
+    pub duration: At<Duration>,
+    /// The time at the beginning that results leave out, so that they do not depend on the empty start. Shorter than `duration`.
+    #[schemars(extend("default" = "0 s", "examples" = ["2 s"]))]
+    pub warm_up: Option<At<Duration>>,
+    /// The seed of all random numbers. The same seed gives the same results, bit for bit.
+    #[schemars(extend("default" = 1))]
+    pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
+    /// How many independent repetitions, from which the 95 % confidence intervals are computed.
+    #[schemars(extend("default" = 1, "examples" = [5]))]
+    pub replications: Option<At<Whole<1, 100_000>>>,
+    /// The time between two points of the curves over time.
+    #[schemars(extend("default" = "a hundredth of what is left of the duration after the warm-up", "examples" = ["100 ms"]))]
+    pub sample: Option<At<Duration>>,
+}
+
+/// A variant of the file.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VariantTable {
+    /// Its name in the report. The promises of the first variant decide the exit code.
+    #[schemars(extend("examples" = ["without the policy"]))]
+    pub name: At<Name>,
+    /// What it changes: values by dotted key, in which the name of a list's element stands for the element.
+    #[serde(default)]
+    #[schemars(schema_with = "changes", extend("default" = "nothing", "examples" = [{ "link.access.policy": "plain" }]))]
+    pub set: Ignored,
+}
+
+/// Read from the file's tree rather than from here, because its keys are paths.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignored;
+
+impl<'de> Deserialize<'de> for Ignored {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Ignored, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Ignored)
+    }
+}
+
+fn changes(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "additionalProperties": true })
+}
+
+/// What one output port does with its packets.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyTable {
+    /// The rate of the link behind the port. A link may override it.
+    #[schemars(extend("examples" = ["10 Mbit/s"]))]
+    pub rate: At<Rate>,
+    /// What the link adds to every frame. Rates of policies are rates on the wire, with this overhead; buffers and sources count frames
+    /// without it.
+    #[schemars(extend("default" = "none", "examples" = ["ethernet"]))]
+    pub overhead: Option<At<Overhead>>,
+    /// The longest frame the port accepts, without overhead; longer ones are dropped as oversize.
+    #[schemars(extend("default" = "1518 B"))]
+    pub longest_frame: Option<At<Bytes>>,
+    /// The most packets the port can hold, whatever the buffer allows: memory is set aside for them.
+    #[schemars(extend("default" = "the buffer's limit if it is in packets, otherwise one packet per 64 bytes of it, at most a million"))]
+    pub packet_limit: Option<At<Packets>>,
+    /// Who decides whether a packet may stay.
+    #[schemars(extend("default" = { "manager": "tail-drop", "limit": "1000 packets" }))]
+    pub buffer: Option<Block<BufferTable>>,
+    /// The order of service among classes and groups directly below the link.
+    #[schemars(extend("default" = "fifo"))]
+    pub scheduler: Option<At<SchedulerName>>,
+    /// The classes, in the order in which their rules are tried. A class without `match` takes what no rule matched and must be the
+    /// last; if there is none, a class named `default` is added.
+    #[serde(default)]
+    pub class: Vec<Block<ClassTable>>,
+    /// The inner nodes of the scheduling tree. Without groups, all classes hang directly below the link.
+    #[serde(default)]
+    pub group: Vec<Block<GroupTable>>,
+}
+
+/// Who decides whether a packet may stay.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BufferTable {
+    /// The rule by which packets are kept or dropped.
+    #[schemars(extend("default" = "tail-drop"))]
+    pub manager: Option<At<BufferName>>,
+    /// The size of the buffer that all classes share, in bytes of frames or in packets.
+    #[schemars(extend("default" = "1000 packets", "examples" = ["250 kB"]))]
+    pub limit: Option<At<Limit>>,
+    /// For `dynamic-threshold`: a queue may grow to this multiple of the free part of the buffer. A power of two.
+    #[schemars(extend("default" = 1, "examples" = [0.5]))]
+    pub alpha: Option<At<AlphaFactor>>,
+}
+
+/// A class of traffic: which packets, and how they are treated.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClassTable {
+    /// A name that no other class or group of the policy has.
+    #[schemars(extend("examples" = ["voice"]))]
+    pub name: At<Name>,
+    /// Which packets belong to it: those that one of these rules matches. A rule matches if all of its fields do.
+    #[serde(rename = "match")]
+    #[schemars(extend("default" = "what no rule of another class matched", "examples" = [[{ "dscp": "ef" }, { "protocol": "udp", "destination_port": "16384-32767" }]]))]
+    pub rules: Option<Block<Vec<Block<RuleTable>>>>,
+    /// The group it hangs below.
+    #[schemars(extend("default" = "the link"))]
+    pub parent: Option<At<Name>>,
+    /// The number of queues its packets are spread over, by a hash of addresses, protocol and ports, so that each transport flow stays
+    /// in order and heavy ones do not hurt light ones.
+    #[schemars(extend("default" = 1, "examples" = [1024]))]
+    pub queues: Option<At<Whole<1, 1_048_576>>>,
+    /// The order of service among the queues of the class, if it has several.
+    #[schemars(extend("default" = "drr"))]
+    pub queue_scheduler: Option<At<SchedulerName>>,
+    /// Rank under strict priority: 0 is served first.
+    pub priority: Option<At<Whole<0, 4_294_967_295>>>,
+    /// Share relative to the classes and groups beside it.
+    #[schemars(extend("examples" = [3]))]
+    pub weight: Option<At<Whole<1, 4_294_967_295>>>,
+    /// Guaranteed rate on the wire.
+    #[schemars(extend("examples" = ["2 Mbit/s"]))]
+    pub rate: Option<At<Rate>>,
+    /// The largest tolerable time from arrival to start of transmission, from which deadlines follow.
+    #[schemars(extend("examples" = ["10 ms"]))]
+    pub delay: Option<At<Duration>>,
+    /// The most that each queue of the class may hold, in bytes of frames or in packets.
+    #[schemars(extend("default" = "no limit of its own", "examples" = ["50 packets"]))]
+    pub limit: Option<At<Limit>>,
+    /// The contract that arriving packets are held to: what is outside is dropped or marked.
+    #[schemars(extend("default" = "none"))]
+    pub police: Option<Block<PoliceTable>>,
+    /// The contract that leaving packets are delayed to keep.
+    #[schemars(extend("default" = "none"))]
+    pub shape: Option<Block<ShapeTable>>,
+    /// What the class is promised at this port; reports say whether it was kept.
+    #[schemars(extend("default" = "none", "examples" = [{ "delay": "20 ms", "loss": "0.1 %" }]))]
+    pub promise: Option<Block<PromiseTable>>,
+}
+
+/// A rule: every field that is given must match. At least one is given.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RuleTable {
+    /// Differentiated services code point, 0 to 63 or a name such as `ef`, `af41` or `cs5`.
+    #[schemars(extend("examples" = ["ef"]))]
+    pub dscp: Option<At<Dscp>>,
+    /// Transport protocol, 0 to 255 or a name.
+    #[schemars(extend("examples" = ["udp"]))]
+    pub protocol: Option<At<Protocol>>,
+    /// Source address or prefix, IPv4 or IPv6.
+    #[schemars(extend("examples" = ["10.0.0.0/8"]))]
+    pub source: Option<At<Prefix>>,
+    /// Destination address or prefix, IPv4 or IPv6.
+    #[schemars(extend("examples" = ["2001:db8::/32"]))]
+    pub destination: Option<At<Prefix>>,
+    /// Source port, or a range of them. Packets without ports (such as later fragments) never match.
+    #[schemars(extend("examples" = [53]))]
+    pub source_port: Option<At<PortRange>>,
+    /// Destination port, or a range of them. Packets without ports (such as later fragments) never match.
+    #[schemars(extend("examples" = ["16384-32767"]))]
+    pub destination_port: Option<At<PortRange>>,
+    /// True for fragments of IP datagrams only, false for whole datagrams only.
+    pub fragment: Option<At<bool>>,
+    /// VLAN identifier of the outermost tag.
+    #[schemars(extend("examples" = [100]))]
+    pub vlan: Option<At<Whole<0, 4095>>>,
+    /// Priority code point of the outermost VLAN tag.
+    pub vlan_priority: Option<At<Whole<0, 7>>>,
+    /// Ethernet type, after any VLAN tags, as a number or a name.
+    #[schemars(extend("examples" = ["arp"]))]
+    pub ethernet_type: Option<At<EthernetType>>,
+    /// Outermost MPLS label.
+    pub mpls_label: Option<At<Whole<0, 1_048_575>>>,
+    /// Traffic class of the outermost MPLS label.
+    pub mpls_traffic_class: Option<At<Whole<0, 7>>>,
+}
+
+/// An inner node of the scheduling tree: it shares what it is given among the classes and groups below it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GroupTable {
+    /// A name that no other class or group of the policy has.
+    #[schemars(extend("examples" = ["business"]))]
+    pub name: At<Name>,
+    /// The group it hangs below.
+    #[schemars(extend("default" = "the link"))]
+    pub parent: Option<At<Name>>,
+    /// The order of service among its children.
+    #[schemars(extend("default" = "fifo"))]
+    pub scheduler: Option<At<SchedulerName>>,
+    /// Rank under strict priority: 0 is served first.
+    pub priority: Option<At<Whole<0, 4_294_967_295>>>,
+    /// Share relative to the classes and groups beside it.
+    pub weight: Option<At<Whole<1, 4_294_967_295>>>,
+    /// Guaranteed rate on the wire, which its children's guarantees may not exceed in sum.
+    pub rate: Option<At<Rate>>,
+    /// The largest tolerable time from arrival to start of transmission.
+    pub delay: Option<At<Duration>>,
+}
+
+/// The contract that arriving packets are held to. Rates and bursts count bytes on the wire, overhead included.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoliceTable {
+    /// The algorithm.
+    pub policer: At<PolicerName>,
+    /// The committed rate: CIR, or the sustained cell rate.
+    #[schemars(extend("examples" = ["2 Mbit/s"]))]
+    pub rate: At<Rate>,
+    /// The committed burst: CBS, or the maximum burst size. At least the longest frame with its overhead.
+    #[schemars(extend("examples" = ["15 kB"]))]
+    pub burst: Option<At<Bytes>>,
+    /// The peak rate: PIR, or the peak cell rate.
+    pub peak_rate: Option<At<Rate>>,
+    /// The peak burst: PBS.
+    pub peak_burst: Option<At<Bytes>>,
+    /// The rate in excess of the committed one: EIR.
+    pub excess_rate: Option<At<Rate>>,
+    /// The excess burst: EBS.
+    pub excess_burst: Option<At<Bytes>>,
+    /// How much earlier than its ideal time a packet may come because of jitter upstream: CDVT.
+    #[schemars(extend("examples" = ["1 ms"]))]
+    pub delay_variation_tolerance: Option<At<Duration>>,
+    /// The ATM conformance definition.
+    pub conformance: Option<At<ConformanceName>>,
+    /// True if the colour of arriving packets counts; false to take them all for green.
+    pub colour_aware: Option<At<bool>>,
+    /// What becomes of a packet outside the contract.
+    #[schemars(extend("default" = "discard"))]
+    pub violation: Option<At<ViolationName>>,
+}
+
+/// The contract that leaving packets are delayed to keep. Rates and bursts count bytes on the wire, overhead included.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShapeTable {
+    /// The rate that is not exceeded in the long run.
+    #[schemars(extend("examples" = ["4 Mbit/s"]))]
+    pub rate: At<Rate>,
+    /// How much may leave ahead of that rate after a silence. At least the longest frame with its overhead.
+    #[schemars(extend("default" = "one longest frame", "examples" = ["15 kB"]))]
+    pub burst: Option<At<Bytes>>,
+    /// The rate at which a burst leaves.
+    #[schemars(extend("default" = "the rate of the link"))]
+    pub peak_rate: Option<At<Rate>>,
+}
+
+/// What is promised. Every value that is given must be kept.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromiseTable {
+    /// The delay that the given percentile of packets stays within: at a port from arrival to the last bit sent, for a flow from its
+    /// source to its end.
+    #[schemars(extend("examples" = ["20 ms"]))]
+    pub delay: Option<At<Duration>>,
+    /// The percentile of packets that `delay` is promised to.
+    #[schemars(extend("default" = 99, "examples" = [99.9]))]
+    pub percentile: Option<At<Percentile>>,
+    /// The largest share of packets that may be lost, for whatever reason.
+    #[schemars(extend("examples" = ["0.1 %"]))]
+    pub loss: Option<At<Ratio>>,
+    /// The least rate delivered, counting frames without overhead.
+    #[schemars(extend("examples" = ["1 Mbit/s"]))]
+    pub rate: Option<At<Rate>>,
+}
+
+/// A link in one direction, with the output port that feeds it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkTable {
+    /// A name that no other link has.
+    #[schemars(extend("examples" = ["access"]))]
+    pub name: At<Name>,
+    /// The node it leaves.
+    #[schemars(extend("examples" = ["home"]))]
+    pub from: At<Name>,
+    /// The node it leads to.
+    #[schemars(extend("examples" = ["internet"]))]
+    pub to: At<Name>,
+    /// The policy of the port that feeds it.
+    pub policy: At<Name>,
+    /// Its rate.
+    #[schemars(extend("default" = "the policy's"))]
+    pub rate: Option<At<Rate>>,
+    /// The time a bit takes from one end to the other.
+    #[schemars(extend("default" = "0 s", "examples" = ["5 ms"]))]
+    pub delay: Option<At<Duration>>,
+}
+
+/// One flow, or several of a kind: who sends what along which links.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowTable {
+    /// A name that no other flow has.
+    #[schemars(extend("examples" = ["call"]))]
+    pub name: At<Name>,
+    /// How many of a kind; they are named `call-1`, `call-2` and so on, and each has its own source port.
+    #[schemars(extend("default" = 1))]
+    pub count: Option<At<Whole<1, 100_000>>>,
+    /// The node where it starts. The path with the fewest links is taken.
+    pub from: Option<At<Name>>,
+    /// The node where it ends.
+    pub to: Option<At<Name>>,
+    /// The links it takes, in order, instead of `from` and `to`.
+    #[schemars(extend("examples" = [["first", "second"]]))]
+    pub path: Option<Block<Vec<At<Name>>>>,
+    /// What is sent, and when.
+    pub source: Block<SourceTable>,
+    /// The header that classifiers see.
+    #[schemars(extend("default" = "UDP over IPv4", "examples" = [{ "dscp": "ef" }]))]
+    pub header: Option<Block<HeaderTable>>,
+    /// When it starts.
+    #[schemars(extend("default" = "0 s"))]
+    pub start: Option<At<Duration>>,
+    /// When it stops.
+    #[schemars(extend("default" = "never"))]
+    pub stop: Option<At<Duration>>,
+    /// What the flow is promised from end to end; reports say whether it was kept.
+    #[schemars(extend("default" = "none"))]
+    pub promise: Option<Block<PromiseTable>>,
+}
+
+/// What is sent, and when. Rates count frames as they are, without any link's overhead.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceTable {
+    /// The kind of source, on which the other keys depend.
+    pub kind: At<SourceKind>,
+    /// For `cbr` and `poisson`: the mean rate.
+    #[schemars(extend("examples" = ["2 Mbit/s"]))]
+    pub rate: Option<At<Rate>>,
+    /// For `cbr` in place of `rate`: the time from packet to packet. For `frames`: the time from frame to frame.
+    #[schemars(extend("examples" = ["20 ms"]))]
+    pub interval: Option<At<Duration>>,
+    /// The size of every packet, as a frame without overhead. For `frames`: the longest packet that frames are cut into.
+    #[schemars(extend("examples" = ["200 B"]))]
+    pub packet: Option<At<Bytes>>,
+    /// For `poisson` in place of `packet`: exponentially distributed sizes with this mean. Longer ones than the policy's
+    /// `longest_frame` are dropped as oversize.
+    #[schemars(extend("examples" = ["1000 B"]))]
+    pub mean_packet: Option<At<Bytes>>,
+    /// For `poisson` in place of `packet`: sizes and how often each occurs.
+    #[schemars(extend("examples" = [[{ "packet": "64 B", "weight": 7 }, { "packet": "1500 B", "weight": 3 }]]))]
+    pub packet_mix: Option<Block<Vec<Block<MixTable>>>>,
+    /// For `on-off`: the rate while it is on.
+    #[schemars(extend("examples" = ["1.5 Mbit/s"]))]
+    pub peak: Option<At<Rate>>,
+    /// For `on-off`: the mean time it stays on.
+    #[schemars(extend("examples" = ["2 ms"]))]
+    pub on: Option<At<Duration>>,
+    /// For `on-off`: the mean time it stays off.
+    #[schemars(extend("examples" = ["2 ms"]))]
+    pub off: Option<At<Duration>>,
+    /// For `on-off`: how the times on and off are distributed.
+    #[schemars(extend("default" = "exponential"))]
+    pub holding: Option<At<Holding>>,
+    /// For `on-off` with `holding = "pareto"`: the exponent of the distribution, above 1. Below 2 the variance is infinite.
+    #[schemars(extend("examples" = [1.5]))]
+    pub pareto_shape: Option<At<Decimal>>,
+    /// For `frames`: the sizes of the frames, in order; they repeat.
+    #[schemars(extend("examples" = [["30 kB", "6 kB", "6 kB"]]))]
+    pub sizes: Option<Block<Vec<At<Bytes>>>>,
+    /// For `capture`: the capture file (pcap or pcapng), relative to the scenario file.
+    #[schemars(extend("examples" = ["captures/quic-video.pcap"]))]
+    pub file: Option<At<Text>>,
+    /// For `greedy`: how many packets it keeps in the first queue of its path.
+    #[schemars(extend("default" = "10 packets"))]
+    pub window: Option<At<Packets>>,
+    /// For `cbr` and `frames`: true to start within a random part of the first interval (for `frames`, at a random frame), so that
+    /// several sources are not in step; false to start at once.
+    #[schemars(extend("default" = true))]
+    pub random_phase: Option<At<bool>>,
+}
+
+/// A size of packets, and how often it occurs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MixTable {
+    /// The size.
+    pub packet: At<Bytes>,
+    /// How often it occurs, relative to the others.
+    pub weight: At<Whole<1, 1_000_000>>,
+}
+
+/// The header that classifiers see. What is not given is UDP over IPv4 with addresses and a source port of the flow's own.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HeaderTable {
+    /// Differentiated services code point, 0 to 63 or a name such as `ef`, `af41` or `cs5`.
+    #[schemars(extend("default" = "default", "examples" = ["ef"]))]
+    pub dscp: Option<At<Dscp>>,
+    /// Transport protocol, 0 to 255 or a name.
+    #[schemars(extend("default" = "udp"))]
+    pub protocol: Option<At<Protocol>>,
+    /// Source address, IPv4 or IPv6.
+    #[schemars(extend("default" = "10.x.y.z, by the number of the flow in the file"))]
+    pub source: Option<At<Prefix>>,
+    /// Destination address, of the same family as the source.
+    #[schemars(extend("default" = "192.0.2.1, or 2001:db8::1 if the source is IPv6"))]
+    pub destination: Option<At<Prefix>>,
+    /// Source port; the flows of a `count` have this one and the following.
+    #[schemars(extend("default" = 49152))]
+    pub source_port: Option<At<Whole<0, 65535>>>,
+    /// Destination port.
+    #[schemars(extend("default" = 5000))]
+    pub destination_port: Option<At<Whole<0, 65535>>>,
+    /// VLAN identifier.
+    #[schemars(extend("default" = "no tag"))]
+    pub vlan: Option<At<Whole<0, 4095>>>,
+    /// Priority code point of the VLAN tag.
+    #[schemars(extend("default" = "0 with `vlan`"))]
+    pub vlan_priority: Option<At<Whole<0, 7>>>,
+    /// MPLS label.
+    #[schemars(extend("default" = "no label"))]
+    pub mpls_label: Option<At<Whole<0, 1_048_575>>>,
+    /// Traffic class of the MPLS label.
+    #[schemars(extend("default" = "0 with `mpls_label`"))]
+    pub mpls_traffic_class: Option<At<Whole<0, 7>>>,
+}

@@ -1,0 +1,152 @@
+//! Changes to a file's tree by dotted key: the one mechanism behind `--set key=value` and the variants of a scenario.
+//!
+//! A key names a value the way a person would: `policy.access.class.voice.weight`, where `voice` is the element of that name in the list
+//! of classes. An element without a name is addressed by its number, from 1.
+
+use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
+use crate::structure::{below, items, name_of};
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// A change: a dotted key, with its place, and the new value, whose places are those of the change.
+#[derive(Clone, Debug)]
+pub struct Override<'i> {
+    key: String,
+    span: Span,
+    value: Spanned<DeValue<'i>>,
+}
+
+impl<'i> Override<'i> {
+    /// Reads `key=value`, with all places shifted by `base`. The value is TOML; what is not TOML counts as text, so that a shell needs no
+    /// second pair of quotes.
+    ///
+    /// # Errors
+    /// A [`Diagnostic`] if there is no `=` or no key.
+    pub fn parse(text: &'i str, base: usize) -> Result<Override<'i>, Diagnostic> {
+        let Some((key, value)) = text.split_once('=') else {
+            let finding = Diagnostic::error(base..base + text.len(), format!("`{text}` sets nothing: it has no `=`"));
+            return Err(finding.help("write key=value, like link.access.rate=\"5 Mbit/s\""));
+        };
+        let at = base + key.len() + 1;
+        let value = match DeValue::parse(value) {
+            Ok(parsed) => shift(parsed, at),
+            Err(_) => Spanned::new(at..at + value.len(), DeValue::String(value.trim().into())),
+        };
+        Ok(Override { key: key.trim().to_owned(), span: base..base + key.len().max(1), value })
+    }
+
+    /// Reads the `set` table of a variant. A quoted key with dots names a value; a plain key holding a table leads on into that table.
+    pub fn of_table(table: &DeTable<'i>) -> Vec<Override<'i>> {
+        let mut overrides = Vec::new();
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            match value.get_ref() {
+                DeValue::Table(inner) if !name.contains('.') => {
+                    let nested = Override::of_table(inner).into_iter();
+                    overrides.extend(nested.map(|change| Override { key: format!("{name}.{}", change.key), ..change }));
+                }
+                _ => overrides.push(Override { key: name.to_owned(), span: key.span(), value: value.clone() }),
+            }
+        }
+        overrides
+    }
+
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// A [`Diagnostic`] that names the part of the key that leads nowhere.
+    pub fn apply(&self, root: &mut DeTable<'i>, schema: &Value) -> Result<(), Diagnostic> {
+        let segments: Vec<&str> = self.key.split('.').map(str::trim).collect();
+        if let Some(empty) = segments.iter().position(|segment| segment.is_empty()) {
+            let help = "write a dotted key like policy.access.class.voice.weight";
+            return Err(self.error(format!("the key `{}` has an empty part at position {}", self.key, empty + 1)).help(help));
+        }
+        if matches!(segments[0], "variant") {
+            return Err(self.error("variants cannot be changed").help("change what the variants have in common, or edit the file"));
+        }
+        let (last, path) = segments.split_last().unwrap_or((&"", &[]));
+        self.descend(root, path, last, schema, schema, "")
+    }
+
+    fn descend(&self, table: &mut DeTable<'i>, path: &[&str], last: &str, schema: &Value, root: &Value, done: &str) -> Result<(), Diagnostic> {
+        let Some((segment, rest)) = path.split_first() else {
+            let key = Spanned::new(self.span.clone(), last.to_owned().into());
+            // Insertion would keep the old key and its place.
+            table.remove(last);
+            table.insert(key, self.value.clone());
+            return Ok(());
+        };
+        let known = below(schema, root, segment);
+        if !table.contains_key(*segment) {
+            let is_key = root_has_property(schema, root, segment);
+            if !is_key || known.is_none_or(|known| known["type"] != "object") {
+                let place = if done.is_empty() { "the file".to_owned() } else { format!("`{done}`") };
+                return Err(self.missing(segment, &place, table.keys().map(|key| key.get_ref().as_ref())));
+            }
+            table.insert(Spanned::new(self.span.clone(), (*segment).to_owned().into()), Spanned::new(self.span.clone(), DeValue::Table(DeTable::new())));
+        }
+        let done = if done.is_empty() { (*segment).to_owned() } else { format!("{done}.{segment}") };
+        let none = Value::Null;
+        let known = known.unwrap_or(&none);
+        match table.get_mut(*segment).map(Spanned::get_mut) {
+            Some(DeValue::Table(inner)) => self.descend(inner, rest, last, known, root, &done),
+            Some(DeValue::Array(array)) => self.element(array, rest, last, items(known, root), root, &done),
+            _ => Err(self.error(format!("`{done}` is a single value: nothing hangs below it")).help(format!("set `{done}` itself"))),
+        }
+    }
+
+    fn element(&self, array: &mut DeArray<'i>, path: &[&str], last: &str, schema: &Value, root: &Value, done: &str) -> Result<(), Diagnostic> {
+        let Some((segment, rest)) = path.split_first() else {
+            let help = format!("name a key of an element, like `{done}.{last}.weight`, or set the whole of `{done}`");
+            return Err(self.error(format!("`{done}` is a list, and `{last}` an element of it")).help(help));
+        };
+        let names: Vec<String> = array.iter().filter_map(name_of).map(str::to_owned).collect();
+        let by_name = array.iter().position(|element| name_of(element) == Some(segment));
+        let by_number = segment.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|&index| index < array.len());
+        let Some(index) = by_name.or(by_number) else {
+            return Err(self.missing(segment, &format!("`{done}`"), names.iter().map(String::as_str)));
+        };
+        match array.as_mut()[index].get_mut() {
+            DeValue::Table(inner) => self.descend(inner, rest, last, schema, root, &format!("{done}.{segment}")),
+            _ => Err(self.error(format!("`{done}.{segment}` is a single value: nothing hangs below it"))),
+        }
+    }
+
+    fn missing<'a>(&self, segment: &str, place: &str, present: impl Iterator<Item = &'a str>) -> Diagnostic {
+        let present: Vec<&str> = present.collect();
+        let finding = self.error(format!("there is no `{segment}` in {place}"));
+        match closest(segment, present.iter().copied()) {
+            Some(name) => finding.help(format!("did you mean `{name}`?")),
+            None => finding.help(format!("present: {}", alternatives(present))),
+        }
+    }
+
+    fn error(&self, problem: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(self.span.clone(), problem)
+    }
+}
+
+fn root_has_property(schema: &Value, root: &Value, segment: &str) -> bool {
+    below(schema, root, segment).is_some() && schema.get("additionalProperties").is_none_or(|rest| !rest.is_object())
+}
+
+/// The same tree with all places moved by `base`.
+fn shift(value: Spanned<DeValue<'_>>, base: usize) -> Spanned<DeValue<'_>> {
+    let span = value.span().start + base..value.span().end + base;
+    Spanned::new(
+        span,
+        match value.into_inner() {
+            DeValue::Array(array) => DeValue::Array(array.into_iter().map(|element| shift(element, base)).collect()),
+            DeValue::Table(table) => {
+                let mut shifted = DeTable::new();
+                for (key, value) in table {
+                    let span = key.span().start + base..key.span().end + base;
+                    shifted.insert(Spanned::new(span, key.into_inner()), shift(value, base));
+                }
+                DeValue::Table(shifted)
+            }
+            scalar => scalar,
+        },
+    )
+}

@@ -1,0 +1,145 @@
+//! Judges a file's tree by the schema: unknown and missing keys, and every single value. All faults are reported at once.
+//!
+//! The schema is the one that editors get, so that what an editor accepts and what the loader accepts are the same thing.
+
+use crate::diagnostic::{Diagnostic, alternatives, closest};
+use crate::value::{LEAF, Leaf, Name, Scalar, check};
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Reports everything in `root` that the schema does not allow.
+pub fn judge(root: &Spanned<DeTable<'_>>, schema: &Value, findings: &mut Vec<Diagnostic>) {
+    Judge { definitions: &schema["$defs"], findings }.table(root.get_ref(), root.span(), schema, "");
+}
+
+/// The part of the schema that governs `segment` below `schema`, if the schema knows it.
+pub fn below<'a>(schema: &'a Value, root: &'a Value, segment: &str) -> Option<&'a Value> {
+    let schema = resolve(schema, &root["$defs"]);
+    match schema["properties"].get(segment) {
+        Some(property) => Some(resolve(property, &root["$defs"])),
+        None => schema.get("additionalProperties").filter(|rest| rest.is_object()).map(|rest| resolve(rest, &root["$defs"])),
+    }
+}
+
+/// The schema of a list's elements.
+pub fn items<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    resolve(&schema["items"], &root["$defs"])
+}
+
+fn resolve<'a>(schema: &'a Value, definitions: &'a Value) -> &'a Value {
+    match schema["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/$defs/")) {
+        Some(name) => &definitions[name],
+        None => schema,
+    }
+}
+
+/// A value of the tree as a scalar.
+pub fn scalar<'a>(value: &'a DeValue<'_>) -> Scalar<'a> {
+    match value {
+        DeValue::String(text) => Scalar::Text(text.as_ref().into()),
+        DeValue::Integer(integer) => match i128::from_str_radix(integer.as_str(), integer.radix()) {
+            Ok(integer) => Scalar::Integer(integer),
+            Err(_) => Scalar::Other("a number of more than 38 digits"),
+        },
+        DeValue::Float(float) => Scalar::Decimal(float.as_str().into()),
+        DeValue::Boolean(boolean) => Scalar::Boolean(*boolean),
+        DeValue::Datetime(_) => Scalar::Other("a date or time"),
+        DeValue::Array(_) => Scalar::Other("a list"),
+        DeValue::Table(_) => Scalar::Other("a table"),
+    }
+}
+
+struct Judge<'a> {
+    definitions: &'a Value,
+    findings: &'a mut Vec<Diagnostic>,
+}
+
+impl Judge<'_> {
+    fn value(&mut self, value: &Spanned<DeValue<'_>>, schema: &Value, path: &str) {
+        let schema = resolve(schema, self.definitions);
+        if schema.get(LEAF).is_some() {
+            if let Err(problem) = check(schema, &scalar(value.get_ref())) {
+                self.findings.push(Diagnostic::error(value.span(), format!("{path}: {problem}")));
+            }
+            return;
+        }
+        match (schema["type"].as_str(), value.get_ref()) {
+            (Some("object"), DeValue::Table(table)) => self.table(table, value.span(), schema, path),
+            (Some("array"), DeValue::Array(array)) => {
+                for (index, element) in array.iter().enumerate() {
+                    let name = name_of(element).map_or_else(|| (index + 1).to_string(), str::to_owned);
+                    self.value(element, &schema["items"], &format!("{path}.{name}"));
+                }
+            }
+            (Some("object"), found) => {
+                let mut finding = Diagnostic::error(value.span(), format!("{path}: expected a table, not {}", scalar(found)));
+                if found.is_array() {
+                    finding = finding.help(format!("there is only one of it: write [{path}] with single brackets, or {{ ... }}"));
+                }
+                self.findings.push(finding);
+            }
+            (Some("array"), found) => {
+                let mut finding = Diagnostic::error(value.span(), format!("{path}: expected a list, not {}", scalar(found)));
+                if found.is_table() {
+                    finding = finding.help(format!("there can be several of it: write [[{path}]] with double brackets, and give each a `name`"));
+                } else {
+                    finding = finding.help("put it in square brackets, even if there is only one");
+                }
+                self.findings.push(finding);
+            }
+            _ => {}
+        }
+    }
+
+    fn table(&mut self, table: &DeTable<'_>, span: crate::diagnostic::Span, schema: &Value, path: &str) {
+        let none = serde_json::Map::new();
+        let properties = schema["properties"].as_object().unwrap_or(&none);
+        let rest = schema.get("additionalProperties").filter(|rest| rest.is_object());
+        let open = schema["additionalProperties"] == Value::Bool(true);
+        let dotted = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            if let Some(property) = properties.get(name) {
+                self.value(value, property, &dotted(name));
+            } else if let Some(rest) = rest {
+                if let Err(problem) = Name::read(&Scalar::Text(name.into())) {
+                    self.findings.push(Diagnostic::error(key.span(), format!("{path}: {problem}")));
+                }
+                self.value(value, rest, &dotted(name));
+            } else if !open {
+                self.unknown(name, key.span(), properties, path);
+            }
+        }
+        for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            if !table.contains_key(key) {
+                let place = if path.is_empty() { "the file".to_owned() } else { path.to_owned() };
+                let mut finding = Diagnostic::error(span.clone(), format!("{place} lacks `{key}`")).label(format!("`{key}` is missing here"));
+                if let Some(meaning) = resolve(&properties[key], self.definitions)["description"].as_str() {
+                    finding = finding.help(format!("`{key}`: {}", first_sentence(meaning)));
+                }
+                self.findings.push(finding);
+            }
+        }
+    }
+
+    fn unknown(&mut self, name: &str, span: crate::diagnostic::Span, properties: &serde_json::Map<String, Value>, path: &str) {
+        let place = if path.is_empty() { "the file's top level".to_owned() } else { path.to_owned() };
+        let finding = Diagnostic::error(span, format!("unknown key `{name}` in {place}"));
+        let keys = properties.keys().map(String::as_str);
+        self.findings.push(match closest(name, keys.clone()) {
+            Some(key) => finding.help(format!("did you mean `{key}`?")),
+            None => finding.help(format!("known here: {}", alternatives(keys))),
+        });
+    }
+}
+
+/// The `name` of a table in a list.
+pub fn name_of<'a>(element: &'a Spanned<DeValue<'_>>) -> Option<&'a str> {
+    element.get_ref().as_table()?.get("name")?.get_ref().as_str()
+}
+
+fn first_sentence(text: &str) -> String {
+    let text = text.replace('\n', " ");
+    text.split_once(". ").map_or(text.trim_end_matches('.').to_owned(), |(first, _)| first.to_owned())
+}

@@ -1,0 +1,98 @@
+//! The ways that packets take, worked out once: which link comes next, and which queue of its port.
+//!
+//! A flow's header is classified at every port of its path when the simulation is built; of a capture's packets every distinct
+//! header is. At run time a packet carries a cursor into one table, and a hop costs one look at it.
+
+use crate::network::{LinkId, Network};
+use crate::source::Source;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tidegate_core::classifier::Header;
+use tidegate_core::packet::{Colour, Flow};
+
+/// The link of a hop that stands for the sink.
+pub(crate) const SINK: u32 = u32::MAX;
+
+/// One step of a packet's way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hop {
+    /// The link, or [`SINK`].
+    pub link: u32,
+    /// The queue of its port.
+    pub queue: Flow,
+    /// The number of the link within the path, from 0.
+    pub place: u32,
+}
+
+/// Where the packets with one header start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Variant {
+    /// The first hop, as an index into [`Routes::hops`].
+    pub cursor: u32,
+    /// The colour that the header gives the packet.
+    pub colour: Colour,
+}
+
+/// The ways of all flows.
+#[derive(Clone, Debug)]
+pub(crate) struct Routes {
+    /// The hops; those of one way follow each other, the sink last.
+    pub hops: Vec<Hop>,
+    /// The variants; those of one flow follow each other.
+    pub variants: Vec<Variant>,
+    /// Each flow's first variant.
+    pub first_variant: Vec<u32>,
+    /// Each flow's packets as variants, for captures.
+    pub packet_variants: Vec<Arc<[u32]>>,
+}
+
+impl Routes {
+    /// The ways through a network that has been checked.
+    pub(crate) fn of(network: &Network) -> Routes {
+        let mut routes = Routes { hops: Vec::new(), variants: Vec::new(), first_variant: Vec::new(), packet_variants: Vec::new() };
+        for flow in &network.flows {
+            routes.first_variant.push(routes.variants.len() as u32);
+            let mut packet_variants = Vec::new();
+            match &flow.source {
+                Source::Capture { packets } => {
+                    let mut known: HashMap<Header, u32> = HashMap::new();
+                    for packet in packets.iter() {
+                        let next = known.len() as u32;
+                        let variant = *known.entry(packet.header).or_insert(next);
+                        if variant == next {
+                            routes.add(network, &flow.path, &packet.header);
+                        }
+                        packet_variants.push(variant);
+                    }
+                }
+                _ => routes.add(network, &flow.path, &flow.header),
+            }
+            routes.packet_variants.push(packet_variants.into());
+        }
+        routes
+    }
+
+    fn add(&mut self, network: &Network, path: &[LinkId], header: &Header) {
+        self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header) });
+        for (place, &link) in path.iter().enumerate() {
+            let queue = network.links[link.0].port.classifier.classify(header);
+            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u32 });
+        }
+        self.hops.push(Hop { link: SINK, queue: Flow(0), place: path.len() as u32 });
+    }
+
+    /// The class of each flow's first variant at every link of its path.
+    pub(crate) fn classes(&self, network: &Network) -> Vec<Vec<(LinkId, usize)>> {
+        let of_flow = |(flow, &variant): (usize, &u32)| {
+            let path = &network.flows[flow].path;
+            // A capture without packets has no variant, and the next flow's must not be taken for its own.
+            if matches!(&network.flows[flow].source, Source::Capture { packets } if packets.is_empty()) {
+                return Vec::new();
+            }
+            let cursor = self.variants[variant as usize].cursor as usize;
+            let hops = self.hops[cursor..].iter().zip(path);
+            hops.map(|(hop, link)| (*link, network.links[link.0].port.classifier.class_of(hop.queue))).collect()
+        };
+        self.first_variant.iter().enumerate().map(of_flow).collect()
+    }
+}

@@ -1,0 +1,403 @@
+//! One replication: the clock, and what happens at each event.
+//!
+//! There are three kinds of slots (see [`crate::events`]), numbered so that ties go the documented way: each link's port (the instant at which
+//! it may transmit next, if anything is queued), each link's far end (the next packet to arrive there), and each flow's source. A packet on its
+//! way to a sink needs no event: its delivery is entered when its last transmission starts.
+//!
+//! A port is asked for a transmission when its link becomes free, when its scheduler said it should be, and when a packet arrives while the
+//! link is idle. Nothing is allocated per packet: packets lie in the port's pool or in the ring of their link, which grow to what they must
+//! hold and stay.
+
+use crate::error::SimulationError;
+use crate::events::Events;
+use crate::experiment::Experiment;
+use crate::network::Network;
+use crate::random::Stream;
+use crate::route::{Routes, SINK};
+use crate::source::greedy::Greedy;
+use crate::source::{Generator, NEVER, Source};
+use crate::statistics::flow::FlowMeter;
+use crate::statistics::port::PortMeter;
+use crate::statistics::{ClassStatistics, Replication, sum};
+use std::collections::VecDeque;
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::port::{Next, Port, Transmission, Volume};
+use tidegate_core::queue::Occupancy;
+use tidegate_core::units::Time;
+
+/// Events between two looks at progress and cancellation.
+const EVENTS_PER_TICK: u32 = 1 << 15;
+
+/// What a packet carries through the ports.
+#[derive(Clone, Copy, Debug)]
+struct Tag {
+    /// When its source emitted it.
+    created: u64,
+    flow: u32,
+    /// Its hop, as an index into [`Routes::hops`].
+    cursor: u32,
+}
+
+/// A packet on a link.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    arrives: u64,
+    tag: Tag,
+    length: u32,
+    colour: Colour,
+}
+
+struct LinkState {
+    port: Port<Tag>,
+    meter: PortMeter,
+    propagation: u64,
+    /// Until when the link transmits.
+    busy_until: u64,
+    in_flight: VecDeque<InFlight>,
+}
+
+struct SourceState {
+    generator: Generator,
+    stream: Stream,
+    stop: u64,
+    first_variant: u32,
+}
+
+/// One replication.
+pub(crate) struct Simulation<'a> {
+    network: &'a Network,
+    routes: &'a Routes,
+    replication: u32,
+    warm_up: u64,
+    end: u64,
+    events: Events,
+    links: Vec<LinkState>,
+    sources: Vec<SourceState>,
+    flows: Vec<FlowMeter>,
+    /// The greedy sources, by flow; empty if there is none.
+    greedy: Vec<Option<Greedy>>,
+    /// Flows of greedy sources whose first queue has just changed.
+    woken: Vec<u32>,
+    /// Sent off to a sink that they reach after the end.
+    towards_sinks: Volume,
+    event_count: u64,
+    packet_hops: u64,
+}
+
+/// Watches one port on behalf of the statistics.
+struct Watch<'a> {
+    meter: &'a mut PortMeter,
+    flows: &'a mut [FlowMeter],
+    routes: &'a Routes,
+    greedy: &'a mut [Option<Greedy>],
+    woken: &'a mut Vec<u32>,
+}
+
+impl Observer<Tag> for Watch<'_> {
+    #[inline]
+    fn offered(&mut self, _now: Time, packet: &Packet<Tag>) {
+        self.meter.offered(packet.flow, packet.length);
+    }
+
+    #[inline]
+    fn marked(&mut self, _now: Time, packet: &Packet<Tag>, _from: Colour) {
+        self.meter.marked(packet.flow, packet.length);
+    }
+
+    #[inline]
+    fn queued(&mut self, now: Time, packet: &Packet<()>, _occupancy: &Occupancy) {
+        self.meter.queued(now.picoseconds(), packet.flow, packet.length);
+    }
+
+    fn dropped(&mut self, now: Time, packet: Packet<Tag>, reason: DropReason, occupancy: &Occupancy) {
+        self.meter.dropped(now.picoseconds(), packet.flow, packet.length, reason, occupancy.bytes());
+        let (flow, place) = (packet.payload.flow, self.routes.hops[packet.payload.cursor as usize].place);
+        self.flows[flow as usize].lose(place as usize, packet.length, reason);
+        if let (0, Some(Some(source))) = (place, self.greedy.get_mut(flow as usize)) {
+            source.lost();
+            self.woken.push(flow);
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Time, packet: &Packet<Tag>, finish: Time, _occupancy: &Occupancy) {
+        self.meter.sent(now.picoseconds(), packet.flow, packet.length, packet.arrival.picoseconds(), finish.picoseconds());
+    }
+}
+
+impl<'a> Simulation<'a> {
+    /// A replication of an experiment; both it and the network have been checked.
+    pub(crate) fn new(network: &'a Network, experiment: &Experiment, routes: &'a Routes, replication: u32) -> Simulation<'a> {
+        let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
+        let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
+        let mut events = Events::new(2 * network.links.len() + network.flows.len());
+        let links = network.links.iter().map(|link| LinkState {
+            port: Port::new(Time::ZERO, link.port.clone()),
+            meter: PortMeter::new(&link.port.classifier, sample_interval),
+            propagation: link.propagation.picoseconds(),
+            busy_until: 0,
+            in_flight: VecDeque::new(),
+        });
+        let mut sources = Vec::with_capacity(network.flows.len());
+        for (index, flow) in network.flows.iter().enumerate() {
+            let mut source = SourceState {
+                generator: Generator::new(&flow.source, &routes.packet_variants[index]),
+                stream: Stream::new(experiment.seed, replication, &flow.name),
+                stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
+                first_variant: routes.first_variant[index],
+            };
+            let first = source.generator.first(flow.start.picoseconds(), &mut source.stream);
+            events.set(2 * network.links.len() + index, if first < source.stop { first } else { NEVER });
+            sources.push(source);
+        }
+        let greedy: Vec<Option<Greedy>> = network
+            .flows
+            .iter()
+            .map(|flow| match flow.source {
+                Source::Greedy { length, window } => {
+                    let port = &network.links[flow.path[0].0].port;
+                    let patience = port.rate.time_per_byte().ceil(port.overhead.wire_length(length));
+                    Some(Greedy::new(length, window, patience.picoseconds()))
+                }
+                _ => None,
+            })
+            .collect();
+        Simulation {
+            network,
+            routes,
+            replication,
+            warm_up,
+            end,
+            events,
+            links: links.collect(),
+            sources,
+            flows: network.flows.iter().map(|flow| FlowMeter::new(flow.path.len(), warm_up, sample_interval)).collect(),
+            greedy: if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() },
+            woken: Vec::new(),
+            towards_sinks: Volume::default(),
+            event_count: 0,
+            packet_hops: 0,
+        }
+    }
+
+    /// Runs to the end. `tick` is told now and then which part is done and says whether to go on.
+    pub(crate) fn run(mut self, tick: &mut dyn FnMut(f64) -> bool) -> Result<Replication, SimulationError> {
+        self.run_until(self.warm_up, tick)?;
+        for link in &mut self.links {
+            link.meter.restart(self.warm_up, link.port.counters(), queued(&link.port));
+        }
+        self.flows.iter_mut().for_each(FlowMeter::restart);
+        self.run_until(self.end, tick)?;
+        tick(1.0);
+        self.finish()
+    }
+
+    /// Plays every event before `limit`.
+    fn run_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
+        let links = self.links.len();
+        loop {
+            for _ in 0..EVENTS_PER_TICK {
+                let (now, slot) = self.events.first();
+                if now >= limit {
+                    return Ok(());
+                }
+                self.event_count += 1;
+                if slot < links {
+                    self.serve(now, slot);
+                } else if slot < 2 * links {
+                    self.land(now, slot - links);
+                } else {
+                    self.emit(now, slot - 2 * links);
+                }
+                while let Some(flow) = self.woken.pop() {
+                    self.fill(now, flow as usize);
+                }
+            }
+            if !tick(self.events.first().0.min(self.end) as f64 / self.end as f64) {
+                return Err(SimulationError::Cancelled);
+            }
+        }
+    }
+
+    /// A source's packet is due.
+    #[inline]
+    fn emit(&mut self, now: u64, flow: usize) {
+        let slot = 2 * self.links.len() + flow;
+        let source = &mut self.sources[flow];
+        if let Generator::Greedy = source.generator {
+            if let Some(Some(source)) = self.greedy.get_mut(flow) {
+                source.resume();
+            }
+            return self.fill(now, flow);
+        }
+        let emission = source.generator.emit(now, &mut source.stream);
+        self.events.set(slot, if emission.next < source.stop { emission.next } else { NEVER });
+        let variant = self.routes.variants[(source.first_variant + emission.variant) as usize];
+        self.flows[flow].emitted.add(emission.length);
+        let tag = Tag { created: now, flow: flow as u32, cursor: variant.cursor };
+        self.arrive(now, tag, emission.length, variant.colour);
+    }
+
+    /// Lets a greedy source fill its window.
+    #[cold]
+    fn fill(&mut self, now: u64, flow: usize) {
+        let slot = 2 * self.links.len() + flow;
+        let source = &self.sources[flow];
+        let variant = self.routes.variants[source.first_variant as usize];
+        if now >= source.stop {
+            return self.events.set(slot, NEVER);
+        }
+        while let Some(Some(source)) = self.greedy.get_mut(flow) {
+            if !source.offers() {
+                let retry = source.retry_after().map_or(NEVER, |patience| now + patience);
+                return self.events.set(slot, retry);
+            }
+            let length = source.length;
+            self.flows[flow].emitted.add(length);
+            self.arrive(now, Tag { created: now, flow: flow as u32, cursor: variant.cursor }, length, variant.colour);
+        }
+    }
+
+    /// The packet at the head of a link's ring reaches the far end.
+    #[inline]
+    fn land(&mut self, now: u64, link: usize) {
+        let ring = &mut self.links[link].in_flight;
+        let packet = ring.pop_front();
+        let next = ring.front().map_or(NEVER, |packet| packet.arrives);
+        self.events.set(self.links.len() + link, next);
+        if let Some(packet) = packet {
+            self.arrive(now, packet.tag, packet.length, packet.colour);
+        }
+    }
+
+    /// A packet reaches the port of its hop.
+    #[inline]
+    fn arrive(&mut self, now: u64, tag: Tag, length: u32, colour: Colour) {
+        let hop = self.routes.hops[tag.cursor as usize];
+        let link = hop.link as usize;
+        let state = &mut self.links[link];
+        let mut watch = Watch {
+            meter: &mut state.meter,
+            flows: &mut self.flows,
+            routes: self.routes,
+            greedy: &mut self.greedy,
+            woken: &mut self.woken,
+        };
+        state.port.offer(Time::from_picoseconds(now), hop.queue, length, colour, tag, &mut watch);
+        if state.busy_until <= now {
+            self.serve(now, link);
+        } else if self.events.at(link) == NEVER && state.port.occupancy().packets() > 0 {
+            self.events.set(link, state.busy_until);
+        }
+    }
+
+    /// A link that is idle asks its port for a packet.
+    #[inline]
+    fn serve(&mut self, now: u64, link: usize) {
+        let state = &mut self.links[link];
+        let mut watch = Watch {
+            meter: &mut state.meter,
+            flows: &mut self.flows,
+            routes: self.routes,
+            greedy: &mut self.greedy,
+            woken: &mut self.woken,
+        };
+        let wake = match state.port.poll(Time::from_picoseconds(now), &mut watch) {
+            Next::Transmit(transmission) => {
+                let finish = transmission.finish.picoseconds();
+                state.busy_until = finish;
+                let more = state.port.occupancy().packets() > 0;
+                self.transmit(transmission, link);
+                if more { finish } else { NEVER }
+            }
+            Next::WaitUntil(time) => time.picoseconds(),
+            Next::Idle => NEVER,
+        };
+        if wake != self.events.at(link) {
+            self.events.set(link, wake);
+        }
+    }
+
+    /// Sends a packet along a link, to the next port or to its sink.
+    #[inline]
+    fn transmit(&mut self, transmission: Transmission<Tag>, link: usize) {
+        let Transmission { packet: Packet { length, colour, payload: tag, .. }, finish, .. } = transmission;
+        self.packet_hops += 1;
+        let state = &mut self.links[link];
+        let arrives = finish.picoseconds() + state.propagation;
+        let cursor = tag.cursor + 1;
+        if self.routes.hops[cursor as usize].link != SINK {
+            if state.in_flight.is_empty() {
+                self.events.set(self.links.len() + link, arrives);
+            }
+            self.links[link].in_flight.push_back(InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
+        } else if arrives < self.end {
+            self.flows[tag.flow as usize].deliver(arrives, tag.created, length);
+        } else {
+            self.towards_sinks.add(length);
+        }
+        if let Some(Some(source)) = self.greedy.get_mut(tag.flow as usize) {
+            if self.routes.hops[tag.cursor as usize].place == 0 {
+                source.transmitted();
+                source.resume();
+                self.woken.push(tag.flow);
+            }
+        }
+    }
+
+    fn finish(self) -> Result<Replication, SimulationError> {
+        self.check_conservation()?;
+        let Simulation { network, replication, end, links, flows, .. } = self;
+        let mut flow_statistics = Vec::with_capacity(flows.len());
+        for (meter, flow) in flows.into_iter().zip(&network.flows) {
+            let (emitted, accounted) = (meter.emitted, meter.gone());
+            let Some(statistics) = meter.finish(end, &flow.path) else {
+                let place = format!("flow {}", flow.name);
+                return Err(SimulationError::NotConserved { replication, place, emitted, accounted });
+            };
+            flow_statistics.push(statistics);
+        }
+        let ports = links.into_iter().map(|link| link.meter.finish(end, link.port.counters(), queued(&link.port))).collect();
+        let replication = Replication { flows: flow_statistics, ports, events: self.event_count, packet_hops: self.packet_hops };
+        check_classes(network, &replication, self.replication)?;
+        Ok(replication)
+    }
+
+    /// What sources emitted was delivered, was dropped, is queued, is on a link or is on the way to a sink; the ports' own books say
+    /// which, not those of the flows.
+    fn check_conservation(&self) -> Result<(), SimulationError> {
+        let mut accounted = self.towards_sinks;
+        for (state, link) in self.links.iter().zip(&self.network.links) {
+            if let Err(figures) = state.port.check() {
+                return Err(SimulationError::Unbalanced { replication: self.replication, link: link.name.clone(), figures });
+            }
+            accounted = state.port.counters().dropped.iter().fold(sum(accounted, queued(&state.port)), |all, &part| sum(all, part));
+            state.in_flight.iter().for_each(|packet| accounted.add(packet.length));
+        }
+        accounted = self.flows.iter().fold(accounted, |all, flow| sum(all, flow.delivered()));
+        let emitted = self.flows.iter().fold(Volume::default(), |all, flow| sum(all, flow.emitted));
+        if accounted == emitted {
+            return Ok(());
+        }
+        Err(SimulationError::NotConserved { replication: self.replication, place: "the network".into(), emitted, accounted })
+    }
+}
+
+fn queued(port: &Port<Tag>) -> Volume {
+    Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() }
+}
+
+/// Every class keeps the port's law.
+fn check_classes(network: &Network, statistics: &Replication, replication: u32) -> Result<(), SimulationError> {
+    for (link, port) in network.links.iter().zip(&statistics.ports) {
+        for (class, ClassStatistics { offered, sent, dropped, queued, .. }) in link.port.classifier.classes().iter().zip(&port.classes) {
+            let accounted = dropped.iter().fold(sum(*sent, *queued), |all, &part| sum(all, part));
+            if accounted != *offered {
+                let place = format!("class {} at link {}", class.name, link.name);
+                return Err(SimulationError::NotConserved { replication, place, emitted: *offered, accounted });
+            }
+        }
+    }
+    Ok(())
+}

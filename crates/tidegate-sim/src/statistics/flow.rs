@@ -1,0 +1,174 @@
+//! One flow, end to end, in one replication.
+
+use super::{Bins, Dropped, Histogram, sum};
+use crate::network::LinkId;
+use tidegate_core::packet::DropReason;
+use tidegate_core::port::Volume;
+
+/// What was measured of a flow in one replication. Volumes and delays count from the end of the warm-up.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct FlowStatistics {
+    /// What the source emitted.
+    pub offered: Volume,
+    /// What reached the sink.
+    pub delivered: Volume,
+    /// What was under way at the end, in queues and on links.
+    pub in_network: Volume,
+    /// What was lost at each link of the path, by reason.
+    pub dropped: Vec<(LinkId, Dropped)>,
+    /// Delays from emission to the arrival of the last bit at the sink.
+    pub delays: Histogram,
+    /// Absolute differences between the delays of consecutive deliveries: their sum in picoseconds, and how many there are.
+    pub jitter: (u128, u64),
+    /// Bytes delivered in each sample interval from the start of the simulation.
+    pub delivered_bytes: Vec<u64>,
+}
+
+impl FlowStatistics {
+    /// Everything lost.
+    pub fn lost(&self) -> Volume {
+        self.dropped.iter().flat_map(|(_, by_reason)| by_reason).fold(Volume::default(), |all, &part| sum(all, part))
+    }
+
+    /// Packets lost per packet emitted since the warm-up, at most 1; `None` if none was emitted.
+    pub fn loss(&self) -> Option<f64> {
+        let offered = self.offered.packets;
+        // A packet emitted just before the end of the warm-up may be lost after it.
+        (offered > 0).then(|| (self.lost().packets as f64 / offered as f64).min(1.0))
+    }
+
+    /// The mean absolute difference between the delays of consecutive deliveries, in seconds; `None` with fewer than two.
+    pub fn mean_jitter(&self) -> Option<f64> {
+        let (sum, count) = self.jitter;
+        (count > 0).then(|| sum as f64 / count as f64 / 1e12)
+    }
+}
+
+/// A flow's statistics in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowMeter {
+    /// Everything from the start of the simulation; the conservation law is checked with them.
+    pub(crate) emitted: Volume,
+    delivered: Volume,
+    lost: Volume,
+    /// The part of them before the end of the warm-up.
+    emitted_before: Volume,
+    delivered_before: Volume,
+    warm_up: u64,
+    delays: Histogram,
+    last_delay: u64,
+    jitter: (u128, u64),
+    dropped: Vec<Dropped>,
+    delivered_bytes: Bins,
+}
+
+impl FlowMeter {
+    pub(crate) fn new(links: usize, warm_up: u64, sample_interval: u64) -> FlowMeter {
+        FlowMeter {
+            emitted: Volume::default(),
+            delivered: Volume::default(),
+            lost: Volume::default(),
+            emitted_before: Volume::default(),
+            delivered_before: Volume::default(),
+            warm_up,
+            delays: Histogram::default(),
+            last_delay: 0,
+            jitter: (0, 0),
+            dropped: vec![Dropped::default(); links],
+            delivered_bytes: Bins::new(sample_interval),
+        }
+    }
+
+    /// A packet emitted at `created` reaches the sink at `at`. Deliveries are announced in their order, but ahead of time: when the last
+    /// transmission starts.
+    #[inline]
+    pub(crate) fn deliver(&mut self, at: u64, created: u64, length: u32) {
+        self.delivered.add(length);
+        self.delivered_bytes.add(at, u64::from(length));
+        if at < self.warm_up {
+            return self.delivered_before.add(length);
+        }
+        let delay = at - created;
+        if self.delays.count() > 0 {
+            self.jitter.0 += u128::from(delay.abs_diff(self.last_delay));
+            self.jitter.1 += 1;
+        }
+        self.last_delay = delay;
+        self.delays.record(delay);
+    }
+
+    /// A packet is lost at the `hop`-th link of the path.
+    pub(crate) fn lose(&mut self, hop: usize, length: u32, reason: DropReason) {
+        self.lost.add(length);
+        self.dropped[hop][reason as usize].add(length);
+    }
+
+    /// The warm-up ends.
+    pub(crate) fn restart(&mut self) {
+        self.emitted_before = self.emitted;
+        self.dropped.fill(Dropped::default());
+    }
+
+    /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can bring about.
+    pub(crate) fn finish(self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
+        let gone = sum(self.delivered, self.lost);
+        let in_network = Volume {
+            packets: self.emitted.packets.checked_sub(gone.packets)?,
+            bytes: self.emitted.bytes.checked_sub(gone.bytes)?,
+        };
+        Some(FlowStatistics {
+            offered: super::difference(self.emitted, self.emitted_before),
+            delivered: super::difference(self.delivered, self.delivered_before),
+            in_network,
+            dropped: path.iter().copied().zip(self.dropped).collect(),
+            delays: self.delays,
+            jitter: self.jitter,
+            delivered_bytes: self.delivered_bytes.finish(end),
+        })
+    }
+
+    /// Everything delivered since the start of the simulation.
+    pub(crate) fn delivered(&self) -> Volume {
+        self.delivered
+    }
+
+    /// Everything delivered or lost since the start of the simulation.
+    pub(crate) fn gone(&self) -> Volume {
+        sum(self.delivered, self.lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_warm_up_is_left_out_of_everything_but_the_series() {
+        let mut meter = FlowMeter::new(1, 100, 100);
+        for _ in 0..4 {
+            meter.emitted.add(10);
+        }
+        meter.lose(0, 10, DropReason::FlowLimit);
+        // Announced before the end of the warm-up, delivered at 99 and at 100.
+        meter.deliver(99, 50, 10);
+        meter.deliver(100, 60, 10);
+        meter.restart();
+        meter.emitted.add(10);
+        meter.deliver(150, 90, 10);
+        meter.lose(0, 10, DropReason::PushedOut);
+        let flow = meter.finish(200, &[LinkId(7)]).unwrap();
+        assert_eq!((flow.offered.packets, flow.delivered.packets, flow.in_network.packets), (1, 2, 0));
+        assert_eq!(flow.lost(), Volume { packets: 1, bytes: 10 });
+        assert_eq!(flow.dropped[0].0, LinkId(7));
+        assert_eq!(flow.dropped[0].1[DropReason::PushedOut as usize].packets, 1);
+        assert_eq!((flow.delays.count(), flow.jitter), (2, (20, 1)));
+        assert_eq!(flow.delivered_bytes, [10, 20]);
+    }
+
+    #[test]
+    fn a_packet_out_of_nowhere_is_noticed() {
+        let mut meter = FlowMeter::new(1, 0, 0);
+        meter.deliver(1, 0, 10);
+        assert_eq!(meter.finish(10, &[LinkId(0)]), None);
+    }
+}

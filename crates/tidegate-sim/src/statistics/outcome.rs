@@ -1,0 +1,334 @@
+//! All replications together.
+
+use super::{Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, sum};
+use crate::network::{LinkId, Network};
+use tidegate_core::packet::DropReason;
+use tidegate_core::port::Volume;
+use tidegate_core::units::Duration;
+
+/// What an experiment found. Volumes are sums over the replications; estimates are means over them, with 95 % confidence intervals.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// The time over which each replication measured: the duration less the warm-up.
+    pub measured: Duration,
+    /// The distance of the points of all series; `None` if there are no series.
+    pub sample_interval: Option<Duration>,
+    /// The flows, in the order of the network.
+    pub flows: Vec<FlowOutcome>,
+    /// The ports, one per link, in the order of the network.
+    pub ports: Vec<PortOutcome>,
+    /// What each replication measured by itself, in order.
+    pub replications: Vec<Replication>,
+}
+
+/// What one replication measured.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Replication {
+    /// The flows, in the order of the network.
+    pub flows: Vec<FlowStatistics>,
+    /// The ports, one per link, in the order of the network.
+    pub ports: Vec<PortStatistics>,
+    /// Events, warm-up included.
+    pub events: u64,
+    /// Packets transmitted, counted on each link, warm-up included.
+    pub packet_hops: u64,
+}
+
+/// One flow over all replications.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowOutcome {
+    /// Its name.
+    pub name: String,
+    /// The class that its header (for a capture, that of its first packet) is put into at each link of the path, by index.
+    pub classes: Vec<(LinkId, usize)>,
+    /// What the source emitted.
+    pub offered: Volume,
+    /// What reached the sink.
+    pub delivered: Volume,
+    /// What was under way at the end.
+    pub in_network: Volume,
+    /// What was lost where and why; only what occurred.
+    pub drops: Vec<(LinkId, DropReason, Volume)>,
+    /// Bits delivered per second.
+    pub throughput_bps: Estimate,
+    /// Packets lost per packet emitted, 0 to 1.
+    pub loss: Estimate,
+    /// Delays; `None` if nothing was delivered.
+    pub delay: Option<DelayOutcome>,
+    /// Bits per second delivered in each sample interval, averaged over the replications. The i-th lies between `i` and `i + 1` intervals
+    /// from the start of the simulation.
+    pub throughput_over_time_bps: Vec<f64>,
+}
+
+/// Delays over all replications.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DelayOutcome {
+    /// The mean, in seconds.
+    pub mean_s: Estimate,
+    /// The mean absolute difference between the delays of consecutive deliveries, in seconds; `None` if there never were two.
+    pub jitter_s: Option<Estimate>,
+    /// The delays of all replications: quantiles, maximum and tail.
+    pub histogram: Histogram,
+}
+
+/// One port over all replications.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PortOutcome {
+    /// The name of its link.
+    pub name: String,
+    /// The link's rate in bits per second.
+    pub rate_bps: u64,
+    /// What was offered, with what was queued when the warm-ups ended: `offered = sent + dropped + queued`.
+    pub offered: Volume,
+    /// What was transmitted.
+    pub sent: Volume,
+    /// What was dropped.
+    pub dropped: Dropped,
+    /// What was queued at the end.
+    pub queued: Volume,
+    /// The share of the time in which the link was transmitting.
+    pub utilisation: Estimate,
+    /// Mean queued bytes.
+    pub occupancy_mean_bytes: Estimate,
+    /// The most bytes ever queued.
+    pub occupancy_max_bytes: u64,
+    /// Mean queued bytes in each sample interval, averaged over the replications.
+    pub occupancy_over_time_bytes: Vec<f64>,
+    /// Packets dropped per second in each sample interval, averaged over the replications, for each reason that occurred.
+    pub drops_over_time: Vec<(DropReason, Vec<f64>)>,
+    /// The classes, in the order of the policy.
+    pub classes: Vec<ClassOutcome>,
+}
+
+/// One class of a port over all replications.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ClassOutcome {
+    /// Its name.
+    pub name: String,
+    /// What was offered, with what was queued when the warm-ups ended.
+    pub offered: Volume,
+    /// What was transmitted.
+    pub sent: Volume,
+    /// What was dropped.
+    pub dropped: Dropped,
+    /// What was queued at the end.
+    pub queued: Volume,
+    /// What the policer gave another colour.
+    pub marked: Volume,
+    /// Bits transmitted per second.
+    pub throughput_bps: Estimate,
+    /// Packets dropped per packet offered, 0 to 1.
+    pub loss: Estimate,
+    /// The mean time from arrival to the start of transmission, in seconds; `None` if nothing was transmitted.
+    pub wait_s: Option<Estimate>,
+    /// Times from arrival to the last bit on the link, over all replications.
+    pub delays: Histogram,
+    /// Mean queued bytes.
+    pub occupancy_mean_bytes: Estimate,
+    /// The most bytes ever queued.
+    pub occupancy_max_bytes: u64,
+    /// Mean queued bytes in each sample interval, averaged over the replications.
+    pub occupancy_over_time_bytes: Vec<f64>,
+}
+
+impl Outcome {
+    /// Brings the replications together. `classes` are the classes of each flow at each link of its path.
+    pub(crate) fn of(
+        network: &Network,
+        classes: Vec<Vec<(LinkId, usize)>>,
+        measured: Duration,
+        sample_interval: Option<Duration>,
+        replications: Vec<Replication>,
+    ) -> Outcome {
+        let (span, sample) = (in_seconds(measured), sample_interval.map_or(1.0, in_seconds));
+        let flows = network.flows.iter().zip(classes).enumerate().map(|(index, (flow, classes))| {
+            let runs: Vec<&FlowStatistics> = replications.iter().map(|run| &run.flows[index]).collect();
+            FlowOutcome::of(flow.name.clone(), classes, &runs, span, sample)
+        });
+        let ports = network.links.iter().enumerate().map(|(index, link)| {
+            let runs: Vec<&PortStatistics> = replications.iter().map(|run| &run.ports[index]).collect();
+            let names = link.port.classifier.classes().iter().map(|class| class.name.clone());
+            PortOutcome::of(link.name.clone(), link.port.rate.bits_per_second(), names, &runs, span, sample)
+        });
+        let (flows, ports) = (flows.collect(), ports.collect());
+        Outcome { measured, sample_interval, flows, ports, replications }
+    }
+
+    /// Events of all replications, warm-up included.
+    pub fn events(&self) -> u64 {
+        self.replications.iter().map(|replication| replication.events).sum()
+    }
+
+    /// Packets transmitted over all links and replications, warm-up included.
+    pub fn packet_hops(&self) -> u64 {
+        self.replications.iter().map(|replication| replication.packet_hops).sum()
+    }
+
+    /// The points of all series in seconds: the ends of the sample intervals.
+    pub fn sample_times_s(&self) -> Vec<f64> {
+        let points = self.ports.first().map_or(0, |port| port.occupancy_over_time_bytes.len());
+        let interval = self.sample_interval.map_or(0.0, in_seconds);
+        (1..=points).map(|point| point as f64 * interval).collect()
+    }
+}
+
+impl FlowOutcome {
+    fn of(name: String, classes: Vec<(LinkId, usize)>, runs: &[&FlowStatistics], span: f64, sample: f64) -> FlowOutcome {
+        let mut drops: Vec<(LinkId, DropReason, Volume)> = Vec::new();
+        for hop in 0..runs.first().map_or(0, |run| run.dropped.len()) {
+            for reason in DropReason::ALL {
+                let volume = total(runs.iter().map(|run| run.dropped[hop].1[reason as usize]));
+                if volume.packets > 0 {
+                    drops.push((runs[0].dropped[hop].0, reason, volume));
+                }
+            }
+        }
+        FlowOutcome {
+            name,
+            classes,
+            offered: total(runs.iter().map(|run| run.offered)),
+            delivered: total(runs.iter().map(|run| run.delivered)),
+            in_network: total(runs.iter().map(|run| run.in_network)),
+            drops,
+            throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.delivered, span)))).unwrap_or_default(),
+            loss: estimate(runs.iter().map(|run| run.loss())).unwrap_or_default(),
+            delay: estimate(runs.iter().map(|run| run.delays.mean())).map(|mean_s| DelayOutcome {
+                mean_s,
+                jitter_s: estimate(runs.iter().map(|run| run.mean_jitter())),
+                histogram: merged(runs.iter().map(|run| &run.delays)),
+            }),
+            throughput_over_time_bps: average(runs.iter().map(|run| run.delivered_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / sample))),
+        }
+    }
+}
+
+impl PortOutcome {
+    fn of(
+        name: String,
+        rate_bps: u64,
+        class_names: impl Iterator<Item = String>,
+        runs: &[&PortStatistics],
+        span: f64,
+        sample: f64,
+    ) -> PortOutcome {
+        let dropped = all_dropped(runs.iter().map(|run| &run.dropped));
+        let drops_over_time = DropReason::ALL.into_iter().filter_map(|reason| {
+            let series = average(runs.iter().map(|run| run.drops_over_time[reason as usize].iter().map(|&n| n as f64 / sample)));
+            (!series.is_empty()).then_some((reason, series))
+        });
+        let classes: Vec<ClassOutcome> = class_names.enumerate().map(|(class, name)| ClassOutcome::of(name, class, runs, span)).collect();
+        PortOutcome {
+            name,
+            rate_bps,
+            offered: total(runs.iter().map(|run| run.offered)),
+            sent: total(runs.iter().map(|run| run.sent)),
+            dropped,
+            queued: total(runs.iter().map(|run| run.queued)),
+            utilisation: estimate(runs.iter().map(|run| Some(run.utilisation))).unwrap_or_default(),
+            occupancy_mean_bytes: estimate(runs.iter().map(|run| Some(run.occupancy_mean_bytes))).unwrap_or_default(),
+            occupancy_max_bytes: runs.iter().map(|run| run.occupancy_max_bytes).max().unwrap_or(0),
+            occupancy_over_time_bytes: total_over_time(&classes),
+            drops_over_time: drops_over_time.collect(),
+            classes,
+        }
+    }
+}
+
+impl ClassOutcome {
+    fn of(name: String, class: usize, runs: &[&PortStatistics], span: f64) -> ClassOutcome {
+        let runs: Vec<_> = runs.iter().map(|run| &run.classes[class]).collect();
+        let loss = runs.iter().map(|run| {
+            let lost: u64 = run.dropped.iter().map(|volume| volume.packets).sum();
+            (run.offered.packets > 0).then(|| lost as f64 / run.offered.packets as f64)
+        });
+        ClassOutcome {
+            name,
+            offered: total(runs.iter().map(|run| run.offered)),
+            sent: total(runs.iter().map(|run| run.sent)),
+            dropped: all_dropped(runs.iter().map(|run| &run.dropped)),
+            queued: total(runs.iter().map(|run| run.queued)),
+            marked: total(runs.iter().map(|run| run.marked)),
+            throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.sent, span)))).unwrap_or_default(),
+            loss: estimate(loss).unwrap_or_default(),
+            wait_s: estimate(runs.iter().map(|run| run.mean_wait())),
+            delays: merged(runs.iter().map(|run| &run.delays)),
+            occupancy_mean_bytes: estimate(runs.iter().map(|run| Some(run.occupancy.mean()))).unwrap_or_default(),
+            occupancy_max_bytes: runs.iter().map(|run| run.occupancy.maximum()).max().unwrap_or(0),
+            occupancy_over_time_bytes: average(runs.iter().map(|run| run.occupancy.samples().iter().copied())),
+        }
+    }
+}
+
+fn in_seconds(duration: Duration) -> f64 {
+    duration.picoseconds() as f64 / 1e12
+}
+
+fn bits_per_second(volume: Volume, span: f64) -> f64 {
+    if span > 0.0 { volume.bytes as f64 * 8.0 / span } else { 0.0 }
+}
+
+/// What all classes together hold over time.
+fn total_over_time(classes: &[ClassOutcome]) -> Vec<f64> {
+    let points = classes.first().map_or(0, |class| class.occupancy_over_time_bytes.len());
+    (0..points).map(|point| classes.iter().map(|class| class.occupancy_over_time_bytes[point]).sum()).collect()
+}
+
+/// The estimate from the replications that have a value; `None` if none has.
+fn estimate(values: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
+    Estimate::of(&values.flatten().collect::<Vec<f64>>())
+}
+
+fn total(volumes: impl Iterator<Item = Volume>) -> Volume {
+    volumes.fold(Volume::default(), sum)
+}
+
+fn all_dropped<'a>(runs: impl Iterator<Item = &'a Dropped>) -> Dropped {
+    runs.fold(Dropped::default(), |all, run| std::array::from_fn(|reason| sum(all[reason], run[reason])))
+}
+
+fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
+    let mut all = Histogram::default();
+    histograms.for_each(|histogram| all.merge(histogram));
+    all
+}
+
+/// The mean of several series point by point; an empty one counts as zeros.
+fn average<I: Iterator<Item = f64>>(runs: impl ExactSizeIterator<Item = I>) -> Vec<f64> {
+    let count = runs.len() as f64;
+    let mut sums: Vec<f64> = Vec::new();
+    for run in runs {
+        for (point, value) in run.enumerate() {
+            match sums.get_mut(point) {
+                Some(sum) => *sum += value,
+                None => sums.push(value),
+            }
+        }
+    }
+    sums.iter_mut().for_each(|sum| *sum /= count);
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_are_averaged_point_by_point() {
+        let runs = [vec![1.0, 2.0], vec![], vec![5.0, 4.0]];
+        assert_eq!(average(runs.iter().map(|run| run.iter().copied())), [2.0, 2.0]);
+    }
+
+    #[test]
+    fn a_replication_without_deliveries_has_no_say_in_the_delay() {
+        let mut busy = FlowStatistics { delivered: Volume { packets: 1, bytes: 1000 }, ..FlowStatistics::default() };
+        busy.delays.record(3_000_000_000);
+        let idle = FlowStatistics::default();
+        let flow = FlowOutcome::of("flow".into(), Vec::new(), &[&busy, &idle], 2.0, 1.0);
+        let delay = flow.delay.unwrap();
+        assert_eq!(delay.mean_s, Estimate { mean: 3e-3, half_width: None });
+        assert_eq!(delay.jitter_s, None);
+        assert_eq!(flow.throughput_bps.mean, 2000.0);
+        let flow = FlowOutcome::of("flow".into(), Vec::new(), &[&idle], 2.0, 1.0);
+        assert_eq!((flow.delay, flow.loss), (None, Estimate::default()));
+    }
+}

@@ -1,0 +1,220 @@
+//! One port and its classes in one replication.
+
+use super::{Bins, Dropped, Histogram, TimeWeighted, difference, sum};
+use tidegate_core::classifier::Classifier;
+use tidegate_core::packet::{DropReason, Flow};
+use tidegate_core::port::{Counters, Volume};
+
+/// What was measured of a port in one replication, from the end of the warm-up.
+///
+/// What was queued when the warm-up ended counts as offered, so that `offered = sent + dropped + queued` holds here too.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PortStatistics {
+    /// What was offered.
+    pub offered: Volume,
+    /// What was transmitted, counted at the start of transmission.
+    pub sent: Volume,
+    /// What was dropped.
+    pub dropped: Dropped,
+    /// What was queued at the end.
+    pub queued: Volume,
+    /// The share of the time in which the link was transmitting, 0 to 1.
+    pub utilisation: f64,
+    /// Mean queued bytes over time; the packet in transmission is not queued any more.
+    pub occupancy_mean_bytes: f64,
+    /// The most bytes ever queued.
+    pub occupancy_max_bytes: u64,
+    /// Packets dropped in each sample interval from the start of the simulation, by reason; empty for reasons that never occurred.
+    pub drops_over_time: [Vec<u64>; DropReason::ALL.len()],
+    /// The classes, in the order of the policy.
+    pub classes: Vec<ClassStatistics>,
+}
+
+/// What was measured of one class of a port in one replication, from the end of the warm-up.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ClassStatistics {
+    /// What was offered, what was queued when the warm-up ended included.
+    pub offered: Volume,
+    /// What was transmitted.
+    pub sent: Volume,
+    /// What was dropped.
+    pub dropped: Dropped,
+    /// What was queued at the end.
+    pub queued: Volume,
+    /// What the policer gave another colour.
+    pub marked: Volume,
+    /// Queued bytes over time.
+    pub occupancy: TimeWeighted,
+    /// Times from a packet's arrival at the port to its last bit on the link.
+    pub delays: Histogram,
+    /// The sum of the times from a packet's arrival to the start of its transmission, in picoseconds.
+    pub waiting: u128,
+}
+
+impl ClassStatistics {
+    /// The mean time from arrival to the start of transmission, in seconds; `None` if nothing was transmitted.
+    pub fn mean_wait(&self) -> Option<f64> {
+        (self.sent.packets > 0).then(|| self.waiting as f64 / self.sent.packets as f64 / 1e12)
+    }
+}
+
+/// A port's statistics in the making.
+#[derive(Clone, Debug)]
+pub(crate) struct PortMeter {
+    backlog: u64,
+    greatest_backlog: u64,
+    class_of: Vec<u32>,
+    classes: Vec<ClassMeter>,
+    drops_over_time: [Bins; DropReason::ALL.len()],
+    /// Time spent transmitting since the warm-up, and when the last transmission ends.
+    busy: u64,
+    busy_until: u64,
+    /// What the port had counted, and held, when the warm-up ended.
+    before: Counters,
+    backlog_before: Volume,
+    start: u64,
+}
+
+#[derive(Clone, Debug)]
+struct ClassMeter {
+    offered: Volume,
+    sent: Volume,
+    dropped: Dropped,
+    marked: Volume,
+    queued_packets: u64,
+    occupancy: TimeWeighted,
+    delays: Histogram,
+    waiting: u128,
+}
+
+impl PortMeter {
+    pub(crate) fn new(classifier: &Classifier, sample_interval: u64) -> PortMeter {
+        let class = ClassMeter {
+            offered: Volume::default(),
+            sent: Volume::default(),
+            dropped: Dropped::default(),
+            marked: Volume::default(),
+            queued_packets: 0,
+            occupancy: TimeWeighted::new(sample_interval),
+            delays: Histogram::default(),
+            waiting: 0,
+        };
+        PortMeter {
+            backlog: 0,
+            greatest_backlog: 0,
+            class_of: (0..classifier.flows()).map(|flow| classifier.class_of(Flow(flow as u32)) as u32).collect(),
+            classes: vec![class; classifier.classes().len()],
+            drops_over_time: std::array::from_fn(|_| Bins::new(sample_interval)),
+            busy: 0,
+            busy_until: 0,
+            before: Counters::default(),
+            backlog_before: Volume::default(),
+            start: 0,
+        }
+    }
+
+    #[inline]
+    fn class(&mut self, flow: Flow) -> &mut ClassMeter {
+        &mut self.classes[self.class_of[flow.index()] as usize]
+    }
+
+    #[inline]
+    pub(crate) fn offered(&mut self, flow: Flow, length: u32) {
+        self.class(flow).offered.add(length);
+    }
+
+    #[inline]
+    pub(crate) fn marked(&mut self, flow: Flow, length: u32) {
+        self.class(flow).marked.add(length);
+    }
+
+    #[inline]
+    pub(crate) fn queued(&mut self, now: u64, flow: Flow, length: u32) {
+        self.backlog += u64::from(length);
+        self.greatest_backlog = self.greatest_backlog.max(self.backlog);
+        let class = self.class(flow);
+        class.queued_packets += 1;
+        class.occupancy.set(now, class.occupancy.value() + u64::from(length));
+    }
+
+    /// A transmission from `now` to `finish` of a packet that arrived at `arrival`.
+    #[inline]
+    pub(crate) fn sent(&mut self, now: u64, flow: Flow, length: u32, arrival: u64, finish: u64) {
+        self.backlog -= u64::from(length);
+        self.busy += finish - now;
+        self.busy_until = finish;
+        let class = self.class(flow);
+        class.sent.add(length);
+        class.waiting += u128::from(now - arrival);
+        class.delays.record(finish - arrival);
+        class.queued_packets -= 1;
+        class.occupancy.set(now, class.occupancy.value() - u64::from(length));
+    }
+
+    /// A drop; `backlog` is what the port holds after it, in bytes, and tells whether the packet had been queued.
+    pub(crate) fn dropped(&mut self, now: u64, flow: Flow, length: u32, reason: DropReason, backlog: u64) {
+        let was_queued = backlog != self.backlog;
+        self.backlog = backlog;
+        self.drops_over_time[reason as usize].add(now, 1);
+        let class = self.class(flow);
+        class.dropped[reason as usize].add(length);
+        if was_queued {
+            class.queued_packets -= 1;
+            class.occupancy.set(now, class.occupancy.value() - u64::from(length));
+        }
+    }
+
+    /// The warm-up ends at `now`, when the port has counted `counters`.
+    pub(crate) fn restart(&mut self, now: u64, counters: &Counters, backlog: Volume) {
+        self.start = now;
+        self.before = *counters;
+        self.backlog_before = backlog;
+        self.busy = self.busy_until.saturating_sub(now);
+        self.greatest_backlog = self.backlog;
+        for class in &mut self.classes {
+            class.occupancy.restart(now);
+            class.offered = Volume { packets: class.queued_packets, bytes: class.occupancy.value() };
+            class.sent = Volume::default();
+            class.dropped = Dropped::default();
+            class.marked = Volume::default();
+            class.delays = Histogram::default();
+            class.waiting = 0;
+        }
+    }
+
+    pub(crate) fn finish(mut self, end: u64, counters: &Counters, queued: Volume) -> PortStatistics {
+        let classes: Vec<ClassStatistics> = self.classes.into_iter().map(|class| class.finish(end)).collect();
+        let busy = self.busy - self.busy_until.saturating_sub(end);
+        let span = end - self.start;
+        PortStatistics {
+            offered: sum(difference(counters.offered, self.before.offered), self.backlog_before),
+            sent: difference(counters.sent, self.before.sent),
+            dropped: std::array::from_fn(|reason| difference(counters.dropped[reason], self.before.dropped[reason])),
+            queued,
+            utilisation: if span == 0 { 0.0 } else { busy as f64 / span as f64 },
+            occupancy_mean_bytes: classes.iter().map(|class| class.occupancy.mean()).sum(),
+            occupancy_max_bytes: self.greatest_backlog,
+            drops_over_time: std::array::from_fn(|reason| {
+                let bins = &mut self.drops_over_time[reason];
+                if counters.dropped[reason].packets == 0 { Vec::new() } else { std::mem::take(bins).finish(end) }
+            }),
+            classes,
+        }
+    }
+}
+
+impl ClassMeter {
+    fn finish(mut self, end: u64) -> ClassStatistics {
+        self.occupancy.finish(end);
+        ClassStatistics {
+            offered: self.offered,
+            sent: self.sent,
+            dropped: self.dropped,
+            queued: Volume { packets: self.queued_packets, bytes: self.occupancy.value() },
+            marked: self.marked,
+            occupancy: self.occupancy,
+            delays: self.delays,
+            waiting: self.waiting,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Small networks for the tests: ports whose class is the packet's code point, links and flows.
+#![allow(dead_code)]
+
+use tidegate_core::classifier::{Classifier, Header, Network as NetworkLayer, Transport};
+use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::registry::{AnyBufferManager, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::units::{Duration, Rate};
+use tidegate_sim::{FlowSpec, Link, LinkId, Network, NodeId, Source};
+
+pub fn rate(bits_per_second: u64) -> Rate {
+    Rate::new(bits_per_second).unwrap()
+}
+
+/// A header with this code point.
+pub fn header(dscp: u8) -> Header {
+    let transport = Transport { dscp, protocol: 17, fragment: false, ports: Some((1000, 2000)) };
+    Header { network: NetworkLayer::V4 { source: 1, destination: 2, transport }, ethernet_type: 0x800, ..Header::default() }
+}
+
+/// One class per entry, the i-th for code point i.
+pub fn classifier(classes: usize) -> Classifier {
+    let names: Vec<String> = (0..classes).map(|class| format!("class {class}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Classifier::scratch(&names)
+}
+
+/// A port with as many classes as there are parameters and a buffer of `packet_limit` packets.
+pub fn port(bits_per_second: u64, scheduler: SchedulerKind, parameters: &[FlowParameters], packet_limit: u32) -> PortSetup {
+    let rate = rate(bits_per_second);
+    let longest_frame = 100_000_000;
+    PortSetup {
+        rate,
+        overhead: Overhead::None,
+        classifier: classifier(parameters.len()),
+        policers: vec![None; parameters.len()],
+        buffer: AnyBufferManager::TailDrop(tidegate_core::buffer::TailDrop { bytes: u64::MAX }),
+        scheduler: scheduler.build(&Setup { rate, longest_packet: longest_frame }, parameters).unwrap(),
+        packet_limit,
+        longest_frame,
+    }
+}
+
+/// A first-in first-out port with one class.
+pub fn fifo(bits_per_second: u64, packet_limit: u32) -> PortSetup {
+    port(bits_per_second, SchedulerKind::Fifo, &[FlowParameters::default()], packet_limit)
+}
+
+pub fn link(name: &str, from: usize, to: usize, propagation: Duration, port: PortSetup) -> Link {
+    Link { name: name.into(), from: NodeId(from), to: NodeId(to), propagation, port }
+}
+
+pub fn flow(name: &str, source: Source, dscp: u8, path: &[usize]) -> FlowSpec {
+    let path = path.iter().map(|&link| LinkId(link)).collect();
+    FlowSpec { name: name.into(), source, header: header(dscp), path, start: Duration::ZERO, stop: None }
+}
+
+/// One link with this port and no propagation delay, and these flows on it.
+pub fn one_link(port: PortSetup, flows: Vec<FlowSpec>) -> Network {
+    Network { nodes: vec!["a".into(), "b".into()], links: vec![link("link", 0, 1, Duration::ZERO, port)], flows }
+}
