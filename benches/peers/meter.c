@@ -5,7 +5,7 @@
  *
  * `own`: every meter has a contract of its own (profile and state, 80 bytes per flow), the task Tidegate's policers
  * are given. `shared`: eight contracts for all meters (32 bytes per flow), the case rte_meter is laid out for.
- * `prefetch`: the meters of a burst are fetched before the first of them is asked.
+ * `prefetch`: the meters of the next burst are fetched while this one's are asked.
  *
  * Time is virtual, 10 ns per packet: the colours then depend on the contracts alone and not on the speed of the
  * machine, and both sides of the comparison can be given the same load. One time for 32 packets.
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) uint64_t run_round(struct meters me
 	for (uint32_t i = 0; i < ROUND_PACKETS; i += BURST) {
 		now += cycles_per_burst;
 		if (prefetched)
-			fetch(&meters, &meters.order[i]);
+			fetch(&meters, &meters.order[(i + BURST) % ROUND_PACKETS]);
 		for (uint32_t j = 0; j < BURST; j++)
 			verdicts[j] = check(&meters, meters.order[i + j], now);
 		__asm__ volatile("" : : "r"(verdicts) : "memory");

@@ -22,10 +22,8 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[
-    Target { name: "packets", longest: 2048, run: packets::run },
-    Target { name: "captures", longest: 4096, run: captures::run },
-];
+pub const TARGETS: &[Target] =
+    &[Target { name: "packets", longest: 2048, run: packets::run }, Target { name: "captures", longest: 4096, run: captures::run }];
 
 /// The target of this name.
 ///

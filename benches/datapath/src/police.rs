@@ -1,13 +1,13 @@
 //! Cost of one verdict: packets of random flows, every flow with a contract of its own, the outcomes mixed.
 //!
-//! Every policer is measured twice: `plain` asks one after the other, `prefetch` asks burst by burst through `police_burst`, which
-//! fetches the state of a burst ahead.
+//! Every policer is measured twice: `plain` asks one after the other, `prefetch` fetches the state of the next burst while it asks about
+//! this one.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES, PICOSECONDS_PER_PACKET};
 use std::hint::black_box;
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Conformance, Contract, ContractField, Policer, Query, Verdict, police_burst};
+use tidegate_core::policer::{Conformance, Contract, ContractField, Policer, Query, Verdict, prefetch_burst};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 
@@ -92,17 +92,17 @@ fn run<P: Policer + 'static>(name: &str, order: Vec<u32>, prefetched: bool, mut 
     // The verdicts of every burst are handed over as a caller would have them; only `look` counts them as well.
     let mut round = move |look: bool| {
         let mut seen = [0u32; 4];
-        for burst in order.chunks_exact(BURST) {
+        for (number, burst) in order.chunks_exact(BURST).enumerate() {
             now += Duration::from_picoseconds(BURST as u64 * PICOSECONDS_PER_PACKET);
             if prefetched {
-                for (query, &flow) in batch.iter_mut().zip(burst) {
+                let next = order[(number + 1) * BURST % ROUND_PACKETS..].first_chunk::<BURST>().expect("whole bursts");
+                for (query, &flow) in batch.iter_mut().zip(next) {
                     query.policer = flow;
                 }
-                police_burst(now, &batch, &mut policers, &mut verdicts);
-            } else {
-                for (verdict, &flow) in verdicts.iter_mut().zip(burst) {
-                    *verdict = policers[flow as usize].police(now, PACKET_BYTES, Colour::Green);
-                }
+                prefetch_burst(&batch, &policers);
+            }
+            for (verdict, &flow) in verdicts.iter_mut().zip(burst) {
+                *verdict = policers[flow as usize].police(now, PACKET_BYTES, Colour::Green);
             }
             black_box(&verdicts);
             if look {

@@ -13,7 +13,7 @@ use tidegate_statistics::{ClassRecord, Delays, PortRecorder, Timeline};
 /// Adds what happened at the port called `name` to a run. `seconds` is the length of the run.
 ///
 /// With `prefix`, classes are called "port / class", for runs of more than one port.
-pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, wire_bytes: u64, recorder: &PortRecorder, seconds: f64) {
+pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &PortRecorder, seconds: f64) {
     let mut sum = PortResult {
         name: name.into(),
         rate_bps: rate.bits_per_second(),
@@ -21,7 +21,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, wire_bytes:
         sent: Default::default(),
         queued: Default::default(),
         drops: Vec::new(),
-        utilisation: Estimate::single(if seconds > 0.0 { wire_bytes as f64 * 8.0 / seconds / rate.bits_per_second() as f64 } else { 0.0 }),
+        utilisation: Estimate::single(if seconds > 0.0 { (recorder.busy_seconds() / seconds).min(1.0) } else { 0.0 }),
         occupancy_mean_bytes: recorder.occupancy_mean(),
         occupancy_max_bytes: recorder.occupancy_maximum(),
         classes: Vec::new(),

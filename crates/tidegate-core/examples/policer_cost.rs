@@ -39,8 +39,7 @@ fn measure(flows: u32) {
             let mut contract = Contract::new(Rate::new(committed).unwrap(), BYTES);
             contract.peak_rate = Some(Rate::new(peak).unwrap());
             contract.burst = Some(BYTES * (least + below(8) as u32));
-            contract.delay_variation_tolerance =
-                Some(contract.peak_rate.unwrap().time_per_byte().ceil(BYTES * (least + below(8) as u32)));
+            contract.delay_variation_tolerance = Some(contract.peak_rate.unwrap().time_per_byte().ceil(BYTES * (least + below(8) as u32)));
             contract.conformance = Some(Conformance::Vbr3);
             DualGcra::build(&contract).unwrap()
         })

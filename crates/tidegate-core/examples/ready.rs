@@ -15,8 +15,8 @@ const ROUNDS: usize = 5;
 fn main() {
     println!("{:>9}  {:>8}  {:>8}   ns per pop + insert", "flows", "wheel", "heap");
     for flows in [1usize, 100, 1 << 10, 1 << 16, 1 << 20] {
-        // Distances up to the number of flows times four granules: about four buckets per flow.
-        let span = (flows as u64 * 4).max(64) << GRANULE_BITS;
+        // Distances up to the number of flows times two granules.
+        let span = (flows as u64 * 2).max(64) << GRANULE_BITS;
         let mut wheel = filled(<Wheel as ReadyList>::build(flows, 1 << GRANULE_BITS, span * 2), flows, span);
         let mut heap = filled(Heap::new(flows), flows, span);
         let (mut of_wheel, mut of_heap) = (Vec::new(), Vec::new());
@@ -45,7 +45,7 @@ fn time<R: ReadyList>(list: &mut R, round: u64, span: u64) -> f64 {
     for _ in 0..PAIRS {
         let Some((key, flow)) = list.pop_first() else { unreachable!("the list is never empty") };
         // Every flow comes back once per turn, at a random place of it.
-        list.insert(flow, key + span / 2 + (u128::from(next(&mut random)) * u128::from(span) >> 64) as u64);
+        list.insert(flow, key + (u128::from(next(&mut random)) * u128::from(span) >> 64) as u64);
     }
     start.elapsed().as_nanos() as f64 / PAIRS as f64
 }

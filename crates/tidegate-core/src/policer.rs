@@ -12,7 +12,6 @@
 use crate::packet::Colour;
 use crate::units::Time;
 
-mod bucket;
 mod burst;
 mod contract;
 mod dual_gcra;
@@ -20,6 +19,7 @@ mod gcra;
 mod sr_tcm;
 mod tr_tcm_2698;
 mod tr_tcm_4115;
+mod twin_buckets;
 
 pub use burst::{Query, police_burst, prefetch_burst};
 pub use contract::{Conformance, Contract, ContractError, ContractField, Violation};

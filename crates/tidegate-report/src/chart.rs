@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::decimate;
+use crate::decimate::{self, Points};
 use crate::grid::{drops_by_reason, prominent_flows};
 use crate::model::{DropCount, FlowResult, Report, Run, Series, SeriesKind};
 
@@ -90,15 +90,9 @@ pub(crate) fn charts(report: &Report) -> Charts {
     let tails = chosen_tails(report);
     let curves = [&throughput.1, &occupancy.1, &tails.1].iter().flat_map(|panels| panels.iter()).map(Vec::len).sum::<usize>();
     let limit = (POINTS_ON_THE_PAGE / curves.max(1)).clamp(64, POINTS_PER_CURVE);
-    let mut lines = Vec::new();
-    for (id, title, measure, (left_out, panels)) in [
-        ("throughput", "Throughput over time", "throughput", throughput),
-        ("delay", "Delay distribution", "packets delayed longer", tails),
-        ("occupancy", "Queue occupancy over time", "queued", occupancy),
-    ] {
-        lines.extend(line_chart(report, &palette, limit, id, title, measure, left_out, panels));
-    }
-    Charts { lines, bars: bar_chart(report, &palette) }
+    let thinned = |kind, chosen| line_chart(report, &palette, kind, chosen, limit);
+    let lines = [thinned(&THROUGHPUT, throughput), thinned(&DELAY, tails), thinned(&OCCUPANCY, occupancy)];
+    Charts { lines: lines.into_iter().flatten().collect(), bars: bar_chart(report, &palette) }
 }
 
 /// A named curve before it is thinned out.
@@ -108,22 +102,23 @@ struct Source<'a> {
     y: &'a [f64],
 }
 
-#[expect(clippy::too_many_arguments, reason = "one call, with every argument named at its place")]
-fn line_chart(
-    report: &Report,
-    palette: &Palette,
-    limit: usize,
+/// What a chart is called, what its vertical axis measures, and how its curves are thinned out.
+struct Kind {
     id: &'static str,
     title: &'static str,
     measure: &'static str,
-    left_out: usize,
-    panels: Vec<Vec<Source>>,
-) -> Option<LineChart> {
+    thin: fn(&[f64], &[f64], usize) -> Points,
+}
+
+const THROUGHPUT: Kind = Kind { id: "throughput", title: "Throughput over time", measure: "throughput", thin: decimate::series };
+const DELAY: Kind = Kind { id: "delay", title: "Delay distribution", measure: "packets delayed longer", thin: decimate::tail };
+const OCCUPANCY: Kind = Kind { id: "occupancy", title: "Queue occupancy over time", measure: "queued", thin: decimate::series };
+
+fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels): Chosen, limit: usize) -> Option<LineChart> {
     if panels.iter().all(Vec::is_empty) {
         return None;
     }
     let mut legend: Vec<Entry> = Vec::new();
-    let thin = if id == "delay" { decimate::tail } else { decimate::series };
     let panels = report
         .runs
         .iter()
@@ -133,7 +128,7 @@ fn line_chart(
             curves: sources
                 .into_iter()
                 .map(|source| {
-                    let (x, y) = thin(source.x, source.y, limit);
+                    let (x, y) = (kind.thin)(source.x, source.y, limit);
                     Curve {
                         entry: entry(&mut legend, palette, source.name),
                         x: x.into_iter().map(rounded).collect(),
@@ -143,7 +138,7 @@ fn line_chart(
                 .collect(),
         })
         .collect();
-    Some(LineChart { id, title, measure, legend, panels, left_out })
+    Some(LineChart { id: kind.id, title: kind.title, measure: kind.measure, legend, panels, left_out })
 }
 
 /// The curves of each run and how many were left out of the fullest one.

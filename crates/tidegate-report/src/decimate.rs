@@ -1,10 +1,13 @@
 //! Thins out curves for the page without changing how they look: peaks of a series and steps of a tail survive.
 
+/// The horizontal and the vertical coordinates of a curve's points.
+pub(crate) type Points = (Vec<f64>, Vec<f64>);
+
 /// At most about `limit` points of a series over time: the smallest and the largest value of each of `limit / 2`
 /// equal stretches of time, in the order in which they occurred, with the first and the last point.
 ///
 /// `times` never decreases and has as many values as `values`. A series of at most `limit` points is unchanged.
-pub(crate) fn series(times: &[f64], values: &[f64], limit: usize) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn series(times: &[f64], values: &[f64], limit: usize) -> Points {
     if times.len() <= limit || limit < 4 {
         return (times.to_vec(), values.to_vec());
     }
@@ -42,7 +45,7 @@ pub(crate) fn series(times: &[f64], values: &[f64], limit: usize) -> (Vec<f64>, 
 
 /// At most about `limit` points of a distribution's tail, spread evenly along the curve as it looks on logarithmic
 /// axes, so that the rare long delays keep their steps. A tail of at most `limit` points is unchanged.
-pub(crate) fn tail(delays: &[f64], ccdf: &[f64], limit: usize) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn tail(delays: &[f64], ccdf: &[f64], limit: usize) -> Points {
     if delays.len() <= limit || limit < 4 {
         return (delays.to_vec(), ccdf.to_vec());
     }

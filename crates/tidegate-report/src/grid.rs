@@ -3,9 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::model::{DropCount, Estimate, FlowResult, PromiseResult, Report, Run, Volume};
-use crate::quantity::{
-    NO_BREAK_SPACE, Shown, format_bytes, format_count, format_rate, format_ratio, rate_estimate, ratio_estimate, time_estimate,
-};
+use crate::quantity::{self, NO_BREAK_SPACE, Shown, rate_estimate, ratio_estimate, time_estimate};
 
 /// What stands where there is nothing to tell.
 pub(crate) const NOTHING: &str = "–";
@@ -150,9 +148,9 @@ fn flow_row(run: &Run, flow: &FlowResult, with_class: bool) -> Vec<Cell> {
         row.push(Cell::plain(flow.class.as_deref().unwrap_or(NOTHING)));
     }
     row.extend([
-        Cell::plain(format_count(flow.offered.packets)),
-        Cell::plain(format_count(flow.sent.packets)),
-        Cell::plain(format_bytes(flow.sent.bytes as f64)),
+        Cell::plain(quantity::count(flow.offered.packets)),
+        Cell::plain(quantity::count(flow.sent.packets)),
+        Cell::plain(quantity::bytes(flow.sent.bytes as f64)),
         Cell::estimate(rate_estimate(flow.throughput_bps)),
         Cell::estimate(ratio_estimate(flow.loss)),
     ]);
@@ -220,12 +218,12 @@ pub(crate) fn ports(run: &Run) -> Option<Grid> {
         .ports
         .iter()
         .map(|port| {
-            let mut row = vec![Cell::plain(&port.name), Cell::plain(format_rate(port.rate_bps as f64))];
+            let mut row = vec![Cell::plain(&port.name), Cell::plain(quantity::rate(port.rate_bps as f64))];
             row.extend(volume_cells(port.offered, port.sent, port.queued, &port.drops));
             row.extend([
                 Cell::estimate(ratio_estimate(port.utilisation)),
-                Cell::plain(format_bytes(port.occupancy_mean_bytes)),
-                Cell::plain(format_bytes(port.occupancy_max_bytes as f64)),
+                Cell::plain(quantity::bytes(port.occupancy_mean_bytes)),
+                Cell::plain(quantity::bytes(port.occupancy_max_bytes as f64)),
             ]);
             row
         })
@@ -245,7 +243,7 @@ pub(crate) fn classes(run: &Run) -> Option<Grid> {
         .map(|(port, class)| {
             let mut row = vec![Cell::plain(&port.name), Cell::plain(&class.name)];
             row.extend(volume_cells(class.offered, class.sent, class.queued, &class.drops));
-            row.push(Cell::plain(format_count(class.marked.packets)));
+            row.push(Cell::plain(quantity::count(class.marked.packets)));
             row
         })
         .collect();
@@ -267,13 +265,13 @@ fn volume_columns() -> [Column; 7] {
 fn volume_cells(offered: Volume, sent: Volume, queued: Volume, drops: &[DropCount]) -> [Cell; 7] {
     let dropped = total(drops);
     [
-        Cell::plain(format_count(offered.packets)),
-        Cell::plain(format_bytes(offered.bytes as f64)),
-        Cell::plain(format_count(sent.packets)),
-        Cell::plain(format_bytes(sent.bytes as f64)),
-        Cell::plain(format_count(dropped.packets)),
-        Cell::plain(format_bytes(dropped.bytes as f64)),
-        Cell::plain(format_count(queued.packets)),
+        Cell::plain(quantity::count(offered.packets)),
+        Cell::plain(quantity::bytes(offered.bytes as f64)),
+        Cell::plain(quantity::count(sent.packets)),
+        Cell::plain(quantity::bytes(sent.bytes as f64)),
+        Cell::plain(quantity::count(dropped.packets)),
+        Cell::plain(quantity::bytes(dropped.bytes as f64)),
+        Cell::plain(quantity::count(queued.packets)),
     ]
 }
 
@@ -294,12 +292,12 @@ pub(crate) fn drops(run: &Run) -> Option<Grid> {
         .into_iter()
         .map(|drop| {
             let offered = run.ports.iter().find(|port| port.name == drop.port).map_or(0, |port| port.offered.packets);
-            let share = if offered > 0 { format_ratio(drop.volume.packets as f64 / offered as f64) } else { NOTHING.to_owned() };
+            let share = if offered > 0 { quantity::ratio(drop.volume.packets as f64 / offered as f64) } else { NOTHING.to_owned() };
             vec![
                 Cell::plain(&drop.port),
                 Cell::plain(&drop.reason),
-                Cell::plain(format_count(drop.volume.packets)),
-                Cell::plain(format_bytes(drop.volume.bytes as f64)),
+                Cell::plain(quantity::count(drop.volume.packets)),
+                Cell::plain(quantity::bytes(drop.volume.bytes as f64)),
                 Cell::plain(share),
             ]
         })

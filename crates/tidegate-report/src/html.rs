@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::chart::{Charts, charts};
 use crate::grid::{self, Cell, Grid, Tone};
 use crate::model::{PortResult, Report, Run, Volume};
-use crate::quantity::format_count;
+use crate::quantity;
 use crate::table::circumstances;
 use crate::verdict::verdict;
 
@@ -85,7 +85,7 @@ fn without_promises(report: &Report) -> String {
     let balance = |run: &Run| {
         let sum = |volume: fn(&PortResult) -> Volume| {
             let volumes = run.ports.iter().map(volume);
-            format_count(volumes.fold(Volume::default(), Volume::saturating_add).packets)
+            quantity::count(volumes.fold(Volume::default(), Volume::saturating_add).packets)
         };
         format!(
             "{} packets offered, {} sent, {} dropped",
@@ -151,7 +151,7 @@ fn chart_sections(charts: &Charts) -> String {
         };
         let left_out = match chart.left_out {
             0 => String::new(),
-            count => format!(" {} more are in the Parquet tables.", format_count(count as u64)),
+            count => format!(" {} more are in the Parquet tables.", quantity::count(count as u64)),
         };
         html.push_str(&section(chart.id, chart.title, &format!("{explanation}{left_out}")));
     }
@@ -213,7 +213,7 @@ fn table(grid: &Grid, run: &str) -> String {
     if grid.left_out > 0 {
         html.push_str(&format!(
             "<p class=\"explanation\">{} more {} are in the files beside this page.</p>\n",
-            format_count(grid.left_out as u64),
+            quantity::count(grid.left_out as u64),
             grid.title
         ));
     }
@@ -350,7 +350,7 @@ mod tests {
         report.runs.truncate(1);
         report.runs[0].promises.clear();
         let page = report_html(&report);
-        let offered = format_count(report.runs[0].ports[0].offered.packets);
+        let offered = quantity::count(report.runs[0].ports[0].offered.packets);
         assert!(page.contains(&format!("<p class=\"verdict\">{offered} packets offered, ")));
         assert!(page.contains("; nothing was promised."));
         assert!(!page.contains("class=\"promises\""));

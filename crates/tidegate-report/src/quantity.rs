@@ -1,7 +1,7 @@
 //! Numbers for people: the unit fits the size, four significant digits, groups of three.
 //!
-//! A no-break space stands inside every quantity, so that no line break separates a number from its unit; the
-//! terminal writer turns it into a plain space at the end.
+//! Inside this crate a no-break space stands in every quantity, so that no line break separates a number from its unit;
+//! the terminal writer turns it into a plain space at the end. The public functions give plain spaces.
 
 use crate::model::Estimate;
 
@@ -18,16 +18,51 @@ const RATIO_UNITS: &[(f64, &str)] = &[(1e-2, "%")];
 
 /// A rate in bits per second, such as "12.4 Mbit/s".
 pub fn format_rate(bits_per_second: f64) -> String {
-    quantity(bits_per_second, RATE_UNITS)
+    plain(rate(bits_per_second))
 }
 
 /// A time in seconds, such as "1.25 ms".
 pub fn format_time(seconds: f64) -> String {
+    plain(time(seconds))
+}
+
+/// A number of bytes in powers of ten, such as "64 kB".
+pub fn format_bytes(number: f64) -> String {
+    plain(bytes(number))
+}
+
+/// A ratio from 0 to 1 as a percentage, such as "0.25 %".
+pub fn format_ratio(share: f64) -> String {
+    plain(ratio(share))
+}
+
+/// A count in groups of three digits, such as "12 345".
+pub fn format_count(number: u64) -> String {
+    plain(count(number))
+}
+
+fn plain(text: String) -> String {
+    text.replace(NO_BREAK_SPACE, " ")
+}
+
+pub(crate) fn rate(bits_per_second: f64) -> String {
+    quantity(bits_per_second, RATE_UNITS)
+}
+
+pub(crate) fn time(seconds: f64) -> String {
     quantity(seconds, TIME_UNITS)
 }
 
-/// How long something ran, in seconds: as [`format_time`], but in hours from two hours on and in days from two days on.
-pub(crate) fn format_duration(seconds: f64) -> String {
+pub(crate) fn bytes(number: f64) -> String {
+    quantity(number, BYTE_UNITS)
+}
+
+pub(crate) fn ratio(share: f64) -> String {
+    quantity(share, RATIO_UNITS)
+}
+
+/// How long something ran, in seconds: as a time, but in hours from two hours on and in days from two days on.
+pub(crate) fn duration(seconds: f64) -> String {
     const HOUR_S: f64 = 3600.0;
     const DAY_S: f64 = 24.0 * HOUR_S;
     if seconds >= 2.0 * DAY_S {
@@ -35,23 +70,12 @@ pub(crate) fn format_duration(seconds: f64) -> String {
     } else if seconds >= 2.0 * HOUR_S {
         quantity(seconds, &[(HOUR_S, "h")])
     } else {
-        format_time(seconds)
+        time(seconds)
     }
 }
 
-/// A number of bytes in powers of ten, such as "64 kB".
-pub fn format_bytes(bytes: f64) -> String {
-    quantity(bytes, BYTE_UNITS)
-}
-
-/// A ratio from 0 to 1 as a percentage, such as "0.25 %".
-pub fn format_ratio(ratio: f64) -> String {
-    quantity(ratio, RATIO_UNITS)
-}
-
-/// A count in groups of three digits, such as "12 345".
-pub fn format_count(count: u64) -> String {
-    let digits = count.to_string();
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
@@ -139,32 +163,28 @@ fn trimmed(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn plain(text: String) -> String {
-        text.replace(NO_BREAK_SPACE, " ")
-    }
-
     #[test]
     fn the_unit_fits_the_size() {
-        assert_eq!(plain(format_rate(0.0)), "0 bit/s");
-        assert_eq!(plain(format_rate(64_000.0)), "64 kbit/s");
-        assert_eq!(plain(format_rate(155_520_000.0)), "155.5 Mbit/s");
-        assert_eq!(plain(format_rate(400e9)), "400 Gbit/s");
-        assert_eq!(plain(format_time(0.0)), "0 s");
-        assert_eq!(plain(format_time(0.02)), "20 ms");
-        assert_eq!(plain(format_time(1.2345e-5)), "12.35 µs");
-        assert_eq!(plain(format_time(1e-12)), "1 ps");
-        assert_eq!(plain(format_time(86_400.0)), "86400 s");
-        assert_eq!(plain(format_bytes(1500.0)), "1.5 kB");
-        assert_eq!(plain(format_ratio(0.0)), "0 %");
-        assert_eq!(plain(format_ratio(1.0)), "100 %");
-        assert_eq!(plain(format_ratio(0.000012346)), "0.001235 %");
+        assert_eq!(format_rate(0.0), "0 bit/s");
+        assert_eq!(format_rate(64_000.0), "64 kbit/s");
+        assert_eq!(format_rate(155_520_000.0), "155.5 Mbit/s");
+        assert_eq!(format_rate(400e9), "400 Gbit/s");
+        assert_eq!(format_time(0.0), "0 s");
+        assert_eq!(format_time(0.02), "20 ms");
+        assert_eq!(format_time(1.2345e-5), "12.35 µs");
+        assert_eq!(format_time(1e-12), "1 ps");
+        assert_eq!(format_time(86_400.0), "86400 s");
+        assert_eq!(format_bytes(1500.0), "1.5 kB");
+        assert_eq!(format_ratio(0.0), "0 %");
+        assert_eq!(format_ratio(1.0), "100 %");
+        assert_eq!(format_ratio(0.000012346), "0.001235 %");
     }
 
     #[test]
     fn rounding_up_moves_to_the_next_unit() {
-        assert_eq!(plain(format_rate(999_999.0)), "1 Mbit/s");
-        assert_eq!(plain(format_time(0.000_999_999)), "1 ms");
-        assert_eq!(plain(format_bytes(999.4)), "999.4 B");
+        assert_eq!(format_rate(999_999.0), "1 Mbit/s");
+        assert_eq!(format_time(0.000_999_999), "1 ms");
+        assert_eq!(format_bytes(999.4), "999.4 B");
     }
 
     #[test]
@@ -179,17 +199,17 @@ mod tests {
 
     #[test]
     fn long_durations_are_told_in_hours_and_days() {
-        assert_eq!(plain(format_duration(30.0)), "30 s");
-        assert_eq!(plain(format_duration(7199.0)), "7199 s");
-        assert_eq!(plain(format_duration(5400.0 * 4.0)), "6 h");
-        assert_eq!(plain(format_duration(86_400.0 * 1234.5)), "1234 days");
+        assert_eq!(plain(duration(30.0)), "30 s");
+        assert_eq!(plain(duration(7199.0)), "7199 s");
+        assert_eq!(plain(duration(5400.0 * 4.0)), "6 h");
+        assert_eq!(plain(duration(86_400.0 * 1234.5)), "1234 days");
     }
 
     #[test]
     fn counts_are_grouped_from_the_right() {
-        assert_eq!(plain(format_count(0)), "0");
-        assert_eq!(plain(format_count(999)), "999");
-        assert_eq!(plain(format_count(1_000)), "1 000");
-        assert_eq!(plain(format_count(u64::MAX)), "18 446 744 073 709 551 615");
+        assert_eq!(format_count(0), "0");
+        assert_eq!(format_count(999), "999");
+        assert_eq!(format_count(1_000), "1 000");
+        assert_eq!(format_count(u64::MAX), "18 446 744 073 709 551 615");
     }
 }

@@ -3,7 +3,7 @@
 use crate::grid::{self, Cell, Grid, NOTHING, Place, Tone};
 use crate::layout::{TextCell, TextColumn, lay_out, narrowest};
 use crate::model::{Report, Run};
-use crate::quantity::{NO_BREAK_SPACE, format_count, format_duration};
+use crate::quantity::{self, NO_BREAK_SPACE};
 use crate::verdict::verdict;
 
 /// Flows a terminal table shows before it leaves the rest to the files.
@@ -67,13 +67,13 @@ pub(crate) fn circumstances(report: &Report) -> String {
     if let Some(seed) = report.seed {
         parts.push(format!("seed {seed}"));
     }
-    let duration = format_duration(report.duration_s);
+    let duration = quantity::duration(report.duration_s);
     parts.push(match report.replications {
         1 => duration,
-        replications => format!("{} replications of {duration}", format_count(replications.into())),
+        replications => format!("{} replications of {duration}", quantity::count(replications.into())),
     });
     if report.warm_up_s > 0.0 {
-        let warm_up = format_duration(report.warm_up_s);
+        let warm_up = quantity::duration(report.warm_up_s);
         parts.push(match report.replications {
             1 => format!("the first {warm_up} left out"),
             _ => format!("the first {warm_up} of each left out"),
@@ -100,7 +100,7 @@ fn render(grid: &Grid, options: TerminalOptions) -> String {
     }
     let mut text = lay_out(&columns, limit);
     if grid.left_out > 0 {
-        text.push_str(&format!("{NOTHING} {} more {}; --out writes them all\n", format_count(grid.left_out as u64), grid.title));
+        text.push_str(&format!("{NOTHING} {} more {}; --out writes them all\n", quantity::count(grid.left_out as u64), grid.title));
     }
     text
 }

@@ -230,10 +230,14 @@ pub struct GroupTable {
     pub priority: Option<At<Whole<0, 4_294_967_295>>>,
     /// Share relative to the classes and groups beside it.
     pub weight: Option<At<Whole<1, 4_294_967_295>>>,
-    /// Guaranteed rate on the wire, which its children's guarantees may not exceed in sum.
+    /// Guaranteed rate on the wire, which its children share and their guarantees may not exceed in sum.
+    #[schemars(extend("default" = "the part of its parent's rate that its weight stands for"))]
     pub rate: Option<At<Rate>>,
     /// The largest tolerable time from arrival to start of transmission.
     pub delay: Option<At<Duration>>,
+    /// The contract that all packets below it together are delayed to keep.
+    #[schemars(extend("default" = "none"))]
+    pub shape: Option<Block<ShapeTable>>,
 }
 
 /// The contract that arriving packets are held to. Rates and bursts count bytes on the wire, overhead included.
@@ -281,6 +285,9 @@ pub struct ShapeTable {
     /// The rate at which a burst leaves.
     #[schemars(extend("default" = "the rate of the link"))]
     pub peak_rate: Option<At<Rate>>,
+    /// How late a packet may start, because the link was taken, without delaying those after it: CDVT.
+    #[schemars(extend("default" = "the time of one longest frame on the link"))]
+    pub delay_variation_tolerance: Option<At<Duration>>,
 }
 
 /// What is promised. Every value that is given must be kept.

@@ -1,16 +1,16 @@
 //! Scenario and policy files.
 
 pub mod choice;
+pub mod contract;
 pub mod diagnostic;
 pub mod document;
 pub mod header;
 pub mod overrides;
+pub mod policy;
+pub mod promise;
+pub mod rules;
 pub mod schema;
 pub mod structure;
+pub mod tree;
 pub mod units;
 pub mod value;
-
-#[test]
-fn show() {
-    println!("{}", serde_json::to_string_pretty(schema::schema()).unwrap());
-}

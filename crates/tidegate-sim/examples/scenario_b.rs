@@ -15,19 +15,19 @@ fn on_off() -> Source {
 }
 
 fn network(scheduler: SchedulerKind) -> Network {
-    let classes = [FlowParameters { weight: Some(1), ..FlowParameters::default() }; 3];
-    let links = (0..4).map(|i| link(&format!("{}-{}", i + 1, i + 2), i, i + 1, Duration::from_milliseconds(1), port(10_000_000, scheduler, &classes, 100)));
+    let classes = &[FlowParameters { weight: Some(1), ..FlowParameters::default() }; 3][..if scheduler == SchedulerKind::Fifo { 1 } else { 3 }];
+    let links = (0..4).map(|i| link(&format!("{}-{}", i + 1, i + 2), i, i + 1, Duration::from_milliseconds(1), port(10_000_000, scheduler, classes, 100)));
     let mut flows = Vec::new();
     let cbr = || Source::Cbr { rate: rate(1_500_000), length: 125, random_phase: true };
     for i in 0..2 {
         flows.push(flow(&format!("on-off {i}"), on_off(), 0, &[0, 1, 2, 3]));
     }
-    flows.push(flow("cbr", cbr(), 1, &[0, 1, 2, 3]));
+    flows.push(flow("cbr", cbr(), u8::from(scheduler != SchedulerKind::Fifo), &[0, 1, 2, 3]));
     for l in 0..4 {
         for i in 0..6 {
-            flows.push(flow(&format!("on-off {i} on {l}"), on_off(), if i < 4 { 0 } else { 2 }, &[l]));
+            flows.push(flow(&format!("on-off {i} on {l}"), on_off(), if scheduler == SchedulerKind::Fifo || i < 4 { 0 } else { 2 }, &[l]));
         }
-        flows.push(flow(&format!("cbr on {l}"), cbr(), 1, &[l]));
+        flows.push(flow(&format!("cbr on {l}"), cbr(), u8::from(scheduler != SchedulerKind::Fifo), &[l]));
     }
     Network { nodes: (1..=5).map(|i| format!("sw{i}")).collect(), links: links.collect(), flows }
 }

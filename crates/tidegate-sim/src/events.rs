@@ -10,6 +10,7 @@
 //! **Cost.** `log2(slots)` comparisons per change; 16 bytes per node, two nodes per slot.
 
 use crate::source::NEVER;
+use std::hint::select_unpredictable;
 
 /// A slot and its instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,11 +59,10 @@ impl Events {
         nodes[node & mask] = winner;
         while node > 1 {
             let rival = nodes[(node ^ 1) & mask];
-            // A rival on the left has the lower slots, so it wins ties. The choice is arithmetic because which way it goes is a coin toss
-            // that a branch would mostly lose.
-            let rival_wins = u64::from(rival.at < winner.at + (node as u64 & 1)).wrapping_neg();
-            winner.at ^= (winner.at ^ rival.at) & rival_wins;
-            winner.slot ^= (winner.slot ^ rival.slot) & rival_wins;
+            // A rival on the left has the lower slots, so it wins ties. Which way it goes is a coin toss that a branch would often lose.
+            let rival_wins = rival.at < winner.at + (node as u64 & 1);
+            winner.at = select_unpredictable(rival_wins, rival.at, winner.at);
+            winner.slot = select_unpredictable(rival_wins, rival.slot, winner.slot);
             node /= 2;
             nodes[node & mask] = winner;
         }

@@ -25,12 +25,35 @@
 //! react to what the network does to their packets take the place of a source: a slot for their timer, and the sink's hand.
 //!
 //! ```
-//! use tidegate_sim::doc::one_link;
-//! use tidegate_sim::{Control, Experiment, run};
-//! use tidegate_core::units::Duration;
+//! use tidegate_core::buffer::BufferParameters;
+//! use tidegate_core::classifier::{ClassRules, Classifier, Header};
+//! use tidegate_core::port::{Overhead, PortSetup};
+//! use tidegate_core::registry::{BufferKind, SchedulerKind};
+//! use tidegate_core::scheduler::{FlowParameters, Setup};
+//! use tidegate_core::units::{Duration, Rate};
+//! use tidegate_sim::{Control, Experiment, FlowSpec, Link, LinkId, Network, NodeId, Source, run};
 //!
-//! // 8 Mbit/s of 1000-byte packets over a link of 10 Mbit/s.
-//! let network = one_link();
+//! // One link of 10 Mbit/s and 5 ms, served first in, first out.
+//! let rate = Rate::new(10_000_000).unwrap();
+//! let class = ClassRules { name: "all".into(), queues: 1, rules: vec![] };
+//! let port = PortSetup {
+//!     rate,
+//!     overhead: Overhead::None,
+//!     classifier: Classifier::new(vec![class], 1).unwrap(),
+//!     policers: vec![None],
+//!     buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
+//!     scheduler: SchedulerKind::Fifo.build(&Setup { rate, longest_packet: 1500 }, &[FlowParameters::default()]).unwrap(),
+//!     packet_limit: 100,
+//!     longest_frame: 1500,
+//! };
+//! let propagation = Duration::from_milliseconds(5);
+//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port };
+//! // 8 Mbit/s of 1000-byte packets.
+//! let source = Source::Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false };
+//! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
+//! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None };
+//! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow] };
+//!
 //! let experiment = Experiment { duration: Duration::from_seconds(2), warm_up: Duration::from_seconds(1), ..Experiment::default() };
 //! let outcome = run(&network, &experiment, &Control::default()).unwrap();
 //! assert_eq!(outcome.flows[0].throughput_bps.mean, 8e6);

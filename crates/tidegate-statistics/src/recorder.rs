@@ -57,6 +57,7 @@ pub struct PortRecorder {
     occupancy_integral: f64,
     occupancy_maximum: u64,
     occupancy_now: u64,
+    busy: u128,
     clock: Time,
     elapsed: u128,
 }
@@ -81,6 +82,7 @@ impl PortRecorder {
             occupancy_integral: 0.0,
             occupancy_maximum: 0,
             occupancy_now: 0,
+            busy: 0,
             clock: start,
             elapsed: 0,
         }
@@ -109,6 +111,11 @@ impl PortRecorder {
     /// The time-weighted mean number of queued bytes.
     pub fn occupancy_mean(&self) -> f64 {
         if self.elapsed == 0 { 0.0 } else { self.occupancy_integral / self.elapsed as f64 }
+    }
+
+    /// How long the link was transmitting, in seconds.
+    pub fn busy_seconds(&self) -> f64 {
+        self.busy as f64 / PICOSECONDS_PER_SECOND as f64
     }
 
     /// The time recorded so far, in picoseconds. Unlike [`Time`] it does not wrap.
@@ -162,7 +169,9 @@ impl<P> Observer<P> for PortRecorder {
     fn sent(&mut self, now: Time, packet: &Packet<P>, finish: Time, occupancy: &Occupancy) {
         self.advance(now);
         self.occupancy_changed(occupancy);
-        let elapsed = self.elapsed + u128::from(finish.since(now).picoseconds());
+        let transmission = u128::from(finish.since(now).picoseconds());
+        self.busy += transmission;
+        let elapsed = self.elapsed + transmission;
         let class = self.class(packet);
         class.sent.add(packet.length);
         class.delays.record(finish.since(packet.arrival));

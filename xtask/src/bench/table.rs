@@ -16,7 +16,7 @@ pub fn text(measurements: &[Measurement], conditions: &str) -> String {
         let _ = writeln!(text, "\n{}, {} flows (ns per {unit})", first.group, first.flows);
         let _ = writeln!(
             text,
-            "  {:<28} {:>8}  {:<17} {:>9} {:>11} {:>11}",
+            "  {:<30} {:>8}  {:<17} {:>9} {:>11} {:>11}",
             "", "median", "(least-most)", "peer/ours", "huge pages", "allocations"
         );
         let reference = reference(section);
@@ -40,7 +40,7 @@ fn row(measurement: &Measurement, reference: Option<&Measurement>) -> String {
     let side = if measurement.is_ours { "tidegate" } else { "dpdk" };
     let name = format!("{side} {}", measurement.name);
     let Some(median) = measurement.median() else {
-        return format!("  {name:<28} {:>8}  {}\n", "n/a", measurement.note);
+        return format!("  {name:<30} {:>8}  {}\n", "n/a", measurement.note);
     };
     let range = format!("({:.1}-{:.1})", measurement.rounds[0], measurement.rounds[measurement.rounds.len() - 1]);
     let huge = format!("{} MiB", measurement.huge_kibibytes() / 1024);
@@ -50,7 +50,7 @@ fn row(measurement: &Measurement, reference: Option<&Measurement>) -> String {
     } else {
         (String::new(), String::new())
     };
-    let line = format!("  {name:<28} {median:>8.1}  {range:<17} {ratio:>9} {huge:>11} {allocations:>11}");
+    let line = format!("  {name:<30} {median:>8.1}  {range:<17} {ratio:>9} {huge:>11} {allocations:>11}");
     format!("{}\n", line.trim_end())
 }
 

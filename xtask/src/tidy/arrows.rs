@@ -26,13 +26,14 @@ const EVERY_CRATE: &[&str] = &[
 const RULES: &[Rule] = &[
     Rule { package: "tidegate-core", may_use: &[], third_party: false },
     Rule { package: "tidegate-wire", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-replay", may_use: &["tidegate-core", "tidegate-wire"], third_party: true },
-    Rule { package: "tidegate-sim", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-live", may_use: &["tidegate-core", "tidegate-wire"], third_party: true },
+    Rule { package: "tidegate-statistics", may_use: &["tidegate-core"], third_party: true },
+    Rule { package: "tidegate-replay", may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics"], third_party: true },
+    Rule { package: "tidegate-sim", may_use: &["tidegate-core", "tidegate-statistics"], third_party: true },
+    Rule { package: "tidegate-live", may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics"], third_party: true },
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
     Rule {
         package: "tidegate-scenario",
-        may_use: &["tidegate-core", "tidegate-wire", "tidegate-replay", "tidegate-sim", "tidegate-live"],
+        may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics", "tidegate-replay", "tidegate-sim", "tidegate-live"],
         third_party: true,
     },
     Rule { package: "tidegate-cli", may_use: EVERY_CRATE, third_party: true },
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn a_forbidden_arrow_is_found() {
         let found = findings("tidegate-sim", json!([{ "name": "tidegate-live", "kind": null }, { "name": "tidegate-core", "kind": null }]));
-        assert_eq!(found, ["x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core"]);
+        assert_eq!(found, ["x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core, tidegate-statistics"]);
     }
 
     #[test]

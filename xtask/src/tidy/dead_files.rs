@@ -3,7 +3,7 @@
 use super::{Failure, Finding, Source, has_extension, read};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// The module trees of all crates: which files are reached, and which of them only by tests.
 pub struct Tree {
@@ -65,7 +65,7 @@ impl Tree {
         for module in modules(source) {
             let inside = module.inside.iter().fold(folder.clone(), |folder, name| folder.join(name));
             let candidates = match &module.path {
-                Some(given) => vec![parent.join(given)],
+                Some(given) => vec![without_dots(&parent.join(given))],
                 None => vec![inside.join(format!("{}.rs", module.name)), inside.join(&module.name).join("mod.rs")],
             };
             match candidates.iter().find(|candidate| by_path.contains_key(candidate.as_path())) {
@@ -79,6 +79,18 @@ impl Tree {
             }
         }
     }
+}
+
+/// The path with every `folder/..` taken out.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            other => plain.push(other),
+        }
+    }
+    plain
 }
 
 /// One `mod name;`.
@@ -210,7 +222,7 @@ mod tests {
     #[test]
     fn inline_modules_and_given_paths_are_followed() {
         let (_, findings) = tree(&[
-            ("crates/a/src/lib.rs", "mod outer {\n    pub mod inner;\n}\n#[path = \"other/name.rs\"]\nmod renamed;\nmod last;\n"),
+            ("crates/a/src/lib.rs", "mod outer {\n    pub mod inner;\n}\n#[path = \"../src/other/name.rs\"]\nmod renamed;\nmod last;\n"),
             ("crates/a/src/outer/inner.rs", ""),
             ("crates/a/src/other/name.rs", ""),
             ("crates/a/src/last.rs", ""),

@@ -2,32 +2,27 @@
 
 use super::Finding;
 use std::path::{Path, PathBuf};
-use tidegate_core::registry::SchedulerKind;
+use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 
 const PAGES: &str = "docs/disciplines";
 const REGISTRY: &str = "crates/tidegate-core/src/registry.rs";
 
-/// The lists of the registry whose entries have no name of their own in files: the page bears the entry's name, in lower case with
-/// hyphens.
-const UNNAMED_LISTS: &[&str] = &["policers!", "buffer_managers!"];
-
 /// Compares the registry with the folder of pages.
 pub fn check(root: &Path) -> Vec<Finding> {
+    let schedulers = SchedulerKind::ALL.iter().map(|kind| (kind.name(), "schedulers!"));
+    let policers = PolicerKind::ALL.iter().map(|kind| (kind.name(), "policers!"));
+    let buffer_managers = BufferKind::ALL.iter().map(|kind| (kind.name(), "buffer_managers!"));
     let registry = std::fs::read_to_string(root.join(REGISTRY)).unwrap_or_default();
-    let mut names: Vec<(String, usize)> = Vec::new();
-    for kind in SchedulerKind::ALL {
-        names.push((kind.name().to_owned(), entries(&registry, "schedulers!").first().map_or(1, |(_, line)| *line)));
-    }
-    for list in UNNAMED_LISTS {
-        names.extend(entries(&registry, list).into_iter().map(|(variant, line)| (hyphenated(&variant), line)));
-    }
+    let names: Vec<(&str, usize)> =
+        schedulers.chain(policers).chain(buffer_managers).map(|(name, list)| (name, line_of_list(&registry, list))).collect();
     let pages: Vec<PathBuf> =
         std::fs::read_dir(root.join(PAGES)).into_iter().flatten().flatten().map(|entry| Path::new(PAGES).join(entry.file_name())).collect();
     compare(&names, &pages)
 }
 
-fn compare(names: &[(String, usize)], pages: &[PathBuf]) -> Vec<Finding> {
-    let page_of = |name: &str| Path::new(PAGES).join(format!("{name}.md"));
+fn compare(names: &[(&str, usize)], pages: &[PathBuf]) -> Vec<Finding> {
+    // A plus sign in a file name would have to be escaped in every link.
+    let page_of = |name: &str| Path::new(PAGES).join(format!("{}.md", name.replace('+', "-plus")));
     let mut findings = Vec::new();
     for (name, line) in names {
         let page = page_of(name);
@@ -49,24 +44,9 @@ fn compare(names: &[(String, usize)], pages: &[PathBuf]) -> Vec<Finding> {
     findings
 }
 
-/// The `Variant = path;` entries of one list, with their lines.
-fn entries(registry: &str, list: &str) -> Vec<(String, usize)> {
-    let lines = registry.lines().enumerate();
-    let inside =
-        lines.skip_while(|(_, line)| !line.starts_with(&format!("{list} {{"))).skip(1).take_while(|(_, line)| !line.starts_with('}'));
-    inside.filter_map(|(index, line)| Some((line.split_once('=')?.0.trim().to_owned(), index + 1))).collect()
-}
-
-/// `DynamicThreshold` as `dynamic-threshold`.
-fn hyphenated(variant: &str) -> String {
-    let mut name = String::new();
-    for character in variant.chars() {
-        if character.is_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.extend(character.to_lowercase());
-    }
-    name
+/// The line that opens one list of the registry.
+fn line_of_list(registry: &str, list: &str) -> usize {
+    registry.lines().position(|line| line.starts_with(&format!("{list} {{"))).map_or(1, |index| index + 1)
 }
 
 #[cfg(test)]
@@ -75,8 +55,8 @@ mod tests {
 
     #[test]
     fn a_missing_and_a_superfluous_page_are_found() {
-        let names = [("drr".to_owned(), 7), ("fifo".to_owned(), 8)];
-        let pages = ["docs/disciplines/fifo.md", "docs/disciplines/old.md", "docs/disciplines/README.md"].map(PathBuf::from);
+        let names = [("drr", 7), ("fifo", 7), ("wf2q+", 7)];
+        let pages = ["fifo.md", "old.md", "README.md", "wf2q-plus.md"].map(|page| Path::new(PAGES).join(page));
         let found: Vec<String> = compare(&names, &pages).iter().map(Finding::to_string).collect();
         assert_eq!(
             found,
@@ -88,10 +68,8 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_read_from_their_own_list() {
-        let registry = "macro_rules! policers {\n}\n\npolicers! {\n    Gcra = crate::policer::Gcra;\n    DualGcra = crate::policer::DualGcra;\n}\n\nbuffer_managers! {\n    TailDrop = crate::buffer::TailDrop;\n}\n";
-        assert_eq!(entries(registry, "policers!"), [("Gcra".to_owned(), 5), ("DualGcra".to_owned(), 6)]);
-        assert_eq!(entries(registry, "buffer_managers!"), [("TailDrop".to_owned(), 10)]);
-        assert_eq!(hyphenated("DualGcra"), "dual-gcra");
+    fn the_line_of_a_list_is_where_it_is_filled() {
+        let registry = "macro_rules! policers {\n}\n\npolicers! {\n    Gcra = crate::policer::Gcra;\n}\n";
+        assert_eq!(line_of_list(registry, "policers!"), 4);
     }
 }

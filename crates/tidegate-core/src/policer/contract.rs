@@ -1,9 +1,7 @@
 //! Traffic contracts as an operator states them: rates, bursts, tolerances, and what becomes of a packet that violates them.
 
 use super::Verdict;
-use super::bucket::MAX_WEIGHED;
 use crate::packet::Colour;
-use crate::port::MEMORY;
 use crate::units::{Duration, Rate};
 use core::fmt;
 
@@ -121,14 +119,6 @@ impl Contract {
         }
     }
 
-    /// What becomes of packets that a three-colour marker finds red: dropped, or passed on in red.
-    pub(super) fn red(&self) -> Result<Violation, ContractError> {
-        match self.violation.unwrap_or_default() {
-            Violation::Mark(Colour::Yellow) => Err(ContractField::Violation.wrong("must be to discard or to mark red: yellow lies within the contract")),
-            violation => Ok(violation),
-        }
-    }
-
     /// The delay variation tolerance, zero unless given.
     pub(super) fn tolerance(&self) -> Duration {
         self.delay_variation_tolerance.unwrap_or(Duration::ZERO)
@@ -137,13 +127,8 @@ impl Contract {
 
 pub(super) const TOO_SMALL: &str = "must hold at least the longest packet, which could otherwise never conform";
 
-/// A tolerance may not reach so far that the instants it spans no longer compare.
-pub(super) fn check_span(limit: Duration, longest: Duration) -> Result<(), ContractError> {
-    if limit.picoseconds().saturating_add(longest.picoseconds()) > MEMORY.picoseconds() {
-        return Err(ContractField::Burst.wrong("takes more than 26 days at this rate, with the longest packet: lower the burst or raise the rate"));
-    }
-    Ok(())
-}
+/// The largest number of bytes in a packet or a burst that a policer accepts: 2^29 - 1.
+pub(super) const MAX_WEIGHED: u32 = (1 << 29) - 1;
 
 /// What becomes of a packet outside its contract.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -167,6 +152,29 @@ impl Violation {
     }
 }
 
+/// What the three-colour markers have in common besides their buckets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct MarkerTerms {
+    colour_aware: bool,
+    /// What becomes of red packets: dropped, or passed on in red.
+    pub(super) violation: Violation,
+}
+
+impl MarkerTerms {
+    pub(super) fn of(contract: &Contract) -> Result<MarkerTerms, ContractError> {
+        let violation = contract.violation.unwrap_or_default();
+        if violation == Violation::Mark(Colour::Yellow) {
+            return Err(ContractField::Violation.wrong("must be to discard or to mark red: yellow lies within the contract"));
+        }
+        Ok(MarkerTerms { colour_aware: contract.colour_aware.unwrap_or(false), violation })
+    }
+
+    /// The colour that the marker takes a packet for.
+    #[inline]
+    pub(super) const fn assumed(&self, colour: Colour) -> Colour {
+        if self.colour_aware { colour } else { Colour::Green }
+    }
+}
 
 /// The conformance definitions of the ATM Forum's Traffic Management 4.0. Green stands for CLP = 0, yellow and red for CLP = 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

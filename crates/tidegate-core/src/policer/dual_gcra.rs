@@ -10,9 +10,8 @@
 //! **Deviations.** Packets of any length, as in [`super::VirtualScheduling`]. Green is CLP = 0; yellow and red are both CLP = 1. The leaky
 //! bucket form, because both buckets then share one instant.
 
-use super::bucket::Bucket;
-use super::contract::{Conformance, Contract, ContractError, ContractField, Violation, check_span};
-use super::gcra::limit_in_ticks;
+use super::contract::{Conformance, Contract, ContractError, ContractField, Violation};
+use super::twin_buckets::{Demand, TwinBuckets};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
 use crate::units::{Duration, Time, TimePerByte};
@@ -36,15 +35,19 @@ use crate::units::{Duration, Time, TimePerByte};
 /// assert_eq!(at(3), Verdict::Mark(Colour::Yellow));
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
+#[repr(align(64))]
 pub struct DualGcra {
-    /// Up to when both levels are drained.
-    last: Time,
-    peak: Bucket,
-    sustained: Bucket,
-    /// The conformance definition and the fate of violating packets, as a row of [`DECISIONS`].
-    row: u8,
+    buckets: TwinBuckets<Row>,
 }
+
+/// The conformance definition and the fate of violating packets, as a row of [`DECISIONS`].
+#[derive(Clone, Copy, Debug)]
+struct Row(u8);
+
+const _: () = assert!(size_of::<DualGcra>() == 64, "one cache line per flow");
+
+const PEAK: usize = 0;
+const SUSTAINED: usize = 1;
 
 /// What to do with a packet, given the two tests.
 #[derive(Clone, Copy)]
@@ -100,29 +103,22 @@ const fn decide(definition: Conformance, fate: Violation, colour: Colour, peak: 
 
 impl Policer for DualGcra {
     fn start(&mut self, now: Time) {
-        self.last = now;
-        self.peak.clear();
-        self.sustained.clear();
+        self.buckets.start(now);
     }
 
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
-        let elapsed = now.since(self.last);
-        let peak = self.peak.level_after(elapsed);
-        let sustained = self.sustained.level_after(elapsed);
-        let outcome = self.peak.exceeded_by(peak) << 1 | self.sustained.exceeded_by(sustained);
-        let decision = &DECISIONS[(usize::from(self.row) << 4 | (colour as usize) << 2 | outcome as usize) % DECISIONS.len()];
-        self.last += elapsed;
-        self.peak.set_level(peak + self.peak.weight(length & decision.charge_peak as u32));
-        self.sustained.set_level(sustained + self.sustained.weight(length & decision.charge_sustained as u32));
+        let buckets = &mut self.buckets;
+        buckets.drain(now);
+        let outcome = buckets.is_exceeded(PEAK) << 1 | buckets.is_exceeded(SUSTAINED);
+        let decision = &DECISIONS[(usize::from(buckets.terms.0) << 4 | (colour as usize) << 2 | outcome as usize) % DECISIONS.len()];
+        buckets.levels[PEAK] += buckets.weight(PEAK, length & decision.charge_peak as u32);
+        buckets.levels[SUSTAINED] += buckets.weight(SUSTAINED, length & decision.charge_sustained as u32);
         decision.verdict
     }
 
     fn refresh(&mut self, now: Time) {
-        let elapsed = now.since(self.last);
-        self.last = now;
-        self.peak.drain(elapsed);
-        self.sustained.drain(elapsed);
+        self.buckets.drain(now);
     }
 }
 
@@ -135,42 +131,28 @@ impl Enforcement for DualGcra {
 
     fn build(contract: &Contract) -> Result<DualGcra, ContractError> {
         let definition = contract.conformance.unwrap_or(Conformance::Vbr1);
-        let tolerance = contract.tolerance();
-        let (peak_rate, sustained) = if definition.has_sustained_rate() {
-            let peak_rate = contract.peak_rate.ok_or(ContractField::PeakRate.wrong("this conformance definition needs it"))?;
+        let (mut peak_rate, mut beyond_first) = (contract.rate, 0);
+        if definition.has_sustained_rate() {
+            peak_rate = contract.peak_rate.ok_or(ContractField::PeakRate.wrong("this conformance definition needs it"))?;
+            beyond_first = contract.burst_beyond_first_packet()?;
             if peak_rate < contract.rate {
                 return Err(ContractField::PeakRate.wrong("must be at least the sustained rate"));
             }
-            let rate = contract.rate.time_per_byte();
-            let burst = burst_in_ticks(contract.burst_beyond_first_packet()?, peak_rate.time_per_byte(), rate);
-            let limit = limit_in_ticks(burst, tolerance, rate)?;
-            check_span(Duration::from_picoseconds(limit >> rate.shift()), rate.ceil(contract.longest_packet))?;
-            (peak_rate, Bucket::of_ticks(rate, limit))
-        } else {
-            for field in [ContractField::PeakRate, ContractField::Burst] {
-                if contract.has(field) {
-                    return Err(field.wrong("this conformance definition has one rate, the peak rate, given as `rate`"));
-                }
-            }
-            (contract.rate, Bucket::of_ticks(contract.rate.time_per_byte(), 0))
-        };
-        let rate = peak_rate.time_per_byte();
-        let limit = limit_in_ticks(0, tolerance, rate)?;
-        check_span(tolerance, rate.ceil(contract.longest_packet))?;
+        } else if let Some(field) = [ContractField::PeakRate, ContractField::Burst].into_iter().find(|&field| contract.has(field)) {
+            return Err(field.wrong("this conformance definition has one rate, the peak rate, given as `rate`"));
+        }
+        // The burst tolerance is (burst - first packet) * (sustained - peak), in times per byte: exact, because the tick is common.
+        let time = contract.tolerance();
+        let peak = Demand { rate: peak_rate, field: ContractField::PeakRate, bytes: 0, less_bytes_of_other: 0, time };
+        let sustained =
+            Demand { rate: contract.rate, field: ContractField::Rate, bytes: beyond_first, less_bytes_of_other: beyond_first, time };
         let violation = contract.violation.unwrap_or_default();
         let fate = FATES.iter().position(|&fate| fate == violation);
         let fate = fate.ok_or(ContractField::Violation.wrong("must be to discard, or to mark yellow or red"))?;
         let row = (Conformance::ALL.iter().position(|&known| known == definition).unwrap_or(0) * FATES.len() + fate) as u8;
-        Ok(DualGcra { last: Time::ZERO, peak: Bucket::of_ticks(rate, limit), sustained, row })
+        let buckets = TwinBuckets::new(contract.longest_packet, [peak, sustained], Row(row))?;
+        Ok(DualGcra { buckets })
     }
-}
-
-/// The burst tolerance of `bytes` sent at the peak rate, in ticks of the sustained rate. Rounded down by less than a tick, which changes no
-/// verdict: a packet comes at a whole picosecond, that is at a whole tick.
-fn burst_in_ticks(bytes: u32, peak: TimePerByte, sustained: TimePerByte) -> u64 {
-    let at = |rate: TimePerByte| u128::from(bytes) * u128::from(rate.mantissa());
-    let finer = peak.shift() - sustained.shift();
-    at(sustained).saturating_sub(at(peak).div_ceil(1 << finer)) as u64
 }
 
 /// The burst tolerance of `cells` cells at peak spacing: `(cells - 1) * (sustained - peak)`, where `peak` and `sustained` are the cell
@@ -188,7 +170,10 @@ pub fn maximum_burst_size(tolerance: Duration, peak: Duration, sustained: Durati
 
 /// The burst tolerance that lets `burst` bytes pass at the peak rate in packets of at most `longest` bytes, rounded down to a picosecond:
 /// `(burst - longest) * (sustained - peak)`, where the rates are times per byte. With `longest` the length of a cell it is
-/// [`burst_tolerance`].
+/// [`burst_tolerance`]. The sustained rate is at most the peak rate.
 pub fn packet_burst_tolerance(burst: u32, longest: u32, peak: TimePerByte, sustained: TimePerByte) -> Duration {
-    Duration::from_picoseconds(burst_in_ticks(burst.saturating_sub(longest), peak, sustained) >> sustained.shift())
+    let bytes = u128::from(burst.saturating_sub(longest));
+    // Both times in ticks of the peak rate, whose shift is the larger one; the difference is rounded down.
+    let at = |rate: TimePerByte| bytes * u128::from(rate.mantissa()) << (peak.shift() - rate.shift());
+    Duration::from_picoseconds((at(sustained).saturating_sub(at(peak)) >> peak.shift()) as u64)
 }

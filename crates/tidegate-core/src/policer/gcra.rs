@@ -13,10 +13,10 @@
 //!
 //! The forms agree packet by packet, and after each conforming packet `X = TAT - LCT`; the tests of this file assert both.
 
-use super::bucket::Bucket;
-use super::contract::{Contract, ContractError, ContractField, Violation, check_span};
+use super::contract::{Contract, ContractError, ContractField, MAX_WEIGHED, Violation};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
+use crate::port::MEMORY;
 use crate::units::{Duration, Time, TimePerByte};
 
 /// GCRA in the virtual scheduling form: a packet conforms if it comes no earlier than its theoretical arrival time less the tolerance.
@@ -40,29 +40,61 @@ pub struct VirtualScheduling {
     theoretical_arrival: Time,
     /// The ticks by which it was rounded up.
     excess: u64,
-    /// Its level is unused: the backlog is kept as an instant.
-    bucket: Bucket,
-    shift: u8,
+    terms: Terms,
+}
+
+/// What the two forms have in common: rate, limit and the fate of violating packets.
+///
+/// The arithmetic is in ticks of 2^-shift ps, with the shift of the rate's [`TimePerByte`]: the weight of a packet is its length times the
+/// mantissa, exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Terms {
+    increment: TimePerByte,
+    /// The tolerance L, in ticks, at most 2^62.
+    limit: u64,
     violation: Violation,
+}
+
+impl Terms {
+    fn new(increment: TimePerByte, limit: Duration) -> Option<Terms> {
+        let limit = u128::from(limit.picoseconds()) << increment.shift();
+        (limit <= 1 << 62).then_some(Terms { increment, limit: limit as u64, violation: Violation::Discard })
+    }
+
+    fn of(contract: &Contract) -> Result<Terms, ContractError> {
+        let increment = contract.rate.time_per_byte();
+        let beyond_first = u128::from(contract.burst_beyond_first_packet()?) * u128::from(increment.mantissa());
+        let limit = beyond_first + (u128::from(contract.tolerance().picoseconds()) << increment.shift());
+        if limit > 1 << 62 {
+            return Err(ContractField::DelayVariationTolerance.wrong("with the burst exceeds 2^29 bytes at this rate: lower one of them"));
+        }
+        if (limit as u64 >> increment.shift()) + increment.ceil(contract.longest_packet).picoseconds() > MEMORY.picoseconds() {
+            return Err(
+                ContractField::Burst.wrong("with a packet and the tolerance takes more than 26 days at this rate: lower one of them")
+            );
+        }
+        Ok(Terms { increment, limit: limit as u64, violation: contract.violation.unwrap_or_default() })
+    }
+
+    /// The weight of a packet, in ticks: below 2^62.
+    #[inline]
+    const fn weight(&self, length: u32) -> u64 {
+        debug_assert!(length <= MAX_WEIGHED);
+        length as u64 * self.increment.mantissa()
+    }
 }
 
 impl VirtualScheduling {
     /// A policer of the rate whose time per byte is `increment`, with tolerance `limit`, started at `now`. It discards what violates.
     ///
     /// # Panics
-    /// If the tolerance exceeds 2^29 bytes at the rate, or 26 days; [`Enforcement::build`] reports that as an error.
+    /// If the tolerance exceeds 2^29 bytes at the rate; [`Enforcement::build`] reports that as an error.
     pub fn new(now: Time, increment: TimePerByte, limit: Duration) -> VirtualScheduling {
-        assert!(fits(increment, limit), "a tolerance is at most 2^29 bytes at its rate and at most 26 days");
-        VirtualScheduling {
-            theoretical_arrival: now,
-            excess: 0,
-            bucket: Bucket::of_ticks(increment, limit.picoseconds() << increment.shift()),
-            shift: increment.shift() as u8,
-            violation: Violation::Discard,
-        }
+        let Some(terms) = Terms::new(increment, limit) else { panic!("a tolerance is at most 2^29 bytes at its rate") };
+        VirtualScheduling { theoretical_arrival: now, excess: 0, terms }
     }
 
-    /// The theoretical arrival time of the next packet, rounded up to a picosecond.
+    /// The theoretical arrival time (TAT) of the next packet, rounded up to a picosecond.
     pub fn theoretical_arrival(&self) -> Time {
         self.theoretical_arrival
     }
@@ -70,7 +102,7 @@ impl VirtualScheduling {
     /// The backlog at `now` in ticks: the time from `now` to the theoretical arrival, and nothing if that has passed.
     #[inline]
     fn backlog(&self, now: Time) -> u64 {
-        (self.theoretical_arrival.since(now).picoseconds() << self.shift).saturating_sub(self.excess)
+        (self.theoretical_arrival.since(now).picoseconds() << self.terms.increment.shift()).saturating_sub(self.excess)
     }
 }
 
@@ -82,14 +114,15 @@ impl Policer for VirtualScheduling {
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         let backlog = self.backlog(now);
-        if self.bucket.exceeded_by(backlog) != 0 {
-            return self.violation.verdict(colour);
+        if backlog > self.terms.limit {
+            return self.terms.violation.verdict(colour);
         }
-        let backlog = backlog + self.bucket.weight(length);
-        // Rounded up to a picosecond, and what was added by that is remembered: the next backlog is exact again.
-        let ceiling = (backlog + ((1 << self.shift) - 1)) >> self.shift;
+        let backlog = backlog + self.terms.weight(length);
+        // Rounded up to a picosecond, and what that added is remembered: the next backlog is exact again.
+        let shift = self.terms.increment.shift();
+        let ceiling = (backlog + ((1 << shift) - 1)) >> shift;
         self.theoretical_arrival = now + Duration::from_picoseconds(ceiling);
-        self.excess = (ceiling << self.shift) - backlog;
+        self.excess = (ceiling << shift) - backlog;
         Verdict::Conform
     }
 
@@ -107,18 +140,19 @@ impl Enforcement for VirtualScheduling {
     const ACCEPTS: &'static [ContractField] = &[ContractField::Burst, ContractField::DelayVariationTolerance];
 
     fn build(contract: &Contract) -> Result<VirtualScheduling, ContractError> {
-        let bucket = LeakyBucket::build(contract)?.bucket;
-        let increment = contract.rate.time_per_byte();
-        Ok(VirtualScheduling { bucket, violation: contract.violation.unwrap_or_default(), ..VirtualScheduling::new(Time::ZERO, increment, Duration::ZERO) })
+        Ok(VirtualScheduling { theoretical_arrival: Time::ZERO, excess: 0, terms: Terms::of(contract)? })
     }
 }
 
 /// GCRA in the continuous-state leaky bucket form: a packet conforms if the bucket, drained up to its arrival, is not above the limit.
+///
+/// The registered policer is [`VirtualScheduling`]; this form says the same of every packet.
 #[derive(Clone, Copy, Debug)]
 pub struct LeakyBucket {
     last_conformance: Time,
-    bucket: Bucket,
-    violation: Violation,
+    /// The level X after the last conforming packet, in ticks.
+    level: u64,
+    terms: Terms,
 }
 
 impl LeakyBucket {
@@ -127,60 +161,56 @@ impl LeakyBucket {
     /// # Panics
     /// As [`VirtualScheduling::new`].
     pub fn new(now: Time, increment: TimePerByte, limit: Duration) -> LeakyBucket {
-        LeakyBucket { last_conformance: now, bucket: VirtualScheduling::new(now, increment, limit).bucket, violation: Violation::Discard }
+        LeakyBucket { last_conformance: now, level: 0, terms: VirtualScheduling::new(now, increment, limit).terms }
+    }
+
+    /// The policer of a contract, started at [`Time::ZERO`].
+    ///
+    /// # Errors
+    /// As [`Enforcement::build`] of [`VirtualScheduling`].
+    pub fn build(contract: &Contract) -> Result<LeakyBucket, ContractError> {
+        Ok(LeakyBucket { last_conformance: Time::ZERO, level: 0, terms: Terms::of(contract)? })
+    }
+
+    /// The level X after the last conforming packet, rounded up to a picosecond.
+    pub fn level(&self) -> Duration {
+        let shift = self.terms.increment.shift();
+        Duration::from_picoseconds((self.level + ((1 << shift) - 1)) >> shift)
+    }
+
+    /// When that packet came (LCT).
+    pub fn last_conformance(&self) -> Time {
+        self.last_conformance
+    }
+
+    #[inline]
+    fn level_at(&self, now: Time) -> u64 {
+        let shift = self.terms.increment.shift();
+        let elapsed = now.since(self.last_conformance).picoseconds();
+        // A level is below 2^63 ticks: a time that would be longer than that in ticks has drained it.
+        self.level.saturating_sub(elapsed.min(i64::MAX as u64 >> shift) << shift)
     }
 }
 
 impl Policer for LeakyBucket {
     fn start(&mut self, now: Time) {
-        self.last_conformance = now;
-        self.bucket.clear();
+        (self.last_conformance, self.level) = (now, 0);
     }
 
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
-        let level = self.bucket.level_after(now.since(self.last_conformance));
-        if self.bucket.exceeded_by(level) != 0 {
-            return self.violation.verdict(colour);
+        let level = self.level_at(now);
+        if level > self.terms.limit {
+            return self.terms.violation.verdict(colour);
         }
-        self.bucket.set_level(level + self.bucket.weight(length));
+        self.level = level + self.terms.weight(length);
         self.last_conformance = now;
         Verdict::Conform
     }
 
     fn refresh(&mut self, now: Time) {
-        self.bucket.drain(now.since(self.last_conformance));
-        self.last_conformance = now;
+        (self.last_conformance, self.level) = (now, self.level_at(now));
     }
-}
-
-impl LeakyBucket {
-    /// Builds it from the contract that [`VirtualScheduling`] takes: the registered policer is the virtual scheduling form.
-    ///
-    /// # Errors
-    /// As [`Enforcement::build`].
-    pub fn build(contract: &Contract) -> Result<LeakyBucket, ContractError> {
-        let increment = contract.rate.time_per_byte();
-        let beyond = contract.burst_beyond_first_packet()?;
-        let bucket = Bucket::of_ticks(increment, 0);
-        let limit = limit_in_ticks(bucket.weight(beyond), contract.tolerance(), increment)?;
-        check_span(Duration::from_picoseconds(limit >> increment.shift()), increment.ceil(contract.longest_packet))?;
-        let bucket = Bucket::of_ticks(increment, limit);
-        Ok(LeakyBucket { last_conformance: Time::ZERO, bucket, violation: contract.violation.unwrap_or_default() })
-    }
-}
-
-/// A burst tolerance in ticks and a delay variation tolerance together, in ticks.
-pub(super) fn limit_in_ticks(burst: u64, tolerance: Duration, rate: TimePerByte) -> Result<u64, ContractError> {
-    let limit = (u128::from(tolerance.picoseconds()) << rate.shift()) + u128::from(burst);
-    if limit > 1 << 62 {
-        return Err(ContractField::DelayVariationTolerance.wrong("with the burst exceeds 2^29 bytes at this rate: lower one of them"));
-    }
-    Ok(limit as u64)
-}
-
-fn fits(rate: TimePerByte, limit: Duration) -> bool {
-    limit <= crate::port::MEMORY && u128::from(limit.picoseconds()) << rate.shift() <= 1 << 62
 }
 
 /// How many cells may follow each other at a spacing below the increment before one is early by more than the tolerance:

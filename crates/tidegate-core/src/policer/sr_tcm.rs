@@ -9,8 +9,8 @@
 //! **Deviations.** Tokens are not whole bytes: they accrue continuously and exactly, starting when a bucket is first drawn on, where the
 //! RFC adds one token CIR times per second. The two differ by less than the time of a byte.
 
-use super::bucket::Bucket;
-use super::contract::{Contract, ContractError, ContractField, TOO_SMALL, Violation};
+use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
+use super::twin_buckets::{Demand, TwinBuckets, positive_part};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
 use crate::units::{Duration, Time};
@@ -32,44 +32,41 @@ use crate::units::{Duration, Time};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SrTcm {
-    last: Time,
-    committed: Bucket,
-    excess: Bucket,
-    colour_aware: bool,
-    violation: Violation,
+    buckets: TwinBuckets<MarkerTerms>,
 }
+
+const COMMITTED: usize = 0;
+const EXCESS: usize = 1;
 
 impl SrTcm {
     #[inline]
     fn drain(&mut self, now: Time) {
-        let elapsed: Duration = now.since(self.last);
-        self.last += elapsed;
-        // Both buckets have the same rate and so the same tick: what the first does not need goes to the second.
-        let rest = self.committed.drain_ticks(self.committed.ticks(elapsed));
-        self.excess.drain_ticks(rest);
+        let ticks = self.buckets.elapse(now);
+        // Both buckets have the same rate: what the first does not need goes to the second.
+        let overflow = positive_part(ticks, self.buckets.levels[COMMITTED]);
+        self.buckets.levels[COMMITTED] = positive_part(self.buckets.levels[COMMITTED], ticks);
+        self.buckets.levels[EXCESS] = positive_part(self.buckets.levels[EXCESS], overflow);
     }
 }
 
 impl Policer for SrTcm {
     fn start(&mut self, now: Time) {
-        self.last = now;
-        self.committed.clear();
-        self.excess.clear();
+        self.buckets.start(now);
     }
 
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         self.drain(now);
-        let assumed = if self.colour_aware { colour } else { Colour::Green };
-        let weight = self.committed.weight(length);
-        if assumed == Colour::Green && self.committed.fits(weight) {
-            self.committed.pour(weight);
+        let assumed = self.buckets.terms.assumed(colour);
+        let weight = self.buckets.weight(COMMITTED, length);
+        if assumed == Colour::Green && weight <= self.buckets.room(COMMITTED) {
+            self.buckets.levels[COMMITTED] += weight;
             Verdict::recolour(colour, Colour::Green)
-        } else if assumed != Colour::Red && self.excess.fits(weight) {
-            self.excess.pour(weight);
+        } else if assumed != Colour::Red && weight <= self.buckets.room(EXCESS) {
+            self.buckets.levels[EXCESS] += weight;
             Verdict::recolour(colour, Colour::Yellow)
         } else {
-            self.violation.verdict(colour)
+            self.buckets.terms.violation.verdict(colour)
         }
     }
 
@@ -95,12 +92,10 @@ impl Enforcement for SrTcm {
                 return Err(field.wrong(TOO_SMALL));
             }
         }
-        Ok(SrTcm {
-            last: Time::ZERO,
-            committed: Bucket::of_bytes(contract.rate, burst),
-            excess: Bucket::of_bytes(contract.rate, excess_burst),
-            colour_aware: contract.colour_aware.unwrap_or(false),
-            violation: contract.red()?,
-        })
+        let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
+        let committed = bucket(contract.rate, ContractField::Rate, burst);
+        let excess = bucket(contract.rate, ContractField::Rate, excess_burst);
+        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], MarkerTerms::of(contract)?)?;
+        Ok(SrTcm { buckets })
     }
 }

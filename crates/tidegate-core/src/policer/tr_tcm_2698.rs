@@ -8,11 +8,11 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`].
 
-use super::bucket::Bucket;
-use super::contract::{Contract, ContractError, ContractField, TOO_SMALL, Violation};
+use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
+use super::twin_buckets::{Demand, TwinBuckets};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// The marker of RFC 2698.
 ///
@@ -32,48 +32,35 @@ use crate::units::Time;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TrTcm2698 {
-    last: Time,
-    committed: Bucket,
-    peak: Bucket,
-    colour_aware: bool,
-    violation: Violation,
+    buckets: TwinBuckets<MarkerTerms>,
 }
 
-impl TrTcm2698 {
-    #[inline]
-    fn drain(&mut self, now: Time) {
-        let elapsed = now.since(self.last);
-        self.last += elapsed;
-        self.committed.drain(elapsed);
-        self.peak.drain(elapsed);
-    }
-}
+const COMMITTED: usize = 0;
+const PEAK: usize = 1;
 
 impl Policer for TrTcm2698 {
     fn start(&mut self, now: Time) {
-        self.last = now;
-        self.committed.clear();
-        self.peak.clear();
+        self.buckets.start(now);
     }
 
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
-        self.drain(now);
-        let assumed = if self.colour_aware { colour } else { Colour::Green };
-        let (committed, peak) = (self.committed.weight(length), self.peak.weight(length));
-        if assumed == Colour::Red || !self.peak.fits(peak) {
-            return self.violation.verdict(colour);
+        self.buckets.drain(now);
+        let assumed = self.buckets.terms.assumed(colour);
+        let (committed, peak) = (self.buckets.weight(COMMITTED, length), self.buckets.weight(PEAK, length));
+        if assumed == Colour::Red || peak > self.buckets.room(PEAK) {
+            return self.buckets.terms.violation.verdict(colour);
         }
-        self.peak.pour(peak);
-        if assumed == Colour::Yellow || !self.committed.fits(committed) {
+        self.buckets.levels[PEAK] += peak;
+        if assumed == Colour::Yellow || committed > self.buckets.room(COMMITTED) {
             return Verdict::recolour(colour, Colour::Yellow);
         }
-        self.committed.pour(committed);
+        self.buckets.levels[COMMITTED] += committed;
         Verdict::recolour(colour, Colour::Green)
     }
 
     fn refresh(&mut self, now: Time) {
-        self.drain(now);
+        self.buckets.drain(now);
     }
 }
 
@@ -95,12 +82,10 @@ impl Enforcement for TrTcm2698 {
         if peak_rate < contract.rate {
             return Err(ContractField::PeakRate.wrong("must be at least the committed rate"));
         }
-        Ok(TrTcm2698 {
-            last: Time::ZERO,
-            committed: Bucket::of_bytes(contract.rate, burst),
-            peak: Bucket::of_bytes(peak_rate, peak_burst),
-            colour_aware: contract.colour_aware.unwrap_or(false),
-            violation: contract.red()?,
-        })
+        let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
+        let committed = bucket(contract.rate, ContractField::Rate, burst);
+        let peak = bucket(peak_rate, ContractField::PeakRate, peak_burst);
+        let buckets = TwinBuckets::new(contract.longest_packet, [committed, peak], MarkerTerms::of(contract)?)?;
+        Ok(TrTcm2698 { buckets })
     }
 }

@@ -10,11 +10,11 @@
 //! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`]. The RFC's test `Tc(t) - B > 0` is kept to the
 //! letter: a packet must leave something in the bucket, so a burst has to exceed the longest packet, which is checked.
 
-use super::bucket::Bucket;
-use super::contract::{Contract, ContractError, ContractField, Violation};
+use super::contract::{Contract, ContractError, ContractField, MarkerTerms};
+use super::twin_buckets::{Demand, TwinBuckets};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
-use crate::units::Time;
+use crate::units::{Duration, Time};
 
 /// The marker of RFC 4115.
 ///
@@ -36,48 +36,35 @@ use crate::units::Time;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TrTcm4115 {
-    last: Time,
-    committed: Bucket,
-    excess: Bucket,
-    colour_aware: bool,
-    violation: Violation,
+    buckets: TwinBuckets<MarkerTerms>,
 }
 
-impl TrTcm4115 {
-    #[inline]
-    fn drain(&mut self, now: Time) {
-        let elapsed = now.since(self.last);
-        self.last += elapsed;
-        self.committed.drain(elapsed);
-        self.excess.drain(elapsed);
-    }
-}
+const COMMITTED: usize = 0;
+const EXCESS: usize = 1;
 
 impl Policer for TrTcm4115 {
     fn start(&mut self, now: Time) {
-        self.last = now;
-        self.committed.clear();
-        self.excess.clear();
+        self.buckets.start(now);
     }
 
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
-        self.drain(now);
-        let assumed = if self.colour_aware { colour } else { Colour::Green };
-        let (committed, excess) = (self.committed.weight(length), self.excess.weight(length));
-        if assumed == Colour::Green && self.committed.fits_with_room(committed) {
-            self.committed.pour(committed);
+        self.buckets.drain(now);
+        let assumed = self.buckets.terms.assumed(colour);
+        let (committed, excess) = (self.buckets.weight(COMMITTED, length), self.buckets.weight(EXCESS, length));
+        if assumed == Colour::Green && committed < self.buckets.room(COMMITTED) {
+            self.buckets.levels[COMMITTED] += committed;
             Verdict::recolour(colour, Colour::Green)
-        } else if assumed != Colour::Red && self.excess.fits_with_room(excess) {
-            self.excess.pour(excess);
+        } else if assumed != Colour::Red && excess < self.buckets.room(EXCESS) {
+            self.buckets.levels[EXCESS] += excess;
             Verdict::recolour(colour, Colour::Yellow)
         } else {
-            self.violation.verdict(colour)
+            self.buckets.terms.violation.verdict(colour)
         }
     }
 
     fn refresh(&mut self, now: Time) {
-        self.drain(now);
+        self.buckets.drain(now);
     }
 }
 
@@ -92,15 +79,16 @@ impl Enforcement for TrTcm4115 {
         let (burst, excess_burst) = (contract.burst.unwrap_or(0), contract.excess_burst.unwrap_or(0));
         for (field, bytes) in [(ContractField::Burst, burst), (ContractField::ExcessBurst, excess_burst)] {
             if bytes <= contract.longest_packet {
-                return Err(field.wrong("must exceed the longest packet, which could otherwise never conform: RFC 4115 wants a byte left over"));
+                return Err(
+                    field.wrong("must exceed the longest packet, which could otherwise never conform: RFC 4115 wants a byte left over")
+                );
             }
         }
-        Ok(TrTcm4115 {
-            last: Time::ZERO,
-            committed: Bucket::of_bytes(contract.rate, burst),
-            excess: Bucket::of_bytes(contract.excess_rate.unwrap_or(contract.rate), excess_burst),
-            colour_aware: contract.colour_aware.unwrap_or(false),
-            violation: contract.red()?,
-        })
+        let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
+        let committed = bucket(contract.rate, ContractField::Rate, burst);
+        let excess_rate = contract.excess_rate.unwrap_or(contract.rate);
+        let excess = bucket(excess_rate, ContractField::ExcessRate, excess_burst);
+        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], MarkerTerms::of(contract)?)?;
+        Ok(TrTcm4115 { buckets })
     }
 }

@@ -209,6 +209,19 @@ impl Wheel {
             self.occupied.clear(at);
         }
         self.in_ring -= 1;
+        self.prefetch_after(at);
+    }
+
+    /// Fetches the links of the flow that follows the next one, as far as a glance at the bitmap tells: those of the next one have been
+    /// fetched when it was in that place.
+    #[inline]
+    fn prefetch_after(&self, at: usize) {
+        let rest = self.occupied.rest_of_word(at);
+        let second = rest & rest.wrapping_sub(1);
+        if second != 0 {
+            let flow = self.buckets[at + second.trailing_zeros() as usize].first;
+            prefetch(&self.links[flow as usize]);
+        }
     }
 
     #[inline]

@@ -12,16 +12,17 @@
 //!
 //! **State.** 48 bytes per flow and per node, 4 more for its place, 48 for a contract, and the nodes' schedulers.
 //!
-//! **Cost.** Per packet and level of the tree three calls of the node's scheduler: the child was served, who is next, and the head
-//! is replaced by that one. An arrival to a queue that is not empty costs nothing, one to an empty queue a call per level up to the
-//! first node on which it makes no difference.
+//! **Cost.** Per packet and level of the tree: the node's scheduler is told that the child was served, names the next, and is asked once
+//! more on the way down; the scheduler above has the head replaced. An arrival to a queue that is not empty costs nothing; one to an
+//! empty queue, one activation per level up to the first node that is backlogged already.
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** A node that has just been served keeps its place above until the packet's transmission is over, even if nothing is
-//! left below it, and only then is its next packet found: until then the old head stands in for it. Thus a flow that becomes backlogged
-//! meanwhile is considered in time on every level, as it is by a scheduler without a tree. A child whose head changes otherwise (a more
-//! urgent packet came, or the head was pushed out) has its head replaced above, which is charged to nobody.
+//! **Deviations.** The source restarts the path of a packet when its transmission is over; so does this, when the link asks for the next
+//! one. Until then a node keeps its place above, even if nothing is left below it, with the old head standing in for the next. Likewise
+//! a node that becomes backlogged, or on which something changes, has its winner determined only when the link asks. Every scheduler in
+//! the tree is thus asked when a scheduler without a tree would be, and a flow that becomes backlogged during a transmission is
+//! considered on every level. A head that turns out to be another one is replaced above, which is charged to nobody.
 
 use super::{Decision, Scheduler};
 use crate::packet::{Flow, Head};
@@ -30,6 +31,7 @@ use crate::ready::{ReadyList, Wheel};
 use crate::registry::AnyScheduler;
 use crate::shaper::Allowance;
 use crate::units::{Duration, Time};
+use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
 mod tree;
@@ -83,7 +85,10 @@ pub struct Hierarchy {
     allowances: Vec<Allowance>,
     /// Members that have something to send, but not before an instant.
     waiting: Wheel,
-    /// The node above the flow served last, until the nodes from there up are settled. The root needs no settling.
+    /// Nodes whose winner may have changed since it was presented. Children have higher indices than their parents, so the greatest
+    /// comes first. It has room for all nodes.
+    unsettled: BinaryHeap<u32>,
+    /// The node above the flow served last, while the nodes from there up count as in service.
     served: Option<u32>,
 }
 
@@ -91,13 +96,19 @@ pub struct Hierarchy {
 struct Node {
     scheduler: AnyScheduler,
     first_child: u32,
-    /// A packet below this node is being transmitted, and what stands in for it above is not the next head yet.
+    /// How many children its scheduler holds for backlogged.
+    backlogged: u32,
+    /// A packet from below is being transmitted.
+    in_service: bool,
+    /// It is among the unsettled ones.
     unsettled: bool,
+    /// It is on the waiting list because its own scheduler waits, not because of its contract.
+    scheduler_waits: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Child {
-    /// What it has to send, or last had: of a leaf its head, of a node its winner's.
+    /// What it has to send, or last had: of a leaf its head; of a node its winner's, or any other below it until it is settled.
     head: Head,
     /// The node above, and the position among that node's children.
     parent: u32,
@@ -129,32 +140,15 @@ impl Hierarchy {
         self.nodes.len() + flow.index()
     }
 
-    /// What `node` has to send at `now`. A node that must wait is put on the waiting list.
+    /// The instant before which the member's contract forbids its next packet, if that lies ahead.
     #[inline]
-    fn winner(&mut self, now: Time, node: usize) -> Option<Head> {
-        match self.nodes[node].scheduler.select(now) {
-            Decision::Serve(place) | Decision::Discard(place) => Some(self.members[self.child(node, place)].head),
-            Decision::WaitUntil(time) => {
-                self.wait(node, time);
-                None
-            }
-            Decision::Idle => None,
+    fn forbidden_until(&self, now: Time, member: usize) -> Option<Time> {
+        let allowance = self.members[member].allowance;
+        if allowance == UNSHAPED {
+            return None;
         }
-    }
-
-    /// What `member` may send of what it has to send: nothing before its contract allows it, and then it waits.
-    #[inline]
-    fn allowed(&mut self, now: Time, member: usize, head: Option<Head>) -> Option<Head> {
-        let child = &mut self.members[member];
-        child.head = head?;
-        if child.allowance != UNSHAPED {
-            let release = self.allowances[child.allowance as usize].release();
-            if release.is_after(now) {
-                self.wait(member, release);
-                return None;
-            }
-        }
-        head
+        let release = self.allowances[allowance as usize].release();
+        release.is_after(now).then_some(release)
     }
 
     #[inline]
@@ -167,7 +161,6 @@ impl Hierarchy {
 
     #[inline]
     fn wait(&mut self, member: usize, time: Time) {
-        self.stop_waiting(member);
         self.waiting.insert(Flow(member as u32), time.picoseconds());
         self.members[member].waits = true;
     }
@@ -179,46 +172,76 @@ impl Hierarchy {
         }
     }
 
-    /// `member` has `head` to send from now on, or nothing. Tells the node above, and every node further up on which this makes a
-    /// difference. Nodes that are not settled yet, and the root, learn of it when they are asked.
+    /// Notes that `node` has to be asked anew. The root is asked every time.
     #[inline]
-    fn present(&mut self, now: Time, mut member: usize, mut head: Option<Head>) {
+    fn unsettle(&mut self, node: usize) {
+        if node != ROOT && !core::mem::replace(&mut self.nodes[node].unsettled, true) {
+            self.unsettled.push(node as u32);
+        }
+    }
+
+    /// `member`, which is neither presented nor waiting, has `head` to send from now on.
+    #[inline]
+    fn present(&mut self, now: Time, mut member: usize, head: Head) {
         loop {
-            self.stop_waiting(member);
-            let before = self.members[member].head.number;
-            head = self.allowed(now, member, head);
+            self.members[member].head = head;
+            if let Some(release) = self.forbidden_until(now, member) {
+                return self.wait(member, release);
+            }
             let child = &mut self.members[member];
-            let was_presented = core::mem::replace(&mut child.presented, head.is_some());
+            child.presented = true;
             let (parent, place) = (child.parent as usize, Flow(child.place));
             let node = &mut self.nodes[parent];
-            match head {
-                None if !was_presented => return,
-                Some(head) if !was_presented => node.scheduler.activate(now, place, head),
-                Some(head) if head.number == before => return,
-                _ => node.scheduler.lost(now, place, head),
-            }
-            if parent == ROOT || node.unsettled {
+            node.scheduler.activate(now, place, head);
+            node.backlogged += 1;
+            self.unsettle(parent);
+            let above = &self.members[parent];
+            if parent == ROOT || above.presented {
                 return;
             }
-            head = self.winner(now, parent);
+            if above.waits {
+                // Its contract holds it back whatever comes; its own scheduler may think again.
+                if core::mem::take(&mut self.nodes[parent].scheduler_waits) {
+                    self.stop_waiting(parent);
+                    self.wait(parent, now);
+                }
+                return;
+            }
             member = parent;
         }
     }
 
-    /// Finds the next heads along the path of the packet that was served last, from the bottom up.
+    /// `member`, which is presented, has nothing to send any more.
     #[inline]
-    fn settle(&mut self, now: Time) {
-        let Some(mut node) = self.served.take() else { return };
-        while node as usize != ROOT {
-            let at = node as usize;
-            self.nodes[at].unsettled = false;
-            let head = self.winner(now, at);
-            let head = self.allowed(now, at, head);
-            let child = &mut self.members[at];
-            child.presented = head.is_some();
-            node = child.parent;
-            self.nodes[node as usize].scheduler.lost(now, Flow(child.place), head);
+    fn withdraw(&mut self, now: Time, mut member: usize) {
+        loop {
+            let child = &mut self.members[member];
+            child.presented = false;
+            let (parent, place) = (child.parent as usize, Flow(child.place));
+            let node = &mut self.nodes[parent];
+            node.scheduler.lost(now, place, None);
+            node.backlogged -= 1;
+            let keeps_its_place = node.backlogged > 0 || node.in_service;
+            self.unsettle(parent);
+            if parent == ROOT || keeps_its_place {
+                return;
+            }
+            if !self.members[parent].presented {
+                self.nodes[parent].scheduler_waits = false;
+                return self.stop_waiting(parent);
+            }
+            member = parent;
         }
+    }
+
+    /// `member`, which is presented, has another head.
+    #[inline]
+    fn replace(&mut self, now: Time, member: usize, head: Head) {
+        let child = &mut self.members[member];
+        child.head = head;
+        let (parent, place) = (child.parent as usize, Flow(child.place));
+        self.nodes[parent].scheduler.lost(now, place, Some(head));
+        self.unsettle(parent);
     }
 
     /// Presents the members whose time has come.
@@ -227,8 +250,49 @@ impl Hierarchy {
         while let Some(Flow(member)) = self.waiting.pop_due(now.picoseconds()) {
             let member = member as usize;
             self.members[member].waits = false;
-            let head = if member < self.nodes.len() { self.winner(now, member) } else { Some(self.members[member].head) };
-            self.present(now, member, head);
+            if let Some(node) = self.nodes.get_mut(member) {
+                node.scheduler_waits = false;
+                self.unsettle(member);
+            }
+            self.present(now, member, self.members[member].head);
+        }
+    }
+
+    /// Finds the winners of all nodes that may have a new one, from the bottom up.
+    #[inline]
+    fn settle(&mut self, now: Time) {
+        if let Some(mut node) = self.served.take() {
+            while node as usize != ROOT {
+                self.nodes[node as usize].in_service = false;
+                node = self.members[node as usize].parent;
+            }
+        }
+        while let Some(node) = self.unsettled.pop() {
+            let node = node as usize;
+            self.nodes[node].unsettled = false;
+            if self.members[node].presented {
+                self.settle_node(now, node);
+            }
+        }
+    }
+
+    #[inline]
+    fn settle_node(&mut self, now: Time, node: usize) {
+        let winner = match self.nodes[node].scheduler.select(now) {
+            Decision::Serve(place) | Decision::Discard(place) => self.members[self.child(node, place)].head,
+            Decision::WaitUntil(time) => {
+                self.withdraw(now, node);
+                self.nodes[node].scheduler_waits = true;
+                return self.wait(node, time);
+            }
+            Decision::Idle => return self.withdraw(now, node),
+        };
+        if let Some(release) = self.forbidden_until(now, node) {
+            self.withdraw(now, node);
+            self.members[node].head = winner;
+            self.wait(node, release);
+        } else if winner.number != self.members[node].head.number {
+            self.replace(now, node, winner);
         }
     }
 
@@ -237,32 +301,28 @@ impl Hierarchy {
     fn descend(&mut self, now: Time) -> Result<(Flow, bool), Decision> {
         let (mut node, mut late) = (ROOT, false);
         loop {
-            let place = match self.nodes[node].scheduler.select(now) {
-                Decision::Serve(place) => place,
+            let member = match self.nodes[node].scheduler.select(now) {
+                Decision::Serve(place) => Some(self.child(node, place)),
                 Decision::Discard(place) => {
                     late = true;
-                    place
+                    Some(self.child(node, place))
                 }
                 nothing if node == ROOT => return Err(nothing),
-                _ => {
-                    // It waits since the last time it was asked; its ancestors hear of it and are asked again.
-                    let head = self.winner(now, node);
-                    self.present(now, node, head);
-                    (node, late) = (ROOT, false);
-                    continue;
-                }
+                _ => None,
             };
-            let member = self.child(node, place);
-            if self.members[member].head.number != self.members[node].head.number && node != ROOT {
-                // Time alone has changed the node's mind: the same.
-                let head = Some(self.members[member].head);
-                self.present(now, node, head);
-                (node, late) = (ROOT, false);
-                continue;
-            }
-            match member.checked_sub(self.nodes.len()) {
-                Some(leaf) => return Ok((Flow(leaf as u32), late)),
-                None => node = member,
+            match member {
+                Some(member) if node == ROOT || self.members[member].head.number == self.members[node].head.number => {
+                    match member.checked_sub(self.nodes.len()) {
+                        Some(leaf) => return Ok((Flow(leaf as u32), late)),
+                        None => node = member,
+                    }
+                }
+                _ => {
+                    // Time alone has changed the node's mind: those above hear of it and are asked again.
+                    self.unsettle(node);
+                    self.settle(now);
+                    (node, late) = (ROOT, false);
+                }
             }
         }
     }
@@ -280,28 +340,27 @@ impl Scheduler for Hierarchy {
 
     #[inline]
     fn activate(&mut self, now: Time, flow: Flow, head: Head) {
-        self.present(now, self.leaf(flow), Some(head));
+        self.present(now, self.leaf(flow), head);
     }
 
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
-        self.settle(now);
         self.release(now);
+        self.settle(now);
         let answer = self.descend(now);
-        // The root's own contract delays everything.
-        let root = self.members[ROOT].allowance;
-        let release = if root == UNSHAPED { now } else { self.allowances[root as usize].release().later(now) };
+        // The root's own contract holds everything back.
+        let root = self.forbidden_until(now, ROOT);
         match answer {
             Ok((flow, true)) => Decision::Discard(flow),
-            Ok((flow, false)) if release == now => Decision::Serve(flow),
-            Ok(_) => Decision::WaitUntil(release),
+            Ok((flow, false)) => root.map_or(Decision::Serve(flow), Decision::WaitUntil),
             Err(answer) => {
                 let first = self.waiting.first().map(|(key, _)| Time::from_picoseconds(key));
-                match (answer, first) {
-                    (Decision::WaitUntil(time), Some(first)) => Decision::WaitUntil(time.earlier(first).later(release)),
-                    (Decision::WaitUntil(time), None) | (_, Some(time)) => Decision::WaitUntil(time.later(release)),
-                    (answer, None) => answer,
-                }
+                let next = match (answer, first) {
+                    (Decision::WaitUntil(time), Some(first)) => time.earlier(first),
+                    (Decision::WaitUntil(time), None) | (_, Some(time)) => time,
+                    (answer, None) => return answer,
+                };
+                Decision::WaitUntil(root.map_or(next, |release| next.later(release)))
             }
         }
     }
@@ -311,24 +370,39 @@ impl Scheduler for Hierarchy {
         let leaf = self.leaf(flow);
         let Child { head: Head { length, .. }, parent, place, .. } = self.members[leaf];
         self.charge(now, leaf, length);
-        let next = self.allowed(now, leaf, next);
-        self.members[leaf].presented = next.is_some();
-        self.nodes[parent as usize].scheduler.served(now, Flow(place), next);
+        let mut stays = next;
+        if let Some(head) = next {
+            self.members[leaf].head = head;
+            if let Some(release) = self.forbidden_until(now, leaf) {
+                self.wait(leaf, release);
+                stays = None;
+            }
+        }
+        self.members[leaf].presented = stays.is_some();
+        self.served = Some(parent);
         let mut node = parent as usize;
+        self.nodes[node].backlogged -= u32::from(stays.is_none());
+        self.nodes[node].scheduler.served(now, Flow(place), stays);
         self.charge(now, node, length);
         while node != ROOT {
-            self.nodes[node].unsettled = true;
+            self.nodes[node].in_service = true;
+            self.unsettle(node);
             let Child { head, parent, place, .. } = self.members[node];
             node = parent as usize;
             self.nodes[node].scheduler.served(now, Flow(place), Some(head));
             self.charge(now, node, length);
         }
-        self.served = Some(parent);
     }
 
     #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.present(now, self.leaf(flow), next);
+        let leaf = self.leaf(flow);
+        match next {
+            Some(head) if self.members[leaf].presented => self.replace(now, leaf, head),
+            Some(head) => self.members[leaf].head = head,
+            None if self.members[leaf].presented => self.withdraw(now, leaf),
+            None => self.stop_waiting(leaf),
+        }
     }
 
     #[inline]

@@ -78,7 +78,10 @@ impl ShapingContract {
             return error(ContractField::LongestPacket, "must be at least one byte and less than 2^30");
         }
         if self.burst < self.longest_packet || self.burst > MAX_BYTES {
-            return error(ContractField::Burst, "must hold at least the longest packet, which could otherwise never leave, and less than 2^30 bytes");
+            return error(
+                ContractField::Burst,
+                "must hold at least the longest packet, which could otherwise never leave, and less than 2^30 bytes",
+            );
         }
         if self.peak.is_some_and(|peak| peak < self.rate) {
             return error(ContractField::PeakRate, "must be at least the rate");
@@ -92,7 +95,10 @@ impl ShapingContract {
             return error(ContractField::DelayVariationTolerance, "must be at most 26 days");
         }
         if burst + self.tolerance + rate.ceil(self.longest_packet) > MEMORY {
-            return error(ContractField::Burst, "with tolerance and longest packet takes more than 26 days at this rate: lower it or raise the rate");
+            return error(
+                ContractField::Burst,
+                "with tolerance and longest packet takes more than 26 days at this rate: lower it or raise the rate",
+            );
         }
         Ok(Allowance {
             peak: Time::ZERO,

@@ -2,6 +2,7 @@
 //! through a single queue. The figures come from a few lines of queueing below, so that they hang together.
 
 use std::collections::VecDeque;
+use std::sync::OnceLock;
 
 use tidegate_report::{
     ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Series, SeriesKind,
@@ -19,6 +20,11 @@ const STUDENT_T: f64 = 3.182;
 
 /// The sample, the same on every call.
 pub fn sample_report() -> Report {
+    static SAMPLE: OnceLock<Report> = OnceLock::new();
+    SAMPLE.get_or_init(made).clone()
+}
+
+fn made() -> Report {
     let mut report = Report::new("Voice, video and bulk on an access link", World::Simulation, "quickstart.toml");
     report.seed = Some(1);
     report.replications = REPLICATIONS as u32;

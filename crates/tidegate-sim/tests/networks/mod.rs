@@ -1,9 +1,10 @@
 //! Small networks for the tests: ports whose class is the packet's code point, links and flows.
 #![allow(dead_code)]
 
-use tidegate_core::classifier::{Classifier, Header, Network as NetworkLayer, Transport};
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Header, Network as NetworkLayer, Rule, Transport};
 use tidegate_core::port::{Overhead, PortSetup};
-use tidegate_core::registry::{AnyBufferManager, SchedulerKind};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::{FlowSpec, Link, LinkId, Network, NodeId, Source};
@@ -18,11 +19,14 @@ pub fn header(dscp: u8) -> Header {
     Header { network: NetworkLayer::V4 { source: 1, destination: 2, transport }, ethernet_type: 0x800, ..Header::default() }
 }
 
-/// One class per entry, the i-th for code point i.
+/// As many classes, the i-th for code point i; the last takes everything else too.
 pub fn classifier(classes: usize) -> Classifier {
-    let names: Vec<String> = (0..classes).map(|class| format!("class {class}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    Classifier::scratch(&names)
+    let rules = |class: usize| match class {
+        _ if class + 1 == classes => Vec::new(),
+        _ => vec![Rule { dscp: Some(CodePoints::one(class as u8)), ..Rule::default() }],
+    };
+    let classes = (0..classes).map(|class| ClassRules { name: format!("class {class}"), queues: 1, rules: rules(class) });
+    Classifier::new(classes.collect(), 1).unwrap()
 }
 
 /// A port with as many classes as there are parameters and a buffer of `packet_limit` packets.
@@ -34,7 +38,7 @@ pub fn port(bits_per_second: u64, scheduler: SchedulerKind, parameters: &[FlowPa
         overhead: Overhead::None,
         classifier: classifier(parameters.len()),
         policers: vec![None; parameters.len()],
-        buffer: AnyBufferManager::TailDrop(tidegate_core::buffer::TailDrop { bytes: u64::MAX }),
+        buffer: BufferKind::TailDrop.build(&BufferParameters { flows: parameters.len(), ..BufferParameters::default() }).unwrap(),
         scheduler: scheduler.build(&Setup { rate, longest_packet: longest_frame }, parameters).unwrap(),
         packet_limit,
         longest_frame,

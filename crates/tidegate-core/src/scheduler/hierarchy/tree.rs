@@ -8,6 +8,7 @@ use crate::registry::SchedulerKind;
 use crate::scheduler::{BuildError, FlowParameters, Parameter, Setup};
 use crate::shaper::ShapingContract;
 use crate::units::{Duration, Rate, Time};
+use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -143,7 +144,8 @@ impl Hierarchy {
                 let child = flow.map(|flow| member(children[flow.index()]));
                 HierarchyError::Parameters { node: index, child, parameter, problem }
             })?;
-            tree.nodes.push(Node { scheduler, first_child: tree.children.len() as u32, unsettled: false });
+            let first_child = tree.children.len() as u32;
+            tree.nodes.push(Node { scheduler, first_child, backlogged: 0, in_service: false, unsettled: false, scheduler_waits: false });
             tree.children.extend_from_slice(children);
         }
         Ok(tree)
@@ -188,6 +190,7 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
         children: Vec::with_capacity(count - 1),
         allowances,
         waiting: ReadyList::build(may_wait, Hierarchy::GRANULE.picoseconds(), SPAN.picoseconds()),
+        unsettled: BinaryHeap::with_capacity(nodes.len()),
         served: None,
     })
 }

@@ -1,0 +1,325 @@
+//! Random workloads for schedulers, biased to states that random traffic rarely reaches, and the link that carries them out and watches
+//! every law that can be seen from outside.
+
+// Every test crate compiles its own copy and none uses all of it.
+#![allow(dead_code)]
+
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use tidegate_core::packet::{Colour, Flow, Head};
+use tidegate_core::port::MEMORY;
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup};
+use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+
+/// The longest packet of any workload, in bytes.
+pub const LONGEST: u32 = 1500;
+
+/// 100 Mbit/s: 80 ns per byte.
+pub fn link_rate() -> Rate {
+    Rate::new(100_000_000).unwrap()
+}
+
+/// What every scheduler under test shares.
+pub fn setup() -> Setup {
+    Setup { rate: link_rate(), longest_packet: LONGEST }
+}
+
+/// What a scheduler may be told of one flow; each discipline takes what it knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Wishes {
+    pub priority: u32,
+    pub weight: u32,
+    pub kilobits: u64,
+    pub microseconds: u64,
+    pub prefers_rate: bool,
+}
+
+impl Wishes {
+    pub const PLAIN: Wishes = Wishes { priority: 1, weight: 1, kilobits: 1000, microseconds: 1000, prefers_rate: false };
+
+    /// The parameters that `kind` requires, and the one it accepts that the wishes prefer.
+    pub fn parameters(&self, kind: SchedulerKind) -> FlowParameters {
+        let accepts = |parameter| kind.accepts().contains(&parameter);
+        let takes = |parameter| {
+            let preferred = match parameter {
+                Parameter::Rate => self.prefers_rate || !accepts(Parameter::Weight),
+                Parameter::Weight => !self.prefers_rate || !accepts(Parameter::Rate),
+                Parameter::Priority | Parameter::Delay => true,
+            };
+            kind.requires().contains(&parameter) || (accepts(parameter) && preferred)
+        };
+        FlowParameters {
+            priority: takes(Parameter::Priority).then_some(self.priority),
+            weight: takes(Parameter::Weight).then_some(self.weight),
+            rate: takes(Parameter::Rate).then(|| Rate::new(self.kilobits * 1000).unwrap()),
+            delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(self.microseconds)),
+        }
+    }
+}
+
+pub fn wishes() -> impl Strategy<Value = Wishes> {
+    (0u32..4, 1u32..6, 1u64..5000, 0u64..20_000, any::<bool>()).prop_map(|(priority, weight, kilobits, microseconds, prefers_rate)| {
+        Wishes { priority, weight, kilobits, microseconds, prefers_rate }
+    })
+}
+
+/// One step of a workload. Flows are taken modulo the number of flows.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// A packet arrives. A doomed one is lost as soon as it becomes the head of its queue.
+    Arrive { flow: usize, length: u32, doomed: bool },
+    /// Whatever may start now does, if the link is free.
+    Poll,
+    /// The next packet is sent, however long that takes.
+    Send,
+    /// The head of a queue is pushed out.
+    LoseHead(usize),
+    /// The youngest packet of a queue is pushed out.
+    LoseTail(usize),
+    /// All packets of a queue but this many are pushed out, oldest first.
+    Purge(usize, usize),
+    /// Nothing happens for this long.
+    Pause(Duration),
+}
+
+/// Steps that keep queues short, so that they often run dry, and lengths few, so that ties are common. Nearly half of the steps happen
+/// at the instant of the one before.
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let length = prop_oneof![2 => Just(1000u32), 1 => Just(40u32), 1 => Just(LONGEST), 2 => 40..=LONGEST];
+    let step = prop_oneof![
+        12 => (0usize..8, length, prop::bool::weighted(0.15)).prop_map(|(flow, length, doomed)| Step::Arrive { flow, length, doomed }),
+        8 => Just(Step::Send),
+        3 => Just(Step::Poll),
+        2 => (0usize..8).prop_map(Step::LoseHead),
+        1 => (0usize..8).prop_map(Step::LoseTail),
+        1 => (0usize..8, 0usize..2).prop_map(|(flow, left)| Step::Purge(flow, left)),
+        2 => (0u64..300_000_000).prop_map(|ps| Step::Pause(Duration::from_picoseconds(ps))),
+        1 => (0u64..2_000).prop_map(|ms| Step::Pause(Duration::from_milliseconds(ms))),
+        1 => (0u64..3 << 61).prop_map(|ps| Step::Pause(Duration::from_picoseconds(ps))),
+    ];
+    prop::collection::vec(step, 0..250)
+}
+
+/// Origins of time: the usual one, and some from which the workload crosses the wrap of the axis or its middle. All are multiples of
+/// 2^32 ps, so that instants are rounded alike wherever time begins.
+pub fn origin() -> impl Strategy<Value = Time> {
+    let near = |middle: u64| (0u64..1 << 10).prop_map(move |before| middle.wrapping_sub(before << 32));
+    let anywhere = any::<u32>().prop_map(|high| u64::from(high) << 32);
+    prop_oneof![Just(0u64), near(0), near(1 << 63), anywhere].prop_map(Time::from_picoseconds)
+}
+
+/// A breach of a scheduler's law.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Breach {
+    /// The law's number in the scheduler's module, or 0 for FIFO order and conservation.
+    pub law: u32,
+    pub what: String,
+}
+
+pub fn breach(law: u32, what: impl Into<String>) -> Breach {
+    Breach { law, what: what.into() }
+}
+
+/// What a scheduler may do besides serving.
+#[derive(Clone, Copy, Debug)]
+pub struct Liberties {
+    /// How often in a row it may ask to be asked later: 0 for a work-conserving one.
+    pub waits: usize,
+}
+
+/// A packet that has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// Since the origin, modulo the wrap.
+    pub at: Duration,
+    pub flow: usize,
+    /// Its position among all that arrive in the workload.
+    pub number: u32,
+    pub length: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    head: Head,
+    doomed: bool,
+}
+
+/// A link with queues that asks one scheduler.
+pub struct Link<S> {
+    scheduler: S,
+    liberties: Liberties,
+    rate: TimePerByte,
+    queues: Vec<VecDeque<Packet>>,
+    origin: Time,
+    now: Time,
+    free_at: Time,
+    next_refresh: Time,
+    number: u32,
+    departures: Vec<Departure>,
+}
+
+impl<S: Scheduler> Link<S> {
+    pub fn new(mut scheduler: S, liberties: Liberties, flows: usize, origin: Time) -> Link<S> {
+        scheduler.start(origin);
+        Link {
+            scheduler,
+            liberties,
+            rate: link_rate().time_per_byte(),
+            queues: vec![VecDeque::new(); flows],
+            origin,
+            now: origin,
+            free_at: origin,
+            next_refresh: origin + MEMORY,
+            number: 0,
+            departures: Vec::new(),
+        }
+    }
+
+    /// Carries out the steps, empties the queues and returns all departures.
+    pub fn run(mut self, steps: &[Step], with_doomed: bool) -> Result<Vec<Departure>, Breach> {
+        for &step in steps {
+            self.step(step, with_doomed)?;
+        }
+        while self.send(true)? {}
+        Ok(self.departures)
+    }
+
+    fn step(&mut self, step: Step, with_doomed: bool) -> Result<(), Breach> {
+        let flows = self.queues.len();
+        match step {
+            Step::Arrive { flow, length, doomed } => {
+                // Numbers are given to packets that are left out, too, so that the others have the same with and without them.
+                self.number += 1;
+                if with_doomed || !doomed {
+                    self.arrive(flow % flows, length, doomed);
+                }
+            }
+            Step::Poll => {
+                self.send(false)?;
+            }
+            Step::Send => {
+                self.send(true)?;
+            }
+            Step::LoseHead(flow) => self.lose_head(flow % flows),
+            Step::LoseTail(flow) => {
+                let flow = flow % flows;
+                match self.queues[flow].iter().rposition(|packet| !packet.doomed) {
+                    Some(0) => self.lose_head(flow),
+                    Some(last) => drop(self.queues[flow].remove(last)),
+                    None => {}
+                }
+            }
+            Step::Purge(flow, left) => {
+                while self.queues[flow % flows].iter().filter(|packet| !packet.doomed).count() > left {
+                    self.lose_head(flow % flows);
+                }
+            }
+            Step::Pause(span) => {
+                let mut left = span;
+                while left > MEMORY {
+                    self.advance(self.now + MEMORY);
+                    left = left.saturating_sub(MEMORY);
+                }
+                self.advance(self.now + left);
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, to: Time) {
+        self.now = self.now.later(to);
+        if !self.now.is_before(self.next_refresh) {
+            self.scheduler.refresh(self.now);
+            self.free_at = self.free_at.later(self.now - MEMORY);
+            for packet in self.queues.iter_mut().flatten() {
+                packet.head.arrival = packet.head.arrival.later(self.now - MEMORY);
+            }
+            self.next_refresh = self.now + MEMORY;
+        }
+    }
+
+    fn arrive(&mut self, flow: usize, length: u32, doomed: bool) {
+        let head = Head { length, number: self.number, arrival: self.now, colour: Colour::Green };
+        self.queues[flow].push_back(Packet { head, doomed });
+        if self.queues[flow].len() == 1 {
+            self.scheduler.activate(self.now, Flow(flow as u32), head);
+            self.bury(flow);
+        }
+    }
+
+    fn lose_head(&mut self, flow: usize) {
+        if self.queues[flow].pop_front().is_some() {
+            self.scheduler.lost(self.now, Flow(flow as u32), self.head(flow));
+            self.bury(flow);
+        }
+    }
+
+    /// Loses doomed heads.
+    fn bury(&mut self, flow: usize) {
+        while self.queues[flow].front().is_some_and(|packet| packet.doomed) {
+            self.queues[flow].pop_front();
+            self.scheduler.lost(self.now, Flow(flow as u32), self.head(flow));
+        }
+    }
+
+    fn head(&self, flow: usize) -> Option<Head> {
+        self.queues[flow].front().map(|packet| packet.head)
+    }
+
+    /// Sends the next packet; false if there is none. A patient link waits until it may.
+    fn send(&mut self, patient: bool) -> Result<bool, Breach> {
+        if self.free_at.is_after(self.now) {
+            if !patient {
+                return Ok(false);
+            }
+            self.advance(self.free_at);
+        }
+        let mut waits = 0;
+        loop {
+            let answer = self.scheduler.select(self.now);
+            let again = self.scheduler.select(self.now);
+            if answer != again {
+                return Err(breach(2, format!("{answer:?}, and asked again {again:?}")));
+            }
+            let backlogged = self.queues.iter().any(|queue| !queue.is_empty());
+            match answer {
+                Decision::Serve(flow) | Decision::Discard(flow) => {
+                    let at = flow.index();
+                    let Some(packet) = self.queues.get_mut(at).and_then(VecDeque::pop_front) else {
+                        return Err(breach(1, format!("{answer:?}, but flow {at} is not backlogged")));
+                    };
+                    let next = self.head(at);
+                    if let Decision::Discard(_) = answer {
+                        self.scheduler.lost(self.now, flow, next);
+                        self.bury(at);
+                        continue;
+                    }
+                    self.scheduler.served(self.now, flow, next);
+                    self.bury(at);
+                    self.free_at = self.now + self.rate.ceil(packet.head.length);
+                    let at = Duration::from_picoseconds(self.now.picoseconds().wrapping_sub(self.origin.picoseconds()));
+                    let Head { number, length, .. } = packet.head;
+                    self.departures.push(Departure { at, flow: flow.index(), number, length });
+                    return Ok(true);
+                }
+                Decision::Idle if backlogged => return Err(breach(3, "idle while a flow is backlogged")),
+                Decision::Idle => return Ok(false),
+                Decision::WaitUntil(_) if !backlogged => return Err(breach(3, "waits while no flow is backlogged")),
+                Decision::WaitUntil(time) => {
+                    if !time.is_after(self.now) {
+                        return Err(breach(3, format!("waits until {time:?}, which does not lie after {:?}", self.now)));
+                    }
+                    if waits == self.liberties.waits {
+                        return Err(breach(3, format!("waits for the {}th time in a row", waits + 1)));
+                    }
+                    waits += 1;
+                    if !patient {
+                        return Ok(false);
+                    }
+                    self.advance(time);
+                }
+            }
+        }
+    }
+}

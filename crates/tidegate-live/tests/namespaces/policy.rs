@@ -1,0 +1,67 @@
+//! Policies for the namespace tests.
+
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::classifier::{ClassRules, Classifier, PortRange, Rule};
+use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::units::Rate;
+
+/// An Ethernet header, a VLAN tag and the usual MTU.
+pub const LONGEST_FRAME: u32 = 1518;
+
+/// One queue, first in first out, with a buffer of a twentieth of a second.
+pub fn plain(bits_per_second: u64) -> PortSetup {
+    build(bits_per_second, "fifo", vec![("all", Vec::new(), 1)], LONGEST_FRAME)
+}
+
+/// As [`plain`], for another longest frame.
+pub fn for_frames_of(longest_frame: u32, bits_per_second: u64) -> PortSetup {
+    build(bits_per_second, "fifo", vec![("all", Vec::new(), 1)], longest_frame)
+}
+
+/// Two classes by TCP or UDP port, first `one` with weight 3, then `other` with weight 1, and a default class with weight 1.
+pub fn shared(bits_per_second: u64, scheduler: &str, one: u16, other: u16) -> PortSetup {
+    let of_port = |port| vec![Rule { destination_port: Some(PortRange::one(port)), ..Rule::default() }];
+    build(
+        bits_per_second,
+        scheduler,
+        vec![("three", of_port(one), 3), ("one", of_port(other), 1), ("rest", Vec::new(), 1)],
+        LONGEST_FRAME,
+    )
+}
+
+/// A class for what carries this VLAN identifier, and one for everything else.
+pub fn by_vlan(bits_per_second: u64, vlan: u16) -> PortSetup {
+    let tagged = vec![Rule { vlan: Some(vlan), ..Rule::default() }];
+    build(bits_per_second, "fifo", vec![("tagged", tagged, 1), ("rest", Vec::new(), 1)], LONGEST_FRAME)
+}
+
+fn build(bits_per_second: u64, scheduler: &str, classes: Vec<(&str, Vec<Rule>, u32)>, longest_frame: u32) -> PortSetup {
+    let rate = Rate::new(bits_per_second).expect("a rate in range");
+    let flows: Vec<FlowParameters> =
+        classes.iter().map(|(_, _, weight)| FlowParameters { weight: Some(*weight), ..FlowParameters::default() }).collect();
+    let rules = classes.into_iter().map(|(name, rules, _)| ClassRules { name: name.into(), queues: 1, rules }).collect();
+    // Each class may hold a twentieth of a second of the whole link, and at least thirty full frames.
+    let bytes = (bits_per_second / 160).max(30 * u64::from(longest_frame)) * flows.len() as u64;
+    let buffer = BufferParameters {
+        flows: flows.len(),
+        bytes: Some(bytes),
+        flow: tidegate_core::buffer::FlowLimit { packets: None, bytes: Some((bytes / flows.len() as u64) as u32) },
+        ..BufferParameters::default()
+    };
+    let overhead = Overhead::ETHERNET;
+    PortSetup {
+        rate,
+        overhead,
+        classifier: Classifier::new(rules, 1).expect("the classes are right"),
+        policers: vec![None; flows.len()],
+        buffer: BufferKind::TailDrop.build(&buffer).expect("the limits are right"),
+        scheduler: SchedulerKind::from_name(scheduler)
+            .expect("a registered scheduler")
+            .build(&Setup { rate, longest_packet: overhead.wire_length(longest_frame) }, &flows)
+            .expect("the parameters are right"),
+        packet_limit: 10_000,
+        longest_frame,
+    }
+}

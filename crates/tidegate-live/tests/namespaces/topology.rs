@@ -1,0 +1,222 @@
+//! Three network namespaces in a row, host 1 - middle - host 2, and a bridge between the two interfaces in the middle.
+//!
+//! ```text
+//! host 1: tga  ----veth----  tgb :middle: tgc  ----veth----  tgd :host 2
+//! 10.77.0.1, fd77::1                                   10.77.0.2, fd77::2
+//! ```
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tidegate_live::{DirectionState, LiveConfig, LiveError, LiveOutcome, run};
+
+/// One of the three namespaces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    Host1,
+    Middle,
+    Host2,
+}
+
+pub const TOOLS: [&str; 3] = ["ip", "iperf3", "ethtool"];
+
+/// The three namespaces. They go when this goes, whatever happens to the test.
+pub struct Topology {
+    prefix: String,
+    /// Timing tests must not disturb each other, wherever they run: one topology at a time on the machine.
+    _turn: File,
+}
+
+impl Topology {
+    pub fn new() -> Topology {
+        // SAFETY: asks for a number.
+        let user = unsafe { libc::geteuid() };
+        assert_eq!(user, 0, "the namespace tests carry real packets and must run as root: `sudo -E cargo test -p tidegate-live`");
+        for tool in TOOLS {
+            let found = Command::new("sh").args(["-c", &format!("command -v {tool}")]).stdout(Stdio::null()).status();
+            assert!(
+                found.is_ok_and(|status| status.success()),
+                "the namespace tests need `{tool}`: apt-get install iproute2 iperf3 ethtool"
+            );
+        }
+        let turn = File::create(std::env::temp_dir().join("tidegate-namespaces.lock")).expect("a lock file");
+        turn.lock().expect("a lock");
+        let topology = Topology { prefix: format!("tidegate-{}", std::process::id()), _turn: turn };
+        for place in [Place::Host1, Place::Middle, Place::Host2] {
+            let name = topology.name(place);
+            // Left over from a test that was killed, under a process number that has come round again.
+            let _ = Command::new("ip").args(["netns", "del", &name]).stderr(Stdio::null()).status();
+            command("ip", &["netns", "add", &name]);
+        }
+        // The middle is a cable: it must not speak for itself.
+        topology.within(Place::Middle, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
+        topology.connect_host1();
+        topology.link("tgd", Place::Host2, "tgc");
+        topology.within(Place::Host2, "ip addr add 10.77.0.2/24 dev tgd");
+        topology.within(Place::Host2, "ip addr add fd77::2/64 dev tgd nodad");
+        topology
+    }
+
+    /// Makes the pair of interfaces between host 1 and the middle.
+    pub fn connect_host1(&self) {
+        self.link("tga", Place::Host1, "tgb");
+        self.within(Place::Host1, "ip addr add 10.77.0.1/24 dev tga");
+        self.within(Place::Host1, "ip addr add fd77::1/64 dev tga nodad");
+    }
+
+    fn link(&self, host_end: &str, host: Place, middle_end: &str) {
+        let (host_name, middle) = (self.name(host), self.name(Place::Middle));
+        let add = ["link", "add", host_end, "netns", &host_name, "type", "veth", "peer", "name", middle_end, "netns", &middle];
+        command("ip", &add);
+        self.within(host, &format!("ip link set {host_end} up"));
+        self.within(Place::Middle, &format!("ip link set {middle_end} up"));
+    }
+
+    fn name(&self, place: Place) -> String {
+        format!("{}-{}", self.prefix, ["host1", "middle", "host2"][place as usize])
+    }
+
+    /// Runs a command in a namespace; it must succeed.
+    pub fn within(&self, place: Place, line: &str) -> String {
+        let mut arguments = vec!["netns".to_owned(), "exec".to_owned(), self.name(place)];
+        arguments.extend(line.split_whitespace().map(str::to_owned));
+        command("ip", &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Starts a command in a namespace.
+    pub fn start(&self, place: Place, line: &str) -> Running {
+        let mut process = Command::new("ip");
+        process.args(["netns", "exec", &self.name(place)]).args(line.split_whitespace());
+        let child = process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("ip starts");
+        Running { child: Some(child), line: line.to_owned() }
+    }
+
+    /// Runs a closure on a thread that lives in a namespace.
+    pub fn inside<T: Send + 'static>(&self, place: Place, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        let namespace = File::open(format!("/run/netns/{}", self.name(place))).expect("the namespace is there");
+        thread::spawn(move || {
+            // SAFETY: moves this thread, which is ours, to the namespace of an open descriptor.
+            let refused = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
+            assert_eq!(refused, 0, "setns: {}", std::io::Error::last_os_error());
+            work()
+        })
+    }
+
+    /// As [`Topology::inside`], and waits for the result.
+    pub fn call<T: Send + 'static>(&self, place: Place, work: impl FnOnce() -> T + Send + 'static) -> T {
+        self.inside(place, work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Starts a bridge in the middle and returns once it carries packets.
+    pub fn bridge(&self, config: LiveConfig) -> Bridge {
+        let stop = Arc::new(AtomicBool::new(false));
+        let state = Arc::new(Mutex::new(Default::default()));
+        let (running, runs) = mpsc::channel();
+        let (their_stop, their_state) = (stop.clone(), state.clone());
+        let thread = self.inside(Place::Middle, move || {
+            run(config, &their_stop, |tick| {
+                *their_state.lock().unwrap() = tick.directions.clone();
+                let _ = running.send(());
+            })
+        });
+        let mut bridge = Bridge { stop, state, thread: Some(thread) };
+        if runs.recv_timeout(Duration::from_secs(10)).is_err() {
+            panic!("the bridge does not start: {:?}", bridge.join());
+        }
+        bridge
+    }
+}
+
+impl Drop for Topology {
+    fn drop(&mut self) {
+        for place in [Place::Host1, Place::Middle, Place::Host2] {
+            let _ = Command::new("ip").args(["netns", "del", &self.name(place)]).status();
+        }
+    }
+}
+
+/// A running bridge. It stops when this goes.
+pub struct Bridge {
+    stop: Arc<AtomicBool>,
+    state: Arc<Mutex<[DirectionState; 2]>>,
+    thread: Option<JoinHandle<Result<LiveOutcome, LiveError>>>,
+}
+
+impl Bridge {
+    /// The state of both directions at the last tick.
+    pub fn state(&self) -> [DirectionState; 2] {
+        self.state.lock().unwrap().clone()
+    }
+
+    /// Stops the bridge; the conservation law must hold in both directions.
+    pub fn finish(mut self) -> LiveOutcome {
+        let outcome = self.join().expect("the bridge ran");
+        for direction in &outcome.directions {
+            assert_eq!(direction.counters.check(), Ok(()), "{direction:?}");
+        }
+        outcome
+    }
+
+    fn join(&mut self) -> Result<LiveOutcome, LiveError> {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().expect("a bridge is finished once");
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A process that ends with its owner.
+pub struct Running {
+    child: Option<Child>,
+    line: String,
+}
+
+impl Running {
+    /// Waits for the end, which must be a success, and returns what the process wrote.
+    pub fn output(mut self) -> String {
+        let child = self.child.take().expect("a process is waited for once");
+        checked(&self.line, child.wait_with_output().expect("a process that can be waited for"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Asks again and again until the answer is yes.
+pub fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < limit, "{what}: not within {limit:?}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn command(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().expect("the command starts");
+    checked(&format!("{program} {}", arguments.join(" ")), output)
+}
+
+fn checked(line: &str, output: Output) -> String {
+    let (out, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "`{line}` failed: {out}{errors}");
+    out.into_owned()
+}

@@ -1,0 +1,157 @@
+//! Contracts of policers and shapers, from what a file says.
+
+use crate::diagnostic::{Diagnostic, Span, alternatives};
+use crate::document::{PoliceTable, ShapeTable};
+use crate::units::{print_rate, print_size};
+use crate::value::{At, Block, Bytes};
+use tidegate_core::policer::{Contract, ContractError, ContractField};
+use tidegate_core::registry::{AnyPolicer, PolicerKind};
+use tidegate_core::shaper::ShapingContract;
+use tidegate_core::units::{Duration, MAX_BYTES, Rate};
+
+/// What contracts need to know of the port.
+#[derive(Clone, Debug)]
+pub(crate) struct Wire {
+    /// The rate of the link.
+    pub rate: Rate,
+    /// The longest frame with its overhead.
+    pub longest: u32,
+}
+
+/// A policer and the contract it was built from.
+#[derive(Clone, Debug)]
+pub struct Policing {
+    /// The algorithm.
+    pub kind: PolicerKind,
+    /// What it enforces.
+    pub contract: Contract,
+    /// Ready for use.
+    pub policer: AnyPolicer,
+}
+
+/// Builds the policer of a class.
+pub(crate) fn police(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<Policing> {
+    let kind = table.policer.value.0;
+    let mut is_complete = true;
+    for &field in ContractField::ALL {
+        let used = kind.requires().contains(&field) || kind.accepts().contains(&field);
+        let always = matches!(field, ContractField::Rate | ContractField::LongestPacket | ContractField::Violation);
+        match given(table, field) {
+            Some(span) if !used && !always => {
+                let finding = Diagnostic::error(span, format!("`{}` is not used by policer {}", field.name(), kind.name()));
+                findings.push(finding.context(table.policer.span.clone(), "chosen here").help(uses(kind)));
+                is_complete = false;
+            }
+            None if kind.requires().contains(&field) => {
+                let finding = Diagnostic::error(table.policer.span.clone(), format!("policer {} needs `{}`", kind.name(), field.name()));
+                findings.push(finding.help(uses(kind)));
+                is_complete = false;
+            }
+            _ => {}
+        }
+    }
+    let contract = Contract {
+        peak_rate: value(&table.peak_rate),
+        excess_rate: value(&table.excess_rate),
+        burst: bytes(&table.burst, findings),
+        excess_burst: bytes(&table.excess_burst, findings),
+        peak_burst: bytes(&table.peak_burst, findings),
+        delay_variation_tolerance: value(&table.delay_variation_tolerance),
+        conformance: table.conformance.as_ref().map(|name| name.value.0),
+        colour_aware: value(&table.colour_aware),
+        violation: table.violation.as_ref().map(|name| name.value.0),
+        ..Contract::new(table.rate.value, wire.longest)
+    };
+    if !is_complete {
+        return None;
+    }
+    match kind.build(&contract) {
+        Ok(policer) => Some(Policing { kind, contract, policer }),
+        Err(error) => {
+            findings.push(refused(&error, given(table, error.field).unwrap_or(table.span.clone()), wire));
+            None
+        }
+    }
+}
+
+fn given(table: &PoliceTable, field: ContractField) -> Option<Span> {
+    fn span<T>(value: &Option<At<T>>) -> Option<Span> {
+        value.as_ref().map(|value| value.span.clone())
+    }
+    match field {
+        ContractField::Rate => Some(table.rate.span.clone()),
+        ContractField::LongestPacket => None,
+        ContractField::PeakRate => span(&table.peak_rate),
+        ContractField::ExcessRate => span(&table.excess_rate),
+        ContractField::Burst => span(&table.burst),
+        ContractField::ExcessBurst => span(&table.excess_burst),
+        ContractField::PeakBurst => span(&table.peak_burst),
+        ContractField::DelayVariationTolerance => span(&table.delay_variation_tolerance),
+        ContractField::Conformance => span(&table.conformance),
+        ContractField::ColourAware => span(&table.colour_aware),
+        ContractField::Violation => span(&table.violation),
+    }
+}
+
+fn uses(kind: PolicerKind) -> String {
+    let names = |fields: &[ContractField]| alternatives(fields.iter().map(|field| field.name())).replace(" or ", " and ");
+    match kind.accepts() {
+        [] => format!("{} needs {}", kind.name(), names(kind.requires())),
+        accepts => format!("{} needs {} and may have {}", kind.name(), names(kind.requires()), names(accepts)),
+    }
+}
+
+/// Builds the contract that a class or a group is shaped to.
+pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<ShapingContract> {
+    let contract = ShapingContract {
+        rate: table.rate.value,
+        burst: bytes(&table.burst, findings).unwrap_or(wire.longest),
+        longest_packet: wire.longest,
+        peak: value(&table.peak_rate),
+        tolerance: value(&table.delay_variation_tolerance).unwrap_or_else(|| default_tolerance(wire)),
+    };
+    if table.rate.value > wire.rate {
+        let problem = format!("shaping to {} does nothing on a link of {}", print_rate(table.rate.value), print_rate(wire.rate));
+        findings.push(Diagnostic::warning(table.rate.span.clone(), problem));
+    }
+    match contract.allowance() {
+        Ok(_) => Some(contract),
+        Err(error) => {
+            let at = match error.field {
+                ContractField::Burst => table.burst.as_ref().map(|burst| burst.span.clone()),
+                ContractField::PeakRate => table.peak_rate.as_ref().map(|peak| peak.span.clone()),
+                ContractField::DelayVariationTolerance => table.delay_variation_tolerance.as_ref().map(|tolerance| tolerance.span.clone()),
+                _ => None,
+            };
+            findings.push(refused(&error, at.unwrap_or(table.span.clone()), wire));
+            None
+        }
+    }
+}
+
+/// A stream whose packets sometimes wait for one other packet on the link still gets its rate, and the releases may be rounded up a little.
+fn default_tolerance(wire: &Wire) -> Duration {
+    wire.rate.time_per_byte().ceil(wire.longest) + Duration::from_microseconds(1)
+}
+
+fn refused(error: &ContractError, span: Span, wire: &Wire) -> Diagnostic {
+    let finding = Diagnostic::error(span, format!("`{}` {}", error.field.name(), error.problem));
+    match error.field {
+        ContractField::Burst | ContractField::ExcessBurst | ContractField::PeakBurst => {
+            finding.help(format!("the longest frame takes {} on the wire, overhead included", print_size(u64::from(wire.longest))))
+        }
+        _ => finding,
+    }
+}
+
+fn value<T: Copy>(value: &Option<At<T>>) -> Option<T> {
+    value.as_ref().map(|value| value.value)
+}
+
+fn bytes(value: &Option<At<Bytes>>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
+    let value = value.as_ref()?;
+    if value.value.0 > u64::from(MAX_BYTES) {
+        findings.push(Diagnostic::error(value.span.clone(), "a burst is less than 2^30 bytes (1073.741824 MB)"));
+    }
+    Some(value.value.0.min(u64::from(MAX_BYTES)) as u32)
+}

@@ -1,0 +1,456 @@
+//! A policy: what one output port does with its packets, checked and ready to be built into ports.
+
+use crate::contract::{Policing, Wire, police, shape};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::document::{BufferTable, ClassTable, PolicyTable};
+use crate::promise::Promise;
+use crate::rules::{classifier, judge_presence};
+use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
+use crate::units::{Limit, print_limit, print_size};
+use crate::value::{At, Block, Name};
+use std::collections::HashMap;
+use tidegate_core::buffer::{Alpha, BufferParameters, FlowLimit, Override};
+use tidegate_core::packet::Flow;
+use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::registry::{AnyBufferManager, BufferKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Parameter};
+use tidegate_core::shaper::ShapingContract;
+use tidegate_core::units::Rate;
+
+/// The longest frame a port may be told to accept: far beyond jumbo frames, and what segmentation offload hands over.
+const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
+/// The most packets a port may be told to hold.
+const MOST_PACKETS: u64 = 16_777_216;
+/// The packets a port holds at most if the buffer's limit is in bytes and nothing else is said.
+const USUAL_PACKETS: u64 = 1_000_000;
+/// The most queues of one policy.
+pub(crate) const MOST_QUEUES: u64 = 4_194_304;
+/// The shortest frame on Ethernet.
+const SHORTEST_FRAME: u64 = 64;
+const USUAL_LONGEST_FRAME: u64 = 1518;
+const USUAL_BUFFER: Limit = Limit::Packets(1000);
+
+/// A checked policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Its name in the file.
+    pub name: String,
+    /// The rate of the link.
+    pub rate: Rate,
+    /// What the link adds to every frame.
+    pub overhead: Overhead,
+    /// The longest frame accepted, in bytes.
+    pub longest_frame: u32,
+    /// The most packets the port can hold.
+    pub packet_limit: u32,
+    /// Who decides whether a packet may stay, and within what.
+    pub buffer: Buffer,
+    /// The order of service directly below the link.
+    pub scheduler: SchedulerKind,
+    /// The classes, in the order of their rules; the last takes what no rule matched.
+    pub classes: Vec<Class>,
+    /// The groups of the scheduling tree.
+    pub groups: Vec<Group>,
+    setup: PortSetup,
+}
+
+/// The buffer of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Buffer {
+    /// The algorithm.
+    pub kind: BufferKind,
+    /// The size.
+    pub limit: Limit,
+    /// The factor of the dynamic threshold.
+    pub alpha: Option<Alpha>,
+}
+
+/// A class of a policy.
+#[derive(Clone, Debug)]
+pub struct Class {
+    /// Its name.
+    pub name: String,
+    /// The number of its rules; 0 for the one that takes what is left.
+    pub rules: usize,
+    /// True if the file does not mention it: the class `default`, added because every packet needs a class.
+    pub is_added: bool,
+    /// The index of the group above; `None` is the link.
+    pub parent: Option<usize>,
+    /// The number of its queues.
+    pub queues: u32,
+    /// Who serves among them.
+    pub queue_scheduler: SchedulerKind,
+    /// What it is given to share with its neighbours.
+    pub parameters: FlowParameters,
+    /// The rate it has at least, if the scheduler above promises one.
+    pub share: Option<Rate>,
+    /// The limit of each of its queues.
+    pub limit: Option<Limit>,
+    /// What arriving packets are held to.
+    pub police: Option<Policing>,
+    /// What leaving packets are delayed to keep.
+    pub shape: Option<ShapingContract>,
+    /// What it is promised at this port.
+    pub promise: Option<Promise>,
+}
+
+/// A group of a policy.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    /// The index of the group above; `None` is the link.
+    pub parent: Option<usize>,
+    /// The order of service among its children.
+    pub scheduler: SchedulerKind,
+    /// What it is given to share with its neighbours.
+    pub parameters: FlowParameters,
+    /// The rate it has at least, if the scheduler above promises one.
+    pub share: Option<Rate>,
+    /// What all packets below it are delayed to keep together.
+    pub shape: Option<ShapingContract>,
+}
+
+impl Policy {
+    /// The parts of a port that follows this policy, in its initial state. Every call gives an equal one.
+    pub fn setup(&self) -> PortSetup {
+        self.setup.clone()
+    }
+
+    /// Checks the table and builds everything. `rate` takes the place of the policy's own, for a link that overrides it.
+    /// Returns `None` if it reports an error.
+    pub(crate) fn resolve(name: &At<Name>, table: &Block<PolicyTable>, rate: Option<&At<Rate>>, findings: &mut Vec<Diagnostic>) -> Option<Policy> {
+        let before = findings.len();
+        let policy = Resolution::new(name, table, rate, findings).run();
+        let failed = findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error);
+        policy.filter(|_| !failed)
+    }
+}
+
+/// The work of [`Policy::resolve`].
+struct Resolution<'a> {
+    name: &'a At<Name>,
+    table: &'a Block<PolicyTable>,
+    rate: &'a At<Rate>,
+    longest_frame: u64,
+    wire: Wire,
+    findings: &'a mut Vec<Diagnostic>,
+}
+
+impl<'a> Resolution<'a> {
+    fn new(name: &'a At<Name>, table: &'a Block<PolicyTable>, rate: Option<&'a At<Rate>>, findings: &'a mut Vec<Diagnostic>) -> Self {
+        let rate = rate.unwrap_or(&table.rate);
+        let mut longest_frame = table.longest_frame.as_ref().map_or(USUAL_LONGEST_FRAME, |at| at.value.0);
+        if !(SHORTEST_FRAME..=MOST_BYTES_PER_FRAME).contains(&longest_frame) {
+            let span = table.longest_frame.as_ref().map_or(table.span.clone(), |at| at.span.clone());
+            let range = format!("{} to {}", print_size(SHORTEST_FRAME), print_size(MOST_BYTES_PER_FRAME));
+            findings.push(Diagnostic::error(span, format!("the longest frame is outside {range}")).help("Ethernet has 1518 B, jumbo frames 9018 B"));
+            longest_frame = USUAL_LONGEST_FRAME;
+        }
+        let overhead = table.overhead.as_ref().map_or(Overhead::None, |at| at.value.0);
+        let wire = Wire { rate: rate.value, longest: overhead.wire_length(longest_frame as u32) };
+        Resolution { name, table, rate, longest_frame, wire, findings }
+    }
+
+    fn run(mut self) -> Option<Policy> {
+        self.judge_names();
+        judge_presence(&self.table.class, self.findings);
+        let tree = self.tree();
+        tree.judge(self.findings);
+        let queues: u64 = tree.classes.iter().map(|class| u64::from(class.queues)).sum();
+        if queues > MOST_QUEUES {
+            let finding = Diagnostic::error(self.name.span.clone(), format!("policy `{}` has {queues} queues", self.name.0));
+            self.findings.push(finding.help(format!("at most {MOST_QUEUES} are possible")));
+            return None;
+        }
+        let policers = self.policers(tree.classes.len());
+        let promises: Vec<Option<Promise>> = self.table.class.iter().map(|class| self.promise(class)).collect();
+        let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
+        let (buffer, packet_limit) = self.buffer();
+        let manager = self.buffer_manager(buffer, packet_limit, &tree, &limits);
+        let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
+        let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();
+        if self.findings.iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
+            return None;
+        }
+        let classifier = classifier(&self.table.class, &names, &queues, self.findings);
+        let scheduler = match tree.build() {
+            Ok(scheduler) => scheduler,
+            Err(finding) => {
+                self.findings.push(finding);
+                return None;
+            }
+        };
+        let setup = PortSetup {
+            rate: self.rate.value,
+            overhead: self.overhead(),
+            classifier: classifier?,
+            policers: policers.iter().map(|policing| policing.as_ref().map(|policing| policing.policer.clone())).collect(),
+            buffer: manager?,
+            scheduler,
+            packet_limit,
+            longest_frame: self.longest_frame as u32,
+        };
+        Some(self.policy(&tree, buffer, setup, policers, limits, promises))
+    }
+
+    fn overhead(&self) -> Overhead {
+        self.table.overhead.as_ref().map_or(Overhead::None, |at| at.value.0)
+    }
+
+    fn judge_names(&mut self) {
+        let groups = self.table.group.iter().map(|group| (&group.name, "group"));
+        let classes = self.table.class.iter().map(|class| (&class.name, "class"));
+        let mut seen: HashMap<&str, (&At<Name>, &str)> = HashMap::new();
+        for (name, role) in groups.chain(classes) {
+            if let Some((first, other)) = seen.insert(&name.0, (name, role)) {
+                let finding = Diagnostic::error(name.span.clone(), format!("`{}` is already the name of a {other}", name.0));
+                self.findings.push(finding.context(first.span.clone(), "first used here").help("give every class and group a name of its own"));
+            }
+        }
+        let is_complete = self.table.class.last().is_some_and(|last| last.rules.is_none());
+        if let (false, Some((taken, _))) = (is_complete, seen.get(DEFAULT)) {
+            let finding = Diagnostic::error(taken.span.clone(), "`default` is the name of the class that is added for packets that no rule matches");
+            self.findings.push(finding.help("rename it, or make it that class: move it to the end and remove its `match`"));
+        }
+    }
+
+    fn tree(&mut self) -> Tree {
+        let (group_parents, class_parents) = find_parents(&self.table.group, &self.table.class, self.findings);
+        let root = choice(&self.table.scheduler);
+        let mut groups = Vec::new();
+        for (table, parent) in self.table.group.iter().zip(group_parents) {
+            let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
+            groups.push((Given { parent, shape, ..Given::of_group(table) }, choice(&table.scheduler)));
+        }
+        let mut classes = Vec::new();
+        for (table, parent) in self.table.class.iter().zip(class_parents) {
+            let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
+            let given = Given { parent, shape, ..Given::of_class(table) };
+            classes.push(self.leaf(table, given));
+        }
+        if self.table.class.last().is_none_or(|last| last.rules.is_some()) {
+            classes.push(self.added_class(&root, &groups, &classes));
+        }
+        Tree { rate: self.rate.clone(), longest: self.wire.longest, root, groups, classes }
+    }
+
+    fn leaf(&mut self, table: &Block<ClassTable>, given: Given) -> Leaf {
+        let queues = table.queues.as_ref().map_or(1, |at| at.value.0 as u32);
+        let queue_scheduler = table.queue_scheduler.as_ref().map_or(SchedulerKind::DeficitRoundRobin, |at| at.value.0);
+        if let Some(at) = &table.queue_scheduler {
+            if queues == 1 {
+                let finding = Diagnostic::error(at.span.clone(), format!("`queue_scheduler` has no effect: class `{}` has one queue", given.name));
+                self.findings.push(finding.help("remove it, or give the class several queues, like queues = 1024"));
+            } else if let [parameter, ..] = queue_scheduler.requires() {
+                let problem = format!("{} needs `{}` of every queue, and queues that packets are hashed into have none", queue_scheduler.name(), parameter.name());
+                self.findings.push(Diagnostic::error(at.span.clone(), problem).help("choose drr, wrr, wf2q+ or fifo"));
+            }
+        }
+        Leaf { given, queues, queue_scheduler }
+    }
+
+    /// The class for packets that no rule matches: served last under strict priority, with a weight of 1 elsewhere.
+    fn added_class(&mut self, root: &Choice, groups: &[(Given, Choice)], classes: &[Leaf]) -> Leaf {
+        let at = self.name.span.clone();
+        let neighbours = groups.iter().map(|group| &group.0).chain(classes.iter().map(|class| &class.given));
+        let lowest = neighbours.filter(|given| given.parent.is_none()).filter_map(|given| given.priority.as_ref()).map(|priority| priority.value).max();
+        let priority = uses(root.kind, Parameter::Priority).then(|| At { value: lowest.map_or(0, |lowest| lowest.saturating_add(1)), span: at.clone() });
+        if let Some(parameter) = root.kind.requires().iter().find(|&&parameter| parameter != Parameter::Priority) {
+            let problem = format!("policy `{}` has no class for packets that no rule matches, and {} cannot serve one without `{}`", self.name.0, root.kind.name(), parameter.name());
+            let help = format!("add a last class without `match`, with a `{}` of its own", parameter.name());
+            let span = root.at.clone().unwrap_or(at.clone());
+            self.findings.push(Diagnostic::error(span, problem).help(help));
+        }
+        let (weight, rate, delay) = (None, None, None);
+        // What the scheduler misses has been reported just now; a stand-in keeps it from being reported twice.
+        let rate = if root.kind.requires().contains(&Parameter::Rate) { Some(At { value: Rate::MIN, span: at.clone() }) } else { rate };
+        let delay = if root.kind.requires().contains(&Parameter::Delay) { Some(At { value: Default::default(), span: at.clone() }) } else { delay };
+        let given = Given { name: DEFAULT.to_owned(), at, parent: None, priority, weight, rate, delay, shape: None };
+        Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin }
+    }
+
+    fn policers(&mut self, classes: usize) -> Vec<Option<Policing>> {
+        let tables = self.table.class.iter().map(|class| class.police.as_ref());
+        let mut policers: Vec<Option<Policing>> = tables.map(|table| table.and_then(|table| police(table, &self.wire, self.findings))).collect();
+        policers.resize_with(classes, || None);
+        policers
+    }
+
+    fn promise(&mut self, class: &ClassTable) -> Option<Promise> {
+        let table = class.promise.as_ref()?;
+        let promise = Promise::resolve(table, self.findings);
+        if let (Some(promised), Some(at)) = (promise.rate, &table.rate) {
+            judge_promised_rate(promised, at, self.rate, self.findings);
+        }
+        Some(promise)
+    }
+
+    fn class_limit(&mut self, class: &ClassTable) -> Option<Limit> {
+        let limit = class.limit.as_ref()?;
+        let what = format!("each queue of class `{}`", class.name.0);
+        self.judge_limit(limit, &what, u64::from(u32::MAX));
+        Some(limit.value)
+    }
+
+    /// Reports a limit that keeps out every packet, or the longest ones.
+    fn judge_limit(&mut self, limit: &At<Limit>, what: &str, most_bytes: u64) {
+        let longest = self.longest_frame;
+        let finding = |problem: String| Diagnostic::error(limit.span.clone(), problem);
+        match limit.value {
+            Limit::Packets(0) | Limit::Bytes(0) => {
+                self.findings.push(finding(format!("{what} could hold nothing")).help("write a limit of at least one packet"));
+            }
+            Limit::Bytes(bytes) if bytes < longest => {
+                let problem = format!("{what} holds {}, less than the longest frame of {}, which would always be dropped", print_size(bytes), print_size(longest));
+                let finding = finding(problem);
+                self.findings.push(match &self.table.longest_frame {
+                    Some(at) => finding.context(at.span.clone(), "the longest frame").help("raise the limit, or lower `longest_frame`"),
+                    None => finding.help("raise the limit, or set `longest_frame` (1518 B unless given)"),
+                });
+            }
+            Limit::Bytes(bytes) if bytes > most_bytes => {
+                self.findings.push(finding(format!("{what} is limited to less than {} in any case", print_size(most_bytes + 1))));
+            }
+            Limit::Packets(packets) if packets > MOST_PACKETS => {
+                self.findings.push(finding(format!("{what} could hold {packets} packets")).help(format!("at most {MOST_PACKETS} are possible")));
+            }
+            _ => {}
+        }
+    }
+
+    /// The buffer and the most packets the port can hold.
+    fn buffer(&mut self) -> (Buffer, u32) {
+        let table = self.table.buffer.as_ref().map(|block| &block.value);
+        let kind = table.and_then(|table| table.manager.as_ref()).map_or(BufferKind::TailDrop, |at| at.value.0);
+        let written = table.and_then(|table: &BufferTable| table.limit.as_ref());
+        if let Some(limit) = written {
+            self.judge_limit(limit, "the buffer", (1 << 47) - 1);
+        }
+        let limit = written.map_or(USUAL_BUFFER, |at| at.value);
+        if let (false, Some(alpha)) = (kind.uses_alpha(), table.and_then(|table| table.alpha.as_ref())) {
+            let finding = Diagnostic::error(alpha.span.clone(), format!("`alpha` is not used by {}", kind.name()));
+            self.findings.push(finding.help("remove it, or set manager = \"dynamic-threshold\""));
+        }
+        let alpha = table.and_then(|table| table.alpha.as_ref()).map(|at| at.value.0).filter(|_| kind.uses_alpha());
+        let usual = match limit {
+            Limit::Packets(packets) => packets,
+            Limit::Bytes(bytes) => (bytes / SHORTEST_FRAME).clamp(1, USUAL_PACKETS),
+        };
+        let packets = match &self.table.packet_limit {
+            None => usual,
+            Some(at) => {
+                self.judge_limit(&At { value: Limit::Packets(at.value.0), span: at.span.clone() }, "the port", u64::MAX);
+                if let (Limit::Packets(wanted), Some(written)) = (limit, written) {
+                    if at.value.0 < wanted {
+                        let problem = format!("the port holds at most {} packets, fewer than the buffer's {}", at.value.0, print_limit(limit));
+                        let finding = Diagnostic::error(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
+                        self.findings.push(finding.help("remove `packet_limit`: the buffer's limit is enough"));
+                    }
+                }
+                at.value.0
+            }
+        };
+        (Buffer { kind, limit, alpha }, packets.min(MOST_PACKETS) as u32)
+    }
+
+    fn buffer_manager(&mut self, buffer: Buffer, packet_limit: u32, tree: &Tree, limits: &[Option<Limit>]) -> Option<AnyBufferManager> {
+        let mut first = 0;
+        let mut overrides = Vec::new();
+        for (class, limit) in tree.classes.iter().zip(limits) {
+            if let Some(limit) = *limit {
+                let limit = match limit {
+                    Limit::Packets(packets) => FlowLimit { packets: Some(u32::try_from(packets).unwrap_or(u32::MAX)), bytes: None },
+                    Limit::Bytes(bytes) => FlowLimit { packets: None, bytes: Some(u32::try_from(bytes).unwrap_or(u32::MAX)) },
+                };
+                overrides.push(Override { first_flow: Flow(first), flows: class.queues, limit });
+            }
+            first += class.queues;
+        }
+        let flows = tree.classes.iter().map(|class| class.queues as usize).sum();
+        let bytes = if let Limit::Bytes(bytes) = buffer.limit { Some(bytes) } else { None };
+        let parameters = BufferParameters { flows, packets: Some(packet_limit), bytes, flow: FlowLimit::default(), overrides, alpha: buffer.alpha };
+        match buffer.kind.build(&parameters) {
+            Ok(manager) => Some(manager),
+            Err(error) => {
+                // A limit of zero has been reported where it was written.
+                let span = self.table.buffer.as_ref().map_or(self.table.span.clone(), |block| block.span.clone());
+                if !self.findings.iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
+                    self.findings.push(Diagnostic::error(span, format!("the buffer: {error}")));
+                }
+                None
+            }
+        }
+    }
+
+    fn policy(
+        self,
+        tree: &Tree,
+        buffer: Buffer,
+        setup: PortSetup,
+        policers: Vec<Option<Policing>>,
+        limits: Vec<Option<Limit>>,
+        promises: Vec<Option<Promise>>,
+    ) -> Policy {
+        let scheduler_of = |parent: Option<usize>| parent.map_or(tree.root.kind, |group| tree.groups[group].1.kind);
+        let groups = tree.groups.iter().enumerate().map(|(index, (given, choice))| Group {
+            name: given.name.clone(),
+            parent: given.parent,
+            scheduler: choice.kind,
+            parameters: given.parameters(scheduler_of(given.parent)),
+            share: tree.group_share(index),
+            shape: given.shape,
+        });
+        let classes = tree.classes.iter().zip(policers).enumerate().map(|(index, (class, police))| {
+            let table = self.table.class.get(index);
+            Class {
+                name: class.given.name.clone(),
+                rules: table.and_then(|table| table.rules.as_ref()).map_or(0, |rules| rules.value.len()),
+                is_added: table.is_none(),
+                parent: class.given.parent,
+                queues: class.queues,
+                queue_scheduler: class.queue_scheduler,
+                parameters: class.given.parameters(scheduler_of(class.given.parent)),
+                share: tree.class_share(index),
+                limit: limits.get(index).copied().flatten(),
+                police,
+                shape: class.given.shape,
+                promise: promises.get(index).copied().flatten(),
+            }
+        });
+        Policy {
+            name: self.name.0.clone(),
+            rate: self.rate.value,
+            overhead: setup.overhead,
+            longest_frame: setup.longest_frame,
+            packet_limit: setup.packet_limit,
+            buffer,
+            scheduler: tree.root.kind,
+            classes: classes.collect(),
+            groups: groups.collect(),
+            setup,
+        }
+    }
+}
+
+/// The name of the class that is added if no class takes what is left.
+const DEFAULT: &str = "default";
+
+fn choice(scheduler: &Option<At<crate::choice::SchedulerName>>) -> Choice {
+    match scheduler {
+        Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()) },
+        None => Choice { kind: SchedulerKind::Fifo, at: None },
+    }
+}
+
+/// Reports a promised rate that the link cannot carry.
+pub(crate) fn judge_promised_rate(promised: Rate, at: &At<Rate>, link: &At<Rate>, findings: &mut Vec<Diagnostic>) {
+    if promised > link.value {
+        let finding = Diagnostic::error(at.span.clone(), "the promised rate is above the rate of the link");
+        findings.push(finding.context(at_or(&link.span), "the rate of the link").help("promise less, or raise the rate of the link"));
+    }
+}
+
+fn at_or(span: &Span) -> Span {
+    span.clone()
+}

@@ -1,0 +1,135 @@
+//! Promises: what a class or a flow is promised, and whether what was measured keeps it.
+
+use crate::diagnostic::Diagnostic;
+use crate::document::PromiseTable;
+use crate::units::{Ratio, print_duration, print_rate, print_ratio};
+use crate::value::{Block, Percentile};
+use tidegate_core::units::{Duration, Rate};
+
+/// What is promised. Every value that is given must be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Promise {
+    /// The delay that the percentile of packets stays within.
+    pub delay: Option<Duration>,
+    /// That percentile.
+    pub percentile: Percentile,
+    /// The largest share of packets lost, for whatever reason.
+    pub loss: Option<Ratio>,
+    /// The least rate delivered, in frames without overhead.
+    pub rate: Option<Rate>,
+}
+
+/// What was measured of a class or a flow.
+pub struct Measured<'a> {
+    /// The delay in seconds that the given share of packets (0 to 1) stays within; `None` if no packet was delivered.
+    pub delay_quantile_s: &'a dyn Fn(f64) -> Option<f64>,
+    /// The share of packets lost, 0 to 1; `None` if no packet was offered.
+    pub loss: Option<f64>,
+    /// The rate delivered in bit/s, in frames without overhead.
+    pub rate_bps: f64,
+}
+
+/// One value of a promise beside what was measured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judgement {
+    /// What was promised: `delay p99 at most 20 ms`.
+    pub promise: String,
+    /// What was measured: `12.4 ms`.
+    pub measured: String,
+    /// True if it was kept.
+    pub kept: bool,
+}
+
+impl Promise {
+    /// Reads the table.
+    pub(crate) fn resolve(table: &Block<PromiseTable>, findings: &mut Vec<Diagnostic>) -> Promise {
+        if let (None, Some(percentile)) = (&table.delay, &table.percentile) {
+            let finding = Diagnostic::error(percentile.span.clone(), "`percentile` promises nothing without `delay`");
+            findings.push(finding.help("add the delay that this percentile of packets is to stay within"));
+        } else if table.delay.is_none() && table.loss.is_none() && table.rate.is_none() {
+            let finding = Diagnostic::error(table.span.clone(), "this promise is empty");
+            findings.push(finding.help("promise at least one of `delay`, `loss` and `rate`, or remove it"));
+        }
+        Promise {
+            delay: table.delay.as_ref().map(|delay| delay.value),
+            percentile: table.percentile.as_ref().map_or(Percentile::NINETY_NINE, |percentile| percentile.value),
+            loss: table.loss.as_ref().map(|loss| loss.value),
+            rate: table.rate.as_ref().map(|rate| rate.value),
+        }
+    }
+
+    /// What is promised, one text per value, in the order of [`Promise::judge`].
+    pub fn texts(&self) -> Vec<String> {
+        let delay = self.delay.map(|delay| format!("delay p{} at most {}", self.percentile, print_duration(delay)));
+        let loss = self.loss.map(|loss| format!("loss at most {}", print_ratio(loss)));
+        let rate = self.rate.map(|rate| format!("rate at least {}", print_rate(rate)));
+        [delay, loss, rate].into_iter().flatten().collect()
+    }
+
+    /// Holds every value against what was measured. Nothing measured keeps no promise.
+    pub fn judge(&self, measured: &Measured<'_>) -> Vec<Judgement> {
+        let delay = self.delay.map(|promised| match (measured.delay_quantile_s)(self.percentile.quantile()) {
+            Some(seconds) => (seconds <= promised.picoseconds() as f64 / 1e12, scaled(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us")])),
+            None => (false, "no packet was delivered".to_owned()),
+        });
+        let loss = self.loss.map(|promised| match measured.loss {
+            Some(loss) => (loss <= promised.as_f64(), scaled(loss * 100.0, &[(1.0, "%")])),
+            None => (false, "no packet was offered".to_owned()),
+        });
+        let rate = self.rate.map(|promised| {
+            let bps = measured.rate_bps;
+            let text = scaled(bps, &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")]);
+            (bps >= promised.bits_per_second() as f64, text)
+        });
+        let results = [delay, loss, rate].into_iter().flatten();
+        self.texts().into_iter().zip(results).map(|(promise, (kept, measured))| Judgement { promise, measured, kept }).collect()
+    }
+}
+
+/// A number with four significant digits in the first unit that it fills, or else in the last.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let last = units[units.len() - 1];
+    let (factor, unit) = units.iter().copied().find(|unit| value >= unit.0).unwrap_or(last);
+    let number = value / factor;
+    let decimals = if number >= 1000.0 { 0 } else { 3 - number.max(1.0).log10().floor() as usize };
+    let text = format!("{number:.decimals$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    // A loss of one packet in a million is not none.
+    if text == "0" && value > 0.0 { format!("{number:.2e} {unit}") } else { format!("{text} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units;
+
+    #[test]
+    fn every_value_is_judged_by_itself() {
+        let promise = Promise {
+            delay: units::duration("20 ms").ok(),
+            percentile: Percentile::NINETY_NINE,
+            loss: units::ratio("0.1 %").ok(),
+            rate: units::rate("1 Mbit/s").ok(),
+        };
+        let judged = promise.judge(&Measured { delay_quantile_s: &|q| Some(q * 0.0125), loss: Some(0.0011), rate_bps: 1e6 });
+        let row = |promise: &str, measured: &str, kept| Judgement { promise: promise.into(), measured: measured.into(), kept };
+        assert_eq!(
+            judged,
+            [
+                row("delay p99 at most 20 ms", "12.38 ms", true),
+                row("loss at most 0.1 %", "0.11 %", false),
+                row("rate at least 1 Mbit/s", "1 Mbit/s", true)
+            ]
+        );
+        let silent = promise.judge(&Measured { delay_quantile_s: &|_| None, loss: None, rate_bps: 0.0 });
+        assert!(silent.iter().all(|row| !row.kept), "{silent:?}");
+    }
+
+    #[test]
+    fn measured_values_keep_their_meaning() {
+        assert_eq!(scaled(0.00001, &[(1.0, "%")]), "1.00e-5 %");
+        assert_eq!(scaled(0.0, &[(1.0, "%")]), "0 %");
+        assert_eq!(scaled(12_345_678.0, &[(1e6, "Mbit/s"), (1.0, "bit/s")]), "12.35 Mbit/s");
+        assert_eq!(scaled(0.9995, &[(1.0, "s"), (1e-3, "ms")]), "999.5 ms");
+    }
+}

@@ -1,0 +1,412 @@
+//! The scheduling tree of a policy: who hangs below whom, what each is given, and the scheduler that results.
+
+use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
+use crate::document::{ClassTable, GroupTable};
+use crate::units::{print_rate};
+use crate::value::{At, Block, Name};
+use std::collections::HashMap;
+use tidegate_core::packet::Flow;
+use tidegate_core::registry::{AnyScheduler, SchedulerKind};
+use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup};
+use tidegate_core::shaper::{Shaped, ShapingContract};
+use tidegate_core::units::{Duration, Rate};
+
+/// What a member of the tree is given to share with its neighbours.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    pub name: String,
+    pub at: Span,
+    /// The index of the group above; `None` is the link.
+    pub parent: Option<usize>,
+    pub priority: Option<At<u32>>,
+    pub weight: Option<At<u32>>,
+    pub rate: Option<At<Rate>>,
+    pub delay: Option<At<Duration>>,
+    pub shape: Option<ShapingContract>,
+}
+
+const PARAMETERS: [Parameter; 4] = [Parameter::Priority, Parameter::Weight, Parameter::Rate, Parameter::Delay];
+
+impl Given {
+    pub fn of_class(table: &ClassTable) -> Given {
+        Given {
+            name: table.name.0.clone(),
+            at: table.name.span.clone(),
+            parent: None,
+            priority: table.priority.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
+            weight: table.weight.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
+            rate: table.rate.clone(),
+            delay: table.delay.clone(),
+            shape: None,
+        }
+    }
+
+    pub fn of_group(table: &GroupTable) -> Given {
+        Given {
+            name: table.name.0.clone(),
+            at: table.name.span.clone(),
+            parent: None,
+            priority: table.priority.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
+            weight: table.weight.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
+            rate: table.rate.clone(),
+            delay: table.delay.clone(),
+            shape: None,
+        }
+    }
+
+    fn span(&self, parameter: Parameter) -> Option<Span> {
+        match parameter {
+            Parameter::Priority => self.priority.as_ref().map(|at| at.span.clone()),
+            Parameter::Weight => self.weight.as_ref().map(|at| at.span.clone()),
+            Parameter::Rate => self.rate.as_ref().map(|at| at.span.clone()),
+            Parameter::Delay => self.delay.as_ref().map(|at| at.span.clone()),
+        }
+    }
+
+    /// What `kind` makes use of.
+    pub fn parameters(&self, kind: SchedulerKind) -> FlowParameters {
+        FlowParameters {
+            priority: self.priority.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Priority)),
+            weight: self.weight.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Weight)),
+            rate: self.rate.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Rate)),
+            delay: self.delay.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Delay)),
+        }
+    }
+}
+
+pub(crate) fn uses(kind: SchedulerKind, parameter: Parameter) -> bool {
+    kind.requires().contains(&parameter) || kind.accepts().contains(&parameter)
+}
+
+/// A scheduler and where it was chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Choice {
+    pub kind: SchedulerKind,
+    pub at: Option<Span>,
+}
+
+/// A class's place among the leaves: what it is given, its queues and who serves among them.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    pub given: Given,
+    pub queues: u32,
+    pub queue_scheduler: SchedulerKind,
+}
+
+/// The tree before it is built.
+#[derive(Clone, Debug)]
+pub(crate) struct Tree {
+    /// The rate that the root shares, and where it was written.
+    pub rate: At<Rate>,
+    /// The longest frame with its overhead.
+    pub longest: u32,
+    pub root: Choice,
+    pub groups: Vec<(Given, Choice)>,
+    pub classes: Vec<Leaf>,
+}
+
+/// A child of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Member {
+    Group(usize),
+    Class(usize),
+}
+
+impl Tree {
+    /// Reports whatever is wrong with parents, parameters and guarantees.
+    pub fn judge(&self, findings: &mut Vec<Diagnostic>) {
+        for node in self.nodes() {
+            let children = self.children(node);
+            if let (Some(group), true) = (node, children.is_empty()) {
+                let given = &self.groups[group].0;
+                let finding = Diagnostic::error(given.at.clone(), format!("group `{}` has no children, so it would never be served", given.name));
+                findings.push(finding.help(format!("give a class or another group `parent = \"{}\"`, or remove the group", given.name)));
+            }
+            for &child in &children {
+                self.judge_parameters(node, child, findings);
+            }
+            self.judge_guarantees(node, &children, findings);
+        }
+    }
+
+    fn nodes(&self) -> impl Iterator<Item = Option<usize>> {
+        std::iter::once(None).chain((0..self.groups.len()).map(Some))
+    }
+
+    fn children(&self, node: Option<usize>) -> Vec<Member> {
+        let groups = (0..self.groups.len()).filter(|&group| self.groups[group].0.parent == node).map(Member::Group);
+        let classes = (0..self.classes.len()).filter(|&class| self.classes[class].given.parent == node).map(Member::Class);
+        groups.chain(classes).collect()
+    }
+
+    fn given(&self, member: Member) -> &Given {
+        match member {
+            Member::Group(group) => &self.groups[group].0,
+            Member::Class(class) => &self.classes[class].given,
+        }
+    }
+
+    fn scheduler(&self, node: Option<usize>) -> &Choice {
+        node.map_or(&self.root, |group| &self.groups[group].1)
+    }
+
+    fn name(&self, node: Option<usize>) -> String {
+        node.map_or("the link".to_owned(), |group| format!("group `{}`", self.groups[group].0.name))
+    }
+
+    fn judge_parameters(&self, node: Option<usize>, child: Member, findings: &mut Vec<Diagnostic>) {
+        let (choice, given) = (self.scheduler(node), self.given(child));
+        let kind = choice.kind;
+        let role = if matches!(child, Member::Group(_)) { "group" } else { "class" };
+        for parameter in PARAMETERS {
+            let key = parameter.name();
+            // A group's rate is also what its own children share.
+            let is_yardstick = matches!(child, Member::Group(_)) && parameter == Parameter::Rate;
+            match given.span(parameter) {
+                Some(span) if !uses(kind, parameter) && !is_yardstick => {
+                    let problem = format!("`{key}` has no effect: {} shares by {}, which does not use it", self.name(node), kind.name());
+                    let others = SchedulerKind::ALL.iter().filter(|other| uses(**other, parameter)).map(|other| other.name());
+                    let help = format!("remove it, or choose a scheduler that uses it: {}", alternatives(others));
+                    findings.push(chosen(Diagnostic::error(span, problem), choice).help(help));
+                }
+                None if kind.requires().contains(&parameter) => {
+                    let problem = format!("{role} `{}` lacks `{key}`, which {} needs of everything it serves", given.name, kind.name());
+                    let help = format!("add `{key}` to it, or choose another scheduler for {}", self.name(node));
+                    findings.push(chosen(Diagnostic::error(given.at.clone(), problem), choice).help(help));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn judge_guarantees(&self, node: Option<usize>, children: &[Member], findings: &mut Vec<Diagnostic>) {
+        let shared = self.shared_rate(node);
+        let mut sum = 0u64;
+        for &child in children {
+            let Some(rate) = &self.given(child).rate else { continue };
+            sum = sum.saturating_add(rate.value.bits_per_second());
+            if sum <= shared.value.bits_per_second() {
+                continue;
+            }
+            let total = Rate::new(sum).map_or_else(|_| "more than 400 Gbit/s".to_owned(), print_rate);
+            let (name, limit) = (self.name(node), print_rate(shared.value));
+            let problem = if rate.value > shared.value {
+                format!("a guarantee of {} is above the {limit} of {name}", print_rate(rate.value))
+            } else {
+                format!("the guarantees below {name} add up to {total}, more than its {limit}")
+            };
+            let finding = Diagnostic::error(rate.span.clone(), problem).context(shared.span.clone(), format!("{limit} to share"));
+            findings.push(finding.help("lower the guarantees, or raise what they are part of"));
+            return;
+        }
+    }
+
+    /// The rate that a node shares, and where that was written.
+    fn shared_rate(&self, node: Option<usize>) -> At<Rate> {
+        let Some(group) = node else { return self.rate.clone() };
+        let given = &self.groups[group].0;
+        if let Some(rate) = &given.rate {
+            return rate.clone();
+        }
+        let above = self.shared_rate(given.parent);
+        let share = self.share(given.parent, Member::Group(group)).unwrap_or(above.value);
+        At { value: share, span: given.weight.as_ref().map_or(above.span, |weight| weight.span.clone()) }
+    }
+
+    /// The rate that a child of `node` has at least, if its scheduler promises one.
+    fn share(&self, node: Option<usize>, child: Member) -> Option<Rate> {
+        let kind = self.scheduler(node).kind;
+        let by_rate = uses(kind, Parameter::Rate);
+        let own = self.given(child).rate.as_ref().filter(|_| by_rate);
+        if let Some(rate) = own {
+            return Some(rate.value);
+        }
+        if !uses(kind, Parameter::Weight) {
+            return None;
+        }
+        let weight = |given: &Given| u128::from(given.weight.as_ref().map_or(1, |weight| weight.value));
+        let mut left = u128::from(self.shared_rate(node).value.bits_per_second());
+        let mut weights = 0;
+        for sibling in self.children(node) {
+            let sibling = self.given(sibling);
+            match &sibling.rate {
+                Some(rate) if by_rate => left = left.saturating_sub(u128::from(rate.value.bits_per_second())),
+                _ => weights += weight(sibling),
+            }
+        }
+        let share = left * weight(self.given(child)) / weights.max(1);
+        Some(Rate::new(share as u64).unwrap_or(Rate::MIN))
+    }
+
+    /// What a class has at least of the link, if its scheduler promises anything.
+    pub fn class_share(&self, class: usize) -> Option<Rate> {
+        self.share(self.classes[class].given.parent, Member::Class(class))
+    }
+
+    /// What a group has at least of the link, if the scheduler above promises anything.
+    pub fn group_share(&self, group: usize) -> Option<Rate> {
+        self.share(self.groups[group].0.parent, Member::Group(group))
+    }
+
+    /// Builds the scheduler. To be called when nothing was wrong with the tree so far.
+    ///
+    /// # Errors
+    /// What the schedulers themselves find wrong.
+    pub fn build(&self) -> Result<AnyScheduler, Diagnostic> {
+        if self.groups.is_empty() && self.classes.iter().all(|class| class.queues == 1) { self.build_flat() } else { self.build_hierarchy() }
+    }
+
+    fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
+        let setup = Setup { rate: self.rate.value, longest_packet: self.longest };
+        let parameters: Vec<FlowParameters> = self.classes.iter().map(|class| class.given.parameters(self.root.kind)).collect();
+        let scheduler = self.root.kind.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
+            self.refused(None, flow.map(|flow| Member::Class(flow.index())), parameter, problem)
+        })?;
+        let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
+        if contracts.iter().all(Option::is_none) {
+            return Ok(scheduler);
+        }
+        let shaped = Shaped::new(scheduler, &contracts, self.granule());
+        shaped.map(|shaped| AnyScheduler::Shaped(Box::new(shaped))).map_err(|(flow, error)| {
+            Diagnostic::error(self.classes[flow.index()].given.at.clone(), format!("`shape`: {error}"))
+        })
+    }
+
+    /// The steps in which instants of release are kept: a microsecond, and on fast links a small part of a packet.
+    fn granule(&self) -> Duration {
+        let packet = self.rate.value.time_per_byte().ceil(self.longest).picoseconds() / 64;
+        Duration::from_picoseconds(packet.clamp(1, 1_000_000))
+    }
+
+    fn build_hierarchy(&self) -> Result<AnyScheduler, Diagnostic> {
+        let order = self.parents_first();
+        let place: HashMap<usize, usize> = order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
+        let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);
+        let mut nodes = vec![NodeSpec {
+            parent: None,
+            scheduler: self.root.kind,
+            rate: self.rate.value,
+            parameters: FlowParameters::default(),
+            shape: None,
+        }];
+        let mut members = vec![None];
+        for &group in &order {
+            let (given, choice) = &self.groups[group];
+            nodes.push(NodeSpec {
+                parent: Some(index_of(given.parent)),
+                scheduler: choice.kind,
+                rate: self.shared_rate(Some(group)).value,
+                parameters: given.parameters(self.scheduler(given.parent).kind),
+                shape: given.shape,
+            });
+            members.push(Some(Member::Group(group)));
+        }
+        let mut leaves = Vec::new();
+        let mut class_of_flow = Vec::new();
+        for (index, class) in self.classes.iter().enumerate() {
+            let parent = index_of(class.given.parent);
+            let parameters = class.given.parameters(self.scheduler(class.given.parent).kind);
+            let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
+            if class.queues > 1 {
+                let rate = self.class_share(index).unwrap_or(self.shared_rate(class.given.parent).value);
+                nodes.push(NodeSpec { parent: Some(parent), scheduler: class.queue_scheduler, rate, parameters, shape: class.given.shape });
+                members.push(Some(Member::Class(index)));
+                leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
+            }
+            leaves.resize(leaves.len() + class.queues as usize, leaf);
+            class_of_flow.resize(leaves.len(), index);
+        }
+        let member_of = |built: Built| match built {
+            Built::Node(node) => members[node],
+            Built::Leaf(Flow(flow)) => Some(Member::Class(class_of_flow[flow as usize])),
+        };
+        let hierarchy = Hierarchy::build(self.longest, &nodes, &leaves).map_err(|error| match error {
+            HierarchyError::Parameters { node, child, parameter, problem } => match members[node] {
+                Some(Member::Class(class)) => {
+                    let given = &self.classes[class].given;
+                    Diagnostic::error(given.at.clone(), format!("the queues of class `{}`: `{}`: {problem}", given.name, parameter.name()))
+                }
+                Some(Member::Group(group)) => self.refused(Some(group), child.and_then(member_of), parameter, problem),
+                None => self.refused(None, child.and_then(member_of), parameter, problem),
+            },
+            HierarchyError::Shape(built, error) => {
+                let at = member_of(built).map_or(self.rate.span.clone(), |member| self.given(member).at.clone());
+                Diagnostic::error(at, format!("`shape`: {error}"))
+            }
+            other => Diagnostic::error(self.rate.span.clone(), format!("the scheduling tree: {other}")),
+        })?;
+        Ok(AnyScheduler::Hierarchy(Box::new(hierarchy)))
+    }
+
+    /// The groups in an order in which every parent comes before its children. There is no circle among them.
+    fn parents_first(&self) -> Vec<usize> {
+        let depth = |mut group: usize| {
+            let mut depth = 0;
+            while let Some(parent) = self.groups[group].0.parent {
+                (group, depth) = (parent, depth + 1);
+            }
+            depth
+        };
+        let mut order: Vec<usize> = (0..self.groups.len()).collect();
+        order.sort_by_key(|&group| depth(group));
+        order
+    }
+
+    fn refused(&self, node: Option<usize>, child: Option<Member>, parameter: Parameter, problem: &str) -> Diagnostic {
+        let choice = self.scheduler(node);
+        let (name, key) = (choice.kind.name(), parameter.name());
+        let finding = match child.map(|child| self.given(child)) {
+            Some(given) => {
+                let at = given.span(parameter).unwrap_or(given.at.clone());
+                Diagnostic::error(at, format!("`{}`: `{key}` under {name}: {problem}", given.name))
+            }
+            None => {
+                let at = choice.at.clone().unwrap_or(self.rate.span.clone());
+                Diagnostic::error(at, format!("`{key}` of what {} serves by {name}: {problem}", self.name(node)))
+            }
+        };
+        chosen(finding, choice)
+    }
+}
+
+fn chosen(finding: Diagnostic, choice: &Choice) -> Diagnostic {
+    match &choice.at {
+        Some(at) if finding.span.as_ref() != Some(at) => finding.context(at.clone(), "chosen here"),
+        _ => finding,
+    }
+}
+
+/// Finds every parent by name. Reports unknown names and circles.
+pub(crate) fn find_parents(groups: &[Block<GroupTable>], classes: &[Block<ClassTable>], findings: &mut Vec<Diagnostic>) -> (Vec<Option<usize>>, Vec<Option<usize>>) {
+    let mut find = |parent: &Option<At<Name>>| {
+        let parent = parent.as_ref()?;
+        let found = groups.iter().position(|group| group.name.value == parent.value);
+        if found.is_none() {
+            let finding = Diagnostic::error(parent.span.clone(), format!("there is no group `{}`", parent.0));
+            let names = groups.iter().map(|group| group.name.0.as_str());
+            findings.push(match closest(&parent.0, names.clone()) {
+                Some(name) => finding.help(format!("did you mean `{name}`?")),
+                None if groups.is_empty() => finding.help("declare it with [[policy.NAME.group]], or remove `parent` to hang it below the link"),
+                None => finding.help(format!("groups of this policy: {}", alternatives(names))),
+            });
+        }
+        found
+    };
+    let mut group_parents: Vec<Option<usize>> = groups.iter().map(|group| find(&group.parent)).collect();
+    let class_parents = classes.iter().map(|class| find(&class.parent)).collect();
+    for start in 0..groups.len() {
+        let mut at = start;
+        for _ in 0..groups.len() {
+            let Some(parent) = group_parents[at] else { break };
+            at = parent;
+            if at == start {
+                let place = groups[start].parent.as_ref().map_or(groups[start].span.clone(), |parent| parent.span.clone());
+                let finding = Diagnostic::error(place, format!("group `{}` hangs below itself", groups[start].name.0));
+                findings.push(finding.help("one of the groups in this circle has to hang below the link, without `parent`"));
+                // The circle is reported once and cut, so that the rest can be judged.
+                group_parents[start] = None;
+            }
+        }
+    }
+    (group_parents, class_parents)
+}
