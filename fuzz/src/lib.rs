@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 mod captures;
 pub mod mutation;
 mod packets;
+mod scenarios;
 
 /// One parser under test.
 pub struct Target {
     /// Its name, which is also that of its corpus and its libFuzzer program.
     pub name: &'static str,
+    /// A folder whose files begin the corpus, besides its own; relative to the repository's root.
+    pub also: Option<&'static str>,
     /// The longest input worth trying, in bytes.
     pub longest: usize,
     /// Feeds one input to the parser; true if the parser accepted it. Panics if a promise of the parser is broken.
@@ -22,8 +25,11 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] =
-    &[Target { name: "packets", longest: 2048, run: packets::run }, Target { name: "captures", longest: 4096, run: captures::run }];
+pub const TARGETS: &[Target] = &[
+    Target { name: "packets", also: None, longest: 2048, run: packets::run },
+    Target { name: "captures", also: None, longest: 4096, run: captures::run },
+    Target { name: "scenarios", also: Some("scenarios"), longest: 8192, run: scenarios::run },
+];
 
 /// The target of this name.
 ///
@@ -39,11 +45,21 @@ impl Target {
     /// # Errors
     /// If the corpus cannot be read.
     pub fn corpus(&self) -> io::Result<Vec<Vec<u8>>> {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(self.name);
-        let mut paths = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()?;
-        paths.sort();
-        paths.iter().map(fs::read).collect()
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut paths = files_in(&here.join("corpus").join(self.name))?;
+        if let Some(folder) = self.also {
+            paths.extend(files_in(&here.join("..").join(folder))?);
+        }
+        let inputs = paths.iter().map(fs::read).collect::<io::Result<Vec<_>>>()?;
+        Ok(inputs.into_iter().filter(|input| input.len() <= self.longest).collect())
     }
+}
+
+fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    let mut files: Vec<PathBuf> = entries.into_iter().filter(|path| path.is_file()).collect();
+    files.sort();
+    Ok(files)
 }
 
 #[cfg(test)]

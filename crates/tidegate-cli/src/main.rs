@@ -1,3 +1,82 @@
-//! The `tidegate` command.
+//! The `tidegate` command: one core in a simulation, in a replay and on live interfaces.
 
-fn main() {}
+mod check;
+mod failure;
+mod live;
+mod port_report;
+mod present;
+mod progress;
+mod replay;
+mod run;
+mod simulation_report;
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A traffic manager that keeps its promises: it polices, buffers, schedules and shapes packets so that every flow gets the rate, delay
+/// and loss it was promised.
+#[derive(Parser)]
+#[command(name = "tidegate", version, max_term_width = 100, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken; 2 bad input; 3 the machine lacks something (the message says what, \
+and how to get it).";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Simulate a scenario and report what every flow got
+    Run(run::Arguments),
+    /// Push a capture through a policy in virtual time
+    Replay(replay::Arguments),
+    /// Carry real packets between two network interfaces, in both directions
+    Live(live::Arguments),
+    /// Check a scenario or policy file, and describe what is in it
+    Check(check::Arguments),
+    /// Print the JSON Schema of scenario and policy files, for editors
+    Schema,
+    /// List the schedulers, policers and buffer managers that a policy can name
+    Disciplines,
+}
+
+/// Where results go. Every command that measures something takes these.
+#[derive(Args)]
+struct Output {
+    /// Write summary.json, Parquet tables and report.html into this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the summary as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Replay(arguments) => replay::run(&arguments),
+        Command::Live(arguments) => live::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Schema => check::print_schema(),
+        Command::Disciplines => check::print_disciplines(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("{failure}");
+            failure.code()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -6,8 +6,10 @@ use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Rate;
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind,
+    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Run, Series, SeriesKind,
 };
+use tidegate_scenario::policy::Class;
+use tidegate_scenario::promise::{Judgement, Measured, Promise};
 use tidegate_statistics::{ClassRecord, Delays, PortRecorder, Timeline};
 
 /// Adds what happened at the port called `name` to a run. `seconds` is the length of the run.
@@ -57,6 +59,25 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         let label = if prefix { format!("{name} / {reason}") } else { reason.to_string() };
         run.series.push(series(SeriesKind::Drops, &label, recorder.drops(reason), 1.0));
     }
+}
+
+/// Holds every class that was offered something against what it was promised. `prefix` is put before its name.
+pub fn judge_classes(run: &mut Run, classes: &[Class], records: &[ClassRecord], prefix: &str, seconds: f64) {
+    for (class, record) in classes.iter().zip(records).filter(|(_, record)| record.offered.packets > 0) {
+        let Some(promise) = &class.promise else { continue };
+        let measured = Measured {
+            delay_quantile_s: &|part| record.delays.quantile_seconds(part),
+            loss: Some(record.dropped_in_all().packets as f64 / record.offered.packets as f64),
+            rate_bps: record.sent.bytes as f64 * 8.0 / seconds.max(1e-12),
+        };
+        run.promises.extend(judged(&format!("{prefix}{}", class.name), promise, &measured));
+    }
+}
+
+/// One row of the report for every value that is promised to `name`.
+pub fn judged(name: &str, promise: &Promise, measured: &Measured<'_>) -> Vec<PromiseResult> {
+    let row = |Judgement { promise, measured, kept }| PromiseResult { flow: name.into(), promise, measured, kept };
+    promise.judge(measured).into_iter().map(row).collect()
 }
 
 /// A class that nothing was offered to stays in the report: that it saw nothing is news to whoever wrote its rules.

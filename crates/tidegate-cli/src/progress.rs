@@ -1,7 +1,7 @@
 //! Progress on the terminal: nothing for work that is done within a second, a bar for anything longer.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 pub struct Progress {
     bar: ProgressBar,
     started: Instant,
-    shown: Cell<bool>,
+    shown: AtomicBool,
 }
 
 impl Progress {
@@ -19,14 +19,14 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
-        Progress { bar, started: Instant::now(), shown: Cell::new(false) }
+        Progress { bar, started: Instant::now(), shown: AtomicBool::new(false) }
     }
 
     /// Work stands at `position`.
     pub fn at(&self, position: u64) {
-        if !self.shown.get() && self.started.elapsed() > Duration::from_secs(1) && std::io::stderr().is_terminal() {
+        if !self.shown.load(Ordering::Relaxed) && self.started.elapsed() > Duration::from_secs(1) && std::io::stderr().is_terminal() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-            self.shown.set(true);
+            self.shown.store(true, Ordering::Relaxed);
         }
         self.bar.set_position(position);
     }

@@ -13,6 +13,7 @@ use crate::units::Time;
 
 mod dynamic_threshold;
 mod limits;
+mod longest;
 mod longest_queue_push_out;
 mod tail_drop;
 

@@ -15,6 +15,7 @@ macro_rules! schedulers {
     (registered { $($variant:ident = $type:ty;)* } composed { $($(#[$doc:meta])* $composite:ident = $composite_type:ty;)* }) => {
         /// Any registered scheduler, or one composed of registered ones.
         #[derive(Clone, Debug)]
+        #[repr(u32)]
         #[allow(missing_docs)]
         pub enum AnyScheduler { $($variant($type),)* $($(#[$doc])* $composite($composite_type),)* }
 
@@ -72,36 +73,36 @@ macro_rules! schedulers {
             #[inline]
             fn activate(&mut self, now: Time, flow: Flow, head: Head) {
                 match self {
-                    $(AnyScheduler::$variant(s) => s.activate(now, flow, head),)*
-                    $(AnyScheduler::$composite(s) => s.activate(now, flow, head),)*
+                    $(AnyScheduler::$variant(s) => outlined::activate(s, now, flow, head),)*
+                    $(AnyScheduler::$composite(s) => outlined::activate(&mut **s, now, flow, head),)*
                 }
             }
             #[inline]
             fn select(&mut self, now: Time) -> Decision {
                 match self {
-                    $(AnyScheduler::$variant(s) => s.select(now),)*
-                    $(AnyScheduler::$composite(s) => s.select(now),)*
+                    $(AnyScheduler::$variant(s) => outlined::select(s, now),)*
+                    $(AnyScheduler::$composite(s) => outlined::select(&mut **s, now),)*
                 }
             }
             #[inline]
             fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
                 match self {
-                    $(AnyScheduler::$variant(s) => s.served(now, flow, next),)*
-                    $(AnyScheduler::$composite(s) => s.served(now, flow, next),)*
+                    $(AnyScheduler::$variant(s) => outlined::served(s, now, flow, next),)*
+                    $(AnyScheduler::$composite(s) => outlined::served(&mut **s, now, flow, next),)*
                 }
             }
             #[inline]
             fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
                 match self {
-                    $(AnyScheduler::$variant(s) => s.lost(now, flow, next),)*
-                    $(AnyScheduler::$composite(s) => s.lost(now, flow, next),)*
+                    $(AnyScheduler::$variant(s) => outlined::lost(s, now, flow, next),)*
+                    $(AnyScheduler::$composite(s) => outlined::lost(&mut **s, now, flow, next),)*
                 }
             }
             #[inline]
             fn upcoming(&self) -> Option<Flow> {
                 match self {
-                    $(AnyScheduler::$variant(s) => s.upcoming(),)*
-                    $(AnyScheduler::$composite(s) => s.upcoming(),)*
+                    $(AnyScheduler::$variant(s) => outlined::upcoming(s),)*
+                    $(AnyScheduler::$composite(s) => outlined::upcoming(&**s),)*
                 }
             }
             fn refresh(&mut self, now: Time) {
@@ -112,6 +113,37 @@ macro_rules! schedulers {
             }
         }
     };
+}
+
+/// One function per scheduler and call. Were they all inlined into the `match`, every call would pay for saving the registers that the
+/// most complicated scheduler needs; like this the `match` is a jump.
+mod outlined {
+    use super::{Decision, Flow, Head, Scheduler, Time};
+
+    #[inline(never)]
+    pub(super) fn activate<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow, head: Head) {
+        scheduler.activate(now, flow, head);
+    }
+
+    #[inline(never)]
+    pub(super) fn select<S: Scheduler>(scheduler: &mut S, now: Time) -> Decision {
+        scheduler.select(now)
+    }
+
+    #[inline(never)]
+    pub(super) fn served<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow, next: Option<Head>) {
+        scheduler.served(now, flow, next);
+    }
+
+    #[inline(never)]
+    pub(super) fn lost<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow, next: Option<Head>) {
+        scheduler.lost(now, flow, next);
+    }
+
+    #[inline(never)]
+    pub(super) fn upcoming<S: Scheduler>(scheduler: &S) -> Option<Flow> {
+        scheduler.upcoming()
+    }
 }
 
 schedulers! {

@@ -93,7 +93,7 @@ impl<S: Scheduler> Subject<'_, S> {
 
 /// Runs `law` on `count` cases, always the same ones. Of the cases that fail it prints the least and returns its breach.
 fn assert_holds<C: Debug>(count: u32, cases: &impl Strategy<Value = C>, law: impl Fn(&C) -> Result<(), Breach>) -> Result<(), Breach> {
-    let config = Config { cases: count * 100, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: count, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let outcome = runner.run(cases, |case| law(&case).map_err(|breach| TestCaseError::fail(format!("{breach:?}"))));
     match outcome {

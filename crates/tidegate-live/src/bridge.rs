@@ -12,6 +12,7 @@ use crate::pool::FramePool;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 use tidegate_core::observer::Observer;
 use tidegate_core::port::{Overhead, PortSetup, Volume};
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
@@ -105,7 +106,10 @@ pub fn run(config: LiveConfig, stop: &AtomicBool, on_tick: impl FnMut(&Tick)) ->
 /// # Errors
 /// As [`run`].
 pub fn run_observed<O: Observer<Frame> + Send>(
-    config: LiveConfig, stop: &AtomicBool, mut on_tick: impl FnMut(&Tick), observers: [O; 2],
+    config: LiveConfig,
+    stop: &AtomicBool,
+    mut on_tick: impl FnMut(&Tick),
+    observers: [O; 2],
 ) -> Result<(LiveOutcome, [O; 2]), LiveError> {
     let LiveConfig { interfaces: [a, b], setups: [a_to_b, b_to_a], options } = config;
     let inquiry = Inquiry::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", &a, cause))?;
@@ -119,7 +123,7 @@ pub fn run_observed<O: Observer<Frame> + Send>(
         lock(&notices).extend(doubts(&inquiry, name, fact, setup.longest_frame));
     }
 
-    let started = clock::now();
+    let (began, started) = (Instant::now(), clock::now());
     let [watch_a, watch_b] = observers;
     let there = prepare(started, [&a, &b], [&facts[0], &facts[1]], a_to_b, options, watch_a)?;
     let back = prepare(started, [&b, &a], [&facts[1], &facts[0]], b_to_a, options, watch_b)?;
@@ -135,18 +139,24 @@ pub fn run_observed<O: Observer<Frame> + Send>(
         };
         let there = start(there, 0)?;
         let back = start(back, 1).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
-        tell(started, &states, &notices, &mut on_tick, &inquiry, [&a, &b], || there.is_finished() && back.is_finished());
+        tell(began, &states, &notices, &mut on_tick, &inquiry, [&a, &b], || {
+            // Only a stop ends a direction, or a panic: then the other must not carry on alone.
+            if there.is_finished() || back.is_finished() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            there.is_finished() && back.is_finished()
+        });
         // A panic in a direction is a defect: it goes on in the caller.
         let join = |thread: thread::ScopedJoinHandle<_>| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Ok::<_, LiveError>((join(there), join(back)))
     })?;
 
-    let elapsed = clock::now().since(started);
+    let elapsed = began.elapsed();
     let [to_b, to_a] = shares;
     let (there, watch_a) = outcome(to_b, there, elapsed);
     let (back, watch_b) = outcome(to_a, back, elapsed);
     let notices = notices.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((LiveOutcome { directions: [there, back], elapsed: to_std(elapsed), notices }, [watch_a, watch_b]))
+    Ok((LiveOutcome { directions: [there, back], elapsed, notices }, [watch_a, watch_b]))
 }
 
 /// What is said about a direction whatever happens to it.
@@ -164,14 +174,20 @@ fn describe(from: &str, to: &str, setup: &PortSetup) -> Share {
 
 /// Opens both ends of a direction.
 fn prepare<O: Observer<Frame>>(
-    now: Time, [from, to]: [&str; 2], [incoming, outgoing]: [&Facts; 2], setup: PortSetup, options: Options, observer: O,
+    now: Time,
+    [from, to]: [&str; 2],
+    [incoming, outgoing]: [&Facts; 2],
+    setup: PortSetup,
+    options: Options,
+    observer: O,
 ) -> Result<Direction<ReceiveRing, SendSocket, O>, LiveError> {
     let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;
     let transmitter = SendSocket::open(to, outgoing.index)?;
     let slots = setup.packet_limit.saturating_add(options.spare_frames);
     let longest = setup.longest_frame;
     let treatment = Treatment { checksums: options.checksums, catch_up: options.catch_up, slots };
-    Direction::new(now, setup, treatment, receiver, transmitter, observer).map_err(|cause| LiveError::Memory {
+    let connected = [incoming, outgoing].map(|facts| facts.up && facts.carrier);
+    Direction::new(now, setup, treatment, receiver, transmitter, connected, observer).map_err(|cause| LiveError::Memory {
         direction: format!("{from} -> {to}"),
         bytes: FramePool::size(slots, longest),
         cause,
@@ -183,6 +199,8 @@ fn doubts(inquiry: &Inquiry, name: &str, facts: &Facts, longest_frame: u32) -> V
     let mut doubts = Vec::new();
     if !facts.up {
         doubts.push(format!("{name} is down; packets flow once it is up: `ip link set {name} up`"));
+    } else if !facts.carrier {
+        doubts.push(format!("{name} is not connected; packets flow once its other end is up"));
     }
     // An Ethernet header and one VLAN tag.
     if facts.mtu.saturating_add(18) > longest_frame {
@@ -225,20 +243,25 @@ fn mtu_doubt([a, b]: [&str; 2], [mtu_a, mtu_b]: [u32; 2]) -> Option<String> {
 
 /// Tells the operator what happens, once a second, until both directions have ended.
 fn tell(
-    started: Time, states: &[Mutex<DirectionState>; 2], notices: &Mutex<Vec<String>>, on_tick: &mut impl FnMut(&Tick), inquiry: &Inquiry,
-    names: [&str; 2], ended: impl Fn() -> bool,
+    began: Instant,
+    states: &[Mutex<DirectionState>; 2],
+    notices: &Mutex<Vec<String>>,
+    on_tick: &mut impl FnMut(&Tick),
+    inquiry: &Inquiry,
+    names: [&str; 2],
+    ended: impl Fn() -> bool,
 ) {
     const STEP: std::time::Duration = std::time::Duration::from_millis(10);
     let mut current: [DirectionState; 2] = Default::default();
     let (mut told, mut next, mut mtus) = (0, std::time::Duration::ZERO, None);
     loop {
-        let elapsed = to_std(clock::now().since(started));
+        let elapsed = began.elapsed();
         if elapsed >= next {
             next += std::time::Duration::from_secs(1);
-            if let [Ok(a), Ok(b)] = names.map(|name| inquiry.facts(name)) {
-                if mtus.replace([a.mtu, b.mtu]) != Some([a.mtu, b.mtu]) {
-                    lock(notices).extend(mtu_doubt(names, [a.mtu, b.mtu]));
-                }
+            if let [Ok(a), Ok(b)] = names.map(|name| inquiry.facts(name))
+                && mtus.replace([a.mtu, b.mtu]) != Some([a.mtu, b.mtu])
+            {
+                lock(notices).extend(mtu_doubt(names, [a.mtu, b.mtu]));
             }
             for (current, state) in current.iter_mut().zip(states) {
                 current.clone_from(&lock(state));
@@ -266,13 +289,13 @@ struct Thread<'a> {
 
 impl Thread<'_> {
     fn carry<R: Receive, T: Transmit, O: Observer<Frame>>(self, mut direction: Direction<R, T, O>) -> Remains<O> {
-        if let Some(priority) = self.options.real_time_priority {
-            if let Err(cause) = clock::be_precise(i32::from(priority)) {
-                lock(self.notices).push(format!(
-                    "real-time scheduling was refused ({cause}): packets may leave milliseconds late when the machine is busy. Run as root or \
+        if let Some(priority) = self.options.real_time_priority
+            && let Err(cause) = clock::be_precise(i32::from(priority))
+        {
+            lock(self.notices).push(format!(
+                "real-time scheduling was refused ({cause}): packets may leave milliseconds late when the machine is busy. Run as root or \
                      grant CAP_SYS_NICE"
-                ));
-            }
+            ));
         }
         let mut chores = clock::now();
         let mut deadline = None;
@@ -314,9 +337,13 @@ impl Thread<'_> {
     fn attend<R: Receive, T: Transmit, O: Observer<Frame>>(&self, direction: &mut Direction<R, T, O>, now: Time) {
         if direction.attend(now) {
             let counters = direction.counters();
-            let state = |up| if up { "up" } else { "down" };
+            let state = |up| if up { "connected" } else { "down" };
             let Share { from, to, .. } = self.name;
-            lock(self.notices).push(format!("{from} -> {to}: {from} is {}, {to} is {}", state(counters.receiving), state(counters.sending)));
+            lock(self.notices).push(format!(
+                "{from} -> {to}: {from} is {}, {to} is {}",
+                state(counters.receiving),
+                state(counters.sending)
+            ));
         }
         // Without waiting: whoever reads it may be slow, and the next chance comes soon.
         if let Ok(mut state) = self.state.try_lock() {
@@ -336,17 +363,12 @@ fn class_state(record: &ClassRecord) -> ClassState {
     ClassState { offered: record.offered, sent: record.sent, dropped: record.dropped_in_all(), marked: record.marked }
 }
 
-fn outcome<O>(share: Share, remains: Remains<O>, elapsed: Duration) -> (DirectionOutcome, O) {
+fn outcome<O>(share: Share, remains: Remains<O>, elapsed: std::time::Duration) -> (DirectionOutcome, O) {
     let Share { from, to, rate, overhead } = share;
     let Remains { counters, recorder: record, lateness, busy, observer } = remains;
     // A transmission that started counts in full, also if it ends after the end.
-    let utilisation = (busy as f64 / elapsed.picoseconds().max(1) as f64).min(1.0);
+    let utilisation = (busy as f64 / PICOSECONDS_PER_SECOND as f64 / elapsed.as_secs_f64().max(1e-9)).min(1.0);
     (DirectionOutcome { from, to, rate, overhead, counters, record, lateness, utilisation }, observer)
-}
-
-fn to_std(duration: Duration) -> std::time::Duration {
-    let picoseconds = duration.picoseconds();
-    std::time::Duration::new(picoseconds / PICOSECONDS_PER_SECOND, (picoseconds % PICOSECONDS_PER_SECOND / 1000) as u32)
 }
 
 /// Nothing is left half-done under these locks, so a panic elsewhere is no reason to stop.

@@ -29,10 +29,8 @@ pub(crate) fn wait(socket: Option<BorrowedFd>, timeout: Duration) -> Woken {
     let mut entry = libc::pollfd { fd: socket.map_or(-1, |socket| socket.as_raw_fd()), events: libc::POLLIN, revents: 0 };
     // Rounded up: waking early by less than a nanosecond would only cost another turn.
     let nanoseconds = timeout.picoseconds().div_ceil(1000);
-    let timeout = libc::timespec {
-        tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t,
-        tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
-    };
+    let timeout =
+        libc::timespec { tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t, tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long };
     // SAFETY: one entry, which lives for the call, and no signal mask. An interruption by a signal is no error here.
     unsafe { libc::ppoll(&mut entry, 1, &timeout, std::ptr::null()) };
     if entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 { Woken::SocketError } else { Woken::Ready }

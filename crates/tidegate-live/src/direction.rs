@@ -90,8 +90,15 @@ pub(crate) struct Treatment {
 }
 
 impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
+    /// A direction whose interfaces, the incoming and the outgoing one, are `connected` or not at `now`.
     pub(crate) fn new(
-        now: Time, setup: PortSetup, treatment: Treatment, receiver: R, transmitter: T, observer: O,
+        now: Time,
+        setup: PortSetup,
+        treatment: Treatment,
+        receiver: R,
+        transmitter: T,
+        connected: [bool; 2],
+        observer: O,
     ) -> io::Result<Direction<R, T, O>> {
         let pool = FramePool::new(treatment.slots, setup.longest_frame)?;
         Ok(Direction {
@@ -107,7 +114,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             outbox: VecDeque::with_capacity(treatment.slots as usize),
             blocked_since: None,
             worked: now,
-            counters: DirectionCounters { receiving: true, sending: true, ..DirectionCounters::default() },
+            counters: DirectionCounters { receiving: connected[0], sending: connected[1], ..DirectionCounters::default() },
             lateness: Delays::default(),
             busy: 0,
         })

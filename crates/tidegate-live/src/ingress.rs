@@ -38,10 +38,9 @@ pub struct Refused {
 impl Refused {
     /// Everything refused, whatever the reason.
     pub fn total(&self) -> Volume {
-        self.by_reason().iter().fold(Volume::default(), |sum, (_, volume)| Volume {
-            packets: sum.packets + volume.packets,
-            bytes: sum.bytes + volume.bytes,
-        })
+        self.by_reason()
+            .iter()
+            .fold(Volume::default(), |sum, (_, volume)| Volume { packets: sum.packets + volume.packets, bytes: sum.bytes + volume.bytes })
     }
 
     /// Every reason with its name and what fell to it.
@@ -65,7 +64,10 @@ pub(crate) struct Arrived {
 
 /// Turns a received frame into packets, hands each to `offer` with the header that they all share, and counts what it refuses.
 pub(crate) fn packets(
-    received: Received<'_>, checksums: Checksums, pool: &mut FramePool, refused: &mut Refused,
+    received: Received<'_>,
+    checksums: Checksums,
+    pool: &mut FramePool,
+    refused: &mut Refused,
     mut offer: impl FnMut(&mut FramePool, &Header, Arrived),
 ) {
     if (received.bytes.len() as u32) < received.length {
@@ -78,7 +80,9 @@ pub(crate) fn packets(
                 offer(pool, &header, arrived);
             }
         }
-        Segmentation::Cut { kind, size } => cut(received, kind, size, checksums, pool, refused, |pool, arrived| offer(pool, &header, arrived)),
+        Segmentation::Cut { kind, size } => {
+            cut(received, kind, size, checksums, pool, refused, |pool, arrived| offer(pool, &header, arrived))
+        }
         Segmentation::Unknown => refused.not_segmentable.add(received.length),
     }
 }
@@ -119,7 +123,12 @@ fn whole(received: Received<'_>, header: &Header, checksums: Checksums, pool: &m
 }
 
 fn cut(
-    received: Received<'_>, kind: SuperFrameKind, size: u16, checksums: Checksums, pool: &mut FramePool, refused: &mut Refused,
+    received: Received<'_>,
+    kind: SuperFrameKind,
+    size: u16,
+    checksums: Checksums,
+    pool: &mut FramePool,
+    refused: &mut Refused,
     mut offer: impl FnMut(&mut FramePool, Arrived),
 ) {
     let start = received.offload.checksum.map(|checksum| usize::from(checksum.start));
@@ -174,7 +183,7 @@ mod tests {
 
     fn partial_udp(payload: usize) -> Vec<u8> {
         let mut frame = udp(payload);
-        let sum = checksum::pseudo_header(&frame[26..34].to_vec(), 17, 8 + payload as u32);
+        let sum = checksum::pseudo_header(&frame[26..34], 17, 8 + payload as u32);
         frame[40..42].copy_from_slice(&sum.to_be_bytes());
         frame
     }
@@ -184,8 +193,11 @@ mod tests {
         checksum::add(sum, checksum::sum(&frame[34..])) == 0xffff
     }
 
-    /// The messages that leave for a frame that arrives, and what was refused.
-    fn through(bytes: &[u8], offload: Offload, checksums: Checksums, slots: u32) -> (Vec<(u32, Option<Vec<u8>>)>, Refused) {
+    /// A packet's length, and the message that leaves for it.
+    type Packet = (u32, Option<Vec<u8>>);
+
+    /// The packets that a frame becomes, and what was refused.
+    fn through(bytes: &[u8], offload: Offload, checksums: Checksums, slots: u32) -> (Vec<Packet>, Refused) {
         let mut pool = FramePool::new(slots, 1514).unwrap();
         let (mut out, mut refused) = (Vec::new(), Refused::default());
         let received = Received { bytes, length: bytes.len() as u32, offload };

@@ -40,7 +40,7 @@ mod offload;
 mod packet;
 mod pool;
 
-pub use bridge::{DirectionOutcome, DirectionState, LiveOutcome, Tick, run, run_observed};
+pub use bridge::{ClassState, DirectionOutcome, DirectionState, LiveOutcome, Tick, run, run_observed};
 pub use config::{LiveConfig, Options};
 pub use counters::{DirectionCounters, Leak, Unsent};
 pub use direction::Frame;

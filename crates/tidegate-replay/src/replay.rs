@@ -92,7 +92,7 @@ impl From<io::Error> for ReplayError {
 /// Every packet of an interface that `takes` accepts is offered at its timestamp with its length on the wire and the colour of its code
 /// point ([`Colour::of`]). What leaves is written to `sent` with the instant of its last bit as timestamp, and a comment if a policer
 /// changed its colour; what is dropped goes to `dropped` at the instant of the drop, with the reason. After the last packet the queue
-/// drains. `progress` is called for every packet with its number.
+/// drains. `progress` is called for every packet, taken or not.
 ///
 /// # Errors
 /// [`ReplayError`] if the capture is damaged or a result cannot be written.
@@ -102,7 +102,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
     takes: impl Fn(usize, &crate::Interface) -> bool,
     sent: &mut CaptureWriter<W>,
     dropped: &mut CaptureWriter<X>,
-    mut progress: impl FnMut(u64),
+    mut progress: impl FnMut(&Record),
 ) -> Result<Replayed, ReplayError> {
     let mut port: Port<Box<Frame>> = Port::new(Time::ZERO, setup);
     let mut watcher = Watcher { recorder: PortRecorder::new(Time::ZERO, port.classifier()), drops: Vec::new() };
@@ -113,7 +113,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
     let mut last_bit = 0;
 
     while let Some(record) = capture.next_record()? {
-        progress(number);
+        progress(&record);
         let interface = &capture.interfaces()[record.interface];
         if !takes(record.interface, interface) {
             skipped += 1;

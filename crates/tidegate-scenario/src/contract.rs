@@ -6,6 +6,7 @@ use crate::units::{print_rate, print_size};
 use crate::value::{At, Block, Bytes};
 use tidegate_core::policer::{Contract, ContractError, ContractField};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
+use tidegate_core::scheduler::Hierarchy;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, MAX_BYTES, Rate};
 
@@ -129,9 +130,9 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
     }
 }
 
-/// A stream whose packets sometimes wait for one other packet on the link still gets its rate, and the releases may be rounded up a little.
+/// A stream whose packets sometimes wait for one other packet on the link, and a little for the rounding of releases, still gets its rate.
 fn default_tolerance(wire: &Wire) -> Duration {
-    wire.rate.time_per_byte().ceil(wire.longest) + Duration::from_microseconds(1)
+    wire.rate.time_per_byte().ceil(wire.longest) + Hierarchy::GRANULE
 }
 
 fn refused(error: &ContractError, span: Span, wire: &Wire) -> Diagnostic {

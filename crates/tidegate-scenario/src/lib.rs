@@ -1,16 +1,67 @@
-//! Scenario and policy files.
+//! Scenario and policy files: TOML to typed configuration to ready objects, with errors that point at the line.
+//!
+//! ```text
+//! text -> tree -> overrides -> judged by the schema -> tables -> policies, network, experiment
+//! ```
+//!
+//! [`load`] reads a file; what it returns is complete and checked, and can be run as it is. Everything found wrong is reported together
+//! as [`Problems`]: file, line, column, the line itself with the place marked, and what would be right.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`scenario`] | loading; a scenario and its variants |
+//! | [`policy`] | what an output port does with its packets |
+//! | [`simulation`] | the network and the experiment |
+//! | [`promise`] | what is promised, and whether it was kept |
+//! | [`units`] | quantities as people write them |
+//! | [`document`] | the tables as they are written: the schema |
+//! | [`diagnostic`] | how errors are drawn |
+//! | [`summary`] | what a file contains, as text |
+//!
+//! ```
+//! let text = r#"
+//! [policy.access]
+//! rate = "10 Mbit/s"
+//! scheduler = "strict-priority"
+//! [[policy.access.class]]
+//! name = "voice"
+//! match = [{ dscp = "ef" }]
+//! priority = 0
+//! "#;
+//! let scenario = tidegate_scenario::parse_str("access.toml", text).unwrap();
+//! let setup = scenario.policy(None).unwrap().setup();
+//! assert_eq!(setup.classifier.classes().len(), 2); // voice, and the rest
+//!
+//! let problems = tidegate_scenario::parse_str("access.toml", &text.replace("priority = 0", "weight = 3")).unwrap_err();
+//! assert!(problems.to_string().contains("--> access.toml:8:10"), "{problems}");
+//! ```
+#![warn(missing_docs)]
 
-pub mod choice;
-pub mod contract;
 pub mod diagnostic;
 pub mod document;
-pub mod header;
-pub mod overrides;
 pub mod policy;
 pub mod promise;
-pub mod rules;
-pub mod schema;
-pub mod structure;
-pub mod tree;
+pub mod scenario;
+pub mod simulation;
+pub mod summary;
 pub mod units;
-pub mod value;
+
+mod capture;
+mod choice;
+mod contract;
+mod endpoint;
+mod header;
+mod overrides;
+mod rules;
+mod schema;
+mod source;
+mod structure;
+mod tree;
+mod value;
+
+pub use diagnostic::Problems;
+pub use policy::Policy;
+pub use promise::Promise;
+pub use scenario::{Scenario, Variant, load, parse_str};
+pub use schema::schema;
+pub use simulation::Simulation;

@@ -266,7 +266,7 @@ impl<'a> Resolution<'a> {
         // What the scheduler misses has been reported just now; a stand-in keeps it from being reported twice.
         let rate = if root.kind.requires().contains(&Parameter::Rate) { Some(At { value: Rate::MIN, span: at.clone() }) } else { rate };
         let delay = if root.kind.requires().contains(&Parameter::Delay) { Some(At { value: Default::default(), span: at.clone() }) } else { delay };
-        let given = Given { name: DEFAULT.to_owned(), at, parent: None, priority, weight, rate, delay, shape: None };
+        let given = Given { name: DEFAULT.to_owned(), at, parent: None, priority, weight, rate, delay, shape: None, is_added: true };
         Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin }
     }
 

@@ -78,12 +78,16 @@ impl Promise {
         });
         let rate = self.rate.map(|promised| {
             let bps = measured.rate_bps;
-            let text = scaled(bps, &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")]);
-            (bps >= promised.bits_per_second() as f64, text)
+            (bps >= promised.bits_per_second() as f64, about(bps))
         });
         let results = [delay, loss, rate].into_iter().flatten();
         self.texts().into_iter().zip(results).map(|(promise, (kept, measured))| Judgement { promise, measured, kept }).collect()
     }
+}
+
+/// A rate in bit/s with four significant digits.
+pub(crate) fn about(bps: f64) -> String {
+    scaled(bps, &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")])
 }
 
 /// A number with four significant digits in the first unit that it fills, or else in the last.

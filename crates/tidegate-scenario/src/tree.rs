@@ -23,6 +23,8 @@ pub(crate) struct Given {
     pub rate: Option<At<Rate>>,
     pub delay: Option<At<Duration>>,
     pub shape: Option<ShapingContract>,
+    /// True for the class `default` that the file does not mention.
+    pub is_added: bool,
 }
 
 const PARAMETERS: [Parameter; 4] = [Parameter::Priority, Parameter::Weight, Parameter::Rate, Parameter::Delay];
@@ -38,6 +40,7 @@ impl Given {
             rate: table.rate.clone(),
             delay: table.delay.clone(),
             shape: None,
+            is_added: false,
         }
     }
 
@@ -51,6 +54,7 @@ impl Given {
             rate: table.rate.clone(),
             delay: table.delay.clone(),
             shape: None,
+            is_added: false,
         }
     }
 
@@ -266,16 +270,10 @@ impl Tree {
         if contracts.iter().all(Option::is_none) {
             return Ok(scheduler);
         }
-        let shaped = Shaped::new(scheduler, &contracts, self.granule());
+        let shaped = Shaped::new(scheduler, &contracts, Hierarchy::GRANULE);
         shaped.map(|shaped| AnyScheduler::Shaped(Box::new(shaped))).map_err(|(flow, error)| {
             Diagnostic::error(self.classes[flow.index()].given.at.clone(), format!("`shape`: {error}"))
         })
-    }
-
-    /// The steps in which instants of release are kept: a microsecond, and on fast links a small part of a packet.
-    fn granule(&self) -> Duration {
-        let packet = self.rate.value.time_per_byte().ceil(self.longest).picoseconds() / 64;
-        Duration::from_picoseconds(packet.clamp(1, 1_000_000))
     }
 
     fn build_hierarchy(&self) -> Result<AnyScheduler, Diagnostic> {
@@ -356,6 +354,10 @@ impl Tree {
         let choice = self.scheduler(node);
         let (name, key) = (choice.kind.name(), parameter.name());
         let finding = match child.map(|child| self.given(child)) {
+            Some(given) if given.is_added => {
+                let problem = format!("nothing of the link is left for the class `{}`, which is added for packets that no rule matches", given.name);
+                Diagnostic::error(given.at.clone(), problem).help("lower the guarantees, or give the last class no `match`, so that it takes those packets")
+            }
             Some(given) => {
                 let at = given.span(parameter).unwrap_or(given.at.clone());
                 Diagnostic::error(at, format!("`{}`: `{key}` under {name}: {problem}", given.name))

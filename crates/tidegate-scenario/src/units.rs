@@ -24,6 +24,8 @@ struct Quantity {
     finest: &'static str,
     /// The units it is read and printed in, ascending.
     units: &'static [Unit],
+    /// How many of a unit it takes to print fractions of it.
+    fractions_from: u128,
     /// Units that are read and never printed.
     also: &'static [Unit],
     /// What to write instead of a frequent mistake; `#` stands for the number.
@@ -35,6 +37,7 @@ const RATE: Quantity = Quantity {
     example: "\"10 Mbit/s\"",
     finest: "1 bit/s",
     units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
+    fractions_from: 1,
     also: &[("B/s", 8), ("kB/s", 8_000), ("MB/s", 8_000_000), ("GB/s", 8_000_000_000)],
     hint: rate_hint,
 };
@@ -44,6 +47,7 @@ const DURATION: Quantity = Quantity {
     example: "\"5 ms\"",
     finest: "1 ps",
     units: &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)],
+    fractions_from: 1,
     also: &[("\u{b5}s", 1_000_000), ("\u{3bc}s", 1_000_000), ("min", 60_000_000_000_000), ("h", 3_600_000_000_000_000)],
     hint: duration_hint,
 };
@@ -53,6 +57,7 @@ const SIZE: Quantity = Quantity {
     example: "\"1500 B\"",
     finest: "1 B",
     units: &[("B", 1), ("kB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000)],
+    fractions_from: 10,
     also: &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)],
     hint: size_hint,
 };
@@ -62,6 +67,7 @@ const COUNT: Quantity = Quantity {
     example: "\"1000 packets\"",
     finest: "1 packet",
     units: &[("packets", 1)],
+    fractions_from: 1,
     also: &[("packet", 1)],
     hint: |_| None,
 };
@@ -71,6 +77,7 @@ const RATIO: Quantity = Quantity {
     example: "\"0.1 %\"",
     finest: "0.0000001 %",
     units: &[("%", 10_000_000)],
+    fractions_from: 1,
     also: &[],
     hint: |_| None,
 };
@@ -214,9 +221,10 @@ pub fn print_ratio(ratio: Ratio) -> String {
 }
 
 impl Quantity {
-    /// The value in the largest unit that it fills, or else in the smallest one, without rounding.
+    /// The value without rounding, in the largest unit that it fills; sizes below ten of a unit only if they are whole.
     fn print(&self, value: u128) -> String {
-        let fits = |unit: &&Unit| if value == 0 { unit.0 == "s" } else { unit.1 <= value };
+        let fills = |factor: u128| value >= factor && (value >= factor * self.fractions_from || value % factor == 0);
+        let fits = |unit: &&Unit| if value == 0 { unit.0 == "s" } else { fills(unit.1) };
         let &(name, factor) = self.units.iter().rev().find(fits).unwrap_or(&self.units[0]);
         let decimals = factor.ilog10() as usize;
         let fraction = format!("{:0decimals$}", value % factor);
@@ -385,6 +393,14 @@ mod tests {
         assert_eq!(limit("250 kB"), Ok(Limit::Bytes(250_000)));
         assert_eq!(ratio("0.1 %").map(Ratio::billionths), Ok(1_000_000));
         assert_eq!(ratio("100%").map(Ratio::billionths), Ok(1_000_000_000));
+    }
+
+    #[test]
+    fn sizes_are_printed_as_people_write_them() {
+        let printed: Vec<String> = [0, 1, 1500, 2000, 64_000, 64_512, 1_500_000, 15_500_000].map(print_size).into();
+        assert_eq!(printed, ["0 B", "1 B", "1500 B", "2 kB", "64 kB", "64.512 kB", "1500 kB", "15.5 MB"]);
+        assert_eq!(print_duration(Duration::ZERO), "0 s");
+        assert_eq!(print_duration(Duration::from_nanoseconds(1_500)), "1.5 us");
     }
 
     #[test]

@@ -1,53 +1,105 @@
-//! Speed on a chain of five switches (scenario B without TCP), FIFO and DRR.
+//! How fast the simulator is: packet-hops per second of CPU time on a chain of five switches, FIFO and deficit round robin.
+//!
+//! `cargo run --release -p tidegate-sim --example scenario_b [-- SCHEDULER [SECONDS]]`
+//!
+//! The chain is the one known from studies of integrated services: five switches, links of 10 Mbit/s and 1 ms, buffers of 100 packets, packets
+//! of 1 kbit. From end to end go two on/off flows (1.5 Mbit/s peak, 2 ms on and off, exponential, 810.6 packets/s each) and one constant
+//! flow of 1.5 Mbit/s; every link carries four on/off flows and one constant flow of its own. The TCP flows of the original, which
+//! use up the rest, are replaced by two more on/off flows per link: a load of 0.9485 on each, so that queues build up and drain all the time.
+//!
+//! FIFO is one class and one queue. Every other scheduler serves three classes (on/off, constant, the two additional flows) of equal
+//! weight. All statistics are on, at the default settings of an experiment.
+
 #[path = "../tests/networks/mod.rs"]
 mod networks;
 
 use networks::{flow, link, port, rate};
-use std::fs;
+use std::num::NonZeroUsize;
+use std::time::Instant;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::Duration;
 use tidegate_sim::{Control, Experiment, Holding, Network, Remainder, Source, run};
 
-fn on_off() -> Source {
-    let mean = Duration::from_milliseconds(2);
-    Source::OnOff { peak: rate(1_500_000), length: 125, on: Holding::Exponential { mean }, off: Holding::Exponential { mean }, remainder: Remainder::Completed }
-}
-
-fn network(scheduler: SchedulerKind) -> Network {
-    let classes = &[FlowParameters { weight: Some(1), ..FlowParameters::default() }; 3][..if scheduler == SchedulerKind::Fifo { 1 } else { 3 }];
-    let links = (0..4).map(|i| link(&format!("{}-{}", i + 1, i + 2), i, i + 1, Duration::from_milliseconds(1), port(10_000_000, scheduler, classes, 100)));
-    let mut flows = Vec::new();
-    let cbr = || Source::Cbr { rate: rate(1_500_000), length: 125, random_phase: true };
-    for i in 0..2 {
-        flows.push(flow(&format!("on-off {i}"), on_off(), 0, &[0, 1, 2, 3]));
-    }
-    flows.push(flow("cbr", cbr(), u8::from(scheduler != SchedulerKind::Fifo), &[0, 1, 2, 3]));
-    for l in 0..4 {
-        for i in 0..6 {
-            flows.push(flow(&format!("on-off {i} on {l}"), on_off(), if scheduler == SchedulerKind::Fifo || i < 4 { 0 } else { 2 }, &[l]));
-        }
-        flows.push(flow(&format!("cbr on {l}"), cbr(), u8::from(scheduler != SchedulerKind::Fifo), &[l]));
-    }
-    Network { nodes: (1..=5).map(|i| format!("sw{i}")).collect(), links: links.collect(), flows }
-}
-
-fn cpu() -> f64 {
-    let stat = fs::read_to_string("/proc/self/schedstat").unwrap();
-    stat.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
-}
+const LINKS: usize = 4;
 
 fn main() {
-    let only = std::env::args().nth(1);
-    for kind in SchedulerKind::ALL.iter().copied().filter(|k| only.as_deref().map_or(k.name() == "fifo" || k.name() == "drr", |o| k.name() == o)) {
-        let network = network(kind);
-        let experiment = Experiment { duration: Duration::from_seconds(300), warm_up: Duration::from_seconds(20), ..Experiment::default() };
-        let control = Control { threads: std::num::NonZero::new(1), ..Control::default() };
-        let t = cpu();
-        let outcome = run(&network, &experiment, &control).unwrap();
-        let t = cpu() - t;
-        println!("{}: {:.2} M hops/s, {:.2} M events/s, {:.2} events/hop, {:.1} ns/hop, {:.3} s", kind.name(), outcome.packet_hops() as f64 / t / 1e6, outcome.events() as f64 / t / 1e6,
-            outcome.events() as f64 / outcome.packet_hops() as f64, t * 1e9 / outcome.packet_hops() as f64, t);
-        println!("  util {:.4} loss {:.4} delay {:?}", outcome.ports[0].utilisation.mean, outcome.flows[0].loss.mean, outcome.flows[0].delay.as_ref().unwrap().mean_s);
+    let mut arguments = std::env::args().skip(1);
+    let kinds = match arguments.next() {
+        None => vec![SchedulerKind::Fifo, SchedulerKind::DeficitRoundRobin],
+        Some(name) => vec![SchedulerKind::from_name(&name).unwrap_or_else(|| panic!("no scheduler is called {name}"))],
+    };
+    let seconds = arguments.next().map_or(300, |seconds| seconds.parse().expect("a number of seconds"));
+    for kind in kinds {
+        measure(kind, seconds);
     }
+}
+
+fn measure(kind: SchedulerKind, seconds: u64) {
+    let duration = Duration::from_seconds(seconds);
+    let warm_up = Duration::from_milliseconds(seconds * 100);
+    let experiment = Experiment { duration, warm_up, ..Experiment::default() };
+    let control = Control { threads: NonZeroUsize::new(1), ..Control::default() };
+    let network = chain(kind);
+    let (wall, cpu) = (Instant::now(), cpu_seconds());
+    let outcome = run(&network, &experiment, &control).unwrap();
+    let elapsed = match (cpu, cpu_seconds()) {
+        (Some(before), Some(after)) => after - before,
+        _ => wall.elapsed().as_secs_f64(),
+    };
+    let (hops, events) = (outcome.packet_hops() as f64, outcome.events() as f64);
+    println!(
+        "{}: {:.2} M packet-hops/s ({hops:.3e} hops in {elapsed:.3} s of CPU time, {:.1} ns and {:.2} events each)",
+        kind.name(),
+        hops / elapsed / 1e6,
+        elapsed / hops * 1e9,
+        events / hops
+    );
+    let delay = outcome.flows[0].delay.as_ref().and_then(|delay| delay.histogram.quantile(0.99));
+    println!(
+        "  utilisation {:.4}, loss {:.2e}, 99 % of the delays over the chain below {:.2} ms",
+        outcome.ports[0].utilisation.mean,
+        outcome.flows[0].loss.mean,
+        delay.unwrap_or_default() * 1e3
+    );
+}
+
+fn chain(kind: SchedulerKind) -> Network {
+    let classes: &[u8] = if kind == SchedulerKind::Fifo { &[0, 0, 0] } else { &[0, 1, 2] };
+    let everything =
+        FlowParameters { priority: Some(0), weight: Some(1), rate: Some(rate(3_333_333)), delay: Some(Duration::from_milliseconds(10)) };
+    let parameters = vec![everything; usize::from(classes[2]) + 1];
+    let links = (0..LINKS).map(|index| {
+        let name = format!("{}-{}", index + 1, index + 2);
+        link(&name, index, index + 1, Duration::from_milliseconds(1), port(10_000_000, kind, &parameters, 100))
+    });
+    let chain: Vec<usize> = (0..LINKS).collect();
+    let mut flows = Vec::new();
+    for number in 0..2 {
+        flows.push(flow(&format!("on-off {number}"), on_off(), classes[0], &chain));
+    }
+    flows.push(flow("constant", constant(), classes[1], &chain));
+    for at in 0..LINKS {
+        for number in 0..6 {
+            let class = if number < 4 { classes[0] } else { classes[2] };
+            flows.push(flow(&format!("on-off {number} at {at}"), on_off(), class, &[at]));
+        }
+        flows.push(flow(&format!("constant at {at}"), constant(), classes[1], &[at]));
+    }
+    Network { nodes: (0..=LINKS).map(|node| format!("switch {}", node + 1)).collect(), links: links.collect(), flows }
+}
+
+fn on_off() -> Source {
+    let period = Holding::Exponential { mean: Duration::from_milliseconds(2) };
+    Source::OnOff { peak: rate(1_500_000), length: 125, on: period, off: period, remainder: Remainder::Completed }
+}
+
+fn constant() -> Source {
+    Source::Cbr { rate: rate(1_500_000), length: 125, random_phase: true }
+}
+
+/// The CPU time of the main thread, which does all the work here; `None` where the system does not tell.
+fn cpu_seconds() -> Option<f64> {
+    let statistics = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    Some(statistics.split(' ').next()?.parse::<f64>().ok()? / 1e9)
 }

@@ -56,7 +56,7 @@ pub enum SimulationError {
         /// The link's name.
         link: String,
         /// The port's figures.
-        figures: Unbalanced,
+        figures: Box<Unbalanced>,
     },
     /// The simulator lost or invented a packet: a defect of the simulator.
     NotConserved {

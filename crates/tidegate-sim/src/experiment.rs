@@ -31,13 +31,7 @@ pub const MOST_SAMPLES: u64 = 1_000_000;
 impl Default for Experiment {
     /// Ten seconds once, no warm-up, seed 1, no series.
     fn default() -> Experiment {
-        Experiment {
-            duration: Duration::from_seconds(10),
-            warm_up: Duration::ZERO,
-            seed: 1,
-            replications: 1,
-            sample_interval: None,
-        }
+        Experiment { duration: Duration::from_seconds(10), warm_up: Duration::ZERO, seed: 1, replications: 1, sample_interval: None }
     }
 }
 

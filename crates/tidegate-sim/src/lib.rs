@@ -77,4 +77,4 @@ pub use error::{Problem, SimulationError, Subject};
 pub use experiment::{Control, Experiment, run};
 pub use network::{FlowSpec, Link, LinkId, Network, NodeId};
 pub use source::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
-pub use statistics::{Estimate, FlowOutcome, Outcome, PortOutcome};
+pub use statistics::{ClassOutcome, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication};

@@ -227,7 +227,7 @@ impl<'a> Simulation<'a> {
         let source = &mut self.sources[flow];
         if let Generator::Greedy = source.generator {
             if let Some(Some(source)) = self.greedy.get_mut(flow) {
-                source.resume();
+                source.retry();
             }
             return self.fill(now, flow);
         }
@@ -340,7 +340,6 @@ impl<'a> Simulation<'a> {
         if let Some(Some(source)) = self.greedy.get_mut(tag.flow as usize) {
             if self.routes.hops[tag.cursor as usize].place == 0 {
                 source.transmitted();
-                source.resume();
                 self.woken.push(tag.flow);
             }
         }
@@ -370,7 +369,11 @@ impl<'a> Simulation<'a> {
         let mut accounted = self.towards_sinks;
         for (state, link) in self.links.iter().zip(&self.network.links) {
             if let Err(figures) = state.port.check() {
-                return Err(SimulationError::Unbalanced { replication: self.replication, link: link.name.clone(), figures });
+                return Err(SimulationError::Unbalanced {
+                    replication: self.replication,
+                    link: link.name.clone(),
+                    figures: Box::new(figures),
+                });
             }
             accounted = state.port.counters().dropped.iter().fold(sum(accounted, queued(&state.port)), |all, &part| sum(all, part));
             state.in_flight.iter().for_each(|packet| accounted.add(packet.length));
@@ -400,4 +403,64 @@ fn check_classes(network: &Network, statistics: &Replication, replication: u32) 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::{FlowSpec, Link, LinkId, NodeId};
+    use tidegate_core::buffer::BufferParameters;
+    use tidegate_core::classifier::{ClassRules, Classifier, Header};
+    use tidegate_core::port::{Overhead, PortSetup};
+    use tidegate_core::registry::{BufferKind, SchedulerKind};
+    use tidegate_core::scheduler::{FlowParameters, Setup};
+    use tidegate_core::units::{Duration, Rate};
+
+    /// A link that loses a fifth of what it is offered.
+    fn overloaded() -> Network {
+        let rate = Rate::new(1_000_000).unwrap();
+        let port = PortSetup {
+            rate,
+            overhead: Overhead::None,
+            classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues: 1, rules: vec![] }], 1).unwrap(),
+            policers: vec![None],
+            buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
+            scheduler: SchedulerKind::Fifo.build(&Setup { rate, longest_packet: 125 }, &[FlowParameters::default()]).unwrap(),
+            packet_limit: 4,
+            longest_frame: 125,
+        };
+        let propagation = Duration::from_milliseconds(3);
+        let link = |name: &str, from, to| Link { name: name.into(), from: NodeId(from), to: NodeId(to), propagation, port: port.clone() };
+        let source = Source::Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false };
+        let (header, path, start) = (Header::default(), vec![LinkId(0), LinkId(1)], Duration::ZERO);
+        let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None };
+        Network { nodes: vec!["a".into(), "b".into(), "c".into()], links: vec![link("ab", 0, 1), link("bc", 1, 2)], flows: vec![flow] }
+    }
+
+    /// The error of a replication of 100 ms that is tampered with after half of it.
+    fn tampered(tamper: impl FnOnce(&mut Simulation)) -> Option<SimulationError> {
+        let network = overloaded();
+        let routes = Routes::of(&network);
+        let experiment = Experiment { duration: Duration::from_milliseconds(100), ..Experiment::default() };
+        let mut simulation = Simulation::new(&network, &experiment, &routes, 0);
+        simulation.run_until(simulation.end / 2, &mut |_| true).unwrap();
+        tamper(&mut simulation);
+        simulation.run_until(simulation.end, &mut |_| true).unwrap();
+        simulation.finish().err()
+    }
+
+    #[test]
+    fn a_packet_that_gets_lost_or_is_invented_is_noticed() {
+        assert_eq!(tampered(|_| ()), None);
+        let network = |error| matches!(error, Some(SimulationError::NotConserved { place, .. }) if place == "the network");
+        assert!(network(tampered(|simulation| assert!(simulation.links[0].in_flight.pop_back().is_some()))));
+        assert!(network(tampered(|simulation| {
+            let twin = *simulation.links[0].in_flight.back().unwrap();
+            simulation.links[0].in_flight.push_back(twin);
+        })));
+        assert!(network(tampered(|simulation| simulation.flows[0].emitted.bytes += 1)));
+        // A packet that one port counts for a class and another forgets.
+        let class = tampered(|simulation| simulation.links[1].meter.offered(tidegate_core::packet::Flow(0), 125));
+        assert!(matches!(class, Some(SimulationError::NotConserved { place, .. }) if place == "class all at link bc"));
+    }
 }

@@ -73,8 +73,9 @@ pub enum Source {
     },
     /// A source that always has more to send: it keeps a number of packets in the first queue of its path.
     ///
-    /// A packet whose transmission starts is replaced at that instant. When one is lost at the first port, the source waits for its next
-    /// own transmission, or, if it has nothing queued, for the time that one packet takes on the link.
+    /// A packet whose transmission starts is replaced at that instant. After a loss at the first port the source makes do with what it has
+    /// queued there and tries for one more after each `window` transmissions; with nothing queued it tries again after the time that one
+    /// packet takes on the link.
     Greedy {
         /// Frame length in bytes.
         length: u32,

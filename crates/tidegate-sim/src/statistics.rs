@@ -22,7 +22,7 @@ pub mod time_weighted;
 pub use estimate::Estimate;
 pub use flow::FlowStatistics;
 pub use histogram::Histogram;
-pub use outcome::{DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication};
+pub use outcome::{ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication};
 pub use port::{ClassStatistics, PortStatistics};
 pub use time_weighted::TimeWeighted;
 

@@ -12,7 +12,6 @@ const LABELS: &[&str] = &["Law", "Source", "State", "Cost", "RTL twin", "Deviati
 /// Files in those folders that several algorithms share and that are none themselves.
 const SHARED_PARTS: &[&str] = &[
     "buffer/limits.rs",
-    "policer/bucket.rs",
     "policer/burst.rs",
     "policer/contract.rs",
     "policer/twin_buckets.rs",

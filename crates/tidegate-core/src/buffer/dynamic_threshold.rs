@@ -72,3 +72,66 @@ impl BufferPolicy for DynamicThreshold {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::Alpha;
+    use crate::packet::{Colour, Flow, Packet};
+    use crate::port::Overhead;
+    use crate::queue::Queues;
+    use crate::units::Time;
+    use alloc::vec::Vec;
+
+    const SIZE: u32 = 1000;
+
+    /// Offers packets to `saturated` flows in turn until none is accepted; the lengths of their queues, and what is left.
+    fn settle(saturated: u32, exponent: i32, in_bytes: bool) -> (Vec<u32>, u32) {
+        let alpha = Alpha::from_exponent(exponent);
+        let (packets, bytes) = if in_bytes { (None, Some(u64::from(SIZE))) } else { (Some(SIZE), None) };
+        let parameters = BufferParameters { flows: saturated as usize, packets, bytes, alpha, ..BufferParameters::default() };
+        let mut manager = DynamicThreshold::build(&parameters).unwrap();
+        let mut queues = Queues::new(saturated as usize, SIZE, Overhead::None);
+        loop {
+            let before = queues.occupancy().packets();
+            for flow in (0..saturated).map(Flow) {
+                // One byte long, so that both units count the same.
+                let arrival = Arrival { flow, length: 1, colour: Colour::Green, now: Time::ZERO };
+                match manager.admit(&arrival, queues.occupancy()) {
+                    Admission::Accept => {
+                        queues.push(Packet { flow, length: 1, arrival: Time::ZERO, colour: Colour::Green, payload: () });
+                    }
+                    refused => assert_eq!(refused, Admission::Refuse(DropReason::Threshold)),
+                }
+            }
+            if queues.occupancy().packets() == before {
+                let lengths = (0..saturated).map(|flow| queues.occupancy().flow_packets(Flow(flow))).collect();
+                return (lengths, SIZE - before);
+            }
+        }
+    }
+
+    #[test]
+    fn saturated_queues_settle_where_the_source_says() {
+        for (saturated, exponent, tenths, spare) in
+            [(1, 0, 5000, 5000), (4, 0, 2000, 2000), (8, 0, 1111, 1111), (4, 1, 2222, 1111), (2, -1, 2500, 5000)]
+        {
+            for in_bytes in [false, true] {
+                let (lengths, left) = settle(saturated, exponent, in_bytes);
+                for length in lengths {
+                    assert!(length * 10 >= tenths - 9 && length * 10 <= tenths + 10, "{saturated} at 2^{exponent}: {length}");
+                }
+                assert!(left * 10 <= spare + 10 && left * 10 + 10 * saturated >= spare, "{saturated} at 2^{exponent}: {left} left");
+            }
+        }
+        assert_eq!(settle(1, 0, true).0, [500]);
+        assert_eq!(settle(4, 0, true), (alloc::vec![200; 4], 200));
+    }
+
+    #[test]
+    fn a_buffer_without_a_size_has_no_threshold() {
+        let error = DynamicThreshold::build(&BufferParameters::default()).unwrap_err();
+        assert_eq!(error.field, BufferField::Limit);
+        assert!(Alpha::from_exponent(17).is_none() && Alpha::from_exponent(-17).is_none());
+    }
+}

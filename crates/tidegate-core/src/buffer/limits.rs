@@ -62,6 +62,8 @@ impl Alpha {
 /// One of the fields of [`BufferParameters`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BufferField {
+    /// [`BufferParameters::flows`].
+    Flows,
     /// [`BufferParameters::packets`] and [`BufferParameters::bytes`].
     Limit,
     /// [`BufferParameters::flow`].
@@ -76,6 +78,7 @@ impl BufferField {
     /// The key used in files.
     pub const fn name(self) -> &'static str {
         match self {
+            BufferField::Flows => "flows",
             BufferField::Limit => "limit",
             BufferField::FlowLimit => "flow_limit",
             BufferField::Overrides => "limit of a class",
@@ -122,7 +125,7 @@ impl BufferParameters {
             if exception.first_flow.index() < from {
                 return Err(BufferField::Overrides.wrong("must come in increasing order of flows, without overlap"));
             }
-            from = exception.first_flow.index() + exception.flows as usize;
+            from = exception.first_flow.index().saturating_add(exception.flows as usize);
             if from > self.flows {
                 return Err(BufferField::Overrides.wrong("names a flow that the port does not have"));
             }
@@ -195,6 +198,12 @@ impl Limits {
     #[inline]
     pub(super) fn buffer_has_room(&self, arrival: &Arrival, occupancy: &Occupancy) -> bool {
         occupancy.packets() < self.packets && occupancy.bytes() + u64::from(arrival.length) <= self.bytes
+    }
+
+    /// True if the packet would fit into an empty buffer.
+    #[inline]
+    pub(super) fn could_ever_hold(&self, arrival: &Arrival) -> bool {
+        self.packets > 0 && u64::from(arrival.length) <= self.bytes
     }
 
     /// Why the packet cannot stay without another one giving way, if so: its flow's limit first.

@@ -19,9 +19,9 @@ impl FlowHash {
             keys: core::array::from_fn(|_| {
                 state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
                 let mut word = state;
-                word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-                word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-                word ^ word >> 31
+                word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+                word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+                word ^ (word >> 31)
             }),
         }
     }
@@ -41,7 +41,7 @@ impl FlowHash {
             }
         };
         // The product of the hash's upper half with the number of queues: as even as a remainder, without a division.
-        ((hash >> 32) * u64::from(queues) >> 32) as u32
+        (((hash >> 32) * u64::from(queues)) >> 32) as u32
     }
 
     /// The mixing step over `words`, for tables.

@@ -99,10 +99,10 @@ impl Rule {
         for prefix in [self.source, self.destination].into_iter().flatten() {
             prefix.check()?;
         }
-        if let (Some(source), Some(destination)) = (self.source, self.destination) {
-            if matches!(source, Prefix::V4 { .. }) != matches!(destination, Prefix::V4 { .. }) {
-                return Err(RuleProblem::MixedVersions);
-            }
+        if let (Some(source), Some(destination)) = (self.source, self.destination)
+            && matches!(source, Prefix::V4 { .. }) != matches!(destination, Prefix::V4 { .. })
+        {
+            return Err(RuleProblem::MixedVersions);
         }
         if self.dscp.is_some_and(|set| set.0 == 0) {
             return Err(RuleProblem::NoCodePoint);

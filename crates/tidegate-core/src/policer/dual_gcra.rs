@@ -40,7 +40,7 @@ pub struct DualGcra {
     buckets: TwinBuckets<Row>,
 }
 
-/// The conformance definition and the fate of violating packets, as a row of [`DECISIONS`].
+/// The conformance definition and the fate of violating packets, as the first entry of their row of [`DECISIONS`].
 #[derive(Clone, Copy, Debug)]
 struct Row(u8);
 
@@ -51,6 +51,7 @@ const SUSTAINED: usize = 1;
 
 /// What to do with a packet, given the two tests.
 #[derive(Clone, Copy)]
+#[repr(align(4))]
 struct Decision {
     verdict: Verdict,
     /// -1 if the packet is charged to the bucket, else 0: a mask.
@@ -58,25 +59,25 @@ struct Decision {
     charge_sustained: i8,
 }
 
-/// A decision for every row, colour and outcome of the two tests; a set bit of the outcome is a failed test.
-static DECISIONS: [Decision; ROWS_LIMIT * 16] = decisions();
-const ROWS: usize = Conformance::ALL.len() * FATES.len();
-/// A power of two, so that a mask replaces the bounds check; the rows beyond [`ROWS`] are never asked for.
-const ROWS_LIMIT: usize = ROWS.next_power_of_two();
+/// A decision for every row, colour and outcome of the two tests; a set bit of the outcome is a failed test. As long as a byte can count,
+/// so that no index needs a check.
+static DECISIONS: [Decision; 256] = decisions();
+/// Every definition that differs from the others; UBR.1 is CBR.1.
+const DEFINITIONS: [Conformance; 5] = [Conformance::Cbr1, Conformance::Vbr1, Conformance::Vbr2, Conformance::Vbr3, Conformance::Ubr2];
 const FATES: [Violation; 3] = [Violation::Discard, Violation::Mark(Colour::Yellow), Violation::Mark(Colour::Red)];
+const COLOURS: [Colour; 3] = [Colour::Green, Colour::Yellow, Colour::Red];
 
-const fn decisions() -> [Decision; ROWS_LIMIT * 16] {
-    let mut table = [VIOLATING; ROWS_LIMIT * 16];
-    let mut i = 0;
-    while i < ROWS * 16 {
-        let colour = match i >> 2 & 3 {
-            0 => Colour::Green,
-            1 => Colour::Yellow,
-            _ => Colour::Red,
-        };
-        let (row, peak, sustained) = (i >> 4, i & 2 == 0, i & 1 == 0);
-        table[i] = decide(Conformance::ALL[row / FATES.len()], FATES[row % FATES.len()], colour, peak, sustained);
-        i += 1;
+const fn decisions() -> [Decision; 256] {
+    let mut table = [VIOLATING; 256];
+    let mut row = 0;
+    while row < DEFINITIONS.len() * FATES.len() {
+        let mut i = 0;
+        while i < COLOURS.len() * 4 {
+            let (definition, fate) = (DEFINITIONS[row / FATES.len()], FATES[row % FATES.len()]);
+            table[row * 16 + i] = decide(definition, fate, COLOURS[i / 4], i & 2 == 0, i & 1 == 0);
+            i += 1;
+        }
+        row += 1;
     }
     table
 }
@@ -110,8 +111,8 @@ impl Policer for DualGcra {
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         let buckets = &mut self.buckets;
         buckets.drain(now);
-        let outcome = buckets.is_exceeded(PEAK) << 1 | buckets.is_exceeded(SUSTAINED);
-        let decision = &DECISIONS[(usize::from(buckets.terms.0) << 4 | (colour as usize) << 2 | outcome as usize) % DECISIONS.len()];
+        let failed = (buckets.is_exceeded(PEAK) << 1 | buckets.is_exceeded(SUSTAINED)) as u8;
+        let decision = &DECISIONS[usize::from(buckets.terms.0 | (colour as u8) << 2 | failed)];
         buckets.levels[PEAK] += buckets.weight(PEAK, length & decision.charge_peak as u32);
         buckets.levels[SUSTAINED] += buckets.weight(SUSTAINED, length & decision.charge_sustained as u32);
         decision.verdict
@@ -149,8 +150,9 @@ impl Enforcement for DualGcra {
         let violation = contract.violation.unwrap_or_default();
         let fate = FATES.iter().position(|&fate| fate == violation);
         let fate = fate.ok_or(ContractField::Violation.wrong("must be to discard, or to mark yellow or red"))?;
-        let row = (Conformance::ALL.iter().position(|&known| known == definition).unwrap_or(0) * FATES.len() + fate) as u8;
-        let buckets = TwinBuckets::new(contract.longest_packet, [peak, sustained], Row(row))?;
+        let known = if definition == Conformance::Ubr1 { Conformance::Cbr1 } else { definition };
+        let row = DEFINITIONS.iter().position(|&distinct| distinct == known).unwrap_or(0) * FATES.len() + fate;
+        let buckets = TwinBuckets::new(contract.longest_packet, [peak, sustained], Row(row as u8 * 16))?;
         Ok(DualGcra { buckets })
     }
 }
@@ -174,6 +176,136 @@ pub fn maximum_burst_size(tolerance: Duration, peak: Duration, sustained: Durati
 pub fn packet_burst_tolerance(burst: u32, longest: u32, peak: TimePerByte, sustained: TimePerByte) -> Duration {
     let bytes = u128::from(burst.saturating_sub(longest));
     // Both times in ticks of the peak rate, whose shift is the larger one; the difference is rounded down.
-    let at = |rate: TimePerByte| bytes * u128::from(rate.mantissa()) << (peak.shift() - rate.shift());
+    let at = |rate: TimePerByte| (bytes * u128::from(rate.mantissa())) << (peak.shift() - rate.shift());
     Duration::from_picoseconds((at(sustained).saturating_sub(at(peak)) >> peak.shift()) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+    use alloc::vec::Vec;
+
+    /// Four bytes, so that a cell every four nanoseconds is 8 Gbit/s and every interval of slots a whole number of picoseconds per byte.
+    const CELL: u32 = 4;
+
+    /// Cells at one per `peak` and one per `sustained` slots, where a slot is a nanosecond.
+    fn in_slots(peak: u64, sustained: u64, cells: u32, definition: Conformance) -> DualGcra {
+        let rate = |slots: u64| Rate::new(u64::from(CELL) * 8_000_000_000 / slots).unwrap();
+        let mut contract = Contract::new(rate(sustained), CELL);
+        contract.peak_rate = Some(rate(peak));
+        contract.burst = Some(cells * CELL);
+        contract.conformance = Some(definition);
+        DualGcra::build(&contract).unwrap()
+    }
+
+    fn slot(n: u64) -> Time {
+        Time::from_nanoseconds(n)
+    }
+
+    /// When a bucket is empty again, in slots: its theoretical arrival time.
+    fn theoretical_arrival(policer: &DualGcra, bucket: usize, now: u64) -> u64 {
+        now + (policer.buckets.levels[bucket] >> policer.buckets.scale()) / 1000
+    }
+
+    #[test]
+    fn burst_tolerance_and_its_inverse() {
+        let slots = Duration::from_microseconds;
+        assert_eq!(burst_tolerance(10, slots(4), slots(20)), slots(144));
+        assert_eq!(maximum_burst_size(slots(144), slots(4), slots(20)), Some(10));
+        assert_eq!(maximum_burst_size(slots(159), slots(4), slots(20)), Some(10));
+        assert_eq!(maximum_burst_size(slots(160), slots(4), slots(20)), Some(11));
+        assert_eq!(burst_tolerance(1, slots(4), slots(20)), Duration::ZERO);
+        assert_eq!(burst_tolerance(100, slots(4), slots(4)), Duration::ZERO);
+        assert_eq!(maximum_burst_size(Duration::ZERO, slots(4), slots(4)), None);
+    }
+
+    #[test]
+    fn burst_tolerance_of_an_mpeg_stream() {
+        // 15 and 4 Mbit/s on a payload of 149.76 Mbit/s: T = 9.984 and Ts = 37.44 slots, and 100 cells of burst take 2718.144 slots.
+        let milli_slots = Duration::from_nanoseconds;
+        assert_eq!(burst_tolerance(100, milli_slots(9_984), milli_slots(37_440)), milli_slots(2_718_144));
+        let slot = |n: u128| (n * 424 * 1_000_000_000_000 / 149_760_000) as u64;
+        let rate = |bps| Rate::new(bps).unwrap().time_per_byte();
+        let tolerance = packet_burst_tolerance(5300, 53, rate(15_000_000), rate(4_000_000)).picoseconds();
+        assert!(tolerance.abs_diff(slot(2_718_144) / 1000) < 2, "{tolerance}");
+    }
+
+    #[test]
+    fn updates_are_coordinated() {
+        let mut policer = in_slots(4, 20, 10, Conformance::Vbr1);
+        let verdicts: Vec<_> = (0..12).map(|k| policer.police(slot(4 * k), CELL, Colour::Green) == Verdict::Conform).collect();
+        assert_eq!(verdicts, [[true; 10].as_slice(), &[false; 2]].concat());
+        // The refused cells have left the peak bucket alone: it is empty at 40 and stays so. An update regardless would have given 48.
+        assert_eq!(theoretical_arrival(&policer, PEAK, 44), 44);
+        assert_eq!(theoretical_arrival(&policer, SUSTAINED, 44), 200);
+        let mut policer = in_slots(4, 20, 10, Conformance::Vbr1);
+        for k in 0..10 {
+            assert_eq!(policer.police(slot(4 * k), CELL, Colour::Green), Verdict::Conform);
+        }
+        assert_eq!((theoretical_arrival(&policer, PEAK, 36), theoretical_arrival(&policer, SUSTAINED, 36)), (40, 200));
+        for refused in [39, 40] {
+            assert_eq!(policer.police(slot(refused), CELL, Colour::Green), Verdict::Discard);
+            assert_eq!((theoretical_arrival(&policer, PEAK, refused), theoretical_arrival(&policer, SUSTAINED, refused)), (40, 200));
+        }
+    }
+
+    #[test]
+    fn definitions_differ_as_they_should() {
+        use Conformance::*;
+        use Verdict::*;
+        // A green burst of three at peak spacing where two are sustained, then a yellow cell, then a green one that comes too early.
+        let stream = [(0, Colour::Green), (4, Colour::Green), (8, Colour::Green), (12, Colour::Yellow), (13, Colour::Green)];
+        let expected = [
+            (Vbr1, [Conform, Conform, Discard, Discard, Discard]),
+            (Vbr2, [Conform, Conform, Discard, Conform, Discard]),
+            (Vbr3, [Conform, Conform, Mark(Colour::Yellow), Conform, Discard]),
+        ];
+        for (definition, verdicts) in expected {
+            let mut policer = in_slots(4, 20, 2, definition);
+            assert_eq!(stream.map(|(at, colour)| policer.police(slot(at), CELL, colour)), verdicts, "{definition:?}");
+        }
+        for (definition, passed) in [(Cbr1, Conform), (Ubr1, Conform), (Ubr2, Mark(Colour::Yellow))] {
+            let mut contract = Contract::new(Rate::new(8_000_000_000).unwrap(), CELL);
+            contract.conformance = Some(definition);
+            let mut policer = DualGcra::build(&contract).unwrap();
+            let verdicts = stream.map(|(at, colour)| policer.police(slot(at), CELL, colour));
+            assert_eq!(verdicts, [passed, passed, passed, Conform, Discard], "{definition:?}");
+        }
+    }
+
+    #[test]
+    fn a_whole_burst_passes_at_the_peak_rate_and_no_cell_more() {
+        // Rates whose times per byte are not whole numbers of anything.
+        for (peak, sustained, cells) in [(15_000_000, 4_000_000, 100), (155_520_000, 1_234_567, 2_000)] {
+            let mut contract = Contract::new(Rate::new(sustained).unwrap(), 53);
+            contract.peak_rate = Some(Rate::new(peak).unwrap());
+            contract.burst = Some(cells * 53);
+            let mut policer = DualGcra::build(&contract).unwrap();
+            let mut now = Time::ZERO;
+            let mut passed = 0;
+            while policer.police(now, 53, Colour::Green) == Verdict::Conform {
+                passed += 1;
+                // The first picosecond at which the peak bucket lets another cell pass.
+                now += Duration::from_picoseconds(policer.buckets.levels[PEAK].div_ceil(1 << policer.buckets.scale()));
+            }
+            assert_eq!(passed, cells);
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let mut contract = Contract::new(Rate::new(1_000_000).unwrap(), 1500);
+        let field = |contract: &Contract| DualGcra::build(contract).unwrap_err().field;
+        assert_eq!(field(&contract), ContractField::PeakRate);
+        contract.peak_rate = Some(Rate::new(999_999).unwrap());
+        assert_eq!(field(&contract), ContractField::PeakRate);
+        contract.peak_rate = Some(Rate::new(2_000_000).unwrap());
+        contract.burst = Some(1499);
+        assert_eq!(field(&contract), ContractField::Burst);
+        contract.burst = Some(1500);
+        assert!(DualGcra::build(&contract).is_ok());
+        contract.conformance = Some(Conformance::Cbr1);
+        assert_eq!(field(&contract), ContractField::PeakRate);
+    }
 }

@@ -99,3 +99,59 @@ impl Enforcement for SrTcm {
         Ok(SrTcm { buckets })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+    use Colour::{Green, Red, Yellow};
+    use Verdict::{Conform, Discard, Mark};
+
+    /// 8 Mbit/s: a byte every microsecond.
+    fn meter(burst: u32, excess_burst: u32, colour_aware: bool) -> SrTcm {
+        let mut contract = Contract::new(Rate::new(8_000_000).unwrap(), 100);
+        (contract.burst, contract.excess_burst, contract.colour_aware) = (Some(burst), Some(excess_burst), Some(colour_aware));
+        SrTcm::build(&contract).unwrap()
+    }
+
+    fn us(n: u64) -> Time {
+        Time::ZERO + Duration::from_microseconds(n)
+    }
+
+    #[test]
+    fn the_excess_bucket_fills_only_when_the_committed_one_is_full() {
+        let mut meter = meter(200, 100, false);
+        for expected in [Conform, Conform, Mark(Yellow), Discard] {
+            assert_eq!(meter.police(us(0), 100, Green), expected);
+        }
+        // 100 tokens go to C, none to E.
+        assert_eq!(meter.police(us(100), 100, Green), Conform);
+        assert_eq!(meter.police(us(100), 100, Green), Discard);
+        // 250 tokens: C takes 200 and E the rest, which is not enough for a packet; 50 more are.
+        assert_eq!([100, 100, 100].map(|length| meter.police(us(350), length, Green)), [Conform, Conform, Discard]);
+        assert_eq!(meter.police(us(350), 50, Green), Mark(Yellow));
+        assert_eq!(meter.police(us(350), 1, Green), Discard);
+    }
+
+    #[test]
+    fn a_precoloured_packet_is_never_improved() {
+        let mut aware = meter(200, 100, true);
+        assert_eq!(aware.police(us(0), 100, Red), Discard);
+        assert_eq!([Yellow, Yellow].map(|colour| aware.police(us(0), 100, colour)), [Conform, Discard]);
+        assert_eq!([Green, Green, Green].map(|colour| aware.police(us(0), 100, colour)), [Conform, Conform, Discard]);
+        let mut blind = meter(200, 100, false);
+        assert_eq!([Red, Yellow, Red].map(|colour| blind.police(us(0), 100, colour)), [Mark(Green), Mark(Green), Mark(Yellow)]);
+    }
+
+    #[test]
+    fn one_of_the_bursts_may_be_nothing() {
+        assert_eq!(meter(0, 100, false).police(us(0), 1, Green), Mark(Yellow));
+        let mut single = meter(100, 0, false);
+        assert_eq!([100, 1].map(|length| single.police(us(0), length, Green)), [Conform, Discard]);
+        let mut contract = Contract::new(Rate::new(8_000_000).unwrap(), 100);
+        for (burst, excess, field) in [(0, 0, ContractField::Burst), (99, 0, ContractField::Burst), (100, 99, ContractField::ExcessBurst)] {
+            (contract.burst, contract.excess_burst) = (Some(burst), Some(excess));
+            assert_eq!(SrTcm::build(&contract).unwrap_err().field, field);
+        }
+    }
+}

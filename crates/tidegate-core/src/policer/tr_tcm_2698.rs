@@ -89,3 +89,49 @@ impl Enforcement for TrTcm2698 {
         Ok(TrTcm2698 { buckets })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+    use Colour::{Green, Red, Yellow};
+    use Verdict::{Conform, Discard, Mark};
+
+    /// Committed 8 Mbit/s, a byte every microsecond; peak twice that.
+    fn meter(colour_aware: bool) -> TrTcm2698 {
+        let mut contract = Contract::new(Rate::new(8_000_000).unwrap(), 100);
+        contract.peak_rate = Some(Rate::new(16_000_000).unwrap());
+        (contract.burst, contract.peak_burst, contract.colour_aware) = (Some(200), Some(300), Some(colour_aware));
+        TrTcm2698::build(&contract).unwrap()
+    }
+
+    fn us(n: u64) -> Time {
+        Time::ZERO + Duration::from_microseconds(n)
+    }
+
+    #[test]
+    fn green_takes_from_both_buckets_and_yellow_from_one() {
+        let mut meter = meter(false);
+        let transcript = [0, 0, 0, 0, 50, 50, 100].map(|at| meter.police(us(at), 100, Green));
+        // At 50 us P holds 100 and C 50; at 100 us both hold 100.
+        assert_eq!(transcript, [Conform, Conform, Mark(Yellow), Discard, Mark(Yellow), Discard, Conform]);
+    }
+
+    #[test]
+    fn a_precoloured_packet_is_never_improved() {
+        let mut meter = meter(true);
+        let transcript = [Red, Yellow, Green, Green, Green].map(|colour| meter.police(us(0), 100, colour));
+        assert_eq!(transcript, [Discard, Conform, Conform, Conform, Discard]);
+    }
+
+    #[test]
+    fn the_peak_rate_is_not_below_the_committed_one() {
+        let mut contract = Contract::new(Rate::new(8_000_000).unwrap(), 100);
+        (contract.burst, contract.peak_burst, contract.peak_rate) = (Some(100), Some(100), Some(Rate::new(7_999_999).unwrap()));
+        assert_eq!(TrTcm2698::build(&contract).unwrap_err().field, ContractField::PeakRate);
+        contract.peak_rate = Some(contract.rate);
+        assert!(TrTcm2698::build(&contract).is_ok());
+        contract.peak_burst = Some(99);
+        assert_eq!(TrTcm2698::build(&contract).unwrap_err().field, ContractField::PeakBurst);
+    }
+}

@@ -92,3 +92,50 @@ impl Enforcement for TrTcm4115 {
         Ok(TrTcm4115 { buckets })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+    use Colour::{Green, Red, Yellow};
+    use Verdict::{Conform, Discard, Mark};
+
+    /// A byte every microsecond committed, and another in excess.
+    fn meter(colour_aware: bool) -> TrTcm4115 {
+        let rate = Rate::new(8_000_000).unwrap();
+        let mut contract = Contract::new(rate, 100);
+        (contract.burst, contract.excess_rate, contract.excess_burst) = (Some(201), Some(rate), Some(101));
+        contract.colour_aware = Some(colour_aware);
+        TrTcm4115::build(&contract).unwrap()
+    }
+
+    fn us(n: u64) -> Time {
+        Time::ZERO + Duration::from_microseconds(n)
+    }
+
+    #[test]
+    fn a_packet_leaves_something_in_the_bucket() {
+        let mut meter = meter(false);
+        assert_eq!([100, 100, 100, 1].map(|length| meter.police(us(0), length, Green)), [Conform, Conform, Mark(Yellow), Discard]);
+        // After 99 us C holds exactly 100 bytes, which is not enough for 100 by the letter of the RFC.
+        assert_eq!(meter.police(us(99), 100, Green), Discard);
+        assert_eq!(meter.police(us(99) + Duration::from_picoseconds(1), 100, Green), Conform);
+    }
+
+    #[test]
+    fn yellow_packets_leave_the_committed_bucket_alone() {
+        let mut meter = meter(true);
+        let transcript = [Yellow, Yellow, Green, Green, Green, Red].map(|colour| meter.police(us(0), 100, colour));
+        assert_eq!(transcript, [Conform, Discard, Conform, Conform, Discard, Discard]);
+    }
+
+    #[test]
+    fn bursts_exceed_the_longest_packet() {
+        let mut contract = Contract::new(Rate::new(8_000_000).unwrap(), 100);
+        contract.excess_rate = Some(contract.rate);
+        for (burst, excess, field) in [(100, 101, ContractField::Burst), (101, 100, ContractField::ExcessBurst)] {
+            (contract.burst, contract.excess_burst) = (Some(burst), Some(excess));
+            assert_eq!(TrTcm4115::build(&contract).unwrap_err().field, field);
+        }
+    }
+}

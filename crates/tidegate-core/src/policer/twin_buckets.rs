@@ -120,6 +120,12 @@ impl<T> TwinBuckets<T> {
         self.capacities[bucket].wrapping_sub(self.levels[bucket]) >> 63
     }
 
+    /// The number of ticks in a picosecond, as a power of two.
+    #[cfg(test)]
+    pub(super) const fn scale(&self) -> u32 {
+        self.scale as u32
+    }
+
     /// What a bucket can still take; there must not be too much in it already.
     #[inline]
     pub(super) const fn room(&self, bucket: usize) -> u64 {
@@ -129,7 +135,7 @@ impl<T> TwinBuckets<T> {
 
 /// The weight of a byte in ticks of 2^-scale ps, rounded up.
 fn weight(rate: Rate, scale: u32) -> u128 {
-    (8 * u128::from(PICOSECONDS_PER_SECOND) << scale).div_ceil(u128::from(rate.bits_per_second()))
+    ((8 * u128::from(PICOSECONDS_PER_SECOND)) << scale).div_ceil(u128::from(rate.bits_per_second()))
 }
 
 /// `a - b`, or nothing if `b` is larger.
@@ -140,4 +146,64 @@ pub(super) const fn positive_part(a: u64, b: u64) -> u64 {
     let difference = (a as u128).wrapping_sub(b as u128);
     let borrow = (difference >> 64) as u64;
     difference as u64 & !borrow
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn demand(rate: Rate, bytes: u32, time: Duration) -> Demand {
+        Demand { rate, field: ContractField::PeakRate, bytes, less_bytes_of_other: 0, time }
+    }
+
+    proptest! {
+        #[test]
+        fn weights_are_rounded_up_and_by_little(slow in 1_000u64..=400_000_000_000, ratio in 1u64..10_000, bytes in 0u32..1 << 24, us in 0u64..100_000) {
+            let fast = slow.saturating_mul(ratio).min(400_000_000_000);
+            let rates = [slow, fast].map(|bps| Rate::new(bps).unwrap());
+            let tolerance = Duration::from_microseconds(us);
+            let built = TwinBuckets::new(1500, [demand(rates[0], bytes, tolerance), demand(rates[1], bytes, tolerance)], ());
+            let Ok(buckets) = built else {
+                // Refused only where the fast rate would get less than 24 bits, with one bit lost to whole powers of two.
+                let longest = u128::from(bytes.max(1 << 17)) * u128::from(fast / slow) + ((u128::from(tolerance.picoseconds()) * u128::from(fast)) >> 42);
+                prop_assert!(longest >> 33 > 0, "{longest}");
+                return Ok(());
+            };
+            for (i, rate) in rates.into_iter().enumerate() {
+                let exact = (8 * u128::from(PICOSECONDS_PER_SECOND)) << buckets.scale;
+                let (weight, bps) = (u128::from(buckets.weights[i]), u128::from(rate.bits_per_second()));
+                prop_assert!(weight * bps >= exact && (weight - 1) * bps < exact);
+                prop_assert!(weight >= 1 << 24);
+                prop_assert!(buckets.capacities[i] <= 1 << BITS && weight << 17 <= 1 << BITS);
+            }
+            // At equal rates and ordinary bursts nothing is lost of the 32 bits.
+            if fast == slow && bytes < 1 << 28 && us < 100 {
+                prop_assert!(buckets.weights[0] >= 1 << 32);
+            }
+        }
+
+        #[test]
+        fn draining_in_steps_is_draining_at_once(bps in 1_000u64..=400_000_000_000, level in 0u64..1 << 62, steps in proptest::collection::vec(0u64..1 << 60, 1..6), origin: u64) {
+            let rate = Rate::new(bps).unwrap();
+            let mut at_once = TwinBuckets::new(1500, [demand(rate, 9000, Duration::ZERO); 2], ()).unwrap();
+            let mut now = Time::from_picoseconds(origin);
+            at_once.start(now);
+            at_once.levels = [level, level / 3];
+            let mut stepwise = at_once;
+            for step in steps {
+                now += Duration::from_picoseconds(step >> (step % 60));
+                stepwise.drain(now);
+            }
+            at_once.drain(now);
+            prop_assert_eq!(stepwise.levels, at_once.levels);
+        }
+    }
+
+    #[test]
+    fn positive_part_is_a_saturating_difference() {
+        for (a, b) in [(0, 0), (1, 0), (0, 1), (5, 3), (3, 5), (1 << 62, 1), (1, 1 << 62), (u64::MAX, 1), (1, u64::MAX)] {
+            assert_eq!(positive_part(a, b), u64::saturating_sub(a, b));
+        }
+    }
 }

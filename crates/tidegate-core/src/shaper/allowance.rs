@@ -17,7 +17,8 @@
 //! only forgives lateness: a packet that starts late, because the link was taken, shifts the plan by no more than the lateness beyond
 //! the tolerance. It conforms all the same: a policer's theoretical arrival time never lies more than the tolerance after the planned
 //! one, because `max(TAT, t) + I <= max(plan, t - tolerance) + I + tolerance` holds whenever `TAT <= plan + tolerance` does. With no
-//! tolerance at all and no burst, every wait for the link costs the stream as much rate.
+//! tolerance at all and no burst, every wait for the link costs the stream as much rate. Times of packets are rounded up to a picosecond
+//! and the burst's down, so the last packet of a burst that exactly fits may be due a few picoseconds after the others.
 
 use crate::policer::{Contract, ContractError, ContractField, packet_burst_tolerance};
 use crate::port::MEMORY;

@@ -138,7 +138,7 @@ fn setup(packets: u32) -> PortSetup {
 fn direction_with<O: Observer<Frame>>(packets: u32, observer: O) -> Tested<O> {
     let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), slots: packets + 4 };
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
-    Direction::new(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, observer).unwrap()
+    Direction::new(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
 
 fn direction(packets: u32) -> Tested {
@@ -400,7 +400,7 @@ fn the_packet_path_does_not_allocate() {
     frame.resize(60, 0);
     assert_ne!(checksum::sum(&frame[14..34]), 0xffff, "a frame is carried as it is, right or wrong");
     direction.receiver.repeated = Some((frame, 0));
-    let mut rounds = |direction: &mut Tested, from: u64| {
+    let rounds = |direction: &mut Tested, from: u64| {
         for round in from..from + 1000 {
             if let Some((_, left)) = &mut direction.receiver.repeated {
                 *left = 100;

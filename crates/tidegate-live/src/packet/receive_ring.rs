@@ -111,14 +111,14 @@ impl Ring {
     fn open(index: i32, mtu: u32, slots: usize) -> Result<Ring, (&'static str, io::Error)> {
         let doing = |doing: &'static str| move |cause: io::Error| (doing, cause);
         let socket = Socket::open().map_err(doing("opening a packet socket"))?;
-        socket
-            .set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SUPER_FRAMES)
-            .map_err(doing("setting the size of a receive buffer"))?;
+        socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SUPER_FRAMES).map_err(doing("setting the size of a receive buffer"))?;
         // What we send ourselves out of this interface must not come back in.
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1).map_err(doing("excluding outgoing frames"))?;
         socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &1).map_err(doing("asking for VLAN tags"))?;
         socket.set(libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1).map_err(doing("asking for super-frames"))?;
-        socket.set(libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int)).map_err(doing("choosing the ring's version"))?;
+        socket
+            .set(libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))
+            .map_err(doing("choosing the ring's version"))?;
 
         // The ring's header, the socket address, the virtio-net header and the alignment of the network layer come before the frame;
         // two VLAN tags may belong to it.
@@ -162,7 +162,10 @@ impl Ring {
             let (bytes, kept, length, tag) = unsafe {
                 let header = header.as_ptr().read();
                 let (frame, kept) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
-                assert!(frame >= libc::TPACKET2_HDRLEN - 20 + VIRTIO_HEADER && frame + kept <= self.slot_length, "a frame outside its slot");
+                assert!(
+                    frame >= libc::TPACKET2_HDRLEN - 20 + VIRTIO_HEADER && frame + kept <= self.slot_length,
+                    "a frame outside its slot"
+                );
                 let start = frame - VIRTIO_HEADER;
                 let bytes = std::slice::from_raw_parts_mut(slot.as_ptr().add(start), VIRTIO_HEADER + kept);
                 (bytes, kept, header.tp_len, tag_of(flags, header.tp_vlan_tci, header.tp_vlan_tpid))

@@ -35,9 +35,7 @@ impl SendSocket {
 
 fn open_bound(index: i32) -> Result<Socket, (&'static str, io::Error)> {
     let socket = Socket::open().map_err(|cause| ("opening a packet socket", cause))?;
-    socket
-        .set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER)
-        .map_err(|cause| ("setting the size of a send buffer", cause))?;
+    socket.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER).map_err(|cause| ("setting the size of a send buffer", cause))?;
     socket.bind(index, false).map_err(|cause| ("binding a packet socket", cause))?;
     Ok(socket)
 }

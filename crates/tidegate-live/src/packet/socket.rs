@@ -81,8 +81,7 @@ impl Socket {
     fn get<T: Copy>(&self, level: libc::c_int, option: libc::c_int, value: &mut T) -> io::Result<()> {
         let mut length = size_of::<T>() as libc::socklen_t;
         // SAFETY: the kernel writes at most `length` bytes of a value made of plain numbers, valid whatever is written.
-        let refused =
-            unsafe { libc::getsockopt(self.0.as_raw_fd(), level, option, std::ptr::from_mut(value).cast(), &mut length) };
+        let refused = unsafe { libc::getsockopt(self.0.as_raw_fd(), level, option, std::ptr::from_mut(value).cast(), &mut length) };
         if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }

@@ -23,12 +23,7 @@ pub fn for_frames_of(longest_frame: u32, bits_per_second: u64) -> PortSetup {
 /// Two classes by TCP or UDP port, first `one` with weight 3, then `other` with weight 1, and a default class with weight 1.
 pub fn shared(bits_per_second: u64, scheduler: &str, one: u16, other: u16) -> PortSetup {
     let of_port = |port| vec![Rule { destination_port: Some(PortRange::one(port)), ..Rule::default() }];
-    build(
-        bits_per_second,
-        scheduler,
-        vec![("three", of_port(one), 3), ("one", of_port(other), 1), ("rest", Vec::new(), 1)],
-        LONGEST_FRAME,
-    )
+    build(bits_per_second, scheduler, vec![("three", of_port(one), 3), ("one", of_port(other), 1), ("rest", Vec::new(), 1)], LONGEST_FRAME)
 }
 
 /// A class for what carries this VLAN identifier, and one for everything else.

@@ -150,6 +150,15 @@ pub fn ping(target: IpAddr, count: u16) -> Vec<Duration> {
     answers
 }
 
+/// From now on the socket's datagrams are cut into ones of `size` bytes, by the network card if it can.
+pub fn segment_datagrams(socket: &UdpSocket, size: i32) {
+    let length = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the value lives for the call and is as long as said.
+    let refused =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, std::ptr::from_ref(&size).cast(), length) };
+    assert_eq!(refused, 0, "{}", io::Error::last_os_error());
+}
+
 /// Takes the right to open packet sockets from the calling thread.
 pub fn drop_rights() {
     const VERSION_3: u32 = 0x2008_0522;

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tidegate_live::{DirectionState, LiveConfig, LiveError, LiveOutcome, run};
+use tidegate_core::observer::Observer;
+use tidegate_live::{DirectionState, Frame, LiveConfig, LiveError, LiveOutcome, Tick, run_observed};
 
 /// One of the three namespaces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,20 +114,24 @@ impl Topology {
     }
 
     /// Starts a bridge in the middle and returns once it carries packets.
-    pub fn bridge(&self, config: LiveConfig) -> Bridge {
+    pub fn bridge(&self, config: LiveConfig) -> Bridge<()> {
+        self.bridge_observed(config, [(), ()])
+    }
+
+    /// As [`Topology::bridge`], with an observer of each direction.
+    pub fn bridge_observed<O: Observer<Frame> + Send + 'static>(&self, config: LiveConfig, observers: [O; 2]) -> Bridge<O> {
         let stop = Arc::new(AtomicBool::new(false));
         let state = Arc::new(Mutex::new(Default::default()));
         let (running, runs) = mpsc::channel();
         let (their_stop, their_state) = (stop.clone(), state.clone());
-        let thread = self.inside(Place::Middle, move || {
-            run(config, &their_stop, |tick| {
-                *their_state.lock().unwrap() = tick.directions.clone();
-                let _ = running.send(());
-            })
-        });
+        let on_tick = move |tick: &Tick| {
+            *their_state.lock().unwrap() = tick.directions.clone();
+            let _ = running.send(());
+        };
+        let thread = self.inside(Place::Middle, move || run_observed(config, &their_stop, on_tick, observers));
         let mut bridge = Bridge { stop, state, thread: Some(thread) };
         if runs.recv_timeout(Duration::from_secs(10)).is_err() {
-            panic!("the bridge does not start: {:?}", bridge.join());
+            panic!("the bridge does not start: {:?}", bridge.join().err());
         }
         bridge
     }
@@ -140,36 +145,44 @@ impl Drop for Topology {
     }
 }
 
+/// How a bridge ends.
+type End<O> = Result<(LiveOutcome, [O; 2]), LiveError>;
+
 /// A running bridge. It stops when this goes.
-pub struct Bridge {
+pub struct Bridge<O> {
     stop: Arc<AtomicBool>,
     state: Arc<Mutex<[DirectionState; 2]>>,
-    thread: Option<JoinHandle<Result<LiveOutcome, LiveError>>>,
+    thread: Option<JoinHandle<End<O>>>,
 }
 
-impl Bridge {
+impl<O> Bridge<O> {
     /// The state of both directions at the last tick.
     pub fn state(&self) -> [DirectionState; 2] {
         self.state.lock().unwrap().clone()
     }
 
     /// Stops the bridge; the conservation law must hold in both directions.
-    pub fn finish(mut self) -> LiveOutcome {
-        let outcome = self.join().expect("the bridge ran");
-        for direction in &outcome.directions {
-            assert_eq!(direction.counters.check(), Ok(()), "{direction:?}");
-        }
-        outcome
+    pub fn finish(self) -> LiveOutcome {
+        self.finish_observed().0
     }
 
-    fn join(&mut self) -> Result<LiveOutcome, LiveError> {
+    /// As [`Bridge::finish`], with the observers.
+    pub fn finish_observed(mut self) -> (LiveOutcome, [O; 2]) {
+        let (outcome, observers) = self.join().expect("the bridge ran");
+        for direction in &outcome.directions {
+            assert_eq!(direction.counters.check(), Ok(()), "{:?}", direction.counters);
+        }
+        (outcome, observers)
+    }
+
+    fn join(&mut self) -> End<O> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().expect("a bridge is finished once");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
-impl Drop for Bridge {
+impl<O> Drop for Bridge<O> {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

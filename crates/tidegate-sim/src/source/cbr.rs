@@ -1,7 +1,7 @@
 //! Constant bit rate: packets of one length, evenly spaced without drift.
 
-use super::spacing::Spacing;
 use super::Emission;
+use super::spacing::Spacing;
 use crate::random::Stream;
 use tidegate_core::units::Rate;
 

@@ -61,7 +61,11 @@ impl LengthDistribution {
                     }
                 }
                 let total = total_weight(list);
-                if total > 0.0 && total.is_finite() { Ok(()) } else { Err(Fault::new("length", "no weight in the list", "a length with a weight above 0")) }
+                if total > 0.0 && total.is_finite() {
+                    Ok(())
+                } else {
+                    Err(Fault::new("length", "no weight in the list", "a length with a weight above 0"))
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Bins, Dropped, Histogram, sum};
 use crate::network::LinkId;
+use crate::source::NEVER;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 
@@ -56,6 +57,7 @@ pub(crate) struct FlowMeter {
     delivered_before: Volume,
     warm_up: u64,
     delays: Histogram,
+    /// [`NEVER`] before the first delivery.
     last_delay: u64,
     jitter: (u128, u64),
     dropped: Vec<Dropped>,
@@ -72,7 +74,7 @@ impl FlowMeter {
             delivered_before: Volume::default(),
             warm_up,
             delays: Histogram::default(),
-            last_delay: 0,
+            last_delay: NEVER,
             jitter: (0, 0),
             dropped: vec![Dropped::default(); links],
             delivered_bytes: Bins::new(sample_interval),
@@ -89,7 +91,7 @@ impl FlowMeter {
             return self.delivered_before.add(length);
         }
         let delay = at - created;
-        if self.delays.count() > 0 {
+        if self.last_delay != NEVER {
             self.jitter.0 += u128::from(delay.abs_diff(self.last_delay));
             self.jitter.1 += 1;
         }
@@ -112,10 +114,8 @@ impl FlowMeter {
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can bring about.
     pub(crate) fn finish(self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
         let gone = sum(self.delivered, self.lost);
-        let in_network = Volume {
-            packets: self.emitted.packets.checked_sub(gone.packets)?,
-            bytes: self.emitted.bytes.checked_sub(gone.bytes)?,
-        };
+        let in_network =
+            Volume { packets: self.emitted.packets.checked_sub(gone.packets)?, bytes: self.emitted.bytes.checked_sub(gone.bytes)? };
         Some(FlowStatistics {
             offered: super::difference(self.emitted, self.emitted_before),
             delivered: super::difference(self.delivered, self.delivered_before),

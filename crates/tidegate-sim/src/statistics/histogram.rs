@@ -20,7 +20,6 @@ pub struct Histogram {
     /// The bucket that `counts` starts with: a multiple of [`BUCKETS`].
     base: usize,
     counts: Vec<u64>,
-    count: u64,
     sum: u128,
     maximum: u64,
 }
@@ -35,7 +34,6 @@ impl Histogram {
             self.widen(bucket);
         }
         self.counts[bucket - self.base] += 1;
-        self.count += 1;
         self.sum += u128::from(value);
         self.maximum = self.maximum.max(value);
     }
@@ -47,30 +45,34 @@ impl Histogram {
             self.widen(bucket);
             self.counts[bucket - self.base] += count;
         }
-        self.count += other.count;
         self.sum += other.sum;
         self.maximum = self.maximum.max(other.maximum);
     }
 
     /// The number of durations.
     pub fn count(&self) -> u64 {
-        self.count
+        self.counts.iter().sum()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.counts.is_empty()
     }
 
     /// The mean in seconds, exact up to the last rounding; `None` if nothing was counted.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e12)
+        (!self.is_empty()).then(|| self.sum as f64 / self.count() as f64 / 1e12)
     }
 
     /// The greatest duration in seconds, exact; `None` if nothing was counted.
     pub fn maximum(&self) -> Option<f64> {
-        (self.count > 0).then(|| seconds(self.maximum))
+        (!self.is_empty()).then(|| seconds(self.maximum))
     }
 
     /// The duration in seconds that a share of `part` of all does not exceed, as the upper end of its bucket and at most the maximum. `part`
     /// runs from 0 to 1. `None` if nothing was counted.
     pub fn quantile(&self, part: f64) -> Option<f64> {
-        let rank = ((part * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let count = self.count();
+        let rank = ((part * count as f64).ceil() as u64).clamp(1, count.max(1));
         let mut below = 0;
         for (bucket, count) in self.buckets() {
             below += count;
@@ -87,14 +89,15 @@ impl Histogram {
             return 0.0;
         }
         let beyond: u64 = self.buckets().filter(|&(bucket, _)| upper_end(bucket) > limit).map(|(_, count)| count).sum();
-        beyond as f64 / self.count as f64
+        beyond as f64 / self.count() as f64
     }
 
     /// The tail as a curve: durations in seconds, and for each the share of durations beyond it, from 1 down to 0. One point per bucket
     /// that was hit, and one before the first.
     pub fn tail(&self) -> (Vec<f64>, Vec<f64>) {
         let (mut durations, mut shares) = (Vec::new(), Vec::new());
-        let mut beyond = self.count;
+        let all = self.count();
+        let mut beyond = all;
         for (bucket, count) in self.buckets() {
             if durations.is_empty() {
                 durations.push(seconds(lower_end(bucket)));
@@ -102,7 +105,7 @@ impl Histogram {
             }
             beyond -= count;
             durations.push(seconds(upper_end(bucket).min(self.maximum)));
-            shares.push(beyond as f64 / self.count as f64);
+            shares.push(beyond as f64 / all as f64);
         }
         (durations, shares)
     }
@@ -196,7 +199,7 @@ mod tests {
             merged.merge(&of(&b));
             let together = of(&[a, b].concat());
             prop_assert_eq!(merged.tail(), together.tail());
-            prop_assert_eq!((merged.count, merged.sum, merged.maximum), (together.count, together.sum, together.maximum));
+            prop_assert_eq!((merged.count(), merged.sum, merged.maximum), (together.count(), together.sum, together.maximum));
         }
     }
 

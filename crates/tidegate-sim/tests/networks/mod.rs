@@ -29,10 +29,10 @@ pub fn classifier(classes: usize) -> Classifier {
     Classifier::new(classes.collect(), 1).unwrap()
 }
 
-/// A port with as many classes as there are parameters and a buffer of `packet_limit` packets.
+/// A port with as many classes as there are parameters, a buffer of `packet_limit` packets and frames of up to 1500 bytes.
 pub fn port(bits_per_second: u64, scheduler: SchedulerKind, parameters: &[FlowParameters], packet_limit: u32) -> PortSetup {
     let rate = rate(bits_per_second);
-    let longest_frame = 100_000_000;
+    let longest_frame = 1500;
     PortSetup {
         rate,
         overhead: Overhead::None,

@@ -1,0 +1,85 @@
+//! `tidegate check`, `schema` and `disciplines`; reading files for every other command.
+
+use crate::failure::Failure;
+use crate::present::print;
+use clap::Args;
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_scenario::{Policy, Problems, Scenario};
+
+/// What `tidegate check` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// The scenario or policy file
+    file: PathBuf,
+    /// Change a value of the file first, such as policy.access.rate="5 Mbit/s"
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// Runs `tidegate check`.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let scenario = load(&arguments.file, &arguments.set)?;
+    print(&tidegate_scenario::summary::summary(&scenario));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `tidegate schema`.
+pub fn print_schema() -> Result<ExitCode, Failure> {
+    print(&format!("{:#}", tidegate_scenario::schema()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `tidegate disciplines`: the registries as text.
+pub fn print_disciplines() -> Result<ExitCode, Failure> {
+    let mut text = String::new();
+    let mut section = |title: &str, rows: &mut dyn Iterator<Item = (&'static str, &'static str, String)>| {
+        let _infallible = writeln!(text, "{title}");
+        for (name, summary, uses) in rows {
+            let _infallible = writeln!(text, "  {name:<24} {summary}");
+            if !uses.is_empty() {
+                let _infallible = writeln!(text, "  {:<24}   uses {uses}", "");
+            }
+        }
+        text.push('\n');
+    };
+    section(
+        "Schedulers",
+        &mut SchedulerKind::ALL.iter().map(|kind| {
+            let names: Vec<&str> = kind.requires().iter().chain(kind.accepts()).map(|parameter| parameter.name()).collect();
+            (kind.name(), kind.summary(), names.join(", "))
+        }),
+    );
+    section(
+        "Policers",
+        &mut PolicerKind::ALL.iter().map(|kind| {
+            let names: Vec<&str> = kind.requires().iter().chain(kind.accepts()).map(|field| field.name()).collect();
+            (kind.name(), kind.summary(), names.join(", "))
+        }),
+    );
+    section("Buffer managers", &mut BufferKind::ALL.iter().map(|kind| (kind.name(), kind.summary(), String::new())));
+    print(text.trim_end());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads a scenario or policy file; its warnings go to standard error.
+pub fn load(path: &Path, changes: &[String]) -> Result<Scenario, Failure> {
+    let scenario = tidegate_scenario::load(path, changes).map_err(|problems| Failure::BadInput(drawn(&problems)))?;
+    if let Some(warnings) = &scenario.warnings {
+        eprint!("{}", drawn(warnings));
+    }
+    Ok(scenario)
+}
+
+/// The policy called `name`, or the only one. `option` is how the user can name one.
+pub fn choose<'s>(scenario: &'s Scenario, name: Option<&str>, option: &str) -> Result<&'s Policy, Failure> {
+    scenario.policy(name).map_err(|problem| Failure::BadInput(format!("error: {problem} (with {option} NAME)")))
+}
+
+fn drawn(problems: &Problems) -> String {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    problems.render(colour)
+}

@@ -1,0 +1,133 @@
+//! `tidegate run`: simulate every variant of a scenario.
+
+use crate::Output;
+use crate::failure::Failure;
+use crate::port_report::judged;
+use crate::present::present;
+use crate::progress::Progress;
+use crate::simulation_report::run_of;
+use clap::Args;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tidegate_report::{PromiseResult, Report, World};
+use tidegate_scenario::promise::Measured;
+use tidegate_scenario::simulation::FlowGroup;
+use tidegate_scenario::{Simulation, Variant};
+use tidegate_sim::{Control, FlowOutcome, Outcome, SimulationError};
+
+/// What `tidegate run` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// The scenario file
+    scenario: PathBuf,
+    /// The seed of all random streams, instead of the file's
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The number of independent replications, instead of the file's
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    replications: Option<u32>,
+    /// Change a value of the file, such as policy.access.class.voice.weight=3 or simulation.duration="5 s"
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Simulate only the variants of these names
+    #[arg(long = "variant", value_name = "NAME")]
+    variants: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let scenario = crate::check::load(&arguments.scenario, &arguments.set)?;
+    let chosen = choose_variants(&scenario.variants, &arguments.variants, &scenario.source)?;
+    let mut simulations = Vec::new();
+    for variant in chosen {
+        let Some(simulation) = &variant.simulation else {
+            return Err(Failure::BadInput(format!(
+                "error: {} has nothing to simulate: it is a policy file; add [simulation], [[link]] and [[flow]], or use `tidegate replay` or \
+                 `tidegate live`",
+                scenario.source
+            )));
+        };
+        let mut simulation = simulation.clone();
+        simulation.experiment.seed = arguments.seed.unwrap_or(simulation.experiment.seed);
+        simulation.experiment.replications = arguments.replications.unwrap_or(simulation.experiment.replications);
+        simulations.push((variant, simulation));
+    }
+
+    let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
+    report.notes.extend(scenario.description.clone());
+    let first = &simulations[0].1.experiment;
+    report.seed = Some(first.seed);
+    report.replications = first.replications;
+    report.duration_s = first.duration.picoseconds() as f64 / 1e12;
+    report.warm_up_s = first.warm_up.picoseconds() as f64 / 1e12;
+
+    let progress = Progress::new(1000 * simulations.len() as u64, "simulating {wide_bar} {percent} %  {eta} left");
+    for (number, (variant, simulation)) in simulations.iter().enumerate() {
+        let at = |done: f64| progress.at(1000 * number as u64 + (done * 1000.0) as u64);
+        let control = Control { progress: Some(&at), ..Control::default() };
+        let outcome = tidegate_sim::run(&simulation.network, &simulation.experiment, &control).map_err(|error| match error {
+            SimulationError::Refused(problem) => Failure::BadInput(format!("error: {}: {problem}", scenario.source)),
+            error => Failure::Defect(error.to_string()),
+        })?;
+        let mut run = run_of(&variant.name, &outcome);
+        run.promises = flow_promises(simulation, &outcome);
+        run.promises.extend(class_promises(variant, simulation, &outcome));
+        report.runs.push(run);
+    }
+    drop(progress);
+    present(&report, &arguments.output)
+}
+
+fn choose_variants<'s>(variants: &'s [Variant], names: &[String], source: &str) -> Result<Vec<&'s Variant>, Failure> {
+    if names.is_empty() {
+        return Ok(variants.iter().collect());
+    }
+    let find = |name: &String| {
+        variants.iter().find(|variant| &variant.name == name).ok_or_else(|| {
+            let known: Vec<String> = variants.iter().map(|variant| format!("`{}`", variant.name)).collect();
+            Failure::BadInput(format!("error: {source} has no variant `{name}`; it has {}", known.join(", ")))
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+/// A promise to a group of flows is a promise to each of them: the worst of each figure is what counts.
+fn flow_promises(simulation: &Simulation, outcome: &Outcome) -> Vec<PromiseResult> {
+    let judge = |group: &FlowGroup| {
+        let promise = group.promise.as_ref()?;
+        let flows = &outcome.flows[group.first..group.first + group.count];
+        let quantile = |flow: &FlowOutcome, part| flow.delay.as_ref().and_then(|delay| delay.histogram.quantile(part));
+        let measured = Measured {
+            delay_quantile_s: &|part| flows.iter().map(|flow| quantile(flow, part)).collect::<Option<Vec<f64>>>().map(greatest),
+            loss: flows.iter().map(|flow| (flow.offered.packets > 0).then_some(flow.loss.mean)).collect::<Option<Vec<f64>>>().map(greatest),
+            rate_bps: flows.iter().map(|flow| flow.throughput_bps.mean).fold(f64::INFINITY, f64::min),
+        };
+        let name = if group.count > 1 { format!("{} (worst of {})", group.name, group.count) } else { group.name.clone() };
+        Some(judged(&name, promise, &measured))
+    };
+    simulation.groups.iter().filter_map(judge).flatten().collect()
+}
+
+/// What classes are promised at their ports. A class that nothing was offered to is left out.
+fn class_promises(variant: &Variant, simulation: &Simulation, outcome: &Outcome) -> Vec<PromiseResult> {
+    let mut results = Vec::new();
+    for (port, &policy) in outcome.ports.iter().zip(&simulation.policy_of_link) {
+        let classes = port.classes.iter().zip(&variant.policies[policy].classes);
+        for (measured, class) in classes.filter(|(measured, _)| measured.offered.packets > 0) {
+            let Some(promise) = &class.promise else { continue };
+            let figures = Measured {
+                delay_quantile_s: &|part| measured.delays.quantile(part),
+                loss: Some(measured.loss.mean),
+                rate_bps: measured.throughput_bps.mean,
+            };
+            results.extend(judged(&format!("{} / {}", port.name, class.name), promise, &figures));
+        }
+    }
+    results
+}
+
+fn greatest(values: Vec<f64>) -> f64 {
+    values.into_iter().fold(f64::NEG_INFINITY, f64::max)
+}

@@ -1,0 +1,111 @@
+//! From the outcome of a simulation to the run that a report shows: flows end to end, ports with their classes.
+
+use tidegate_core::packet::DropReason;
+use tidegate_core::port::Volume;
+use tidegate_report::{ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind};
+use tidegate_sim::statistics::outcome::ClassOutcome;
+use tidegate_sim::statistics::{DelayOutcome, Dropped};
+use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
+
+/// The run called `name` with everything the outcome holds; promises are for the caller to judge.
+pub fn run_of(name: &str, outcome: &Outcome) -> Run {
+    let mut run = Run::new(name);
+    let times = outcome.sample_times_s();
+    for flow in &outcome.flows {
+        run.flows.push(flow_result(flow, outcome));
+        if !flow.throughput_over_time_bps.is_empty() {
+            run.series.push(series(SeriesKind::Throughput, &flow.name, &times, &flow.throughput_over_time_bps));
+        }
+        if let Some(delay) = &flow.delay {
+            let (delays_s, ccdf) = delay.histogram.tail();
+            run.distributions.push(Distribution { flow: flow.name.clone(), delays_s, ccdf });
+        }
+    }
+    for port in &outcome.ports {
+        run.ports.push(port_result(port));
+        if !port.occupancy_over_time_bytes.is_empty() {
+            run.series.push(series(SeriesKind::Occupancy, &port.name, &times, &port.occupancy_over_time_bytes));
+        }
+        for class in port.classes.iter().filter(|class| !class.occupancy_over_time_bytes.is_empty()) {
+            let name = format!("{} / {}", port.name, class.name);
+            run.series.push(series(SeriesKind::Occupancy, &name, &times, &class.occupancy_over_time_bytes));
+        }
+        for (reason, values) in &port.drops_over_time {
+            run.series.push(series(SeriesKind::Drops, &format!("{} / {reason}", port.name), &times, values));
+        }
+    }
+    run
+}
+
+/// The flow's class is that of its bottleneck: the slowest of the ports that have classes worth naming, the first among equals.
+fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
+    let named = flow.classes.iter().map(|&(link, class)| (&outcome.ports[link.0], class));
+    let named = named.filter(|(port, _)| port.classes.len() > 1).min_by_key(|(port, _)| port.rate_bps);
+    FlowResult {
+        name: flow.name.clone(),
+        class: named.map(|(port, class)| port.classes[class].name.clone()),
+        port: named.map(|(port, _)| port.name.clone()),
+        offered: volume(flow.offered),
+        sent: volume(flow.delivered),
+        queued: volume(flow.in_network),
+        drops: flow.drops.iter().map(|(link, reason, lost)| DropCount::new(&outcome.ports[link.0].name, reason.name(), volume(*lost))).collect(),
+        throughput_bps: estimate(&flow.throughput_bps),
+        loss: estimate(&flow.loss),
+        delay: flow.delay.as_ref().and_then(delay_summary),
+    }
+}
+
+fn port_result(port: &PortOutcome) -> PortResult {
+    PortResult {
+        name: port.name.clone(),
+        rate_bps: port.rate_bps,
+        offered: volume(port.offered),
+        sent: volume(port.sent),
+        queued: volume(port.queued),
+        drops: drops(&port.name, &port.dropped),
+        utilisation: estimate(&port.utilisation),
+        occupancy_mean_bytes: port.occupancy_mean_bytes.mean,
+        occupancy_max_bytes: port.occupancy_max_bytes,
+        classes: port.classes.iter().map(|class| class_result(&port.name, class)).collect(),
+    }
+}
+
+fn class_result(port: &str, class: &ClassOutcome) -> ClassResult {
+    ClassResult {
+        name: class.name.clone(),
+        offered: volume(class.offered),
+        sent: volume(class.sent),
+        queued: volume(class.queued),
+        drops: drops(port, &class.dropped),
+        marked: volume(class.marked),
+    }
+}
+
+fn delay_summary(delay: &DelayOutcome) -> Option<DelaySummary> {
+    let quantile = |part| delay.histogram.quantile(part);
+    Some(DelaySummary {
+        mean_s: estimate(&delay.mean_s),
+        p50_s: quantile(0.5)?,
+        p99_s: quantile(0.99)?,
+        p999_s: quantile(0.999)?,
+        max_s: delay.histogram.maximum()?,
+        jitter_s: delay.jitter_s.as_ref().map_or(Estimate::single(0.0), estimate),
+    })
+}
+
+fn estimate(estimate: &tidegate_sim::Estimate) -> Estimate {
+    Estimate { mean: estimate.mean, half_width: estimate.half_width }
+}
+
+fn drops(port: &str, dropped: &Dropped) -> Vec<DropCount> {
+    let counted = DropReason::ALL.into_iter().zip(dropped).filter(|(_, volume)| volume.packets > 0);
+    counted.map(|(reason, &dropped)| DropCount::new(port, reason.name(), volume(dropped))).collect()
+}
+
+fn volume(volume: Volume) -> tidegate_report::Volume {
+    tidegate_report::Volume::new(volume.packets, volume.bytes)
+}
+
+fn series(kind: SeriesKind, name: &str, times_s: &[f64], values: &[f64]) -> Series {
+    Series { kind, name: name.into(), times_s: times_s.to_vec(), values: values.to_vec() }
+}

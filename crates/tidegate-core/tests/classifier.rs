@@ -1,0 +1,309 @@
+//! The classifier against a linear scan of its rules, its refusals, and the spread of flows over queues.
+
+use proptest::prelude::*;
+use tidegate_core::classifier::{
+    ClassRules, Classifier, ClassifierError, CodePoints, Header, Network, PortRange, Prefix, Rule, RuleProblem, Transport,
+};
+use tidegate_core::packet::Flow;
+
+/// Few values per field, so that rules and headers meet often.
+fn header() -> impl Strategy<Value = Header> {
+    let transport = (0u8..4, prop_oneof![Just(6u8), Just(17), Just(1)], any::<bool>(), proptest::option::of((0u16..6, 0u16..6)))
+        .prop_map(|(dscp, protocol, fragment, ports)| Transport { dscp, protocol, fragment, ports });
+    let v4 = (address(), address(), transport.clone()).prop_map(|(source, destination, transport)| Network::V4 {
+        source,
+        destination,
+        transport,
+    });
+    let v6 = (address(), address(), transport).prop_map(|(source, destination, transport)| Network::V6 {
+        source: u128::from(source) << 96 | u128::from(source),
+        destination: u128::from(destination) << 64,
+        transport,
+    });
+    let network = prop_oneof![1 => Just(Network::Other), 5 => v4, 3 => v6];
+    let link = (
+        prop_oneof![Just(0x0800u16), Just(0x86DD), Just(0x8847)],
+        proptest::option::of(0u16..3),
+        proptest::option::of(0u8..3),
+        proptest::option::of(0u32..3),
+        proptest::option::of(0u8..3),
+    );
+    (link, network).prop_map(|((ethernet_type, vlan, vlan_priority, mpls_label, mpls_traffic_class), network)| Header {
+        ethernet_type,
+        vlan,
+        vlan_priority,
+        mpls_label,
+        mpls_traffic_class,
+        network,
+    })
+}
+
+fn address() -> impl Strategy<Value = u32> {
+    (0u32..3, 0u32..3, 0u32..3).prop_map(|(a, b, c)| a << 31 | b << 16 | c)
+}
+
+fn prefix() -> impl Strategy<Value = Prefix> {
+    let v4 = (address(), prop_oneof![Just(0u8), Just(1), Just(16), Just(31), Just(32)])
+        .prop_map(|(address, length)| Prefix::V4 { address: address & u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0), length });
+    let v6 =
+        (address(), any::<bool>(), prop_oneof![Just(0u8), Just(1), Just(33), Just(112), Just(128)]).prop_map(|(address, low, length)| {
+            let address = if low { u128::from(address) << 96 | u128::from(address) } else { u128::from(address) << 64 };
+            Prefix::V6 { address: address & u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0), length }
+        });
+    prop_oneof![2 => v4, 1 => v6]
+}
+
+/// A rule of few conditions; some contradict themselves and are left out by the tests.
+fn rule() -> impl Strategy<Value = Rule> {
+    fn rarely<T: Clone + std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
+        proptest::option::weighted(0.15, strategy)
+    }
+    fn often<T: Clone + std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> impl Strategy<Value = Option<T>> {
+        proptest::option::weighted(0.35, strategy)
+    }
+    let range = || (0u16..6, 0u16..4).prop_map(|(first, more)| PortRange { first, last: if more == 3 { u16::MAX } else { first + more } });
+    let link = (rarely(prop_oneof![Just(0x0800u16), Just(0x8847)]), rarely(0u16..3), rarely(0u8..3), rarely(0u32..3), rarely(0u8..3));
+    let network = (often(prefix()), often(prefix()), rarely((1u64..16).prop_map(CodePoints)), often(prop_oneof![Just(6u8), Just(17)]));
+    (link, network, rarely(range()), often(range()), rarely(any::<bool>())).prop_map(
+        |((ethernet_type, vlan, vlan_priority, mpls_label, mpls_traffic_class), network, source_port, destination_port, fragment)| {
+            let (source, destination, dscp, protocol) = network;
+            Rule {
+                ethernet_type,
+                vlan,
+                vlan_priority,
+                mpls_label,
+                mpls_traffic_class,
+                source,
+                destination,
+                dscp,
+                protocol,
+                source_port,
+                destination_port,
+                fragment,
+            }
+        },
+    )
+}
+
+/// Classes of the given rules, without those that are refused, and a default one.
+fn build(rules: &[Vec<Rule>]) -> (Classifier, Vec<Vec<Rule>>) {
+    let mut rules = rules.to_vec();
+    loop {
+        let mut classes: Vec<_> = rules
+            .iter()
+            .enumerate()
+            .map(|(index, rules)| ClassRules { name: format!("class {index}"), queues: 1 + index as u32 * 3, rules: rules.clone() })
+            .collect();
+        classes.push(ClassRules { name: "rest".into(), queues: 2, rules: vec![] });
+        match Classifier::new(classes, 5) {
+            Ok(classifier) => return (classifier, rules),
+            Err(ClassifierError::Rule { class, rule, .. } | ClassifierError::Shadowed { class, rule, .. }) => {
+                rules[class].remove(rule);
+            }
+            Err(ClassifierError::NoRules { class }) => {
+                rules.remove(class);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// The definition: rules in order, the first that matches.
+    #[test]
+    fn agrees_with_a_linear_scan(
+        rules in proptest::collection::vec(proptest::collection::vec(rule(), 1..12), 0..8),
+        headers in proptest::collection::vec(header(), 200),
+    ) {
+        let (classifier, rules) = build(&rules);
+        for header in headers {
+            let scanned = rules.iter().position(|class| class.iter().any(|rule| rule.matches(&header))).unwrap_or(rules.len());
+            let flow = classifier.classify(&header);
+            prop_assert_eq!(classifier.class_of(flow), scanned, "{:?}", header);
+            let class = &classifier.classes()[scanned];
+            prop_assert!(flow.0 >= class.first_flow.0 && flow.0 < class.first_flow.0 + class.queues);
+        }
+    }
+
+    /// A rule that is refused as shadowed really can never match first, and covering is what it says.
+    #[test]
+    fn a_covering_rule_matches_all_that_the_other_matches(a in rule(), b in rule(), headers in proptest::collection::vec(header(), 100)) {
+        prop_assert!(a.covers(&a) || a.dscp.is_some_and(|set| set.0 == 0));
+        if a.covers(&b) {
+            for header in headers {
+                prop_assert!(!b.matches(&header) || a.matches(&header));
+            }
+        }
+        let refused = Classifier::new(vec![class(&[a, b]), class(&[])], 0).err();
+        let is_sound = Classifier::new(vec![class(&[a]), class(&[])], 0).is_ok() && Classifier::new(vec![class(&[b]), class(&[])], 0).is_ok();
+        if is_sound {
+            let shadowed = Some(ClassifierError::Shadowed { class: 0, rule: 1, by_class: 0, by_rule: 0 });
+            prop_assert_eq!(refused, if a.covers(&b) { shadowed } else { None });
+        }
+    }
+}
+
+fn class(rules: &[Rule]) -> ClassRules {
+    ClassRules { name: "some".into(), queues: 1, rules: rules.to_vec() }
+}
+
+fn v4(source: u32, destination: u32, ports: (u16, u16)) -> Header {
+    let transport = Transport { dscp: 0, protocol: 17, fragment: false, ports: Some(ports) };
+    Header { ethernet_type: 0x0800, network: Network::V4 { source, destination, transport }, ..Header::default() }
+}
+
+#[test]
+fn thousands_of_rules_are_told_apart() {
+    let rules: Vec<_> = (0..5000u32)
+        .map(|i| Rule {
+            source: Some(Prefix::V4 { address: 10 << 24 | i << 8, length: 24 }),
+            destination_port: (i % 3 == 0).then_some(PortRange { first: 1000, last: 2000 }),
+            ..Rule::default()
+        })
+        .map(|rule| class(&[rule]))
+        .chain([class(&[])])
+        .collect();
+    let classifier = Classifier::new(rules, 9).unwrap();
+    assert_eq!(classifier.flows(), 5001);
+    for i in 0..5000u32 {
+        let from = |port| classifier.classify(&v4(10 << 24 | i << 8 | 77, 1, (5, port)));
+        assert_eq!(from(1500), Flow(i));
+        assert_eq!(from(3000), Flow(if i % 3 == 0 { 5000 } else { i }));
+    }
+    assert_eq!(classifier.classify(&v4(11 << 24, 1, (5, 1500))), Flow(5000));
+}
+
+#[test]
+fn what_can_never_work_is_refused() {
+    let refusal = |classes: Vec<ClassRules>| Classifier::new(classes, 0).unwrap_err();
+    assert_eq!(refusal(vec![]), ClassifierError::NoClass);
+    assert_eq!(refusal(vec![class(&[]), class(&[])]), ClassifierError::NoRules { class: 0 });
+    let mut empty = class(&[]);
+    empty.queues = 0;
+    assert_eq!(refusal(vec![empty.clone()]), ClassifierError::NoQueues { class: 0 });
+    empty.queues = (1 << 30) + 1;
+    assert_eq!(refusal(vec![empty]), ClassifierError::TooManyQueues { class: 0 });
+    let v6 = Prefix::V6 { address: 0, length: 0 };
+    let v4 = |address, length| Some(Prefix::V4 { address, length });
+    let none = Rule::default();
+    for (rule, problem) in [
+        (Rule { vlan: Some(4096), ..none }, RuleProblem::Vlan),
+        (Rule { vlan_priority: Some(8), ..none }, RuleProblem::VlanPriority),
+        (Rule { mpls_label: Some(1 << 20), ..none }, RuleProblem::MplsLabel),
+        (Rule { mpls_traffic_class: Some(8), ..none }, RuleProblem::MplsTrafficClass),
+        (Rule { source: v4(0, 33), ..none }, RuleProblem::PrefixTooLong),
+        (Rule { destination: Some(Prefix::V6 { address: 0, length: 129 }), ..none }, RuleProblem::PrefixTooLong),
+        (Rule { source: v4(1, 31), ..none }, RuleProblem::PrefixHasHostBits),
+        (Rule { source: v4(0, 0), destination: Some(v6), ..none }, RuleProblem::MixedVersions),
+        (Rule { dscp: Some(CodePoints(0)), ..none }, RuleProblem::NoCodePoint),
+        (Rule { source_port: Some(PortRange { first: 2, last: 1 }), ..none }, RuleProblem::PortsReversed),
+        (Rule { protocol: Some(1), destination_port: Some(PortRange::one(5)), ..none }, RuleProblem::ProtocolWithoutPorts),
+    ] {
+        let good = Rule { vlan: Some(5), ..none };
+        assert_eq!(refusal(vec![class(&[good, rule]), class(&[])]), ClassifierError::Rule { class: 0, rule: 1, problem });
+    }
+    let wide = Rule { source: v4(10 << 24, 8), ..none };
+    let narrow = Rule { source: v4(10 << 24 | 1 << 16, 16), protocol: Some(6), ..none };
+    let error = refusal(vec![class(&[none_but_vlan(3), wide]), class(&[none_but_vlan(4), narrow]), class(&[])]);
+    assert_eq!(error, ClassifierError::Shadowed { class: 1, rule: 1, by_class: 0, by_rule: 1 });
+    assert_eq!(error.to_string(), "class 1, rule 1 can never match: rule 1 of class 0 comes first and takes all of it");
+    assert!(Classifier::new(vec![class(&[narrow]), class(&[wide]), class(&[])], 0).is_ok());
+}
+
+fn none_but_vlan(id: u16) -> Rule {
+    Rule { vlan: Some(id), ..Rule::default() }
+}
+
+fn one_class(queues: u32, seed: u64) -> Classifier {
+    Classifier::new(vec![ClassRules { name: "all".into(), queues, rules: vec![] }], seed).unwrap()
+}
+
+#[test]
+fn the_fragments_of_a_datagram_share_a_queue() {
+    let classifier = one_class(1000, 3);
+    for i in 0..500u32 {
+        let fragment = |ports| {
+            let transport = Transport { dscp: 0, protocol: 17, fragment: true, ports };
+            let network = if i % 2 == 0 {
+                Network::V4 { source: i, destination: i * 7, transport }
+            } else {
+                Network::V6 { source: u128::from(i) << 70, destination: 1, transport }
+            };
+            classifier.classify(&Header { network, ..Header::default() })
+        };
+        assert_eq!(fragment(Some((4000, i as u16))), fragment(None));
+    }
+}
+
+#[test]
+fn a_rule_with_ports_misses_later_fragments() {
+    let ports = Rule { destination_port: Some(PortRange::one(53)), ..Rule::default() };
+    let fragments = Rule { fragment: Some(true), ..Rule::default() };
+    let classifier = Classifier::new(vec![class(&[ports]), class(&[fragments]), class(&[])], 0).unwrap();
+    let classify = |fragment, ports| {
+        let transport = Transport { dscp: 0, protocol: 17, fragment, ports };
+        classifier.classify(&Header { network: Network::V4 { source: 1, destination: 2, transport }, ..Header::default() })
+    };
+    assert_eq!([classify(false, Some((9, 53))), classify(true, Some((9, 53))), classify(true, None)], [Flow(0), Flow(0), Flow(1)]);
+    assert_eq!(classify(false, Some((53, 9))), Flow(2));
+}
+
+/// Pearson's statistic of the headers' spread over the queues, in standard deviations from its mean.
+fn deviation(classifier: &Classifier, headers: impl Iterator<Item = Header>) -> f64 {
+    let mut counts = vec![0u32; classifier.flows()];
+    let mut total = 0u32;
+    for header in headers {
+        counts[classifier.classify(&header).index()] += 1;
+        total += 1;
+    }
+    let expected = f64::from(total) / counts.len() as f64;
+    let statistic: f64 = counts.iter().map(|&count| (f64::from(count) - expected).powi(2) / expected).sum();
+    let freedom = counts.len() as f64 - 1.0;
+    (statistic - freedom) / (2.0 * freedom).sqrt()
+}
+
+#[test]
+fn flows_spread_evenly() {
+    const KEYS: u32 = 1 << 16;
+    let v6 = |source: u128, destination: u128, port: u16| {
+        let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((port, 443)) };
+        Header { ethernet_type: 0x86DD, network: Network::V6 { source, destination, transport }, ..Header::default() }
+    };
+    for queues in [2, 7, 64, 1000] {
+        for seed in 0..4 {
+            let classifier = one_class(queues, seed);
+            let spreads = [
+                ("source ports", deviation(&classifier, (0..KEYS).map(|i| v4(1, 2, (i as u16, 53))))),
+                ("destination ports", deviation(&classifier, (0..KEYS).map(|i| v4(1, 2, (53, i as u16))))),
+                ("hosts", deviation(&classifier, (0..KEYS).map(|i| v4(10 << 24 | i, 2, (1000, 53))))),
+                ("networks", deviation(&classifier, (0..KEYS).map(|i| v4(i << 16, 2, (1000, 53))))),
+                ("both ends", deviation(&classifier, (0..KEYS).map(|i| v4(i >> 8, i & 255, (1000, 53))))),
+                ("equal ends", deviation(&classifier, (0..KEYS).map(|i| v4(i, i, (53, 53))))),
+                ("IPv6 interfaces", deviation(&classifier, (0..KEYS).map(|i| v6(1 << 125 | u128::from(i), 2, 9)))),
+                ("IPv6 networks", deviation(&classifier, (0..KEYS).map(|i| v6(2, 1 << 125 | u128::from(i) << 64, 9)))),
+            ];
+            for (keys, sigma) in spreads {
+                // A fair hash strays beyond four standard deviations once in thousands of trials; a biased one by hundreds of them.
+                assert!(sigma.abs() < 5.0, "{keys} over {queues} queues with seed {seed}: {sigma:.1} standard deviations");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_hash_knows_directions_and_seeds() {
+    let queues = 1 << 16;
+    let (one, other) = (one_class(queues, 1), one_class(queues, 2));
+    let there = |i: u32| v4(i, i + 1000, (i as u16, 80));
+    let back = |i: u32| v4(i + 1000, i, (80, i as u16));
+    let count = |same: &dyn Fn(u32) -> bool| (0..1000).filter(|&i| same(i)).count();
+    assert!(count(&|i| one.classify(&there(i)) == one.classify(&back(i))) < 5);
+    assert!(count(&|i| one.classify(&there(i)) == other.classify(&there(i))) < 5);
+    assert_eq!(count(&|i| one.classify(&there(i)) == one.clone().classify(&there(i))), 1000);
+    // What carries no IP goes by its type.
+    let plain = |ethernet_type, vlan| one.classify(&Header { ethernet_type, vlan, ..Header::default() });
+    assert_eq!(plain(0x0806, Some(1)), plain(0x0806, None));
+    assert_ne!(plain(0x0806, None), plain(0x88CC, None));
+}

@@ -1,0 +1,381 @@
+//! What shapers promise: every shaped stream passes the policer of the same contract, and nothing waits longer than it must.
+
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use tidegate_core::packet::{Colour, Flow, Head};
+use tidegate_core::policer::{ContractField, Policer, Verdict};
+use tidegate_core::ready::{Heap, ReadyList, Wheel};
+use tidegate_core::registry::{AnyPolicer, AnyScheduler, PolicerKind, SchedulerKind};
+use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup};
+use tidegate_core::shaper::{Allowance, Shaped, ShapingContract};
+use tidegate_core::units::{Duration, Rate, Time};
+
+const LONGEST: u32 = 1500;
+
+fn contracts() -> impl Strategy<Value = ShapingContract> {
+    let burst = prop_oneof![Just(LONGEST), LONGEST..4 * LONGEST, LONGEST..1_000_000];
+    let tolerance = prop_oneof![Just(0u64), 0u64..20_000, 0u64..10_000_000].prop_map(Duration::from_nanoseconds);
+    (10_000u64..2_000_000_000, burst, prop::option::of(1u64..100), tolerance).prop_map(|(rate, burst, peak, tolerance)| ShapingContract {
+        rate: Rate::new(rate).unwrap(),
+        burst,
+        longest_packet: LONGEST,
+        peak: peak.map(|factor| Rate::new(rate + rate * factor / 10).unwrap()),
+        tolerance,
+    })
+}
+
+fn policer(contract: &ShapingContract, now: Time) -> AnyPolicer {
+    let kind = if contract.peak.is_some() { PolicerKind::DualGcra } else { PolicerKind::Gcra };
+    let mut policer = kind.build(&contract.policed()).unwrap();
+    policer.start(now);
+    policer
+}
+
+/// What happens to one flow's queue, or to the clock.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// Packets of one length arrive.
+    Arrive { flow: usize, length: u32, packets: u8 },
+    /// The head is pushed out.
+    LoseHead(usize),
+    /// The whole queue is pushed out, from the head on.
+    LoseAll(usize),
+    /// Time passes, in nanoseconds, and the link sends what it may.
+    Pass(u32),
+}
+
+fn events(flows: usize) -> impl Strategy<Value = Event> {
+    let flow = 0..flows;
+    prop_oneof![
+        6 => (flow.clone(), prop_oneof![Just(LONGEST), 1..=LONGEST], 1u8..6).prop_map(|(flow, length, packets)| Event::Arrive { flow, length, packets }),
+        1 => flow.clone().prop_map(Event::LoseHead),
+        1 => flow.prop_map(Event::LoseAll),
+        4 => prop_oneof![0u32..2_000, 0u32..1_000_000, 0u32..100_000_000].prop_map(Event::Pass),
+    ]
+}
+
+/// A shaped scheduler with its queues and a link, and a policer behind every shaped flow.
+struct Bench<S> {
+    scheduler: S,
+    queues: Vec<VecDeque<Head>>,
+    policers: Vec<Option<AnyPolicer>>,
+    link: Rate,
+    now: Time,
+    free: Time,
+    number: u32,
+    sent: usize,
+}
+
+impl<S: Scheduler> Bench<S> {
+    fn new(mut scheduler: S, contracts: &[Option<ShapingContract>], link: Rate, now: Time) -> Bench<S> {
+        scheduler.start(now);
+        let policers = contracts.iter().map(|contract| contract.map(|contract| policer(&contract, now))).collect();
+        Bench { scheduler, queues: vec![VecDeque::new(); contracts.len()], policers, link, now, free: now, number: 0, sent: 0 }
+    }
+
+    fn play(&mut self, event: Event) -> Result<(), TestCaseError> {
+        match event {
+            Event::Arrive { flow, length, packets } => {
+                for _ in 0..packets {
+                    let head = Head {
+                        length,
+                        number: self.number,
+                        arrival: self.now,
+                        colour: [Colour::Green, Colour::Yellow, Colour::Red][self.number as usize % 3],
+                    };
+                    self.number += 1;
+                    self.queues[flow].push_back(head);
+                    if self.queues[flow].len() == 1 {
+                        self.scheduler.activate(self.now, Flow(flow as u32), head);
+                    }
+                }
+            }
+            Event::LoseHead(flow) => self.lose(flow),
+            Event::LoseAll(flow) => (0..self.queues[flow].len()).for_each(|_| self.lose(flow)),
+            Event::Pass(nanoseconds) => self.pass(self.now + Duration::from_nanoseconds(u64::from(nanoseconds)))?,
+        }
+        Ok(())
+    }
+
+    fn lose(&mut self, flow: usize) {
+        if self.queues[flow].pop_front().is_some() {
+            self.scheduler.lost(self.now, Flow(flow as u32), self.queues[flow].front().copied());
+        }
+    }
+
+    /// Sends all that may start up to `until`.
+    fn pass(&mut self, until: Time) -> Result<(), TestCaseError> {
+        let mut at = self.now.later(self.free);
+        while !at.is_after(until) {
+            match self.scheduler.select(at) {
+                Decision::Serve(flow) => {
+                    let Some(sent) = self.queues[flow.index()].pop_front() else { panic!("{flow:?} is not backlogged") };
+                    if let Some(policer) = &mut self.policers[flow.index()] {
+                        let verdict = policer.police(at, sent.length, Colour::Green);
+                        prop_assert_eq!(verdict, Verdict::Conform, "{:?} at {:?}: {:?}", flow, at, sent);
+                    }
+                    self.scheduler.served(at, flow, self.queues[flow.index()].front().copied());
+                    self.free = at + self.link.time_per_byte().ceil(sent.length);
+                    self.sent += 1;
+                    at = self.free;
+                }
+                Decision::WaitUntil(time) => {
+                    prop_assert!(time.is_after(at));
+                    prop_assert_eq!(self.scheduler.select(at), Decision::WaitUntil(time), "asking twice changes nothing");
+                    at = time;
+                }
+                Decision::Idle => {
+                    prop_assert!(self.queues.iter().all(VecDeque::is_empty), "idle while something is queued");
+                    break;
+                }
+                Decision::Discard(flow) => panic!("{flow:?} is late, and none of these schedulers drops"),
+            }
+        }
+        self.now = until;
+        Ok(())
+    }
+}
+
+const FLOWS: usize = 4;
+
+fn inner(kind: SchedulerKind, link: Rate) -> AnyScheduler {
+    let parameters = FlowParameters {
+        rate: Some(Rate::new(link.bits_per_second() / FLOWS as u64).unwrap()),
+        delay: Some(Duration::from_milliseconds(5)),
+        priority: Some(0),
+        weight: None,
+    };
+    kind.build(&Setup { rate: link, longest_packet: LONGEST }, &[parameters; FLOWS]).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_shaped_stream_passes_its_policer(
+        given in prop::collection::vec(contracts(), FLOWS - 1),
+        link in 1_000_000u64..4_000_000_000,
+        start in prop_oneof![Just(0u64), (0u64..1_000_000_000_000).prop_map(|before| before.wrapping_neg()), any::<u64>()],
+        kind in prop::sample::select(vec![SchedulerKind::Fifo, SchedulerKind::DeficitRoundRobin, SchedulerKind::VirtualClock]),
+        granule in prop_oneof![Just(1u64), Just(1_000_000), 1u64..3_000_000],
+        script in prop::collection::vec(events(FLOWS), 1..200),
+    ) {
+        // The last flow is unshaped and takes what link time it can get.
+        let contracts: Vec<_> = given.into_iter().map(Some).chain([None]).collect();
+        let (link, start) = (Rate::new(link).unwrap(), Time::from_picoseconds(start));
+        let granule = Duration::from_picoseconds(granule);
+        let wheel: Shaped<_, Wheel> = Shaped::new(inner(kind, link), &contracts, granule).unwrap();
+        let heap: Shaped<_, Heap> = Shaped::new(inner(kind, link), &contracts, granule).unwrap();
+        let (mut wheel, mut heap) = (Bench::new(wheel, &contracts, link, start), Bench::new(heap, &contracts, link, start));
+        for &event in &script {
+            wheel.play(event)?;
+            heap.play(event)?;
+        }
+        for bench in [&mut wheel.queues, &mut heap.queues] {
+            prop_assert!(bench.iter().map(VecDeque::len).sum::<usize>() < 2000);
+        }
+        // Everything leaves in the end, still conforming.
+        wheel.pass(wheel.now + Duration::from_seconds(1_000_000))?;
+        heap.pass(heap.now + Duration::from_seconds(1_000_000))?;
+        prop_assert!(wheel.queues.iter().chain(&heap.queues).all(VecDeque::is_empty));
+    }
+
+    /// A flow that has the link for itself leaves when its contract allows, and less than a granule later.
+    #[test]
+    fn nothing_is_early_and_nothing_is_late_by_a_granule(
+        contract in contracts(),
+        granule_bits in 0u32..22,
+        start in any::<u64>(),
+        packets in prop::collection::vec((1..=LONGEST, 0u64..2_000_000_000), 1..100),
+    ) {
+        let granule = Duration::from_picoseconds(1 << granule_bits);
+        let mut shaped = shaped_fifo::<Wheel>(&[Some(contract)], granule);
+        let mut ideal = contract.allowance().unwrap();
+        let mut now = Time::from_picoseconds(start);
+        shaped.start(now);
+        ideal.start(now);
+        for (number, (length, pause)) in packets.into_iter().enumerate() {
+            now += Duration::from_picoseconds(pause);
+            shaped.activate(now, Flow(0), Head { length, number: number as u32, arrival: now, colour: Colour::Green });
+            let due = ideal.release().later(now);
+            if let Decision::WaitUntil(time) = shaped.select(now) {
+                now = time;
+            }
+            prop_assert_eq!(shaped.select(now), Decision::Serve(Flow(0)));
+            prop_assert!(!now.is_before(due) && now.since(due) < granule, "{:?} instead of {:?}", now, due);
+            shaped.served(now, Flow(0), None);
+            ideal.charge(now, length);
+        }
+    }
+}
+
+fn shaped_fifo<R: ReadyList>(contracts: &[Option<ShapingContract>], granule: Duration) -> Shaped<AnyScheduler, R> {
+    let setup = Setup { rate: Rate::MAX, longest_packet: LONGEST };
+    let fifo = SchedulerKind::Fifo.build(&setup, &vec![FlowParameters::default(); contracts.len()]).unwrap();
+    Shaped::new(fifo, contracts, granule).unwrap()
+}
+
+const SLOT: Duration = Duration::from_microseconds(1);
+
+/// The rate of one 53-byte cell in this many tenths of a slot.
+fn one_cell_in(tenths: u64) -> Rate {
+    Rate::new(53 * 8 * 10_000_000 / tenths).unwrap()
+}
+
+/// In which slots `cells` cells leave, as early as the contract allows and at the start of a slot.
+fn slots(contract: &ShapingContract, cells: usize) -> Vec<u64> {
+    let mut allowance = contract.allowance().unwrap();
+    allowance.start(Time::ZERO);
+    let mut one = || {
+        // The rates are rounded to bits per second and to picoseconds: a few hundred of those are no slot.
+        let due = allowance.release().since(Time::ZERO).picoseconds().saturating_sub(500);
+        let slot = due.div_ceil(SLOT.picoseconds());
+        allowance.charge(Time::ZERO + Duration::from_picoseconds(slot * SLOT.picoseconds()), 53);
+        slot
+    };
+    (0..cells).map(|_| one()).collect()
+}
+
+#[test]
+fn a_burst_leaves_at_the_peak_rate_and_then_the_sustained_rate_holds() {
+    let contract = ShapingContract { peak: Some(one_cell_in(20)), ..ShapingContract::new(one_cell_in(100), 5 * 53, 53) };
+    assert_eq!(slots(&contract, 10), [0, 2, 4, 6, 8, 18, 28, 38, 48, 58]);
+}
+
+#[test]
+fn the_tolerance_keeps_the_rate_where_slots_make_every_other_cell_late() {
+    let mut contract = ShapingContract::new(one_cell_in(45), 53, 53);
+    assert_eq!(slots(&contract, 5), [0, 5, 10, 15, 20], "a tenth of the rate is lost without tolerance");
+    contract.tolerance = SLOT;
+    assert_eq!(slots(&contract, 7), [0, 5, 9, 14, 18, 23, 27]);
+}
+
+#[test]
+fn the_rate_is_kept_in_the_long_run() {
+    // Strict spacing but for the granule of one microsecond: 10,000 packets of 1200 us each at 10 Mbit/s.
+    let tolerance = Duration::from_microseconds(2);
+    let contract = ShapingContract { tolerance, ..ShapingContract::new(Rate::new(10_000_000).unwrap(), LONGEST, LONGEST) };
+    let mut shaped = shaped_fifo::<Wheel>(&[Some(contract)], Duration::from_microseconds(1));
+    let mut now = Time::ZERO;
+    let head = |number| Head { length: LONGEST, number, arrival: Time::ZERO, colour: Colour::Green };
+    shaped.activate(now, Flow(0), head(0));
+    for number in 1..=10_000 {
+        if let Decision::WaitUntil(time) = shaped.select(now) {
+            now = time;
+        }
+        assert_eq!(shaped.select(now), Decision::Serve(Flow(0)));
+        shaped.served(now, Flow(0), Some(head(number)));
+    }
+    let ideal = Duration::from_microseconds(9_999 * 1200);
+    let late = now.since(Time::ZERO).saturating_sub(ideal);
+    assert!(late <= Duration::from_microseconds(2), "{late:?} late after 10,000 packets");
+}
+
+/// Notes what the scheduler inside is told.
+#[derive(Default)]
+struct Notebook {
+    queue: VecDeque<Flow>,
+    calls: Vec<(&'static str, Flow, Option<Head>)>,
+}
+
+impl Scheduler for Notebook {
+    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
+        self.queue.push_back(flow);
+        self.calls.push(("activate", flow, Some(head)));
+    }
+    fn select(&mut self, _now: Time) -> Decision {
+        self.queue.front().map_or(Decision::Idle, |&flow| Decision::Serve(flow))
+    }
+    fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        self.queue.retain(|&other| other != flow);
+        self.queue.extend(next.map(|_| flow));
+        self.calls.push(("served", flow, next));
+    }
+    fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        if next.is_none() {
+            self.queue.retain(|&other| other != flow);
+        }
+        self.calls.push(("lost", flow, next));
+    }
+}
+
+#[test]
+fn the_scheduler_inside_sees_a_flow_while_its_head_may_leave() {
+    // 12 Mbit/s: a millisecond per packet, two at once (and a byte, because times are rounded against the stream).
+    let contract = ShapingContract::new(Rate::new(12_000_000).unwrap(), 2 * LONGEST + 1, LONGEST);
+    let contracts = [Some(contract), None];
+    let mut shaped: Shaped<_> = Shaped::new(Notebook::default(), &contracts, Duration::from_picoseconds(1)).unwrap();
+    let head = |number, colour| Head { length: LONGEST, number, arrival: Time::from_picoseconds(u64::from(number)), colour };
+    let [first, second, third, fourth] =
+        [(0, Colour::Green), (1, Colour::Yellow), (2, Colour::Red), (3, Colour::Yellow)].map(|of| head(of.0, of.1));
+    let now = Time::from_nanoseconds(5_000_000);
+    let byte = Rate::new(12_000_000).unwrap().time_per_byte();
+    let later = now + byte.ceil(LONGEST) + byte.ceil(LONGEST) - byte.floor(LONGEST + 1);
+    shaped.start(now);
+    shaped.activate(now, Flow(0), first);
+    shaped.served(now, Flow(0), Some(second));
+    shaped.served(now, Flow(0), Some(third)); // must wait: withdrawn
+    assert_eq!(shaped.select(now), Decision::WaitUntil(later));
+    shaped.activate(now, Flow(1), fourth); // unshaped: passes
+    shaped.lost(now, Flow(0), Some(fourth)); // lost while waiting: nobody inside is told
+    assert_eq!(shaped.select(now), Decision::Serve(Flow(1)));
+    shaped.lost(now, Flow(1), None);
+    assert_eq!(shaped.select(later), Decision::Serve(Flow(0)));
+    shaped.lost(later, Flow(0), Some(third)); // lost while it may leave: its successor may as well
+    shaped.lost(later, Flow(0), None);
+    assert_eq!(shaped.select(later), Decision::Idle);
+    let told = [
+        ("activate", Flow(0), Some(first)),
+        ("served", Flow(0), Some(second)),
+        ("served", Flow(0), None),
+        ("activate", Flow(1), Some(fourth)),
+        ("lost", Flow(1), None),
+        ("activate", Flow(0), Some(fourth)),
+        ("lost", Flow(0), Some(third)),
+        ("lost", Flow(0), None),
+    ];
+    assert_eq!(shaped.inner().calls, told);
+}
+
+#[test]
+fn bad_contracts_are_refused_by_field() {
+    let good = ShapingContract::new(Rate::new(1_000_000).unwrap(), LONGEST, LONGEST);
+    let field = |contract: ShapingContract| contract.allowance().unwrap_err().field;
+    assert!(good.allowance().is_ok());
+    assert_eq!(field(ShapingContract { burst: LONGEST - 1, ..good }), ContractField::Burst);
+    assert_eq!(field(ShapingContract { burst: 1 << 30, ..good }), ContractField::Burst);
+    assert_eq!(field(ShapingContract { longest_packet: 0, ..good }), ContractField::LongestPacket);
+    assert_eq!(field(ShapingContract { peak: Some(Rate::new(999_999).unwrap()), ..good }), ContractField::PeakRate);
+    assert_eq!(field(ShapingContract { tolerance: Duration::MAX, ..good }), ContractField::DelayVariationTolerance);
+    assert_eq!(field(ShapingContract { rate: Rate::MIN, burst: (1 << 30) - 1, ..good }), ContractField::Burst);
+    let inner = Notebook::default();
+    let error = Shaped::<_, Wheel>::new(inner, &[None, Some(ShapingContract { burst: 1, ..good })], SLOT).err().unwrap();
+    assert_eq!((error.0, error.1.field), (Flow(1), ContractField::Burst));
+}
+
+#[test]
+fn an_allowance_without_contract_never_waits_and_a_refresh_changes_no_release() {
+    let mut unlimited = Allowance::UNLIMITED;
+    unlimited.start(Time::ZERO);
+    let month = Duration::from_seconds(30 * 24 * 3600);
+    let mut limited = ShapingContract::new(Rate::MIN, 2 * LONGEST, LONGEST).allowance().unwrap();
+    limited.start(Time::ZERO);
+    let mut now = Time::ZERO;
+    for _ in 0..24 {
+        for _ in 0..3 {
+            assert!(!unlimited.release().is_after(now));
+            unlimited.charge(now, LONGEST);
+        }
+        // After a silence of a month, the burst is there again: two packets at once, the third after 12 s.
+        assert!(!limited.release().is_after(now));
+        limited.charge(now, LONGEST);
+        assert!(!limited.release().is_after(now + Duration::from_picoseconds(1)));
+        limited.charge(now, LONGEST);
+        assert!(limited.release().since(now).saturating_sub(Duration::from_seconds(12)) <= Duration::from_picoseconds(10));
+        for _ in 0..2 {
+            now += Duration::from_picoseconds(month.picoseconds() / 2);
+            limited.refresh(now);
+            unlimited.refresh(now);
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Every choice of the schedulers ordered by time and by key, checked by a referee that knows the discipline as a textbook states it:
+//! all heads in a table, searched from end to end, no wrap, no rounding but the one that is promised.
+
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use tidegate_core::packet::{Colour, Flow, Head};
+use tidegate_core::ready::{Heap, ReadyList, Wheel};
+use tidegate_core::scheduler::{
+    Decision, Discipline, EarliestDeadlineFirst, Fifo, FlowParameters, Scheduler, Setup, VirtualClock, Wf2qPlus,
+};
+use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+
+const FLOWS: usize = 6;
+
+/// A queued packet as the referee knows it: on an axis that starts at 0 and does not wrap.
+#[derive(Clone, Copy, Debug)]
+struct Packet {
+    number: u64,
+    arrival: u128,
+    length: u32,
+}
+
+/// A discipline by the book.
+trait Referee {
+    /// `queues` hold all packets; `flow` has got a new head.
+    fn head(&mut self, now: u128, queues: &[VecDeque<Packet>], flow: usize);
+    /// The scheduler chose `flow`: was that right?
+    fn check(&mut self, now: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError>;
+    /// The head of `flow` is being sent.
+    fn sent(&mut self, now: u128, flow: usize, packet: Packet);
+}
+
+/// Checks that no backlogged flow has a smaller key than the chosen one.
+fn smallest(queues: &[VecDeque<Packet>], flow: usize, key: impl Fn(usize) -> u128) -> Result<(), TestCaseError> {
+    for other in (0..queues.len()).filter(|&other| !queues[other].is_empty()) {
+        prop_assert!(key(flow) <= key(other), "flow {} with {} before flow {} with {}", flow, key(flow), other, key(other));
+    }
+    Ok(())
+}
+
+struct InOrder;
+
+impl Referee for InOrder {
+    fn head(&mut self, _: u128, _: &[VecDeque<Packet>], _: usize) {}
+    fn check(&mut self, _: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
+        smallest(queues, flow, |flow| u128::from(queues[flow][0].number))
+    }
+    fn sent(&mut self, _: u128, _: usize, _: Packet) {}
+}
+
+struct Deadlines {
+    delays: Vec<u64>,
+    granule: u128,
+}
+
+impl Referee for Deadlines {
+    fn head(&mut self, _: u128, _: &[VecDeque<Packet>], _: usize) {}
+    fn check(&mut self, _: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
+        smallest(queues, flow, |flow| (queues[flow][0].arrival + u128::from(self.delays[flow])).div_ceil(self.granule))
+    }
+    fn sent(&mut self, _: u128, _: usize, _: Packet) {}
+}
+
+struct Clocks {
+    rates: Vec<TimePerByte>,
+    clocks: Vec<u128>,
+    granule: u128,
+}
+
+impl Clocks {
+    fn finish(&self, flow: usize, packet: Packet) -> u128 {
+        self.clocks[flow].max(packet.arrival) + time(self.rates[flow], packet.length)
+    }
+}
+
+impl Referee for Clocks {
+    fn head(&mut self, _: u128, _: &[VecDeque<Packet>], _: usize) {}
+    fn check(&mut self, _: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
+        smallest(queues, flow, |flow| self.finish(flow, queues[flow][0]).div_ceil(self.granule))
+    }
+    fn sent(&mut self, _: u128, flow: usize, packet: Packet) {
+        self.clocks[flow] = self.finish(flow, packet);
+    }
+}
+
+/// WF2Q+ with an exact ready list: the virtual time function and the two stamps.
+struct Fluid {
+    link: TimePerByte,
+    rates: Vec<TimePerByte>,
+    starts: Vec<u128>,
+    virtual_time: u128,
+    /// The service in progress: when it began and how long it takes.
+    service: (u128, u128),
+    latest_finish: u128,
+}
+
+impl Fluid {
+    fn virtual_time(&self, now: u128) -> u128 {
+        self.virtual_time + (now - self.service.0).min(self.service.1)
+    }
+
+    fn finish(&self, flow: usize, packet: Packet) -> u128 {
+        self.starts[flow] + time(self.rates[flow], packet.length)
+    }
+}
+
+impl Referee for Fluid {
+    fn head(&mut self, now: u128, queues: &[VecDeque<Packet>], flow: usize) {
+        if queues.iter().map(VecDeque::len).sum::<usize>() == 1 && now - self.service.0 >= self.service.1 {
+            self.virtual_time = (self.virtual_time + self.service.1).max(self.latest_finish);
+            self.service = (now, 0);
+        }
+        self.starts[flow] = self.starts[flow].max(self.virtual_time(now));
+    }
+    fn check(&mut self, now: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
+        let backlogged: Vec<usize> = (0..queues.len()).filter(|&flow| !queues[flow].is_empty()).collect();
+        let present = self.virtual_time(now);
+        let earliest = backlogged.iter().map(|&flow| self.starts[flow]).min().unwrap_or(present);
+        self.virtual_time += earliest.saturating_sub(present);
+        let present = self.virtual_time(now);
+        prop_assert!(self.starts[flow] <= present, "flow {} starts at {}, and it is {}", flow, self.starts[flow], present);
+        for other in backlogged.into_iter().filter(|&other| self.starts[other] <= present) {
+            prop_assert!(self.finish(flow, queues[flow][0]) <= self.finish(other, queues[other][0]), "flow {} before flow {}", flow, other);
+        }
+        Ok(())
+    }
+    fn sent(&mut self, now: u128, flow: usize, packet: Packet) {
+        self.starts[flow] = self.finish(flow, packet);
+        self.latest_finish = self.latest_finish.max(self.starts[flow]);
+        self.virtual_time += self.service.1;
+        self.service = (now, time(self.link, packet.length));
+    }
+}
+
+fn time(rate: TimePerByte, length: u32) -> u128 {
+    u128::from(rate.ceil(length).picoseconds())
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Arrive {
+        flow: usize,
+        length: u32,
+    },
+    LoseHead(usize),
+    LoseTail(usize),
+    /// The link may send for this many times a 1000-byte packet's time, in sixteenths.
+    Pass(u8),
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        6 => (0..FLOWS, prop_oneof![Just(1000u32), 1u32..=1000]).prop_map(|(flow, length)| Event::Arrive { flow, length }),
+        1 => (0..FLOWS).prop_map(Event::LoseHead),
+        1 => (0..FLOWS).prop_map(Event::LoseTail),
+        4 => any::<u8>().prop_map(Event::Pass),
+    ];
+    prop::collection::vec(event, 1..300)
+}
+
+/// Where the wrapping axes of the scheduler begin: its clock and the numbers of its packets.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    time: u64,
+    number: u32,
+}
+
+fn origins() -> impl Strategy<Value = Origin> {
+    let time = prop_oneof![Just(0u64), (1u64..1 << 34).prop_map(u64::wrapping_neg), ((1u64 << 63) - (1 << 34)..1 << 63), any::<u64>()];
+    (time, prop_oneof![Just(0u32), (1u32..100).prop_map(u32::wrapping_neg), any::<u32>()])
+        .prop_map(|(time, number)| Origin { time, number })
+}
+
+fn judge(
+    scheduler: &mut impl Scheduler,
+    referee: &mut impl Referee,
+    link: Rate,
+    origin: Origin,
+    script: &[Event],
+) -> Result<(), TestCaseError> {
+    let mut queues: Vec<VecDeque<Packet>> = vec![VecDeque::new(); FLOWS];
+    let instant = |time: u128| Time::from_picoseconds(origin.time.wrapping_add(time as u64));
+    let seen = |packet: &Packet| Head {
+        length: packet.length,
+        number: origin.number.wrapping_add(packet.number as u32),
+        arrival: instant(packet.arrival),
+        colour: Colour::Green,
+    };
+    let (mut now, mut free, mut number) = (0u128, 0u128, 0u64);
+    scheduler.start(instant(now));
+    let end = [Event::Pass(255)].repeat(queues.len() * script.len());
+    for &event in script.iter().chain(&end) {
+        match event {
+            Event::Arrive { flow, length } => {
+                queues[flow].push_back(Packet { number, arrival: now, length });
+                number += 1;
+                if queues[flow].len() == 1 {
+                    scheduler.activate(instant(now), Flow(flow as u32), seen(&queues[flow][0]));
+                    referee.head(now, &queues, flow);
+                }
+            }
+            Event::LoseHead(flow) => {
+                if queues[flow].pop_front().is_some() {
+                    scheduler.lost(instant(now), Flow(flow as u32), queues[flow].front().map(seen));
+                }
+            }
+            Event::LoseTail(flow) if queues[flow].len() == 1 => {
+                queues[flow].clear();
+                scheduler.lost(instant(now), Flow(flow as u32), None);
+            }
+            Event::LoseTail(flow) => drop(queues[flow].pop_back()),
+            Event::Pass(sixteenths) => {
+                let until = now + time(link.time_per_byte(), 1000) * u128::from(sixteenths) / 16;
+                while free.max(now) <= until {
+                    let at = free.max(now);
+                    match scheduler.select(instant(at)) {
+                        Decision::Serve(flow) => {
+                            let index = flow.index();
+                            prop_assert!(!queues[index].is_empty(), "flow {} is not backlogged", index);
+                            referee.check(at, &queues, index)?;
+                            let Some(packet) = queues[index].pop_front() else { break };
+                            referee.sent(at, index, packet);
+                            scheduler.served(instant(at), flow, queues[index].front().map(seen));
+                            free = at + time(link.time_per_byte(), packet.length);
+                        }
+                        Decision::Idle => {
+                            prop_assert!(queues.iter().all(VecDeque::is_empty), "idle while something is queued");
+                            break;
+                        }
+                        other => panic!("{other:?} from a work-conserving scheduler"),
+                    }
+                }
+                now = until;
+            }
+        }
+    }
+    prop_assert!(queues.iter().all(VecDeque::is_empty));
+    Ok(())
+}
+
+fn links() -> impl Strategy<Value = Rate> {
+    prop_oneof![Just(10_000_000u64), 1_000_000u64..100_000_000_000].prop_map(|rate| Rate::new(rate).unwrap())
+}
+
+/// Shares of the link in per cent; together at most the whole.
+fn rates() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(1u64..=100 / FLOWS as u64, FLOWS)
+}
+
+fn shares(link: Rate, percent: &[u64]) -> Vec<Rate> {
+    percent.iter().map(|percent| Rate::new(link.bits_per_second() * percent / 100).unwrap()).collect()
+}
+
+fn given(rates: &[Rate]) -> Vec<FlowParameters> {
+    rates.iter().map(|&rate| FlowParameters { rate: Some(rate), ..FlowParameters::default() }).collect()
+}
+
+/// The granule that a work-conserving scheduler with rates or delays asks of its list: 1/16 of the longest packet's time, as a power of
+/// two, or 1 if the list is exact.
+fn granule<R: ReadyList>(link: Rate) -> u128 {
+    let list = R::build(1, link.time_per_byte().floor(1000).picoseconds() / 16, 1);
+    u128::from(list.granule())
+}
+
+/// An origin at a multiple of the granule keeps rounding the same on the scheduler's axis and on the referee's.
+fn aligned(origin: Origin, granule: u128) -> Origin {
+    Origin { time: origin.time - origin.time % granule as u64, ..origin }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn fifo(link in links(), origin in origins(), script in events()) {
+        let setup = Setup { rate: link, longest_packet: 1000 };
+        let mut scheduler = Fifo::build(&setup, &[FlowParameters::default(); FLOWS]).unwrap();
+        judge(&mut scheduler, &mut InOrder, link, origin, &script)?;
+    }
+
+    #[test]
+    fn earliest_deadline_first(
+        link in links(),
+        origin in origins(),
+        delays in prop::collection::vec(prop_oneof![0u64..100, 0u64..1_000_000], FLOWS),
+        script in events(),
+    ) {
+        fn go<R: ReadyList>(link: Rate, origin: Origin, delays: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
+            // Delays in sixteenths of a packet's time: close to each other, or far beyond any window.
+            let unit = link.time_per_byte().ceil(1000).picoseconds() / 16;
+            let delays: Vec<u64> = delays.iter().map(|delay| delay * unit).collect();
+            let within = |&delay: &u64| FlowParameters { delay: Some(Duration::from_picoseconds(delay)), ..FlowParameters::default() };
+            let flows: Vec<_> = delays.iter().map(within).collect();
+            let mut scheduler: EarliestDeadlineFirst<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &flows).unwrap();
+            let granule = granule::<R>(link);
+            judge(&mut scheduler, &mut Deadlines { delays, granule }, link, aligned(origin, granule), script)
+        }
+        go::<Heap>(link, origin, &delays, &script)?;
+        go::<Wheel>(link, origin, &delays, &script)?;
+    }
+
+    #[test]
+    fn virtual_clock(link in links(), origin in origins(), percent in rates(), script in events()) {
+        fn go<R: ReadyList>(link: Rate, origin: Origin, percent: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
+            let rates = shares(link, percent);
+            let mut scheduler: VirtualClock<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &given(&rates)).unwrap();
+            let granule = granule::<R>(link);
+            let rates = rates.iter().map(|rate| rate.time_per_byte()).collect();
+            judge(&mut scheduler, &mut Clocks { rates, clocks: vec![0; FLOWS], granule }, link, aligned(origin, granule), script)
+        }
+        go::<Heap>(link, origin, &percent, &script)?;
+        go::<Wheel>(link, origin, &percent, &script)?;
+    }
+
+    #[test]
+    fn wf2q_plus(link in links(), origin in origins(), percent in rates(), script in events()) {
+        let rates = shares(link, &percent);
+        let mut scheduler: Wf2qPlus<Heap> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &given(&rates)).unwrap();
+        let mut referee = Fluid {
+            link: link.time_per_byte(),
+            rates: rates.iter().map(|rate| rate.time_per_byte()).collect(),
+            starts: vec![0; FLOWS],
+            virtual_time: 0,
+            service: (0, 0),
+            latest_finish: 0,
+        };
+        judge(&mut scheduler, &mut referee, link, origin, &script)?;
+    }
+}

@@ -1,0 +1,139 @@
+//! The headers of simulated flows, from what a file says.
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::document::HeaderTable;
+use crate::header::{Prefix, WITH_PORTS};
+use crate::value::{At, Block};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use tidegate_core::classifier::{Header, Network, Transport};
+
+const UDP: u8 = 17;
+const USUAL_SOURCE_PORT: u16 = 49_152;
+const USUAL_DESTINATION_PORT: u16 = 5000;
+const USUAL_DESTINATION_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const USUAL_DESTINATION_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+
+/// The header of the flows of one table: the same for all of them but for the source.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint {
+    header: Header,
+    source: Option<IpAddr>,
+    is_v6: bool,
+}
+
+impl Endpoint {
+    /// Reads the table. `count` is the number of flows that share it.
+    pub fn resolve(table: Option<&Block<HeaderTable>>, count: u32, findings: &mut Vec<Diagnostic>) -> Endpoint {
+        let usual = HeaderTable::default();
+        let table = table.map_or(&usual, |block| &block.value);
+        let source = table.source.as_ref().and_then(|at| single(at, findings));
+        let destination = table.destination.as_ref().and_then(|at| single(at, findings));
+        if let (Some(from), Some(to), Some(at)) = (source, destination, &table.destination) {
+            if from.is_ipv4() != to.is_ipv4() {
+                findings.push(Diagnostic::error(at.span.clone(), "source and destination are of different IP versions").help("write both as IPv4 or both as IPv6"));
+            }
+        }
+        let protocol = table.protocol.as_ref().map_or(UDP, |at| at.value.0);
+        let ports = WITH_PORTS.contains(&protocol).then(|| {
+            let port = |at: &Option<At<crate::value::Whole<0, 65535>>>, usual| at.as_ref().map_or(usual, |at| at.value.0 as u16);
+            (port(&table.source_port, USUAL_SOURCE_PORT), port(&table.destination_port, USUAL_DESTINATION_PORT))
+        });
+        judge_ports(table, protocol, ports, source.is_some(), count, findings);
+        if let (Some(at), None) = (&table.vlan_priority, &table.vlan) {
+            findings.push(Diagnostic::error(at.span.clone(), "`vlan_priority` is part of a VLAN tag").help("add `vlan`; identifier 0 stands for a tag with nothing but a priority"));
+        }
+        if let (Some(at), None) = (&table.mpls_traffic_class, &table.mpls_label) {
+            findings.push(Diagnostic::error(at.span.clone(), "`mpls_traffic_class` is part of a label").help("add `mpls_label`"));
+        }
+        let is_v6 = source.or(destination).is_some_and(|address| address.is_ipv6());
+        let transport = Transport { dscp: table.dscp.as_ref().map_or(0, |at| at.value.0), protocol, fragment: false, ports };
+        let network = match destination {
+            Some(IpAddr::V6(to)) => Network::V6 { source: 0, destination: to.to_bits(), transport },
+            None if is_v6 => Network::V6 { source: 0, destination: USUAL_DESTINATION_V6.to_bits(), transport },
+            Some(IpAddr::V4(to)) => Network::V4 { source: 0, destination: to.to_bits(), transport },
+            None => Network::V4 { source: 0, destination: USUAL_DESTINATION_V4.to_bits(), transport },
+        };
+        let mpls_label = table.mpls_label.as_ref().map(|at| at.value.0 as u32);
+        let header = Header {
+            ethernet_type: if mpls_label.is_some() { 0x8847 } else if is_v6 { 0x86dd } else { 0x0800 },
+            vlan: table.vlan.as_ref().map(|at| at.value.0 as u16),
+            vlan_priority: table.vlan.as_ref().map(|_| table.vlan_priority.as_ref().map_or(0, |at| at.value.0 as u8)),
+            mpls_label,
+            mpls_traffic_class: mpls_label.map(|_| table.mpls_traffic_class.as_ref().map_or(0, |at| at.value.0 as u8)),
+            network,
+        };
+        Endpoint { header, source, is_v6 }
+    }
+
+    /// The header of the flow of this `number` in the file, the `index`-th of its table; both from 0.
+    pub fn header(&self, number: u32, index: u32) -> Header {
+        let mut header = self.header;
+        let number = number + 1;
+        let own = match (self.source, self.is_v6) {
+            (Some(source), _) => source,
+            (None, false) => IpAddr::V4(Ipv4Addr::from_bits(10 << 24 | number & 0xff_ffff)),
+            (None, true) => IpAddr::V6(Ipv6Addr::from_bits(0xfd << 120 | u128::from(number))),
+        };
+        match (&mut header.network, own) {
+            (Network::V4 { source, transport, .. }, IpAddr::V4(own)) => {
+                *source = own.to_bits();
+                count_up(transport, index);
+            }
+            (Network::V6 { source, transport, .. }, IpAddr::V6(own)) => {
+                *source = own.to_bits();
+                count_up(transport, index);
+            }
+            // Addresses of two families have been reported.
+            _ => {}
+        }
+        header
+    }
+}
+
+fn count_up(transport: &mut Transport, index: u32) {
+    if let Some((source, _)) = &mut transport.ports {
+        // Wraps only where the addresses differ as well.
+        *source = source.wrapping_add(index as u16);
+    }
+}
+
+fn single(at: &At<Prefix>, findings: &mut Vec<Diagnostic>) -> Option<IpAddr> {
+    if !at.value.is_single() {
+        findings.push(Diagnostic::error(at.span.clone(), "a packet has one address, not a prefix").help("remove the part from the slash on"));
+        return None;
+    }
+    Some(at.value.address)
+}
+
+fn judge_ports(table: &HeaderTable, protocol: u8, ports: Option<(u16, u16)>, is_fixed: bool, count: u32, findings: &mut Vec<Diagnostic>) {
+    let written: Option<Span> = table.source_port.as_ref().or(table.destination_port.as_ref()).map(|at| at.span.clone());
+    match (ports, written) {
+        (None, Some(span)) => {
+            let finding = Diagnostic::error(span, format!("protocol {protocol} has no ports"));
+            findings.push(finding.help("TCP, UDP, DCCP, SCTP and UDP-Lite have; choose one of them or remove the ports"));
+        }
+        (Some((first, _)), _) if is_fixed && u32::from(first) + count > 65_536 => {
+            let at = table.source_port.as_ref().or(None).map(|at| at.span.clone()).or(table.source.as_ref().map(|at| at.span.clone()));
+            let problem = format!("{count} flows from port {first} of one address run out of ports");
+            findings.push(Diagnostic::error(at.unwrap_or(0..0), problem).help("lower `source_port` or `count`, or leave `source` out to give every flow an address"));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::classifier::Network;
+
+    #[test]
+    fn flows_differ_in_address_and_port() {
+        let endpoint = Endpoint::resolve(None, 2, &mut Vec::new());
+        let parts = |number, index| match endpoint.header(number, index).network {
+            Network::V4 { source, transport, .. } => (Ipv4Addr::from_bits(source).to_string(), transport.ports),
+            _ => panic!("IPv4 is the default"),
+        };
+        assert_eq!(parts(0, 0), ("10.0.0.1".to_owned(), Some((49_152, 5000))));
+        assert_eq!(parts(256, 1), ("10.0.1.1".to_owned(), Some((49_153, 5000))));
+    }
+}

@@ -1,0 +1,242 @@
+//! Loading: from a text to a scenario with its variants, all of it checked.
+
+use crate::capture::Captures;
+use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest};
+use crate::document::File;
+use crate::overrides::Override;
+use crate::policy::Policy;
+use crate::schema::schema;
+use crate::simulation::{Simulation, report_duplicates};
+use crate::structure;
+use serde::Deserialize;
+use std::path::Path;
+use std::sync::Arc;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A scenario or policy file, checked.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it shows; the file's name if it does not say.
+    pub title: String,
+    /// What to look for in the results.
+    pub description: Option<String>,
+    /// The file's name as it was given.
+    pub source: String,
+    /// The variants, in the order of the file: at least one. The promises of the first decide the exit code.
+    pub variants: Vec<Variant>,
+    /// What is probably not meant, to be shown and otherwise ignored.
+    pub warnings: Option<Problems>,
+}
+
+/// The file under one set of changes.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Its name; the scenario's title if the file has no variants.
+    pub name: String,
+    /// The policies, in the order of the file.
+    pub policies: Vec<Policy>,
+    /// What to simulate; `None` for a policy file.
+    pub simulation: Option<Simulation>,
+}
+
+/// Reads the file at `path` and applies `overrides` of the form `key=value` to it.
+///
+/// # Errors
+/// Everything that is wrong with the file or with an override.
+pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, Problems> {
+    let name = path.display().to_string();
+    let text = std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| format!("it is not UTF-8 text (byte {})", error.utf8_error().valid_up_to()))
+    });
+    match text {
+        Ok(text) => parse(&name, &text, overrides, Captures::beside(path)),
+        Err(problem) => {
+            let span = None;
+            let problem = format!("cannot read {name}: {problem}");
+            let diagnostic = Diagnostic { severity: Severity::Error, problem, span, label: String::new(), context: None, help: None };
+            Err(Problems { diagnostics: vec![diagnostic], sources: Arc::default() })
+        }
+    }
+}
+
+/// Reads a text as [`load`] reads a file, without overrides and without access to other files. Never panics, whatever the text.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn parse_str(name: &str, text: &str) -> Result<Scenario, Problems> {
+    parse(name, text, &[], Captures::default())
+}
+
+impl Scenario {
+    /// The policy of this name in the first variant; without a name, the only one.
+    ///
+    /// # Errors
+    /// One sentence: the file has no policy of this name, or has several and none was named.
+    pub fn policy(&self, name: Option<&str>) -> Result<&Policy, String> {
+        let policies = &self.variants[0].policies;
+        let names = || alternatives(policies.iter().map(|policy| policy.name.as_str()));
+        match name {
+            Some(name) => policies.iter().find(|policy| policy.name == name).ok_or_else(|| {
+                let known = policies.iter().map(|policy| policy.name.as_str());
+                let guess = closest(name, known).map(|guess| format!("; did you mean `{guess}`?")).unwrap_or_default();
+                format!("{} has no policy `{name}`{guess} It has {}", self.source, names())
+            }),
+            None => match policies.as_slice() {
+                [policy] => Ok(policy),
+                _ => Err(format!("{} has several policies; name one of {}", self.source, names())),
+            },
+        }
+    }
+}
+
+fn parse(name: &str, text: &str, overrides: &[String], mut captures: Captures) -> Result<Scenario, Problems> {
+    let mut sources = Sources::default();
+    sources.add(name, text);
+    let mut findings = Vec::new();
+    let mut command_line = Vec::new();
+    for (index, change) in overrides.iter().enumerate() {
+        let base = sources.add(format!("--set {}", if overrides.len() == 1 { String::new() } else { (index + 1).to_string() }).trim_end(), change);
+        match Override::parse(change, base) {
+            Ok(change) => command_line.push(change),
+            Err(finding) => findings.push(finding),
+        }
+    }
+    let scenario = Loader { name, command_line: &command_line, captures: &mut captures, findings: &mut findings }.scenario(text);
+    let mut seen = Vec::new();
+    findings.retain(|finding| {
+        let is_new = !seen.contains(finding);
+        seen.push(finding.clone());
+        is_new
+    });
+    findings.sort_by_key(|finding| finding.span.as_ref().map_or(0, |span| span.start));
+    let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
+    let problems = Problems { diagnostics: findings, sources: Arc::new(sources) };
+    match scenario {
+        Some(scenario) if !failed => Ok(Scenario { warnings: (!problems.diagnostics.is_empty()).then_some(problems), ..scenario }),
+        _ => Err(problems),
+    }
+}
+
+struct Loader<'a, 'i> {
+    name: &'a str,
+    command_line: &'a [Override<'i>],
+    captures: &'a mut Captures,
+    findings: &'a mut Vec<Diagnostic>,
+}
+
+impl<'i> Loader<'_, 'i> {
+    fn scenario(mut self, text: &'i str) -> Option<Scenario> {
+        let root = match DeTable::parse(text) {
+            Ok(root) => root,
+            Err(error) => {
+                let span = error.span().unwrap_or(0..0);
+                self.findings.push(Diagnostic::error(span, format!("this is not TOML: {}", error.message().trim_end())));
+                return None;
+            }
+        };
+        let base = self.changed(&root, &[])?;
+        structure::judge(&base, schema(), self.findings);
+        if self.has_errors(0) {
+            return None;
+        }
+        let file = self.tables(base.clone())?;
+        let title = file.title.as_ref().map_or_else(|| self.file_stem(), |title| title.0.clone());
+        let description = file.description.as_ref().map(|description| description.0.trim().to_owned());
+        let mut variants = Vec::new();
+        if file.variant.is_empty() {
+            variants.extend(self.variant(title.clone(), &file));
+        }
+        report_duplicates(file.variant.iter().map(|variant| &variant.name), "variant", self.findings);
+        if let (Some(variant), None) = (file.variant.first(), &file.simulation) {
+            let finding = Diagnostic::error(variant.span.clone(), "a variant without a simulation");
+            self.findings.push(finding.help("add [simulation], links and flows, or remove the variants to make it a policy file"));
+        }
+        let mut found = Vec::new();
+        for (index, (table, set)) in file.variant.iter().zip(changes_of_variants(&root)).enumerate() {
+            let before = self.findings.len();
+            let changed = self.changed(&root, &set).and_then(|changed| {
+                structure::judge(&changed, schema(), self.findings);
+                if self.has_errors(before) { None } else { self.tables(changed) }
+            });
+            variants.extend(changed.and_then(|file| self.variant(table.name.0.clone(), &file)));
+            found.extend(self.findings.drain(before..).map(|finding| (index, finding)));
+        }
+        self.report_once(found, &file);
+        let source = self.name.to_owned();
+        (!variants.is_empty()).then_some(Scenario { title, description, source, variants, warnings: None })
+    }
+
+    /// The tree after the changes of a variant and those of the command line, which come last.
+    fn changed(&mut self, root: &Spanned<DeTable<'i>>, set: &[Override<'i>]) -> Option<Spanned<DeTable<'i>>> {
+        let mut changed = root.clone();
+        let before = self.findings.len();
+        for change in set.iter().chain(self.command_line) {
+            if let Err(finding) = change.apply(changed.get_mut(), schema()) {
+                self.findings.push(finding);
+            }
+        }
+        (!self.has_errors(before)).then_some(changed)
+    }
+
+    fn tables(&mut self, root: Spanned<DeTable<'i>>) -> Option<File> {
+        match File::deserialize(toml::de::Deserializer::from(root)) {
+            Ok(file) => Some(file),
+            Err(error) => {
+                self.findings.push(Diagnostic::error(error.span().unwrap_or(0..0), error.message().to_owned()));
+                None
+            }
+        }
+    }
+
+    fn variant(&mut self, name: String, file: &File) -> Option<Variant> {
+        let before = self.findings.len();
+        if file.policy.0.is_empty() {
+            self.findings.push(Diagnostic::error(0..0, "the file has no policy").help("add one: [policy.NAME] with a `rate`, and classes"));
+        }
+        let policies: Vec<Option<Policy>> =
+            file.policy.0.iter().map(|(name, table)| Policy::resolve(name, table, None, self.findings)).collect();
+        let captures = &mut *self.captures;
+        let simulation = Simulation::resolve(file, &policies, &mut |name| captures.packets(name), self.findings);
+        if self.has_errors(before) {
+            return None;
+        }
+        Some(Variant { name, policies: policies.into_iter().flatten().collect(), simulation })
+    }
+
+    fn has_errors(&self, since: usize) -> bool {
+        self.findings[since..].iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Reports what was found in the variants: once what is wrong in all of them, and with a pointer to the variant what is not.
+    fn report_once(&mut self, found: Vec<(usize, Diagnostic)>, file: &File) {
+        let mut reported: Vec<&Diagnostic> = Vec::new();
+        for (index, finding) in &found {
+            if reported.contains(&finding) {
+                continue;
+            }
+            reported.push(finding);
+            let occurs_in = |variant: usize| found.iter().any(|(other, same)| *other == variant && same == finding);
+            let mut finding = finding.clone();
+            if finding.context.is_none() && !(0..file.variant.len()).all(occurs_in) {
+                let name = &file.variant[*index].name;
+                finding.context = Some((name.span.clone(), format!("in variant `{}`", name.0)));
+            }
+            self.findings.push(finding);
+        }
+    }
+
+    fn file_stem(&self) -> String {
+        Path::new(self.name).file_stem().map_or_else(|| self.name.to_owned(), |stem| stem.to_string_lossy().into_owned())
+    }
+}
+
+/// The changes of each variant.
+fn changes_of_variants<'i>(root: &Spanned<DeTable<'i>>) -> Vec<Vec<Override<'i>>> {
+    let variants = root.get_ref().get("variant").and_then(|variants| variants.get_ref().as_array());
+    let changes = |variant: &Spanned<DeValue<'i>>| match variant.get_ref().get("set").map(Spanned::get_ref) {
+        Some(DeValue::Table(set)) => Override::of_table(set),
+        _ => Vec::new(),
+    };
+    variants.into_iter().flatten().map(changes).collect()
+}

@@ -1,0 +1,408 @@
+//! A simulation: the network and the experiment, from what a file says.
+
+use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
+use crate::document::{File, FlowTable, LinkTable, SimulationTable};
+use crate::endpoint::Endpoint;
+use crate::policy::{MOST_QUEUES, Policy, judge_promised_rate};
+use crate::promise::Promise;
+use crate::source::{ReadCapture, longest_packet, source, wire_rate};
+use crate::units::{print_duration, print_rate, print_size};
+use crate::value::{At, Block, Name};
+use std::collections::HashMap;
+use tidegate_core::port::PortSetup;
+use tidegate_core::units::{Duration, Rate};
+use tidegate_sim::experiment::MOST_SAMPLES;
+use tidegate_sim::network::LONGEST;
+use tidegate_sim::{Experiment, FlowSpec, Link, LinkId, Network, NodeId, Source, Subject};
+
+/// The most flows of one file.
+const MOST_FLOWS: u64 = 1_000_000;
+
+/// Ready to be run by the simulator.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// Nodes, links and flows.
+    pub network: Network,
+    /// How long, how often, from which seed.
+    pub experiment: Experiment,
+    /// The tables that the flows come from, in the order of the file.
+    pub groups: Vec<FlowGroup>,
+    /// For each link, the index of its policy.
+    pub policy_of_link: Vec<usize>,
+}
+
+/// The flows of one table: one, or `count` of a kind.
+#[derive(Clone, Debug)]
+pub struct FlowGroup {
+    /// The name in the file.
+    pub name: String,
+    /// The index of its first flow in [`Network::flows`]; the others follow.
+    pub first: usize,
+    /// How many flows it has.
+    pub count: usize,
+    /// What each of them is promised from end to end.
+    pub promise: Option<Promise>,
+}
+
+impl Simulation {
+    /// The sum of the mean rates that sources put on a link, in bit/s on the wire, and how many of its flows take whatever they get.
+    pub fn offered(&self, link: LinkId) -> (f64, usize) {
+        let overhead = self.network.links[link.0].port.overhead;
+        let mut sum = 0.0;
+        let mut open_ended = 0;
+        for flow in self.network.flows.iter().filter(|flow| flow.path.contains(&link)) {
+            match wire_rate(&flow.source, overhead) {
+                Some(rate) => sum += rate,
+                None => open_ended += 1,
+            }
+        }
+        (sum, open_ended)
+    }
+
+    /// Checks simulation, links and flows and builds everything. Returns `None` if it reports an error, or if the file has no simulation.
+    pub(crate) fn resolve(file: &File, policies: &[Option<Policy>], capture: &mut ReadCapture<'_>, findings: &mut Vec<Diagnostic>) -> Option<Simulation> {
+        let Some(table) = &file.simulation else {
+            let orphan = file.flow.first().map(|flow| (flow.span.clone(), "flow")).or(file.link.first().map(|link| (link.span.clone(), "link")));
+            if let Some((span, what)) = orphan {
+                let finding = Diagnostic::error(span, format!("a {what} without a simulation"));
+                findings.push(finding.help("add [simulation] with a `duration`, or remove links and flows to make it a policy file"));
+            }
+            return None;
+        };
+        let before = findings.len();
+        let experiment = experiment(table, findings);
+        if file.flow.is_empty() {
+            findings.push(Diagnostic::error(table.span.clone(), "a simulation without a flow").help("add a [[flow]], or remove [simulation] to make it a policy file"));
+        }
+        let mut building = Building { file, policies, nodes: Vec::new(), links: Vec::new(), policy_of_link: Vec::new(), findings };
+        building.links();
+        let mut simulation = building.flows(experiment, capture)?;
+        if findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
+            return None;
+        }
+        let last_check = simulation.experiment.check().and_then(|()| simulation.network.check());
+        if let Err(problem) = last_check {
+            let span = match problem.subject {
+                Subject::Experiment => table.span.clone(),
+                Subject::Link(link) => file.link[link].name.span.clone(),
+                Subject::Flow(flow) => {
+                    let group = simulation.groups.iter().rposition(|group| group.first <= flow).unwrap_or(0);
+                    file.flow[group].name.span.clone()
+                }
+            };
+            findings.push(Diagnostic::error(span, format!("`{}`: {}", problem.key, problem.problem)).help(format!("expected {}", problem.expected)));
+            return None;
+        }
+        simulation.warn(file, findings);
+        Some(simulation)
+    }
+
+    /// Links that are offered more than they carry although no policy of theirs can be meant to drop: worth a remark, no more.
+    fn warn(&mut self, file: &File, findings: &mut Vec<Diagnostic>) {
+        for (group, table) in self.groups.iter().zip(&file.flow) {
+            let flow = &self.network.flows[group.first];
+            if flow.start >= self.experiment.duration {
+                let span = table.start.as_ref().map_or(table.name.span.clone(), |at| at.span.clone());
+                findings.push(Diagnostic::warning(span, format!("flow `{}` starts after the end of the simulation", group.name)));
+            }
+        }
+    }
+}
+
+fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) -> Experiment {
+    let duration = table.duration.value;
+    let warm_up = table.warm_up.as_ref().map_or(Duration::ZERO, |at| at.value);
+    if duration == Duration::ZERO || duration > LONGEST {
+        findings.push(Diagnostic::error(table.duration.span.clone(), "the duration is outside 1 ps to 26 days").help("write a duration like \"30 s\""));
+    } else if let (true, Some(at)) = (warm_up >= duration, &table.warm_up) {
+        let finding = Diagnostic::error(at.span.clone(), "the warm-up leaves nothing to measure");
+        findings.push(finding.context(table.duration.span.clone(), "the whole duration").help("make the warm-up shorter than the duration"));
+    }
+    let usual = Duration::from_picoseconds((duration.saturating_sub(warm_up).picoseconds() / 100).max(1));
+    let sample = table.sample.as_ref().map_or(usual, |at| at.value);
+    if let Some(at) = &table.sample {
+        if sample == Duration::ZERO || duration.picoseconds() / MOST_SAMPLES >= sample.picoseconds() {
+            let finding = Diagnostic::error(at.span.clone(), format!("one point every {} makes a million points or more", print_duration(sample)));
+            findings.push(finding.context(table.duration.span.clone(), "over this time").help("write a longer interval"));
+        }
+    }
+    Experiment {
+        duration,
+        warm_up,
+        seed: table.seed.as_ref().map_or(1, |at| at.value.0),
+        replications: table.replications.as_ref().map_or(1, |at| at.value.0 as u32),
+        sample_interval: Some(sample),
+    }
+}
+
+/// Links and flows in the making.
+struct Building<'a> {
+    file: &'a File,
+    policies: &'a [Option<Policy>],
+    nodes: Vec<String>,
+    /// `None` for a link whose policy is at fault.
+    links: Vec<Option<Link>>,
+    policy_of_link: Vec<usize>,
+    findings: &'a mut Vec<Diagnostic>,
+}
+
+impl Building<'_> {
+    fn links(&mut self) {
+        report_duplicates(self.file.link.iter().map(|link| &link.name), "link", self.findings);
+        let mut queues = 0;
+        for table in &self.file.link {
+            let (from, to) = (self.node(&table.from), self.node(&table.to));
+            if from == to {
+                let finding = Diagnostic::error(table.to.span.clone(), format!("link `{}` leads back to where it starts", table.name.0));
+                self.findings.push(finding.context(table.from.span.clone(), "it starts here").help("name another node"));
+            }
+            let propagation = table.delay.as_ref().map_or(Duration::ZERO, |at| at.value);
+            if let (true, Some(at)) = (propagation > LONGEST, &table.delay) {
+                self.findings.push(Diagnostic::error(at.span.clone(), "a delay of more than 26 days cannot be simulated"));
+            }
+            let port = self.port(table);
+            queues += port.as_ref().map_or(0, |port| port.classifier.flows() as u64);
+            if queues > MOST_QUEUES {
+                let problem = format!("with link `{}` there are more than {MOST_QUEUES} queues in all", table.name.0);
+                self.findings.push(Diagnostic::error(table.name.span.clone(), problem).help("give the policies fewer queues"));
+                queues = 0;
+            }
+            let name = table.name.0.clone();
+            self.links.push(port.map(|port| Link { name, from: NodeId(from), to: NodeId(to), propagation, port }));
+        }
+    }
+
+    fn node(&mut self, name: &Name) -> usize {
+        self.nodes.iter().position(|node| *node == name.0).unwrap_or_else(|| {
+            self.nodes.push(name.0.clone());
+            self.nodes.len() - 1
+        })
+    }
+
+    fn port(&mut self, table: &LinkTable) -> Option<PortSetup> {
+        let policies = &self.file.policy.0;
+        let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
+            let finding = Diagnostic::error(table.policy.span.clone(), format!("there is no policy `{}`", table.policy.0));
+            self.findings.push(suggest(finding, &table.policy.0, policies.iter().map(|(name, _)| name.0.as_str()), "policies of this file"));
+            self.policy_of_link.push(0);
+            return None;
+        };
+        self.policy_of_link.push(index);
+        match &table.rate {
+            None => self.policies[index].as_ref().map(Policy::setup),
+            // A policy that is wrong by itself is not reported once more for every link.
+            Some(_) if self.policies[index].is_none() => None,
+            Some(rate) => {
+                let (name, policy) = &policies[index];
+                Policy::resolve(name, policy, Some(rate), self.findings).map(|policy| policy.setup())
+            }
+        }
+    }
+
+    fn flows(mut self, experiment: Experiment, capture: &mut ReadCapture<'_>) -> Option<Simulation> {
+        report_duplicates(self.file.flow.iter().map(|flow| &flow.name), "flow", self.findings);
+        let total: u64 = self.file.flow.iter().map(|flow| flow.count.as_ref().map_or(1, |at| at.value.0)).sum();
+        if total > MOST_FLOWS {
+            let span = self.file.flow.iter().filter_map(|flow| flow.count.as_ref()).max_by_key(|count| count.value.0).map(|count| count.span.clone());
+            self.findings.push(Diagnostic::error(span.unwrap_or(0..0), format!("there are {total} flows; at most {MOST_FLOWS} are possible")));
+            return None;
+        }
+        let mut flows = Vec::new();
+        let mut groups = Vec::new();
+        for table in &self.file.flow {
+            let count = table.count.as_ref().map_or(1, |at| at.value.0 as u32);
+            let source = source(&table.source, capture, self.findings);
+            let is_capture = matches!(source, Some(Source::Capture { .. }));
+            if let (true, Some(header)) = (is_capture, &table.header) {
+                let finding = Diagnostic::error(header.span.clone(), "the packets of a capture bring their own headers");
+                self.findings.push(finding.help("remove `header`"));
+            }
+            let endpoint = Endpoint::resolve(table.header.as_ref(), count, self.findings);
+            let path = self.path(table);
+            let start = table.start.as_ref().map_or(Duration::ZERO, |at| at.value);
+            self.judge_times(table, start);
+            let promise = table.promise.as_ref().map(|promise| Promise::resolve(promise, self.findings));
+            groups.push(FlowGroup { name: table.name.0.clone(), first: flows.len(), count: count as usize, promise });
+            let (Some(source), Some(path)) = (source, path) else { continue };
+            self.judge_packets(table, &source, &path);
+            self.judge_promise(table, promise, &source, &path);
+            for index in 0..count {
+                let name = if count == 1 { table.name.0.clone() } else { format!("{}-{}", table.name.0, index + 1) };
+                let header = endpoint.header(flows.len() as u32, index);
+                let stop = table.stop.as_ref().map(|at| at.value);
+                flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop });
+            }
+        }
+        let links: Option<Vec<Link>> = self.links.into_iter().collect();
+        let network = Network { nodes: self.nodes, links: links?, flows };
+        Some(Simulation { network, experiment, groups, policy_of_link: self.policy_of_link })
+    }
+
+    fn judge_times(&mut self, table: &FlowTable, start: Duration) {
+        if let (true, Some(at)) = (start > LONGEST, &table.start) {
+            self.findings.push(Diagnostic::error(at.span.clone(), "a start after 26 days cannot be simulated"));
+        }
+        if let Some(stop) = table.stop.as_ref().filter(|stop| stop.value <= start) {
+            let finding = Diagnostic::error(stop.span.clone(), format!("flow `{}` would stop before it starts", table.name.0));
+            let finding = match &table.start {
+                Some(start) => finding.context(start.span.clone(), "it starts here"),
+                None => finding,
+            };
+            self.findings.push(finding.help("write a later `stop`, or remove it"));
+        }
+    }
+
+    /// Reports packets that the first port would always drop.
+    fn judge_packets(&mut self, table: &FlowTable, source: &Source, path: &[LinkId]) {
+        let Some((longest, span)) = longest_packet(source, &table.source) else { return };
+        let short = path.iter().filter_map(|link| self.links[link.0].as_ref()).find(|link| link.port.longest_frame < longest);
+        if let Some(link) = short {
+            let limit = print_size(u64::from(link.port.longest_frame));
+            let problem = format!("packets of {} are longer than the {limit} that link `{}` accepts", print_size(u64::from(longest)), link.name);
+            self.findings.push(Diagnostic::error(span, problem).help("make the packets shorter, or raise the policy's `longest_frame`"));
+        }
+    }
+
+    fn judge_promise(&mut self, table: &FlowTable, promise: Option<Promise>, source: &Source, path: &[LinkId]) {
+        let (Some(promise), Some(block)) = (promise, &table.promise) else { return };
+        if let (Some(rate), Some(at)) = (promise.rate, &block.rate) {
+            let slowest = path.iter().filter_map(|link| self.links[link.0].as_ref().map(|found| (found.port.rate, link.0))).min_by_key(|entry| entry.0);
+            if let Some((link_rate, link)) = slowest {
+                let span = self.file.link[link].rate.as_ref().map_or(self.file.link[link].name.span.clone(), |rate| rate.span.clone());
+                judge_promised_rate(rate, at, &At { value: link_rate, span }, self.findings);
+            }
+            if let Some(mean) = source.mean_bits_per_second().filter(|mean| *mean < rate.bits_per_second() as f64 * 0.999) {
+                let sends = Rate::new(mean.round() as u64).map_or_else(|_| format!("{mean:.0} bit/s"), print_rate);
+                let finding = Diagnostic::error(at.span.clone(), format!("flow `{}` is promised more than it sends, {sends} on average", table.name.0));
+                self.findings.push(finding.context(table.source.span.clone(), "its source").help("promise less, or send more"));
+            }
+        }
+        let propagation: u64 = path.iter().filter_map(|link| self.links[link.0].as_ref()).map(|link| link.propagation.picoseconds()).sum();
+        if let (Some(delay), Some(at)) = (promise.delay, &block.delay) {
+            if delay.picoseconds() < propagation {
+                let problem = format!("the links of the path alone take {}", print_duration(Duration::from_picoseconds(propagation)));
+                self.findings.push(Diagnostic::error(at.span.clone(), problem).help("promise a longer delay, or shorten the links"));
+            }
+        }
+    }
+
+    fn path(&mut self, table: &FlowTable) -> Option<Vec<LinkId>> {
+        match (&table.path, &table.from, &table.to) {
+            (Some(path), None, None) => self.listed_path(table, path),
+            (None, Some(from), Some(to)) => self.shortest_path(from, to),
+            (Some(path), Some(end), _) | (Some(path), _, Some(end)) => {
+                let finding = Diagnostic::error(end.span.clone(), format!("flow `{}` has a path both ways: by its links and by its ends", table.name.0));
+                self.findings.push(finding.context(path.span.clone(), "by its links").help("keep `path`, or `from` and `to`"));
+                None
+            }
+            (None, from, to) => {
+                let (span, lacks) = match (from, to) {
+                    (Some(from), None) => (from.span.clone(), "lacks `to`, the node where it ends"),
+                    (None, Some(to)) => (to.span.clone(), "lacks `from`, the node where it starts"),
+                    _ => (table.name.span.clone(), "lacks `from` and `to`, or a `path`"),
+                };
+                self.findings.push(Diagnostic::error(span, format!("flow `{}` {lacks}", table.name.0)));
+                None
+            }
+        }
+    }
+
+    fn shortest_path(&mut self, from: &At<Name>, to: &At<Name>) -> Option<Vec<LinkId>> {
+        let start = self.known_node(from);
+        let end = self.known_node(to);
+        let (start, end) = (start?, end?);
+        if start == end {
+            let finding = Diagnostic::error(to.span.clone(), "a flow ends at another node than it starts");
+            self.findings.push(finding.context(from.span.clone(), "it starts here"));
+            return None;
+        }
+        // The shape of the network does not depend on ports, which may be missing here.
+        let mut reached: HashMap<usize, Vec<LinkId>> = HashMap::from([(start, Vec::new())]);
+        let mut waiting = std::collections::VecDeque::from([start]);
+        let ends: Vec<(usize, usize)> =
+            self.file.link.iter().map(|link| (position(&self.nodes, &link.from), position(&self.nodes, &link.to))).collect();
+        while let Some(node) = waiting.pop_front() {
+            for (index, &(a, b)) in ends.iter().enumerate() {
+                if a == node && !reached.contains_key(&b) {
+                    let mut path = reached[&node].clone();
+                    path.push(LinkId(index));
+                    reached.insert(b, path);
+                    waiting.push_back(b);
+                }
+            }
+        }
+        let path = reached.remove(&end);
+        if path.is_none() {
+            let finding = Diagnostic::error(to.span.clone(), format!("no links lead from `{}` to `{}`", from.0, to.0));
+            self.findings.push(finding.context(from.span.clone(), "from here").help("links have one direction: add the missing ones, or the one back"));
+        }
+        path
+    }
+
+    fn known_node(&mut self, name: &At<Name>) -> Option<usize> {
+        let found = self.nodes.iter().position(|node| *node == name.0);
+        if found.is_none() {
+            let finding = Diagnostic::error(name.span.clone(), format!("no link starts or ends at a node `{}`", name.0));
+            self.findings.push(suggest(finding, &name.0, self.nodes.iter().map(String::as_str), "nodes"));
+        }
+        found
+    }
+
+    fn listed_path(&mut self, table: &FlowTable, path: &Block<Vec<At<Name>>>) -> Option<Vec<LinkId>> {
+        if path.value.is_empty() {
+            self.findings.push(Diagnostic::error(path.span.clone(), format!("the path of flow `{}` is empty", table.name.0)).help("list at least one link"));
+            return None;
+        }
+        let mut links: Vec<(LinkId, &At<Name>)> = Vec::new();
+        for name in &path.value {
+            let Some(index) = self.file.link.iter().position(|link| link.name.value == name.value) else {
+                let finding = Diagnostic::error(name.span.clone(), format!("there is no link `{}`", name.0));
+                self.findings.push(suggest(finding, &name.0, self.file.link.iter().map(|link| link.name.0.as_str()), "links"));
+                return None;
+            };
+            links.push((LinkId(index), name));
+        }
+        let mut visited: Vec<&Name> = vec![&self.file.link[links[0].0.0].from.value];
+        for (position, &(link, name)) in links.iter().enumerate() {
+            let link = &self.file.link[link.0];
+            if let Some((before, earlier)) = position.checked_sub(1).map(|before| (&self.file.link[links[before].0.0], links[before].1)) {
+                if before.to.value != link.from.value {
+                    let problem = format!("the path breaks: `{}` ends at `{}`, but `{}` starts at `{}`", before.name.0, before.to.0, link.name.0, link.from.0);
+                    let finding = Diagnostic::error(name.span.clone(), problem).context(earlier.span.clone(), "the link before");
+                    self.findings.push(finding.help("list links that join up"));
+                    return None;
+                }
+            }
+            if visited.contains(&&link.to.value) {
+                let problem = format!("the path comes back to `{}`", link.to.0);
+                self.findings.push(Diagnostic::error(name.span.clone(), problem).help("a path passes every node once at most"));
+                return None;
+            }
+            visited.push(&link.to.value);
+        }
+        Some(links.into_iter().map(|(link, _)| link).collect())
+    }
+}
+
+fn position(nodes: &[String], name: &Name) -> usize {
+    nodes.iter().position(|node| *node == name.0).unwrap_or(usize::MAX)
+}
+
+fn suggest<'a>(finding: Diagnostic, written: &str, names: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {
+    let names: Vec<&str> = names.collect();
+    match closest(written, names.iter().copied()) {
+        Some(name) => finding.help(format!("did you mean `{name}`?")),
+        None => finding.help(format!("{what}: {}", alternatives(names).replace(" or ", " and "))),
+    }
+}
+
+/// Reports names that occur twice.
+pub(crate) fn report_duplicates<'a>(names: impl Iterator<Item = &'a At<Name>>, what: &str, findings: &mut Vec<Diagnostic>) {
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    for name in names {
+        if let Some(first) = seen.insert(&name.0, name.span.clone()) {
+            let finding = Diagnostic::error(name.span.clone(), format!("another {what} is named `{}` already", name.0));
+            findings.push(finding.context(first, "first used here").help("give each a name of its own"));
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Sources of traffic, from what a file says.
+
+use crate::choice::{Holding as HoldingName, SourceKind};
+use crate::diagnostic::{Diagnostic, Span, alternatives};
+use crate::document::SourceTable;
+use crate::units::print_size;
+use crate::value::{At, Block, Bytes};
+use std::sync::Arc;
+use tidegate_core::port::Overhead;
+use tidegate_core::units::{Duration, MAX_BYTES, PICOSECONDS_PER_SECOND, Rate};
+use tidegate_sim::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
+
+/// Reads a capture by the name that the file gives it, or says why it cannot.
+pub(crate) type ReadCapture<'a> = dyn FnMut(&str) -> Result<Arc<[CapturePacket]>, String> + 'a;
+
+/// The packets that a greedy source keeps queued unless it says otherwise.
+const USUAL_WINDOW: u32 = 10;
+
+/// Builds the source of a flow, or reports why it cannot.
+pub(crate) fn source(table: &Block<SourceTable>, capture: &mut ReadCapture<'_>, findings: &mut Vec<Diagnostic>) -> Option<Source> {
+    let before = findings.len();
+    judge_keys(table, findings);
+    if findings.len() > before {
+        return None;
+    }
+    let built = build(table, capture, findings)?;
+    if findings.len() > before {
+        return None;
+    }
+    if let Err(fault) = built.check() {
+        let span = span_of(table, fault.key).unwrap_or(table.span.clone());
+        findings.push(Diagnostic::error(span, format!("the source: {}", fault.problem)).help(format!("expected {}", fault.expected)));
+        return None;
+    }
+    Some(built)
+}
+
+/// The keys of each kind: those it needs (one of each group), and those it may have.
+const fn keys(kind: SourceKind) -> (&'static [&'static [&'static str]], &'static [&'static str]) {
+    match kind {
+        SourceKind::Cbr => (&[&["rate", "interval"], &["packet"]], &["random_phase"]),
+        SourceKind::Poisson => (&[&["rate"], &["packet", "mean_packet", "packet_mix"]], &[]),
+        SourceKind::OnOff => (&[&["peak"], &["packet"], &["on"], &["off"]], &["holding", "pareto_shape"]),
+        SourceKind::Frames => (&[&["sizes"], &["interval"], &["packet"]], &["random_phase"]),
+        SourceKind::Capture => (&[&["file"]], &[]),
+        SourceKind::Greedy => (&[&["packet"]], &["window"]),
+    }
+}
+
+fn given(table: &SourceTable) -> Vec<(&'static str, Span)> {
+    fn of<T>(key: &'static str, value: &Option<At<T>>) -> Option<(&'static str, Span)> {
+        value.as_ref().map(|value| (key, value.span.clone()))
+    }
+    let all = [
+        of("rate", &table.rate),
+        of("interval", &table.interval),
+        of("packet", &table.packet),
+        of("mean_packet", &table.mean_packet),
+        table.packet_mix.as_ref().map(|block| ("packet_mix", block.span.clone())),
+        of("peak", &table.peak),
+        of("on", &table.on),
+        of("off", &table.off),
+        of("holding", &table.holding),
+        of("pareto_shape", &table.pareto_shape),
+        table.sizes.as_ref().map(|block| ("sizes", block.span.clone())),
+        of("file", &table.file),
+        of("window", &table.window),
+        of("random_phase", &table.random_phase),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn span_of(table: &SourceTable, key: &str) -> Option<Span> {
+    // The simulator's names for what files call otherwise.
+    let key = match key {
+        "length" | "packet_length" => "packet",
+        "frames" => "sizes",
+        "packets" => "file",
+        key => key,
+    };
+    given(table).into_iter().find(|entry| entry.0 == key).map(|entry| entry.1)
+}
+
+fn judge_keys(table: &Block<SourceTable>, findings: &mut Vec<Diagnostic>) {
+    let kind = table.kind.value;
+    let (needed, optional) = keys(kind);
+    let given = given(table);
+    for (key, span) in &given {
+        if !needed.iter().any(|group| group.contains(key)) && !optional.contains(key) {
+            let finding = Diagnostic::error(span.clone(), format!("`{key}` is not used by a {} source", kind.name()));
+            let known = needed.iter().flat_map(|group| group.iter()).chain(optional).copied();
+            findings.push(finding.context(table.kind.span.clone(), "chosen here").help(format!("it uses {}", alternatives(known).replace(" or ", " and "))));
+        }
+    }
+    for group in needed {
+        let present: Vec<&(&str, Span)> = given.iter().filter(|(key, _)| group.contains(key)).collect();
+        match present.as_slice() {
+            [] => {
+                let problem = format!("a {} source lacks {}", kind.name(), alternatives(group.iter().copied()));
+                findings.push(Diagnostic::error(table.kind.span.clone(), problem));
+            }
+            [_] => {}
+            [first, second, ..] => {
+                let finding = Diagnostic::error(second.1.clone(), format!("`{}` and `{}` say the same thing twice", first.0, second.0));
+                findings.push(finding.context(first.1.clone(), "also said here").help("keep one of them"));
+            }
+        }
+    }
+}
+
+/// Builds it from keys that have been judged: those needed are there.
+fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<Diagnostic>) -> Option<Source> {
+    let packet = table.packet.as_ref().and_then(|at| length(at, findings));
+    let random_phase = table.random_phase.as_ref().is_none_or(|at| at.value);
+    match table.kind.value {
+        SourceKind::Cbr => {
+            let length = packet?;
+            let rate = match (&table.rate, &table.interval) {
+                (Some(rate), _) => rate.value,
+                (None, Some(interval)) => one_per_interval(length, interval, findings)?,
+                (None, None) => return None,
+            };
+            Some(Source::Cbr { rate, length, random_phase })
+        }
+        SourceKind::Poisson => {
+            let length = lengths(table, packet, findings)?;
+            let packets_per_second = table.rate.as_ref()?.value.bits_per_second() as f64 / (8.0 * length.mean());
+            Some(Source::Poisson { packets_per_second, length })
+        }
+        SourceKind::OnOff => {
+            let name = table.holding.as_ref().map_or(HoldingName::Exponential, |at| at.value);
+            match (&table.pareto_shape, name) {
+                (Some(at), HoldingName::Pareto) if at.as_f64() <= 1.0 => {
+                    findings.push(Diagnostic::error(at.span.clone(), "a Pareto shape of 1 or less has no mean").help("write a shape above 1, like 1.5"));
+                }
+                (None, HoldingName::Pareto) => {
+                    let span = table.holding.as_ref().map_or(table.kind.span.clone(), |at| at.span.clone());
+                    findings.push(Diagnostic::error(span, "pareto periods need `pareto_shape`").help("add pareto_shape = 1.5, or any number above 1"));
+                }
+                (Some(at), _) if name != HoldingName::Pareto => {
+                    findings.push(Diagnostic::error(at.span.clone(), "`pareto_shape` has no effect on periods that are not pareto").help("set holding = \"pareto\", or remove it"));
+                }
+                _ => {}
+            }
+            let shape = table.pareto_shape.as_ref().map_or(0.0, |at| at.as_f64());
+            let holding = |mean: Duration| match name {
+                HoldingName::Exponential => Holding::Exponential { mean },
+                HoldingName::Pareto => Holding::Pareto { mean, shape },
+                HoldingName::Constant => Holding::Constant { time: mean },
+            };
+            let (on, off) = (holding(table.on.as_ref()?.value), holding(table.off.as_ref()?.value));
+            Some(Source::OnOff { peak: table.peak.as_ref()?.value, length: packet?, on, off, remainder: Remainder::Carried })
+        }
+        SourceKind::Frames => {
+            let sizes = table.sizes.as_ref()?;
+            let frames: Option<Vec<u32>> = sizes.value.iter().map(|at| frame_size(at, findings)).collect();
+            Some(Source::FrameTrace { frames: frames?.into(), interval: table.interval.as_ref()?.value, packet_length: packet?, random_start: random_phase })
+        }
+        SourceKind::Capture => {
+            let file = table.file.as_ref()?;
+            match capture(&file.0) {
+                Ok(packets) => Some(Source::Capture { packets }),
+                Err(problem) => {
+                    findings.push(Diagnostic::error(file.span.clone(), problem));
+                    None
+                }
+            }
+        }
+        SourceKind::Greedy => {
+            let window = table.window.as_ref().map_or(USUAL_WINDOW, |at| u32::try_from(at.0).unwrap_or(u32::MAX));
+            Some(Source::Greedy { length: packet?, window })
+        }
+    }
+}
+
+fn lengths(table: &SourceTable, packet: Option<u32>, findings: &mut Vec<Diagnostic>) -> Option<LengthDistribution> {
+    if let Some(mean) = &table.mean_packet {
+        return length(mean, findings).map(|mean| LengthDistribution::Exponential { mean: f64::from(mean) });
+    }
+    if let Some(mix) = &table.packet_mix {
+        if mix.value.is_empty() {
+            findings.push(Diagnostic::error(mix.span.clone(), "the mix is empty").help("list at least one { packet = \"64 B\", weight = 1 }"));
+            return None;
+        }
+        let entries: Option<Vec<(u32, f64)>> =
+            mix.value.iter().map(|entry| Some((length(&entry.packet, findings)?, entry.weight.value.0 as f64))).collect();
+        return entries.map(|entries| LengthDistribution::Empirical(entries.into()));
+    }
+    packet.map(LengthDistribution::Fixed)
+}
+
+fn length(at: &At<Bytes>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
+    match at.value.0 {
+        0 => {
+            findings.push(Diagnostic::error(at.span.clone(), "a packet has at least one byte"));
+            None
+        }
+        bytes if bytes > 65_535 => {
+            let problem = format!("a packet of {} is longer than any IP packet", print_size(bytes));
+            findings.push(Diagnostic::error(at.span.clone(), problem).help("at most 65535 B; Ethernet carries 1518 B"));
+            None
+        }
+        bytes => Some(bytes as u32),
+    }
+}
+
+fn frame_size(at: &At<Bytes>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
+    if at.value.0 > u64::from(MAX_BYTES) {
+        findings.push(Diagnostic::error(at.span.clone(), "a video frame has less than 2^30 bytes"));
+    }
+    u32::try_from(at.value.0).ok()
+}
+
+/// The rate of one packet per interval, to the nearest bit per second.
+fn one_per_interval(length: u32, interval: &At<Duration>, findings: &mut Vec<Diagnostic>) -> Option<Rate> {
+    let picoseconds = u128::from(interval.value.picoseconds());
+    let bits = u128::from(length) * 8 * u128::from(PICOSECONDS_PER_SECOND);
+    let rate = (bits + picoseconds / 2).checked_div(picoseconds).and_then(|bps| u64::try_from(bps).ok()).and_then(|bps| Rate::new(bps).ok());
+    if rate.is_none() {
+        let problem = format!("a packet of {} in each such interval is outside 1 kbit/s to 400 Gbit/s", print_size(u64::from(length)));
+        findings.push(Diagnostic::error(interval.span.clone(), problem));
+    }
+    rate
+}
+
+/// The longest packet that the source sends, and where its length was written. `None` if there is no bound.
+pub(crate) fn longest_packet(source: &Source, table: &SourceTable) -> Option<(u32, Span)> {
+    let at = |key| span_of(table, key).unwrap_or(table.kind.span.clone());
+    match source {
+        Source::Cbr { length, .. } | Source::OnOff { length, .. } | Source::Greedy { length, .. } => Some((*length, at("packet"))),
+        Source::FrameTrace { packet_length, .. } => Some((*packet_length, at("packet"))),
+        Source::Poisson { length: LengthDistribution::Fixed(length), .. } => Some((*length, at("packet"))),
+        Source::Poisson { length: LengthDistribution::Empirical(mix), .. } => {
+            mix.iter().map(|entry| entry.0).max().map(|longest| (longest, at("packet_mix")))
+        }
+        Source::Poisson { .. } | Source::Capture { .. } => None,
+    }
+}
+
+/// The mean rate that the source takes of a link with this overhead, in bit/s; `None` if it takes whatever it gets.
+pub(crate) fn wire_rate(source: &Source, overhead: Overhead) -> Option<f64> {
+    let mean = source.mean_bits_per_second()?;
+    let factor = |length: f64| f64::from(overhead.wire_length(length.round() as u32)) / length;
+    Some(match source {
+        Source::Cbr { length, .. } | Source::OnOff { length, .. } | Source::Greedy { length, .. } => mean * factor(f64::from(*length)),
+        Source::Poisson { length: LengthDistribution::Empirical(mix), .. } => {
+            let (mut frames, mut wire) = (0.0, 0.0);
+            for (length, weight) in mix.iter() {
+                frames += f64::from(*length) * weight;
+                wire += f64::from(overhead.wire_length(*length)) * weight;
+            }
+            mean * wire / frames
+        }
+        Source::Poisson { length, .. } => mean * factor(length.mean()),
+        Source::FrameTrace { frames, packet_length, .. } => {
+            let (mut bytes, mut wire) = (0u64, 0u64);
+            for &frame in frames.iter() {
+                let (whole, rest) = (frame / packet_length, frame % packet_length);
+                bytes += u64::from(frame);
+                wire += u64::from(whole) * u64::from(overhead.wire_length(*packet_length));
+                wire += if rest > 0 { u64::from(overhead.wire_length(rest)) } else { 0 };
+            }
+            mean * wire as f64 / bytes as f64
+        }
+        Source::Capture { packets } => {
+            let bytes: u64 = packets.iter().map(|packet| u64::from(packet.length)).sum();
+            let wire: u64 = packets.iter().map(|packet| u64::from(overhead.wire_length(packet.length))).sum();
+            mean * wire as f64 / bytes as f64
+        }
+    })
+}

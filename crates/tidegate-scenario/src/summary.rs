@@ -1,0 +1,186 @@
+//! What a file contains, as text: policies with their trees, links with what they are offered, flows with their promises.
+
+use crate::policy::{Class, Group, Policy};
+use crate::promise::{Promise, about};
+use crate::scenario::{Scenario, Variant};
+use crate::simulation::{FlowGroup, Simulation};
+use crate::units::{print_duration, print_limit, print_rate, print_size};
+use std::fmt::Write;
+use tidegate_core::port::Overhead;
+use tidegate_core::scheduler::FlowParameters;
+use tidegate_core::shaper::ShapingContract;
+use tidegate_core::units::Rate;
+use tidegate_sim::{Holding, LengthDistribution, LinkId, Source};
+
+/// Describes a scenario for its author: is this what was meant?
+pub fn summary(scenario: &Scenario) -> String {
+    let mut text = format!("{}: {}\n", scenario.source, scenario.title);
+    let first = &scenario.variants[0];
+    if let Some(simulation) = &first.simulation {
+        let experiment = &simulation.experiment;
+        let warm_up = print_duration(experiment.warm_up);
+        let replications = plural(experiment.replications as usize, "replication");
+        let _ = writeln!(text, "{} simulated, {warm_up} of it warm-up; {replications}, seed {}", print_duration(experiment.duration), experiment.seed);
+    }
+    let mut flows_shown = String::new();
+    let mut policies_shown = String::new();
+    for variant in &scenario.variants {
+        if scenario.variants.len() > 1 {
+            let _ = writeln!(text, "\nvariant `{}`", variant.name);
+        }
+        let policies: String = variant.policies.iter().map(policy).collect();
+        if policies != policies_shown {
+            text += &policies;
+            policies_shown = policies;
+        }
+        let Some(simulation) = &variant.simulation else { continue };
+        text += &links(variant, simulation);
+        let flows = flows(simulation);
+        if flows != flows_shown {
+            text += &flows;
+            flows_shown = flows;
+        }
+    }
+    text
+}
+
+fn policy(policy: &Policy) -> String {
+    let overhead = match policy.overhead {
+        Overhead::None => "no overhead".to_owned(),
+        Overhead::ETHERNET => "Ethernet overhead".to_owned(),
+        Overhead::PerPacket(bytes) => format!("{bytes} B of overhead per frame"),
+        Overhead::Aal5 => "AAL5 overhead".to_owned(),
+    };
+    let mut buffer = format!("{} within {}", policy.buffer.kind.name(), print_limit(policy.buffer.limit));
+    if let Some(alpha) = policy.buffer.alpha {
+        let _ = write!(buffer, ", alpha {}", 2f64.powi(alpha.exponent()));
+    }
+    let longest = print_size(u64::from(policy.longest_frame));
+    let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
+    let _ = writeln!(text, "  link: {}", policy.scheduler.name());
+    let mut rows = Vec::new();
+    branches(policy, None, "  ", &mut rows);
+    let width = rows.iter().map(|(branch, _)| branch.chars().count()).max().unwrap_or(0);
+    for (branch, remarks) in rows {
+        let _ = writeln!(text, "{}", format!("{branch:width$}  {remarks}").trim_end());
+    }
+    text
+}
+
+/// The rows of the tree below `node`: what is drawn, and what is said beside it.
+fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(String, String)>) {
+    let groups = policy.groups.iter().enumerate().filter(|(_, group)| group.parent == node).map(|(index, group)| (Some(index), Ok(group)));
+    let classes = policy.classes.iter().filter(|class| class.parent == node).map(|class| (None, Err(class)));
+    let children: Vec<(Option<usize>, Result<&Group, &Class>)> = groups.chain(classes).collect();
+    for (position, (index, child)) in children.iter().enumerate() {
+        let is_last = position + 1 == children.len();
+        let corner = if is_last { "└─" } else { "├─" };
+        match child {
+            Ok(group) => {
+                let remarks = [share(&group.parameters, group.share), shape(&group.shape)];
+                rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), listed(remarks)));
+                let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
+                branches(policy, *index, &deeper, rows);
+            }
+            Err(class) => rows.push((format!("{indent}{corner} {}", class.name), class_remarks(class))),
+        }
+    }
+}
+
+fn class_remarks(class: &Class) -> String {
+    let matches = match (class.rules, class.is_added) {
+        (_, true) => "everything else (added)".to_owned(),
+        (0, false) => "everything else".to_owned(),
+        (rules, false) => plural(rules, "rule"),
+    };
+    let queues = if class.queues == 1 { String::new() } else { format!("{} queues ({})", class.queues, class.queue_scheduler.name()) };
+    let limit = class.limit.map_or(String::new(), |limit| {
+        let each = if class.queues == 1 { "" } else { " each" };
+        format!("at most {}{each}", print_limit(limit))
+    });
+    let police = class.police.as_ref().map_or(String::new(), |police| format!("policed to {} ({})", print_rate(police.contract.rate), police.kind.name()));
+    let promise = class.promise.map_or(String::new(), promised);
+    listed([share(&class.parameters, class.share), matches, queues, limit, police, shape(&class.shape), promise])
+}
+
+fn share(parameters: &FlowParameters, share: Option<Rate>) -> String {
+    let priority = parameters.priority.map(|priority| format!("priority {priority}"));
+    let delay = parameters.delay.map(|delay| format!("delay {}", print_duration(delay)));
+    let rate = match (parameters.rate, share) {
+        (Some(rate), _) => Some(format!("{} guaranteed", print_rate(rate))),
+        (None, Some(share)) => Some(format!("weight {}, {} at least", parameters.weight.unwrap_or(1), about(share.bits_per_second() as f64))),
+        (None, None) => None,
+    };
+    listed([priority, delay, rate].into_iter().flatten())
+}
+
+fn shape(shape: &Option<ShapingContract>) -> String {
+    shape.as_ref().map_or(String::new(), |shape| {
+        let peak = shape.peak.map_or(String::new(), |peak| format!(", peak {}", print_rate(peak)));
+        format!("shaped to {}{peak}, bursts of {}", print_rate(shape.rate), print_size(u64::from(shape.burst)))
+    })
+}
+
+fn promised(promise: Promise) -> String {
+    format!("promised {}", promise.texts().join(", "))
+}
+
+fn links(variant: &Variant, simulation: &Simulation) -> String {
+    let mut text = "\nlinks\n".to_owned();
+    for (index, link) in simulation.network.links.iter().enumerate() {
+        let (from, to) = (&simulation.network.nodes[link.from.0], &simulation.network.nodes[link.to.0]);
+        let policy = &variant.policies[simulation.policy_of_link[index]].name;
+        let capacity = link.port.rate.bits_per_second() as f64;
+        let (offered, open_ended) = simulation.offered(LinkId(index));
+        let load = format!("offered {} ({:.0} %)", about(offered), offered / capacity * 100.0);
+        let greedy = if open_ended == 0 { String::new() } else { format!(" and {} that takes what it gets", plural(open_ended, "source")) };
+        let too_much = if offered > capacity { "; more than it carries" } else { "" };
+        let delay = print_duration(link.propagation);
+        let _ = writeln!(text, "  {}: {from} -> {to}, {}, {delay}, policy `{policy}`; {load}{greedy}{too_much}", link.name, print_rate(link.port.rate));
+    }
+    text
+}
+
+fn flows(simulation: &Simulation) -> String {
+    let mut text = "\nflows\n".to_owned();
+    for FlowGroup { name, first, count, promise } in &simulation.groups {
+        let flow = &simulation.network.flows[*first];
+        let path: Vec<&str> = flow.path.iter().map(|link| simulation.network.links[link.0].name.as_str()).collect();
+        let times = if *count == 1 { String::new() } else { format!(" x {count}") };
+        let promise = promise.map_or(String::new(), |promise| format!("; {}", promised(promise)));
+        let _ = writeln!(text, "  {name}{times} over {}: {}{promise}", path.join(", "), source(&flow.source));
+    }
+    text
+}
+
+fn source(source: &Source) -> String {
+    let mean = source.mean_bits_per_second().map_or(String::new(), |mean| format!("{} ", about(mean)));
+    let size = |length: u32| print_size(u64::from(length));
+    match source {
+        Source::Cbr { length, .. } => format!("{mean}constant bit rate in packets of {}", size(*length)),
+        Source::Poisson { length, .. } => match length {
+            LengthDistribution::Fixed(length) => format!("{mean}Poisson in packets of {}", size(*length)),
+            LengthDistribution::Exponential { mean: length } => format!("{mean}Poisson in packets of {length} B on average, exponential"),
+            other => format!("{mean}Poisson in packets of {:.0} B on average", other.mean()),
+        },
+        Source::OnOff { peak, length, on, off, .. } => {
+            let tail = if let Holding::Pareto { shape, .. } = on { format!(", Pareto {shape}") } else { String::new() };
+            let (on, off) = (print_duration(on.mean()), print_duration(off.mean()));
+            format!("{mean}on/off at {} for {on}, silent for {off}{tail}, in packets of {}", print_rate(*peak), size(*length))
+        }
+        Source::FrameTrace { frames, interval, packet_length, .. } => {
+            let (sizes, interval) = (plural(frames.len(), "frame size"), print_duration(*interval));
+            format!("{mean}video, {sizes} in turn every {interval}, in packets of {}", size(*packet_length))
+        }
+        Source::Capture { packets } => format!("{mean}capture of {}", plural(packets.len(), "packet")),
+        Source::Greedy { length, window } => format!("greedy, {} of {} kept queued", plural(*window as usize, "packet"), size(*length)),
+    }
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+fn listed(parts: impl IntoIterator<Item = String>) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,182 @@
+//! Performs the worked example of CONTRIBUTING.md on a copy of the core, so that the example compiles, passes the conformance suite and
+//! stays true.
+//!
+//! A block is a file if the line before it names a path in backticks and ends with a colon; a `diff` block begins with `--- path`, and its
+//! other lines are context or additions.
+
+use crate::Failure;
+use crate::cargo::{cargo, root, succeed, target_directory};
+use std::path::Path;
+use std::process::Command;
+
+/// What a block of the document does to the tree.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Create { path: String, text: String },
+    Extend { path: String, lines: Vec<Line> },
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Context(String),
+    Addition(String),
+}
+
+/// The scheduler's name in the example, by which its tests are found.
+const EXAMPLE: &str = "shortest_packet_first";
+
+/// Copies the core, applies the steps, and tests the result.
+///
+/// # Errors
+/// [`Failure::Check`] if a step no longer fits the tree, or what comes out of it does not pass.
+pub fn run() -> Result<(), Failure> {
+    let root = root();
+    let target = target_directory()?;
+    let copy = target.join("contributing");
+    let document = read(&root.join("CONTRIBUTING.md"))?;
+    prepare(&root, &copy)?;
+    let steps = steps(&document);
+    if steps.len() < 4 {
+        return Err(Failure::Check(format!("CONTRIBUTING.md has only {} of the four steps that change a file", steps.len())));
+    }
+    for step in &steps {
+        apply(step, &copy)?;
+    }
+    let cargo_in_copy = |arguments: &[&str]| {
+        let mut command = cargo();
+        command.current_dir(&copy).args(arguments).env("CARGO_TARGET_DIR", &target);
+        succeed(&mut command)
+    };
+    for created in steps.iter().filter_map(|step| if let Step::Create { path, .. } = step { Some(path) } else { None }) {
+        if created.ends_with(".rs") {
+            succeed(Command::new("rustfmt").args(["--check", "--edition", "2024", created]).current_dir(&copy))?;
+        }
+    }
+    cargo_in_copy(&["test", "--quiet", "--package", "tidegate-core", "--lib", "--", EXAMPLE])?;
+    cargo_in_copy(&["test", "--quiet", "--package", "tidegate-core", "--doc", "--", EXAMPLE])?;
+    cargo_in_copy(&["test", "--quiet", "--package", "tidegate-core", "--test", "conformance_scheduler", "every_scheduler"])?;
+    cargo_in_copy(&["clippy", "--quiet", "--package", "tidegate-core", "--", "-D", "warnings"])
+}
+
+/// Lays out a workspace that holds the core alone.
+fn prepare(root: &Path, copy: &Path) -> Result<(), Failure> {
+    if copy.exists() {
+        std::fs::remove_dir_all(copy).map_err(|error| environment("remove", copy, &error))?;
+    }
+    let keep_core_alone = |line: &str| match line.split_once(" = ").map(|(key, _)| key) {
+        Some("members") => "members = [\"crates/tidegate-core\"]".to_owned(),
+        Some("default-members") => String::new(),
+        _ => line.to_owned(),
+    };
+    let manifest: Vec<String> = read(&root.join("Cargo.toml"))?.lines().map(keep_core_alone).collect();
+    write(&copy.join("Cargo.toml"), &manifest.join("\n"))?;
+    for file in ["Cargo.lock", "rustfmt.toml", "rust-toolchain.toml"] {
+        write(&copy.join(file), &read(&root.join(file))?)?;
+    }
+    copy_folder(&root.join("crates/tidegate-core"), &copy.join("crates/tidegate-core"))
+}
+
+fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(to).map_err(|error| environment("make", to, &error))?;
+    for entry in std::fs::read_dir(from).map_err(|error| environment("read", from, &error))? {
+        let path = entry.map_err(|error| environment("read", from, &error))?.path();
+        let target = to.join(path.file_name().unwrap_or_default());
+        if path.is_dir() {
+            copy_folder(&path, &target)?;
+        } else {
+            std::fs::copy(&path, &target).map_err(|error| environment("copy", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// The steps in a document.
+fn steps(document: &str) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut named = None;
+    let mut lines = document.lines();
+    while let Some(line) = lines.next() {
+        if let Some(language) = line.strip_prefix("```") {
+            let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+            if language == "diff" {
+                steps.extend(diff(&block));
+            } else if let Some(path) = named.take() {
+                steps.push(Step::Create { path, text: block.join("\n") + "\n" });
+            }
+        } else if !line.trim().is_empty() {
+            named = line.strip_prefix('`').and_then(|rest| rest.strip_suffix("`:")).map(str::to_owned);
+        }
+    }
+    steps
+}
+
+fn diff(block: &[&str]) -> Option<Step> {
+    let (first, rest) = block.split_first()?;
+    let line = |line: &&str| match line.strip_prefix('+') {
+        Some(added) => Line::Addition(added.to_owned()),
+        None => Line::Context(line.strip_prefix(' ').unwrap_or(line).to_owned()),
+    };
+    Some(Step::Extend { path: first.strip_prefix("--- ")?.to_owned(), lines: rest.iter().map(line).collect() })
+}
+
+fn apply(step: &Step, copy: &Path) -> Result<(), Failure> {
+    match step {
+        Step::Create { path, text } => write(&copy.join(path), text),
+        Step::Extend { path, lines } => {
+            let text = read(&copy.join(path))?;
+            let extended = extend(&text, lines)
+                .ok_or_else(|| Failure::Check(format!("CONTRIBUTING.md: the lines it shows of {path} are not in that file any more")))?;
+            write(&copy.join(path), &extended)
+        }
+    }
+}
+
+/// Finds the context as consecutive lines and puts the additions among them.
+fn extend(text: &str, lines: &[Line]) -> Option<String> {
+    let context: Vec<&str> =
+        lines.iter().filter_map(|line| if let Line::Context(text) = line { Some(text.as_str()) } else { None }).collect();
+    let existing: Vec<&str> = text.lines().collect();
+    let at = existing.windows(context.len()).position(|window| window == context)?;
+    let replaced = lines.iter().map(|line| match line {
+        Line::Context(text) | Line::Addition(text) => text.as_str(),
+    });
+    let all: Vec<&str> = existing[..at].iter().copied().chain(replaced).chain(existing[at + context.len()..].iter().copied()).collect();
+    Some(all.join("\n") + "\n")
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| environment("read", path, &error))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder).map_err(|error| environment("make", folder, &error))?;
+    std::fs::write(path, text).map_err(|error| environment("write", path, &error))
+}
+
+fn environment(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Environment(format!("cannot {verb} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DOCUMENT: &str = "Text.\n\n`a/new.rs`:\n\n```rust\nfn a() {}\n```\n\n```sh\nnot a step\n```\n\n```diff\n--- a/lib.rs\n mod b;\n+mod new;\n mod z;\n```\n";
+
+    #[test]
+    fn steps_are_read_from_the_document() {
+        let steps = steps(DOCUMENT);
+        assert_eq!(steps[0], Step::Create { path: "a/new.rs".to_owned(), text: "fn a() {}\n".to_owned() });
+        let Step::Extend { path, lines } = &steps[1] else { panic!("{steps:?}") };
+        assert_eq!((path.as_str(), lines.len(), steps.len()), ("a/lib.rs", 3, 2));
+        assert_eq!(lines[1], Line::Addition("mod new;".to_owned()));
+    }
+
+    #[test]
+    fn additions_go_where_the_context_is() {
+        let Some(Step::Extend { lines, .. }) = steps(DOCUMENT).pop() else { panic!("no diff") };
+        assert_eq!(extend("mod a;\nmod b;\nmod z;\n", &lines).as_deref(), Some("mod a;\nmod b;\nmod new;\nmod z;\n"));
+        assert_eq!(extend("mod b;\nmod c;\nmod z;\n", &lines), None);
+    }
+}
