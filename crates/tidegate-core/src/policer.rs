@@ -7,7 +7,7 @@
 //! 4. [`Policer::refresh`] changes no later verdict.
 //!
 //! An operator describes what a policer enforces as a [`Contract`]; [`crate::registry::PolicerKind`] builds the policer of a given name
-//! from it. Many policers are asked at once, with one reading of the clock, by [`police_burst`].
+//! from it. Many policers are asked at once, with one reading of the clock, by [`police_burst`] and [`police_burst_ahead`].
 
 use crate::packet::Colour;
 use crate::units::Time;
@@ -21,7 +21,7 @@ mod tr_tcm_2698;
 mod tr_tcm_4115;
 mod twin_buckets;
 
-pub use burst::{Query, police_burst, prefetch_burst};
+pub use burst::{Query, police_burst, police_burst_ahead, prefetch_burst};
 pub use contract::{Conformance, Contract, ContractError, ContractField, Violation};
 pub use dual_gcra::{DualGcra, burst_tolerance, maximum_burst_size, packet_burst_tolerance};
 pub use gcra::{LeakyBucket, VirtualScheduling, back_to_back_cells};

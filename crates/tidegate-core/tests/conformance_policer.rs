@@ -5,7 +5,7 @@ mod textbook;
 
 use textbook::{Textbook, Volume};
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Conformance, Contract, LeakyBucket, Policer, Query, Verdict, Violation, police_burst};
+use tidegate_core::policer::{Conformance, Contract, LeakyBucket, Policer, Query, Verdict, Violation, police_burst, police_burst_ahead};
 use tidegate_core::port::MEMORY;
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::units::{Duration, Rate, Time};
@@ -316,8 +316,14 @@ fn a_burst_is_policed_like_its_packets_one_by_one() {
                         Query { policer, length, colour: random.colour() }
                     })
                     .collect();
+                let next: Vec<_> = (0..random.below(40)).map(|_| Query { policer: random.below(30) as u32, ..Query::default() }).collect();
                 let mut verdicts = vec![Verdict::Conform; batch.len() + 3];
-                police_burst(now, &batch, &mut together, &mut verdicts);
+                if random.below(2) == 0 {
+                    police_burst(now, &batch, &mut together, &mut verdicts);
+                } else {
+                    // What comes next is a hint, even if it names policers that do not exist.
+                    police_burst_ahead(now, &batch, &next, &mut together, &mut verdicts);
+                }
                 for (query, verdict) in batch.iter().zip(&verdicts) {
                     assert_eq!(one_by_one[query.policer as usize].police(now, query.length, query.colour), *verdict);
                 }

@@ -110,8 +110,8 @@ impl Sources {
     }
 }
 
-/// Everything found wrong with a file, ready to be shown. Its `Display` is plain text.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Everything found wrong with a file, ready to be shown. Its `Display` and `Debug` are the same plain text.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Problems {
     /// The findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
@@ -165,6 +165,12 @@ impl Problems {
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
+    }
+}
+
+impl fmt::Debug for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

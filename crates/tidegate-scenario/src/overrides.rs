@@ -28,10 +28,11 @@ impl<'i> Override<'i> {
             let finding = Diagnostic::error(base..base + text.len(), format!("`{text}` sets nothing: it has no `=`"));
             return Err(finding.help("write key=value, like link.access.rate=\"5 Mbit/s\""));
         };
-        let at = base + key.len() + 1;
+        let at = base + key.len() + 1 + (value.len() - value.trim_start().len());
+        let value = value.trim();
         let value = match DeValue::parse(value) {
             Ok(parsed) => shift(parsed, at),
-            Err(_) => Spanned::new(at..at + value.len(), DeValue::String(value.trim().into())),
+            Err(_) => Spanned::new(at..at + value.len(), DeValue::String(value.into())),
         };
         Ok(Override { key: key.trim().to_owned(), span: base..base + key.len().max(1), value })
     }

@@ -1,7 +1,7 @@
 //! A policy: what one output port does with its packets, checked and ready to be built into ports.
 
 use crate::contract::{Policing, Wire, police, shape};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{BufferTable, ClassTable, PolicyTable};
 use crate::promise::Promise;
 use crate::rules::{classifier, judge_presence};
@@ -122,7 +122,7 @@ impl Policy {
     pub(crate) fn resolve(name: &At<Name>, table: &Block<PolicyTable>, rate: Option<&At<Rate>>, findings: &mut Vec<Diagnostic>) -> Option<Policy> {
         let before = findings.len();
         let policy = Resolution::new(name, table, rate, findings).run();
-        let failed = findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error);
+        let failed = findings[before..].iter().any(|finding| finding.severity == Severity::Error);
         policy.filter(|_| !failed)
     }
 }
@@ -155,7 +155,7 @@ impl<'a> Resolution<'a> {
     fn run(mut self) -> Option<Policy> {
         self.judge_names();
         judge_presence(&self.table.class, self.findings);
-        let tree = self.tree();
+        let tree = self.tree()?;
         tree.judge(self.findings);
         let queues: u64 = tree.classes.iter().map(|class| u64::from(class.queues)).sum();
         if queues > MOST_QUEUES {
@@ -170,7 +170,7 @@ impl<'a> Resolution<'a> {
         let manager = self.buffer_manager(buffer, packet_limit, &tree, &limits);
         let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
         let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();
-        if self.findings.iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
+        if self.findings.iter().any(|finding| finding.severity == Severity::Error) {
             return None;
         }
         let classifier = classifier(&self.table.class, &names, &queues, self.findings);
@@ -215,16 +215,16 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn tree(&mut self) -> Tree {
-        let (group_parents, class_parents) = find_parents(&self.table.group, &self.table.class, self.findings);
+    fn tree(&mut self) -> Option<Tree> {
+        let parents = find_parents(&self.table.group, &self.table.class, self.findings)?;
         let root = choice(&self.table.scheduler);
         let mut groups = Vec::new();
-        for (table, parent) in self.table.group.iter().zip(group_parents) {
+        for (table, parent) in self.table.group.iter().zip(parents.of_groups) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
             groups.push((Given { parent, shape, ..Given::of_group(table) }, choice(&table.scheduler)));
         }
         let mut classes = Vec::new();
-        for (table, parent) in self.table.class.iter().zip(class_parents) {
+        for (table, parent) in self.table.class.iter().zip(parents.of_classes) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
             let given = Given { parent, shape, ..Given::of_class(table) };
             classes.push(self.leaf(table, given));
@@ -232,7 +232,7 @@ impl<'a> Resolution<'a> {
         if self.table.class.last().is_none_or(|last| last.rules.is_some()) {
             classes.push(self.added_class(&root, &groups, &classes));
         }
-        Tree { rate: self.rate.clone(), longest: self.wire.longest, root, groups, classes }
+        Some(Tree { rate: self.rate.clone(), longest: self.wire.longest, root, groups, classes })
     }
 
     fn leaf(&mut self, table: &Block<ClassTable>, given: Given) -> Leaf {
@@ -375,7 +375,7 @@ impl<'a> Resolution<'a> {
             Err(error) => {
                 // A limit of zero has been reported where it was written.
                 let span = self.table.buffer.as_ref().map_or(self.table.span.clone(), |block| block.span.clone());
-                if !self.findings.iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
+                if !self.findings.iter().any(|finding| finding.severity == Severity::Error) {
                     self.findings.push(Diagnostic::error(span, format!("the buffer: {error}")));
                 }
                 None
@@ -447,10 +447,7 @@ fn choice(scheduler: &Option<At<crate::choice::SchedulerName>>) -> Choice {
 pub(crate) fn judge_promised_rate(promised: Rate, at: &At<Rate>, link: &At<Rate>, findings: &mut Vec<Diagnostic>) {
     if promised > link.value {
         let finding = Diagnostic::error(at.span.clone(), "the promised rate is above the rate of the link");
-        findings.push(finding.context(at_or(&link.span), "the rate of the link").help("promise less, or raise the rate of the link"));
+        findings.push(finding.context(link.span.clone(), "the rate of the link").help("promise less, or raise the rate of the link"));
     }
 }
 
-fn at_or(span: &Span) -> Span {
-    span.clone()
-}

@@ -79,8 +79,10 @@ impl Scenario {
         match name {
             Some(name) => policies.iter().find(|policy| policy.name == name).ok_or_else(|| {
                 let known = policies.iter().map(|policy| policy.name.as_str());
-                let guess = closest(name, known).map(|guess| format!("; did you mean `{guess}`?")).unwrap_or_default();
-                format!("{} has no policy `{name}`{guess} It has {}", self.source, names())
+                match closest(name, known) {
+                    Some(guess) => format!("{} has no policy `{name}`; did you mean `{guess}`?", self.source),
+                    None => format!("{} has no policy `{name}`; it has {}", self.source, names().replace(" or ", " and ")),
+                }
             }),
             None => match policies.as_slice() {
                 [policy] => Ok(policy),

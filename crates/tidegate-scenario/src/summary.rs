@@ -2,15 +2,27 @@
 
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
-use crate::scenario::{Scenario, Variant};
+use crate::diagnostic::Problems;
+use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
 use crate::units::{print_duration, print_limit, print_rate, print_size};
 use std::fmt::Write;
+use std::path::Path;
 use tidegate_core::port::Overhead;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::Rate;
 use tidegate_sim::{Holding, LengthDistribution, LinkId, Source};
+
+/// Reads a file and describes it, after whatever is probably not meant in it.
+///
+/// # Errors
+/// Everything that is wrong with the file or with an override.
+pub fn check(path: &Path, overrides: &[String]) -> Result<String, Problems> {
+    let scenario = load(path, overrides)?;
+    let warnings = scenario.warnings.as_ref().map_or(String::new(), |warnings| format!("{warnings}\n"));
+    Ok(warnings + &summary(&scenario))
+}
 
 /// Describes a scenario for its author: is this what was meant?
 pub fn summary(scenario: &Scenario) -> String {

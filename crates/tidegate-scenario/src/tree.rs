@@ -378,8 +378,14 @@ fn chosen(finding: Diagnostic, choice: &Choice) -> Diagnostic {
     }
 }
 
-/// Finds every parent by name. Reports unknown names and circles.
-pub(crate) fn find_parents(groups: &[Block<GroupTable>], classes: &[Block<ClassTable>], findings: &mut Vec<Diagnostic>) -> (Vec<Option<usize>>, Vec<Option<usize>>) {
+/// The parents of groups and classes, by index.
+pub(crate) struct Parents {
+    pub of_groups: Vec<Option<usize>>,
+    pub of_classes: Vec<Option<usize>>,
+}
+
+/// Finds every parent by name. Reports unknown names and circles; after a circle there is no tree to go on with.
+pub(crate) fn find_parents(groups: &[Block<GroupTable>], classes: &[Block<ClassTable>], findings: &mut Vec<Diagnostic>) -> Option<Parents> {
     let mut find = |parent: &Option<At<Name>>| {
         let parent = parent.as_ref()?;
         let found = groups.iter().position(|group| group.name.value == parent.value);
@@ -394,21 +400,20 @@ pub(crate) fn find_parents(groups: &[Block<GroupTable>], classes: &[Block<ClassT
         }
         found
     };
-    let mut group_parents: Vec<Option<usize>> = groups.iter().map(|group| find(&group.parent)).collect();
-    let class_parents = classes.iter().map(|class| find(&class.parent)).collect();
+    let of_groups: Vec<Option<usize>> = groups.iter().map(|group| find(&group.parent)).collect();
+    let of_classes = classes.iter().map(|class| find(&class.parent)).collect();
     for start in 0..groups.len() {
         let mut at = start;
         for _ in 0..groups.len() {
-            let Some(parent) = group_parents[at] else { break };
+            let Some(parent) = of_groups[at] else { break };
             at = parent;
             if at == start {
                 let place = groups[start].parent.as_ref().map_or(groups[start].span.clone(), |parent| parent.span.clone());
                 let finding = Diagnostic::error(place, format!("group `{}` hangs below itself", groups[start].name.0));
                 findings.push(finding.help("one of the groups in this circle has to hang below the link, without `parent`"));
-                // The circle is reported once and cut, so that the rest can be judged.
-                group_parents[start] = None;
+                return None;
             }
         }
     }
-    (group_parents, class_parents)
+    Some(Parents { of_groups, of_classes })
 }

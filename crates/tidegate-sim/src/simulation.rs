@@ -337,11 +337,11 @@ impl<'a> Simulation<'a> {
         } else {
             self.towards_sinks.add(length);
         }
-        if let Some(Some(source)) = self.greedy.get_mut(tag.flow as usize) {
-            if self.routes.hops[tag.cursor as usize].place == 0 {
-                source.transmitted();
-                self.woken.push(tag.flow);
-            }
+        if let Some(Some(source)) = self.greedy.get_mut(tag.flow as usize)
+            && self.routes.hops[tag.cursor as usize].place == 0
+        {
+            source.transmitted();
+            self.woken.push(tag.flow);
         }
     }
 

@@ -6,7 +6,7 @@ use crate::prefetch::prefetch;
 use crate::units::Time;
 
 /// One packet to police.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Query {
     /// The index of its policer.
     pub policer: u32,
@@ -19,22 +19,43 @@ pub struct Query {
 /// Polices the packets of a burst, in their order, all at `now`: `verdicts[i]` becomes what
 /// `policers[batch[i].policer].police(now, ...)` says. A policer may occur any number of times.
 ///
+/// Where the next burst is known already, [`police_burst_ahead`] hides the latency of memory better.
+///
 /// # Panics
 /// If `verdicts` is shorter than `batch`, or a policer's index is out of range.
 pub fn police_burst<P: Policer>(now: Time, batch: &[Query], policers: &mut [P], verdicts: &mut [Verdict]) {
     prefetch_burst(batch, policers);
-    for (query, verdict) in batch.iter().zip(&mut verdicts[..batch.len()]) {
-        *verdict = policers[query.policer as usize].police(now, query.length, query.colour);
-    }
+    police_burst_ahead(now, batch, &[], policers, verdicts);
 }
 
-/// Fetches the state that policing `batch` will touch. Worth calling for the next burst before policing this one; [`police_burst`] does it
-/// for its own.
+/// Polices a burst as [`police_burst`] does, and meanwhile fetches what policing `next` will touch. `batch` itself is taken to have been
+/// fetched, by having been `next` before or by [`prefetch_burst`]. Fetching is a hint: it changes the speed and nothing else.
+///
+/// # Panics
+/// As [`police_burst`].
+pub fn police_burst_ahead<P: Policer>(now: Time, batch: &[Query], next: &[Query], policers: &mut [P], verdicts: &mut [Verdict]) {
+    let (paired, rest) = next.split_at(next.len().min(batch.len()));
+    let mut ahead = paired.iter();
+    for (query, verdict) in batch.iter().zip(&mut verdicts[..batch.len()]) {
+        if let Some(query) = ahead.next() {
+            prefetch_one(query, policers);
+        }
+        *verdict = policers[query.policer as usize].police(now, query.length, query.colour);
+    }
+    prefetch_burst(rest, policers);
+}
+
+/// Fetches the state that policing `batch` will touch.
 #[inline]
 pub fn prefetch_burst<P>(batch: &[Query], policers: &[P]) {
     for query in batch {
-        if let Some(policer) = policers.get(query.policer as usize) {
-            prefetch(policer);
-        }
+        prefetch_one(query, policers);
+    }
+}
+
+#[inline]
+fn prefetch_one<P>(query: &Query, policers: &[P]) {
+    if let Some(policer) = policers.get(query.policer as usize) {
+        prefetch(policer);
     }
 }

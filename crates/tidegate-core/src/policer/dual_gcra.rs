@@ -24,13 +24,13 @@ use crate::units::{Duration, Time, TimePerByte};
 /// use tidegate_core::registry::PolicerKind;
 /// use tidegate_core::units::{Duration, Rate, Time};
 ///
-/// // Cells at 424 kbit/s (one per ms) at peak, a tenth of that sustained, bursts of three cells.
-/// let mut contract = Contract::new(Rate::new(42_400).unwrap(), 53);
-/// contract.peak_rate = Some(Rate::new(424_000).unwrap());
-/// contract.burst = Some(3 * 53);
+/// // Packets of 100 bytes at 800 kbit/s (one per ms) at peak, a tenth of that sustained, bursts of three packets.
+/// let mut contract = Contract::new(Rate::new(80_000).unwrap(), 100);
+/// contract.peak_rate = Some(Rate::new(800_000).unwrap());
+/// contract.burst = Some(3 * 100);
 /// contract.conformance = Some(Conformance::Vbr3);
 /// let mut policer = PolicerKind::DualGcra.build(&contract).unwrap();
-/// let mut at = |ms: u64| policer.police(Time::ZERO + Duration::from_milliseconds(ms), 53, Colour::Green);
+/// let mut at = |ms: u64| policer.police(Time::ZERO + Duration::from_milliseconds(ms), 100, Colour::Green);
 /// assert_eq!([at(0), at(1), at(2)], [Verdict::Conform; 3]);
 /// assert_eq!(at(3), Verdict::Mark(Colour::Yellow));
 /// ```

@@ -26,13 +26,13 @@ use crate::units::{Duration, Time, TimePerByte};
 /// use tidegate_core::policer::{Policer, Verdict, VirtualScheduling};
 /// use tidegate_core::units::{Duration, Rate, Time};
 ///
-/// // 53-byte cells at 424 kbit/s: one per millisecond, up to half a millisecond early.
-/// let rate = Rate::new(424_000).unwrap().time_per_byte();
+/// // Packets of 100 bytes at 800 kbit/s: one per millisecond, up to half a millisecond early.
+/// let rate = Rate::new(800_000).unwrap().time_per_byte();
 /// let mut gcra = VirtualScheduling::new(Time::ZERO, rate, Duration::from_microseconds(500));
 /// let at = |us: u64| Time::ZERO + Duration::from_microseconds(us);
-/// assert_eq!(gcra.police(at(0), 53, Colour::Green), Verdict::Conform);
-/// assert_eq!(gcra.police(at(499), 53, Colour::Green), Verdict::Discard);
-/// assert_eq!(gcra.police(at(500), 53, Colour::Green), Verdict::Conform);
+/// assert_eq!(gcra.police(at(0), 100, Colour::Green), Verdict::Conform);
+/// assert_eq!(gcra.police(at(499), 100, Colour::Green), Verdict::Discard);
+/// assert_eq!(gcra.police(at(500), 100, Colour::Green), Verdict::Conform);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct VirtualScheduling {

@@ -1,0 +1,258 @@
+//! One core, three worlds: the same packets at the same instants are decided alike on live interfaces, in a replay and in a simulation.
+//!
+//! Real packets go through a live bridge between network namespaces, where an observer notes when each of them arrived and what became
+//! of it. The same arrivals are then replayed from a capture and simulated, and every decision has to come out the same: which packets
+//! were dropped and why, which changed colour, and to the picosecond when each of the others left.
+//!
+//! Needs root, as the tests of `tidegate-live` do.
+
+#[path = "../../../tidegate-live/tests/namespaces/topology.rs"]
+#[allow(dead_code)]
+mod topology;
+
+use etherparse::PacketBuilder;
+use std::net::UdpSocket;
+use std::time::Duration as Sleep;
+use tidegate_core::classifier::Header;
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::port::PortSetup;
+use tidegate_core::queue::Occupancy;
+use tidegate_core::units::{Duration, Time};
+use tidegate_live::{Frame, LiveConfig};
+use tidegate_replay::{CaptureReader, CaptureWriter, Interface, replay};
+use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Link, Network, NodeId, Source};
+use tidegate_wire::{LinkType, parse};
+use topology::{Place, Topology};
+
+/// A port that does everything at once: policing with marks and with drops, push-out from a small buffer, shaping, two levels of
+/// scheduling.
+const POLICY: &str = r#"
+[policy.mixed]
+rate = "4 Mbit/s"
+overhead = "ethernet"
+scheduler = "strict-priority"
+buffer = { manager = "longest-queue-push-out", limit = "12 kB" }
+
+[[policy.mixed.group]]
+name = "shared"
+scheduler = "drr"
+priority = 1
+
+[[policy.mixed.class]]
+name = "urgent"
+match = [{ destination_port = 6001 }]
+priority = 0
+police = { policer = "sr-tcm", rate = "600 kbit/s", burst = "2 kB", excess_burst = "3 kB", violation = "discard" }
+
+[[policy.mixed.class]]
+name = "shaped"
+match = [{ destination_port = 6002 }]
+parent = "shared"
+weight = 3
+shape = { rate = "1 Mbit/s", burst = "4 kB" }
+
+[[policy.mixed.class]]
+name = "marked"
+match = [{ destination_port = 6003 }]
+parent = "shared"
+weight = 2
+police = { policer = "tr-tcm-2698", rate = "500 kbit/s", burst = "2 kB", peak_rate = "1 Mbit/s", peak_burst = "3 kB", violation = "red" }
+
+[[policy.mixed.class]]
+name = "rest"
+parent = "shared"
+"#;
+
+/// What became of a packet.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Fate {
+    /// It left, its last bit this long after it had arrived.
+    Sent(Duration),
+    Dropped(DropReason),
+}
+
+/// A packet as it arrived, and what was decided.
+#[derive(Clone, Debug)]
+struct Decided {
+    arrival: Time,
+    flow: u32,
+    length: u32,
+    colour: Colour,
+    marked: Option<Colour>,
+    fate: Option<Fate>,
+}
+
+/// Notes arrivals and decisions of one direction of the bridge.
+#[derive(Default)]
+struct Notes(Vec<Decided>);
+
+impl Observer<Frame> for Notes {
+    fn offered(&mut self, now: Time, packet: &Packet<Frame>) {
+        assert_eq!(packet.payload.number(), self.0.len() as u64);
+        let Packet { flow, length, colour, .. } = *packet;
+        self.0.push(Decided { arrival: now, flow: flow.0, length, colour, marked: None, fate: None });
+    }
+
+    fn marked(&mut self, _now: Time, packet: &Packet<Frame>, _from: Colour) {
+        self.0[packet.payload.number() as usize].marked = Some(packet.colour);
+    }
+
+    fn dropped(&mut self, _now: Time, packet: Packet<Frame>, reason: DropReason, _occupancy: &Occupancy) {
+        self.0[packet.payload.number() as usize].fate = Some(Fate::Dropped(reason));
+    }
+
+    fn sent(&mut self, _now: Time, packet: &Packet<Frame>, finish: Time, _occupancy: &Occupancy) {
+        self.0[packet.payload.number() as usize].fate = Some(Fate::Sent(finish.since(packet.arrival)));
+    }
+}
+
+fn setup() -> PortSetup {
+    let scenario = tidegate_scenario::parse_str("worlds.toml", POLICY).unwrap_or_else(|problems| panic!("{problems}"));
+    scenario.policy(None).unwrap().setup()
+}
+
+/// Sends UDP packets of all classes through a live bridge and returns what its port decided.
+fn live() -> Vec<Decided> {
+    let topology = Topology::new();
+    let mut config = LiveConfig::new("tgb", "tgc", setup(), setup());
+    // However late a thread wakes, no link time is given up: the port then depends on the arrivals alone.
+    config.options.catch_up = Duration::from_seconds(10);
+    config.options.drain = Duration::from_seconds(10);
+    let bridge = topology.bridge_observed(config, [Notes::default(), Notes::default()]);
+    topology.call(Place::Host1, || {
+        let socket = UdpSocket::bind("10.77.0.1:0").unwrap();
+        let mut state = 7u32;
+        for burst in 0..120 {
+            for _ in 0..burst % 9 {
+                // A fixed sequence; the constants are those of a common linear congruential generator.
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let port = 6001 + (state >> 30) as u16;
+                let length = 20 + (state >> 8) as usize % 1380;
+                socket.send_to(&vec![0; length], ("10.77.0.2", port)).unwrap();
+            }
+            std::thread::sleep(Sleep::from_millis(u64::from(state >> 20) % 12));
+        }
+    });
+    let (outcome, [notes, _]) = bridge.finish_observed();
+    let forgone = outcome.directions[0].counters.forgone;
+    assert_eq!(forgone, Duration::ZERO, "the machine was stopped for seconds; nothing can be compared");
+    notes.0
+}
+
+/// A frame that the policy puts into `flow`; with one queue per class, flows are classes.
+fn frame_of(flow: u32) -> Vec<u8> {
+    let mut frame = Vec::new();
+    let builder = PacketBuilder::ethernet2([2; 6], [4; 6]).ipv4([10, 77, 0, 1], [10, 77, 0, 2], 64).udp(5000, 6001 + flow as u16);
+    builder.write(&mut frame, &[]).unwrap();
+    frame
+}
+
+fn header_of(flow: u32) -> Header {
+    parse(LinkType::Ethernet, &frame_of(flow))
+}
+
+/// The instant as nanoseconds of a capture: the live clock counts whole nanoseconds.
+fn nanoseconds(time: Time) -> u64 {
+    assert_eq!(time.picoseconds() % 1000, 0);
+    time.picoseconds() / 1000
+}
+
+#[test]
+fn live_replay_and_simulation_decide_alike() {
+    let decided = live();
+    assert!(decided.len() > 300, "{} packets", decided.len());
+    // The comparison is worth something only if everything that can happen does.
+    let count = |wanted: &dyn Fn(&Decided) -> bool| decided.iter().filter(|packet| wanted(packet)).count();
+    for (what, happened) in [
+        ("sent", count(&|packet| matches!(packet.fate, Some(Fate::Sent(_))))),
+        ("policed", count(&|packet| packet.fate == Some(Fate::Dropped(DropReason::Policed)))),
+        ("pushed out", count(&|packet| packet.fate == Some(Fate::Dropped(DropReason::PushedOut)))),
+        ("yellow", count(&|packet| packet.marked == Some(Colour::Yellow))),
+        ("red", count(&|packet| packet.marked == Some(Colour::Red))),
+    ] {
+        assert!(happened > 5, "only {happened} packets were {what}");
+    }
+    compare_replay(&decided);
+    compare_simulation(&decided);
+}
+
+fn compare_replay(decided: &[Decided]) {
+    let interfaces = [Interface { name: None, link_type: 1, link: LinkType::Ethernet }];
+    let mut file = CaptureWriter::new(Vec::new(), "arrivals").unwrap();
+    for (number, packet) in decided.iter().enumerate() {
+        // The packet's number travels behind its headers, so that it can be told in the results.
+        let mut bytes = frame_of(packet.flow);
+        bytes.extend_from_slice(&(number as u32).to_be_bytes());
+        file.write(&interfaces, 0, nanoseconds(packet.arrival), packet.length.max(bytes.len() as u32), &bytes, None).unwrap();
+        assert!(packet.length >= bytes.len() as u32, "a frame on Ethernet is longer than its headers");
+    }
+    let capture = file.finish().unwrap();
+    let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
+    let mut reader = CaptureReader::new(&capture[..]).unwrap();
+    let replayed = replay(setup(), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+
+    let mut reached = vec![None; decided.len()];
+    for (file, left) in [(sent.finish().unwrap(), true), (dropped.finish().unwrap(), false)] {
+        let mut records = CaptureReader::new(&file[..]).unwrap();
+        while let Some(record) = records.next_record().unwrap() {
+            let number = u32::from_be_bytes(record.data[record.data.len() - 4..].try_into().unwrap()) as usize;
+            reached[number] = Some((left, record.nanoseconds));
+        }
+    }
+    for (number, packet) in decided.iter().enumerate() {
+        let expected = match packet.fate {
+            // A capture rounds the last bit up to a nanosecond.
+            Some(Fate::Sent(delay)) => (true, nanoseconds(packet.arrival) + delay.picoseconds().div_ceil(1000)),
+            Some(Fate::Dropped(_)) => (false, reached[number].map_or(0, |(_, at)| at)),
+            None => panic!("packet {number} was neither sent nor dropped: {packet:?}"),
+        };
+        assert_eq!(reached[number], Some(expected), "packet {number}: {packet:?}");
+    }
+    for reason in DropReason::ALL {
+        let live = decided.iter().filter(|packet| packet.fate == Some(Fate::Dropped(reason))).count();
+        assert_eq!(replayed.counters.dropped[reason as usize].packets, live as u64, "{reason}");
+    }
+    let marked: u64 = replayed.recorder.classes().iter().map(|class| class.marked.packets).sum();
+    assert_eq!(marked, decided.iter().filter(|packet| packet.marked.is_some()).count() as u64);
+}
+
+fn compare_simulation(decided: &[Decided]) {
+    // Every packet is a flow of its own, so that its delay or the reason of its loss can be read from the outcome.
+    let start = decided[0].arrival;
+    let flow = |(number, packet): (usize, &Decided)| {
+        let header = header_of(packet.flow);
+        let packet = CapturePacket { offset: packet.arrival.since(start), length: packet.length, header };
+        FlowSpec {
+            name: format!("packet {number}"),
+            source: Source::Capture { packets: vec![packet].into() },
+            header,
+            path: vec![tidegate_sim::LinkId(0)],
+            start: Duration::ZERO,
+            stop: None,
+        }
+    };
+    let network = Network {
+        nodes: vec!["from".into(), "to".into()],
+        links: vec![Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation: Duration::ZERO, port: setup() }],
+        flows: decided.iter().enumerate().map(flow).collect(),
+    };
+    let last = decided.last().map_or(Duration::ZERO, |packet| packet.arrival.since(start));
+    let experiment = Experiment { duration: last + Duration::from_seconds(10), ..Experiment::default() };
+    let outcome = tidegate_sim::run(&network, &experiment, &Control::default()).unwrap();
+    for (number, (packet, simulated)) in decided.iter().zip(&outcome.flows).enumerate() {
+        match packet.fate {
+            Some(Fate::Sent(delay)) => {
+                let measured = simulated.delay.as_ref().unwrap_or_else(|| panic!("packet {number} was lost: {packet:?} {:?}", simulated.drops));
+                let picoseconds = (measured.mean_s.mean * 1e12).round() as u64;
+                assert_eq!(picoseconds, delay.picoseconds(), "packet {number}: {packet:?}");
+            }
+            Some(Fate::Dropped(reason)) => {
+                assert_eq!(simulated.drops.first().map(|drop| drop.1), Some(reason), "packet {number}: {packet:?}");
+            }
+            None => panic!("packet {number} was neither sent nor dropped"),
+        }
+    }
+    let marked: u64 = outcome.ports[0].classes.iter().map(|class| class.marked.packets).sum();
+    assert_eq!(marked, decided.iter().filter(|packet| packet.marked.is_some()).count() as u64);
+}

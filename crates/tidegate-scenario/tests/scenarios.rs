@@ -1,0 +1,139 @@
+//! The scenario files that come with the project: each loads, is valid by the schema, and shows what it says.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tidegate_scenario::promise::Measured;
+use tidegate_scenario::{Scenario, Simulation, load, schema};
+use tidegate_sim::{Control, Outcome, run};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new("../../scenarios").join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> Scenario {
+    let scenario = load(path, &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    assert!(scenario.warnings.is_none(), "{}", scenario.warnings.unwrap());
+    scenario
+}
+
+fn as_json(path: &Path) -> Value {
+    let table: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
+    serde_json::to_value(table).unwrap()
+}
+
+#[test]
+fn there_are_scenarios_and_they_begin_with_a_comment() {
+    let (scenarios, policies) = (files(""), files("policies"));
+    assert!(scenarios.len() >= 8 && !policies.is_empty());
+    for path in scenarios.iter().chain(&policies) {
+        assert!(fs::read_to_string(path).unwrap().starts_with("# "), "{}: a newcomer is told what it shows", path.display());
+    }
+}
+
+#[test]
+fn every_scenario_is_valid_by_the_schema() {
+    let validator = jsonschema::validator_for(schema()).unwrap();
+    for path in files("").iter().chain(&files("policies")) {
+        let errors: Vec<String> = validator.iter_errors(&as_json(path)).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{}: {errors:?}", path.display());
+    }
+}
+
+#[test]
+fn what_is_wrong_in_form_is_invalid_by_the_schema() {
+    let validator = jsonschema::validator_for(schema()).unwrap();
+    let wrong = [
+        "double-brackets",
+        "dscp-out-of-range",
+        "missing-key",
+        "number-without-unit",
+        "replications-zero",
+        "several-at-once",
+        "single-brackets",
+        "unknown-key",
+        "unknown-scheduler",
+        "unknown-section",
+        "weight-zero",
+        "wrong-units",
+    ];
+    for name in wrong {
+        assert!(!validator.is_valid(&as_json(&Path::new("tests/errors").join(name).with_extension("toml"))), "{name}");
+    }
+}
+
+#[test]
+fn policy_files_are_policies_and_nothing_else() {
+    for path in files("policies") {
+        let scenario = read(&path);
+        assert!(scenario.variants.iter().all(|variant| variant.simulation.is_none()), "{}", path.display());
+        let setup = scenario.policy(None).unwrap().setup();
+        assert_eq!(setup.policers.len(), setup.classifier.classes().len());
+    }
+}
+
+/// The promises of one variant that were not kept.
+fn broken(simulation: &Simulation, outcome: &Outcome) -> Vec<String> {
+    let mut broken = Vec::new();
+    for group in &simulation.groups {
+        for flow in &outcome.flows[group.first..group.first + group.count] {
+            let delay_quantile_s = |part| flow.delay.as_ref().and_then(|delay| delay.histogram.quantile(part));
+            let measured = Measured { delay_quantile_s: &delay_quantile_s, loss: Some(flow.loss.mean), rate_bps: flow.throughput_bps.mean };
+            let judged = group.promise.iter().flat_map(|promise| promise.judge(&measured));
+            broken.extend(judged.filter(|row| !row.kept).map(|row| format!("{}: {}, but {}", flow.name, row.promise, row.measured)));
+        }
+    }
+    broken
+}
+
+/// The first variant keeps what it promises, so that the command succeeds; every other one shows what happens otherwise.
+#[test]
+fn every_scenario_shows_what_it_says() {
+    for path in files("") {
+        let scenario = read(&path);
+        for (index, variant) in scenario.variants.iter().enumerate() {
+            let simulation = variant.simulation.as_ref().unwrap_or_else(|| panic!("{} simulates nothing", path.display()));
+            let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+            let broken = broken(simulation, &outcome);
+            let delivered: u64 = outcome.flows.iter().map(|flow| flow.delivered.packets).sum();
+            assert!(delivered > 100, "{}, {}: hardly anything is delivered", path.display(), variant.name);
+            if index == 0 {
+                assert!(broken.is_empty(), "{}, {}: {broken:?}", path.display(), variant.name);
+            } else if !path.ends_with("mm1-validation.toml") {
+                assert!(!broken.is_empty(), "{}, {}: every promise is kept, so what does it show?", path.display(), variant.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_single_queue_agrees_with_theory() {
+    let scenario = read(Path::new("../../scenarios/mm1-validation.toml"));
+    for (variant, expected_s) in scenario.variants.iter().zip([8e-3, 4.4e-3]) {
+        let simulation = variant.simulation.as_ref().unwrap();
+        let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+        let mean = outcome.flows[0].delay.as_ref().unwrap().mean_s;
+        let error = (mean.mean - expected_s).abs();
+        assert!(error < 2.0 * mean.half_width.unwrap() && error < 0.03 * expected_s, "{}: {mean:?}, expected {expected_s}", variant.name);
+    }
+}
+
+#[test]
+fn the_summary_tells_what_a_file_contains() {
+    let text = tidegate_scenario::summary::check(Path::new("../../scenarios/hierarchical-isp.toml"), &[]).unwrap();
+    for part in [
+        "│  ├─ mill: strict-priority",
+        "20 Mbit/s guaranteed",
+        "shaped to 10 Mbit/s, bursts of 20 kB",
+        "64 queues (drr)",
+        "promised delay p99 at most 10 ms, loss at most 0.1 %",
+        "core: access -> internet, 100 Mbit/s, 3 ms, policy `tree`; offered",
+        "9 sources that takes what it gets",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+}
