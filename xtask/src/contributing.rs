@@ -31,8 +31,7 @@ const EXAMPLE: &str = "shortest_packet_first";
 /// [`Failure::Check`] if a step no longer fits the tree, or what comes out of it does not pass.
 pub fn run() -> Result<(), Failure> {
     let root = root();
-    let target = target_directory()?;
-    let copy = target.join("contributing");
+    let copy = target_directory()?.join("contributing");
     let document = read(&root.join("CONTRIBUTING.md"))?;
     prepare(&root, &copy)?;
     let steps = steps(&document);
@@ -44,7 +43,8 @@ pub fn run() -> Result<(), Failure> {
     }
     let cargo_in_copy = |arguments: &[&str]| {
         let mut command = cargo();
-        command.current_dir(&copy).args(arguments).env("CARGO_TARGET_DIR", &target);
+        // A target directory of its own: to Cargo the copy and the original are the same package, and one would be taken for the other.
+        command.current_dir(&copy).args(arguments).env("CARGO_TARGET_DIR", copy.join("target"));
         succeed(&mut command)
     };
     for created in steps.iter().filter_map(|step| if let Step::Create { path, .. } = step { Some(path) } else { None }) {
@@ -60,8 +60,10 @@ pub fn run() -> Result<(), Failure> {
 
 /// Lays out a workspace that holds the core alone.
 fn prepare(root: &Path, copy: &Path) -> Result<(), Failure> {
-    if copy.exists() {
-        std::fs::remove_dir_all(copy).map_err(|error| environment("remove", copy, &error))?;
+    let crates = copy.join("crates");
+    if crates.exists() {
+        // What was built stays, the sources begin anew.
+        std::fs::remove_dir_all(&crates).map_err(|error| environment("remove", &crates, &error))?;
     }
     let keep_core_alone = |line: &str| match line.split_once(" = ").map(|(key, _)| key) {
         Some("members") => "members = [\"crates/tidegate-core\"]".to_owned(),

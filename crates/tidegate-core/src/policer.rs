@@ -14,6 +14,7 @@ use crate::units::Time;
 
 mod burst;
 mod contract;
+mod decision;
 mod dual_gcra;
 mod gcra;
 mod sr_tcm;
@@ -41,12 +42,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The verdict that turns a packet of colour `from` into one of colour `to`.
-    #[inline]
-    pub(crate) const fn recolour(from: Colour, to: Colour) -> Verdict {
-        if from as u8 == to as u8 { Verdict::Conform } else { Verdict::Mark(to) }
-    }
-
     /// The colour in which a packet that came in `from` passes on; `None` if it is discarded.
     #[inline]
     pub const fn passes(self, from: Colour) -> Option<Colour> {

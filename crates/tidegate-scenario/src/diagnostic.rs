@@ -32,7 +32,7 @@ pub struct Diagnostic {
     /// A remark under the marked place; may be empty.
     pub label: String,
     /// A second place that belongs to the matter, with a remark under it.
-    pub context: Option<(Span, String)>,
+    pub context: Option<Box<(Span, String)>>,
     /// What would be right.
     pub help: Option<String>,
 }
@@ -57,7 +57,7 @@ impl Diagnostic {
 
     /// Adds a second place.
     pub fn context(mut self, span: Span, label: impl Into<String>) -> Diagnostic {
-        self.context = Some((span, label.into()));
+        self.context = Some(Box::new((span, label.into())));
         self
     }
 
@@ -142,7 +142,7 @@ impl Problems {
                     primary = primary.label(diagnostic.label.as_str());
                 }
                 let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(primary);
-                let second = diagnostic.context.as_ref().and_then(|(span, label)| Some((self.sources.locate(span)?, label)));
+                let second = diagnostic.context.as_deref().and_then(|(span, label)| Some((self.sources.locate(span)?, label)));
                 let mut elsewhere = None;
                 if let Some(((other, local), label)) = second {
                     let annotation = AnnotationKind::Context.span(local).label(label.as_str());

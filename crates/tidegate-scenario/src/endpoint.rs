@@ -28,11 +28,10 @@ impl Endpoint {
         let table = table.map_or(&usual, |block| &block.value);
         let source = table.source.as_ref().and_then(|at| single(at, findings));
         let destination = table.destination.as_ref().and_then(|at| single(at, findings));
-        if let (Some(from), Some(to), Some(at)) = (source, destination, &table.destination) {
-            if from.is_ipv4() != to.is_ipv4() {
+        if let (Some(from), Some(to), Some(at)) = (source, destination, &table.destination)
+            && from.is_ipv4() != to.is_ipv4() {
                 findings.push(Diagnostic::error(at.span.clone(), "source and destination are of different IP versions").help("write both as IPv4 or both as IPv6"));
             }
-        }
         let protocol = table.protocol.as_ref().map_or(UDP, |at| at.value.0);
         let ports = WITH_PORTS.contains(&protocol).then(|| {
             let port = |at: &Option<At<crate::value::Whole<0, 65535>>>, usual| at.as_ref().map_or(usual, |at| at.value.0 as u16);

@@ -341,13 +341,12 @@ impl<'a> Resolution<'a> {
             None => usual,
             Some(at) => {
                 self.judge_limit(&At { value: Limit::Packets(at.value.0), span: at.span.clone() }, "the port", u64::MAX);
-                if let (Limit::Packets(wanted), Some(written)) = (limit, written) {
-                    if at.value.0 < wanted {
+                if let (Limit::Packets(wanted), Some(written)) = (limit, written)
+                    && at.value.0 < wanted {
                         let problem = format!("the port holds at most {} packets, fewer than the buffer's {}", at.value.0, print_limit(limit));
                         let finding = Diagnostic::error(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
                         self.findings.push(finding.help("remove `packet_limit`: the buffer's limit is enough"));
                     }
-                }
                 at.value.0
             }
         };

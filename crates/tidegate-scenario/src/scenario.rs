@@ -222,7 +222,7 @@ impl<'i> Loader<'_, 'i> {
             let mut finding = finding.clone();
             if finding.context.is_none() && !(0..file.variant.len()).all(occurs_in) {
                 let name = &file.variant[*index].name;
-                finding.context = Some((name.span.clone(), format!("in variant `{}`", name.0)));
+                finding = finding.context(name.span.clone(), format!("in variant `{}`", name.0));
             }
             self.findings.push(finding);
         }

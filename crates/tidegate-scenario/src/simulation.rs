@@ -120,12 +120,11 @@ fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) ->
     }
     let usual = Duration::from_picoseconds((duration.saturating_sub(warm_up).picoseconds() / 100).max(1));
     let sample = table.sample.as_ref().map_or(usual, |at| at.value);
-    if let Some(at) = &table.sample {
-        if sample == Duration::ZERO || duration.picoseconds() / MOST_SAMPLES >= sample.picoseconds() {
+    if let Some(at) = &table.sample
+        && (sample == Duration::ZERO || duration.picoseconds() / MOST_SAMPLES >= sample.picoseconds()) {
             let finding = Diagnostic::error(at.span.clone(), format!("one point every {} makes a million points or more", print_duration(sample)));
             findings.push(finding.context(table.duration.span.clone(), "over this time").help("write a longer interval"));
         }
-    }
     Experiment {
         duration,
         warm_up,
@@ -278,12 +277,11 @@ impl Building<'_> {
             }
         }
         let propagation: u64 = path.iter().filter_map(|link| self.links[link.0].as_ref()).map(|link| link.propagation.picoseconds()).sum();
-        if let (Some(delay), Some(at)) = (promise.delay, &block.delay) {
-            if delay.picoseconds() < propagation {
+        if let (Some(delay), Some(at)) = (promise.delay, &block.delay)
+            && delay.picoseconds() < propagation {
                 let problem = format!("the links of the path alone take {}", print_duration(Duration::from_picoseconds(propagation)));
                 self.findings.push(Diagnostic::error(at.span.clone(), problem).help("promise a longer delay, or shorten the links"));
             }
-        }
     }
 
     fn path(&mut self, table: &FlowTable) -> Option<Vec<LinkId>> {
@@ -365,14 +363,13 @@ impl Building<'_> {
         let mut visited: Vec<&Name> = vec![&self.file.link[links[0].0.0].from.value];
         for (position, &(link, name)) in links.iter().enumerate() {
             let link = &self.file.link[link.0];
-            if let Some((before, earlier)) = position.checked_sub(1).map(|before| (&self.file.link[links[before].0.0], links[before].1)) {
-                if before.to.value != link.from.value {
+            if let Some((before, earlier)) = position.checked_sub(1).map(|before| (&self.file.link[links[before].0.0], links[before].1))
+                && before.to.value != link.from.value {
                     let problem = format!("the path breaks: `{}` ends at `{}`, but `{}` starts at `{}`", before.name.0, before.to.0, link.name.0, link.from.0);
                     let finding = Diagnostic::error(name.span.clone(), problem).context(earlier.span.clone(), "the link before");
                     self.findings.push(finding.help("list links that join up"));
                     return None;
                 }
-            }
             if visited.contains(&&link.to.value) {
                 let problem = format!("the path comes back to `{}`", link.to.0);
                 self.findings.push(Diagnostic::error(name.span.clone(), problem).help("a path passes every node once at most"));

@@ -223,7 +223,7 @@ pub fn print_ratio(ratio: Ratio) -> String {
 impl Quantity {
     /// The value without rounding, in the largest unit that it fills; sizes below ten of a unit only if they are whole.
     fn print(&self, value: u128) -> String {
-        let fills = |factor: u128| value >= factor && (value >= factor * self.fractions_from || value % factor == 0);
+        let fills = |factor: u128| value >= factor && (value >= factor * self.fractions_from || value.is_multiple_of(factor));
         let fits = |unit: &&Unit| if value == 0 { unit.0 == "s" } else { fills(unit.1) };
         let &(name, factor) = self.units.iter().rev().find(fits).unwrap_or(&self.units[0]);
         let decimals = factor.ilog10() as usize;

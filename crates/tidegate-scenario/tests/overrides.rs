@@ -29,13 +29,13 @@ fn numbers_booleans_lists_and_tables_are_toml() {
         "simulation.replications=2",
         "simulation.seed = 7",
         "flow.call.source.random_phase=false",
-        "flow.camera.source.sizes=[\"10 kB\"]",
+        "flow.camera.source.sizes=[\"20 kB\"]",
         "policy.plain.buffer={ manager = \"dynamic-threshold\", limit = \"100 packets\", alpha = 2 }",
     ])
     .unwrap();
     let simulation = scenario.variants[0].simulation.as_ref().unwrap();
     assert_eq!((simulation.experiment.replications, simulation.experiment.seed), (2, 7));
-    assert_eq!(simulation.network.flows[4].source.mean_bits_per_second(), Some(2e6));
+    assert_eq!(simulation.network.flows[4].source.mean_bits_per_second(), Some(4e6));
     assert_eq!(scenario.policy(Some("plain")).unwrap().buffer.kind.name(), "dynamic-threshold");
 }
 

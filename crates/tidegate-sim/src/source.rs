@@ -222,7 +222,7 @@ pub(crate) struct Emission {
 pub(crate) enum Generator {
     Cbr(cbr::Cbr),
     Poisson(poisson::Poisson),
-    OnOff(Box<on_off::OnOff>),
+    OnOff(on_off::OnOff),
     FrameTrace(frame_trace::FrameTrace),
     Capture(capture::Capture),
     /// Driven by its first queue instead: see [`greedy::Greedy`].
@@ -238,7 +238,7 @@ impl Generator {
                 Generator::Poisson(poisson::Poisson::new(*packets_per_second, length.clone()))
             }
             Source::OnOff { peak, length, on, off, remainder } => {
-                Generator::OnOff(Box::new(on_off::OnOff::new(*peak, *length, *on, *off, *remainder)))
+                Generator::OnOff(on_off::OnOff::new(*peak, *length, *on, *off, *remainder))
             }
             Source::FrameTrace { frames, interval, packet_length, random_start } => {
                 let trace = frame_trace::FrameTrace::new(frames.clone(), *interval, *packet_length, *random_start);

@@ -15,6 +15,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "crates/tidegate-core/src/prefetch.rs",
     // An allocator is an unsafe trait.
     "benches/datapath/src/allocator.rs",
+    "crates/tidegate-sim/tests/allocation.rs",
 ];
 
 const CORE: &str = "crates/tidegate-core/src";

@@ -34,28 +34,27 @@ pub fn police_burst<P: Policer>(now: Time, batch: &[Query], policers: &mut [P], 
 /// # Panics
 /// As [`police_burst`].
 pub fn police_burst_ahead<P: Policer>(now: Time, batch: &[Query], next: &[Query], policers: &mut [P], verdicts: &mut [Verdict]) {
-    let (paired, rest) = next.split_at(next.len().min(batch.len()));
-    let mut ahead = paired.iter();
-    for (query, verdict) in batch.iter().zip(&mut verdicts[..batch.len()]) {
-        if let Some(query) = ahead.next() {
-            prefetch_one(query, policers);
+    let mut next = next;
+    for (queries, verdicts) in batch.chunks(STRIDE).zip(verdicts[..batch.len()].chunks_mut(STRIDE)) {
+        let (soon, later) = next.split_at(next.len().min(STRIDE));
+        prefetch_burst(soon, policers);
+        next = later;
+        for (query, verdict) in queries.iter().zip(verdicts) {
+            *verdict = policers[query.policer as usize].police(now, query.length, query.colour);
         }
-        *verdict = policers[query.policer as usize].police(now, query.length, query.colour);
     }
-    prefetch_burst(rest, policers);
+    prefetch_burst(next, policers);
 }
+
+/// How many states are fetched at a time: processors keep track of some dozen or two of cache lines under way.
+const STRIDE: usize = 8;
 
 /// Fetches the state that policing `batch` will touch.
 #[inline]
 pub fn prefetch_burst<P>(batch: &[Query], policers: &[P]) {
     for query in batch {
-        prefetch_one(query, policers);
-    }
-}
-
-#[inline]
-fn prefetch_one<P>(query: &Query, policers: &[P]) {
-    if let Some(policer) = policers.get(query.policer as usize) {
-        prefetch(policer);
+        if let Some(policer) = policers.get(query.policer as usize) {
+            prefetch(policer);
+        }
     }
 }

@@ -153,11 +153,13 @@ impl Violation {
 }
 
 /// What the three-colour markers have in common besides their buckets.
+///
+/// Their four combinations are the rows of a marker's decision table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct MarkerTerms {
     colour_aware: bool,
-    /// What becomes of red packets: dropped, or passed on in red.
-    pub(super) violation: Violation,
+    /// True if red packets are dropped, false if they are passed on in red.
+    discards: bool,
 }
 
 impl MarkerTerms {
@@ -166,11 +168,26 @@ impl MarkerTerms {
         if violation == Violation::Mark(Colour::Yellow) {
             return Err(ContractField::Violation.wrong("must be to discard or to mark red: yellow lies within the contract"));
         }
-        Ok(MarkerTerms { colour_aware: contract.colour_aware.unwrap_or(false), violation })
+        Ok(MarkerTerms { colour_aware: contract.colour_aware.unwrap_or(false), discards: violation == Violation::Discard })
+    }
+
+    /// The number of combinations.
+    pub(super) const ROWS: usize = 4;
+
+    pub(super) const fn row(self) -> usize {
+        (self.colour_aware as usize) << 1 | self.discards as usize
+    }
+
+    pub(super) const fn of_row(row: usize) -> MarkerTerms {
+        MarkerTerms { colour_aware: row & 2 != 0, discards: row & 1 != 0 }
+    }
+
+    /// What becomes of red packets.
+    pub(super) const fn fate(&self) -> Violation {
+        if self.discards { Violation::Discard } else { Violation::Mark(Colour::Red) }
     }
 
     /// The colour that the marker takes a packet for.
-    #[inline]
     pub(super) const fn assumed(&self, colour: Colour) -> Colour {
         if self.colour_aware { colour } else { Colour::Green }
     }

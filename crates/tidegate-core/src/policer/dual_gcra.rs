@@ -11,6 +11,7 @@
 //! bucket form, because both buckets then share one instant.
 
 use super::contract::{Conformance, Contract, ContractError, ContractField, Violation};
+use super::decision::{Decision, Decisions, Row, decisions};
 use super::twin_buckets::{Demand, TwinBuckets};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
@@ -40,65 +41,29 @@ pub struct DualGcra {
     buckets: TwinBuckets<Row>,
 }
 
-/// The conformance definition and the fate of violating packets, as the first entry of their row of [`DECISIONS`].
-#[derive(Clone, Copy, Debug)]
-struct Row(u8);
-
 const _: () = assert!(size_of::<DualGcra>() == 64, "one cache line per flow");
 
 const PEAK: usize = 0;
 const SUSTAINED: usize = 1;
 
-/// What to do with a packet, given the two tests.
-#[derive(Clone, Copy)]
-#[repr(align(4))]
-struct Decision {
-    verdict: Verdict,
-    /// -1 if the packet is charged to the bucket, else 0: a mask.
-    charge_peak: i8,
-    charge_sustained: i8,
-}
-
-/// A decision for every row, colour and outcome of the two tests; a set bit of the outcome is a failed test. As long as a byte can count,
-/// so that no index needs a check.
-static DECISIONS: [Decision; 256] = decisions();
 /// Every definition that differs from the others; UBR.1 is CBR.1.
 const DEFINITIONS: [Conformance; 5] = [Conformance::Cbr1, Conformance::Vbr1, Conformance::Vbr2, Conformance::Vbr3, Conformance::Ubr2];
 const FATES: [Violation; 3] = [Violation::Discard, Violation::Mark(Colour::Yellow), Violation::Mark(Colour::Red)];
-const COLOURS: [Colour; 3] = [Colour::Green, Colour::Yellow, Colour::Red];
 
-const fn decisions() -> [Decision; 256] {
-    let mut table = [VIOLATING; 256];
-    let mut row = 0;
-    while row < DEFINITIONS.len() * FATES.len() {
-        let mut i = 0;
-        while i < COLOURS.len() * 4 {
-            let (definition, fate) = (DEFINITIONS[row / FATES.len()], FATES[row % FATES.len()]);
-            table[row * 16 + i] = decide(definition, fate, COLOURS[i / 4], i & 2 == 0, i & 1 == 0);
-            i += 1;
-        }
-        row += 1;
-    }
-    table
-}
-
-const VIOLATING: Decision = Decision { verdict: Verdict::Discard, charge_peak: 0, charge_sustained: 0 };
-const WITHIN_PEAK: Decision = Decision { verdict: Verdict::Conform, charge_peak: -1, charge_sustained: 0 };
-const WITHIN_BOTH: Decision = Decision { verdict: Verdict::Conform, charge_peak: -1, charge_sustained: -1 };
+static DECISIONS: Decisions = decisions!(DEFINITIONS.len() * FATES.len(), decide);
 
 /// The conformance definitions, word for word.
-const fn decide(definition: Conformance, fate: Violation, colour: Colour, peak: bool, sustained: bool) -> Decision {
+const fn decide(row: usize, colour: Colour, [peak, sustained]: [bool; 2]) -> Decision {
     let green = matches!(colour, Colour::Green);
-    let violating = Decision { verdict: fate.verdict(colour), ..VIOLATING };
-    let tagged = if green { Decision { verdict: Verdict::Mark(Colour::Yellow), ..WITHIN_PEAK } } else { WITHIN_PEAK };
-    match definition {
-        _ if !peak => violating,
-        Conformance::Cbr1 | Conformance::Ubr1 => WITHIN_PEAK,
-        Conformance::Ubr2 => tagged,
-        Conformance::Vbr2 | Conformance::Vbr3 if !green => WITHIN_PEAK,
-        _ if sustained => WITHIN_BOTH,
-        Conformance::Vbr1 | Conformance::Vbr2 => violating,
-        Conformance::Vbr3 => tagged,
+    let tag = if green { Colour::Yellow } else { colour };
+    match DEFINITIONS[row / FATES.len()] {
+        _ if !peak => Decision::violate(FATES[row % FATES.len()], colour),
+        Conformance::Cbr1 | Conformance::Ubr1 => Decision::pass(colour, colour, [true, false]),
+        Conformance::Ubr2 => Decision::pass(colour, tag, [true, false]),
+        Conformance::Vbr2 | Conformance::Vbr3 if !green => Decision::pass(colour, colour, [true, false]),
+        _ if sustained => Decision::pass(colour, colour, [true, true]),
+        Conformance::Vbr1 | Conformance::Vbr2 => Decision::violate(FATES[row % FATES.len()], colour),
+        Conformance::Vbr3 => Decision::pass(colour, tag, [true, false]),
     }
 }
 
@@ -111,11 +76,8 @@ impl Policer for DualGcra {
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         let buckets = &mut self.buckets;
         buckets.drain(now);
-        let failed = (buckets.is_exceeded(PEAK) << 1 | buckets.is_exceeded(SUSTAINED)) as u8;
-        let decision = &DECISIONS[usize::from(buckets.terms.0 | (colour as u8) << 2 | failed)];
-        buckets.levels[PEAK] += buckets.weight(PEAK, length & decision.charge_peak as u32);
-        buckets.levels[SUSTAINED] += buckets.weight(SUSTAINED, length & decision.charge_sustained as u32);
-        decision.verdict
+        let failed = [buckets.is_exceeded(PEAK), buckets.is_exceeded(SUSTAINED)];
+        buckets.decide(&DECISIONS, colour, failed, buckets.weights_of(length))
     }
 
     fn refresh(&mut self, now: Time) {
@@ -152,7 +114,7 @@ impl Enforcement for DualGcra {
         let fate = fate.ok_or(ContractField::Violation.wrong("must be to discard, or to mark yellow or red"))?;
         let known = if definition == Conformance::Ubr1 { Conformance::Cbr1 } else { definition };
         let row = DEFINITIONS.iter().position(|&distinct| distinct == known).unwrap_or(0) * FATES.len() + fate;
-        let buckets = TwinBuckets::new(contract.longest_packet, [peak, sustained], Row(row as u8 * 16))?;
+        let buckets = TwinBuckets::new(contract.longest_packet, [peak, sustained], Row::new(row))?;
         Ok(DualGcra { buckets })
     }
 }

@@ -4,12 +4,13 @@
 //! `CBS + EBS + CIR * t`.
 //! **Source.** RFC 2697, section 3.
 //! **State.** 64 bytes: an instant, two bucket levels and the contract.
-//! **Cost.** One or two multiplications, no division.
+//! **Cost.** Two multiplications, one look-up, no division and no branch.
 //! **RTL twin.** None yet.
 //! **Deviations.** Tokens are not whole bytes: they accrue continuously and exactly, starting when a bucket is first drawn on, where the
 //! RFC adds one token CIR times per second. The two differ by less than the time of a byte.
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
+use super::decision::{Decision, Decisions, Row, decisions};
 use super::twin_buckets::{Demand, TwinBuckets, positive_part};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
@@ -31,12 +32,25 @@ use crate::units::{Duration, Time};
 /// assert_eq!([burst(), burst(), burst(), burst()], [Verdict::Conform, Verdict::Conform, Verdict::Mark(Yellow), Verdict::Discard]);
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct SrTcm {
-    buckets: TwinBuckets<MarkerTerms>,
+    buckets: TwinBuckets<Row>,
 }
 
 const COMMITTED: usize = 0;
 const EXCESS: usize = 1;
+
+static DECISIONS: Decisions = decisions!(MarkerTerms::ROWS, decide);
+
+/// The two modes of the RFC, in one: blind, every packet is assumed to be green.
+const fn decide(row: usize, colour: Colour, [fits_committed, fits_excess]: [bool; 2]) -> Decision {
+    let terms = MarkerTerms::of_row(row);
+    match terms.assumed(colour) {
+        Colour::Green if fits_committed => Decision::pass(colour, Colour::Green, [true, false]),
+        Colour::Green | Colour::Yellow if fits_excess => Decision::pass(colour, Colour::Yellow, [false, true]),
+        _ => Decision::violate(terms.fate(), colour),
+    }
+}
 
 impl SrTcm {
     #[inline]
@@ -57,17 +71,10 @@ impl Policer for SrTcm {
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         self.drain(now);
-        let assumed = self.buckets.terms.assumed(colour);
-        let weight = self.buckets.weight(COMMITTED, length);
-        if assumed == Colour::Green && weight <= self.buckets.room(COMMITTED) {
-            self.buckets.levels[COMMITTED] += weight;
-            Verdict::recolour(colour, Colour::Green)
-        } else if assumed != Colour::Red && weight <= self.buckets.room(EXCESS) {
-            self.buckets.levels[EXCESS] += weight;
-            Verdict::recolour(colour, Colour::Yellow)
-        } else {
-            self.buckets.terms.violation.verdict(colour)
-        }
+        let buckets = &mut self.buckets;
+        let weights = buckets.weights_of(length);
+        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED]), buckets.lacks_room(EXCESS, weights[EXCESS])];
+        buckets.decide(&DECISIONS, colour, failed, weights)
     }
 
     fn refresh(&mut self, now: Time) {
@@ -95,7 +102,7 @@ impl Enforcement for SrTcm {
         let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
         let committed = bucket(contract.rate, ContractField::Rate, burst);
         let excess = bucket(contract.rate, ContractField::Rate, excess_burst);
-        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], MarkerTerms::of(contract)?)?;
+        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], Row::new(MarkerTerms::of(contract)?.row()))?;
         Ok(SrTcm { buckets })
     }
 }

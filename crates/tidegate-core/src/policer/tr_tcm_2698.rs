@@ -4,11 +4,12 @@
 //! `PBS + PIR * t`.
 //! **Source.** RFC 2698, section 3.
 //! **State.** 64 bytes: an instant, two bucket levels and the contract.
-//! **Cost.** Four multiplications at most, no division.
+//! **Cost.** Two multiplications, one look-up, no division and no branch.
 //! **RTL twin.** None yet.
 //! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`].
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
+use super::decision::{Decision, Decisions, Row, decisions};
 use super::twin_buckets::{Demand, TwinBuckets};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
@@ -31,12 +32,25 @@ use crate::units::{Duration, Time};
 /// assert_eq!([burst(), burst(), burst()], [Verdict::Conform, Verdict::Mark(Yellow), Verdict::Discard]);
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct TrTcm2698 {
-    buckets: TwinBuckets<MarkerTerms>,
+    buckets: TwinBuckets<Row>,
 }
 
 const COMMITTED: usize = 0;
 const PEAK: usize = 1;
+
+static DECISIONS: Decisions = decisions!(MarkerTerms::ROWS, decide);
+
+/// The two modes of the RFC, in one: blind, every packet is assumed to be green.
+const fn decide(row: usize, colour: Colour, [fits_committed, fits_peak]: [bool; 2]) -> Decision {
+    let terms = MarkerTerms::of_row(row);
+    match terms.assumed(colour) {
+        Colour::Green if fits_peak && fits_committed => Decision::pass(colour, Colour::Green, [true, true]),
+        Colour::Green | Colour::Yellow if fits_peak => Decision::pass(colour, Colour::Yellow, [false, true]),
+        _ => Decision::violate(terms.fate(), colour),
+    }
+}
 
 impl Policer for TrTcm2698 {
     fn start(&mut self, now: Time) {
@@ -45,18 +59,11 @@ impl Policer for TrTcm2698 {
 
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
-        self.buckets.drain(now);
-        let assumed = self.buckets.terms.assumed(colour);
-        let (committed, peak) = (self.buckets.weight(COMMITTED, length), self.buckets.weight(PEAK, length));
-        if assumed == Colour::Red || peak > self.buckets.room(PEAK) {
-            return self.buckets.terms.violation.verdict(colour);
-        }
-        self.buckets.levels[PEAK] += peak;
-        if assumed == Colour::Yellow || committed > self.buckets.room(COMMITTED) {
-            return Verdict::recolour(colour, Colour::Yellow);
-        }
-        self.buckets.levels[COMMITTED] += committed;
-        Verdict::recolour(colour, Colour::Green)
+        let buckets = &mut self.buckets;
+        buckets.drain(now);
+        let weights = buckets.weights_of(length);
+        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED]), buckets.lacks_room(PEAK, weights[PEAK])];
+        buckets.decide(&DECISIONS, colour, failed, weights)
     }
 
     fn refresh(&mut self, now: Time) {
@@ -85,7 +92,7 @@ impl Enforcement for TrTcm2698 {
         let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
         let committed = bucket(contract.rate, ContractField::Rate, burst);
         let peak = bucket(peak_rate, ContractField::PeakRate, peak_burst);
-        let buckets = TwinBuckets::new(contract.longest_packet, [committed, peak], MarkerTerms::of(contract)?)?;
+        let buckets = TwinBuckets::new(contract.longest_packet, [committed, peak], Row::new(MarkerTerms::of(contract)?.row()))?;
         Ok(TrTcm2698 { buckets })
     }
 }

@@ -5,12 +5,13 @@
 //! `EBS + EIR * t`.
 //! **Source.** RFC 4115, section 3.
 //! **State.** 64 bytes: an instant, two bucket levels and the contract.
-//! **Cost.** Four multiplications at most, no division.
+//! **Cost.** Two multiplications, one look-up, no division and no branch.
 //! **RTL twin.** None yet.
 //! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`]. The RFC's test `Tc(t) - B > 0` is kept to the
 //! letter: a packet must leave something in the bucket, so a burst has to exceed the longest packet, which is checked.
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms};
+use super::decision::{Decision, Decisions, Row, decisions};
 use super::twin_buckets::{Demand, TwinBuckets};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
@@ -35,12 +36,25 @@ use crate::units::{Duration, Time};
 /// assert_eq!(meter.police(Time::ZERO, 1000, Green), Verdict::Discard);
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub struct TrTcm4115 {
-    buckets: TwinBuckets<MarkerTerms>,
+    buckets: TwinBuckets<Row>,
 }
 
 const COMMITTED: usize = 0;
 const EXCESS: usize = 1;
+
+static DECISIONS: Decisions = decisions!(MarkerTerms::ROWS, decide);
+
+/// The two modes of the RFC, in one: blind, every packet is assumed to be green.
+const fn decide(row: usize, colour: Colour, [fits_committed, fits_excess]: [bool; 2]) -> Decision {
+    let terms = MarkerTerms::of_row(row);
+    match terms.assumed(colour) {
+        Colour::Green if fits_committed => Decision::pass(colour, Colour::Green, [true, false]),
+        Colour::Green | Colour::Yellow if fits_excess => Decision::pass(colour, Colour::Yellow, [false, true]),
+        _ => Decision::violate(terms.fate(), colour),
+    }
+}
 
 impl Policer for TrTcm4115 {
     fn start(&mut self, now: Time) {
@@ -49,18 +63,12 @@ impl Policer for TrTcm4115 {
 
     #[inline]
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
-        self.buckets.drain(now);
-        let assumed = self.buckets.terms.assumed(colour);
-        let (committed, excess) = (self.buckets.weight(COMMITTED, length), self.buckets.weight(EXCESS, length));
-        if assumed == Colour::Green && committed < self.buckets.room(COMMITTED) {
-            self.buckets.levels[COMMITTED] += committed;
-            Verdict::recolour(colour, Colour::Green)
-        } else if assumed != Colour::Red && excess < self.buckets.room(EXCESS) {
-            self.buckets.levels[EXCESS] += excess;
-            Verdict::recolour(colour, Colour::Yellow)
-        } else {
-            self.buckets.terms.violation.verdict(colour)
-        }
+        let buckets = &mut self.buckets;
+        buckets.drain(now);
+        let weights = buckets.weights_of(length);
+        // One tick more than the packet: it has to leave something.
+        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED] + 1), buckets.lacks_room(EXCESS, weights[EXCESS] + 1)];
+        buckets.decide(&DECISIONS, colour, failed, weights)
     }
 
     fn refresh(&mut self, now: Time) {
@@ -88,7 +96,7 @@ impl Enforcement for TrTcm4115 {
         let committed = bucket(contract.rate, ContractField::Rate, burst);
         let excess_rate = contract.excess_rate.unwrap_or(contract.rate);
         let excess = bucket(excess_rate, ContractField::ExcessRate, excess_burst);
-        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], MarkerTerms::of(contract)?)?;
+        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], Row::new(MarkerTerms::of(contract)?.row()))?;
         Ok(TrTcm4115 { buckets })
     }
 }

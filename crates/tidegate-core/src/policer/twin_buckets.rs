@@ -108,10 +108,10 @@ impl<T> TwinBuckets<T> {
         self.levels = [positive_part(self.levels[0], ticks), positive_part(self.levels[1], ticks)];
     }
 
-    /// The weight of a packet of `length` bytes in a bucket.
+    /// The weights of a packet of `length` bytes in the two buckets.
     #[inline]
-    pub(super) const fn weight(&self, bucket: usize, length: u32) -> u64 {
-        length as u64 * self.weights[bucket]
+    pub(super) const fn weights_of(&self, length: u32) -> [u64; 2] {
+        [length as u64 * self.weights[0], length as u64 * self.weights[1]]
     }
 
     /// 1 if the level of a bucket exceeds its capacity, else 0.
@@ -126,10 +126,10 @@ impl<T> TwinBuckets<T> {
         self.scale as u32
     }
 
-    /// What a bucket can still take; there must not be too much in it already.
+    /// 1 if a packet of this weight would not fit into a bucket, else 0.
     #[inline]
-    pub(super) const fn room(&self, bucket: usize) -> u64 {
-        self.capacities[bucket] - self.levels[bucket]
+    pub(super) const fn lacks_room(&self, bucket: usize, weight: u64) -> u64 {
+        self.capacities[bucket].wrapping_sub(self.levels[bucket] + weight) >> 63
     }
 }
 

@@ -9,7 +9,7 @@
 //! 1996, section III and its theorem on fairness. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM
 //! Transactions on Networking 6(5), 1998, table I.
 //!
-//! **State.** 32 bytes per flow: deficit, quantum, length of the head, two links.
+//! **State.** 32 bytes per flow: deficit, quantum, length of the head, and two links of the active list.
 //!
 //! **Cost.** Constant per packet: one cache line of the flow that is served and one of the next. Quanta given by hand that are smaller
 //! than packets cost one step per turn that a flow cannot use.
@@ -21,7 +21,7 @@
 //! buys a long round: `F = L (sum of weights) / (least weight)`, and with it the latency above. Deficits are counted in units of one byte
 //! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights.
 
-use super::active_list::{ActiveList, Linked, Links};
+use super::active_list::{ActiveList, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch;
@@ -52,6 +52,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct DeficitRoundRobin {
     flows: Vec<Turn>,
+    links: Links,
     active: ActiveList,
     /// True if the flow at the front has been given the quantum of its turn.
     begun: bool,
@@ -59,27 +60,12 @@ pub struct DeficitRoundRobin {
     cost: u64,
 }
 
-/// Half a cache line, so that no flow's state lies across two.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
 struct Turn {
     deficit: u64,
     quantum: u64,
     /// Wire length of the flow's head.
     length: u32,
-    links: Links,
-}
-
-impl Linked for Turn {
-    #[inline]
-    fn links(&self) -> Links {
-        self.links
-    }
-
-    #[inline]
-    fn links_mut(&mut self) -> &mut Links {
-        &mut self.links
-    }
 }
 
 impl DeficitRoundRobin {
@@ -90,8 +76,8 @@ impl DeficitRoundRobin {
     }
 
     fn new(quanta: impl Iterator<Item = u64>, cost: u64) -> DeficitRoundRobin {
-        let flows = quanta.map(|quantum| Turn { deficit: 0, quantum, length: 0, links: Links::UNLINKED }).collect();
-        DeficitRoundRobin { flows, active: ActiveList::EMPTY, begun: false, cost }
+        let flows: Vec<_> = quanta.map(|quantum| Turn { deficit: 0, quantum, length: 0 }).collect();
+        DeficitRoundRobin { links: Links::new(flows.len()), flows, active: ActiveList::EMPTY, begun: false, cost }
     }
 
     /// The flow whose turn it is, after turns have begun and passed on until one suffices for the head of its flow.
@@ -107,7 +93,10 @@ impl DeficitRoundRobin {
             if turn.deficit >= u64::from(turn.length) * self.cost {
                 return Some(front);
             }
-            self.active.pass(&self.flows);
+            self.active.pass(&self.links);
+            if let Some(scout) = self.active.scout() {
+                prefetch(&self.flows[scout as usize]);
+            }
             self.begun = false;
         }
     }
@@ -116,7 +105,7 @@ impl DeficitRoundRobin {
     fn leave(&mut self, flow: Flow) {
         self.begun &= self.active.front() != Some(flow.0);
         self.flows[flow.index()].deficit = 0;
-        self.active.leave(&mut self.flows, flow.0);
+        self.active.leave(&mut self.links, flow.0);
     }
 }
 
@@ -124,7 +113,7 @@ impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         self.flows[flow.index()].length = head.length;
-        self.active.join(&mut self.flows, flow.0);
+        self.active.join(&mut self.links, flow.0);
     }
 
     #[inline]
@@ -138,9 +127,6 @@ impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
-        if let Some(second) = self.active.second(&self.flows) {
-            prefetch(&self.flows[second as usize]);
-        }
         match next {
             Some(head) => {
                 let turn = &mut self.flows[flow.index()];
@@ -161,10 +147,7 @@ impl Scheduler for DeficitRoundRobin {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let front = self.active.front()?;
-        let turn = &self.flows[front as usize];
-        let stays = !self.begun || turn.deficit >= u64::from(turn.length) * self.cost;
-        if stays { Some(Flow(front)) } else { self.active.second(&self.flows).map(Flow) }
+        self.active.scout().map(Flow)
     }
 }
 

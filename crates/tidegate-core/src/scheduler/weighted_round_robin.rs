@@ -17,7 +17,7 @@
 //! **Deviations.** A flow's packets of one turn leave back to back; the source also spaces them over the round. Only backlogged flows
 //! have turns, so no slot is left empty.
 
-use super::active_list::{ActiveList, Linked, Links};
+use super::active_list::{ActiveList, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch;
@@ -52,14 +52,12 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     flows: Vec<Turn>,
+    links: Links,
     active: ActiveList,
 }
 
-/// A quarter of a cache line, so that no flow's state lies across two.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(16))]
 struct Turn {
-    links: Links,
     /// Packets per turn.
     weight: u32,
     /// Packets that the flow may still send: in the turn under way if it is at the front, else in its next. Zero only at the front, when
@@ -67,22 +65,10 @@ struct Turn {
     left: u32,
 }
 
-impl Linked for Turn {
-    #[inline]
-    fn links(&self) -> Links {
-        self.links
-    }
-
-    #[inline]
-    fn links_mut(&mut self) -> &mut Links {
-        &mut self.links
-    }
-}
-
 impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
-        self.active.join(&mut self.flows, flow.0);
+        self.active.join(&mut self.links, flow.0);
     }
 
     #[inline]
@@ -92,7 +78,10 @@ impl Scheduler for WeightedRoundRobin {
         if turn.left == 0 {
             // Passed on only now: whoever became backlogged during the last packet of the turn stands before the flow that sent it.
             turn.left = turn.weight;
-            self.active.pass(&self.flows);
+            self.active.pass(&self.links);
+            if let Some(scout) = self.active.scout() {
+                prefetch(&self.flows[scout as usize]);
+            }
         }
         match self.active.front() {
             Some(flow) => Decision::Serve(Flow(flow)),
@@ -103,9 +92,6 @@ impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
-        if let Some(second) = self.active.second(&self.flows) {
-            prefetch(&self.flows[second as usize]);
-        }
         match next {
             Some(_) => self.flows[flow.index()].left -= 1,
             None => self.lost(now, flow, None),
@@ -115,7 +101,7 @@ impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         if next.is_none() {
-            self.active.leave(&mut self.flows, flow.0);
+            self.active.leave(&mut self.links, flow.0);
             let turn = &mut self.flows[flow.index()];
             turn.left = turn.weight;
         }
@@ -123,8 +109,7 @@ impl Scheduler for WeightedRoundRobin {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let front = self.active.front()?;
-        if self.flows[front as usize].left > 0 { Some(Flow(front)) } else { self.active.second(&self.flows).map(Flow) }
+        self.active.scout().map(Flow)
     }
 }
 
@@ -139,9 +124,9 @@ impl Discipline for WeightedRoundRobin {
         let mut turns = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
             let weight = weight_of(index, parameters)?;
-            turns.push(Turn { links: Links::UNLINKED, weight, left: weight });
+            turns.push(Turn { weight, left: weight });
         }
-        Ok(WeightedRoundRobin { flows: turns, active: ActiveList::EMPTY })
+        Ok(WeightedRoundRobin { links: Links::new(turns.len()), flows: turns, active: ActiveList::EMPTY })
     }
 }
 
