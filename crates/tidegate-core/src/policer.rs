@@ -14,7 +14,6 @@ use crate::units::Time;
 
 mod burst;
 mod contract;
-mod decision;
 mod dual_gcra;
 mod gcra;
 mod sr_tcm;

@@ -17,6 +17,7 @@ use crate::packet::Flow;
 
 mod bitmap;
 mod heap;
+mod scout;
 mod wheel;
 
 pub use heap::Heap;
@@ -64,7 +65,7 @@ pub trait ReadyList {
         }
     }
 
-    /// A flow that is likely to be first soon, for prefetching. A hint only: it may be wrong or absent.
+    /// A flow that is likely to be first soon, some places from now, for prefetching. A hint only: it may be wrong or absent.
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
         None

@@ -177,12 +177,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
         }
         self.port.forgo(horizon);
         let mut watch = Watch { recorder: &mut self.recorder, pool: &mut self.pool, observer: &mut self.observer };
-        let (outbox, lateness, busy) = (&mut self.outbox, &mut self.lateness, &mut self.busy);
-        let wake = self.port.advance(now, &mut watch, |transmission| {
-            lateness.record(now.since(transmission.start));
-            *busy += u128::from(transmission.finish.since(transmission.start).picoseconds());
-            outbox.push_back(Outgoing { slot: transmission.packet.payload.slot, length: transmission.packet.length });
-        });
+        let wake = start(&mut self.port, now, &mut watch, &mut self.outbox, &mut self.lateness, &mut self.busy);
         self.worked = now;
         match (self.flush(now), wake) {
             (false, _) => Next::Blocked,
@@ -194,7 +189,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
     /// Takes in frames that have been received; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
         let before = self.counters.received.packets;
-        let Direction { receiver, port, pool, recorder, observer, counters, checksums, .. } = self;
+        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, lateness, busy, blocked_since, .. } = self;
         let mut any = false;
         while counters.received.packets - before < BURST {
             let taken = receiver.receive(|received| {
@@ -206,7 +201,13 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
                     volume.add(length);
                     let frame = Frame { slot: slot.unwrap_or(Frame::NOWHERE), number: port.counters().offered.packets };
                     let flow = port.classifier().classify(header);
-                    port.offer(now, flow, length, Colour::Green, frame, &mut Watch { recorder, pool, observer });
+                    let mut watch = Watch { recorder, pool, observer };
+                    port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
+                    // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link
+                    // that the kernel blocks is not idle.
+                    if blocked_since.is_none() && port.busy_until(now).is_none() {
+                        start(port, now, &mut watch, outbox, lateness, busy);
+                    }
                 });
                 let refused_now = refused.total();
                 volume.packets += refused_now.packets - refused_before.packets;
@@ -260,6 +261,22 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             volume.add(outgoing.length);
         }
     }
+}
+
+/// Starts what is due up to `now` and returns when the port is to be asked again.
+fn start<O: Observer<Frame>>(
+    port: &mut Port<Frame>,
+    now: Time,
+    watch: &mut Watch<'_, O>,
+    outbox: &mut VecDeque<Outgoing>,
+    lateness: &mut Delays,
+    busy: &mut u128,
+) -> Option<Time> {
+    port.advance(now, watch, |transmission| {
+        lateness.record(now.since(transmission.start));
+        *busy += u128::from(transmission.finish.since(transmission.start).picoseconds());
+        outbox.push_back(Outgoing { slot: transmission.packet.payload.slot, length: transmission.packet.length });
+    })
 }
 
 /// Watches the port: records, frees the frames that it drops, and lets the user's observer watch too.

@@ -104,20 +104,24 @@ pub fn replay<R: Read, W: Write, X: Write>(
     dropped: &mut CaptureWriter<X>,
     mut progress: impl FnMut(&Record),
 ) -> Result<Replayed, ReplayError> {
-    let mut port: Port<Box<Frame>> = Port::new(Time::ZERO, setup);
-    let mut watcher = Watcher { recorder: PortRecorder::new(Time::ZERO, port.classifier()), drops: Vec::new() };
-    let mut clock = Clock { now: Time::ZERO, nanoseconds: None };
+    let mut next = capture.next_record()?;
+    // The port's clock is the capture's, modulo its wrap: what is rounded to a clock's ticks is rounded alike wherever a packet is seen.
+    let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds));
+    let mut port: Port<Box<Frame>> = Port::new(start, setup);
+    let mut watcher = Watcher { recorder: PortRecorder::new(start, port.classifier()), drops: Vec::new() };
+    let mut clock = Clock { now: start, nanoseconds: None };
     let mut leaving = Vec::new();
     let (mut skipped, mut number) = (0, 0);
     let mut disorder = Disorder::default();
     let mut last_bit = 0;
 
-    while let Some(record) = capture.next_record()? {
+    while let Some(record) = next {
         progress(&record);
         let interface = &capture.interfaces()[record.interface];
         if !takes(record.interface, interface) {
             skipped += 1;
             number += 1;
+            next = capture.next_record()?;
             continue;
         }
         let backwards = clock.nanoseconds.unwrap_or(0).saturating_sub(record.nanoseconds);
@@ -141,6 +145,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
         port.offer(clock.now, flow, length, colour, Box::new(Frame { number, record, colour }), &mut watcher);
         last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
         number += 1;
+        next = capture.next_record()?;
     }
     // A wait may be long where a class is shaped to very little; step through it as through any other silence.
     while let Some(wake) = port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission)) {

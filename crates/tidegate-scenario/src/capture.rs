@@ -33,7 +33,10 @@ impl Captures {
             return Err(format!("the capture {name} is looked for beside the scenario file, and this text has no file"));
         };
         let path = directory.join(name);
-        self.read.entry(name.to_owned()).or_insert_with(|| read(&path).map_err(|problem| format!("the capture {}: {problem}", path.display()))).clone()
+        self.read
+            .entry(name.to_owned())
+            .or_insert_with(|| read(&path).map_err(|problem| format!("the capture {}: {problem}", path.display())))
+            .clone()
     }
 }
 

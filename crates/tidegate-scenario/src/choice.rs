@@ -124,7 +124,13 @@ impl Leaf for Overhead {
                 bytes @ 0..=1000 => Core::PerPacket(bytes as u32),
                 _ => return Err(format!("an overhead of {text} per frame is more than the 1000 B that any link adds")),
             },
-            _ => return read_one(scalar, "an overhead", &[("none", Overhead(Core::None), ""), ("ethernet", Overhead(Core::ETHERNET), ""), ("aal5", Overhead(Core::Aal5), "")]),
+            _ => {
+                return read_one(
+                    scalar,
+                    "an overhead",
+                    &[("none", Overhead(Core::None), ""), ("ethernet", Overhead(Core::ETHERNET), ""), ("aal5", Overhead(Core::Aal5), "")],
+                );
+            }
         }))
     }
 }

@@ -234,11 +234,7 @@ mod tests {
     #[test]
     fn the_place_is_marked_in_the_file_and_in_an_override() {
         let text = problems(|file, _| Diagnostic::error(file + 20..file + 21, "no unit").label("here").help("write one"));
-        assert_eq!(
-            text,
-            "error: no unit\n --> a.toml:2:8\n  |\n2 | rate = 3\n  |        ^ here\n  |\n  = help: write one\n",
-            "{text}"
-        );
+        assert_eq!(text, "error: no unit\n --> a.toml:2:8\n  |\n2 | rate = 3\n  |        ^ here\n  |\n  = help: write one\n", "{text}");
         let text = problems(|_, set| Diagnostic::error(set + 5..set + 6, "no unit"));
         assert!(text.contains("--> --set:1:6") && text.contains("rate=4"), "{text}");
     }

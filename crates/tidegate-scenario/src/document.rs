@@ -1,9 +1,7 @@
 //! The tables of a scenario or policy file, exactly as they are written. The comments here are the text of the schema and of the
 //! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
 
-use crate::choice::{
-    BufferName, ConformanceName, Holding, Overhead, PolicerName, SchedulerName, SourceKind, ViolationName,
-};
+use crate::choice::{BufferName, ConformanceName, Holding, Overhead, PolicerName, SchedulerName, SourceKind, ViolationName};
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::units::{Limit, Ratio};
 use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Text, Whole};

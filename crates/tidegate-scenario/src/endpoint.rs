@@ -29,9 +29,13 @@ impl Endpoint {
         let source = table.source.as_ref().and_then(|at| single(at, findings));
         let destination = table.destination.as_ref().and_then(|at| single(at, findings));
         if let (Some(from), Some(to), Some(at)) = (source, destination, &table.destination)
-            && from.is_ipv4() != to.is_ipv4() {
-                findings.push(Diagnostic::error(at.span.clone(), "source and destination are of different IP versions").help("write both as IPv4 or both as IPv6"));
-            }
+            && from.is_ipv4() != to.is_ipv4()
+        {
+            findings.push(
+                Diagnostic::error(at.span.clone(), "source and destination are of different IP versions")
+                    .help("write both as IPv4 or both as IPv6"),
+            );
+        }
         let protocol = table.protocol.as_ref().map_or(UDP, |at| at.value.0);
         let ports = WITH_PORTS.contains(&protocol).then(|| {
             let port = |at: &Option<At<crate::value::Whole<0, 65535>>>, usual| at.as_ref().map_or(usual, |at| at.value.0 as u16);
@@ -39,7 +43,10 @@ impl Endpoint {
         });
         judge_ports(table, protocol, ports, source.is_some(), count, findings);
         if let (Some(at), None) = (&table.vlan_priority, &table.vlan) {
-            findings.push(Diagnostic::error(at.span.clone(), "`vlan_priority` is part of a VLAN tag").help("add `vlan`; identifier 0 stands for a tag with nothing but a priority"));
+            findings.push(
+                Diagnostic::error(at.span.clone(), "`vlan_priority` is part of a VLAN tag")
+                    .help("add `vlan`; identifier 0 stands for a tag with nothing but a priority"),
+            );
         }
         if let (Some(at), None) = (&table.mpls_traffic_class, &table.mpls_label) {
             findings.push(Diagnostic::error(at.span.clone(), "`mpls_traffic_class` is part of a label").help("add `mpls_label`"));
@@ -54,7 +61,13 @@ impl Endpoint {
         };
         let mpls_label = table.mpls_label.as_ref().map(|at| at.value.0 as u32);
         let header = Header {
-            ethernet_type: if mpls_label.is_some() { 0x8847 } else if is_v6 { 0x86dd } else { 0x0800 },
+            ethernet_type: if mpls_label.is_some() {
+                0x8847
+            } else if is_v6 {
+                0x86dd
+            } else {
+                0x0800
+            },
             vlan: table.vlan.as_ref().map(|at| at.value.0 as u16),
             vlan_priority: table.vlan.as_ref().map(|_| table.vlan_priority.as_ref().map_or(0, |at| at.value.0 as u8)),
             mpls_label,
@@ -98,7 +111,8 @@ fn count_up(transport: &mut Transport, index: u32) {
 
 fn single(at: &At<Prefix>, findings: &mut Vec<Diagnostic>) -> Option<IpAddr> {
     if !at.value.is_single() {
-        findings.push(Diagnostic::error(at.span.clone(), "a packet has one address, not a prefix").help("remove the part from the slash on"));
+        findings
+            .push(Diagnostic::error(at.span.clone(), "a packet has one address, not a prefix").help("remove the part from the slash on"));
         return None;
     }
     Some(at.value.address)
@@ -114,7 +128,10 @@ fn judge_ports(table: &HeaderTable, protocol: u8, ports: Option<(u16, u16)>, is_
         (Some((first, _)), _) if is_fixed && u32::from(first) + count > 65_536 => {
             let at = table.source_port.as_ref().or(None).map(|at| at.span.clone()).or(table.source.as_ref().map(|at| at.span.clone()));
             let problem = format!("{count} flows from port {first} of one address run out of ports");
-            findings.push(Diagnostic::error(at.unwrap_or(0..0), problem).help("lower `source_port` or `count`, or leave `source` out to give every flow an address"));
+            findings.push(
+                Diagnostic::error(at.unwrap_or(0..0), problem)
+                    .help("lower `source_port` or `count`, or leave `source` out to give every flow an address"),
+            );
         }
         _ => {}
     }

@@ -134,7 +134,9 @@ impl Leaf for Prefix {
                 IpAddr::V4(_) => IpAddr::from(((kept >> 96) as u32).to_be_bytes()),
                 IpAddr::V6(_) => IpAddr::from(kept.to_be_bytes()),
             };
-            return Err(format!("{text} has bits set beyond its prefix; write \"{network}/{length}\" for the network or \"{address}\" for the host"));
+            return Err(format!(
+                "{text} has bits set beyond its prefix; write \"{network}/{length}\" for the network or \"{address}\" for the host"
+            ));
         }
         Ok(Prefix { address, length })
     }
@@ -163,7 +165,9 @@ impl Leaf for PortRange {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if first <= last => Ok(PortRange { first, last }),
-            (Ok(first), Ok(last)) => Err(format!("the range {text} runs backwards; write \"{}-{}\"", u16::min(first, last), u16::max(first, last))),
+            (Ok(first), Ok(last)) => {
+                Err(format!("the range {text} runs backwards; write \"{}-{}\"", u16::min(first, last), u16::max(first, last)))
+            }
             _ => Err(format!("`{text}` is not a port from 0 to 65535 or a range like \"6000-6999\"")),
         }
     }

@@ -14,7 +14,6 @@
 //! | [`simulation`] | the network and the experiment |
 //! | [`promise`] | what is promised, and whether it was kept |
 //! | [`units`] | quantities as people write them |
-//! | [`document`] | the tables as they are written: the schema |
 //! | [`diagnostic`] | how errors are drawn |
 //! | [`summary`] | what a file contains, as text |
 //!
@@ -38,7 +37,6 @@
 #![warn(missing_docs)]
 
 pub mod diagnostic;
-pub mod document;
 pub mod policy;
 pub mod promise;
 pub mod scenario;
@@ -49,7 +47,9 @@ pub mod units;
 mod capture;
 mod choice;
 mod contract;
+mod document;
 mod endpoint;
+mod extent;
 mod header;
 mod overrides;
 mod rules;
@@ -59,9 +59,11 @@ mod structure;
 mod tree;
 mod value;
 
+pub use contract::Policing;
 pub use diagnostic::Problems;
 pub use policy::Policy;
 pub use promise::Promise;
 pub use scenario::{Scenario, Variant, load, parse_str};
 pub use schema::schema;
 pub use simulation::Simulation;
+pub use value::Percentile;

@@ -70,7 +70,15 @@ impl<'i> Override<'i> {
         self.descend(root, path, last, schema, schema, "")
     }
 
-    fn descend(&self, table: &mut DeTable<'i>, path: &[&str], last: &str, schema: &Value, root: &Value, done: &str) -> Result<(), Diagnostic> {
+    fn descend(
+        &self,
+        table: &mut DeTable<'i>,
+        path: &[&str],
+        last: &str,
+        schema: &Value,
+        root: &Value,
+        done: &str,
+    ) -> Result<(), Diagnostic> {
         let Some((segment, rest)) = path.split_first() else {
             let key = Spanned::new(self.span.clone(), last.to_owned().into());
             // Insertion would keep the old key and its place.
@@ -85,7 +93,10 @@ impl<'i> Override<'i> {
                 let place = if done.is_empty() { "the file".to_owned() } else { format!("`{done}`") };
                 return Err(self.missing(segment, &place, table.keys().map(|key| key.get_ref().as_ref())));
             }
-            table.insert(Spanned::new(self.span.clone(), (*segment).to_owned().into()), Spanned::new(self.span.clone(), DeValue::Table(DeTable::new())));
+            table.insert(
+                Spanned::new(self.span.clone(), (*segment).to_owned().into()),
+                Spanned::new(self.span.clone(), DeValue::Table(DeTable::new())),
+            );
         }
         let done = if done.is_empty() { (*segment).to_owned() } else { format!("{done}.{segment}") };
         let none = Value::Null;
@@ -97,7 +108,15 @@ impl<'i> Override<'i> {
         }
     }
 
-    fn element(&self, array: &mut DeArray<'i>, path: &[&str], last: &str, schema: &Value, root: &Value, done: &str) -> Result<(), Diagnostic> {
+    fn element(
+        &self,
+        array: &mut DeArray<'i>,
+        path: &[&str],
+        last: &str,
+        schema: &Value,
+        root: &Value,
+        done: &str,
+    ) -> Result<(), Diagnostic> {
         let Some((segment, rest)) = path.split_first() else {
             let help = format!("name a key of an element, like `{done}.{last}.weight`, or set the whole of `{done}`");
             return Err(self.error(format!("`{done}` is a list, and `{last}` an element of it")).help(help));

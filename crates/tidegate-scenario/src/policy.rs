@@ -23,8 +23,6 @@ const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
 const MOST_PACKETS: u64 = 16_777_216;
 /// The packets a port holds at most if the buffer's limit is in bytes and nothing else is said.
 const USUAL_PACKETS: u64 = 1_000_000;
-/// The most queues of one policy.
-pub(crate) const MOST_QUEUES: u64 = 4_194_304;
 /// The shortest frame on Ethernet.
 const SHORTEST_FRAME: u64 = 64;
 const USUAL_LONGEST_FRAME: u64 = 1518;
@@ -119,7 +117,12 @@ impl Policy {
 
     /// Checks the table and builds everything. `rate` takes the place of the policy's own, for a link that overrides it.
     /// Returns `None` if it reports an error.
-    pub(crate) fn resolve(name: &At<Name>, table: &Block<PolicyTable>, rate: Option<&At<Rate>>, findings: &mut Vec<Diagnostic>) -> Option<Policy> {
+    pub(crate) fn resolve(
+        name: &At<Name>,
+        table: &Block<PolicyTable>,
+        rate: Option<&At<Rate>>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Policy> {
         let before = findings.len();
         let policy = Resolution::new(name, table, rate, findings).run();
         let failed = findings[before..].iter().any(|finding| finding.severity == Severity::Error);
@@ -144,7 +147,9 @@ impl<'a> Resolution<'a> {
         if !(SHORTEST_FRAME..=MOST_BYTES_PER_FRAME).contains(&longest_frame) {
             let span = table.longest_frame.as_ref().map_or(table.span.clone(), |at| at.span.clone());
             let range = format!("{} to {}", print_size(SHORTEST_FRAME), print_size(MOST_BYTES_PER_FRAME));
-            findings.push(Diagnostic::error(span, format!("the longest frame is outside {range}")).help("Ethernet has 1518 B, jumbo frames 9018 B"));
+            findings.push(
+                Diagnostic::error(span, format!("the longest frame is outside {range}")).help("Ethernet has 1518 B, jumbo frames 9018 B"),
+            );
             longest_frame = USUAL_LONGEST_FRAME;
         }
         let overhead = table.overhead.as_ref().map_or(Overhead::None, |at| at.value.0);
@@ -157,12 +162,6 @@ impl<'a> Resolution<'a> {
         judge_presence(&self.table.class, self.findings);
         let tree = self.tree()?;
         tree.judge(self.findings);
-        let queues: u64 = tree.classes.iter().map(|class| u64::from(class.queues)).sum();
-        if queues > MOST_QUEUES {
-            let finding = Diagnostic::error(self.name.span.clone(), format!("policy `{}` has {queues} queues", self.name.0));
-            self.findings.push(finding.help(format!("at most {MOST_QUEUES} are possible")));
-            return None;
-        }
         let policers = self.policers(tree.classes.len());
         let promises: Vec<Option<Promise>> = self.table.class.iter().map(|class| self.promise(class)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
@@ -205,12 +204,14 @@ impl<'a> Resolution<'a> {
         for (name, role) in groups.chain(classes) {
             if let Some((first, other)) = seen.insert(&name.0, (name, role)) {
                 let finding = Diagnostic::error(name.span.clone(), format!("`{}` is already the name of a {other}", name.0));
-                self.findings.push(finding.context(first.span.clone(), "first used here").help("give every class and group a name of its own"));
+                self.findings
+                    .push(finding.context(first.span.clone(), "first used here").help("give every class and group a name of its own"));
             }
         }
         let is_complete = self.table.class.last().is_some_and(|last| last.rules.is_none());
         if let (false, Some((taken, _))) = (is_complete, seen.get(DEFAULT)) {
-            let finding = Diagnostic::error(taken.span.clone(), "`default` is the name of the class that is added for packets that no rule matches");
+            let finding =
+                Diagnostic::error(taken.span.clone(), "`default` is the name of the class that is added for packets that no rule matches");
             self.findings.push(finding.help("rename it, or make it that class: move it to the end and remove its `match`"));
         }
     }
@@ -232,7 +233,7 @@ impl<'a> Resolution<'a> {
         if self.table.class.last().is_none_or(|last| last.rules.is_some()) {
             classes.push(self.added_class(&root, &groups, &classes));
         }
-        Some(Tree { rate: self.rate.clone(), longest: self.wire.longest, root, groups, classes })
+        Some(Tree::new(self.rate.clone(), self.wire.longest, root, groups, classes))
     }
 
     fn leaf(&mut self, table: &Block<ClassTable>, given: Given) -> Leaf {
@@ -240,10 +241,15 @@ impl<'a> Resolution<'a> {
         let queue_scheduler = table.queue_scheduler.as_ref().map_or(SchedulerKind::DeficitRoundRobin, |at| at.value.0);
         if let Some(at) = &table.queue_scheduler {
             if queues == 1 {
-                let finding = Diagnostic::error(at.span.clone(), format!("`queue_scheduler` has no effect: class `{}` has one queue", given.name));
+                let finding =
+                    Diagnostic::error(at.span.clone(), format!("`queue_scheduler` has no effect: class `{}` has one queue", given.name));
                 self.findings.push(finding.help("remove it, or give the class several queues, like queues = 1024"));
             } else if let [parameter, ..] = queue_scheduler.requires() {
-                let problem = format!("{} needs `{}` of every queue, and queues that packets are hashed into have none", queue_scheduler.name(), parameter.name());
+                let problem = format!(
+                    "{} needs `{}` of every queue, and queues that packets are hashed into have none",
+                    queue_scheduler.name(),
+                    parameter.name()
+                );
                 self.findings.push(Diagnostic::error(at.span.clone(), problem).help("choose drr, wrr, wf2q+ or fifo"));
             }
         }
@@ -254,10 +260,20 @@ impl<'a> Resolution<'a> {
     fn added_class(&mut self, root: &Choice, groups: &[(Given, Choice)], classes: &[Leaf]) -> Leaf {
         let at = self.name.span.clone();
         let neighbours = groups.iter().map(|group| &group.0).chain(classes.iter().map(|class| &class.given));
-        let lowest = neighbours.filter(|given| given.parent.is_none()).filter_map(|given| given.priority.as_ref()).map(|priority| priority.value).max();
-        let priority = uses(root.kind, Parameter::Priority).then(|| At { value: lowest.map_or(0, |lowest| lowest.saturating_add(1)), span: at.clone() });
+        let lowest = neighbours
+            .filter(|given| given.parent.is_none())
+            .filter_map(|given| given.priority.as_ref())
+            .map(|priority| priority.value)
+            .max();
+        let priority = uses(root.kind, Parameter::Priority)
+            .then(|| At { value: lowest.map_or(0, |lowest| lowest.saturating_add(1)), span: at.clone() });
         if let Some(parameter) = root.kind.requires().iter().find(|&&parameter| parameter != Parameter::Priority) {
-            let problem = format!("policy `{}` has no class for packets that no rule matches, and {} cannot serve one without `{}`", self.name.0, root.kind.name(), parameter.name());
+            let problem = format!(
+                "policy `{}` has no class for packets that no rule matches, and {} cannot serve one without `{}`",
+                self.name.0,
+                root.kind.name(),
+                parameter.name()
+            );
             let help = format!("add a last class without `match`, with a `{}` of its own", parameter.name());
             let span = root.at.clone().unwrap_or(at.clone());
             self.findings.push(Diagnostic::error(span, problem).help(help));
@@ -265,14 +281,16 @@ impl<'a> Resolution<'a> {
         let (weight, rate, delay) = (None, None, None);
         // What the scheduler misses has been reported just now; a stand-in keeps it from being reported twice.
         let rate = if root.kind.requires().contains(&Parameter::Rate) { Some(At { value: Rate::MIN, span: at.clone() }) } else { rate };
-        let delay = if root.kind.requires().contains(&Parameter::Delay) { Some(At { value: Default::default(), span: at.clone() }) } else { delay };
+        let delay =
+            if root.kind.requires().contains(&Parameter::Delay) { Some(At { value: Default::default(), span: at.clone() }) } else { delay };
         let given = Given { name: DEFAULT.to_owned(), at, parent: None, priority, weight, rate, delay, shape: None, is_added: true };
         Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin }
     }
 
     fn policers(&mut self, classes: usize) -> Vec<Option<Policing>> {
         let tables = self.table.class.iter().map(|class| class.police.as_ref());
-        let mut policers: Vec<Option<Policing>> = tables.map(|table| table.and_then(|table| police(table, &self.wire, self.findings))).collect();
+        let mut policers: Vec<Option<Policing>> =
+            tables.map(|table| table.and_then(|table| police(table, &self.wire, self.findings))).collect();
         policers.resize_with(classes, || None);
         policers
     }
@@ -302,7 +320,11 @@ impl<'a> Resolution<'a> {
                 self.findings.push(finding(format!("{what} could hold nothing")).help("write a limit of at least one packet"));
             }
             Limit::Bytes(bytes) if bytes < longest => {
-                let problem = format!("{what} holds {}, less than the longest frame of {}, which would always be dropped", print_size(bytes), print_size(longest));
+                let problem = format!(
+                    "{what} holds {}, less than the longest frame of {}, which would always be dropped",
+                    print_size(bytes),
+                    print_size(longest)
+                );
                 let finding = finding(problem);
                 self.findings.push(match &self.table.longest_frame {
                     Some(at) => finding.context(at.span.clone(), "the longest frame").help("raise the limit, or lower `longest_frame`"),
@@ -313,7 +335,8 @@ impl<'a> Resolution<'a> {
                 self.findings.push(finding(format!("{what} is limited to less than {} in any case", print_size(most_bytes + 1))));
             }
             Limit::Packets(packets) if packets > MOST_PACKETS => {
-                self.findings.push(finding(format!("{what} could hold {packets} packets")).help(format!("at most {MOST_PACKETS} are possible")));
+                self.findings
+                    .push(finding(format!("{what} could hold {packets} packets")).help(format!("at most {MOST_PACKETS} are possible")));
             }
             _ => {}
         }
@@ -342,11 +365,12 @@ impl<'a> Resolution<'a> {
             Some(at) => {
                 self.judge_limit(&At { value: Limit::Packets(at.value.0), span: at.span.clone() }, "the port", u64::MAX);
                 if let (Limit::Packets(wanted), Some(written)) = (limit, written)
-                    && at.value.0 < wanted {
-                        let problem = format!("the port holds at most {} packets, fewer than the buffer's {}", at.value.0, print_limit(limit));
-                        let finding = Diagnostic::error(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
-                        self.findings.push(finding.help("remove `packet_limit`: the buffer's limit is enough"));
-                    }
+                    && at.value.0 < wanted
+                {
+                    let problem = format!("the port holds at most {} packets, fewer than the buffer's {}", at.value.0, print_limit(limit));
+                    let finding = Diagnostic::error(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
+                    self.findings.push(finding.help("remove `packet_limit`: the buffer's limit is enough"));
+                }
                 at.value.0
             }
         };
@@ -368,7 +392,8 @@ impl<'a> Resolution<'a> {
         }
         let flows = tree.classes.iter().map(|class| class.queues as usize).sum();
         let bytes = if let Limit::Bytes(bytes) = buffer.limit { Some(bytes) } else { None };
-        let parameters = BufferParameters { flows, packets: Some(packet_limit), bytes, flow: FlowLimit::default(), overrides, alpha: buffer.alpha };
+        let parameters =
+            BufferParameters { flows, packets: Some(packet_limit), bytes, flow: FlowLimit::default(), overrides, alpha: buffer.alpha };
         match buffer.kind.build(&parameters) {
             Ok(manager) => Some(manager),
             Err(error) => {
@@ -449,4 +474,3 @@ pub(crate) fn judge_promised_rate(promised: Rate, at: &At<Rate>, link: &At<Rate>
         findings.push(finding.context(link.span.clone(), "the rate of the link").help("promise less, or raise the rate of the link"));
     }
 }
-

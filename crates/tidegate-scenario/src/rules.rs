@@ -11,7 +11,12 @@ use tidegate_core::classifier::{ClassRules, Classifier, ClassifierError, CodePoi
 const HASH_SEED: u64 = 0x7469_6465_6761_7465;
 
 /// Builds the classifier. `queues` holds the number of queues per class, the default one included, which may be one more than the tables.
-pub(crate) fn classifier(tables: &[Block<ClassTable>], names: &[String], queues: &[u32], findings: &mut Vec<Diagnostic>) -> Option<Classifier> {
+pub(crate) fn classifier(
+    tables: &[Block<ClassTable>],
+    names: &[String],
+    queues: &[u32],
+    findings: &mut Vec<Diagnostic>,
+) -> Option<Classifier> {
     let rules = |class: usize| tables.get(class).and_then(|table| table.rules.as_ref());
     let mut classes = Vec::with_capacity(names.len());
     for (class, (name, &queues)) in names.iter().zip(queues).enumerate() {
@@ -25,7 +30,7 @@ pub(crate) fn classifier(tables: &[Block<ClassTable>], names: &[String], queues:
     let place = |class: usize, rule: usize| rules(class).and_then(|rules| rules.value.get(rule));
     findings.push(match error {
         ClassifierError::Rule { class, rule, problem } => {
-            let Some(table) = place(class, rule) else { return None };
+            let table = place(class, rule)?;
             Diagnostic::error(at_fault(table, problem), format!("a rule of class `{}`: {problem}", names[class]))
         }
         ClassifierError::Shadowed { class, rule, by_class, by_rule } => {
@@ -34,7 +39,10 @@ pub(crate) fn classifier(tables: &[Block<ClassTable>], names: &[String], queues:
             let problem = if only && class != by_class {
                 format!("class `{}` can never be served: whatever it matches, class `{}` takes first", names[class], names[by_class])
             } else {
-                format!("this rule of class `{}` can never match: an earlier rule of class `{}` takes all of it", names[class], names[by_class])
+                format!(
+                    "this rule of class `{}` can never match: an earlier rule of class `{}` takes all of it",
+                    names[class], names[by_class]
+                )
             };
             let finding = Diagnostic::error(table.span.clone(), problem).context(earlier.span.clone(), "this rule comes first");
             finding.help("put the more specific rule first, or remove the one that never matches")
@@ -91,12 +99,20 @@ pub(crate) fn judge_presence(tables: &[Block<ClassTable>], findings: &mut Vec<Di
         let is_last = index + 1 == tables.len();
         match &table.rules {
             None if !is_last => {
-                let problem = format!("class `{}` has no `match` and is not the last: it would take every packet left, and `{}` would never be served", table.name.0, tables[index + 1].name.0);
+                let problem = format!(
+                    "class `{}` has no `match` and is not the last: it would take every packet left, and `{}` would never be served",
+                    table.name.0,
+                    tables[index + 1].name.0
+                );
                 findings.push(Diagnostic::error(table.name.span.clone(), problem).help("give it rules, or move it to the end"));
             }
             Some(rules) if rules.value.is_empty() => {
                 let problem = format!("class `{}` can never be served: its `match` is empty", table.name.0);
-                let help = if is_last { "leave `match` out to take whatever no other class takes" } else { "list the packets that belong to it, like match = [{ dscp = \"ef\" }]" };
+                let help = if is_last {
+                    "leave `match` out to take whatever no other class takes"
+                } else {
+                    "list the packets that belong to it, like match = [{ dscp = \"ef\" }]"
+                };
                 findings.push(Diagnostic::error(rules.span.clone(), problem).help(help));
             }
             Some(rules) => {

@@ -3,6 +3,7 @@
 use crate::capture::Captures;
 use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest};
 use crate::document::File;
+use crate::extent::judge_extent;
 use crate::overrides::Override;
 use crate::policy::Policy;
 use crate::schema::schema;
@@ -98,7 +99,8 @@ fn parse(name: &str, text: &str, overrides: &[String], mut captures: Captures) -
     let mut findings = Vec::new();
     let mut command_line = Vec::new();
     for (index, change) in overrides.iter().enumerate() {
-        let base = sources.add(format!("--set {}", if overrides.len() == 1 { String::new() } else { (index + 1).to_string() }).trim_end(), change);
+        let base =
+            sources.add(format!("--set {}", if overrides.len() == 1 { String::new() } else { (index + 1).to_string() }).trim_end(), change);
         match Override::parse(change, base) {
             Ok(change) => command_line.push(change),
             Err(finding) => findings.push(finding),
@@ -143,6 +145,10 @@ impl<'i> Loader<'_, 'i> {
             return None;
         }
         let file = self.tables(base.clone())?;
+        judge_extent(&file, self.findings);
+        if self.has_errors(0) {
+            return None;
+        }
         let title = file.title.as_ref().map_or_else(|| self.file_stem(), |title| title.0.clone());
         let description = file.description.as_ref().map(|description| description.0.trim().to_owned());
         let mut variants = Vec::new();
@@ -161,7 +167,12 @@ impl<'i> Loader<'_, 'i> {
                 structure::judge(&changed, schema(), self.findings);
                 if self.has_errors(before) { None } else { self.tables(changed) }
             });
-            variants.extend(changed.and_then(|file| self.variant(table.name.0.clone(), &file)));
+            if let Some(changed) = changed {
+                judge_extent(&changed, self.findings);
+                if !self.has_errors(before) {
+                    variants.extend(self.variant(table.name.0.clone(), &changed));
+                }
+            }
             found.extend(self.findings.drain(before..).map(|finding| (index, finding)));
         }
         self.report_once(found, &file);

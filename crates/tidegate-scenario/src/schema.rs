@@ -40,7 +40,10 @@ fn drop_null(schema: &mut Value) {
             if let Some(Value::Array(names)) = object.get_mut("enum") {
                 names.retain(|name| !name.is_null());
             }
-            object.remove("default").filter(|default| !default.is_null() && default != &serde_json::json!([]) && default != &serde_json::json!({})).map(|default| object.insert("default".to_owned(), default));
+            object
+                .remove("default")
+                .filter(|default| !default.is_null() && default != &serde_json::json!([]) && default != &serde_json::json!({}))
+                .map(|default| object.insert("default".to_owned(), default));
             object.values_mut().for_each(drop_null);
         }
         Value::Array(values) => values.iter_mut().for_each(drop_null),

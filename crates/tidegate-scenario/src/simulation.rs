@@ -3,7 +3,7 @@
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{File, FlowTable, LinkTable, SimulationTable};
 use crate::endpoint::Endpoint;
-use crate::policy::{MOST_QUEUES, Policy, judge_promised_rate};
+use crate::policy::{Policy, judge_promised_rate};
 use crate::promise::Promise;
 use crate::source::{ReadCapture, longest_packet, source, wire_rate};
 use crate::units::{print_duration, print_rate, print_size};
@@ -14,9 +14,6 @@ use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::network::LONGEST;
 use tidegate_sim::{Experiment, FlowSpec, Link, LinkId, Network, NodeId, Source, Subject};
-
-/// The most flows of one file.
-const MOST_FLOWS: u64 = 1_000_000;
 
 /// Ready to be run by the simulator.
 #[derive(Clone, Debug)]
@@ -45,24 +42,32 @@ pub struct FlowGroup {
 }
 
 impl Simulation {
-    /// The sum of the mean rates that sources put on a link, in bit/s on the wire, and how many of its flows take whatever they get.
-    pub fn offered(&self, link: LinkId) -> (f64, usize) {
-        let overhead = self.network.links[link.0].port.overhead;
-        let mut sum = 0.0;
-        let mut open_ended = 0;
-        for flow in self.network.flows.iter().filter(|flow| flow.path.contains(&link)) {
-            match wire_rate(&flow.source, overhead) {
-                Some(rate) => sum += rate,
-                None => open_ended += 1,
+    /// For each link, the sum of the mean rates that sources put on it, in bit/s on the wire, and how many of its flows take whatever they
+    /// get.
+    pub fn offered(&self) -> Vec<(f64, usize)> {
+        let mut offered = vec![(0.0, 0); self.network.links.len()];
+        for group in &self.groups {
+            let flow = &self.network.flows[group.first];
+            for link in &flow.path {
+                match wire_rate(&flow.source, self.network.links[link.0].port.overhead) {
+                    Some(rate) => offered[link.0].0 += rate * group.count as f64,
+                    None => offered[link.0].1 += group.count,
+                }
             }
         }
-        (sum, open_ended)
+        offered
     }
 
     /// Checks simulation, links and flows and builds everything. Returns `None` if it reports an error, or if the file has no simulation.
-    pub(crate) fn resolve(file: &File, policies: &[Option<Policy>], capture: &mut ReadCapture<'_>, findings: &mut Vec<Diagnostic>) -> Option<Simulation> {
+    pub(crate) fn resolve(
+        file: &File,
+        policies: &[Option<Policy>],
+        capture: &mut ReadCapture<'_>,
+        findings: &mut Vec<Diagnostic>,
+    ) -> Option<Simulation> {
         let Some(table) = &file.simulation else {
-            let orphan = file.flow.first().map(|flow| (flow.span.clone(), "flow")).or(file.link.first().map(|link| (link.span.clone(), "link")));
+            let orphan =
+                file.flow.first().map(|flow| (flow.span.clone(), "flow")).or(file.link.first().map(|link| (link.span.clone(), "link")));
             if let Some((span, what)) = orphan {
                 let finding = Diagnostic::error(span, format!("a {what} without a simulation"));
                 findings.push(finding.help("add [simulation] with a `duration`, or remove links and flows to make it a policy file"));
@@ -72,9 +77,12 @@ impl Simulation {
         let before = findings.len();
         let experiment = experiment(table, findings);
         if file.flow.is_empty() {
-            findings.push(Diagnostic::error(table.span.clone(), "a simulation without a flow").help("add a [[flow]], or remove [simulation] to make it a policy file"));
+            findings.push(
+                Diagnostic::error(table.span.clone(), "a simulation without a flow")
+                    .help("add a [[flow]], or remove [simulation] to make it a policy file"),
+            );
         }
-        let mut building = Building { file, policies, nodes: Vec::new(), links: Vec::new(), policy_of_link: Vec::new(), findings };
+        let mut building = Building { file, policies, nodes: Vec::new(), node_of: HashMap::new(), links: Vec::new(), is_complete: true, policy_of_link: Vec::new(), findings };
         building.links();
         let mut simulation = building.flows(experiment, capture)?;
         if findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
@@ -90,7 +98,9 @@ impl Simulation {
                     file.flow[group].name.span.clone()
                 }
             };
-            findings.push(Diagnostic::error(span, format!("`{}`: {}", problem.key, problem.problem)).help(format!("expected {}", problem.expected)));
+            findings.push(
+                Diagnostic::error(span, format!("`{}`: {}", problem.key, problem.problem)).help(format!("expected {}", problem.expected)),
+            );
             return None;
         }
         simulation.warn(file, findings);
@@ -113,18 +123,24 @@ fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) ->
     let duration = table.duration.value;
     let warm_up = table.warm_up.as_ref().map_or(Duration::ZERO, |at| at.value);
     if duration == Duration::ZERO || duration > LONGEST {
-        findings.push(Diagnostic::error(table.duration.span.clone(), "the duration is outside 1 ps to 26 days").help("write a duration like \"30 s\""));
+        findings.push(
+            Diagnostic::error(table.duration.span.clone(), "the duration is outside 1 ps to 26 days")
+                .help("write a duration like \"30 s\""),
+        );
     } else if let (true, Some(at)) = (warm_up >= duration, &table.warm_up) {
         let finding = Diagnostic::error(at.span.clone(), "the warm-up leaves nothing to measure");
-        findings.push(finding.context(table.duration.span.clone(), "the whole duration").help("make the warm-up shorter than the duration"));
+        findings
+            .push(finding.context(table.duration.span.clone(), "the whole duration").help("make the warm-up shorter than the duration"));
     }
     let usual = Duration::from_picoseconds((duration.saturating_sub(warm_up).picoseconds() / 100).max(1));
     let sample = table.sample.as_ref().map_or(usual, |at| at.value);
     if let Some(at) = &table.sample
-        && (sample == Duration::ZERO || duration.picoseconds() / MOST_SAMPLES >= sample.picoseconds()) {
-            let finding = Diagnostic::error(at.span.clone(), format!("one point every {} makes a million points or more", print_duration(sample)));
-            findings.push(finding.context(table.duration.span.clone(), "over this time").help("write a longer interval"));
-        }
+        && (sample == Duration::ZERO || duration.picoseconds() / MOST_SAMPLES >= sample.picoseconds())
+    {
+        let finding =
+            Diagnostic::error(at.span.clone(), format!("one point every {} makes a million points or more", print_duration(sample)));
+        findings.push(finding.context(table.duration.span.clone(), "over this time").help("write a longer interval"));
+    }
     Experiment {
         duration,
         warm_up,
@@ -139,8 +155,10 @@ struct Building<'a> {
     file: &'a File,
     policies: &'a [Option<Policy>],
     nodes: Vec<String>,
-    /// `None` for a link whose policy is at fault.
-    links: Vec<Option<Link>>,
+    node_of: HashMap<String, usize>,
+    links: Vec<Link>,
+    /// False if a link is missing because its policy is at fault.
+    is_complete: bool,
     policy_of_link: Vec<usize>,
     findings: &'a mut Vec<Diagnostic>,
 }
@@ -148,7 +166,6 @@ struct Building<'a> {
 impl Building<'_> {
     fn links(&mut self) {
         report_duplicates(self.file.link.iter().map(|link| &link.name), "link", self.findings);
-        let mut queues = 0;
         for table in &self.file.link {
             let (from, to) = (self.node(&table.from), self.node(&table.to));
             if from == to {
@@ -160,19 +177,16 @@ impl Building<'_> {
                 self.findings.push(Diagnostic::error(at.span.clone(), "a delay of more than 26 days cannot be simulated"));
             }
             let port = self.port(table);
-            queues += port.as_ref().map_or(0, |port| port.classifier.flows() as u64);
-            if queues > MOST_QUEUES {
-                let problem = format!("with link `{}` there are more than {MOST_QUEUES} queues in all", table.name.0);
-                self.findings.push(Diagnostic::error(table.name.span.clone(), problem).help("give the policies fewer queues"));
-                queues = 0;
-            }
             let name = table.name.0.clone();
-            self.links.push(port.map(|port| Link { name, from: NodeId(from), to: NodeId(to), propagation, port }));
+            match port {
+                Some(port) => self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port }),
+                None => self.is_complete = false,
+            }
         }
     }
 
     fn node(&mut self, name: &Name) -> usize {
-        self.nodes.iter().position(|node| *node == name.0).unwrap_or_else(|| {
+        *self.node_of.entry(name.0.clone()).or_insert_with(|| {
             self.nodes.push(name.0.clone());
             self.nodes.len() - 1
         })
@@ -182,7 +196,12 @@ impl Building<'_> {
         let policies = &self.file.policy.0;
         let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
             let finding = Diagnostic::error(table.policy.span.clone(), format!("there is no policy `{}`", table.policy.0));
-            self.findings.push(suggest(finding, &table.policy.0, policies.iter().map(|(name, _)| name.0.as_str()), "policies of this file"));
+            self.findings.push(suggest(
+                finding,
+                &table.policy.0,
+                policies.iter().map(|(name, _)| name.0.as_str()),
+                "policies of this file",
+            ));
             self.policy_of_link.push(0);
             return None;
         };
@@ -200,41 +219,33 @@ impl Building<'_> {
 
     fn flows(mut self, experiment: Experiment, capture: &mut ReadCapture<'_>) -> Option<Simulation> {
         report_duplicates(self.file.flow.iter().map(|flow| &flow.name), "flow", self.findings);
-        let total: u64 = self.file.flow.iter().map(|flow| flow.count.as_ref().map_or(1, |at| at.value.0)).sum();
-        if total > MOST_FLOWS {
-            let span = self.file.flow.iter().filter_map(|flow| flow.count.as_ref()).max_by_key(|count| count.value.0).map(|count| count.span.clone());
-            self.findings.push(Diagnostic::error(span.unwrap_or(0..0), format!("there are {total} flows; at most {MOST_FLOWS} are possible")));
-            return None;
-        }
-        let mut flows = Vec::new();
+        let mut network = Network { nodes: std::mem::take(&mut self.nodes), links: std::mem::take(&mut self.links), flows: Vec::new() };
         let mut groups = Vec::new();
         for table in &self.file.flow {
             let count = table.count.as_ref().map_or(1, |at| at.value.0 as u32);
             let source = source(&table.source, capture, self.findings);
-            let is_capture = matches!(source, Some(Source::Capture { .. }));
-            if let (true, Some(header)) = (is_capture, &table.header) {
+            if let (Some(Source::Capture { .. }), Some(header)) = (&source, &table.header) {
                 let finding = Diagnostic::error(header.span.clone(), "the packets of a capture bring their own headers");
                 self.findings.push(finding.help("remove `header`"));
             }
             let endpoint = Endpoint::resolve(table.header.as_ref(), count, self.findings);
-            let path = self.path(table);
+            let path = self.path(table, &network);
             let start = table.start.as_ref().map_or(Duration::ZERO, |at| at.value);
             self.judge_times(table, start);
             let promise = table.promise.as_ref().map(|promise| Promise::resolve(promise, self.findings));
-            groups.push(FlowGroup { name: table.name.0.clone(), first: flows.len(), count: count as usize, promise });
+            groups.push(FlowGroup { name: table.name.0.clone(), first: network.flows.len(), count: count as usize, promise });
             let (Some(source), Some(path)) = (source, path) else { continue };
-            self.judge_packets(table, &source, &path);
-            self.judge_promise(table, promise, &source, &path);
+            let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
+            self.judge_packets(table, &source, &links);
+            self.judge_promise(table, promise, &source, &links);
             for index in 0..count {
                 let name = if count == 1 { table.name.0.clone() } else { format!("{}-{}", table.name.0, index + 1) };
-                let header = endpoint.header(flows.len() as u32, index);
+                let header = endpoint.header(network.flows.len() as u32, index);
                 let stop = table.stop.as_ref().map(|at| at.value);
-                flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop });
+                network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop });
             }
         }
-        let links: Option<Vec<Link>> = self.links.into_iter().collect();
-        let network = Network { nodes: self.nodes, links: links?, flows };
-        Some(Simulation { network, experiment, groups, policy_of_link: self.policy_of_link })
+        self.is_complete.then_some(Simulation { network, experiment, groups, policy_of_link: self.policy_of_link })
     }
 
     fn judge_times(&mut self, table: &FlowTable, start: Duration) {
@@ -252,44 +263,52 @@ impl Building<'_> {
     }
 
     /// Reports packets that the first port would always drop.
-    fn judge_packets(&mut self, table: &FlowTable, source: &Source, path: &[LinkId]) {
+    fn judge_packets(&mut self, table: &FlowTable, source: &Source, path: &[&Link]) {
         let Some((longest, span)) = longest_packet(source, &table.source) else { return };
-        let short = path.iter().filter_map(|link| self.links[link.0].as_ref()).find(|link| link.port.longest_frame < longest);
+        let short = path.iter().find(|link| link.port.longest_frame < longest);
         if let Some(link) = short {
             let limit = print_size(u64::from(link.port.longest_frame));
-            let problem = format!("packets of {} are longer than the {limit} that link `{}` accepts", print_size(u64::from(longest)), link.name);
+            let problem =
+                format!("packets of {} are longer than the {limit} that link `{}` accepts", print_size(u64::from(longest)), link.name);
             self.findings.push(Diagnostic::error(span, problem).help("make the packets shorter, or raise the policy's `longest_frame`"));
         }
     }
 
-    fn judge_promise(&mut self, table: &FlowTable, promise: Option<Promise>, source: &Source, path: &[LinkId]) {
+    fn judge_promise(&mut self, table: &FlowTable, promise: Option<Promise>, source: &Source, path: &[&Link]) {
         let (Some(promise), Some(block)) = (promise, &table.promise) else { return };
         if let (Some(rate), Some(at)) = (promise.rate, &block.rate) {
-            let slowest = path.iter().filter_map(|link| self.links[link.0].as_ref().map(|found| (found.port.rate, link.0))).min_by_key(|entry| entry.0);
-            if let Some((link_rate, link)) = slowest {
-                let span = self.file.link[link].rate.as_ref().map_or(self.file.link[link].name.span.clone(), |rate| rate.span.clone());
-                judge_promised_rate(rate, at, &At { value: link_rate, span }, self.findings);
+            if let Some(slowest) = path.iter().min_by_key(|link| link.port.rate) {
+                let table = self.file.link.iter().find(|table| table.name.0 == slowest.name);
+                let span = table.map_or(at.span.clone(), |table| table.rate.as_ref().map_or(table.name.span.clone(), |rate| rate.span.clone()));
+                judge_promised_rate(rate, at, &At { value: slowest.port.rate, span }, self.findings);
             }
             if let Some(mean) = source.mean_bits_per_second().filter(|mean| *mean < rate.bits_per_second() as f64 * 0.999) {
                 let sends = Rate::new(mean.round() as u64).map_or_else(|_| format!("{mean:.0} bit/s"), print_rate);
-                let finding = Diagnostic::error(at.span.clone(), format!("flow `{}` is promised more than it sends, {sends} on average", table.name.0));
+                let finding = Diagnostic::error(
+                    at.span.clone(),
+                    format!("flow `{}` is promised more than it sends, {sends} on average", table.name.0),
+                );
                 self.findings.push(finding.context(table.source.span.clone(), "its source").help("promise less, or send more"));
             }
         }
-        let propagation: u64 = path.iter().filter_map(|link| self.links[link.0].as_ref()).map(|link| link.propagation.picoseconds()).sum();
+        let propagation: u64 = path.iter().map(|link| link.propagation.picoseconds()).sum();
         if let (Some(delay), Some(at)) = (promise.delay, &block.delay)
-            && delay.picoseconds() < propagation {
-                let problem = format!("the links of the path alone take {}", print_duration(Duration::from_picoseconds(propagation)));
-                self.findings.push(Diagnostic::error(at.span.clone(), problem).help("promise a longer delay, or shorten the links"));
-            }
+            && delay.picoseconds() < propagation
+        {
+            let problem = format!("the links of the path alone take {}", print_duration(Duration::from_picoseconds(propagation)));
+            self.findings.push(Diagnostic::error(at.span.clone(), problem).help("promise a longer delay, or shorten the links"));
+        }
     }
 
-    fn path(&mut self, table: &FlowTable) -> Option<Vec<LinkId>> {
+    fn path(&mut self, table: &FlowTable, network: &Network) -> Option<Vec<LinkId>> {
         match (&table.path, &table.from, &table.to) {
             (Some(path), None, None) => self.listed_path(table, path),
-            (None, Some(from), Some(to)) => self.shortest_path(from, to),
+            (None, Some(from), Some(to)) => self.shortest_path(from, to, network),
             (Some(path), Some(end), _) | (Some(path), _, Some(end)) => {
-                let finding = Diagnostic::error(end.span.clone(), format!("flow `{}` has a path both ways: by its links and by its ends", table.name.0));
+                let finding = Diagnostic::error(
+                    end.span.clone(),
+                    format!("flow `{}` has a path both ways: by its links and by its ends", table.name.0),
+                );
                 self.findings.push(finding.context(path.span.clone(), "by its links").help("keep `path`, or `from` and `to`"));
                 None
             }
@@ -305,50 +324,39 @@ impl Building<'_> {
         }
     }
 
-    fn shortest_path(&mut self, from: &At<Name>, to: &At<Name>) -> Option<Vec<LinkId>> {
-        let start = self.known_node(from);
-        let end = self.known_node(to);
+    fn shortest_path(&mut self, from: &At<Name>, to: &At<Name>, network: &Network) -> Option<Vec<LinkId>> {
+        let start = self.known_node(from, network);
+        let end = self.known_node(to, network);
         let (start, end) = (start?, end?);
         if start == end {
             let finding = Diagnostic::error(to.span.clone(), "a flow ends at another node than it starts");
             self.findings.push(finding.context(from.span.clone(), "it starts here"));
             return None;
         }
-        // The shape of the network does not depend on ports, which may be missing here.
-        let mut reached: HashMap<usize, Vec<LinkId>> = HashMap::from([(start, Vec::new())]);
-        let mut waiting = std::collections::VecDeque::from([start]);
-        let ends: Vec<(usize, usize)> =
-            self.file.link.iter().map(|link| (position(&self.nodes, &link.from), position(&self.nodes, &link.to))).collect();
-        while let Some(node) = waiting.pop_front() {
-            for (index, &(a, b)) in ends.iter().enumerate() {
-                if a == node && !reached.contains_key(&b) {
-                    let mut path = reached[&node].clone();
-                    path.push(LinkId(index));
-                    reached.insert(b, path);
-                    waiting.push_back(b);
-                }
-            }
-        }
-        let path = reached.remove(&end);
-        if path.is_none() {
+        // While links are missing, so are paths.
+        let path = network.shortest_path(NodeId(start), NodeId(end)).filter(|_| self.is_complete);
+        if path.is_none() && self.is_complete {
             let finding = Diagnostic::error(to.span.clone(), format!("no links lead from `{}` to `{}`", from.0, to.0));
             self.findings.push(finding.context(from.span.clone(), "from here").help("links have one direction: add the missing ones, or the one back"));
         }
         path
     }
 
-    fn known_node(&mut self, name: &At<Name>) -> Option<usize> {
-        let found = self.nodes.iter().position(|node| *node == name.0);
+    fn known_node(&mut self, name: &At<Name>, network: &Network) -> Option<usize> {
+        let found = self.node_of.get(&name.0).copied();
         if found.is_none() {
             let finding = Diagnostic::error(name.span.clone(), format!("no link starts or ends at a node `{}`", name.0));
-            self.findings.push(suggest(finding, &name.0, self.nodes.iter().map(String::as_str), "nodes"));
+            self.findings.push(suggest(finding, &name.0, network.nodes.iter().map(String::as_str), "nodes"));
         }
         found
     }
 
     fn listed_path(&mut self, table: &FlowTable, path: &Block<Vec<At<Name>>>) -> Option<Vec<LinkId>> {
         if path.value.is_empty() {
-            self.findings.push(Diagnostic::error(path.span.clone(), format!("the path of flow `{}` is empty", table.name.0)).help("list at least one link"));
+            self.findings.push(
+                Diagnostic::error(path.span.clone(), format!("the path of flow `{}` is empty", table.name.0))
+                    .help("list at least one link"),
+            );
             return None;
         }
         let mut links: Vec<(LinkId, &At<Name>)> = Vec::new();
@@ -364,12 +372,16 @@ impl Building<'_> {
         for (position, &(link, name)) in links.iter().enumerate() {
             let link = &self.file.link[link.0];
             if let Some((before, earlier)) = position.checked_sub(1).map(|before| (&self.file.link[links[before].0.0], links[before].1))
-                && before.to.value != link.from.value {
-                    let problem = format!("the path breaks: `{}` ends at `{}`, but `{}` starts at `{}`", before.name.0, before.to.0, link.name.0, link.from.0);
-                    let finding = Diagnostic::error(name.span.clone(), problem).context(earlier.span.clone(), "the link before");
-                    self.findings.push(finding.help("list links that join up"));
-                    return None;
-                }
+                && before.to.value != link.from.value
+            {
+                let problem = format!(
+                    "the path breaks: `{}` ends at `{}`, but `{}` starts at `{}`",
+                    before.name.0, before.to.0, link.name.0, link.from.0
+                );
+                let finding = Diagnostic::error(name.span.clone(), problem).context(earlier.span.clone(), "the link before");
+                self.findings.push(finding.help("list links that join up"));
+                return None;
+            }
             if visited.contains(&&link.to.value) {
                 let problem = format!("the path comes back to `{}`", link.to.0);
                 self.findings.push(Diagnostic::error(name.span.clone(), problem).help("a path passes every node once at most"));
@@ -377,12 +389,8 @@ impl Building<'_> {
             }
             visited.push(&link.to.value);
         }
-        Some(links.into_iter().map(|(link, _)| link).collect())
+        self.is_complete.then(|| links.into_iter().map(|(link, _)| link).collect())
     }
-}
-
-fn position(nodes: &[String], name: &Name) -> usize {
-    nodes.iter().position(|node| *node == name.0).unwrap_or(usize::MAX)
 }
 
 fn suggest<'a>(finding: Diagnostic, written: &str, names: impl Iterator<Item = &'a str>, what: &str) -> Diagnostic {

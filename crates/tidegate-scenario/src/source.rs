@@ -89,7 +89,11 @@ fn judge_keys(table: &Block<SourceTable>, findings: &mut Vec<Diagnostic>) {
         if !needed.iter().any(|group| group.contains(key)) && !optional.contains(key) {
             let finding = Diagnostic::error(span.clone(), format!("`{key}` is not used by a {} source", kind.name()));
             let known = needed.iter().flat_map(|group| group.iter()).chain(optional).copied();
-            findings.push(finding.context(table.kind.span.clone(), "chosen here").help(format!("it uses {}", alternatives(known).replace(" or ", " and "))));
+            findings.push(
+                finding
+                    .context(table.kind.span.clone(), "chosen here")
+                    .help(format!("it uses {}", alternatives(known).replace(" or ", " and "))),
+            );
         }
     }
     for group in needed {
@@ -131,14 +135,22 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
             let name = table.holding.as_ref().map_or(HoldingName::Exponential, |at| at.value);
             match (&table.pareto_shape, name) {
                 (Some(at), HoldingName::Pareto) if at.as_f64() <= 1.0 => {
-                    findings.push(Diagnostic::error(at.span.clone(), "a Pareto shape of 1 or less has no mean").help("write a shape above 1, like 1.5"));
+                    findings.push(
+                        Diagnostic::error(at.span.clone(), "a Pareto shape of 1 or less has no mean")
+                            .help("write a shape above 1, like 1.5"),
+                    );
                 }
                 (None, HoldingName::Pareto) => {
                     let span = table.holding.as_ref().map_or(table.kind.span.clone(), |at| at.span.clone());
-                    findings.push(Diagnostic::error(span, "pareto periods need `pareto_shape`").help("add pareto_shape = 1.5, or any number above 1"));
+                    findings.push(
+                        Diagnostic::error(span, "pareto periods need `pareto_shape`").help("add pareto_shape = 1.5, or any number above 1"),
+                    );
                 }
                 (Some(at), _) if name != HoldingName::Pareto => {
-                    findings.push(Diagnostic::error(at.span.clone(), "`pareto_shape` has no effect on periods that are not pareto").help("set holding = \"pareto\", or remove it"));
+                    findings.push(
+                        Diagnostic::error(at.span.clone(), "`pareto_shape` has no effect on periods that are not pareto")
+                            .help("set holding = \"pareto\", or remove it"),
+                    );
                 }
                 _ => {}
             }
@@ -154,7 +166,12 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
         SourceKind::Frames => {
             let sizes = table.sizes.as_ref()?;
             let frames: Option<Vec<u32>> = sizes.value.iter().map(|at| frame_size(at, findings)).collect();
-            Some(Source::FrameTrace { frames: frames?.into(), interval: table.interval.as_ref()?.value, packet_length: packet?, random_start: random_phase })
+            Some(Source::FrameTrace {
+                frames: frames?.into(),
+                interval: table.interval.as_ref()?.value,
+                packet_length: packet?,
+                random_start: random_phase,
+            })
         }
         SourceKind::Capture => {
             let file = table.file.as_ref()?;
@@ -179,7 +196,8 @@ fn lengths(table: &SourceTable, packet: Option<u32>, findings: &mut Vec<Diagnost
     }
     if let Some(mix) = &table.packet_mix {
         if mix.value.is_empty() {
-            findings.push(Diagnostic::error(mix.span.clone(), "the mix is empty").help("list at least one { packet = \"64 B\", weight = 1 }"));
+            findings
+                .push(Diagnostic::error(mix.span.clone(), "the mix is empty").help("list at least one { packet = \"64 B\", weight = 1 }"));
             return None;
         }
         let entries: Option<Vec<(u32, f64)>> =
@@ -215,7 +233,8 @@ fn frame_size(at: &At<Bytes>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
 fn one_per_interval(length: u32, interval: &At<Duration>, findings: &mut Vec<Diagnostic>) -> Option<Rate> {
     let picoseconds = u128::from(interval.value.picoseconds());
     let bits = u128::from(length) * 8 * u128::from(PICOSECONDS_PER_SECOND);
-    let rate = (bits + picoseconds / 2).checked_div(picoseconds).and_then(|bps| u64::try_from(bps).ok()).and_then(|bps| Rate::new(bps).ok());
+    let rate =
+        (bits + picoseconds / 2).checked_div(picoseconds).and_then(|bps| u64::try_from(bps).ok()).and_then(|bps| Rate::new(bps).ok());
     if rate.is_none() {
         let problem = format!("a packet of {} in each such interval is outside 1 kbit/s to 400 Gbit/s", print_size(u64::from(length)));
         findings.push(Diagnostic::error(interval.span.clone(), problem));

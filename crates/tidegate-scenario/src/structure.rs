@@ -82,7 +82,8 @@ impl Judge<'_> {
             (Some("array"), found) => {
                 let mut finding = Diagnostic::error(value.span(), format!("{path}: expected a list, not {}", scalar(found)));
                 if found.is_table() {
-                    finding = finding.help(format!("there can be several of it: write [[{path}]] with double brackets, and give each a `name`"));
+                    finding =
+                        finding.help(format!("there can be several of it: write [[{path}]] with double brackets, and give each a `name`"));
                 } else {
                     finding = finding.help("put it in square brackets, even if there is only one");
                 }
@@ -114,7 +115,8 @@ impl Judge<'_> {
         for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if !table.contains_key(key) {
                 let place = if path.is_empty() { "the file".to_owned() } else { path.to_owned() };
-                let mut finding = Diagnostic::error(span.clone(), format!("{place} lacks `{key}`")).label(format!("`{key}` is missing here"));
+                let mut finding =
+                    Diagnostic::error(span.clone(), format!("{place} lacks `{key}`")).label(format!("`{key}` is missing here"));
                 if let Some(meaning) = resolve(&properties[key], self.definitions)["description"].as_str() {
                     finding = finding.help(format!("`{key}`: {}", first_sentence(meaning)));
                 }
@@ -126,10 +128,11 @@ impl Judge<'_> {
     fn unknown(&mut self, name: &str, span: crate::diagnostic::Span, properties: &serde_json::Map<String, Value>, path: &str) {
         let place = if path.is_empty() { "the file's top level".to_owned() } else { path.to_owned() };
         let finding = Diagnostic::error(span, format!("unknown key `{name}` in {place}"));
-        let keys = properties.keys().map(String::as_str);
-        self.findings.push(match closest(name, keys.clone()) {
+        let mut keys: Vec<&str> = properties.keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        self.findings.push(match closest(name, keys.iter().copied()) {
             Some(key) => finding.help(format!("did you mean `{key}`?")),
-            None => finding.help(format!("known here: {}", alternatives(keys))),
+            None => finding.help(format!("known here: {}", alternatives(keys).replace(" or ", " and "))),
         });
     }
 }

@@ -1,8 +1,8 @@
 //! What a file contains, as text: policies with their trees, links with what they are offered, flows with their promises.
 
+use crate::diagnostic::Problems;
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
-use crate::diagnostic::Problems;
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
 use crate::units::{print_duration, print_limit, print_rate, print_size};
@@ -12,7 +12,7 @@ use tidegate_core::port::Overhead;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::Rate;
-use tidegate_sim::{Holding, LengthDistribution, LinkId, Source};
+use tidegate_sim::{Holding, LengthDistribution, Source};
 
 /// Reads a file and describes it, after whatever is probably not meant in it.
 ///
@@ -32,7 +32,12 @@ pub fn summary(scenario: &Scenario) -> String {
         let experiment = &simulation.experiment;
         let warm_up = print_duration(experiment.warm_up);
         let replications = plural(experiment.replications as usize, "replication");
-        let _ = writeln!(text, "{} simulated, {warm_up} of it warm-up; {replications}, seed {}", print_duration(experiment.duration), experiment.seed);
+        let _ = writeln!(
+            text,
+            "{} simulated, {warm_up} of it warm-up; {replications}, seed {}",
+            print_duration(experiment.duration),
+            experiment.seed
+        );
     }
     let mut flows_shown = String::new();
     let mut policies_shown = String::new();
@@ -110,7 +115,10 @@ fn class_remarks(class: &Class) -> String {
         let each = if class.queues == 1 { "" } else { " each" };
         format!("at most {}{each}", print_limit(limit))
     });
-    let police = class.police.as_ref().map_or(String::new(), |police| format!("policed to {} ({})", print_rate(police.contract.rate), police.kind.name()));
+    let police = class
+        .police
+        .as_ref()
+        .map_or(String::new(), |police| format!("policed to {} ({})", print_rate(police.contract.rate), police.kind.name()));
     let promise = class.promise.map_or(String::new(), promised);
     listed([share(&class.parameters, class.share), matches, queues, limit, police, shape(&class.shape), promise])
 }
@@ -120,7 +128,9 @@ fn share(parameters: &FlowParameters, share: Option<Rate>) -> String {
     let delay = parameters.delay.map(|delay| format!("delay {}", print_duration(delay)));
     let rate = match (parameters.rate, share) {
         (Some(rate), _) => Some(format!("{} guaranteed", print_rate(rate))),
-        (None, Some(share)) => Some(format!("weight {}, {} at least", parameters.weight.unwrap_or(1), about(share.bits_per_second() as f64))),
+        (None, Some(share)) => {
+            Some(format!("weight {}, {} at least", parameters.weight.unwrap_or(1), about(share.bits_per_second() as f64)))
+        }
         (None, None) => None,
     };
     listed([priority, delay, rate].into_iter().flatten())
@@ -139,16 +149,22 @@ fn promised(promise: Promise) -> String {
 
 fn links(variant: &Variant, simulation: &Simulation) -> String {
     let mut text = "\nlinks\n".to_owned();
+    let offered = simulation.offered();
     for (index, link) in simulation.network.links.iter().enumerate() {
         let (from, to) = (&simulation.network.nodes[link.from.0], &simulation.network.nodes[link.to.0]);
         let policy = &variant.policies[simulation.policy_of_link[index]].name;
         let capacity = link.port.rate.bits_per_second() as f64;
-        let (offered, open_ended) = simulation.offered(LinkId(index));
+        let (offered, open_ended) = offered[index];
         let load = format!("offered {} ({:.0} %)", about(offered), offered / capacity * 100.0);
         let greedy = if open_ended == 0 { String::new() } else { format!(" and {} that takes what it gets", plural(open_ended, "source")) };
         let too_much = if offered > capacity { "; more than it carries" } else { "" };
         let delay = print_duration(link.propagation);
-        let _ = writeln!(text, "  {}: {from} -> {to}, {}, {delay}, policy `{policy}`; {load}{greedy}{too_much}", link.name, print_rate(link.port.rate));
+        let _ = writeln!(
+            text,
+            "  {}: {from} -> {to}, {}, {delay}, policy `{policy}`; {load}{greedy}{too_much}",
+            link.name,
+            print_rate(link.port.rate)
+        );
     }
     text
 }

@@ -2,12 +2,14 @@
 
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{ClassTable, GroupTable};
-use crate::units::{print_rate};
+use crate::units::print_rate;
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup};
+use tidegate_core::scheduler::{
+    BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
+};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate};
 
@@ -101,12 +103,20 @@ pub(crate) struct Leaf {
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     /// The rate that the root shares, and where it was written.
-    pub rate: At<Rate>,
+    rate: At<Rate>,
     /// The longest frame with its overhead.
-    pub longest: u32,
+    longest: u32,
     pub root: Choice,
     pub groups: Vec<(Given, Choice)>,
     pub classes: Vec<Leaf>,
+    /// The groups, every parent before its children.
+    order: Vec<usize>,
+    /// The children of the root and, one further on, of every group.
+    children: Vec<Vec<Member>>,
+    /// The rate that the root and, one further on, every group shares, and where that was written.
+    shared: Vec<At<Rate>>,
+    group_shares: Vec<Option<Rate>>,
+    class_shares: Vec<Option<Rate>>,
 }
 
 /// A child of a node.
@@ -116,31 +126,95 @@ enum Member {
     Class(usize),
 }
 
+/// Where tables hold what belongs to a node.
+fn slot(node: Option<usize>) -> usize {
+    node.map_or(0, |group| group + 1)
+}
+
 impl Tree {
-    /// Reports whatever is wrong with parents, parameters and guarantees.
-    pub fn judge(&self, findings: &mut Vec<Diagnostic>) {
-        for node in self.nodes() {
-            let children = self.children(node);
-            if let (Some(group), true) = (node, children.is_empty()) {
-                let given = &self.groups[group].0;
-                let finding = Diagnostic::error(given.at.clone(), format!("group `{}` has no children, so it would never be served", given.name));
-                findings.push(finding.help(format!("give a class or another group `parent = \"{}\"`, or remove the group", given.name)));
+    /// Puts the members together. There is no circle among the groups.
+    pub fn new(rate: At<Rate>, longest: u32, root: Choice, groups: Vec<(Given, Choice)>, classes: Vec<Leaf>) -> Tree {
+        let mut children = vec![Vec::new(); groups.len() + 1];
+        for (index, (given, _)) in groups.iter().enumerate() {
+            children[slot(given.parent)].push(Member::Group(index));
+        }
+        for (index, class) in classes.iter().enumerate() {
+            children[slot(class.given.parent)].push(Member::Class(index));
+        }
+        // Breadth first from the root: every parent comes before its children.
+        let groups_below = |node: Option<usize>| {
+            children[slot(node)].iter().filter_map(|child| if let Member::Group(group) = child { Some(*group) } else { None })
+        };
+        let mut order: Vec<usize> = groups_below(None).collect();
+        let mut visited = 0;
+        while let Some(&group) = order.get(visited) {
+            order.extend(groups_below(Some(group)));
+            visited += 1;
+        }
+        let (shared, group_shares, class_shares) = (vec![rate.clone(); groups.len() + 1], vec![None; groups.len()], vec![None; classes.len()]);
+        let mut tree = Tree { rate, longest, root, groups, classes, order, children, shared, group_shares, class_shares };
+        tree.share(None);
+        for position in 0..tree.order.len() {
+            tree.share(Some(tree.order[position]));
+        }
+        tree
+    }
+
+    /// Works out what the children of `node` have at least, if its scheduler promises anything, and what those that are groups share.
+    fn share(&mut self, node: Option<usize>) {
+        let kind = self.scheduler(node).kind;
+        let (by_rate, by_weight) = (uses(kind, Parameter::Rate), uses(kind, Parameter::Weight));
+        let reserved = |given: &Given| given.rate.as_ref().filter(|_| by_rate).map(|rate| rate.value);
+        let weight = |given: &Given| u128::from(given.weight.as_ref().map_or(1, |weight| weight.value));
+        let above = self.shared[slot(node)].clone();
+        let (mut left, mut weights) = (u128::from(above.value.bits_per_second()), 0);
+        for &child in &self.children[slot(node)] {
+            match reserved(self.given(child)) {
+                Some(rate) => left = left.saturating_sub(u128::from(rate.bits_per_second())),
+                None => weights += weight(self.given(child)),
             }
-            for &child in &children {
-                self.judge_parameters(node, child, findings);
+        }
+        for position in 0..self.children[slot(node)].len() {
+            let child = self.children[slot(node)][position];
+            let given = self.given(child);
+            let by_its_weight = || Rate::new((left * weight(given) / weights.max(1)) as u64).unwrap_or(Rate::MIN);
+            let share = reserved(given).or_else(|| by_weight.then(by_its_weight));
+            match child {
+                Member::Class(class) => self.class_shares[class] = share,
+                Member::Group(group) => {
+                    let written = given.weight.as_ref().map_or(above.span.clone(), |weight| weight.span.clone());
+                    let inherited = At { value: share.unwrap_or(above.value), span: written };
+                    self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(inherited);
+                    self.group_shares[group] = share;
+                }
             }
-            self.judge_guarantees(node, &children, findings);
         }
     }
 
-    fn nodes(&self) -> impl Iterator<Item = Option<usize>> {
-        std::iter::once(None).chain((0..self.groups.len()).map(Some))
-    }
-
-    fn children(&self, node: Option<usize>) -> Vec<Member> {
-        let groups = (0..self.groups.len()).filter(|&group| self.groups[group].0.parent == node).map(Member::Group);
-        let classes = (0..self.classes.len()).filter(|&class| self.classes[class].given.parent == node).map(Member::Class);
-        groups.chain(classes).collect()
+    /// Reports whatever is wrong with parents, parameters and guarantees.
+    pub fn judge(&self, findings: &mut Vec<Diagnostic>) {
+        for node in std::iter::once(None).chain((0..self.groups.len()).map(Some)) {
+            let children = &self.children[slot(node)];
+            if let (Some(group), true) = (node, children.is_empty()) {
+                let given = &self.groups[group].0;
+                let finding =
+                    Diagnostic::error(given.at.clone(), format!("group `{}` has no children, so it would never be served", given.name));
+                findings.push(finding.help(format!("give a class or another group `parent = \"{}\"`, or remove the group", given.name)));
+            }
+            for &child in children {
+                self.judge_parameters(node, child, findings);
+            }
+            self.judge_guarantees(node, findings);
+        }
+        for (group, (given, _)) in self.groups.iter().enumerate() {
+            if let (Some(rate), Some(share)) = (&given.rate, self.group_shares[group])
+                && rate.value > share
+            {
+                let (wanted, kind) = (print_rate(rate.value), self.scheduler(given.parent).kind.name());
+                let problem = format!("group `{}` shares {wanted}, but {kind} gives it {} at least", given.name, print_rate(share));
+                findings.push(Diagnostic::warning(rate.span.clone(), problem).help("raise its weight, or lower its rate"));
+            }
+        }
     }
 
     fn given(&self, member: Member) -> &Given {
@@ -183,10 +257,10 @@ impl Tree {
         }
     }
 
-    fn judge_guarantees(&self, node: Option<usize>, children: &[Member], findings: &mut Vec<Diagnostic>) {
-        let shared = self.shared_rate(node);
+    fn judge_guarantees(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
+        let shared = &self.shared[slot(node)];
         let mut sum = 0u64;
-        for &child in children {
+        for &child in &self.children[slot(node)] {
             let Some(rate) = &self.given(child).rate else { continue };
             sum = sum.saturating_add(rate.value.bits_per_second());
             if sum <= shared.value.bits_per_second() {
@@ -205,51 +279,14 @@ impl Tree {
         }
     }
 
-    /// The rate that a node shares, and where that was written.
-    fn shared_rate(&self, node: Option<usize>) -> At<Rate> {
-        let Some(group) = node else { return self.rate.clone() };
-        let given = &self.groups[group].0;
-        if let Some(rate) = &given.rate {
-            return rate.clone();
-        }
-        let above = self.shared_rate(given.parent);
-        let share = self.share(given.parent, Member::Group(group)).unwrap_or(above.value);
-        At { value: share, span: given.weight.as_ref().map_or(above.span, |weight| weight.span.clone()) }
-    }
-
-    /// The rate that a child of `node` has at least, if its scheduler promises one.
-    fn share(&self, node: Option<usize>, child: Member) -> Option<Rate> {
-        let kind = self.scheduler(node).kind;
-        let by_rate = uses(kind, Parameter::Rate);
-        let own = self.given(child).rate.as_ref().filter(|_| by_rate);
-        if let Some(rate) = own {
-            return Some(rate.value);
-        }
-        if !uses(kind, Parameter::Weight) {
-            return None;
-        }
-        let weight = |given: &Given| u128::from(given.weight.as_ref().map_or(1, |weight| weight.value));
-        let mut left = u128::from(self.shared_rate(node).value.bits_per_second());
-        let mut weights = 0;
-        for sibling in self.children(node) {
-            let sibling = self.given(sibling);
-            match &sibling.rate {
-                Some(rate) if by_rate => left = left.saturating_sub(u128::from(rate.value.bits_per_second())),
-                _ => weights += weight(sibling),
-            }
-        }
-        let share = left * weight(self.given(child)) / weights.max(1);
-        Some(Rate::new(share as u64).unwrap_or(Rate::MIN))
-    }
-
     /// What a class has at least of the link, if its scheduler promises anything.
     pub fn class_share(&self, class: usize) -> Option<Rate> {
-        self.share(self.classes[class].given.parent, Member::Class(class))
+        self.class_shares[class]
     }
 
     /// What a group has at least of the link, if the scheduler above promises anything.
     pub fn group_share(&self, group: usize) -> Option<Rate> {
-        self.share(self.groups[group].0.parent, Member::Group(group))
+        self.group_shares[group]
     }
 
     /// Builds the scheduler. To be called when nothing was wrong with the tree so far.
@@ -257,7 +294,11 @@ impl Tree {
     /// # Errors
     /// What the schedulers themselves find wrong.
     pub fn build(&self) -> Result<AnyScheduler, Diagnostic> {
-        if self.groups.is_empty() && self.classes.iter().all(|class| class.queues == 1) { self.build_flat() } else { self.build_hierarchy() }
+        if self.groups.is_empty() && self.classes.iter().all(|class| class.queues == 1) {
+            self.build_flat()
+        } else {
+            self.build_hierarchy()
+        }
     }
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
@@ -271,14 +312,13 @@ impl Tree {
             return Ok(scheduler);
         }
         let shaped = Shaped::new(scheduler, &contracts, Hierarchy::GRANULE);
-        shaped.map(|shaped| AnyScheduler::Shaped(Box::new(shaped))).map_err(|(flow, error)| {
-            Diagnostic::error(self.classes[flow.index()].given.at.clone(), format!("`shape`: {error}"))
-        })
+        shaped
+            .map(|shaped| AnyScheduler::Shaped(Box::new(shaped)))
+            .map_err(|(flow, error)| Diagnostic::error(self.classes[flow.index()].given.at.clone(), format!("`shape`: {error}")))
     }
 
     fn build_hierarchy(&self) -> Result<AnyScheduler, Diagnostic> {
-        let order = self.parents_first();
-        let place: HashMap<usize, usize> = order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
+        let place: HashMap<usize, usize> = self.order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
         let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);
         let mut nodes = vec![NodeSpec {
             parent: None,
@@ -288,12 +328,12 @@ impl Tree {
             shape: None,
         }];
         let mut members = vec![None];
-        for &group in &order {
+        for &group in &self.order {
             let (given, choice) = &self.groups[group];
             nodes.push(NodeSpec {
                 parent: Some(index_of(given.parent)),
                 scheduler: choice.kind,
-                rate: self.shared_rate(Some(group)).value,
+                rate: self.shared[slot(Some(group))].value,
                 parameters: given.parameters(self.scheduler(given.parent).kind),
                 shape: given.shape,
             });
@@ -306,7 +346,7 @@ impl Tree {
             let parameters = class.given.parameters(self.scheduler(class.given.parent).kind);
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
             if class.queues > 1 {
-                let rate = self.class_share(index).unwrap_or(self.shared_rate(class.given.parent).value);
+                let rate = self.class_shares[index].unwrap_or(self.shared[slot(class.given.parent)].value);
                 nodes.push(NodeSpec { parent: Some(parent), scheduler: class.queue_scheduler, rate, parameters, shape: class.given.shape });
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
@@ -336,27 +376,15 @@ impl Tree {
         Ok(AnyScheduler::Hierarchy(Box::new(hierarchy)))
     }
 
-    /// The groups in an order in which every parent comes before its children. There is no circle among them.
-    fn parents_first(&self) -> Vec<usize> {
-        let depth = |mut group: usize| {
-            let mut depth = 0;
-            while let Some(parent) = self.groups[group].0.parent {
-                (group, depth) = (parent, depth + 1);
-            }
-            depth
-        };
-        let mut order: Vec<usize> = (0..self.groups.len()).collect();
-        order.sort_by_key(|&group| depth(group));
-        order
-    }
-
     fn refused(&self, node: Option<usize>, child: Option<Member>, parameter: Parameter, problem: &str) -> Diagnostic {
         let choice = self.scheduler(node);
         let (name, key) = (choice.kind.name(), parameter.name());
         let finding = match child.map(|child| self.given(child)) {
             Some(given) if given.is_added => {
-                let problem = format!("nothing of the link is left for the class `{}`, which is added for packets that no rule matches", given.name);
-                Diagnostic::error(given.at.clone(), problem).help("lower the guarantees, or give the last class no `match`, so that it takes those packets")
+                let problem =
+                    format!("nothing of the link is left for the class `{}`, which is added for packets that no rule matches", given.name);
+                Diagnostic::error(given.at.clone(), problem)
+                    .help("lower the guarantees, or give the last class no `match`, so that it takes those packets")
             }
             Some(given) => {
                 let at = given.span(parameter).unwrap_or(given.at.clone());
@@ -386,15 +414,19 @@ pub(crate) struct Parents {
 
 /// Finds every parent by name. Reports unknown names and circles; after a circle there is no tree to go on with.
 pub(crate) fn find_parents(groups: &[Block<GroupTable>], classes: &[Block<ClassTable>], findings: &mut Vec<Diagnostic>) -> Option<Parents> {
+    // Of two groups of one name, which is reported elsewhere, the first.
+    let by_name: HashMap<&str, usize> = groups.iter().enumerate().rev().map(|(index, group)| (group.name.0.as_str(), index)).collect();
     let mut find = |parent: &Option<At<Name>>| {
         let parent = parent.as_ref()?;
-        let found = groups.iter().position(|group| group.name.value == parent.value);
+        let found = by_name.get(parent.0.as_str()).copied();
         if found.is_none() {
             let finding = Diagnostic::error(parent.span.clone(), format!("there is no group `{}`", parent.0));
             let names = groups.iter().map(|group| group.name.0.as_str());
             findings.push(match closest(&parent.0, names.clone()) {
                 Some(name) => finding.help(format!("did you mean `{name}`?")),
-                None if groups.is_empty() => finding.help("declare it with [[policy.NAME.group]], or remove `parent` to hang it below the link"),
+                None if groups.is_empty() => {
+                    finding.help("declare it with [[policy.NAME.group]], or remove `parent` to hang it below the link")
+                }
                 None => finding.help(format!("groups of this policy: {}", alternatives(names))),
             });
         }
@@ -402,17 +434,23 @@ pub(crate) fn find_parents(groups: &[Block<GroupTable>], classes: &[Block<ClassT
     };
     let of_groups: Vec<Option<usize>> = groups.iter().map(|group| find(&group.parent)).collect();
     let of_classes = classes.iter().map(|class| find(&class.parent)).collect();
+    // Every group is followed upwards until a group that is known to end at the link.
+    let mut ends = vec![false; groups.len()];
     for start in 0..groups.len() {
-        let mut at = start;
-        for _ in 0..groups.len() {
-            let Some(parent) = of_groups[at] else { break };
-            at = parent;
-            if at == start {
-                let place = groups[start].parent.as_ref().map_or(groups[start].span.clone(), |parent| parent.span.clone());
-                let finding = Diagnostic::error(place, format!("group `{}` hangs below itself", groups[start].name.0));
+        let mut path = Vec::new();
+        let mut at = Some(start);
+        while let Some(group) = at.filter(|&group| !ends[group]) {
+            if path.contains(&group) {
+                let place = groups[group].parent.as_ref().map_or(groups[group].span.clone(), |parent| parent.span.clone());
+                let finding = Diagnostic::error(place, format!("group `{}` hangs below itself", groups[group].name.0));
                 findings.push(finding.help("one of the groups in this circle has to hang below the link, without `parent`"));
                 return None;
             }
+            path.push(group);
+            at = of_groups[group];
+        }
+        for group in path {
+            ends[group] = true;
         }
     }
     Some(Parents { of_groups, of_classes })

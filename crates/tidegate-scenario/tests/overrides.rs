@@ -41,7 +41,8 @@ fn numbers_booleans_lists_and_tables_are_toml() {
 
 #[test]
 fn a_key_that_is_not_there_yet_is_added_below_a_table_that_is() {
-    let scenario = quickstart(&["policy.plain.longest_frame=9018 B", "flow.backup.promise.loss=50 %", "link.uplink.rate=20 Mbit/s"]).unwrap();
+    let scenario =
+        quickstart(&["policy.plain.longest_frame=9018 B", "flow.backup.promise.loss=50 %", "link.uplink.rate=20 Mbit/s"]).unwrap();
     assert_eq!(scenario.policy(Some("plain")).unwrap().longest_frame, 9018);
     let simulation = scenario.variants[0].simulation.as_ref().unwrap();
     assert!(simulation.groups[2].promise.unwrap().loss.is_some());
@@ -74,7 +75,11 @@ fn variants_change_what_they_name_and_nothing_else() {
         (of(0), of(1))
     };
     // A dotted key, quoted or not, changes one value; a quoted key that names a table replaces it.
-    for set in ["set = { \"policy.p.buffer.alpha\" = 4 }", "set.policy.p.buffer.alpha = 4", "set = { policy = { p = { buffer = { alpha = 4 } } } }"] {
+    for set in [
+        "set = { \"policy.p.buffer.alpha\" = 4 }",
+        "set.policy.p.buffer.alpha = 4",
+        "set = { policy = { p = { buffer = { alpha = 4 } } } }",
+    ] {
         let (base, other) = buffers(set);
         assert_eq!((base.alpha.unwrap().exponent(), other.alpha.unwrap().exponent()), (1, 2), "{set}");
         assert_eq!(base.limit, other.limit, "{set}");

@@ -39,7 +39,8 @@ fn there_are_scenarios_and_they_begin_with_a_comment() {
 fn every_scenario_is_valid_by_the_schema() {
     let validator = jsonschema::validator_for(schema()).unwrap();
     for path in files("").iter().chain(&files("policies")) {
-        let errors: Vec<String> = validator.iter_errors(&as_json(path)).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        let errors: Vec<String> =
+            validator.iter_errors(&as_json(path)).map(|error| format!("{}: {error}", error.instance_path())).collect();
         assert!(errors.is_empty(), "{}: {errors:?}", path.display());
     }
 }

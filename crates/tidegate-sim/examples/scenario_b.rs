@@ -8,16 +8,15 @@
 //! use up the rest, are replaced by two more on/off flows per link: a load of 0.9485 on each, so that queues build up and drain all the time.
 //!
 //! FIFO is one class and one queue. Every other scheduler serves three classes (on/off, constant, the two additional flows) of equal
-//! weight. All statistics are on, at the default settings of an experiment.
+//! weight or rate, in this order of priority. All statistics are on, at the default settings of an experiment.
 
 #[path = "../tests/networks/mod.rs"]
 mod networks;
 
-use networks::{flow, link, port, rate};
+use networks::{flow, link, parameters, port, rate};
 use std::num::NonZeroUsize;
 use std::time::Instant;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::Duration;
 use tidegate_sim::{Control, Experiment, Holding, Network, Remainder, Source, run};
 
@@ -66,9 +65,7 @@ fn measure(kind: SchedulerKind, seconds: u64) {
 
 fn chain(kind: SchedulerKind) -> Network {
     let classes: &[u8] = if kind == SchedulerKind::Fifo { &[0, 0, 0] } else { &[0, 1, 2] };
-    let everything =
-        FlowParameters { priority: Some(0), weight: Some(1), rate: Some(rate(3_333_333)), delay: Some(Duration::from_milliseconds(10)) };
-    let parameters = vec![everything; usize::from(classes[2]) + 1];
+    let parameters: Vec<_> = (0..=classes[2]).map(|class| parameters(kind, class.into(), 3_000_000)).collect();
     let links = (0..LINKS).map(|index| {
         let name = format!("{}-{}", index + 1, index + 2);
         link(&name, index, index + 1, Duration::from_milliseconds(1), port(10_000_000, kind, &parameters, 100))

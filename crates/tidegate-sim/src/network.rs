@@ -27,6 +27,9 @@ pub struct Network {
 }
 
 /// A link in one direction, and the output port that feeds it.
+///
+/// The port's buffer holds packets that wait; the one in transmission has left it. What queueing theory calls a system of K places is
+/// therefore a buffer of K - 1 packets.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// A unique name.

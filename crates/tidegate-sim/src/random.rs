@@ -9,6 +9,14 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
 
 /// The random numbers of one component in one replication.
+///
+/// ```
+/// use tidegate_sim::random::Stream;
+/// let (mut here, mut again, mut elsewhere) = (Stream::new(1, 0, "voice"), Stream::new(1, 0, "voice"), Stream::new(1, 0, "video"));
+/// let drawn = here.uniform();
+/// assert_eq!(drawn, again.uniform());
+/// assert_ne!(drawn, elsewhere.uniform());
+/// ```
 #[derive(Debug)]
 pub struct Stream(ChaCha8Rng);
 

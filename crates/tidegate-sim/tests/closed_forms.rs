@@ -84,11 +84,11 @@ fn m_d_1_k_loses_what_the_embedded_chain_says() {
     // K counts the packet in service: solving the chain embedded at departures for a load of 0.9 gives these values for K = 5, 10 and 20
     // (and 4.72e-2, 1.32e-2 and 1.50e-3 for one place more). A port takes a packet out of its queue when its transmission starts, so a
     // system of K places is a buffer of K - 1.
-    for (places, loss, width) in [(5, 6.436e-2, 0.01), (10, 1.663e-2, 0.03), (20, 1.853e-3, 0.08)] {
+    for (places, loss, packets, width) in [(5, 6.436e-2, 1e5, 0.02), (10, 1.663e-2, 1e5, 0.04), (20, 1.853e-3, 4e5, 0.08)] {
         let mut network = queue(0.9, LengthDistribution::Fixed(1_000));
         let buffer = BufferParameters { flows: 1, packets: Some(places - 1), ..BufferParameters::default() };
         network.links[0].port.buffer = BufferKind::TailDrop.build(&buffer).unwrap();
-        let outcome = simulate(&network, 400_000.0, 1_000.0, 0.9, 20);
+        let outcome = simulate(&network, packets, 1_000.0, 0.9, 20);
         assert_estimate(&format!("M/D/1/{places}"), outcome.flows[0].loss, loss, width);
         assert_eq!(outcome.ports[0].occupancy_max_bytes, u64::from(places - 1) * 1000);
     }
@@ -115,7 +115,7 @@ fn priorities_wait_as_cobham_says() {
         flow("second", poisson(0.3, LengthDistribution::Fixed(1_000)), 1, &[0]),
         flow("third", poisson(0.3, LengthDistribution::Exponential { mean: 1_000.0 }), 2, &[0]),
     ];
-    let outcome = simulate(&one_link(port, flows), 250_000.0, 1_000.0, 0.9, 20);
+    let outcome = simulate(&one_link(port, flows), 150_000.0, 1_000.0, 0.9, 20);
     assert_estimate("first class", wait(&outcome, 0), 480.0 / 0.7, 0.01);
     assert_estimate("second class", wait(&outcome, 1), 480.0 / (0.7 * 0.4), 0.02);
     assert_estimate("third class", wait(&outcome, 2), 480.0 / (0.4 * 0.1), 0.05);

@@ -45,7 +45,7 @@ pub fn find_word(text: &str, word: &str) -> Option<usize> {
         let closes_word = word.ends_with(is_part);
         let before = text[..at].chars().next_back();
         let after = text[at + word.len()..].chars().next();
-        !(opens_word && before.is_some_and(is_part)) && !(closes_word && after.is_some_and(is_part))
+        !(opens_word && before.is_some_and(is_part) || closes_word && after.is_some_and(is_part))
     })
 }
 

@@ -1,7 +1,12 @@
 //! Which of many queues is the longest: a tree of maxima, sixteen to a node.
 //!
-//! A change costs one cache line per level (five for a million queues), and usually ends at the first, because most changes do not touch the
-//! maximum of their sixteen.
+//! **Law.** `first` names the longest of all queues, of several the one with the lowest number.
+//! **Source.** A tournament tree with a fan-out of sixteen: D. Knuth, "The Art of Computer Programming", volume 3, section 5.2.3.
+//! **State.** 4.3 bytes per queue.
+//! **Cost.** A change touches one cache line per level (five for a million queues), and usually ends at the first, because most changes do
+//! not touch the maximum of their sixteen. Finding the longest touches one per level.
+//! **RTL twin.** None yet.
+//! **Deviations.** Nodes hold lengths instead of the winners' numbers, so that a change needs no comparison beyond its own sixteen.
 
 use alloc::vec::Vec;
 

@@ -21,6 +21,20 @@ pub struct Query {
 ///
 /// Where the next burst is known already, [`police_burst_ahead`] hides the latency of memory better.
 ///
+/// ```
+/// use tidegate_core::packet::Colour::Green;
+/// use tidegate_core::policer::{Query, Verdict, VirtualScheduling, police_burst};
+/// use tidegate_core::units::{Duration, Rate, Time};
+///
+/// // Two flows of 1 Mbit/s each, and no burst.
+/// let rate = Rate::new(1_000_000).unwrap().time_per_byte();
+/// let mut policers = [VirtualScheduling::new(Time::ZERO, rate, Duration::ZERO); 2];
+/// let batch = [0, 1, 0].map(|policer| Query { policer, length: 1000, colour: Green });
+/// let mut verdicts = [Verdict::Conform; 3];
+/// police_burst(Time::ZERO, &batch, &mut policers, &mut verdicts);
+/// assert_eq!(verdicts, [Verdict::Conform, Verdict::Conform, Verdict::Discard]);
+/// ```
+///
 /// # Panics
 /// If `verdicts` is shorter than `batch`, or a policer's index is out of range.
 pub fn police_burst<P: Policer>(now: Time, batch: &[Query], policers: &mut [P], verdicts: &mut [Verdict]) {

@@ -11,8 +11,7 @@
 //! bucket form, because both buckets then share one instant.
 
 use super::contract::{Conformance, Contract, ContractError, ContractField, Violation};
-use super::decision::{Decision, Decisions, Row, decisions};
-use super::twin_buckets::{Demand, TwinBuckets};
+use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
 use crate::units::{Duration, Time, TimePerByte};

@@ -10,8 +10,7 @@
 //! RFC adds one token CIR times per second. The two differ by less than the time of a byte.
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
-use super::decision::{Decision, Decisions, Row, decisions};
-use super::twin_buckets::{Demand, TwinBuckets, positive_part};
+use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions, positive_part};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
 use crate::units::{Duration, Time};

@@ -9,8 +9,7 @@
 //! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`].
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
-use super::decision::{Decision, Decisions, Row, decisions};
-use super::twin_buckets::{Demand, TwinBuckets};
+use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
 use crate::units::{Duration, Time};

@@ -11,8 +11,7 @@
 //! letter: a packet must leave something in the bucket, so a burst has to exceed the longest packet, which is checked.
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms};
-use super::decision::{Decision, Decisions, Row, decisions};
-use super::twin_buckets::{Demand, TwinBuckets};
+use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
 use crate::units::{Duration, Time};

@@ -9,6 +9,10 @@
 //! Every sum stays below 2^63, so the sign of a difference says which is larger. In mixed traffic nobody can predict which test fails: a
 //! sign turned into a mask costs less than a branch taken wrongly.
 
+mod decision;
+
+pub(super) use decision::{COLOURS, Decision, Decisions, Row, decisions};
+
 use super::contract::{ContractError, ContractField};
 use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 

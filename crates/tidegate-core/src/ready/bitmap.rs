@@ -33,15 +33,16 @@ impl Bitmap {
         Bitmap { words: vec![0; starts[levels]], starts, levels }
     }
 
-    /// Adds `member`.
+    /// Adds `member`; false if it was there already.
     #[inline]
-    pub(super) fn set(&mut self, member: usize) {
+    pub(super) fn set(&mut self, member: usize) -> bool {
         let word = &mut self.words[member >> 6];
-        let was_empty = *word == 0;
-        *word |= 1 << (member & 63);
-        if was_empty {
+        let (before, bit) = (*word, 1 << (member & 63));
+        *word |= bit;
+        if before == 0 {
             self.announce(member >> 6);
         }
+        before & bit == 0
     }
 
     /// Removes `member`.
@@ -85,6 +86,15 @@ impl Bitmap {
     #[inline]
     pub(super) fn rest_of_word(&self, from: usize) -> u64 {
         self.words[from >> 6] >> (from & 63)
+    }
+
+    /// The 64 places from `from` on, shifted so that bit 0 stands for `from`; those beyond the last are empty.
+    #[inline]
+    pub(super) fn window(&self, from: usize) -> u64 {
+        let (index, shift) = (from >> 6, from & 63);
+        let low = self.words[index] >> shift;
+        let above = if index + 1 < self.starts[1] { self.words[index + 1] } else { 0 };
+        low | above << 1 << (63 - shift)
     }
 
     /// The smallest member at or after `from`.

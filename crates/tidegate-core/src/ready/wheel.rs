@@ -6,10 +6,11 @@
 //! **Source**: buckets of a calendar, Brown, "Calendar queues", CACM 31(10), 1988, sections 2-3; the bitmap over them as in Saeed et al.,
 //! "Eiffel", NSDI 2019, section 3.1.1.
 //!
-//! **State**: 16 bytes per flow (the links of its bucket's list), 8 bytes per bucket, 1 bit and 1/64 bit ... per bucket for the
-//! bitmap, and 28 bytes per flow of a [`Heap`] that stays untouched while all keys fit the window.
+//! **State**: 16 bytes per flow (the links of its bucket's list), 4 bytes and a bit per bucket, and 28 bytes per flow of a [`Heap`] that
+//! stays untouched while all keys fit the window.
 //!
-//! **Cost**: O(1) for keys within the window, whatever the number of flows; O(log m) for the m outliers.
+//! **Cost**: O(1) for keys within the window, whatever the number of flows; O(log m) for the m outliers. A list of one flow is kept in
+//! two words. What the next dozen flows' turns will touch is fetched ahead ([`ReadyList::upcoming`]).
 //!
 //! **RTL twin**: none yet; the bitmap is a tree of 64-bit priority encoders.
 //!
@@ -25,9 +26,9 @@
 //!   in the window when the outlier came, and the outlier would have joined its bucket.
 
 use super::bitmap::Bitmap;
+use super::scout::{Ring, Scout};
 use super::{Heap, ReadyList, is_before};
 use crate::packet::Flow;
-use crate::prefetch::prefetch;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -49,6 +50,9 @@ use alloc::vec::Vec;
 pub struct Wheel {
     /// Binary logarithm of the granule.
     granule_bits: u32,
+    /// The only flow of the list, which is then in neither ring nor heap; `NONE` if there is no flow or more than one.
+    lone: u32,
+    lone_key: u64,
     /// The number of buckets, a power of two, less one.
     mask: usize,
     /// Where the window starts; a multiple of the granule.
@@ -57,31 +61,28 @@ pub struct Wheel {
     cursor: u64,
     in_ring: usize,
     occupied: Bitmap,
-    buckets: Vec<Bucket>,
+    /// The first flow of every bucket; meaningless if the bucket is empty.
+    buckets: Vec<u32>,
     links: Vec<Links>,
     outliers: Heap,
+    scout: Scout,
 }
 
-/// A list of flows whose keys round up to the same multiple of the granule.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    /// `NONE` if the bucket is empty.
-    first: u32,
-    /// Meaningless if the bucket is empty.
-    last: u32,
-}
-
+/// A flow's place in the list of a bucket: flows whose keys round up to the same multiple of the granule.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
-struct Links {
-    next: u32,
+pub(super) struct Links {
+    /// `NONE` for the last of a bucket.
+    pub(super) next: u32,
     /// Meaningless for the first of a bucket.
     previous: u32,
+    /// The last of the bucket; meaningless for all but the first.
+    last: u32,
     /// The bucket's index, or `OUTLIER`, or `ABSENT`.
     place: u32,
 }
 
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 const ABSENT: u32 = u32::MAX;
 const OUTLIER: u32 = u32::MAX - 1;
 /// Fewer buckets than this save no memory worth having.
@@ -104,14 +105,17 @@ impl Wheel {
         assert!(flows < OUTLIER as usize, "flows are numbered below 2^32 - 2");
         Wheel {
             granule_bits,
+            lone: NONE,
+            lone_key: 0,
             mask: buckets - 1,
             origin: 0,
             cursor: 0,
             in_ring: 0,
             occupied: Bitmap::new(buckets),
-            buckets: vec![Bucket { first: NONE, last: NONE }; buckets],
-            links: vec![Links { next: NONE, previous: NONE, place: ABSENT }; flows],
+            buckets: vec![NONE; buckets],
+            links: vec![Links { next: NONE, previous: NONE, last: NONE, place: ABSENT }; flows],
             outliers: Heap::new(flows),
+            scout: Scout::new(),
         }
     }
 
@@ -181,7 +185,7 @@ impl Wheel {
             None => self.occupied.next(0)?,
         };
         self.cursor = self.cursor.wrapping_add(((at.wrapping_sub(from) & self.mask) as u64) << self.granule_bits);
-        Some((self.cursor, Flow(self.buckets[at].first)))
+        Some((self.cursor, Flow(self.buckets[at])))
     }
 
     #[cold]
@@ -192,55 +196,66 @@ impl Wheel {
         }
     }
 
-    /// Takes out `flow`, which `first` has just named.
+    /// Files a flow in the ring or the heap; `key` is rounded.
     #[inline]
-    fn take_first(&mut self, flow: Flow) {
-        let links = &mut self.links[flow.index()];
-        if links.place == OUTLIER {
-            links.place = ABSENT;
-            self.outliers.remove(flow);
+    fn file(&mut self, flow: Flow, key: u64) {
+        if !self.covers(key) && !self.make_room(key) {
+            self.links[flow.index()].place = OUTLIER;
+            self.outliers.insert(flow, key);
             return;
         }
-        let at = links.place as usize;
-        let next = links.next;
-        links.place = ABSENT;
-        self.buckets[at].first = next;
-        if next == NONE {
-            self.occupied.clear(at);
+        if is_before(key, self.cursor) {
+            self.cursor = key;
         }
-        self.in_ring -= 1;
-        self.prefetch_after(at);
+        let at = self.bucket_of(key);
+        let mut previous = NONE;
+        // The bitmap, which the cache holds, says whether the bucket, which it may not hold, has to be read.
+        if self.occupied.set(at) {
+            self.buckets[at] = flow.0;
+        } else {
+            let first = &mut self.links[self.buckets[at] as usize];
+            previous = first.last;
+            first.last = flow.0;
+            self.links[previous as usize].next = flow.0;
+        }
+        self.links[flow.index()] = Links { next: NONE, previous, last: flow.0, place: at as u32 };
+        self.in_ring += 1;
     }
 
-    /// Fetches the links of the flow that follows the next one, as far as a glance at the bitmap tells: those of the next one have been
-    /// fetched when it was in that place.
+    /// A second flow comes: the lone one takes its place among the others, as if it had been there from the beginning.
     #[inline]
-    fn prefetch_after(&self, at: usize) {
-        let rest = self.occupied.rest_of_word(at);
-        let second = rest & rest.wrapping_sub(1);
-        if second != 0 {
-            let flow = self.buckets[at + second.trailing_zeros() as usize].first;
-            prefetch(&self.links[flow as usize]);
+    fn join(&mut self) {
+        if self.lone != NONE {
+            let flow = Flow(self.lone);
+            self.lone = NONE;
+            self.file(flow, self.lone_key);
         }
     }
 
     #[inline]
     fn unlink(&mut self, flow: Flow, links: Links) {
-        let bucket = &mut self.buckets[links.place as usize];
-        if bucket.last == flow.0 {
-            bucket.last = links.previous;
+        let at = links.place as usize;
+        let first = self.buckets[at];
+        self.in_ring -= 1;
+        if first == flow.0 {
+            if links.next == NONE {
+                self.occupied.clear(at);
+            } else {
+                self.buckets[at] = links.next;
+                self.links[links.next as usize].last = links.last;
+            }
+            if at == self.bucket_of(self.cursor) {
+                let ring = Ring { occupied: &self.occupied, buckets: &self.buckets, links: &self.links };
+                self.scout.follow(flow, at, links.next, ring);
+            }
+            return;
+        }
+        self.links[links.previous as usize].next = links.next;
+        if links.next == NONE {
+            self.links[first as usize].last = links.previous;
         } else {
             self.links[links.next as usize].previous = links.previous;
         }
-        if bucket.first == flow.0 {
-            bucket.first = links.next;
-            if links.next == NONE {
-                self.occupied.clear(links.place as usize);
-            }
-        } else {
-            self.links[links.previous as usize].next = links.next;
-        }
-        self.in_ring -= 1;
     }
 }
 
@@ -258,32 +273,23 @@ impl ReadyList for Wheel {
 
     #[inline]
     fn insert(&mut self, flow: Flow, key: u64) {
-        debug_assert_eq!(self.links[flow.index()].place, ABSENT, "{flow:?} is in the list already");
+        debug_assert!(self.lone != flow.0 && self.links[flow.index()].place == ABSENT, "{flow:?} is in the list already");
         let key = self.round_up(key);
-        if !self.covers(key) && !self.make_room(key) {
-            self.links[flow.index()].place = OUTLIER;
-            self.outliers.insert(flow, key);
+        if self.is_empty() {
+            self.lone = flow.0;
+            self.lone_key = key;
             return;
         }
-        if is_before(key, self.cursor) {
-            self.cursor = key;
-        }
-        let at = self.bucket_of(key);
-        let bucket = &mut self.buckets[at];
-        let previous = bucket.last;
-        bucket.last = flow.0;
-        if bucket.first == NONE {
-            bucket.first = flow.0;
-            self.occupied.set(at);
-        } else {
-            self.links[previous as usize].next = flow.0;
-        }
-        self.links[flow.index()] = Links { next: NONE, previous, place: at as u32 };
-        self.in_ring += 1;
+        self.join();
+        self.file(flow, key);
     }
 
     #[inline]
     fn remove(&mut self, flow: Flow) -> bool {
+        if self.lone == flow.0 {
+            self.lone = NONE;
+            return true;
+        }
         let links = self.links[flow.index()];
         if links.place == ABSENT {
             return false;
@@ -299,42 +305,20 @@ impl ReadyList for Wheel {
 
     #[inline]
     fn first(&mut self) -> Option<(u64, Flow)> {
+        if self.lone != NONE {
+            return Some((self.lone_key, Flow(self.lone)));
+        }
         let in_ring = self.first_in_ring();
         if self.outliers.is_empty() { in_ring } else { self.first_of_both(in_ring) }
     }
 
     #[inline]
-    fn pop_first(&mut self) -> Option<(u64, Flow)> {
-        let first = self.first()?;
-        self.take_first(first.1);
-        Some(first)
-    }
-
-    #[inline]
-    fn pop_due(&mut self, now: u64) -> Option<Flow> {
-        match self.first() {
-            Some((key, flow)) if !is_before(now, key) => {
-                self.take_first(flow);
-                Some(flow)
-            }
-            _ => None,
-        }
-    }
-
-    #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let from = self.bucket_of(self.cursor);
-        let word = self.occupied.rest_of_word(from);
-        if word == 0 {
-            return None;
-        }
-        let flow = self.buckets[from + word.trailing_zeros() as usize].first;
-        prefetch(&self.links[flow as usize]);
-        Some(Flow(flow))
+        self.scout.latest()
     }
 
     #[inline]
     fn len(&self) -> usize {
-        self.in_ring + self.outliers.len()
+        usize::from(self.lone != NONE) + self.in_ring + self.outliers.len()
     }
 }

@@ -1,121 +1,137 @@
-//! The active lists of round-robin disciplines: the backlogged flows in a ring, in the order of their turns.
+//! The active lists of round-robin disciplines: the backlogged flows in a ring, in the order of their turns, linked through the state
+//! that the discipline keeps of each flow; and a guess at whose turn comes some turns later.
 //!
 //! The flow whose turn it is stands at the front; whoever joins stands behind everybody else, that is just before the front. Passing
-//! the turn on therefore moves a cursor and writes nothing. The links stand in a table of their own, 8 bytes per flow, so that the ring
-//! of many flows stays in a near cache; a scout runs ahead of the front, and what its owner and the port keep of that flow can be
-//! fetched in time.
+//! the turn on therefore moves a cursor and writes nothing.
+//!
+//! Flows of a long ring lie anywhere in memory, and whoever follows the links waits for each of them in turn. But rounds are much
+//! alike: each flow remembers who had a turn [`AHEAD`] turns after it the last time, and on its next turn that flow's state is fetched.
 
-use alloc::vec::Vec;
+use crate::packet::Flow;
+use crate::prefetch::prefetch;
 
 /// Marks the end of nothing: an empty ring, or a flow that is in none.
 const NONE: u32 = u32::MAX;
 
-/// How many turns the scout is ahead of the front.
-const AHEAD: u32 = 4;
+/// How many turns state is fetched in advance: enough turns to outlast a fetch from main memory, and a power of two.
+const AHEAD: usize = 8;
 
-/// A flow's neighbours in the ring it is in.
+/// How many turns in advance the port is told of a flow, whose state has arrived by then.
+const ANNOUNCED: usize = 2;
+
+/// A flow's neighbours in the ring it is in, and who comes later.
 #[derive(Clone, Copy, Debug)]
-struct Neighbours {
+pub(super) struct Links {
     next: u32,
     previous: u32,
-}
-
-const ALONE: Neighbours = Neighbours { next: NONE, previous: NONE };
-
-/// The links of all flows of a scheduler. Many rings may run through them, as long as a flow is in at most one.
-#[derive(Clone, Debug)]
-pub(super) struct Links(Vec<Neighbours>);
-
-/// One ring of flows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ActiveList {
-    front: u32,
-    /// A flow whose turn comes soon: a hint, which may have left the ring.
-    scout: u32,
+    later: u32,
 }
 
 impl Links {
-    /// No flow of `flows` is in any ring.
-    pub(super) fn new(flows: usize) -> Links {
-        Links(alloc::vec![ALONE; flows])
-    }
+    /// The links of a flow that is in no ring.
+    pub(super) const NONE: Links = Links { next: NONE, previous: NONE, later: 0 };
+}
 
-    #[inline]
-    fn next(&self, flow: u32) -> u32 {
-        self.0[flow as usize].next
-    }
+/// The state a discipline keeps of one flow, with the flow's links in it.
+pub(super) trait Linked {
+    /// The flow's links.
+    fn links(&self) -> &Links;
+    /// The flow's links, to be changed.
+    fn links_mut(&mut self) -> &mut Links;
+}
+
+/// One ring of flows. Many rings may run through one table of flows, as long as a flow is in at most one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ActiveList {
+    front: u32,
 }
 
 impl ActiveList {
     /// An empty ring.
-    pub(super) const EMPTY: ActiveList = ActiveList { front: NONE, scout: NONE };
+    pub(super) const EMPTY: ActiveList = ActiveList { front: NONE };
 
     /// The flow whose turn it is.
     #[inline]
-    pub(super) fn front(&self) -> Option<u32> {
+    pub(super) fn front(self) -> Option<u32> {
         (self.front != NONE).then_some(self.front)
-    }
-
-    /// A flow whose turn is likely to come soon.
-    #[inline]
-    pub(super) fn scout(&self) -> Option<u32> {
-        (self.scout != NONE).then_some(self.scout)
     }
 
     /// Adds `flow`, which is in no ring, behind all others. True if it is the only one.
     #[inline]
-    pub(super) fn join(&mut self, links: &mut Links, flow: u32) -> bool {
-        debug_assert_eq!(links.next(flow), NONE, "flow {flow} is activated twice");
-        if self.front == NONE {
-            *self = ActiveList { front: flow, scout: flow };
-            links.0[flow as usize] = Neighbours { next: flow, previous: flow };
-            return true;
+    pub(super) fn join<T: Linked>(&mut self, flows: &mut [T], flow: u32) -> bool {
+        debug_assert_eq!(flows[flow as usize].links().next, NONE, "flow {flow} is activated twice");
+        let (mut next, mut previous) = (flow, flow);
+        let alone = self.front == NONE;
+        if alone {
+            self.front = flow;
+        } else {
+            next = self.front;
+            previous = core::mem::replace(&mut flows[next as usize].links_mut().previous, flow);
+            flows[previous as usize].links_mut().next = flow;
         }
-        let front = &mut links.0[self.front as usize];
-        let last = core::mem::replace(&mut front.previous, flow);
-        links.0[last as usize].next = flow;
-        links.0[flow as usize] = Neighbours { next: self.front, previous: last };
-        false
+        let links = flows[flow as usize].links_mut();
+        (links.next, links.previous) = (next, previous);
+        alone
     }
 
     /// Takes `flow` out. If it was its turn, the turn passes to the next.
     #[inline]
-    pub(super) fn leave(&mut self, links: &mut Links, flow: u32) {
-        let Neighbours { next, previous } = core::mem::replace(&mut links.0[flow as usize], ALONE);
+    pub(super) fn leave<T: Linked>(&mut self, flows: &mut [T], flow: u32) {
+        let links = flows[flow as usize].links_mut();
+        let Links { next, previous, .. } = *links;
         debug_assert_ne!(next, NONE, "flow {flow} leaves, but it is not backlogged");
+        (links.next, links.previous) = (NONE, NONE);
         if next == flow {
-            *self = ActiveList::EMPTY;
+            self.front = NONE;
             return;
         }
-        links.0[previous as usize].next = next;
-        links.0[next as usize].previous = previous;
+        flows[previous as usize].links_mut().next = next;
+        flows[next as usize].links_mut().previous = previous;
         if self.front == flow {
             self.front = next;
-            self.explore(links);
         }
     }
 
     /// Passes the turn on: the front goes behind all others.
     #[inline]
-    pub(super) fn pass(&mut self, links: &Links) {
+    pub(super) fn pass<T: Linked>(&mut self, flows: &[T]) {
         if self.front != NONE {
-            self.front = links.next(self.front);
-            self.explore(links);
+            self.front = flows[self.front as usize].links().next;
         }
     }
+}
 
-    /// Moves the scout on by one, or sends it out anew if it has left the ring or the front has caught up with it.
+/// Fetches the state of flows whose turn will come soon, if this round resembles the last. It may be wrong, and nothing depends on it.
+#[derive(Clone, Debug)]
+pub(super) struct Foresight {
+    turn: usize,
+    /// Whose the latest turns were.
+    past: [u32; AHEAD],
+    /// Whose the next turns will be.
+    coming: [u32; AHEAD],
+}
+
+impl Foresight {
+    /// Knows nothing yet.
+    pub(super) const NEW: Foresight = Foresight { turn: 0, past: [0; AHEAD], coming: [0; AHEAD] };
+
+    /// It is `flow`'s turn.
     #[inline]
-    fn explore(&mut self, links: &Links) {
-        if self.scout != NONE {
-            self.scout = links.next(self.scout);
-        }
-        if self.scout == NONE || self.scout == self.front {
-            self.scout = self.front;
-            for _ in 0..AHEAD {
-                self.scout = links.next(self.scout);
-            }
-        }
+    pub(super) fn turn_of<T: Linked>(&mut self, flows: &mut [T], flow: u32) {
+        let at = self.turn % AHEAD;
+        let earlier = core::mem::replace(&mut self.past[at], flow);
+        flows[earlier as usize].links_mut().later = flow;
+        let later = flows[flow as usize].links().later;
+        self.coming[at] = later;
+        prefetch(&flows[later as usize]);
+        self.turn = self.turn.wrapping_add(1);
+    }
+
+    /// A flow whose turn comes soon.
+    #[inline]
+    pub(super) fn upcoming(&self) -> Flow {
+        // What was foreseen `AHEAD` turns before the next turn stands where the next turn will; and so on for those after it.
+        Flow(self.coming[(self.turn + ANNOUNCED - 1) % AHEAD])
     }
 }
 
@@ -125,33 +141,42 @@ mod tests {
     use alloc::collections::VecDeque;
     use proptest::prelude::*;
 
+    impl Linked for Links {
+        fn links(&self) -> &Links {
+            self
+        }
+
+        fn links_mut(&mut self) -> &mut Links {
+            self
+        }
+    }
+
     proptest! {
         #[test]
-        fn it_behaves_as_a_queue_of_distinct_flows(steps in proptest::collection::vec((0u8..3, 0u32..12), 0..300)) {
-            let mut links = Links::new(12);
+        fn it_behaves_as_a_queue_of_distinct_flows(steps in proptest::collection::vec((0u8..3, 0u32..6), 0..200)) {
+            let mut flows = [Links::NONE; 6];
             let mut ring = ActiveList::EMPTY;
             let mut model: VecDeque<u32> = VecDeque::new();
             for (step, flow) in steps {
                 match step {
                     0 if !model.contains(&flow) => {
-                        prop_assert_eq!(ring.join(&mut links, flow), model.is_empty());
+                        prop_assert_eq!(ring.join(&mut flows, flow), model.is_empty());
                         model.push_back(flow);
                     }
                     1 if model.contains(&flow) => {
-                        ring.leave(&mut links, flow);
+                        ring.leave(&mut flows, flow);
                         model.retain(|&f| f != flow);
                     }
                     2 if !model.is_empty() => {
-                        ring.pass(&links);
+                        ring.pass(&flows);
                         model.rotate_left(1);
-                        prop_assert!(ring.scout().is_some_and(|scout| model.contains(&scout)));
                     }
                     _ => {}
                 }
                 let mut cursor = ring;
                 for &flow in &model {
                     prop_assert_eq!(cursor.front(), Some(flow));
-                    cursor.pass(&links);
+                    cursor.pass(&flows);
                 }
                 prop_assert_eq!(cursor.front(), model.front().copied());
             }
@@ -159,16 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn the_scout_keeps_its_distance_while_turns_pass() {
-        let mut links = Links::new(100);
-        let mut ring = ActiveList::EMPTY;
-        (0..100).for_each(|flow| drop(ring.join(&mut links, flow)));
-        for turn in 1..250 {
-            ring.pass(&links);
-            assert_eq!(ring.front(), Some(turn % 100));
-            // Sent out alone, it is one turn behind until the front catches up with it for the first time.
-            let ahead = (ring.scout().unwrap() + 100 - turn % 100) % 100;
-            assert!((1..=AHEAD).contains(&ahead), "{ahead} ahead at turn {turn}");
+    fn from_the_second_round_on_the_future_is_foreseen() {
+        let mut flows = [Links::NONE; 50];
+        let mut foresight = Foresight::NEW;
+        for turn in 0..200u32 {
+            foresight.turn_of(&mut flows, turn * 7 % 50);
+            if turn >= 50 + AHEAD as u32 {
+                assert_eq!(foresight.upcoming(), Flow((turn + ANNOUNCED as u32) * 7 % 50), "turn {turn}");
+            }
         }
     }
 }

@@ -9,7 +9,7 @@
 //! 1996, section III and its theorem on fairness. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM
 //! Transactions on Networking 6(5), 1998, table I.
 //!
-//! **State.** 32 bytes per flow: deficit, quantum, length of the head, and two links of the active list.
+//! **State.** 32 bytes per flow: deficit, quantum, length of the head, and the links of the active list.
 //!
 //! **Cost.** Constant per packet: one cache line of the flow that is served and one of the next. Quanta given by hand that are smaller
 //! than packets cost one step per turn that a flow cannot use.
@@ -21,10 +21,9 @@
 //! buys a long round: `F = L (sum of weights) / (least weight)`, and with it the latency above. Deficits are counted in units of one byte
 //! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights.
 
-use super::active_list::{ActiveList, Links};
+use super::active_list::{ActiveList, Foresight, Linked, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
-use crate::prefetch::prefetch;
 use crate::units::Time;
 use alloc::vec::Vec;
 
@@ -52,20 +51,35 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct DeficitRoundRobin {
     flows: Vec<Turn>,
-    links: Links,
     active: ActiveList,
     /// True if the flow at the front has been given the quantum of its turn.
     begun: bool,
     /// What one byte costs, in the unit of deficits and quanta.
     cost: u64,
+    foresight: Foresight,
 }
 
+/// Half a cache line, so that no flow's state lies across two.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Turn {
     deficit: u64,
     quantum: u64,
     /// Wire length of the flow's head.
     length: u32,
+    links: Links,
+}
+
+impl Linked for Turn {
+    #[inline]
+    fn links(&self) -> &Links {
+        &self.links
+    }
+
+    #[inline]
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
+    }
 }
 
 impl DeficitRoundRobin {
@@ -76,28 +90,25 @@ impl DeficitRoundRobin {
     }
 
     fn new(quanta: impl Iterator<Item = u64>, cost: u64) -> DeficitRoundRobin {
-        let flows: Vec<_> = quanta.map(|quantum| Turn { deficit: 0, quantum, length: 0 }).collect();
-        DeficitRoundRobin { links: Links::new(flows.len()), flows, active: ActiveList::EMPTY, begun: false, cost }
+        let flows = quanta.map(|quantum| Turn { deficit: 0, quantum, length: 0, links: Links::NONE }).collect();
+        DeficitRoundRobin { flows, active: ActiveList::EMPTY, begun: false, cost, foresight: Foresight::NEW }
     }
 
-    /// The flow whose turn it is, after turns have begun and passed on until one suffices for the head of its flow.
-    #[inline]
-    fn settle(&mut self) -> Option<u32> {
+    /// Lets turns begin and pass on until one suffices for the head of its flow. Some flow is backlogged.
+    #[inline(never)]
+    fn pass_turn(&mut self) -> Decision {
         loop {
-            let front = self.active.front()?;
+            if self.begun {
+                self.active.pass(&self.flows);
+            }
+            let Some(front) = self.active.front() else { return Decision::Idle };
+            self.begun = true;
+            self.foresight.turn_of(&mut self.flows, front);
             let turn = &mut self.flows[front as usize];
-            if !self.begun {
-                turn.deficit += turn.quantum;
-                self.begun = true;
-            }
+            turn.deficit += turn.quantum;
             if turn.deficit >= u64::from(turn.length) * self.cost {
-                return Some(front);
+                return Decision::Serve(Flow(front));
             }
-            self.active.pass(&self.links);
-            if let Some(scout) = self.active.scout() {
-                prefetch(&self.flows[scout as usize]);
-            }
-            self.begun = false;
         }
     }
 
@@ -105,7 +116,7 @@ impl DeficitRoundRobin {
     fn leave(&mut self, flow: Flow) {
         self.begun &= self.active.front() != Some(flow.0);
         self.flows[flow.index()].deficit = 0;
-        self.active.leave(&mut self.links, flow.0);
+        self.active.leave(&mut self.flows, flow.0);
     }
 }
 
@@ -113,15 +124,17 @@ impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         self.flows[flow.index()].length = head.length;
-        self.active.join(&mut self.links, flow.0);
+        self.active.join(&mut self.flows, flow.0);
     }
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
-        match self.settle() {
-            Some(flow) => Decision::Serve(Flow(flow)),
-            None => Decision::Idle,
+        let Some(front) = self.active.front() else { return Decision::Idle };
+        let turn = &self.flows[front as usize];
+        if self.begun && turn.deficit >= u64::from(turn.length) * self.cost {
+            return Decision::Serve(Flow(front));
         }
+        self.pass_turn()
     }
 
     #[inline]
@@ -147,7 +160,7 @@ impl Scheduler for DeficitRoundRobin {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.active.scout().map(Flow)
+        Some(self.foresight.upcoming())
     }
 }
 

@@ -21,6 +21,7 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
+use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Duration, Time};
 use alloc::vec::Vec;
@@ -78,7 +79,9 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.deadlines.upcoming()
+        let flow = self.deadlines.upcoming()?;
+        prefetch(&self.delays[flow.index()]);
+        Some(flow)
     }
 
     fn refresh(&mut self, now: Time) {

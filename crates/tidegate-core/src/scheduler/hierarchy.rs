@@ -27,6 +27,7 @@
 use super::{Decision, Scheduler};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
+use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use crate::registry::AnyScheduler;
 use crate::shaper::Allowance;
@@ -411,7 +412,10 @@ impl Scheduler for Hierarchy {
         loop {
             let member = self.child(node, self.nodes[node].scheduler.upcoming()?);
             match member.checked_sub(self.nodes.len()) {
-                Some(leaf) => return Some(Flow(leaf as u32)),
+                Some(leaf) => {
+                    prefetch(&self.members[member]);
+                    return Some(Flow(leaf as u32));
+                }
                 None => node = member,
             }
         }

@@ -22,6 +22,7 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
+use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Duration, Time, TimePerByte};
 use alloc::vec::Vec;
@@ -109,7 +110,9 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.finishes.upcoming()
+        let flow = self.finishes.upcoming()?;
+        prefetch(&self.clocks[flow.index()]);
+        Some(flow)
     }
 
     fn refresh(&mut self, now: Time) {

@@ -8,7 +8,7 @@
 //! Chip", IEEE Journal on Selected Areas in Communications 9(8), 1991. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate
 //! Servers", IEEE/ACM Transactions on Networking 6(5), 1998, table I.
 //!
-//! **State.** 16 bytes per flow: weight, packets left in the turn, two links.
+//! **State.** 32 bytes per flow: weight, packets left in the turn, the links of the active list.
 //!
 //! **Cost.** Constant per packet: one cache line of the flow that is served and one of the next.
 //!
@@ -17,10 +17,9 @@
 //! **Deviations.** A flow's packets of one turn leave back to back; the source also spaces them over the round. Only backlogged flows
 //! have turns, so no slot is left empty.
 
-use super::active_list::{ActiveList, Links};
+use super::active_list::{ActiveList, Foresight, Linked, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
-use crate::prefetch::prefetch;
 use crate::units::Time;
 use alloc::vec::Vec;
 
@@ -52,12 +51,15 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     flows: Vec<Turn>,
-    links: Links,
     active: ActiveList,
+    foresight: Foresight,
 }
 
+/// Half a cache line, so that no flow's state lies across two.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 struct Turn {
+    links: Links,
     /// Packets per turn.
     weight: u32,
     /// Packets that the flow may still send: in the turn under way if it is at the front, else in its next. Zero only at the front, when
@@ -65,10 +67,22 @@ struct Turn {
     left: u32,
 }
 
+impl Linked for Turn {
+    #[inline]
+    fn links(&self) -> &Links {
+        &self.links
+    }
+
+    #[inline]
+    fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
 impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
-        self.active.join(&mut self.links, flow.0);
+        self.active.join(&mut self.flows, flow.0);
     }
 
     #[inline]
@@ -78,10 +92,7 @@ impl Scheduler for WeightedRoundRobin {
         if turn.left == 0 {
             // Passed on only now: whoever became backlogged during the last packet of the turn stands before the flow that sent it.
             turn.left = turn.weight;
-            self.active.pass(&self.links);
-            if let Some(scout) = self.active.scout() {
-                prefetch(&self.flows[scout as usize]);
-            }
+            self.active.pass(&self.flows);
         }
         match self.active.front() {
             Some(flow) => Decision::Serve(Flow(flow)),
@@ -93,7 +104,13 @@ impl Scheduler for WeightedRoundRobin {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         debug_assert_eq!(self.active.front(), Some(flow.0), "only the selected flow is served");
         match next {
-            Some(_) => self.flows[flow.index()].left -= 1,
+            Some(_) => {
+                let turn = &mut self.flows[flow.index()];
+                turn.left -= 1;
+                if turn.left == 0 {
+                    self.foresight.turn_of(&mut self.flows, flow.0);
+                }
+            }
             None => self.lost(now, flow, None),
         }
     }
@@ -101,7 +118,7 @@ impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         if next.is_none() {
-            self.active.leave(&mut self.links, flow.0);
+            self.active.leave(&mut self.flows, flow.0);
             let turn = &mut self.flows[flow.index()];
             turn.left = turn.weight;
         }
@@ -109,7 +126,7 @@ impl Scheduler for WeightedRoundRobin {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.active.scout().map(Flow)
+        Some(self.foresight.upcoming())
     }
 }
 
@@ -124,9 +141,9 @@ impl Discipline for WeightedRoundRobin {
         let mut turns = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
             let weight = weight_of(index, parameters)?;
-            turns.push(Turn { weight, left: weight });
+            turns.push(Turn { links: Links::NONE, weight, left: weight });
         }
-        Ok(WeightedRoundRobin { links: Links::new(turns.len()), flows: turns, active: ActiveList::EMPTY })
+        Ok(WeightedRoundRobin { flows: turns, active: ActiveList::EMPTY, foresight: Foresight::NEW })
     }
 }
 

@@ -26,6 +26,7 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
+use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Duration, Rate, Time, TimePerByte};
 use alloc::vec::Vec;
@@ -186,7 +187,10 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.eligible.upcoming()
+        // With equal shares nearly all heads are pending until it is their turn; with unequal ones the eligible are many.
+        let flow = if self.eligible.len() > self.pending.len() { self.eligible.upcoming() } else { self.pending.upcoming() }?;
+        prefetch(&self.shares[flow.index()]);
+        Some(flow)
     }
 
     fn refresh(&mut self, now: Time) {

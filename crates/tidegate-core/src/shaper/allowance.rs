@@ -104,8 +104,8 @@ impl ShapingContract {
         Ok(Allowance {
             peak: Time::ZERO,
             sustained: Time::ZERO,
-            peak_rate: self.peak.map_or(PerByte::NOTHING, PerByte::of),
-            sustained_rate: PerByte::of(self.rate),
+            peak_rate: self.peak.map_or(TimePerByte::ZERO, Rate::time_per_byte),
+            sustained_rate: rate,
             burst,
             tolerance: self.tolerance,
         })
@@ -119,8 +119,8 @@ pub struct Allowance {
     peak: Time,
     /// The instant planned for the next packet by the sustained rate: when its bucket is empty again.
     sustained: Time,
-    peak_rate: PerByte,
-    sustained_rate: PerByte,
+    peak_rate: TimePerByte,
+    sustained_rate: TimePerByte,
     /// How far before `sustained` a packet may start.
     burst: Duration,
     tolerance: Duration,
@@ -131,8 +131,8 @@ impl Allowance {
     pub const UNLIMITED: Allowance = Allowance {
         peak: Time::ZERO,
         sustained: Time::ZERO,
-        peak_rate: PerByte::NOTHING,
-        sustained_rate: PerByte::NOTHING,
+        peak_rate: TimePerByte::ZERO,
+        sustained_rate: TimePerByte::ZERO,
         burst: Duration::ZERO,
         tolerance: Duration::ZERO,
     };
@@ -163,29 +163,5 @@ impl Allowance {
         let oldest = now - MEMORY;
         self.peak = self.peak.later(oldest);
         self.sustained = self.sustained.later(oldest);
-    }
-}
-
-/// A [`TimePerByte`] in one word, so that a flow's state fits a cache line; nothing at all for a rate without limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct PerByte(u64);
-
-/// A mantissa is less than 2^34.
-const SHIFT_AT: u32 = 40;
-
-impl PerByte {
-    const NOTHING: PerByte = PerByte(0);
-
-    fn of(rate: Rate) -> PerByte {
-        let rate: TimePerByte = rate.time_per_byte();
-        debug_assert!(rate.mantissa() >> SHIFT_AT == 0);
-        PerByte(rate.mantissa() | u64::from(rate.shift()) << SHIFT_AT)
-    }
-
-    /// As [`TimePerByte::ceil`].
-    #[inline]
-    fn ceil(self, bytes: u32) -> Duration {
-        let (mantissa, shift) = (self.0 & ((1 << SHIFT_AT) - 1), self.0 >> SHIFT_AT);
-        Duration::from_picoseconds((u64::from(bytes) * mantissa + ((1 << shift) - 1)) >> shift)
     }
 }

@@ -20,6 +20,7 @@ use super::{Allowance, ShapingContract};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::port::MEMORY;
+use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use crate::scheduler::{Decision, Scheduler};
 use crate::units::{Duration, Time};
@@ -164,7 +165,9 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.inner.upcoming().or_else(|| self.waiting.upcoming())
+        let flow = self.inner.upcoming().or_else(|| self.waiting.upcoming())?;
+        prefetch(&self.flows[flow.index()]);
+        Some(flow)
     }
 
     fn refresh(&mut self, now: Time) {

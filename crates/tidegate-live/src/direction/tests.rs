@@ -242,10 +242,15 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
     assert_eq!(direction.turn(at(1100), true), Next::At(at(2000)));
     assert_eq!(direction.transmitter.sent, [0, 1]);
 
-    direction.transmitter.refusals.push_back((SendError::Busy, 2));
+    direction.transmitter.refusals.push_back((SendError::Busy, 4));
     assert_eq!(direction.turn(at(2100), true), Next::Blocked);
-    // Two milliseconds of patience more than there are.
+    // What comes now stays with the port, where the policy can still choose.
+    arrive(&mut direction, 3..5);
+    assert_eq!(direction.turn(at(9100), true), Next::Blocked);
+    assert_eq!((direction.outbox.len(), direction.port.occupancy().packets()), (1, 2));
+    // The patience is over, and the two others go within the catching up.
     assert_eq!(direction.turn(at(2100 + 20_000), true), Next::Idle);
+    assert_eq!(direction.transmitter.sent, [0, 1, 3, 4]);
     assert_eq!(balanced(&direction).unsent.no_room, Volume { packets: 1, bytes: 1226 });
 }
 

@@ -15,6 +15,18 @@ const BUCKETS: usize = 1 << FINE;
 const UNIT: u32 = 10;
 
 /// A histogram of durations in picoseconds.
+///
+/// ```
+/// use tidegate_sim::Histogram;
+/// let mut delays = Histogram::default();
+/// for milliseconds in 1..=100 {
+///     delays.record(milliseconds * 1_000_000_000);
+/// }
+/// assert_eq!(delays.mean(), Some(50.5e-3));
+/// let median = delays.quantile(0.5).unwrap();
+/// assert!((50e-3..50.4e-3).contains(&median));
+/// assert_eq!(delays.share_beyond(99_900_000_000), 0.01);
+/// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Histogram {
     /// The bucket that `counts` starts with: a multiple of [`BUCKETS`].

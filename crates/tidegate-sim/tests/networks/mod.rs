@@ -5,7 +5,7 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Header, Network as NetworkLayer, Rule, Transport};
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
-use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::scheduler::{FlowParameters, Parameter, Setup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::{FlowSpec, Link, LinkId, Network, NodeId, Source};
 
@@ -42,6 +42,18 @@ pub fn port(bits_per_second: u64, scheduler: SchedulerKind, parameters: &[FlowPa
         scheduler: scheduler.build(&Setup { rate, longest_packet: longest_frame }, parameters).unwrap(),
         packet_limit,
         longest_frame,
+    }
+}
+
+/// What a scheduler of this kind may be told of the `class`-th class, where each is to get `share` bits per second.
+pub fn parameters(scheduler: SchedulerKind, class: u32, share: u64) -> FlowParameters {
+    let uses = |parameter| scheduler.requires().contains(&parameter) || scheduler.accepts().contains(&parameter);
+    let rated = uses(Parameter::Rate);
+    FlowParameters {
+        priority: uses(Parameter::Priority).then_some(class),
+        weight: (uses(Parameter::Weight) && !rated).then_some(1),
+        rate: rated.then(|| rate(share)),
+        delay: uses(Parameter::Delay).then(|| Duration::from_milliseconds(u64::from(5 + 20 * class))),
     }
 }
 

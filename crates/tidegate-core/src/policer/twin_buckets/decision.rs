@@ -3,15 +3,14 @@
 //! Which test fails is not predictable in mixed traffic, and a branch taken wrongly costs more than a whole verdict. So a policer makes both
 //! tests always and asks its table; what its source says in sentences fills the table when the program is compiled.
 
-use super::Verdict;
-use super::contract::Violation;
-use super::twin_buckets::TwinBuckets;
+use super::TwinBuckets;
 use crate::packet::Colour;
+use crate::policer::{Verdict, Violation};
 
 /// What to do with a packet.
 #[derive(Clone, Copy)]
 #[repr(align(4))]
-pub(super) struct Decision {
+pub(crate) struct Decision {
     verdict: Verdict,
     /// For either bucket -1 if the packet is charged to it, else 0: a mask.
     charges: [i8; 2],
@@ -19,28 +18,28 @@ pub(super) struct Decision {
 
 impl Decision {
     /// The packet, which came in colour `from`, is found to be of colour `to` and charged to the buckets that say true.
-    pub(super) const fn pass(from: Colour, to: Colour, charges: [bool; 2]) -> Decision {
+    pub(crate) const fn pass(from: Colour, to: Colour, charges: [bool; 2]) -> Decision {
         let verdict = if from as u8 == to as u8 { Verdict::Conform } else { Verdict::Mark(to) };
         Decision { verdict, charges: [-(charges[0] as i8), -(charges[1] as i8)] }
     }
 
     /// The packet is outside the contract and charged to nobody.
-    pub(super) const fn violate(fate: Violation, from: Colour) -> Decision {
+    pub(crate) const fn violate(fate: Violation, from: Colour) -> Decision {
         Decision { verdict: fate.verdict(from), charges: [0; 2] }
     }
 }
 
 /// A decision for every row, colour and outcome of the two tests. A policer's row stands for its own choices, such as the fate of violating
 /// packets. As long as a byte can count, so that no index needs a check.
-pub(super) type Decisions = [Decision; 256];
+pub(crate) type Decisions = [Decision; 256];
 
 /// The first entry of a policer's row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Row(u8);
+pub(crate) struct Row(u8);
 
 impl Row {
     /// The row of this number, from 0 to 15.
-    pub(super) const fn new(number: usize) -> Row {
+    pub(crate) const fn new(number: usize) -> Row {
         assert!(number < 16);
         Row(number as u8 * 16)
     }
@@ -49,8 +48,8 @@ impl Row {
 /// The rows of a table from a constant function of row, colour and which of the two tests the packet passes.
 macro_rules! decisions {
     ($rows:expr, $decide:path) => {{
-        use crate::policer::decision::{COLOURS, Decision};
-        use crate::policer::{Violation, decision::Decisions};
+        use crate::policer::Violation;
+        use crate::policer::twin_buckets::{COLOURS, Decision, Decisions};
         let mut table: Decisions = [Decision::violate(Violation::Discard, COLOURS[0]); 256];
         let mut i = 0;
         while i < $rows * 16 {
@@ -63,15 +62,15 @@ macro_rules! decisions {
         table
     }};
 }
-pub(super) use decisions;
+pub(crate) use decisions;
 
 /// The colours by the number they have in a table.
-pub(super) const COLOURS: [Colour; 3] = [Colour::Green, Colour::Yellow, Colour::Red];
+pub(crate) const COLOURS: [Colour; 3] = [Colour::Green, Colour::Yellow, Colour::Red];
 
 impl TwinBuckets<Row> {
     /// Looks the packet up and charges it. `failed` holds 1 for a failed test, else 0, of either bucket.
     #[inline]
-    pub(super) fn decide(&mut self, table: &Decisions, colour: Colour, failed: [u64; 2], weights: [u64; 2]) -> Verdict {
+    pub(crate) fn decide(&mut self, table: &Decisions, colour: Colour, failed: [u64; 2], weights: [u64; 2]) -> Verdict {
         let outcome = (failed[0] << 1 | failed[1]) as u8;
         let decision = &table[usize::from(self.terms.0 | (colour as u8) << 2 | outcome)];
         for ((level, weight), charge) in self.levels.iter_mut().zip(weights).zip(decision.charges) {

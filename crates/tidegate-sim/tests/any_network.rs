@@ -1,0 +1,142 @@
+//! Whatever the network, the books balance, time goes on and everything that was measured is consistent.
+
+mod networks;
+
+use networks::{flow, header, link, parameters, port, rate};
+use proptest::prelude::*;
+use proptest::sample::select;
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::policer::Contract;
+use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::units::Duration;
+use tidegate_sim::{
+    CapturePacket, Control, Experiment, FlowSpec, Holding, LengthDistribution, Link, Network, Outcome, Remainder, Source, run,
+};
+
+const NODES: usize = 4;
+const CLASSES: usize = 3;
+
+fn any_source() -> impl Strategy<Value = Source> {
+    let milliseconds = |range: std::ops::Range<u64>| range.prop_map(Duration::from_milliseconds);
+    let holding = prop_oneof![
+        milliseconds(1..20).prop_map(|time| Holding::Constant { time }),
+        milliseconds(1..20).prop_map(|mean| Holding::Exponential { mean }),
+        (milliseconds(1..20), 1.1..3.0f64).prop_map(|(mean, shape)| Holding::Pareto { mean, shape }),
+    ];
+    let length = prop_oneof![
+        (1u32..2000).prop_map(LengthDistribution::Fixed),
+        (1.0..500.0f64).prop_map(|mean| LengthDistribution::Exponential { mean }),
+        (1u32..100, 100u32..1500).prop_map(|(shortest, longest)| LengthDistribution::Uniform { shortest, longest }),
+    ];
+    let capture = prop::collection::vec((0u64..1000, 1u32..1600, 0u8..4), 0..50).prop_map(|packets| {
+        let mut at = 0;
+        let packets = packets.into_iter().map(|(gap, length, dscp)| {
+            at += gap;
+            CapturePacket { offset: Duration::from_microseconds(at), length, header: header(dscp) }
+        });
+        Source::Capture { packets: packets.collect() }
+    });
+    let remainder = select(&[Remainder::Carried, Remainder::Completed][..]);
+    prop_oneof![
+        (1_000u64..3_000_000, 1u32..1500, any::<bool>()).prop_map(|(bits, length, random_phase)| Source::Cbr {
+            rate: rate(bits),
+            length,
+            random_phase
+        }),
+        (1.0..2000.0f64, length).prop_map(|(packets_per_second, length)| Source::Poisson { packets_per_second, length }),
+        (100_000u64..5_000_000, 50u32..1500, holding.clone(), holding, remainder)
+            .prop_map(|(peak, length, on, off, remainder)| Source::OnOff { peak: rate(peak), length, on, off, remainder }),
+        (prop::collection::vec(0u32..9000, 1..9), milliseconds(1..50), 100u32..1500, any::<bool>()).prop_map(
+            |(mut frames, interval, packet_length, random_start)| {
+                frames[0] += 1;
+                Source::FrameTrace { frames: frames.into(), interval, packet_length, random_start }
+            }
+        ),
+        capture,
+        (1u32..1500, 1u32..20).prop_map(|(length, window)| Source::Greedy { length, window }),
+    ]
+}
+
+/// A ring of links, so that paths of any length exist.
+fn any_link(index: usize) -> impl Strategy<Value = Link> {
+    let scheduler = select(SchedulerKind::ALL);
+    let buffer = select(BufferKind::ALL);
+    let policer = prop::option::of(100_000u64..2_000_000);
+    (scheduler, buffer, policer, 500_000u64..5_000_000, 1u32..30, 0u64..20_000).prop_map(
+        move |(scheduler, buffer, policed, bits, packets, microseconds)| {
+            let parameters: Vec<_> = (0..CLASSES as u32).map(|class| parameters(scheduler, class, bits / 4)).collect();
+            let mut setup = port(bits, scheduler, &parameters, packets);
+            let limits = BufferParameters { flows: CLASSES, packets: Some(packets), ..BufferParameters::default() };
+            setup.buffer = buffer.build(&limits).unwrap();
+            setup.policers[0] = policed.map(|bits| PolicerKind::Gcra.build(&Contract::new(rate(bits), 1500)).unwrap());
+            let propagation = Duration::from_microseconds(microseconds);
+            link(&format!("link {index}"), index, (index + 1) % NODES, propagation, setup)
+        },
+    )
+}
+
+fn any_flow(index: usize) -> impl Strategy<Value = FlowSpec> {
+    (any_source(), 0u8..4, 0..NODES, 1..=NODES, 0u64..200, prop::option::of(1u64..300)).prop_map(
+        move |(source, dscp, from, links, start, stop)| {
+            let path: Vec<usize> = (from..from + links).map(|link| link % NODES).collect();
+            let mut flow = flow(&format!("flow {index}"), source, dscp, &path);
+            flow.start = Duration::from_milliseconds(start);
+            flow.stop = stop.map(|stop| Duration::from_milliseconds(start + stop));
+            flow
+        },
+    )
+}
+
+fn any_network() -> impl Strategy<Value = Network> {
+    let links: Vec<_> = (0..NODES).map(any_link).collect();
+    let flows = (1usize..8).prop_flat_map(|flows| (0..flows).map(any_flow).collect::<Vec<_>>());
+    (links, flows).prop_map(|(links, flows)| Network { nodes: (0..NODES).map(|node| node.to_string()).collect(), links, flows })
+}
+
+fn check(outcome: &Outcome) {
+    for port in &outcome.ports {
+        let dropped: u64 = port.dropped.iter().map(|volume| volume.packets).sum();
+        assert_eq!(port.offered.packets, port.sent.packets + dropped + port.queued.packets, "{}", port.name);
+        let classes = |of: fn(&tidegate_sim::ClassOutcome) -> u64| port.classes.iter().map(of).sum::<u64>();
+        assert_eq!(classes(|class| class.offered.bytes), port.offered.bytes);
+        assert_eq!(classes(|class| class.sent.bytes), port.sent.bytes);
+        assert_eq!(classes(|class| class.queued.bytes), port.queued.bytes);
+        assert!(port.occupancy_mean_bytes.mean <= port.occupancy_max_bytes as f64);
+        assert!((0.0..=1.0).contains(&port.utilisation.mean), "{:?}", port.utilisation);
+        for class in &port.classes {
+            assert_eq!(class.delays.count(), class.sent.packets);
+            assert!(class.occupancy_max_bytes <= port.occupancy_max_bytes);
+        }
+    }
+    for flow in &outcome.flows {
+        assert!((0.0..=1.0).contains(&flow.loss.mean), "{:?}", flow.loss);
+        let Some(delay) = &flow.delay else {
+            assert_eq!(flow.delivered.packets, 0);
+            continue;
+        };
+        assert_eq!(delay.histogram.count(), flow.delivered.packets);
+        let quantiles = [0.0, 0.5, 0.99, 1.0].map(|part| delay.histogram.quantile(part).unwrap());
+        assert!(quantiles.is_sorted() && delay.histogram.maximum() == Some(quantiles[3]), "{quantiles:?}");
+        let (delays, shares) = delay.histogram.tail();
+        assert!(delays.is_sorted() && shares.is_sorted_by(|a, b| a >= b) && shares.first() == Some(&1.0) && shares.last() == Some(&0.0));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_books_balance(network in any_network(), warm_up in 0u64..400, seed: u64) {
+        let experiment = Experiment {
+            duration: Duration::from_milliseconds(500),
+            warm_up: Duration::from_milliseconds(warm_up),
+            seed,
+            replications: 2,
+            sample_interval: Some(Duration::from_milliseconds(70)),
+        };
+        // A port or a flow whose books do not balance is an error already.
+        let outcome = run(&network, &experiment, &Control::default()).unwrap();
+        check(&outcome);
+        prop_assert_eq!(outcome.sample_times_s().len(), 7);
+    }
+}
