@@ -48,7 +48,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         });
         run.flows.push(flow_result(&flow, name, class, seconds));
         run.series.push(series(SeriesKind::Throughput, &flow, &class.sent_bytes, 8.0));
-        let (delays_s, ccdf) = class.delays.ccdf().into_iter().unzip();
+        let (delays_s, ccdf) = class.delays.tail();
         run.distributions.push(Distribution { flow, delays_s, ccdf });
     }
     sum.drops = drops(name, &dropped);
@@ -103,7 +103,7 @@ fn delay_summary(delays: &Delays) -> Option<DelaySummary> {
         p50_s: delays.quantile_seconds(0.5)?,
         p99_s: delays.quantile_seconds(0.99)?,
         p999_s: delays.quantile_seconds(0.999)?,
-        max_s: delays.maximum_seconds(),
+        max_s: delays.maximum_seconds()?,
         jitter_s: Estimate::single(delays.jitter_seconds().unwrap_or(0.0)),
     })
 }

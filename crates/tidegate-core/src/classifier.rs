@@ -60,7 +60,8 @@ impl Classifier {
     /// A classifier for `classes`, in order of precedence. `hash_seed` makes the spread over a class's queues unpredictable to outsiders.
     ///
     /// # Errors
-    /// [`ClassifierError`] for a class without queues, a class or a rule that no packet can ever reach, or a rule with a value out of range.
+    /// [`ClassifierError`] for a class without queues, a class or a rule that no packet can ever reach, or a rule with a value out of
+    /// range.
     pub fn new(classes: Vec<ClassRules>, hash_seed: u64) -> Result<Classifier, ClassifierError> {
         let last = classes.len().checked_sub(1).ok_or(ClassifierError::NoClass)?;
         let mut class_of = Vec::new();
@@ -250,7 +251,8 @@ pub struct Transport {
     pub protocol: u8,
     /// True for every fragment of a fragmented datagram, the first included.
     pub fragment: bool,
-    /// Source and destination port of TCP, UDP, SCTP, UDP-Lite and DCCP; `None` where the frame holds none (later fragments, other protocols).
+    /// Source and destination port of TCP, UDP, SCTP, UDP-Lite and DCCP; `None` where the frame holds none (later fragments, other
+    /// protocols).
     pub ports: Option<(u16, u16)>,
 }
 

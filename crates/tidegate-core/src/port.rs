@@ -237,17 +237,17 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         if length > self.longest_frame {
             return self.drop_packet(now, packet, DropReason::Oversize, observer);
         }
-        if self.policing {
-            if let Some(policer) = &mut self.policers[self.classifier.class_of(flow)] {
-                match policer.police(now, self.overhead.wire_length(length), colour) {
-                    Verdict::Conform => {}
-                    Verdict::Mark(colour) => {
-                        let from = packet.colour;
-                        packet.colour = colour;
-                        observer.marked(now, &packet, from);
-                    }
-                    Verdict::Discard => return self.drop_packet(now, packet, DropReason::Policed, observer),
+        if self.policing
+            && let Some(policer) = &mut self.policers[self.classifier.class_of(flow)]
+        {
+            match policer.police(now, self.overhead.wire_length(length), colour) {
+                Verdict::Conform => {}
+                Verdict::Mark(colour) => {
+                    let from = packet.colour;
+                    packet.colour = colour;
+                    observer.marked(now, &packet, from);
                 }
+                Verdict::Discard => return self.drop_packet(now, packet, DropReason::Policed, observer),
             }
         }
         let arrival = Arrival { flow, length, colour: packet.colour, now };
@@ -265,10 +265,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         let became_head = self.queues.push(packet);
         self.buffer.changed(flow, self.queues.occupancy());
         observer.queued(now, &seen, self.queues.occupancy());
-        if became_head {
-            if let Some(head) = self.queues.head(flow) {
-                self.scheduler.activate(now, flow, head);
-            }
+        if became_head && let Some(head) = self.queues.head(flow) {
+            self.scheduler.activate(now, flow, head);
         }
         debug_assert!(self.check().is_ok(), "{:?}", self.check());
     }
@@ -337,6 +335,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     ///
     /// # Errors
     /// [`Unbalanced`] with all the figures.
+    // The error is large because it holds every figure, and never made unless the port is defective.
+    #[allow(clippy::result_large_err)]
     pub fn check(&self) -> Result<(), Unbalanced> {
         let occupancy = self.queues.occupancy();
         let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };

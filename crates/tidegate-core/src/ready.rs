@@ -10,13 +10,14 @@
 //!
 //! | list | insert, remove, take the first | granule | choose it for |
 //! |---|---|---|---|
-//! | [`Wheel`] | O(1) while the keys lie within its window, O(log m) for m outliers | a power of two | everything on the packet path |
+//! | [`Wheel`] | O(1) for keys within its reach, O(log m) for m outliers | a power of two | everything on the packet path |
 //! | [`Heap`] | O(log n) | none: exact | few flows, exact order, the oracle of tests |
 
 use crate::packet::Flow;
 
 mod bitmap;
 mod heap;
+mod ring;
 mod scout;
 mod wheel;
 

@@ -7,7 +7,8 @@
 //! 1. only backlogged flows are named: a flow is backlogged from `activate` until a `served` or `lost` with no next head;
 //! 2. `select` is idempotent: without another call in between, asking again at the same instant gives the same answer;
 //! 3. a work-conserving scheduler never waits while a flow is backlogged; one that waits names an instant after `now`, and at that
-//!    instant it has something to say;
+//!    instant it has something to say (a hierarchy may learn then that another of its contracts forbids the packet, and wait again: once
+//!    per shaped member at most; it never waits too long);
 //! 4. a head that was lost is charged to nobody;
 //! 5. ties break by the order of activation.
 

@@ -212,7 +212,8 @@ fn check_silence<P: Policer + Clone>(fresh: &P, mut old: P, now: Time, random: &
     Ok(())
 }
 
-/// A source that sends each packet of the greatest length as soon as it passes unmarked gets the rate of the contract, however long it sends.
+/// A source that sends each packet of the greatest length as soon as it passes unmarked gets the rate of the contract, however long it
+/// sends.
 fn check_greed<P: Policer + Clone>(fresh: &P, contract: &Contract) -> Result<(), String> {
     let mut policer = fresh.clone();
     policer.start(Time::ZERO);

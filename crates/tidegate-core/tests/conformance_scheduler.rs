@@ -91,9 +91,12 @@ impl<S: Scheduler> Subject<'_, S> {
     }
 }
 
-/// Runs `law` on `count` cases, always the same ones. Of the cases that fail it prints the least and returns its breach.
+/// Runs `law` on `count` cases, always the same ones; the variable PROPTEST_CASES (256 unless set) makes them proportionally more. Of the
+/// cases that fail it prints the least and returns its breach.
 fn assert_holds<C: Debug>(count: u32, cases: &impl Strategy<Value = C>, law: impl Fn(&C) -> Result<(), Breach>) -> Result<(), Breach> {
-    let config = Config { cases: count, failure_persistence: None, ..Config::default() };
+    let config = Config::default();
+    let cases_run = (u64::from(count) * u64::from(config.cases) / 256).max(1) as u32;
+    let config = Config { cases: cases_run, failure_persistence: None, ..config };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let outcome = runner.run(cases, |case| law(&case).map_err(|breach| TestCaseError::fail(format!("{breach:?}"))));
     match outcome {
@@ -226,6 +229,40 @@ fn every_shaped_hierarchy_keeps_the_laws() {
         assert_eq!(assert_holds(96, &cases(), |case| subject.basic_laws(case)), Ok(()), "{}", subject.name);
         assert_eq!(assert_holds(96, &cases(), |case| subject.lost_heads_are_not_charged(case)), Ok(()), "{}", subject.name);
     }
+}
+
+/// An inner node of a random tree: its parent and its discipline (both modulo what there is), what it is given, and whether it is shaped.
+type Branch = (usize, usize, Wishes, bool);
+
+/// A tree of any form and any disciplines; a node without a flow gets one that never sends.
+fn mixed(branches: &[Branch], flows: &[Wishes]) -> AnyScheduler {
+    let kind = |index: usize| SchedulerKind::ALL[branches[index].1 % SchedulerKind::ALL.len()];
+    let mut nodes = vec![node(None, kind(0), &Wishes::PLAIN, kind(0))];
+    for (index, (parent, _, given, is_shaped)) in branches.iter().enumerate().skip(1) {
+        let parent = parent % index;
+        let mut branch = node(Some(parent), kind(index), given, kind(parent));
+        branch.shape = contract(index, given).filter(|_| *is_shaped);
+        nodes.push(branch);
+    }
+    let leaf = |parent: usize, given: &Wishes, shape| LeafSpec { parent, parameters: given.parameters(kind(parent)), shape };
+    let mut leaves: Vec<_> = (flows.iter().enumerate())
+        .map(|(index, flow)| leaf((index * 5 + 3) % nodes.len(), flow, contract(index, flow).filter(|_| branches[0].3)))
+        .collect();
+    leaves.extend((0..nodes.len()).map(|parent| leaf(parent, &Wishes::PLAIN, None)));
+    AnyScheduler::Hierarchy(Box::new(Hierarchy::build(LONGEST, &nodes, &leaves).unwrap()))
+}
+
+#[test]
+fn trees_of_any_form_keep_the_laws() {
+    let branches = prop::collection::vec((0usize..20, 0usize..20, wishes(), prop::bool::weighted(0.3)), 1..8);
+    let law = |(branches, case): &(Vec<Branch>, Case)| {
+        let liberties = Liberties { waits: branches.len() + case.0.len() };
+        let subject = Subject { name: String::new(), liberties, build: &|flows: &[Wishes]| mixed(branches, flows) };
+        subject.basic_laws(case)?;
+        subject.lost_heads_are_not_charged(case)?;
+        through_a_port(mixed(branches, &case.0), case.0.len() + branches.len(), &case.1, case.2).map(|_| ())
+    };
+    assert_eq!(assert_holds(512, &(branches, cases()), law), Ok(()));
 }
 
 /// Differs from `flat` in nothing but the composition.

@@ -66,6 +66,8 @@ enum Distance {
     Granules(i16),
     /// About this many eighths of the window, and a few granules more or less.
     Windows(i8, i8),
+    /// About this many windows, of which the far ring spans 64, and a few granules more or less.
+    FarWindows(i8, i8),
     /// A power of two up to 2^60, either way.
     Far(bool, u8),
 }
@@ -84,6 +86,7 @@ impl Shape {
         let offset = match distance {
             Distance::Sub(quarters) => i64::from(quarters) * granule / 4,
             Distance::Granules(granules) => i64::from(granules) * granule + i64::from(granules & 1),
+            Distance::FarWindows(windows, granules) => i64::from(windows) * window + i64::from(granules) * granule,
             Distance::Windows(eighths, granules) => i64::from(eighths) * (window / 8) + i64::from(granules) * granule,
             Distance::Far(ahead, bits) => {
                 let far = 1i64 << bits;
@@ -104,6 +107,7 @@ fn distances() -> impl Strategy<Value = Distance> {
         4 => (-3i8..=9).prop_map(Distance::Sub),
         4 => (-40i16..400).prop_map(Distance::Granules),
         3 => ((-12i8..=24), (-2i8..=2)).prop_map(|(eighths, granules)| Distance::Windows(eighths, granules)),
+        3 => ((-70i8..=70), (-2i8..=2)).prop_map(|(windows, granules)| Distance::FarWindows(windows, granules)),
         1 => (any::<bool>(), 0u8..=60).prop_map(|(ahead, bits)| Distance::Far(ahead, bits)),
     ]
 }
@@ -283,7 +287,7 @@ fn a_key_months_ahead_is_reached_in_one_step() {
 fn the_wheel_s_hints_run_ahead_of_the_flows_that_are_taken() {
     // Flows at random places, several to a bucket and one to several buckets; every flow taken is inserted again.
     for granule in [1u64, 64, 4096] {
-        let flows = 2048;
+        let flows = 8192;
         let mut wheel = Wheel::new(flows, granule, 1 << 14);
         let mut random = 1u64;
         let mut key = |base: u64| {

@@ -60,7 +60,7 @@ pub enum ReplayError {
     /// A result cannot be written.
     Output(io::Error),
     /// The port lost track of a packet: a defect.
-    Unbalanced(Unbalanced),
+    Unbalanced(Box<Unbalanced>),
 }
 
 impl fmt::Display for ReplayError {
@@ -153,7 +153,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
         clock.move_to(wake.earlier(clock.now + MEMORY));
     }
     last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
-    port.check().map_err(ReplayError::Unbalanced)?;
+    port.check().map_err(|figures| ReplayError::Unbalanced(Box::new(figures)))?;
     Ok(Replayed {
         counters: *port.counters(),
         seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),

@@ -62,6 +62,7 @@ pub struct VariantTable {
     pub name: At<Name>,
     /// What it changes: values by dotted key, in which the name of a list's element stands for the element.
     #[serde(default)]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
     #[schemars(schema_with = "changes", extend("default" = "nothing", "examples" = [{ "link.access.policy": "plain" }]))]
     pub set: Ignored,
 }

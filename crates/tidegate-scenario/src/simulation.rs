@@ -82,7 +82,16 @@ impl Simulation {
                     .help("add a [[flow]], or remove [simulation] to make it a policy file"),
             );
         }
-        let mut building = Building { file, policies, nodes: Vec::new(), node_of: HashMap::new(), links: Vec::new(), is_complete: true, policy_of_link: Vec::new(), findings };
+        let mut building = Building {
+            file,
+            policies,
+            nodes: Vec::new(),
+            node_of: HashMap::new(),
+            links: Vec::new(),
+            is_complete: true,
+            policy_of_link: Vec::new(),
+            findings,
+        };
         building.links();
         let mut simulation = building.flows(experiment, capture)?;
         if findings[before..].iter().any(|finding| finding.severity == crate::diagnostic::Severity::Error) {
@@ -279,7 +288,8 @@ impl Building<'_> {
         if let (Some(rate), Some(at)) = (promise.rate, &block.rate) {
             if let Some(slowest) = path.iter().min_by_key(|link| link.port.rate) {
                 let table = self.file.link.iter().find(|table| table.name.0 == slowest.name);
-                let span = table.map_or(at.span.clone(), |table| table.rate.as_ref().map_or(table.name.span.clone(), |rate| rate.span.clone()));
+                let span =
+                    table.map_or(at.span.clone(), |table| table.rate.as_ref().map_or(table.name.span.clone(), |rate| rate.span.clone()));
                 judge_promised_rate(rate, at, &At { value: slowest.port.rate, span }, self.findings);
             }
             if let Some(mean) = source.mean_bits_per_second().filter(|mean| *mean < rate.bits_per_second() as f64 * 0.999) {
@@ -337,7 +347,9 @@ impl Building<'_> {
         let path = network.shortest_path(NodeId(start), NodeId(end)).filter(|_| self.is_complete);
         if path.is_none() && self.is_complete {
             let finding = Diagnostic::error(to.span.clone(), format!("no links lead from `{}` to `{}`", from.0, to.0));
-            self.findings.push(finding.context(from.span.clone(), "from here").help("links have one direction: add the missing ones, or the one back"));
+            self.findings.push(
+                finding.context(from.span.clone(), "from here").help("links have one direction: add the missing ones, or the one back"),
+            );
         }
         path
     }

@@ -151,7 +151,8 @@ impl Tree {
             order.extend(groups_below(Some(group)));
             visited += 1;
         }
-        let (shared, group_shares, class_shares) = (vec![rate.clone(); groups.len() + 1], vec![None; groups.len()], vec![None; classes.len()]);
+        let (shared, group_shares, class_shares) =
+            (vec![rate.clone(); groups.len() + 1], vec![None; groups.len()], vec![None; classes.len()]);
         let mut tree = Tree { rate, longest, root, groups, classes, order, children, shared, group_shares, class_shares };
         tree.share(None);
         for position in 0..tree.order.len() {

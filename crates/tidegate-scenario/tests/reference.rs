@@ -44,7 +44,8 @@ fn tables() -> String {
         let _ = write!(text, "\n## {heading}\n\n{}\n\n", paragraph(table));
         text += "| key | value | default | example | meaning |\n|---|---|---|---|---|\n";
         let required: Vec<&str> = table["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let (first, rest): (Vec<_>, Vec<_>) = sorted(&table["properties"]).into_iter().partition(|(key, _)| required.contains(&key.as_str()));
+        let (first, rest): (Vec<_>, Vec<_>) =
+            sorted(&table["properties"]).into_iter().partition(|(key, _)| required.contains(&key.as_str()));
         let mut meanings = String::new();
         for (key, property) in first.into_iter().chain(rest) {
             let default = match (required.contains(&key.as_str()), &property["default"]) {
@@ -96,7 +97,9 @@ fn kind(property: &Value) -> String {
     };
     match (name, property["type"].as_str()) {
         (Some(name), _) => format!("{name}{range}"),
-        (None, Some("array")) => format!("list of {}", property["items"]["x-value"].as_str().map_or("tables".to_owned(), |name| format!("{name}s"))),
+        (None, Some("array")) => {
+            format!("list of {}", property["items"]["x-value"].as_str().map_or("tables".to_owned(), |name| format!("{name}s")))
+        }
         _ => "table".to_owned(),
     }
 }
@@ -133,7 +136,8 @@ fn as_toml(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(as_toml).collect::<Vec<_>>().join(", ")),
         Value::Object(_) => {
             let quoted = |key: &str| if key.contains('.') { format!("\"{key}\"") } else { key.to_owned() };
-            let entries: Vec<String> = sorted(value).into_iter().map(|(key, value)| format!("{} = {}", quoted(key), as_toml(value))).collect();
+            let entries: Vec<String> =
+                sorted(value).into_iter().map(|(key, value)| format!("{} = {}", quoted(key), as_toml(value))).collect();
             format!("{{ {} }}", entries.join(", "))
         }
         scalar => scalar.to_string(),

@@ -2,7 +2,6 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`histogram`] | delays, to within 0.8 % of their value, their sum exact |
 //! | [`time_weighted`] | a quantity that changes at instants: its mean over time, maximum and course |
 //! | [`flow`] | one flow, end to end, in one replication |
 //! | [`port`] | one port and its classes in one replication |
@@ -14,16 +13,15 @@
 
 pub mod estimate;
 pub mod flow;
-pub mod histogram;
 pub mod outcome;
 pub mod port;
 pub mod time_weighted;
 
 pub use estimate::Estimate;
 pub use flow::FlowStatistics;
-pub use histogram::Histogram;
 pub use outcome::{ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication};
 pub use port::{ClassStatistics, PortStatistics};
+pub use tidegate_statistics::Histogram;
 pub use time_weighted::TimeWeighted;
 
 use tidegate_core::packet::DropReason;

@@ -4,9 +4,11 @@
 //! counters of its conservation law; everything a report shows is recorded here.
 
 mod delays;
+mod histogram;
 mod recorder;
 mod timeline;
 
 pub use delays::Delays;
+pub use histogram::Histogram;
 pub use recorder::{ClassRecord, PortRecorder};
 pub use timeline::Timeline;

@@ -1,14 +1,15 @@
 //! Dynamic threshold: a queue may grow while it is shorter than alpha times the space that is free.
 //!
-//! **Law.** A packet of a queue of length QL is accepted if and only if `QL < alpha * (B - Q)` and it fits in the buffer of size B, of which
-//! Q is used, and its flow has no limit of its own that says otherwise.
-//! S saturated queues settle at `alpha * B / (1 + alpha * S)` each and leave `B / (1 + alpha * S)` free for newcomers.
+//! **Law.** A packet of a queue of length QL is accepted if and only if `QL < alpha * (B - Q)` and it fits in the buffer of size B, of
+//! which Q is used, and its flow has no limit of its own that says otherwise. S saturated queues settle at `alpha * B / (1 + alpha * S)`
+//! each and leave `B / (1 + alpha * S)` free for newcomers.
 //! **Source.** A. Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
 //! Networking 6(2), 1998.
 //! **State.** None.
 //! **Cost.** One shift and five comparisons: alpha is a power of two, as in the source's hardware.
 //! **RTL twin.** None yet.
-//! **Deviations.** For variable lengths the test is on the queue before the packet, so a queue overshoots its threshold by less than one packet.
+//! **Deviations.** For variable lengths the test is on the queue before the packet, so a queue overshoots its threshold by less than one
+//! packet.
 
 use super::limits::Limits;
 use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy};

@@ -24,7 +24,8 @@ use core::fmt;
 pub struct Contract {
     /// The committed (sustained) rate: CIR, SCR; for a contract without a second rate, the rate.
     pub rate: Rate,
-    /// The longest packet the stream may hold, in bytes on the wire, at least 1 (53 for ATM cells). A port knows it.
+    /// The longest packet the stream may hold, in bytes on the wire, at least 1 (53 for ATM cells). A port knows it and lets none pass
+    /// that is longer. A policer can weigh packets of up to this length, and of up to 128 KiB in any case.
     pub longest_packet: u32,
     /// The peak rate: PIR, PCR.
     pub peak_rate: Option<Rate>,

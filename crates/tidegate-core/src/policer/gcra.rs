@@ -8,8 +8,8 @@
 //! **Cost.** One multiplication, four shifts, no division and no branch.
 //! **RTL twin.** None yet.
 //! **Deviations.** A packet of n bytes adds n times the time of a byte instead of one fixed increment. The tolerance test is the
-//! source's, on the backlog before the packet, so a packet longer than the burst allows is delayed in effect but never starved. The arithmetic carries what
-//! rounding to picoseconds would lose, so a long stream is accepted at the rate to within 2^-32.
+//! source's, on the backlog before the packet, so a packet longer than the burst allows is delayed in effect but never starved. The
+//! arithmetic carries what rounding to picoseconds would lose, so a long stream is accepted at the rate to within 2^-32.
 //!
 //! The forms agree packet by packet, and after each conforming packet `X = TAT - LCT`; the tests of this file assert both.
 

@@ -1,4 +1,5 @@
-//! The single rate three colour marker: one rate, a committed burst, and an excess burst that fills with what the committed one cannot take.
+//! The single rate three colour marker: one rate, a committed burst, and an excess burst that fills with what the committed one cannot
+//! take.
 //!
 //! **Law.** In every interval of length t the green packets hold at most `CBS + CIR * t` bytes, green and yellow together at most
 //! `CBS + EBS + CIR * t`.

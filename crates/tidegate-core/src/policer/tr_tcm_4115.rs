@@ -1,5 +1,5 @@
-//! The two rate three colour marker with efficient handling of in-profile traffic: a committed and an excess rate, each with a bucket of its
-//! own, and yellow packets that leave the committed one alone.
+//! The two rate three colour marker with efficient handling of in-profile traffic: a committed and an excess rate, each with a bucket of
+//! its own, and yellow packets that leave the committed one alone.
 //!
 //! **Law.** In every interval of length t the green packets hold less than `CBS + CIR * t` bytes and the yellow ones less than
 //! `EBS + EIR * t`.
@@ -7,8 +7,8 @@
 //! **State.** 64 bytes: an instant, two bucket levels and the contract.
 //! **Cost.** Two multiplications, one look-up, no division and no branch.
 //! **RTL twin.** None yet.
-//! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`]. The RFC's test `Tc(t) - B > 0` is kept to the
-//! letter: a packet must leave something in the bucket, so a burst has to exceed the longest packet, which is checked.
+//! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`]. The RFC's test `Tc(t) - B > 0` is kept to
+//! the letter: a packet must leave something in the bucket, so a burst has to exceed the longest packet, which is checked.
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms};
 use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};

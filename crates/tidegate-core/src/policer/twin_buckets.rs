@@ -1,10 +1,10 @@
 //! The two buckets that every policer with two tests is made of: levels that rise by a packet's weight and fall with time, in exact integer
 //! arithmetic on one common tick.
 //!
-//! The tick is 2^-scale picoseconds; the scale is as large as the contract allows. A byte weighs the time of a byte at the bucket's rate, in
-//! ticks, rounded up when the contract is read: that is the only rounding. A policer thus enforces rates that are at most 2^-32 below
-//! those of the contract (2^-24 for extreme contracts, see [`TwinBuckets::new`]) and never above them. Nothing is divided, and no error grows
-//! with the number of packets.
+//! The tick is 2^-scale picoseconds; the scale is as large as the contract allows. A byte weighs the time of a byte at the bucket's rate,
+//! in ticks, rounded up when the contract is read: that is the only rounding. A policer thus enforces rates that are at most 2^-32 below
+//! those of the contract (2^-24 for extreme contracts, see [`TwinBuckets::new`]) and never above them. Nothing is divided, and no error
+//! grows with the number of packets.
 //!
 //! Every sum stays below 2^63, so the sign of a difference says which is larger. In mixed traffic nobody can predict which test fails: a
 //! sign turned into a mask costs less than a branch taken wrongly.
@@ -163,14 +163,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn weights_are_rounded_up_and_by_little(slow in 1_000u64..=400_000_000_000, ratio in 1u64..10_000, bytes in 0u32..1 << 24, us in 0u64..100_000) {
+        fn weights_are_rounded_up_and_by_little(
+            slow in 1_000u64..=400_000_000_000,
+            ratio in 1u64..10_000,
+            bytes in 0u32..1 << 24,
+            us in 0u64..100_000,
+        ) {
             let fast = slow.saturating_mul(ratio).min(400_000_000_000);
             let rates = [slow, fast].map(|bps| Rate::new(bps).unwrap());
             let tolerance = Duration::from_microseconds(us);
             let built = TwinBuckets::new(1500, [demand(rates[0], bytes, tolerance), demand(rates[1], bytes, tolerance)], ());
             let Ok(buckets) = built else {
                 // Refused only where the fast rate would get less than 24 bits, with one bit lost to whole powers of two.
-                let longest = u128::from(bytes.max(1 << 17)) * u128::from(fast / slow) + ((u128::from(tolerance.picoseconds()) * u128::from(fast)) >> 42);
+                let at_tolerance = (u128::from(tolerance.picoseconds()) * u128::from(fast)) >> 42;
+                let longest = u128::from(bytes.max(1 << 17)) * u128::from(fast / slow) + at_tolerance;
                 prop_assert!(longest >> 33 > 0, "{longest}");
                 return Ok(());
             };
@@ -188,7 +194,12 @@ mod tests {
         }
 
         #[test]
-        fn draining_in_steps_is_draining_at_once(bps in 1_000u64..=400_000_000_000, level in 0u64..1 << 62, steps in proptest::collection::vec(0u64..1 << 60, 1..6), origin: u64) {
+        fn draining_in_steps_is_draining_at_once(
+            bps in 1_000u64..=400_000_000_000,
+            level in 0u64..1 << 62,
+            steps in proptest::collection::vec(0u64..1 << 60, 1..6),
+            origin: u64,
+        ) {
             let rate = Rate::new(bps).unwrap();
             let mut at_once = TwinBuckets::new(1500, [demand(rate, 9000, Duration::ZERO); 2], ()).unwrap();
             let mut now = Time::from_picoseconds(origin);

@@ -45,6 +45,12 @@ impl Bitmap {
         before & bit == 0
     }
 
+    /// True if `member` is in the set.
+    #[inline]
+    pub(super) fn contains(&self, member: usize) -> bool {
+        self.words[member >> 6] >> (member & 63) & 1 == 1
+    }
+
     /// Removes `member`.
     #[inline]
     pub(super) fn clear(&mut self, member: usize) {

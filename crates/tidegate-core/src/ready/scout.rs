@@ -3,8 +3,7 @@
 //! A scout only ever gives hints. It is not told of changes ahead of it, so it may name a flow that is no longer there or miss one that has
 //! come between; it notices from the flows that are taken, and starts again at the first when none of them is one that it named.
 
-use super::bitmap::Bitmap;
-use super::wheel::{Links, NONE};
+use super::ring::{Links, NONE, Ring};
 use crate::packet::Flow;
 use crate::prefetch::prefetch;
 
@@ -29,14 +28,6 @@ pub(super) struct Scout {
     bucket: usize,
 }
 
-/// What the scout walks through.
-pub(super) struct Ring<'a> {
-    pub(super) occupied: &'a Bitmap,
-    /// The first flow of every bucket that is occupied; a power of two of them.
-    pub(super) buckets: &'a [u32],
-    pub(super) links: &'a [Links],
-}
-
 impl Scout {
     pub(super) fn new() -> Scout {
         Scout { flows: [NONE; CAPACITY], named: 0, taken: 0, missed: 0, flow: NONE, bucket: 0 }
@@ -51,7 +42,7 @@ impl Scout {
 
     /// The first of the ring, `flow`, has been taken from `bucket`, in which it was followed by `next`.
     #[inline]
-    pub(super) fn follow(&mut self, flow: Flow, bucket: usize, next: u32, ring: Ring<'_>) {
+    pub(super) fn follow(&mut self, flow: Flow, bucket: usize, next: u32, ring: &Ring, links: &[Links]) {
         if self.flows[self.taken as usize % CAPACITY] == flow.0 {
             self.taken = self.taken.wrapping_add(1);
             self.missed = 0;
@@ -67,42 +58,42 @@ impl Scout {
             self.bucket = bucket;
             self.flow = NONE;
             if next != NONE {
-                self.name(next, &ring);
+                self.name(next, links);
                 lead = 1;
             }
         }
         // One step per flow taken keeps the distance; two, until it is reached.
-        if lead < LEAD && self.step(&ring) && lead + 1 < LEAD {
-            self.step(&ring);
+        if lead < LEAD && self.step(ring, links) && lead + 1 < LEAD {
+            self.step(ring, links);
         }
     }
 
     /// Names one more flow, if there is one within reach.
     #[inline]
-    fn step(&mut self, ring: &Ring<'_>) -> bool {
-        let mut next = if self.flow == NONE { NONE } else { ring.links[self.flow as usize].next };
+    fn step(&mut self, ring: &Ring, links: &[Links]) -> bool {
+        let mut next = if self.flow == NONE { NONE } else { links[self.flow as usize].next };
         if next == NONE {
-            let from = (self.bucket + 1) & (ring.buckets.len() - 1);
+            let from = (self.bucket + 1) & ring.mask();
             let near = ring.occupied.window(from);
             if near == 0 {
                 return false;
             }
             self.bucket = from + near.trailing_zeros() as usize;
-            next = ring.buckets[self.bucket];
+            next = ring.firsts[self.bucket];
             // The links of a bucket's first are read when the scout goes on to its second: fetch them a few buckets before.
             let second = near & (near - 1);
             let third = second & second.wrapping_sub(1);
             if third != 0 {
-                prefetch(&ring.links[ring.buckets[from + third.trailing_zeros() as usize] as usize]);
+                prefetch(&links[ring.firsts[from + third.trailing_zeros() as usize] as usize]);
             }
         }
-        self.name(next, ring);
+        self.name(next, links);
         true
     }
 
     #[inline]
-    fn name(&mut self, flow: u32, ring: &Ring<'_>) {
-        prefetch(&ring.links[flow as usize]);
+    fn name(&mut self, flow: u32, links: &[Links]) {
+        prefetch(&links[flow as usize]);
         self.flow = flow;
         self.flows[self.named as usize % CAPACITY] = flow;
         self.named = self.named.wrapping_add(1);

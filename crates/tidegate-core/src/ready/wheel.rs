@@ -1,34 +1,38 @@
-//! Keeps flows in the order of their keys, rounded up to a granule, in a ring of buckets with a find-first-set bitmap over it.
+//! Keeps flows in the order of their keys, rounded up to a granule, in rings of buckets with find-first-set bitmaps over them.
 //!
 //! **Law**: the laws of [`ReadyList`], for every sequence of keys that lie within 2^63 of each other: far in the future, in the past,
 //! across the wrap. The key that is reported exceeds the key that was given by less than the granule.
 //!
-//! **Source**: buckets of a calendar, Brown, "Calendar queues", CACM 31(10), 1988, sections 2-3; the bitmap over them as in Saeed et al.,
+//! **Source**: buckets of a calendar, Brown, "Calendar queues", CACM 31(10), 1988, sections 2-3; coarse buckets for what lies far ahead,
+//! Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, section 6; bitmaps over the buckets as in Saeed et al.,
 //! "Eiffel", NSDI 2019, section 3.1.1.
 //!
 //! **State**: 16 bytes per flow (the links of its bucket's list), 4 bytes and a bit per bucket, and 28 bytes per flow of a [`Heap`] that
-//! stays untouched while all keys fit the window.
+//! stays untouched while all keys are within reach of the rings.
 //!
-//! **Cost**: O(1) for keys within the window, whatever the number of flows; O(log m) for the m outliers. A list of one flow is kept in
-//! two words. What the next dozen flows' turns will touch is fetched ahead ([`ReadyList::upcoming`]).
+//! **Cost**: O(1) amortised for keys within reach of the rings, whatever the number of flows; O(log m) for the m outliers. A list of one
+//! flow is kept in two words. What the next dozen flows' turns will touch is fetched ahead ([`ReadyList::upcoming`]).
 //!
 //! **RTL twin**: none yet; the bitmap is a tree of 64-bit priority encoders.
 //!
-//! **Deviations**: a calendar queue resizes itself and Eiffel's two-ring queue files what lies beyond its horizon in a last bucket,
-//! out of order. Here the window is fixed in length and moves, and what it cannot cover is kept exactly:
+//! **Deviations**: a calendar queue resizes itself, and Eiffel's queue files what lies beyond its horizon in a last bucket, out of order.
+//! Here the rings keep their size, and what they cannot hold is kept exactly:
 //!
-//! * All keys in the ring lie in the window `[origin, origin + buckets * granule)`, so a bucket never mixes two turns of the ring.
-//! * A key after the window moves the window up as far as the smallest key in the ring allows; a key before it moves it down as far as
-//!   the largest allows; an empty ring moves anywhere. So keys that lie within one window of each other are all in the ring.
-//! * A key that still does not fit is an outlier and goes to the heap. It is never moved again: the first of the list is the smaller of
-//!   the two firsts.
-//! * At a tie the outlier is first, and that is the order of insertion: had the ring's flow been there earlier, its key would have been
-//!   in the window when the outlier came, and the outlier would have joined its bucket.
+//! * The near ring has a bucket per granule and holds keys of the window of its length before `end`, so a bucket never mixes two turns.
+//! * The far ring has a bucket per 64 granules and holds keys from `end` on. When the smallest key in the near ring has moved on by 64
+//!   granules, `end` follows and the far bucket that it passes is emptied into the near ring: every flow moves once.
+//! * A key before the window moves the window down if the far ring can take what the window leaves above, and if that is not too much;
+//!   empty rings go anywhere.
+//! * A key that does not fit is an outlier and goes to the heap. It is never moved again: the first of the list is the smaller of the two
+//!   firsts.
+//! * At a tie the outlier is first, and that is the order of insertion: had the other been in a ring before, its key would have been within
+//!   reach when the outlier came, and the outlier would have joined its bucket.
 
-use super::bitmap::Bitmap;
-use super::scout::{Ring, Scout};
+use super::ring::{Links, NONE, Ring};
+use super::scout::Scout;
 use super::{Heap, ReadyList, is_before};
 use crate::packet::Flow;
+use crate::prefetch::prefetch;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -53,69 +57,63 @@ pub struct Wheel {
     /// The only flow of the list, which is then in neither ring nor heap; `NONE` if there is no flow or more than one.
     lone: u32,
     lone_key: u64,
-    /// The number of buckets, a power of two, less one.
-    mask: usize,
-    /// Where the window starts; a multiple of the granule.
-    origin: u64,
-    /// No key in the ring lies before this point of the window; a multiple of the granule.
+    /// Where the near ring ends and the far ring begins: a multiple of 64 granules.
+    end: u64,
+    /// No key in the near ring lies before this point of its window; a multiple of the granule.
     cursor: u64,
-    in_ring: usize,
-    occupied: Bitmap,
-    /// The first flow of every bucket; meaningless if the bucket is empty.
-    buckets: Vec<u32>,
+    near: Ring,
+    far: Ring,
     links: Vec<Links>,
     outliers: Heap,
+    /// How many keys before the window have become outliers since it last moved down: the work that moving it down would save.
+    refused: usize,
     scout: Scout,
+    scouting: bool,
 }
 
-/// A flow's place in the list of a bucket: flows whose keys round up to the same multiple of the granule.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(16))]
-pub(super) struct Links {
-    /// `NONE` for the last of a bucket.
-    pub(super) next: u32,
-    /// Meaningless for the first of a bucket.
-    previous: u32,
-    /// The last of the bucket; meaningless for all but the first.
-    last: u32,
-    /// The bucket's index, or `OUTLIER`, or `ABSENT`.
-    place: u32,
-}
-
-pub(super) const NONE: u32 = u32::MAX;
+/// A flow's place is `ABSENT`, `OUTLIER`, or its rounded key in granules: modulo the near ring's length there, with `FAR` and modulo
+/// the far ring's length in the far ring.
 const ABSENT: u32 = u32::MAX;
 const OUTLIER: u32 = u32::MAX - 1;
-/// Fewer buckets than this save no memory worth having.
+const FAR: u32 = 1 << 30;
+/// Binary logarithm of the granules in a far bucket: a word of the near ring's bitmap.
+const COARSE_BITS: u32 = 6;
 const LEAST_BUCKETS: usize = 64;
-/// 32 MiB of buckets; beyond that outliers are cheaper than cache misses.
 const MOST_BUCKETS: usize = 1 << 22;
+const MOST_FAR_BUCKETS: usize = 1 << 16;
+/// So many flows may always be moved to the far ring when the window moves down.
+const LIGHT: usize = 16;
+/// With fewer flows than this all links are in the cache anyway.
+const WORTH_SCOUTING: usize = 8192;
 
 impl Wheel {
     /// An empty wheel for flows below `flows`.
     ///
-    /// Keys are rounded up to the largest power of two in `granule`; the window covers `buckets` of those, rounded up to a power of
-    /// two between 64 and 2^22.
+    /// Keys are rounded up to the largest power of two in `granule`; the near ring covers `buckets` of those, rounded up to a power of
+    /// two between 64 and 2^22, and the far ring 64 times as many (at most 2^22).
     ///
     /// # Panics
-    /// If `granule` is 0 or the window would exceed 2^62.
+    /// If `granule` is 0, or if 2^62 is exceeded by the granules of a ring.
     pub fn new(flows: usize, granule: u64, buckets: usize) -> Wheel {
         let granule_bits = granule.ilog2();
         let buckets = buckets.clamp(LEAST_BUCKETS, MOST_BUCKETS).next_power_of_two();
-        assert!(granule_bits + buckets.ilog2() <= 62, "the window must stay within the reach of serial comparison");
+        let far_buckets = buckets.min(MOST_FAR_BUCKETS);
+        let reach = granule_bits + buckets.ilog2().max(far_buckets.ilog2() + COARSE_BITS);
+        assert!(reach <= 62, "the rings must stay within the reach of serial comparison");
         assert!(flows < OUTLIER as usize, "flows are numbered below 2^32 - 2");
         Wheel {
             granule_bits,
             lone: NONE,
             lone_key: 0,
-            mask: buckets - 1,
-            origin: 0,
+            end: 0,
             cursor: 0,
-            in_ring: 0,
-            occupied: Bitmap::new(buckets),
-            buckets: vec![NONE; buckets],
-            links: vec![Links { next: NONE, previous: NONE, last: NONE, place: ABSENT }; flows],
+            near: Ring::new(buckets),
+            far: Ring::new(far_buckets),
+            links: vec![Links::at(ABSENT); flows],
             outliers: Heap::new(flows),
+            refused: 0,
             scout: Scout::new(),
+            scouting: flows >= WORTH_SCOUTING,
         }
     }
 
@@ -126,145 +124,216 @@ impl Wheel {
         key.wrapping_add(below) & !below
     }
 
+    /// The largest multiple of a far bucket's length at or before `key`.
     #[inline]
-    fn bucket_of(&self, rounded: u64) -> usize {
-        (rounded >> self.granule_bits) as usize & self.mask
+    fn round_down_coarse(&self, key: u64) -> u64 {
+        key & (u64::MAX << (self.granule_bits + COARSE_BITS))
     }
 
-    /// True if a rounded key lies in the window.
+    /// A far bucket's length.
     #[inline]
-    fn covers(&self, rounded: u64) -> bool {
-        rounded.wrapping_sub(self.origin) >> self.granule_bits <= self.mask as u64
+    fn coarse(&self) -> u64 {
+        1 << (self.granule_bits + COARSE_BITS)
     }
 
-    /// Moves the window so that it covers `rounded` and everything in the ring; false if no window does.
-    #[cold]
+    /// The near ring's length.
+    #[inline]
+    fn window(&self) -> u64 {
+        (self.near.mask() as u64 + 1) << self.granule_bits
+    }
+
+    /// The far ring's length.
+    #[inline]
+    fn far_window(&self) -> u64 {
+        (self.far.mask() as u64 + 1) << (self.granule_bits + COARSE_BITS)
+    }
+
+    /// How much of the window is kept below the smallest key, for keys that come before it.
+    #[inline]
+    fn margin(&self) -> u64 {
+        self.window() / 4
+    }
+
+    #[inline]
+    fn near_bucket(&self, rounded: u64) -> usize {
+        (rounded >> self.granule_bits) as usize & self.near.mask()
+    }
+
+    #[inline]
+    fn far_bucket(&self, rounded: u64) -> usize {
+        (rounded >> (self.granule_bits + COARSE_BITS)) as usize & self.far.mask()
+    }
+
+    /// A key's place in the far ring.
+    #[inline]
+    fn far_place(&self, rounded: u64) -> u32 {
+        let span = ((self.far.mask() as u64 + 1) << COARSE_BITS) - 1;
+        FAR | ((rounded >> self.granule_bits) & span) as u32
+    }
+
+    /// True if a rounded key lies in the near ring's window.
+    #[inline]
+    fn is_near(&self, rounded: u64) -> bool {
+        self.end.wrapping_sub(rounded).wrapping_sub(1) < self.window()
+    }
+
+    /// True if a rounded key lies in the far ring's window.
+    #[inline]
+    fn is_far(&self, rounded: u64) -> bool {
+        rounded.wrapping_sub(self.end) < self.far_window()
+    }
+
+    /// Files a flow in a ring or the heap.
+    #[inline]
+    fn file(&mut self, flow: Flow, rounded: u64) {
+        if self.is_near(rounded) || self.make_room(rounded) {
+            if is_before(rounded, self.cursor) {
+                self.cursor = rounded;
+            }
+            let at = self.near_bucket(rounded);
+            self.near.append(&mut self.links, at, flow.0, at as u32);
+        } else if self.is_far(rounded) {
+            let (at, place) = (self.far_bucket(rounded), self.far_place(rounded));
+            self.far.append(&mut self.links, at, flow.0, place);
+        } else {
+            self.links[flow.index()].place = OUTLIER;
+            self.outliers.insert(flow, rounded);
+        }
+    }
+
+    /// Moves the window, if it can be moved, so that it covers a key outside it.
+    #[inline(never)]
     fn make_room(&mut self, rounded: u64) -> bool {
-        // A margin below the smallest key spares the next key before it from coming here.
-        let margin = (self.mask as u64 >> 3) << self.granule_bits;
-        let Some((smallest, _)) = self.first_in_ring() else {
-            self.origin = rounded.wrapping_sub(margin);
-            self.cursor = rounded;
-            return true;
-        };
-        if is_before(rounded, self.origin) {
-            // The ring wraps at the origin's bucket, so its largest key is the last before that bucket.
-            let origin = self.bucket_of(self.origin);
-            let last = origin.checked_sub(1).and_then(|end| self.occupied.previous(end)).or_else(|| self.occupied.previous(self.mask));
-            let Some(last) = last else { return false };
-            let largest = self.origin.wrapping_add(((last.wrapping_sub(origin) & self.mask) as u64) << self.granule_bits);
-            let lowest = largest.wrapping_sub((self.mask as u64) << self.granule_bits);
-            if is_before(rounded, lowest) {
-                return false;
-            }
-            let wanted = rounded.wrapping_sub(margin);
-            self.origin = if is_before(wanted, lowest) { lowest } else { wanted };
+        if self.near.is_empty() && self.far.is_empty() {
+            self.anchor(rounded);
             return true;
         }
-        for origin in [smallest.wrapping_sub(margin), smallest] {
-            if is_before(self.origin, origin) {
-                self.origin = origin;
-            }
-            if self.covers(rounded) {
-                return true;
+        if is_before(rounded, self.end) {
+            return self.lower(rounded);
+        }
+        if self.far.is_empty() {
+            let highest = self.round_down_coarse(self.cursor.wrapping_add(self.window() - self.margin()));
+            if is_before(self.end, highest) {
+                self.end = highest;
             }
         }
-        false
+        self.is_near(rounded)
     }
 
-    /// The first of the ring, and the cursor moved up to it.
+    /// Puts the window of empty rings where `rounded` is.
+    fn anchor(&mut self, rounded: u64) {
+        self.end = self.end_above(rounded);
+        self.cursor = rounded;
+        self.refused = 0;
+    }
+
+    /// The end of a window that covers `rounded` and a margin below it.
+    fn end_above(&self, rounded: u64) -> u64 {
+        self.round_down_coarse(rounded.wrapping_sub(self.margin())).wrapping_add(self.window())
+    }
+
+    /// Moves the window down to a key before it, and what is in the near ring above the new end to the far ring. False if the far ring
+    /// does not reach so far, or if the flows to be moved are many and the keys that would have profited few.
+    fn lower(&mut self, rounded: u64) -> bool {
+        let end = self.end_above(rounded);
+        // From the old end to the end of the last far bucket that is occupied.
+        let begin = self.far_bucket(self.end);
+        let extent = self.far.last(begin).map_or(0, |last| (last.wrapping_sub(begin) & self.far.mask()) as u64 + 1);
+        let occupied = self.end.wrapping_sub(end) + (extent << (self.granule_bits + COARSE_BITS));
+        if occupied > self.far_window() {
+            return false;
+        }
+        if self.near.len() > LIGHT + self.refused {
+            self.refused += 1;
+            return false;
+        }
+        self.refused = 0;
+        let mut start = if is_before(end, self.cursor) { self.cursor } else { end };
+        while !self.near.is_empty() && is_before(start, self.end) {
+            let from = self.near_bucket(start);
+            let Some(at) = self.near.next(from) else { break };
+            start = start.wrapping_add(((at.wrapping_sub(from) & self.near.mask()) as u64) << self.granule_bits);
+            if !is_before(start, self.end) {
+                break;
+            }
+            let (bucket, place) = (self.far_bucket(start), self.far_place(start));
+            self.near.empty_into(&mut self.links, at, &mut self.far, |_| (bucket, place));
+        }
+        self.end = end;
+        self.cursor = rounded;
+        true
+    }
+
+    /// Moves `end` up by a far bucket, whose flows go to the near ring.
+    fn advance(&mut self) {
+        let (at, begin) = (self.far_bucket(self.end), self.near_bucket(self.end));
+        self.end = self.end.wrapping_add(self.coarse());
+        if self.far.occupied.contains(at) {
+            self.far.empty_into(&mut self.links, at, &mut self.near, |place| {
+                let bucket = begin + (place as usize & ((1 << COARSE_BITS) - 1));
+                (bucket, bucket as u32)
+            });
+        }
+        // Its flows will be moved next: the first of them can be fetched already, the others are reached through it.
+        let next = (at + 1) & self.far.mask();
+        if self.far.occupied.contains(next) {
+            prefetch(&self.links[self.far.firsts[next] as usize]);
+        }
+    }
+
+    /// The first of the rings, and the cursor moved up to it.
     #[inline]
-    fn first_in_ring(&mut self) -> Option<(u64, Flow)> {
-        if self.in_ring == 0 {
+    fn first_in_rings(&mut self) -> Option<(u64, Flow)> {
+        if !self.far.is_empty() {
+            self.follow();
+        }
+        if self.near.is_empty() {
             return None;
         }
-        let from = self.bucket_of(self.cursor);
-        let at = match self.occupied.next(from) {
-            Some(at) => at,
-            // All that is before the cursor's bucket in the ring comes after it in the window.
-            None => self.occupied.next(0)?,
-        };
-        self.cursor = self.cursor.wrapping_add(((at.wrapping_sub(from) & self.mask) as u64) << self.granule_bits);
-        Some((self.cursor, Flow(self.buckets[at])))
+        let from = self.near_bucket(self.cursor);
+        let at = self.near.next(from)?;
+        self.cursor = self.cursor.wrapping_add(((at.wrapping_sub(from) & self.near.mask()) as u64) << self.granule_bits);
+        Some((self.cursor, Flow(self.near.firsts[at])))
+    }
+
+    /// Lets the end of the window follow the cursor, one far bucket at a time, or all the way to the first one if the near ring is empty.
+    #[inline]
+    fn follow(&mut self) {
+        if self.near.is_empty() {
+            let begin = self.far_bucket(self.end);
+            let Some(at) = self.far.next(begin) else { return };
+            let ahead = (at.wrapping_sub(begin) & self.far.mask()) as u64;
+            self.end = self.end.wrapping_add(ahead << (self.granule_bits + COARSE_BITS));
+            self.cursor = self.end;
+            self.advance();
+        } else if self.end.wrapping_sub(self.cursor) < self.window() - self.margin() - self.coarse() {
+            self.advance();
+        }
     }
 
     #[cold]
-    fn first_of_both(&mut self, in_ring: Option<(u64, Flow)>) -> Option<(u64, Flow)> {
-        match (in_ring, self.outliers.first()) {
+    fn first_of_both(&mut self, in_rings: Option<(u64, Flow)>) -> Option<(u64, Flow)> {
+        match (in_rings, self.outliers.first()) {
             (Some(ring), Some(outlier)) => Some(if is_before(ring.0, outlier.0) { ring } else { outlier }),
             (ring, outlier) => ring.or(outlier),
         }
     }
 
-    /// Files a flow in the ring or the heap; `key` is rounded.
-    #[inline]
-    fn file(&mut self, flow: Flow, key: u64) {
-        if !self.covers(key) && !self.make_room(key) {
-            self.links[flow.index()].place = OUTLIER;
-            self.outliers.insert(flow, key);
-            return;
-        }
-        if is_before(key, self.cursor) {
-            self.cursor = key;
-        }
-        let at = self.bucket_of(key);
-        let mut previous = NONE;
-        // The bitmap, which the cache holds, says whether the bucket, which it may not hold, has to be read.
-        if self.occupied.set(at) {
-            self.buckets[at] = flow.0;
-        } else {
-            let first = &mut self.links[self.buckets[at] as usize];
-            previous = first.last;
-            first.last = flow.0;
-            self.links[previous as usize].next = flow.0;
-        }
-        self.links[flow.index()] = Links { next: NONE, previous, last: flow.0, place: at as u32 };
-        self.in_ring += 1;
-    }
-
-    /// A second flow comes: the lone one takes its place among the others, as if it had been there from the beginning.
-    #[inline]
-    fn join(&mut self) {
-        if self.lone != NONE {
-            let flow = Flow(self.lone);
-            self.lone = NONE;
-            self.file(flow, self.lone_key);
-        }
-    }
-
-    #[inline]
-    fn unlink(&mut self, flow: Flow, links: Links) {
-        let at = links.place as usize;
-        let first = self.buckets[at];
-        self.in_ring -= 1;
-        if first == flow.0 {
-            if links.next == NONE {
-                self.occupied.clear(at);
-            } else {
-                self.buckets[at] = links.next;
-                self.links[links.next as usize].last = links.last;
-            }
-            if at == self.bucket_of(self.cursor) {
-                let ring = Ring { occupied: &self.occupied, buckets: &self.buckets, links: &self.links };
-                self.scout.follow(flow, at, links.next, ring);
-            }
-            return;
-        }
-        self.links[links.previous as usize].next = links.next;
-        if links.next == NONE {
-            self.links[first as usize].last = links.previous;
-        } else {
-            self.links[links.next as usize].previous = links.previous;
-        }
+    /// A second flow comes, with key `rounded`: the lone one takes its place in the rings, as if it had been there from the beginning.
+    fn join(&mut self, rounded: u64) {
+        let flow = Flow(self.lone);
+        self.lone = NONE;
+        self.anchor(if is_before(rounded, self.lone_key) { rounded } else { self.lone_key });
+        self.file(flow, self.lone_key);
     }
 }
 
 impl ReadyList for Wheel {
     fn build(flows: usize, granule: u64, span: u64) -> Wheel {
-        // With more than four buckets per flow the ring costs more cache than its precision of placement saves.
+        // With more than four buckets per flow the ring costs more cache than moving flows from the far ring does.
         let granule = granule.max(1);
         let wanted = (span >> granule.ilog2()).saturating_add(1).min(MOST_BUCKETS as u64) as usize;
-        Wheel::new(flows, granule, wanted.min(flows.saturating_mul(4).max(4096)))
+        Wheel::new(flows, granule, wanted.min(flows.saturating_mul(4).max(256)))
     }
 
     fn granule(&self) -> u64 {
@@ -274,14 +343,16 @@ impl ReadyList for Wheel {
     #[inline]
     fn insert(&mut self, flow: Flow, key: u64) {
         debug_assert!(self.lone != flow.0 && self.links[flow.index()].place == ABSENT, "{flow:?} is in the list already");
-        let key = self.round_up(key);
+        let rounded = self.round_up(key);
         if self.is_empty() {
             self.lone = flow.0;
-            self.lone_key = key;
+            self.lone_key = rounded;
             return;
         }
-        self.join();
-        self.file(flow, key);
+        if self.lone != NONE {
+            self.join(rounded);
+        }
+        self.file(flow, rounded);
     }
 
     #[inline]
@@ -290,15 +361,20 @@ impl ReadyList for Wheel {
             self.lone = NONE;
             return true;
         }
-        let links = self.links[flow.index()];
-        if links.place == ABSENT {
+        let Links { next, place, .. } = self.links[flow.index()];
+        if place == ABSENT {
             return false;
         }
         self.links[flow.index()].place = ABSENT;
-        if links.place == OUTLIER {
+        if place < FAR {
+            let at = place as usize;
+            if self.near.unlink(&mut self.links, at, flow.0) && self.scouting && at == self.near_bucket(self.cursor) {
+                self.scout.follow(flow, at, next, &self.near, &self.links);
+            }
+        } else if place == OUTLIER {
             self.outliers.remove(flow);
         } else {
-            self.unlink(flow, links);
+            self.far.unlink(&mut self.links, (place & !FAR) as usize >> COARSE_BITS, flow.0);
         }
         true
     }
@@ -308,8 +384,8 @@ impl ReadyList for Wheel {
         if self.lone != NONE {
             return Some((self.lone_key, Flow(self.lone)));
         }
-        let in_ring = self.first_in_ring();
-        if self.outliers.is_empty() { in_ring } else { self.first_of_both(in_ring) }
+        let in_rings = self.first_in_rings();
+        if self.outliers.is_empty() { in_rings } else { self.first_of_both(in_rings) }
     }
 
     #[inline]
@@ -319,6 +395,6 @@ impl ReadyList for Wheel {
 
     #[inline]
     fn len(&self) -> usize {
-        usize::from(self.lone != NONE) + self.in_ring + self.outliers.len()
+        usize::from(self.lone != NONE) + self.near.len() + self.far.len() + self.outliers.len()
     }
 }

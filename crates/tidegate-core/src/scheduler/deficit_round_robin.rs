@@ -24,7 +24,7 @@
 use super::active_list::{ActiveList, Foresight, Linked, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
-use crate::units::Time;
+use crate::units::{MAX_BYTES, Time};
 use alloc::vec::Vec;
 
 /// Deficit round robin.
@@ -83,10 +83,13 @@ impl Linked for Turn {
 }
 
 impl DeficitRoundRobin {
-    /// Flows with these quanta, in bytes below 2^30, in place of quanta derived from weights. A quantum of 0 counts as 1: a flow that
-    /// never gains could never be served.
+    /// Flows with these quanta in bytes, each from 1 to [`MAX_BYTES`], in place of quanta derived from weights.
+    ///
+    /// # Panics
+    /// If a quantum is out of range; a flow without a quantum could never be served.
     pub fn with_quanta(quanta: &[u32]) -> DeficitRoundRobin {
-        DeficitRoundRobin::new(quanta.iter().map(|&quantum| u64::from(quantum.max(1))), 1)
+        assert!(quanta.iter().all(|quantum| (1..=MAX_BYTES).contains(quantum)), "quanta lie between 1 and 2^30 - 1 bytes");
+        DeficitRoundRobin::new(quanta.iter().copied().map(u64::from), 1)
     }
 
     fn new(quanta: impl Iterator<Item = u64>, cost: u64) -> DeficitRoundRobin {
@@ -94,21 +97,23 @@ impl DeficitRoundRobin {
         DeficitRoundRobin { flows, active: ActiveList::EMPTY, begun: false, cost, foresight: Foresight::NEW }
     }
 
-    /// Lets turns begin and pass on until one suffices for the head of its flow. Some flow is backlogged.
-    #[inline(never)]
-    fn pass_turn(&mut self) -> Decision {
+    /// The flow whose turn it is, after turns have begun and passed on until one suffices for the head of its flow.
+    #[inline]
+    fn settle(&mut self) -> Option<u32> {
         loop {
-            if self.begun {
-                self.active.pass(&self.flows);
-            }
-            let Some(front) = self.active.front() else { return Decision::Idle };
-            self.begun = true;
-            self.foresight.turn_of(&mut self.flows, front);
+            let front = self.active.front()?;
             let turn = &mut self.flows[front as usize];
-            turn.deficit += turn.quantum;
-            if turn.deficit >= u64::from(turn.length) * self.cost {
-                return Decision::Serve(Flow(front));
+            if !self.begun {
+                turn.deficit += turn.quantum;
+                self.begun = true;
+                self.foresight.turn_of(&mut self.flows, front);
             }
+            let turn = &self.flows[front as usize];
+            if turn.deficit >= u64::from(turn.length) * self.cost {
+                return Some(front);
+            }
+            self.active.pass(&self.flows);
+            self.begun = false;
         }
     }
 
@@ -129,12 +134,10 @@ impl Scheduler for DeficitRoundRobin {
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
-        let Some(front) = self.active.front() else { return Decision::Idle };
-        let turn = &self.flows[front as usize];
-        if self.begun && turn.deficit >= u64::from(turn.length) * self.cost {
-            return Decision::Serve(Flow(front));
+        match self.settle() {
+            Some(flow) => Decision::Serve(Flow(flow)),
+            None => Decision::Idle,
         }
-        self.pass_turn()
     }
 
     #[inline]

@@ -185,7 +185,7 @@ fn packets_leave_at_the_rate_of_the_port() {
     let remains = direction.finish(at(5000));
     assert_eq!(remains.busy, 5_000_000_000);
     // The packet of the third millisecond, at the fourth.
-    assert_eq!(remains.lateness.maximum_seconds(), 0.001);
+    assert_eq!(remains.lateness.maximum_seconds(), Some(0.001));
     assert_eq!(remains.counters.forgone, Duration::ZERO);
 }
 

@@ -1,7 +1,7 @@
 //! Decision tables: what a policer with two tests does with a packet, looked up instead of branched to.
 //!
-//! Which test fails is not predictable in mixed traffic, and a branch taken wrongly costs more than a whole verdict. So a policer makes both
-//! tests always and asks its table; what its source says in sentences fills the table when the program is compiled.
+//! Which test fails is not predictable in mixed traffic, and a branch taken wrongly costs more than a whole verdict. So a policer makes
+//! both tests always and asks its table; what its source says in sentences fills the table when the program is compiled.
 
 use super::TwinBuckets;
 use crate::packet::Colour;

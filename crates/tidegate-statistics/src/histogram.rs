@@ -17,7 +17,7 @@ const UNIT: u32 = 10;
 /// A histogram of durations in picoseconds.
 ///
 /// ```
-/// use tidegate_sim::Histogram;
+/// use tidegate_statistics::Histogram;
 /// let mut delays = Histogram::default();
 /// for milliseconds in 1..=100 {
 ///     delays.record(milliseconds * 1_000_000_000);
