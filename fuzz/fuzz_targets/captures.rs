@@ -1,4 +1,4 @@
-//! The capture reader under libFuzzer: `cargo +nightly fuzz run captures`.
+//! The capture reader under libFuzzer; see `fuzz/README.md`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

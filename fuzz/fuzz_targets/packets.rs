@@ -1,4 +1,4 @@
-//! The packet parser under libFuzzer: `cargo +nightly fuzz run packets`.
+//! The packet parser under libFuzzer; see `fuzz/README.md`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

@@ -1,4 +1,4 @@
-//! The scenario reader under libFuzzer: `cargo +nightly fuzz run scenarios`.
+//! The scenario reader under libFuzzer; see `fuzz/README.md`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {

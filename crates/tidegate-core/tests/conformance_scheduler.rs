@@ -275,7 +275,18 @@ fn a_tree_of_one_level_is_the_scheduler_itself() {
         };
         let plain = assert_holds(96, &cases(), |case| same(case, 0, flat(kind, &case.0), one_level(kind, &case.0, false)));
         assert_eq!(plain, Ok(()), "{}", kind.name());
-        let shaping = assert_holds(96, &cases(), |case| same(case, 1, shaped(kind, &case.0), one_level(kind, &case.0, true)));
+        // A link that has not been asked for months finds many flows due, whose order is then a matter of how they were kept.
+        let prompt = |(flows, steps, origin): &Case| {
+            let within_seconds = |step: &Step| match *step {
+                Step::Pause(span) => Step::Pause(span.min(Duration::from_seconds(2))),
+                other => other,
+            };
+            (flows.clone(), steps.iter().map(within_seconds).collect(), *origin)
+        };
+        let shaping = assert_holds(96, &cases(), |case| {
+            let case = prompt(case);
+            same(&case, 1, shaped(kind, &case.0), one_level(kind, &case.0, true))
+        });
         assert_eq!(shaping, Ok(()), "shaped {}", kind.name());
     }
 }

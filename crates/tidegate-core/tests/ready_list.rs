@@ -133,7 +133,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
         (-3i64..3).prop_map(|near| (near as u64).wrapping_add(1 << 63)),
         any::<u64>(),
     ];
-    (prop_oneof![Just(0u32), Just(1), Just(4), Just(20), Just(32)], 6u32..=13, start).prop_map(|(granule_bits, bucket_bits, start)| Shape {
+    (prop_oneof![Just(0u32), Just(1), Just(4), Just(20), Just(32)], 8u32..=13, start).prop_map(|(granule_bits, bucket_bits, start)| Shape {
         granule_bits,
         bucket_bits,
         start,
@@ -247,8 +247,8 @@ proptest! {
 
 #[test]
 fn keys_within_one_window_of_each_other_never_leave_the_wheel_s_order_at_the_wrap_of_the_ring() {
-    // A full turn of the ring in steps of one bucket, with a companion that stays one window less a granule ahead.
-    let mut wheel = Wheel::new(2, 1, 64);
+    // A full turn of the ring in steps of one bucket, with a companion that stays 63 buckets ahead.
+    let mut wheel = Wheel::new(2, 1, 256);
     let start = u64::MAX - 100;
     wheel.insert(Flow(0), start);
     wheel.insert(Flow(1), start.wrapping_add(63));

@@ -200,12 +200,6 @@ impl Limits {
         occupancy.packets() < self.packets && occupancy.bytes() + u64::from(arrival.length) <= self.bytes
     }
 
-    /// True if the packet would fit into an empty buffer.
-    #[inline]
-    pub(super) fn could_ever_hold(&self, arrival: &Arrival) -> bool {
-        self.packets > 0 && u64::from(arrival.length) <= self.bytes
-    }
-
     /// Why the packet cannot stay without another one giving way, if so: its flow's limit first.
     #[inline]
     pub(super) fn exceeded(&self, arrival: &Arrival, occupancy: &Occupancy) -> Option<DropReason> {

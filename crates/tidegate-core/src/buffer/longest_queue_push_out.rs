@@ -54,7 +54,8 @@ impl BufferManager for LongestQueuePushOut {
         let (longest, bytes) = self.queues.first();
         if !self.is_making_room {
             let joined = u64::from(occupancy.flow_bytes(arrival.flow)) + u64::from(arrival.length);
-            if joined >= u64::from(bytes) || !self.limits.could_ever_hold(arrival) {
+            // This refuses also what is larger than the whole buffer, which no queue in it exceeds.
+            if joined >= u64::from(bytes) {
                 return Admission::Refuse(DropReason::SharedLimit);
             }
             self.is_making_room = true;

@@ -282,3 +282,97 @@ impl fmt::Display for RuleProblem {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// Rules of one condition each: per field enough of them to cover, to overlap and to be apart.
+    fn rules() -> Vec<Rule> {
+        let none = Rule::default();
+        let v4 = |address, length| Some(Prefix::V4 { address, length });
+        let v6 = |address, length| Some(Prefix::V6 { address, length });
+        let prefixes =
+            [v4(0, 0), v4(1 << 31, 1), v4(1 << 31, 32), v4(1 << 31 | 1, 32), v4(0, 1), v6(0, 0), v6(1 << 127, 1), v6(1 << 127, 128)];
+        let ranges = [(0, u16::MAX), (5, 7), (6, 6), (7, 9)].map(|(first, last)| Some(PortRange { first, last }));
+        let mut rules = alloc::vec![none];
+        for source in prefixes {
+            rules.push(Rule { source, ..none });
+            rules.push(Rule { destination: source, ..none });
+        }
+        for source_port in ranges {
+            rules.push(Rule { source_port, ..none });
+            rules.push(Rule { destination_port: source_port, ..none });
+        }
+        rules.extend([0b1, 0b11, 0b110, 0b10].map(|set| Rule { dscp: Some(CodePoints(set)), ..none }));
+        rules.extend([6, 17].map(|protocol| Rule { protocol: Some(protocol), ..none }));
+        rules.extend([true, false].map(|fragment| Rule { fragment: Some(fragment), ..none }));
+        rules.extend([0x800, 0x86DD].map(|kind| Rule { ethernet_type: Some(kind), ..none }));
+        rules.extend([1, 2].map(|id| Rule { vlan: Some(id), ..none }));
+        rules.extend([1, 2].map(|priority| Rule { vlan_priority: Some(priority), ..none }));
+        rules.extend([1, 2].map(|label| Rule { mpls_label: Some(label), ..none }));
+        rules.extend([1, 2].map(|class| Rule { mpls_traffic_class: Some(class), ..none }));
+        rules
+    }
+
+    /// Headers that vary in one field at a time, over every value that tells two of the rules apart.
+    fn headers() -> Vec<Header> {
+        let mut headers = Vec::new();
+        let plain = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((6, 6)) };
+        let mut transports = alloc::vec![plain];
+        transports.extend([1, 2, 3].map(|dscp| Transport { dscp, ..plain }));
+        transports.extend([17, 1].map(|protocol| Transport { protocol, ..plain }));
+        transports.push(Transport { fragment: true, ..plain });
+        transports.push(Transport { ports: None, ..plain });
+        for port in [0, 5, 7, 8, 9] {
+            transports.extend([(port, 6), (6, port)].map(|ports| Transport { ports: Some(ports), ..plain }));
+        }
+        let mut networks = alloc::vec![Network::Other];
+        for transport in transports {
+            for (source, destination) in
+                [(0, 0), (1 << 31, 0), (1 << 31 | 1, 0), (1 << 31 | 2, 0), (0, 1 << 31), (0, 1 << 31 | 1), (0, 1 << 31 | 2)]
+            {
+                networks.push(Network::V4 { source, destination, transport });
+                let wide = |address: u32| u128::from(address) << 96 | u128::from(address & 3);
+                networks.push(Network::V6 { source: wide(source), destination: wide(destination), transport });
+            }
+        }
+        for network in networks {
+            let header = Header { network, ..Header::default() };
+            headers.push(header);
+            for value in [1, 2, 3] {
+                headers.push(Header { vlan: Some(value), ..header });
+                headers.push(Header { vlan_priority: Some(value as u8), ..header });
+                headers.push(Header { mpls_label: Some(value.into()), ..header });
+                headers.push(Header { mpls_traffic_class: Some(value as u8), ..header });
+                headers.push(Header { ethernet_type: [0x800, 0x86DD, 0x806][usize::from(value) - 1], ..header });
+            }
+        }
+        headers
+    }
+
+    #[test]
+    fn a_rule_covers_another_exactly_if_it_matches_all_that_the_other_matches() {
+        let (rules, headers) = (rules(), headers());
+        for a in &rules {
+            for b in &rules {
+                let matches_all = headers.iter().all(|header| !b.matches(header) || a.matches(header));
+                assert_eq!(a.covers(b), matches_all, "{a:?} and {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_condition_has_to_hold() {
+        let (rules, headers) = (rules(), headers());
+        for a in rules.iter().filter(|rule| rule.source.is_some()) {
+            for b in &rules {
+                let both = Rule { source: a.source, ..*b };
+                for header in headers.iter().filter(|_| b.source.is_none()) {
+                    assert_eq!(both.matches(header), a.matches(header) && b.matches(header));
+                }
+            }
+        }
+    }
+}

@@ -41,10 +41,10 @@ use alloc::vec::Vec;
 /// ```
 /// use tidegate_core::packet::Flow;
 /// use tidegate_core::ready::{ReadyList, Wheel};
-/// let mut list = Wheel::new(3, 1000, 64); // granule 512: the largest power of two in 1000
+/// let mut list = Wheel::new(3, 1000, 256); // granule 512: the largest power of two in 1000
 /// list.insert(Flow(0), 700);
 /// list.insert(Flow(1), 513);
-/// list.insert(Flow(2), 1_000_000_000_000); // far beyond the 64 buckets
+/// list.insert(Flow(2), 1_000_000_000_000); // far beyond the 256 buckets
 /// assert_eq!(list.pop_first(), Some((1024, Flow(0)))); // both rounded up to 1024: first in, first out
 /// assert_eq!(list.pop_due(1023), None);
 /// assert_eq!(list.pop_due(1024), Some(Flow(1)));
@@ -78,7 +78,8 @@ const OUTLIER: u32 = u32::MAX - 1;
 const FAR: u32 = 1 << 30;
 /// Binary logarithm of the granules in a far bucket: a word of the near ring's bitmap.
 const COARSE_BITS: u32 = 6;
-const LEAST_BUCKETS: usize = 64;
+/// The margin, a far bucket, and as much again.
+const LEAST_BUCKETS: usize = 256;
 const MOST_BUCKETS: usize = 1 << 22;
 const MOST_FAR_BUCKETS: usize = 1 << 16;
 /// So many flows may always be moved to the far ring when the window moves down.
@@ -90,7 +91,7 @@ impl Wheel {
     /// An empty wheel for flows below `flows`.
     ///
     /// Keys are rounded up to the largest power of two in `granule`; the near ring covers `buckets` of those, rounded up to a power of
-    /// two between 64 and 2^22, and the far ring 64 times as many (at most 2^22).
+    /// two between 256 and 2^22, and the far ring 64 times as many (at most 2^22).
     ///
     /// # Panics
     /// If `granule` is 0, or if 2^62 is exceeded by the granules of a ring.

@@ -200,14 +200,11 @@ impl Hierarchy {
             if parent == ROOT || above.presented {
                 return;
             }
-            if above.waits {
-                // Its contract holds it back whatever comes; its own scheduler may think again.
-                if core::mem::take(&mut self.nodes[parent].scheduler_waits) {
-                    self.stop_waiting(parent);
-                    self.wait(parent, now);
-                }
+            // What its contract holds back stays back whatever comes; its own scheduler may think again.
+            if above.waits && !core::mem::take(&mut self.nodes[parent].scheduler_waits) {
                 return;
             }
+            self.stop_waiting(parent);
             member = parent;
         }
     }
@@ -433,5 +430,82 @@ impl Scheduler for Hierarchy {
             allowance.refresh(now);
         }
         self.waiting.raise(oldest.picoseconds());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Colour;
+    use crate::registry::SchedulerKind;
+    use crate::scheduler::FlowParameters;
+    use crate::shaper::{Shaped, ShapingContract};
+    use crate::units::Rate;
+    use alloc::boxed::Box;
+
+    const LONGEST: u32 = 1500;
+
+    fn head(number: u32) -> Head {
+        Head { length: LONGEST, number, arrival: Time::ZERO, colour: Colour::Green }
+    }
+
+    fn at(microseconds: u64) -> Time {
+        Time::ZERO + Duration::from_microseconds(microseconds)
+    }
+
+    /// Flow 2 beside a node whose scheduler waits of its own accord: flow 0, which it serves first, may send every 1.5 ms.
+    fn tree_with_a_scheduler_that_waits() -> Hierarchy {
+        let rate = Rate::new(100_000_000).unwrap();
+        let priority = |priority| FlowParameters { priority: Some(priority), ..FlowParameters::default() };
+        let node = |parent, scheduler| NodeSpec { parent, scheduler, rate, parameters: priority(0), shape: None };
+        let nodes = [node(None, SchedulerKind::StrictPriority), node(Some(0), SchedulerKind::StrictPriority)];
+        let leaf = |parent, rank| LeafSpec { parent, parameters: priority(rank), shape: None };
+        let leaves = [leaf(1, 0), leaf(1, 1), leaf(0, 1)];
+        let mut tree = Hierarchy::build(LONGEST, &nodes, &leaves).unwrap();
+        let contract = ShapingContract::new(Rate::new(8_000_000).unwrap(), LONGEST, LONGEST);
+        let inside = tree.nodes[1].scheduler.clone();
+        tree.nodes[1].scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(inside, &[Some(contract), None], Hierarchy::GRANULE).unwrap()));
+        tree.activate(at(0), Flow(0), head(0));
+        assert_eq!(tree.select(at(0)), Decision::Serve(Flow(0)));
+        tree.served(at(0), Flow(0), Some(head(1)));
+        tree
+    }
+
+    #[test]
+    fn a_node_that_waits_lets_its_siblings_go_first() {
+        let mut tree = tree_with_a_scheduler_that_waits();
+        let Decision::WaitUntil(release) = tree.select(at(120)) else { panic!("nothing may be sent yet") };
+        assert!(!release.is_before(at(1500)) && release.since(at(1500)) < Hierarchy::GRANULE);
+        tree.activate(at(200), Flow(2), head(2));
+        assert_eq!(tree.select(at(200)), Decision::Serve(Flow(2)));
+        tree.served(at(200), Flow(2), Some(head(3)));
+        assert_eq!(tree.select(release), Decision::Serve(Flow(0)));
+    }
+
+    #[test]
+    fn a_node_that_waits_is_asked_again_when_something_comes() {
+        let mut tree = tree_with_a_scheduler_that_waits();
+        assert!(matches!(tree.select(at(120)), Decision::WaitUntil(_)));
+        tree.activate(at(200), Flow(1), head(2));
+        assert_eq!(tree.select(at(200)), Decision::Serve(Flow(1)));
+    }
+
+    #[test]
+    fn a_winner_that_time_alone_has_changed_is_noticed() {
+        let mut tree = tree_with_a_scheduler_that_waits();
+        tree.activate(at(120), Flow(1), head(2));
+        assert_eq!(tree.select(at(1000)), Decision::Serve(Flow(1)));
+        assert_eq!(tree.select(at(1600)), Decision::Serve(Flow(0)));
+        tree.served(at(1600), Flow(0), None);
+        assert_eq!(tree.select(at(1720)), Decision::Serve(Flow(1)));
+    }
+
+    #[test]
+    fn a_node_that_waits_for_a_packet_that_is_lost_is_idle() {
+        let mut tree = tree_with_a_scheduler_that_waits();
+        assert!(matches!(tree.select(at(120)), Decision::WaitUntil(_)));
+        tree.lost(at(130), Flow(0), None);
+        assert_eq!(tree.select(at(130)), Decision::Idle);
+        assert!(tree.waiting.is_empty());
     }
 }

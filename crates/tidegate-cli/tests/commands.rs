@@ -1,0 +1,184 @@
+//! The command as its user runs it: results, messages and exit codes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_path_buf()
+}
+
+/// Runs `tidegate` in the project's folder.
+fn tidegate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tidegate")).args(arguments).current_dir(project()).output().expect("tidegate starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Standard output of a command that must end with this exit code.
+fn expect(code: i32, arguments: &[&str]) -> String {
+    let output = tidegate(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Standard error of a command that must end with this exit code and leave standard output empty.
+fn refused(code: i32, arguments: &[&str]) -> String {
+    let output = tidegate(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(text(&output.stdout), "", "{arguments:?}");
+    text(&output.stderr)
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("tidegate-commands-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    fn file(&self, name: &str, content: &str) -> String {
+        fs::write(self.0.join(name), content).unwrap();
+        self.path(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn quickstart_shows_at_one_glance_what_the_policy_is_good_for() {
+    let folder = Folder::new("quickstart");
+    let out = folder.path("out");
+    let table = expect(0, &["run", "scenarios/quickstart.toml", "--out", &out]);
+    let glance: Vec<&str> = table.lines().take(9).filter(|line| line.contains("kept") && line.contains("BROKEN")).collect();
+    assert!(glance.len() >= 3, "promises kept with the policy and broken without it, within the first lines:\n{table}");
+    for file in ["summary.json", "report.html", "flows.parquet", "ports.parquet", "classes.parquet", "series.parquet", "distributions.parquet", "drops.parquet"]
+    {
+        assert!(fs::metadata(Path::new(&out).join(file)).unwrap().len() > 100, "{file}");
+    }
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 8, "nothing unfinished is left");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let folder = Folder::new("seeds");
+    let run = |name: &str, seed: &str| {
+        let out = folder.path(name);
+        expect(0, &["run", "scenarios/quickstart.toml", "--set", "simulation.duration=\"5 s\"", "--replications", "3", "--seed", seed, "--out", &out]);
+        let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(&out)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let first = run("a", "7");
+    assert!(first == run("b", "7"));
+    assert!(first != run("c", "8"));
+}
+
+#[test]
+fn json_is_complete_and_on_standard_output() {
+    let json = expect(0, &["run", "scenarios/quickstart.toml", "--replications", "2", "--json"]);
+    for key in ["\"runs\"", "\"flows\"", "\"throughput_bps\"", "\"half_width\"", "\"promises\"", "\"utilisation\"", "\"delay\""] {
+        assert!(json.contains(key), "{key}");
+    }
+    assert!(json.trim_start().starts_with('{') && json.trim_end().ends_with('}'));
+    assert!(!json.contains("NaN") && !json.contains("inf"));
+}
+
+#[test]
+fn a_broken_promise_ends_with_1() {
+    let table = expect(1, &["run", "scenarios/quickstart.toml", "--variant", "without the policy"]);
+    assert!(table.contains("BROKEN"));
+}
+
+#[test]
+fn bad_input_ends_with_2_and_names_the_place() {
+    let folder = Folder::new("bad");
+    let quickstart = fs::read_to_string(project().join("scenarios/quickstart.toml")).unwrap();
+    let line_of = |text: &str, wanted: &str| text.lines().position(|line| line.contains(wanted)).unwrap() + 1;
+
+    let bad = quickstart.replacen("rate = \"1 Mbit/s\"", "rate = \"11 Mbit/s\"", 1);
+    let file = folder.file("too-much.toml", &bad);
+    let error = refused(2, &["run", &file]);
+    assert!(error.contains(&format!("too-much.toml:{}:", line_of(&bad, "11 Mbit/s"))), "{error}");
+    assert!(error.contains('^'), "{error}");
+
+    let bad = quickstart.replacen("scheduler = \"wf2q+\"", "schedular = \"wf2q+\"", 1);
+    let file = folder.file("unknown.toml", &bad);
+    for command in [["check"].as_slice(), &["run"], &["replay"]] {
+        let mut arguments = command.to_vec();
+        arguments.push(&file);
+        if command == ["replay"] {
+            arguments.push("scenarios/captures/quic-video.pcap");
+        }
+        let error = refused(2, &arguments);
+        assert!(error.contains(&format!("unknown.toml:{}:1", line_of(&bad, "schedular"))), "{error}");
+        assert!(error.contains("scheduler"), "it says what would be right: {error}");
+    }
+
+    assert!(refused(2, &["run", &folder.path("none.toml")]).contains("none.toml"));
+    assert!(refused(2, &["run", "scenarios/policies/home-gateway.toml"]).contains("nothing to simulate"));
+    assert!(refused(2, &["run", "scenarios/quickstart.toml", "--variant", "nobody"]).contains("with the policy"));
+    assert!(refused(2, &["run", "scenarios/quickstart.toml", "--set", "simulation.duratoin=\"1 s\""]).contains("duration"));
+    assert!(refused(2, &["replay", "scenarios/quickstart.toml", "scenarios/captures/quic-video.pcap"]).contains("--policy"));
+    let policy = "scenarios/policies/home-gateway.toml";
+    assert!(refused(2, &["replay", policy, "README.md"]).contains("not a capture"));
+    assert!(refused(2, &["replay", policy, &folder.path("none.pcap")]).contains("none.pcap"));
+    let error = refused(2, &["replay", policy, "scenarios/captures/quic-video.pcap", "--interface", "eth7", "--out", &folder.path("o")]);
+    assert!(error.contains("eth7"), "{error}");
+    assert_eq!(fs::read_dir(folder.0.join("o")).unwrap().count(), 0, "nothing half-written");
+    let error = refused(2, &["live", policy, "--in", "no-such-interface", "--out", "lo"]);
+    assert!(error.contains("no-such-interface"), "{error}");
+}
+
+#[test]
+fn a_replay_writes_what_was_sent_and_what_was_dropped() {
+    let folder = Folder::new("replay");
+    let (sent, dropped) = (folder.path("sent.pcapng"), folder.path("dropped.pcapng"));
+    let capture = "scenarios/captures/quic-video.pcap";
+    let slow = "policy.uplink.rate=\"1 Mbit/s\"";
+    let small = "policy.uplink.buffer.limit=\"20 packets\"";
+    // Guarantees above a megabit have to go as well.
+    let classes = ["control", "voice", "video"].map(|class| format!("policy.uplink.class.{class}.rate=\"100 kbit/s\""));
+    let mut arguments = vec!["replay", "scenarios/policies/home-gateway.toml", capture, "--sent", &sent, "--dropped", &dropped];
+    for change in [slow, small].into_iter().chain(classes.iter().map(String::as_str)) {
+        arguments.extend(["--set", change]);
+    }
+    let table = expect(0, &arguments);
+    assert!(table.contains("pushed-out"), "{table}");
+    let count = |path: &str| {
+        let mut reader = tidegate_replay::CaptureReader::new(std::io::BufReader::new(fs::File::open(path).unwrap())).unwrap();
+        std::iter::from_fn(|| reader.next_record().unwrap()).count()
+    };
+    assert_eq!(count(&sent) + count(&dropped), count(&project().join(capture).display().to_string()));
+    assert!(count(&dropped) > 0);
+    // Every drop carries its reason.
+    let comments = text(&fs::read(&dropped).unwrap()).matches("tidegate: dropped, ").count();
+    assert_eq!(comments, count(&dropped));
+}
+
+#[test]
+fn the_registries_can_be_listed_and_the_schema_printed() {
+    let list = expect(0, &["disciplines"]);
+    for name in ["fifo", "strict-priority", "wrr", "drr", "wf2q+", "virtual-clock", "edf", "gcra", "dual-gcra", "sr-tcm", "tail-drop"] {
+        assert!(list.lines().any(|line| line.trim_start().starts_with(name)), "{name}:\n{list}");
+    }
+    assert!(expect(0, &["schema"]).contains("\"$schema\""));
+    assert!(expect(0, &["check", "scenarios/hierarchical-isp.toml"]).contains("Mbit/s"));
+}
