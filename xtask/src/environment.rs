@@ -20,10 +20,9 @@ struct Tool {
 
 const TOOLS: &[Tool] = &[
     Tool { programs: &["ip"], package: "iproute2", purpose: "network namespaces for the live tests" },
-    Tool { programs: &["ping"], package: "iputils-ping", purpose: "traffic for the live tests" },
+    Tool { programs: &["sysctl"], package: "procps", purpose: "quiet interfaces in those namespaces" },
     Tool { programs: &["iperf3"], package: "iperf3", purpose: "TCP load for the live tests" },
     Tool { programs: &["ethtool"], package: "ethtool", purpose: "offload settings in the live tests" },
-    Tool { programs: &["tshark"], package: "tshark", purpose: "a second opinion on the captures that a replay writes" },
     Tool {
         programs: &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"],
         package: "chromium",
@@ -43,7 +42,14 @@ const CARGO_DENY: &str = "0.20.2";
 /// [`Failure::Environment`] naming what is missing and the command that installs it.
 pub fn prepare() -> Result<(), Failure> {
     install_packages(&missing_tools(TOOLS, &search_path()))?;
-    install_rust_components()
+    install_rust_components()?;
+    if !starts(Command::new("unshare").args(["--net", "true"])) {
+        let problem = "this user may not make network namespaces, between which the live tests carry packets; run as root (`sudo -E cargo \
+                       xtask test`), in a container with --privileged, or run the other steps with --only";
+        return Err(Failure::Environment(problem.to_owned()));
+    }
+    println!("network namespaces: allowed");
+    Ok(())
 }
 
 fn missing_tools(tools: &'static [Tool], path: &[PathBuf]) -> Vec<&'static Tool> {

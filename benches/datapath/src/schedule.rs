@@ -2,6 +2,9 @@
 //!
 //! As in `benches/peers/sched.c`, a round takes a burst out and puts each packet back into the queue it came from, so the backlog
 //! stays. Flows are activated in random order and have weights, rates, delays and priorities of their own.
+//!
+//! `shaped-` is the scheduler behind a shaper that holds every flow to a rate of its own. The rates add up to less than the port's, so
+//! that every packet has to wait for its release.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
@@ -9,7 +12,8 @@ use tidegate_core::packet::{Colour, Flow, Packet};
 use tidegate_core::port::Overhead;
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup};
+use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, Parameter, Scheduler, Setup};
+use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 
 /// The port's rate in bits per second, as the peer's: 100 Gbit/s.
@@ -18,21 +22,32 @@ const PORT_RATE: u64 = 100_000_000_000;
 /// Packets in one round; few in the tests.
 const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
-/// Every registered scheduler.
+/// Schedulers that are measured behind a shaper too.
+const SHAPED: [&str; 2] = ["shaped-fifo", "shaped-drr"];
+
+/// Every registered scheduler, and some of them shaped.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SchedulerKind::ALL.iter().map(|kind| kind.name())
+    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(SHAPED)
 }
 
-/// Builds the named scheduler for backlogged flows and runs until every flow has been served.
+/// Builds the named scheduler for backlogged flows and runs it for two packets per flow.
 ///
 /// # Errors
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String> {
-    let kind = SchedulerKind::from_name(name).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
+    let inner = name.strip_prefix("shaped-");
+    let kind = SchedulerKind::from_name(inner.unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
     let rate = Rate::new(PORT_RATE).map_err(|error| error.to_string())?;
     let mut random = Random::new();
     let parameters: Vec<FlowParameters> = (0..flows).map(|_| draw(kind, flows, &mut random)).collect();
-    let scheduler = kind.build(&Setup { rate, longest_packet: 1522 }, &parameters).map_err(|error| error.to_string())?;
+    let mut scheduler = kind.build(&Setup { rate, longest_packet: 1522 }, &parameters).map_err(|error| error.to_string())?;
+    if inner.is_some() {
+        let contract = |_| Some(ShapingContract::new(draw_rate(flows, &mut random), 2 * PACKET_BYTES, PACKET_BYTES));
+        let contracts: Vec<Option<ShapingContract>> = (0..flows).map(contract).collect();
+        let shaped = Shaped::new(scheduler, &contracts, Hierarchy::GRANULE).map_err(|(flow, error)| format!("flow {}: {error}", flow.0))?;
+        scheduler = AnyScheduler::Shaped(Box::new(shaped));
+    }
+    scheduler.start(Time::ZERO);
     let packets = (flows * backlog).max(BURST as u32);
     let mut node =
         Node { queues: Queues::new(flows as usize, packets, Overhead::None), scheduler, link: rate.time_per_byte(), now: Time::ZERO };
@@ -53,13 +68,18 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
     })
 }
 
-/// Distinct parameters, all that the discipline uses; the rates add up to at most three quarters of the port.
+/// One half to three quarters of an equal share of the port.
+fn draw_rate(flows: u32, random: &mut Random) -> Rate {
+    let share = PORT_RATE / u64::from(flows) * u64::from(5000 + random.below(2501)) / 10_000;
+    Rate::new(share).expect("the share of a flow is a supported rate")
+}
+
+/// Distinct parameters, all that the discipline uses.
 fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters {
-    let rate = PORT_RATE / u64::from(flows) * u64::from(5000 + random.below(2500)) / 10_000;
     let all = FlowParameters {
         priority: Some(random.below(8)),
         weight: Some(1 + random.below(1000)),
-        rate: Rate::new(rate).ok(),
+        rate: Some(draw_rate(flows, random)),
         delay: Some(Duration::from_microseconds(u64::from(1000 + random.below(99_000)))),
     };
     let uses = |parameter| kind.requires().contains(&parameter) || kind.accepts().contains(&parameter);

@@ -456,7 +456,7 @@ impl Scheduler for Mutant {
     fn select(&mut self, now: Time) -> Decision {
         self.asked += 1;
         // The link asks twice each time, so that two calls in a row must agree.
-        let every_fourth = self.asked.div_ceil(2) % 4 == 0;
+        let every_fourth = self.asked.div_ceil(2).is_multiple_of(4);
         let Some(flow) = self.choose() else {
             return if self.flaw == Flaw::NamesAnIdleFlow && self.asked > 20 { Decision::Serve(Flow(0)) } else { Decision::Idle };
         };

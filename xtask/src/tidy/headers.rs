@@ -1,7 +1,6 @@
 //! Every file says at its top what it is; an algorithm's file says what it promises, whence it comes and what it costs.
 
 use super::{Finding, Source};
-use std::path::Path;
 
 /// The folders of `tidegate-core` in which a file is an algorithm.
 const ALGORITHM_FOLDERS: &[&str] = &["policer", "buffer", "ready", "scheduler", "shaper"];
@@ -9,17 +8,8 @@ const ALGORITHM_FOLDERS: &[&str] = &["policer", "buffer", "ready", "scheduler", 
 /// The labels of an algorithm's header, in order.
 const LABELS: &[&str] = &["Law", "Source", "State", "Cost", "RTL twin", "Deviations"];
 
-/// Files in those folders that several algorithms share and that are none themselves.
-const SHARED_PARTS: &[&str] = &[
-    "buffer/limits.rs",
-    "policer/burst.rs",
-    "policer/contract.rs",
-    "policer/twin_buckets.rs",
-    "ready/bitmap.rs",
-    "scheduler/active_list.rs",
-    "scheduler/backlog.rs",
-    "shaper/allowance.rs",
-];
+/// The traits of the roles. A file there that implements none of them is a part that algorithms share.
+const ROLES: &[&str] = &["Policer", "BufferManager", "ReadyList", "Scheduler"];
 
 /// Checks the first lines of every file.
 pub fn check(sources: &[Source]) -> Vec<Finding> {
@@ -32,18 +22,17 @@ pub fn check(sources: &[Source]) -> Vec<Finding> {
                 "the file has no header",
                 "begin it with //! and a sentence that says what it holds",
             ));
-        } else if is_algorithm(&source.path) {
+        } else if is_algorithm(source) {
             findings.extend(missing_labels(source));
         }
     }
     findings
 }
 
-fn is_algorithm(path: &Path) -> bool {
-    let Ok(inside) = path.strip_prefix("crates/tidegate-core/src") else { return false };
-    let in_folder = ALGORITHM_FOLDERS.iter().any(|folder| inside.starts_with(folder));
-    let is_part = inside.components().count() > 2 || SHARED_PARTS.iter().any(|part| inside == Path::new(part));
-    in_folder && !is_part && inside.file_stem().is_some_and(|stem| stem != "tests")
+fn is_algorithm(source: &Source) -> bool {
+    let Ok(inside) = source.path.strip_prefix("crates/tidegate-core/src") else { return false };
+    let implements = |line: &str| line.starts_with("impl") && ROLES.iter().any(|role| line.contains(&format!(" {role} for ")));
+    ALGORITHM_FOLDERS.iter().any(|folder| inside.starts_with(folder)) && source.shipped_lines().any(|(_, line)| implements(line))
 }
 
 fn missing_labels(source: &Source) -> Vec<Finding> {
@@ -73,7 +62,7 @@ fn missing_labels(source: &Source) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    const FULL: &str = "//! Serves.\n//!\n//! **Law.** a\n//! **Source.** b\n//! **State.** c\n//! **Cost.** d\n//! **RTL twin.** none\n//! **Deviations.** none\nfn a() {}\n";
+    const FULL: &str = "//! Serves.\n//!\n//! **Law.** a\n//! **Source.** b\n//! **State.** c\n//! **Cost.** d\n//! **RTL twin.** none\n//! **Deviations.** none\nimpl Scheduler for A {}\n";
 
     fn problems(path: &str, text: &str) -> Vec<String> {
         check(&[Source::new(path, text)]).iter().map(|finding| finding.problem.clone()).collect()
@@ -90,7 +79,7 @@ mod tests {
         let path = "crates/tidegate-core/src/scheduler/drr.rs";
         assert_eq!(problems(path, FULL), [""; 0]);
         assert_eq!(problems(path, &FULL.replace("//! **Cost.** d\n", "")), ["the header of this algorithm has no **Cost.**"]);
-        let none = problems(path, "//! Serves.\n");
+        let none = problems(path, "//! Serves.\nimpl Scheduler for A {}\n");
         assert_eq!(none, ["the header of this algorithm has no **Law.** **Source.** **State.** **Cost.** **RTL twin.** **Deviations.**"]);
     }
 
@@ -107,14 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn every_shared_part_that_is_listed_exists() {
-        let source = crate::cargo::root().join("crates/tidegate-core/src");
-        let gone: Vec<_> = SHARED_PARTS.iter().filter(|part| !source.join(part).is_file()).collect();
-        assert!(gone.is_empty(), "delete from the list: {gone:?}");
-    }
-
-    #[test]
-    fn the_trait_files_of_the_roles_are_no_algorithms() {
-        assert_eq!(problems("crates/tidegate-core/src/policer.rs", "//! The role.\n"), [""; 0]);
+    fn what_plays_no_role_is_no_algorithm() {
+        assert_eq!(problems("crates/tidegate-core/src/policer.rs", "//! The role.\nimpl Policer for X {}\n"), [""; 0]);
+        let part = "//! A part.\nfn a() {}\n#[cfg(test)]\nmod tests {\nimpl Scheduler for X {}\n}\n";
+        assert_eq!(problems("crates/tidegate-core/src/scheduler/part.rs", part), [""; 0]);
+        assert_eq!(problems("crates/tidegate-core/src/scheduler/part.rs", "//! A.\nimpl<S: Scheduler> Scheduler for X<S> {}\n").len(), 1);
     }
 }

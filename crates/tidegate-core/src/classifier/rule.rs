@@ -56,30 +56,55 @@ impl Rule {
             && is(self.fragment, transport.map(|transport| transport.fragment))
     }
 
-    /// True if every packet that `other` matches is matched by this rule too, judged field by field.
+    /// True if every packet that `other` matches is matched by this rule too, judged condition by condition.
     pub fn covers(&self, other: &Rule) -> bool {
         fn is<T: PartialEq>(wanted: Option<T>, found: Option<T>) -> bool {
             wanted.is_none() || wanted == found
         }
-        fn by<T: Copy>(wanted: Option<T>, found: Option<T>, covers: impl Fn(T, T) -> bool) -> bool {
-            match (wanted, found) {
-                (None, _) => true,
-                (Some(_), None) => false,
-                (Some(wanted), Some(found)) => covers(wanted, found),
-            }
-        }
+        // A prefix of no bits asks for its IP version and no more, the range of all ports for ports, the set of all code points for IP;
+        // other conditions of `other` may see to that.
+        let prefix_covers = |wanted: Option<Prefix>, found: Option<Prefix>| match wanted {
+            None => true,
+            Some(Prefix::V4 { length: 0, .. }) => other.asks_for_version(true),
+            Some(Prefix::V6 { length: 0, .. }) => other.asks_for_version(false),
+            Some(wanted) => found.is_some_and(|found| wanted.covers(found)),
+        };
+        let range_covers = |wanted: Option<PortRange>, found: Option<PortRange>| match wanted {
+            None => true,
+            Some(PortRange { first: 0, last: u16::MAX }) => other.source_port.is_some() || other.destination_port.is_some(),
+            Some(wanted) => found.is_some_and(|found| wanted.first <= found.first && found.last <= wanted.last),
+        };
+        let dscp_covers = match self.dscp {
+            None => true,
+            Some(CodePoints(u64::MAX)) => other.asks_for_ip(),
+            Some(wanted) => other.dscp.is_some_and(|found| found.0 & !wanted.0 == 0),
+        };
         is(self.ethernet_type, other.ethernet_type)
             && is(self.vlan, other.vlan)
             && is(self.vlan_priority, other.vlan_priority)
             && is(self.mpls_label, other.mpls_label)
             && is(self.mpls_traffic_class, other.mpls_traffic_class)
-            && by(self.source, other.source, Prefix::covers)
-            && by(self.destination, other.destination, Prefix::covers)
-            && by(self.dscp, other.dscp, |a, b| b.0 & !a.0 == 0)
+            && prefix_covers(self.source, other.source)
+            && prefix_covers(self.destination, other.destination)
+            && dscp_covers
             && is(self.protocol, other.protocol)
-            && by(self.source_port, other.source_port, |a, b| a.first <= b.first && b.last <= a.last)
-            && by(self.destination_port, other.destination_port, |a, b| a.first <= b.first && b.last <= a.last)
+            && range_covers(self.source_port, other.source_port)
+            && range_covers(self.destination_port, other.destination_port)
             && is(self.fragment, other.fragment)
+    }
+
+    fn asks_for_version(&self, v4: bool) -> bool {
+        [self.source, self.destination].into_iter().flatten().any(|prefix| matches!(prefix, Prefix::V4 { .. }) == v4)
+    }
+
+    fn asks_for_ip(&self) -> bool {
+        self.source.is_some()
+            || self.destination.is_some()
+            || self.dscp.is_some()
+            || self.protocol.is_some()
+            || self.source_port.is_some()
+            || self.destination_port.is_some()
+            || self.fragment.is_some()
     }
 
     /// Says what is wrong with the rule by itself.
@@ -286,6 +311,7 @@ impl fmt::Display for RuleProblem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::boxed::Box;
     use alloc::vec::Vec;
 
     /// Rules of one condition each: per field enough of them to cover, to overlap and to be apart.
@@ -305,7 +331,7 @@ mod tests {
             rules.push(Rule { source_port, ..none });
             rules.push(Rule { destination_port: source_port, ..none });
         }
-        rules.extend([0b1, 0b11, 0b110, 0b10].map(|set| Rule { dscp: Some(CodePoints(set)), ..none }));
+        rules.extend([0b1, 0b11, 0b110, 0b10, u64::MAX].map(|set| Rule { dscp: Some(CodePoints(set)), ..none }));
         rules.extend([6, 17].map(|protocol| Rule { protocol: Some(protocol), ..none }));
         rules.extend([true, false].map(|fragment| Rule { fragment: Some(fragment), ..none }));
         rules.extend([0x800, 0x86DD].map(|kind| Rule { ethernet_type: Some(kind), ..none }));
@@ -316,38 +342,46 @@ mod tests {
         rules
     }
 
-    /// Headers that vary in one field at a time, over every value that tells two of the rules apart.
+    /// Headers that vary in two fields at a time, over every value that tells two of the rules apart.
     fn headers() -> Vec<Header> {
+        struct Parts {
+            header: Header,
+            transport: Transport,
+            source: u32,
+            destination: u32,
+        }
+        let mut edits: Vec<Box<dyn Fn(&mut Parts)>> = Vec::new();
+        for value in 0..4u8 {
+            edits.push(Box::new(move |parts| parts.transport.dscp = value));
+            edits.push(Box::new(move |parts| parts.header.vlan = Some(value.into())));
+            edits.push(Box::new(move |parts| parts.header.vlan_priority = Some(value)));
+            edits.push(Box::new(move |parts| parts.header.mpls_label = Some(value.into())));
+            edits.push(Box::new(move |parts| parts.header.mpls_traffic_class = Some(value)));
+            edits.push(Box::new(move |parts| parts.header.ethernet_type = [0x800, 0x86DD, 0x806, 0x8847][usize::from(value)]));
+            let address = [0, 1 << 31, 1 << 31 | 1, 1 << 31 | 2][usize::from(value)];
+            edits.push(Box::new(move |parts| parts.source = address));
+            edits.push(Box::new(move |parts| parts.destination = address));
+        }
+        for port in [0, 5, 6, 7, 8, 9, 10] {
+            edits.push(Box::new(move |parts| parts.transport.ports = Some((port, parts.transport.ports.unwrap_or_default().1))));
+            edits.push(Box::new(move |parts| parts.transport.ports = Some((parts.transport.ports.unwrap_or_default().0, port))));
+        }
+        for protocol in [6, 17, 1] {
+            edits.push(Box::new(move |parts| parts.transport.protocol = protocol));
+        }
+        edits.push(Box::new(|parts| parts.transport.fragment = true));
+        edits.push(Box::new(|parts| parts.transport.ports = None));
         let mut headers = Vec::new();
-        let plain = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((6, 6)) };
-        let mut transports = alloc::vec![plain];
-        transports.extend([1, 2, 3].map(|dscp| Transport { dscp, ..plain }));
-        transports.extend([17, 1].map(|protocol| Transport { protocol, ..plain }));
-        transports.push(Transport { fragment: true, ..plain });
-        transports.push(Transport { ports: None, ..plain });
-        for port in [0, 5, 7, 8, 9] {
-            transports.extend([(port, 6), (6, port)].map(|ports| Transport { ports: Some(ports), ..plain }));
-        }
-        let mut networks = alloc::vec![Network::Other];
-        for transport in transports {
-            for (source, destination) in
-                [(0, 0), (1 << 31, 0), (1 << 31 | 1, 0), (1 << 31 | 2, 0), (0, 1 << 31), (0, 1 << 31 | 1), (0, 1 << 31 | 2)]
-            {
-                networks.push(Network::V4 { source, destination, transport });
-                let wide = |address: u32| u128::from(address) << 96 | u128::from(address & 3);
-                networks.push(Network::V6 { source: wide(source), destination: wide(destination), transport });
-            }
-        }
-        for network in networks {
-            let header = Header { network, ..Header::default() };
-            headers.push(header);
-            for value in [1, 2, 3] {
-                headers.push(Header { vlan: Some(value), ..header });
-                headers.push(Header { vlan_priority: Some(value as u8), ..header });
-                headers.push(Header { mpls_label: Some(value.into()), ..header });
-                headers.push(Header { mpls_traffic_class: Some(value as u8), ..header });
-                headers.push(Header { ethernet_type: [0x800, 0x86DD, 0x806][usize::from(value) - 1], ..header });
-            }
+        for (first, second) in edits.iter().flat_map(|first| edits.iter().map(move |second| (first, second))) {
+            let transport = Transport { ports: Some((0, 0)), ..Transport::default() };
+            let mut parts = Parts { header: Header::default(), transport, source: 0, destination: 0 };
+            first(&mut parts);
+            second(&mut parts);
+            let Parts { header, transport, source, destination } = parts;
+            let wide = |address: u32| u128::from(address) << 96 | u128::from(address & 3);
+            let v6 = Network::V6 { source: wide(source), destination: wide(destination), transport };
+            let networks = [Network::Other, Network::V4 { source, destination, transport }, v6];
+            headers.extend(networks.map(|network| Header { network, ..header }));
         }
         headers
     }

@@ -33,11 +33,10 @@ impl Scout {
         Scout { flows: [NONE; CAPACITY], named: 0, taken: 0, missed: 0, flow: NONE, bucket: 0 }
     }
 
-    /// The flow named last.
+    /// The flow named last, if it has not been taken yet.
     #[inline]
     pub(super) fn latest(&self) -> Option<Flow> {
-        let flow = self.flows[self.named.wrapping_sub(1) as usize % CAPACITY];
-        if flow == NONE { None } else { Some(Flow(flow)) }
+        if self.named == self.taken { None } else { Some(Flow(self.flow)) }
     }
 
     /// The first of the ring, `flow`, has been taken from `bucket`, in which it was followed by `next`.

@@ -65,6 +65,8 @@ pub struct Wheel {
     far: Ring,
     links: Vec<Links>,
     outliers: Heap,
+    /// The number of flows in the list.
+    flows: usize,
     /// How many keys before the window have become outliers since it last moved down: the work that moving it down would save.
     refused: usize,
     scout: Scout,
@@ -112,6 +114,7 @@ impl Wheel {
             far: Ring::new(far_buckets),
             links: vec![Links::at(ABSENT); flows],
             outliers: Heap::new(flows),
+            flows: 0,
             refused: 0,
             scout: Scout::new(),
             scouting: flows >= WORTH_SCOUTING,
@@ -345,7 +348,8 @@ impl ReadyList for Wheel {
     fn insert(&mut self, flow: Flow, key: u64) {
         debug_assert!(self.lone != flow.0 && self.links[flow.index()].place == ABSENT, "{flow:?} is in the list already");
         let rounded = self.round_up(key);
-        if self.is_empty() {
+        self.flows += 1;
+        if self.flows == 1 {
             self.lone = flow.0;
             self.lone_key = rounded;
             return;
@@ -360,6 +364,7 @@ impl ReadyList for Wheel {
     fn remove(&mut self, flow: Flow) -> bool {
         if self.lone == flow.0 {
             self.lone = NONE;
+            self.flows = 0;
             return true;
         }
         let Links { next, place, .. } = self.links[flow.index()];
@@ -367,6 +372,7 @@ impl ReadyList for Wheel {
             return false;
         }
         self.links[flow.index()].place = ABSENT;
+        self.flows -= 1;
         if place < FAR {
             let at = place as usize;
             if self.near.unlink(&mut self.links, at, flow.0) && self.scouting && at == self.near_bucket(self.cursor) {
@@ -391,11 +397,11 @@ impl ReadyList for Wheel {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.scout.latest()
+        if self.flows > 1 { self.scout.latest() } else { None }
     }
 
     #[inline]
     fn len(&self) -> usize {
-        usize::from(self.lone != NONE) + self.near.len() + self.far.len() + self.outliers.len()
+        self.flows
     }
 }

@@ -350,7 +350,7 @@ mod tests {
             // Over all intervals the difference is at most the spread of the running difference.
             let mut service = alloc::vec![0i128; flows];
             let mut extremes = alloc::vec![(0i128, 0i128); flows * flows];
-            while let Some(length) = lengths.next() {
+            for length in lengths {
                 let (flow, sent) = drr.send().unwrap();
                 service[flow] += i128::from(sent);
                 drr.arrive(flow, length);

@@ -10,7 +10,7 @@
 //! **Source.** J. C. R. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM Transactions on Networking 5(5), 1997,
 //! section III (nodes with logical queues of one packet, restarted along the path when a packet has left), here for any disciplines.
 //!
-//! **State.** 48 bytes per flow and per node, 4 more for its place, 48 for a contract, and the nodes' schedulers.
+//! **State.** 44 bytes per flow and per node, 48 per contract, and the nodes' schedulers.
 //!
 //! **Cost.** Per packet and level of the tree: the node's scheduler is told that the child was served, names the next, and is asked once
 //! more on the way down; the scheduler above has the head replaced. An arrival to a queue that is not empty costs nothing; one to an
@@ -328,6 +328,8 @@ impl Hierarchy {
 
 impl Scheduler for Hierarchy {
     fn start(&mut self, now: Time) {
+        // A clone has no more room than it needs; the packet path must not have to make any.
+        self.unsettled.reserve(self.nodes.len());
         for node in &mut self.nodes {
             node.scheduler.start(now);
         }
@@ -469,6 +471,14 @@ mod tests {
         assert_eq!(tree.select(at(0)), Decision::Serve(Flow(0)));
         tree.served(at(0), Flow(0), Some(head(1)));
         tree
+    }
+
+    #[test]
+    fn a_clone_has_room_for_all_nodes_once_it_is_started() {
+        let mut clone = tree_with_a_scheduler_that_waits().clone();
+        clone.start(at(0));
+        assert!(clone.unsettled.capacity() >= clone.nodes.len());
+        assert_eq!(size_of::<Child>(), 40);
     }
 
     #[test]

@@ -146,6 +146,9 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             }
         }
         while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
+            if let Some(upcoming) = self.pending.upcoming() {
+                prefetch(&self.shares[upcoming.index()]);
+            }
             self.eligible.insert(flow, low(self.shares[flow.index()].finish()));
         }
         match self.eligible.first() {
@@ -187,8 +190,8 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        // With equal shares nearly all heads are pending until it is their turn; with unequal ones the eligible are many.
-        let flow = if self.eligible.len() > self.pending.len() { self.eligible.upcoming() } else { self.pending.upcoming() }?;
+        // With equal shares nearly all heads are pending until it is their turn.
+        let flow = self.eligible.upcoming().or_else(|| self.pending.upcoming())?;
         prefetch(&self.shares[flow.index()]);
         Some(flow)
     }

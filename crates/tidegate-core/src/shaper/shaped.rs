@@ -123,14 +123,20 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
         while let Some(flow) = self.waiting.pop_due(now.picoseconds()) {
+            if let Some(upcoming) = self.waiting.upcoming() {
+                prefetch(&self.flows[upcoming.index()]);
+            }
             let head = self.flows[flow.index()].head();
             self.inner.activate(now, flow, head);
         }
         let decision = self.inner.select(now);
+        if matches!(decision, Decision::Serve(_) | Decision::Discard(_)) {
+            return decision;
+        }
         match (decision, self.waiting.first()) {
-            (Decision::Serve(_) | Decision::Discard(_), _) | (_, None) => decision,
             (Decision::WaitUntil(time), Some((release, _))) => Decision::WaitUntil(time.earlier(Time::from_picoseconds(release))),
-            (Decision::Idle, Some((release, _))) => Decision::WaitUntil(Time::from_picoseconds(release)),
+            (_, Some((release, _))) => Decision::WaitUntil(Time::from_picoseconds(release)),
+            (_, None) => decision,
         }
     }
 
@@ -165,7 +171,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let flow = self.inner.upcoming().or_else(|| self.waiting.upcoming())?;
+        let flow = self.waiting.upcoming().or_else(|| self.inner.upcoming())?;
         prefetch(&self.flows[flow.index()]);
         Some(flow)
     }
