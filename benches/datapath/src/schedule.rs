@@ -85,7 +85,8 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
     let uses = |parameter| kind.requires().contains(&parameter) || kind.accepts().contains(&parameter);
     FlowParameters {
         priority: all.priority.filter(|_| uses(Parameter::Priority)),
-        weight: all.weight.filter(|_| uses(Parameter::Weight)),
+        // Where a rate is given, a weight would contradict it.
+        weight: all.weight.filter(|_| uses(Parameter::Weight) && !uses(Parameter::Rate)),
         rate: all.rate.filter(|_| uses(Parameter::Rate)),
         delay: all.delay.filter(|_| uses(Parameter::Delay)),
     }

@@ -96,7 +96,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let limit = arguments.time.map(|time| Duration::from_nanos(time.picoseconds() / 1000));
     let finished = AtomicBool::new(false);
-    let mut ticker = Ticker { quiet: arguments.quiet, in_place: std::io::stderr().is_terminal(), previous: None, names: [&there.name, &back.name] };
+    let mut ticker =
+        Ticker { quiet: arguments.quiet, in_place: std::io::stderr().is_terminal(), previous: None, names: [&there.name, &back.name] };
     let outcome = std::thread::scope(|scope| {
         if let Some(limit) = limit {
             let (stop, finished) = (&stop, &finished);
@@ -157,11 +158,14 @@ fn remarks(direction: &DirectionOutcome) -> Vec<String> {
         remarks.push(format!("{name}: {} packets were still queued when the time for draining was up.", counters.queued.packets));
     }
     if counters.super_frames > 0 {
-        remarks.push(format!("{name}: {} super-frames of segmentation offload were cut into packets before the port.", counters.super_frames));
+        remarks
+            .push(format!("{name}: {} super-frames of segmentation offload were cut into packets before the port.", counters.super_frames));
     }
     if let (Some(median), Some(tail)) = (direction.lateness.quantile_seconds(0.5), direction.lateness.quantile_seconds(0.99)) {
         let (median, tail) = (format_time(median), format_time(tail));
-        remarks.push(format!("{name}: packets were handed to the kernel {median} after their instant in the median, {tail} at the 99th percentile."));
+        remarks.push(format!(
+            "{name}: packets were handed to the kernel {median} after their instant in the median, {tail} at the 99th percentile."
+        ));
     }
     remarks
 }

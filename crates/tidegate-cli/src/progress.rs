@@ -1,8 +1,8 @@
 //! Progress on the terminal: nothing for work that is done within a second, a bar for anything longer.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// A bar that appears on standard error after a second, if that is a terminal.

@@ -53,7 +53,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let sent = Target::new(arguments, arguments.sent.as_deref(), "sent")?;
     let dropped = Target::new(arguments, arguments.dropped.as_deref(), "dropped")?;
-    let what = |outcome: &str| format!("{} through policy {} of {}: {outcome}", capture_path.display(), policy.name, arguments.policy.display());
+    let what =
+        |outcome: &str| format!("{} through policy {} of {}: {outcome}", capture_path.display(), policy.name, arguments.policy.display());
     let mut sent_file = sent.writer(&what("sent"))?;
     let mut dropped_file = dropped.writer(&what("dropped"))?;
 
@@ -80,7 +81,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     sent.finish(sent_file)?;
     dropped.finish(dropped_file)?;
 
-    let mut report = Report::new(format!("{} through {}", file_name(capture_path), policy.name), World::Replay, file_name(&arguments.policy));
+    let mut report =
+        Report::new(format!("{} through {}", file_name(capture_path), policy.name), World::Replay, file_name(&arguments.policy));
     report.duration_s = replayed.seconds;
     report.notes = notes(&replayed, policy.longest_frame);
     let mut run = Run::new("replay");

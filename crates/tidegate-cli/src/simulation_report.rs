@@ -48,7 +48,11 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
         offered: volume(flow.offered),
         sent: volume(flow.delivered),
         queued: volume(flow.in_network),
-        drops: flow.drops.iter().map(|(link, reason, lost)| DropCount::new(&outcome.ports[link.0].name, reason.name(), volume(*lost))).collect(),
+        drops: flow
+            .drops
+            .iter()
+            .map(|(link, reason, lost)| DropCount::new(&outcome.ports[link.0].name, reason.name(), volume(*lost)))
+            .collect(),
         throughput_bps: estimate(&flow.throughput_bps),
         loss: estimate(&flow.loss),
         delay: flow.delay.as_ref().and_then(delay_summary),

@@ -65,8 +65,16 @@ fn quickstart_shows_at_one_glance_what_the_policy_is_good_for() {
     let table = expect(0, &["run", "scenarios/quickstart.toml", "--out", &out]);
     let glance: Vec<&str> = table.lines().take(9).filter(|line| line.contains("kept") && line.contains("BROKEN")).collect();
     assert!(glance.len() >= 3, "promises kept with the policy and broken without it, within the first lines:\n{table}");
-    for file in ["summary.json", "report.html", "flows.parquet", "ports.parquet", "classes.parquet", "series.parquet", "distributions.parquet", "drops.parquet"]
-    {
+    for file in [
+        "summary.json",
+        "report.html",
+        "flows.parquet",
+        "ports.parquet",
+        "classes.parquet",
+        "series.parquet",
+        "distributions.parquet",
+        "drops.parquet",
+    ] {
         assert!(fs::metadata(Path::new(&out).join(file)).unwrap().len() > 100, "{file}");
     }
     assert_eq!(fs::read_dir(&out).unwrap().count(), 8, "nothing unfinished is left");
@@ -77,7 +85,21 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     let folder = Folder::new("seeds");
     let run = |name: &str, seed: &str| {
         let out = folder.path(name);
-        expect(0, &["run", "scenarios/quickstart.toml", "--set", "simulation.duration=\"5 s\"", "--replications", "3", "--seed", seed, "--out", &out]);
+        expect(
+            0,
+            &[
+                "run",
+                "scenarios/quickstart.toml",
+                "--set",
+                "simulation.duration=\"5 s\"",
+                "--replications",
+                "3",
+                "--seed",
+                seed,
+                "--out",
+                &out,
+            ],
+        );
         let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(&out)
             .unwrap()
             .map(|entry| entry.unwrap())

@@ -287,7 +287,7 @@ mod tests {
             // Never above the rate ...
             prop_assert!(ceil * u128::from(bps) >= exact_numerator);
             // ... and never further below it than 2^-32 and the one picosecond of the rounding.
-            prop_assert!((ceil - 1.min(ceil)) * u128::from(bps) << 32 <= exact_numerator * ((1 << 32) + 1));
+            prop_assert!(((ceil - 1.min(ceil)) * u128::from(bps)) << 32 <= exact_numerator * ((1 << 32) + 1));
             prop_assert!(floor <= ceil && ceil - floor <= 1);
         }
 

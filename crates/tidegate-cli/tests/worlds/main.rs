@@ -250,7 +250,8 @@ fn compare_simulation(decided: &[Decided]) {
     for (number, (packet, simulated)) in decided.iter().zip(&outcome.flows).enumerate() {
         match packet.fate {
             Some(Fate::Sent(delay)) => {
-                let measured = simulated.delay.as_ref().unwrap_or_else(|| panic!("packet {number} was lost: {packet:?} {:?}", simulated.drops));
+                let measured =
+                    simulated.delay.as_ref().unwrap_or_else(|| panic!("packet {number} was lost: {packet:?} {:?}", simulated.drops));
                 let picoseconds = (measured.mean_s.mean * 1e12).round() as u64;
                 assert_eq!(picoseconds, delay.picoseconds(), "packet {number}: {packet:?}");
             }

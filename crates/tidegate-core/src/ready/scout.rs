@@ -42,7 +42,7 @@ impl Scout {
     /// The first of the ring, `flow`, has been taken from `bucket`, in which it was followed by `next`.
     #[inline]
     pub(super) fn follow(&mut self, flow: Flow, bucket: usize, next: u32, ring: &Ring, links: &[Links]) {
-        if self.flows[self.taken as usize % CAPACITY] == flow.0 {
+        if self.named != self.taken && self.flows[self.taken as usize % CAPACITY] == flow.0 {
             self.taken = self.taken.wrapping_add(1);
             self.missed = 0;
         } else {

@@ -9,18 +9,18 @@ use crate::policer::{Verdict, Violation};
 
 /// What to do with a packet.
 #[derive(Clone, Copy)]
-#[repr(align(4))]
+#[repr(align(32))]
 pub(crate) struct Decision {
+    /// For either bucket all ones if the packet is charged to it, else 0: a mask.
+    charges: [u64; 2],
     verdict: Verdict,
-    /// For either bucket -1 if the packet is charged to it, else 0: a mask.
-    charges: [i8; 2],
 }
 
 impl Decision {
     /// The packet, which came in colour `from`, is found to be of colour `to` and charged to the buckets that say true.
     pub(crate) const fn pass(from: Colour, to: Colour, charges: [bool; 2]) -> Decision {
         let verdict = if from as u8 == to as u8 { Verdict::Conform } else { Verdict::Mark(to) };
-        Decision { verdict, charges: [-(charges[0] as i8), -(charges[1] as i8)] }
+        Decision { verdict, charges: [(charges[0] as u64).wrapping_neg(), (charges[1] as u64).wrapping_neg()] }
     }
 
     /// The packet is outside the contract and charged to nobody.
@@ -74,7 +74,7 @@ impl TwinBuckets<Row> {
         let outcome = (failed[0] << 1 | failed[1]) as u8;
         let decision = &table[usize::from(self.terms.0 | (colour as u8) << 2 | outcome)];
         for ((level, weight), charge) in self.levels.iter_mut().zip(weights).zip(decision.charges) {
-            *level += weight & i64::from(charge) as u64;
+            *level += weight & charge;
         }
         decision.verdict
     }
