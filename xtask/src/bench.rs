@@ -192,11 +192,18 @@ fn conditions(options: &Options) -> String {
         .lines()
         .find_map(|line| line.strip_prefix("model name"))
         .map_or("an unknown processor", |rest| rest.trim_start_matches(['\t', ' ', ':']));
+    let load = std::fs::read_to_string("/proc/loadavg").ok().and_then(|text| text.split(' ').next()?.parse::<f64>().ok()).unwrap_or(0.0);
+    // One core is busy with the measurement itself.
+    let warning = if load > 1.5 {
+        format!("\nwarning: the machine is busy with other things (load {load:.1}); trust no figure")
+    } else {
+        String::new()
+    };
     format!(
-        "core {} of {model}; both sides compiled {}; median (least-most) of {} alternating rounds; {} packets standing per flow",
+        "core {} of {model}; both sides compiled {}; median (least-most) of {} alternating rounds; {} standing per flow{warning}",
         options.core,
         if options.native { "for this processor" } else { "as shipped" },
         options.rounds,
-        options.backlog
+        if options.backlog == 1 { "1 packet".to_owned() } else { format!("{} packets", options.backlog) }
     )
 }

@@ -45,7 +45,7 @@ fn time<R: ReadyList>(list: &mut R, round: u64, span: u64) -> f64 {
     for _ in 0..PAIRS {
         let Some((key, flow)) = list.pop_first() else { unreachable!("the list is never empty") };
         // Every flow comes back once per turn, at a random place of it.
-        list.insert(flow, key + (u128::from(next(&mut random)) * u128::from(span) >> 64) as u64);
+        list.insert(flow, key + ((u128::from(next(&mut random)) * u128::from(span)) >> 64) as u64);
     }
     start.elapsed().as_nanos() as f64 / PAIRS as f64
 }

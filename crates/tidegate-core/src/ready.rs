@@ -66,9 +66,10 @@ pub trait ReadyList {
         }
     }
 
-    /// A flow that is likely to be first soon, some places from now, for prefetching. A hint only: it may be wrong or absent.
+    /// A flow that is likely to be first some places from now and has not been named before, for prefetching: to be asked once for every
+    /// flow taken. A hint only: it may be wrong or absent.
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn look_ahead(&mut self) -> Option<Flow> {
         None
     }
 

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use tidegate_core::packet::Flow;
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
 
+/// Few of many, so that flows often meet; with so many the wheel looks ahead.
 const FLOWS: u32 = 24;
+const TABLE: usize = 1 << 13;
 
 /// The definition: everything in one list, searched from end to end.
 #[derive(Default)]
@@ -190,7 +192,7 @@ fn compare(list: &mut impl ReadyList, shape: Shape, round: impl Fn(u64) -> u64, 
         prop_assert_eq!(list.first(), model.first(), "asking twice changes nothing");
         prop_assert_eq!(list.len(), model.entries.len());
         prop_assert_eq!(list.is_empty(), model.entries.is_empty());
-        if let Some(flow) = list.upcoming() {
+        if let Some(flow) = list.look_ahead() {
             prop_assert!(flow.0 < FLOWS, "a hint may be late, but it names a flow");
         }
     }
@@ -202,7 +204,7 @@ proptest! {
 
     #[test]
     fn the_wheel_is_a_sorted_list_of_rounded_keys(shape in shapes(), script in prop::collection::vec(steps(), 1..300)) {
-        let mut wheel = Wheel::new(FLOWS as usize, 1 << shape.granule_bits, 1 << shape.bucket_bits);
+        let mut wheel = Wheel::new(TABLE, 1 << shape.granule_bits, 1 << shape.bucket_bits);
         prop_assert_eq!(wheel.granule(), 1 << shape.granule_bits);
         compare(&mut wheel, shape, |key| shape.round_up(key), &script)?;
     }
@@ -301,7 +303,7 @@ fn the_wheel_s_hints_run_ahead_of_the_flows_that_are_taken() {
             let (now, flow) = wheel.pop_first().unwrap();
             // Named, and at least eight turns ago.
             named += u32::from((8..16).any(|ago| turn >= ago && hints[(turn - ago) % 16] == Some(flow)));
-            hints[turn % 16] = wheel.upcoming();
+            hints[turn % 16] = wheel.look_ahead();
             wheel.insert(flow, key(now));
         }
         assert!(named > 18_000, "{named} of 20,000 with a granule of {granule}");

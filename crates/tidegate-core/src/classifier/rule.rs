@@ -350,7 +350,8 @@ mod tests {
             source: u32,
             destination: u32,
         }
-        let mut edits: Vec<Box<dyn Fn(&mut Parts)>> = Vec::new();
+        type Edit = Box<dyn Fn(&mut Parts)>;
+        let mut edits: Vec<Edit> = Vec::new();
         for value in 0..4u8 {
             edits.push(Box::new(move |parts| parts.transport.dscp = value));
             edits.push(Box::new(move |parts| parts.header.vlan = Some(value.into())));

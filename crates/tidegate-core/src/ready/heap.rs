@@ -125,10 +125,11 @@ impl ReadyList for Heap {
             return false;
         }
         self.positions[flow.index()] = ABSENT;
-        if let Some(last) = self.entries.pop() {
-            if last.flow != flow.0 && !self.sift_up(at as usize, last) {
-                self.sift_down(at as usize, last);
-            }
+        if let Some(last) = self.entries.pop()
+            && last.flow != flow.0
+            && !self.sift_up(at as usize, last)
+        {
+            self.sift_down(at as usize, last);
         }
         true
     }
@@ -136,11 +137,6 @@ impl ReadyList for Heap {
     #[inline]
     fn first(&mut self) -> Option<(u64, Flow)> {
         self.entries.first().map(|entry| (entry.key, Flow(entry.flow)))
-    }
-
-    #[inline]
-    fn upcoming(&self) -> Option<Flow> {
-        self.entries.first().map(|entry| Flow(entry.flow))
     }
 
     #[inline]

@@ -7,12 +7,14 @@ use super::ring::{Links, NONE, Ring};
 use crate::packet::Flow;
 use crate::prefetch::prefetch;
 
-/// How many flows ahead of the first the scout walks. Memory answers within a few turns of the fastest schedulers; the rest of the distance
-/// is for whoever has to follow a chain of references from the hint.
+/// The scout takes two steps at a time until it is this many flows ahead. Memory answers within a few turns of the fastest schedulers;
+/// the rest of the distance is for whoever has to follow a chain of references from the hint.
 const LEAD: u32 = 12;
+/// It takes no step if it is this many flows ahead. Whoever takes flows in bursts and asks for hints one by one profits from the difference.
+const LONGEST_LEAD: u32 = 60;
 /// So many flows in a row that the scout did not name mean that it has lost its way.
 const PATIENCE: u32 = 4;
-const CAPACITY: usize = 16;
+const CAPACITY: usize = 64;
 
 /// The scout of one wheel.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ pub(super) struct Scout {
     taken: u32,
     /// How many flows in a row have been taken that the scout did not name.
     missed: u32,
-    /// Where it stands: the flow named last and its bucket.
+    /// Where it stands: the flow named last, or `NONE` at the end of its bucket, and the bucket.
     flow: u32,
     bucket: usize,
 }
@@ -33,15 +35,9 @@ impl Scout {
         Scout { flows: [NONE; CAPACITY], named: 0, taken: 0, missed: 0, flow: NONE, bucket: 0 }
     }
 
-    /// The flow named last, if it has not been taken yet.
+    /// The first of the ring, `flow`, is about to be taken from `bucket`.
     #[inline]
-    pub(super) fn latest(&self) -> Option<Flow> {
-        if self.named == self.taken { None } else { Some(Flow(self.flow)) }
-    }
-
-    /// The first of the ring, `flow`, has been taken from `bucket`, in which it was followed by `next`.
-    #[inline]
-    pub(super) fn follow(&mut self, flow: Flow, bucket: usize, next: u32, ring: &Ring, links: &[Links]) {
+    pub(super) fn follow(&mut self, flow: Flow, bucket: usize) {
         if self.named != self.taken && self.flows[self.taken as usize % CAPACITY] == flow.0 {
             self.taken = self.taken.wrapping_add(1);
             self.missed = 0;
@@ -51,50 +47,42 @@ impl Scout {
                 self.taken = self.named;
             }
         }
-        let mut lead = self.named.wrapping_sub(self.taken);
-        if lead == 0 {
+        if self.named == self.taken {
             self.missed = 0;
+            self.flow = flow.0;
             self.bucket = bucket;
-            self.flow = NONE;
-            if next != NONE {
-                self.name(next, links);
-                lead = 1;
-            }
-        }
-        // One step per flow taken keeps the distance; two, until it is reached.
-        if lead < LEAD && self.step(ring, links) && lead + 1 < LEAD {
-            self.step(ring, links);
         }
     }
 
-    /// Names one more flow, if there is one within reach.
+    /// Names one more flow ahead, if there is any that is not too far.
     #[inline]
-    fn step(&mut self, ring: &Ring, links: &[Links]) -> bool {
+    pub(super) fn look_ahead(&mut self, ring: &Ring, links: &[Links]) -> Option<Flow> {
+        let lead = self.named.wrapping_sub(self.taken);
+        if lead >= LONGEST_LEAD || lead as usize >= ring.len() {
+            return None;
+        }
+        if lead < LEAD {
+            self.step(ring, links)?;
+        }
+        self.step(ring, links)
+    }
+
+    #[inline]
+    fn step(&mut self, ring: &Ring, links: &[Links]) -> Option<Flow> {
         let mut next = if self.flow == NONE { NONE } else { links[self.flow as usize].next };
         if next == NONE {
-            let from = (self.bucket + 1) & ring.mask();
-            let near = ring.occupied.window(from);
-            if near == 0 {
-                return false;
-            }
-            self.bucket = from + near.trailing_zeros() as usize;
+            self.bucket = ring.next((self.bucket + 1) & ring.mask())?;
             next = ring.firsts[self.bucket];
-            // The links of a bucket's first are read when the scout goes on to its second: fetch them a few buckets before.
-            let second = near & (near - 1);
-            let third = second & second.wrapping_sub(1);
-            if third != 0 {
-                prefetch(&links[ring.firsts[from + third.trailing_zeros() as usize] as usize]);
+            // The links of a bucket's first are read when the scout goes on to its second: fetch those of a bucket that comes soon.
+            let soon = (self.bucket + 2) & ring.mask();
+            if ring.occupied.contains(soon) {
+                prefetch(&links[ring.firsts[soon] as usize]);
             }
         }
-        self.name(next, links);
-        true
-    }
-
-    #[inline]
-    fn name(&mut self, flow: u32, links: &[Links]) {
-        prefetch(&links[flow as usize]);
-        self.flow = flow;
-        self.flows[self.named as usize % CAPACITY] = flow;
+        prefetch(&links[next as usize]);
+        self.flow = next;
+        self.flows[self.named as usize % CAPACITY] = next;
         self.named = self.named.wrapping_add(1);
+        Some(Flow(next))
     }
 }

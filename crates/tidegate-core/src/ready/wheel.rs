@@ -11,7 +11,7 @@
 //! stays untouched while all keys are within reach of the rings.
 //!
 //! **Cost**: O(1) amortised for keys within reach of the rings, whatever the number of flows; O(log m) for the m outliers. A list of one
-//! flow is kept in two words. What the next dozen flows' turns will touch is fetched ahead ([`ReadyList::upcoming`]).
+//! flow is kept in two words. What the next dozen flows' turns will touch is fetched ahead ([`ReadyList::look_ahead`]).
 //!
 //! **RTL twin**: none yet; the bitmap is a tree of 64-bit priority encoders.
 //!
@@ -367,7 +367,7 @@ impl ReadyList for Wheel {
             self.flows = 0;
             return true;
         }
-        let Links { next, place, .. } = self.links[flow.index()];
+        let place = self.links[flow.index()].place;
         if place == ABSENT {
             return false;
         }
@@ -376,7 +376,7 @@ impl ReadyList for Wheel {
         if place < FAR {
             let at = place as usize;
             if self.near.unlink(&mut self.links, at, flow.0) && self.scouting && at == self.near_bucket(self.cursor) {
-                self.scout.follow(flow, at, next, &self.near, &self.links);
+                self.scout.follow(flow, at);
             }
         } else if place == OUTLIER {
             self.outliers.remove(flow);
@@ -396,8 +396,8 @@ impl ReadyList for Wheel {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
-        if self.flows > 1 { self.scout.latest() } else { None }
+    fn look_ahead(&mut self) -> Option<Flow> {
+        if self.scouting && self.flows > 1 { self.scout.look_ahead(&self.near, &self.links) } else { None }
     }
 
     #[inline]

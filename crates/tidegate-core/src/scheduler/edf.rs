@@ -44,6 +44,7 @@ use alloc::vec::Vec;
 pub struct EarliestDeadlineFirst<R = Wheel> {
     delays: Vec<Duration>,
     deadlines: R,
+    upcoming: Option<Flow>,
 }
 
 /// Deadlines are rounded up by less than this fraction of the longest packet's time.
@@ -67,6 +68,10 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.lost(now, flow, next);
+        self.upcoming = self.deadlines.look_ahead();
+        if let Some(upcoming) = self.upcoming {
+            prefetch(&self.delays[upcoming.index()]);
+        }
     }
 
     #[inline]
@@ -79,9 +84,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let flow = self.deadlines.upcoming()?;
-        prefetch(&self.delays[flow.index()]);
-        Some(flow)
+        self.upcoming
     }
 
     fn refresh(&mut self, now: Time) {
@@ -109,6 +112,6 @@ impl<R: ReadyList> Discipline for EarliestDeadlineFirst<R> {
         let granule = setup.rate.time_per_byte().floor(setup.longest_packet).picoseconds() / PRECISION;
         // Heads that have waited for as long as their delay are as far from new ones as the longest delay again.
         let span = delays.iter().max().map_or(0, |longest| longest.picoseconds().saturating_mul(2));
-        Ok(EarliestDeadlineFirst { delays, deadlines: R::build(flows.len(), granule.max(1), span) })
+        Ok(EarliestDeadlineFirst { delays, deadlines: R::build(flows.len(), granule.max(1), span), upcoming: None })
     }
 }

@@ -36,6 +36,7 @@ use crate::units::Time;
 #[derive(Clone, Debug)]
 pub struct Fifo {
     heads: Wheel,
+    upcoming: Option<Flow>,
 }
 
 /// Arrival numbers have 32 bits and wrap; at the top of a key they compare serially, and the low bits never round.
@@ -58,6 +59,7 @@ impl Scheduler for Fifo {
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.lost(now, flow, next);
+        self.upcoming = self.heads.look_ahead();
     }
 
     #[inline]
@@ -70,7 +72,7 @@ impl Scheduler for Fifo {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.heads.upcoming()
+        self.upcoming
     }
 }
 
@@ -83,6 +85,6 @@ impl Discipline for Fifo {
 
     fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Fifo, BuildError> {
         // A head's number may trail the newest by as many packets as are queued; four per flow is where the wheel's window ends.
-        Ok(Fifo { heads: Wheel::build(flows.len(), 1 << NUMBER_SHIFT, u64::MAX >> 2) })
+        Ok(Fifo { heads: Wheel::build(flows.len(), 1 << NUMBER_SHIFT, u64::MAX >> 2), upcoming: None })
     }
 }

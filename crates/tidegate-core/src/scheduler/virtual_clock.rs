@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 /// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, Setup, VirtualClock};
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
-/// let rate = |mbps| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() };
+/// let rate = |mbps: u64| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() };
 /// let mut clock: VirtualClock = Discipline::build(&setup, &[rate(1), rate(2)]).unwrap();
 /// let head = |number| Head { length: 125, number, arrival: Time::ZERO, colour: Colour::Green };
 /// clock.activate(Time::ZERO, Flow(0), head(0)); // clock shows 1 ms
@@ -45,6 +45,7 @@ use alloc::vec::Vec;
 pub struct VirtualClock<R = Wheel> {
     clocks: Vec<Clock>,
     finishes: R,
+    upcoming: Option<Flow>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +99,10 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
         let clock = &mut self.clocks[flow.index()];
         clock.charged = clock.finish;
         self.lost(now, flow, next);
+        self.upcoming = self.finishes.look_ahead();
+        if let Some(upcoming) = self.upcoming {
+            prefetch(&self.clocks[upcoming.index()]);
+        }
     }
 
     #[inline]
@@ -110,9 +115,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let flow = self.finishes.upcoming()?;
-        prefetch(&self.clocks[flow.index()]);
-        Some(flow)
+        self.upcoming
     }
 
     fn refresh(&mut self, now: Time) {
@@ -152,6 +155,6 @@ impl<R: ReadyList> Discipline for VirtualClock<R> {
         }
         let granule = setup.rate.time_per_byte().floor(setup.longest_packet).picoseconds() / PRECISION;
         let span = slowest.picoseconds().saturating_mul(2);
-        Ok(VirtualClock { clocks, finishes: R::build(flows.len(), granule.max(1), span) })
+        Ok(VirtualClock { clocks, finishes: R::build(flows.len(), granule.max(1), span), upcoming: None })
     }
 }

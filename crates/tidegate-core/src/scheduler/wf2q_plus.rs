@@ -64,6 +64,7 @@ pub struct Wf2qPlus<R = Wheel> {
     service_span: Duration,
     /// The latest virtual finish of all packets served.
     latest_finish: u128,
+    upcoming: Option<Flow>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -146,9 +147,6 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             }
         }
         while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
-            if let Some(upcoming) = self.pending.upcoming() {
-                prefetch(&self.shares[upcoming.index()]);
-            }
             self.eligible.insert(flow, low(self.shares[flow.index()].finish()));
         }
         match self.eligible.first() {
@@ -175,6 +173,11 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             self.shares[flow.index()].length = head.length;
             self.file(self.virtual_time, flow);
         }
+        // For every flow that comes between those named among the eligible, one is named among the pending.
+        self.upcoming = self.eligible.look_ahead().or_else(|| self.pending.look_ahead());
+        if let Some(upcoming) = self.upcoming {
+            prefetch(&self.shares[upcoming.index()]);
+        }
     }
 
     #[inline]
@@ -190,10 +193,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        // With equal shares nearly all heads are pending until it is their turn.
-        let flow = self.eligible.upcoming().or_else(|| self.pending.upcoming())?;
-        prefetch(&self.shares[flow.index()]);
-        Some(flow)
+        self.upcoming
     }
 
     fn refresh(&mut self, now: Time) {
@@ -238,6 +238,7 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
             service_start: Time::ZERO,
             service_span: Duration::ZERO,
             latest_finish: 0,
+            upcoming: None,
         })
     }
 }

@@ -32,6 +32,7 @@ pub struct Shaped<S, R = Wheel> {
     flows: Vec<Shaping>,
     waiting: R,
     inner: S,
+    upcoming: Option<Flow>,
 }
 
 /// All that the shaper keeps of one flow.
@@ -91,7 +92,7 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
             flows.push(Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 });
         }
         let waiting = R::build(flows.len(), granule.picoseconds().max(1), SPAN.picoseconds());
-        Ok(Shaped { flows, waiting, inner })
+        Ok(Shaped { flows, waiting, inner, upcoming: None })
     }
 
     /// The scheduler inside.
@@ -123,9 +124,6 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
         while let Some(flow) = self.waiting.pop_due(now.picoseconds()) {
-            if let Some(upcoming) = self.waiting.upcoming() {
-                prefetch(&self.flows[upcoming.index()]);
-            }
             let head = self.flows[flow.index()].head();
             self.inner.activate(now, flow, head);
         }
@@ -154,6 +152,10 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
             }
         }
         self.inner.served(now, flow, next);
+        self.upcoming = self.waiting.look_ahead();
+        if let Some(upcoming) = self.upcoming {
+            prefetch(&self.flows[upcoming.index()]);
+        }
     }
 
     #[inline]
@@ -171,9 +173,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let flow = self.waiting.upcoming().or_else(|| self.inner.upcoming())?;
-        prefetch(&self.flows[flow.index()]);
-        Some(flow)
+        self.upcoming.or_else(|| self.inner.upcoming())
     }
 
     fn refresh(&mut self, now: Time) {

@@ -23,7 +23,6 @@ pub struct Departure {
     /// Which of the arrivals it was.
     pub index: usize,
     pub arrival: u64,
-    pub start: u64,
     pub finish: u64,
 }
 
@@ -58,7 +57,6 @@ pub fn run(scheduler: &mut impl Scheduler, rate: Rate, flows: usize, arrivals: &
                         length: head.length,
                         index,
                         arrival: head.arrival.picoseconds(),
-                        start: now.picoseconds(),
                         finish: finish.picoseconds(),
                     });
                     now = finish;
