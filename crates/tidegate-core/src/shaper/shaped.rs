@@ -173,7 +173,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.upcoming.or_else(|| self.inner.upcoming())
+        self.inner.upcoming().or(self.upcoming)
     }
 
     fn refresh(&mut self, now: Time) {
