@@ -44,6 +44,8 @@ fn time<R: ReadyList>(list: &mut R, round: u64, span: u64) -> f64 {
     let start = Instant::now();
     for _ in 0..PAIRS {
         let Some((key, flow)) = list.pop_first() else { unreachable!("the list is never empty") };
+        // As a scheduler would: fetch what the flows after this one will touch.
+        std::hint::black_box(list.look_ahead());
         // Every flow comes back once per turn, at a random place of it.
         list.insert(flow, key + ((u128::from(next(&mut random)) * u128::from(span)) >> 64) as u64);
     }

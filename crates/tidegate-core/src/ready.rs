@@ -43,6 +43,9 @@ pub trait ReadyList {
     /// Takes a flow out, wherever it stands; false if it was not in the list.
     fn remove(&mut self, flow: Flow) -> bool;
 
+    /// True if `flow` is in the list.
+    fn contains(&self, flow: Flow) -> bool;
+
     /// The flow of the smallest key, with that key rounded up to the granule.
     fn first(&mut self) -> Option<(u64, Flow)>;
 

@@ -4,8 +4,9 @@ mod link;
 
 use link::{Arrival, Departure, in_order, run};
 use proptest::prelude::*;
+use tidegate_core::packet::Flow;
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
-use tidegate_core::scheduler::{Discipline, EarliestDeadlineFirst, FlowParameters, Setup, VirtualClock, Wf2qPlus};
+use tidegate_core::scheduler::{Discipline, EarliestDeadlineFirst, FlowParameters, Parameter, Setup, VirtualClock, Wf2qPlus};
 use tidegate_core::units::{Duration, Rate};
 
 const SECOND: u128 = 1_000_000_000_000;
@@ -341,6 +342,29 @@ fn wf2q_plus_gives_nothing_back_to_flows_that_were_idle() {
         let newcomer = departures[1000..1000 + window].iter().filter(|sent| sent.flow == 1).count();
         assert!(newcomer.abs_diff(window / 2) <= 1, "{newcomer} of {window} packets went to the flow that had been idle");
     }
+}
+
+#[test]
+fn reservations_beyond_the_link_and_shares_below_the_least_rate_are_refused() {
+    let mbps = |mbps: u64| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() };
+    let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+    let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
+    let wf2q = |flows: &[FlowParameters]| <Wf2qPlus as Discipline>::build(&setup, flows).err().map(|error| (error.flow, error.parameter));
+    assert_eq!(wf2q(&[mbps(4), mbps(6)]), None);
+    assert_eq!(wf2q(&[mbps(4), weight(1), weight(7)]), None);
+    assert_eq!(wf2q(&[mbps(4), mbps(7)]), Some((None, Parameter::Rate)));
+    assert_eq!(wf2q(&[mbps(4), mbps(6), weight(1)]), Some((Some(Flow(2)), Parameter::Weight)), "nothing is left for it");
+    assert_eq!(wf2q(&[weight(1), weight(100_000)]), Some((Some(Flow(0)), Parameter::Weight)), "below 1 kbit/s");
+    assert_eq!(wf2q(&[weight(1), weight(0)]), Some((Some(Flow(1)), Parameter::Weight)));
+    assert_eq!(wf2q(&[FlowParameters { weight: Some(2), ..mbps(4) }]), Some((Some(Flow(0)), Parameter::Weight)), "either, not both");
+    let clock =
+        |flows: &[FlowParameters]| <VirtualClock as Discipline>::build(&setup, flows).err().map(|error| (error.flow, error.parameter));
+    assert_eq!(clock(&[mbps(4), mbps(6)]), None);
+    assert_eq!(clock(&[mbps(4), mbps(7)]), Some((None, Parameter::Rate)));
+    assert_eq!(clock(&[mbps(4), weight(1)]), Some((Some(Flow(1)), Parameter::Rate)));
+    let late = FlowParameters { delay: Some(Duration::MAX), ..FlowParameters::default() };
+    let edf = <EarliestDeadlineFirst as Discipline>::build(&setup, &[late]).err().map(|error| (error.flow, error.parameter));
+    assert_eq!(edf, Some((Some(Flow(0)), Parameter::Delay)));
 }
 
 #[test]

@@ -191,6 +191,7 @@ fn compare(list: &mut impl ReadyList, shape: Shape, round: impl Fn(u64) -> u64, 
         prop_assert_eq!(list.first(), model.first());
         prop_assert_eq!(list.first(), model.first(), "asking twice changes nothing");
         prop_assert_eq!(list.len(), model.entries.len());
+        prop_assert_eq!(list.contains(latest), model.entries.iter().any(|entry| entry.1 == latest));
         prop_assert_eq!(list.is_empty(), model.entries.is_empty());
         if let Some(flow) = list.look_ahead() {
             prop_assert!(flow.0 < FLOWS, "a hint may be late, but it names a flow");
@@ -297,13 +298,13 @@ fn the_wheel_s_hints_run_ahead_of_the_flows_that_are_taken() {
             base.wrapping_add((random >> 32) % (1 << 14))
         };
         (0..flows as u32).for_each(|flow| wheel.insert(Flow(flow), key(0)));
-        let mut hints = [None; 16];
+        let mut hints = [None; 128];
         let mut named = 0;
         for turn in 0..20_000 {
             let (now, flow) = wheel.pop_first().unwrap();
-            // Named, and at least eight turns ago.
-            named += u32::from((8..16).any(|ago| turn >= ago && hints[(turn - ago) % 16] == Some(flow)));
-            hints[turn % 16] = wheel.look_ahead();
+            // Named, early enough and not too early.
+            named += u32::from((8..100).any(|ago| turn >= ago && hints[(turn - ago) % 128] == Some(flow)));
+            hints[turn % 128] = wheel.look_ahead();
             wheel.insert(flow, key(now));
         }
         assert!(named > 18_000, "{named} of 20,000 with a granule of {granule}");

@@ -338,6 +338,23 @@ fn the_scheduler_inside_sees_a_flow_while_its_head_may_leave() {
 }
 
 #[test]
+fn a_flow_that_loses_its_head_while_it_waits_keeps_its_place() {
+    let contract = ShapingContract::new(Rate::new(12_000_000).unwrap(), LONGEST, LONGEST);
+    let mut shaped: Shaped<_> = Shaped::new(Notebook::default(), &[Some(contract); 3], SLOT).unwrap();
+    let head = |number| Head { length: LONGEST, number, arrival: Time::ZERO, colour: Colour::Green };
+    for flow in 0..3 {
+        shaped.activate(Time::ZERO, Flow(flow), head(flow));
+    }
+    for flow in 0..3 {
+        assert_eq!(shaped.select(Time::ZERO), Decision::Serve(Flow(flow)));
+        shaped.served(Time::ZERO, Flow(flow), Some(head(flow + 3)));
+    }
+    shaped.lost(Time::ZERO, Flow(0), Some(head(6)));
+    let Decision::WaitUntil(due) = shaped.select(Time::ZERO) else { panic!("all three wait") };
+    assert_eq!(shaped.select(due), Decision::Serve(Flow(0)), "all three are due at once, and it was there first");
+}
+
+#[test]
 fn bad_contracts_are_refused_by_field() {
     let good = ShapingContract::new(Rate::new(1_000_000).unwrap(), LONGEST, LONGEST);
     let field = |contract: ShapingContract| contract.allowance().unwrap_err().field;

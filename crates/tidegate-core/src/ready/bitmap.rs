@@ -94,15 +94,6 @@ impl Bitmap {
         self.words[from >> 6] >> (from & 63)
     }
 
-    /// The 64 places from `from` on, shifted so that bit 0 stands for `from`; those beyond the last are empty.
-    #[inline]
-    pub(super) fn window(&self, from: usize) -> u64 {
-        let (index, shift) = (from >> 6, from & 63);
-        let low = self.words[index] >> shift;
-        let above = if index + 1 < self.starts[1] { self.words[index + 1] } else { 0 };
-        low | above << 1 << (63 - shift)
-    }
-
     /// The smallest member at or after `from`.
     #[inline]
     pub(super) fn next(&self, from: usize) -> Option<usize> {

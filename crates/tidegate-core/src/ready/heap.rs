@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 /// assert_eq!(list.pop_first(), Some((7, Flow(0))));
 /// assert_eq!(list.pop_first(), Some((7, Flow(2))));
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Heap {
     entries: Vec<Entry>,
     /// Where a flow's entry stands; `ABSENT` if it is not in the heap.
@@ -101,6 +101,15 @@ impl Heap {
     }
 }
 
+impl Clone for Heap {
+    /// A copy that has room for every flow as well: a plain copy of the vector would have to allocate on the packet path.
+    fn clone(&self) -> Heap {
+        let mut entries = Vec::with_capacity(self.positions.len());
+        entries.extend_from_slice(&self.entries);
+        Heap { entries, positions: self.positions.clone(), insertions: self.insertions }
+    }
+}
+
 impl ReadyList for Heap {
     fn build(flows: usize, _granule: u64, _span: u64) -> Heap {
         Heap::new(flows)
@@ -132,6 +141,11 @@ impl ReadyList for Heap {
             self.sift_down(at as usize, last);
         }
         true
+    }
+
+    #[inline]
+    fn contains(&self, flow: Flow) -> bool {
+        self.positions[flow.index()] != ABSENT
     }
 
     #[inline]

@@ -92,18 +92,13 @@ impl Ring {
     /// Takes a flow out of a bucket; true if it was the first. The flow's own links are left as they were.
     #[inline]
     pub(super) fn unlink(&mut self, links: &mut [Links], bucket: usize, flow: u32) -> bool {
-        let Links { next, previous, last, .. } = links[flow as usize];
         let first = self.firsts[bucket];
-        self.flows -= 1;
         if first == flow {
-            if next == NONE {
-                self.occupied.clear(bucket);
-            } else {
-                self.firsts[bucket] = next;
-                links[next as usize].last = last;
-            }
+            self.unlink_first(links, bucket, flow);
             return true;
         }
+        self.flows -= 1;
+        let Links { next, previous, .. } = links[flow as usize];
         links[previous as usize].next = next;
         if next == NONE {
             links[first as usize].last = previous;
@@ -111,6 +106,19 @@ impl Ring {
             links[next as usize].previous = previous;
         }
         false
+    }
+
+    /// Takes the first flow out of a bucket. Its own links are left as they were.
+    #[inline]
+    pub(super) fn unlink_first(&mut self, links: &mut [Links], bucket: usize, flow: u32) {
+        let Links { next, last, .. } = links[flow as usize];
+        self.flows -= 1;
+        if next == NONE {
+            self.occupied.clear(bucket);
+        } else {
+            self.firsts[bucket] = next;
+            links[next as usize].last = last;
+        }
     }
 
     /// Moves all flows of a bucket to other places, in order: `place` names ring, bucket and place for each from its present place.

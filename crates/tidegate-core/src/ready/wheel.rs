@@ -3,11 +3,11 @@
 //! **Law**: the laws of [`ReadyList`], for every sequence of keys that lie within 2^63 of each other: far in the future, in the past,
 //! across the wrap. The key that is reported exceeds the key that was given by less than the granule.
 //!
-//! **Source**: buckets of a calendar, Brown, "Calendar queues", CACM 31(10), 1988, sections 2-3; coarse buckets for what lies far ahead,
-//! Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987, section 6; bitmaps over the buckets as in Saeed et al.,
-//! "Eiffel", NSDI 2019, section 3.1.1.
+//! **Source**: buckets of a calendar, Brown, "Calendar queues", CACM 31(10), 1988; coarse buckets for what lies far ahead,
+//! Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987; bitmaps over the buckets as in Saeed et al.,
+//! "Eiffel", NSDI 2019.
 //!
-//! **State**: 16 bytes per flow (the links of its bucket's list), 4 bytes and a bit per bucket, and 28 bytes per flow of a [`Heap`] that
+//! **State**: 16 bytes per flow (the links of its bucket's list), 4 bytes and a bit per bucket, and 28 bytes per flow for a [`Heap`] that
 //! stays untouched while all keys are within reach of the rings.
 //!
 //! **Cost**: O(1) amortised for keys within reach of the rings, whatever the number of flows; O(log m) for the m outliers. A list of one
@@ -285,12 +285,9 @@ impl Wheel {
         }
     }
 
-    /// The first of the rings, and the cursor moved up to it.
+    /// The first of the near ring, and the cursor moved up to it.
     #[inline]
-    fn first_in_rings(&mut self) -> Option<(u64, Flow)> {
-        if !self.far.is_empty() {
-            self.follow();
-        }
+    fn first_in_near(&mut self) -> Option<(u64, Flow)> {
         if self.near.is_empty() {
             return None;
         }
@@ -315,11 +312,31 @@ impl Wheel {
         }
     }
 
-    #[cold]
-    fn first_of_both(&mut self, in_rings: Option<(u64, Flow)>) -> Option<(u64, Flow)> {
-        match (in_rings, self.outliers.first()) {
+    /// The first, when not all flows are in the near ring.
+    #[inline(never)]
+    fn first_anywhere(&mut self) -> Option<(u64, Flow)> {
+        if !self.far.is_empty() {
+            self.follow();
+        }
+        match (self.first_in_near(), self.outliers.first()) {
             (Some(ring), Some(outlier)) => Some(if is_before(ring.0, outlier.0) { ring } else { outlier }),
             (ring, outlier) => ring.or(outlier),
+        }
+    }
+
+    /// Takes out the flow that `first` has just named.
+    #[inline]
+    fn take_first(&mut self, flow: Flow) {
+        if self.lone == NONE && self.flows == self.near.len() {
+            let at = self.near_bucket(self.cursor);
+            self.near.unlink_first(&mut self.links, at, flow.0);
+            self.links[flow.index()].place = ABSENT;
+            self.flows -= 1;
+            if self.scouting {
+                self.scout.follow(flow, at);
+            }
+        } else {
+            self.remove(flow);
         }
     }
 
@@ -387,12 +404,37 @@ impl ReadyList for Wheel {
     }
 
     #[inline]
+    fn contains(&self, flow: Flow) -> bool {
+        self.lone == flow.0 || self.links[flow.index()].place != ABSENT
+    }
+
+    #[inline]
     fn first(&mut self) -> Option<(u64, Flow)> {
         if self.lone != NONE {
-            return Some((self.lone_key, Flow(self.lone)));
+            Some((self.lone_key, Flow(self.lone)))
+        } else if self.flows == self.near.len() {
+            self.first_in_near()
+        } else {
+            self.first_anywhere()
         }
-        let in_rings = self.first_in_rings();
-        if self.outliers.is_empty() { in_rings } else { self.first_of_both(in_rings) }
+    }
+
+    #[inline]
+    fn pop_first(&mut self) -> Option<(u64, Flow)> {
+        let first = self.first()?;
+        self.take_first(first.1);
+        Some(first)
+    }
+
+    #[inline]
+    fn pop_due(&mut self, now: u64) -> Option<Flow> {
+        match self.first() {
+            Some((key, flow)) if !is_before(now, key) => {
+                self.take_first(flow);
+                Some(flow)
+            }
+            _ => None,
+        }
     }
 
     #[inline]

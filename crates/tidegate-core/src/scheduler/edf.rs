@@ -2,12 +2,12 @@
 //!
 //! **Law**: a packet's deadline is its arrival plus its flow's delay. Whenever the link takes a packet, no head has an earlier deadline,
 //! up to the list's granule. If the flows are feasible, that is if for every t the work that must have started within t of its arrival
-//! takes at most t (for token buckets: `sum over flows of max(0, time(burst + rate * (t - delay))) <= t`), no packet starts later
-//! than its deadline by more than the longest packet's time on the link plus the granule.
+//! takes at most t (for token buckets: the sum over flows with `delay <= t` of `time(burst + rate * (t - delay))` is at most `t`), every
+//! packet has left the link by its deadline plus the longest packet's time on the link plus the granule.
 //!
 //! **Source**: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment", JACM 20(1), 1973, section
 //! 7; the feasibility test for packets is Liebeherr, Wrege and Ferrari, "Exact admission control for networks with a bounded delay
-//! service", IEEE/ACM ToN 4(6), 1996, theorem 1.
+//! service", IEEE/ACM ToN 4(6), 1996.
 //!
 //! **State**: 8 bytes per flow (its delay) and the ready list.
 //!

@@ -5,9 +5,9 @@
 //! link's, every packet has left the link by `F` plus the longest packet's time on the link (plus the list's granule). So a flow that
 //! keeps within a token bucket is delayed by at most `burst / rate + longest packet / link rate`, whatever the others do.
 //!
-//! **Source**: Zhang, "VirtualClock: a new traffic control algorithm for packet switching networks", SIGCOMM 1990, section 3; the bound
+//! **Source**: Zhang, "VirtualClock: a new traffic control algorithm for packet switching networks", SIGCOMM 1990; the bound
 //! is Figueira and Pasquale, "An upper bound on delay for the VirtualClock service discipline", IEEE/ACM ToN 3(4), 1995; as a latency-rate
-//! server Stiliadis and Varma, IEEE/ACM ToN 6(5), 1998, table I.
+//! server Stiliadis and Varma, IEEE/ACM ToN 6(5), 1998.
 //!
 //! **State**: 32 bytes per flow and the ready list.
 //!

@@ -4,13 +4,14 @@
 //! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`.
 //! 1. A flow that keeps within a token bucket of rate `r_i` is delayed by at most `burst / r_i + longest packet / C`; any flow's packets
 //!    leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus `longest packet / C`.
-//! 2. No packet starts before its virtual start, so no flow gets ahead of its share by more than one packet: over any interval in which
-//!    flows `i` and `j` are backlogged, `|W_i / r_i - W_j / r_j|` is at most `L_i / r_i + L_j / r_j + longest packet / C`.
+//! 2. No packet starts before its virtual start, so no flow gets far ahead and is then made to wait for it (worst-case fairness): while
+//!    flow `i` is backlogged from t1 to t2, when one of its packets departs, it gets at least
+//!    `r_i * (t2 - t1) - L_i - (longest packet - L_i) * r_i / C`, where `L_i` is its own longest packet.
 //! 3. Flows that were idle have no claim to what they did not use.
 //!
-//! Each holds up to the granule of the ready lists, in virtual time.
+//! Each holds up to three granules of the ready lists, in virtual time; a granule is at most 1/16 of the longest packet's time.
 //!
-//! **Source**: Bennett and Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM ToN 5(5), 1997, section IV, equations 27-29.
+//! **Source**: Bennett and Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM ToN 5(5), 1997.
 //!
 //! **State**: 32 bytes per flow and two ready lists.
 //!

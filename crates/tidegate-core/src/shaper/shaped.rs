@@ -4,7 +4,7 @@
 //! its contract demands by more than the granule, and then by the order of the scheduler inside.
 //!
 //! **Source**: shapers in front of a work-conserving scheduler as in Zhang and Ferrari, "Rate-controlled service disciplines", Journal of
-//! High Speed Networks 3(4), 1994, section 3; the contract is [`Allowance`]'s.
+//! High Speed Networks 3(4), 1994; the contract is [`Allowance`]'s.
 //!
 //! **State**: one cache line per flow (64 bytes), the ready list of those that wait, and the scheduler inside.
 //!
@@ -32,6 +32,8 @@ pub struct Shaped<S, R = Wheel> {
     flows: Vec<Shaping>,
     waiting: R,
     inner: S,
+    /// No flow that waits may leave before this instant.
+    next_release: Time,
     upcoming: Option<Flow>,
 }
 
@@ -92,7 +94,31 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
             flows.push(Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 });
         }
         let waiting = R::build(flows.len(), granule.picoseconds().max(1), SPAN.picoseconds());
-        Ok(Shaped { flows, waiting, inner, upcoming: None })
+        Ok(Shaped { flows, waiting, inner, next_release: Time::ZERO, upcoming: None })
+    }
+
+    /// Hands the flows whose heads may leave over to the scheduler inside.
+    #[inline]
+    fn release(&mut self, now: Time) {
+        self.next_release = loop {
+            match self.waiting.first() {
+                Some((release, flow)) if !Time::from_picoseconds(release).is_after(now) => {
+                    self.waiting.remove(flow);
+                    let head = self.flows[flow.index()].head();
+                    self.inner.activate(now, flow, head);
+                }
+                Some((release, _)) => break Time::from_picoseconds(release),
+                // Nothing waits: anything that comes to wait will be earlier.
+                None => break now + MEMORY,
+            }
+        };
+    }
+
+    /// Makes `flow` wait until `release`.
+    #[inline]
+    fn hold(&mut self, flow: Flow, release: Time) {
+        self.waiting.insert(flow, release.picoseconds());
+        self.next_release = self.next_release.earlier(release);
     }
 
     /// The scheduler inside.
@@ -106,6 +132,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
         for flow in &mut self.flows {
             flow.allowance.start(now);
         }
+        self.next_release = now;
         self.inner.start(now);
     }
 
@@ -115,7 +142,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
         shaping.keep(head);
         let release = shaping.allowance.release();
         if release.is_after(now) {
-            self.waiting.insert(flow, release.picoseconds());
+            self.hold(flow, release);
         } else {
             self.inner.activate(now, flow, head);
         }
@@ -123,9 +150,8 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
-        while let Some(flow) = self.waiting.pop_due(now.picoseconds()) {
-            let head = self.flows[flow.index()].head();
-            self.inner.activate(now, flow, head);
+        if !now.is_before(self.next_release) {
+            self.release(now);
         }
         let decision = self.inner.select(now);
         if matches!(decision, Decision::Serve(_) | Decision::Discard(_)) {
@@ -147,7 +173,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
             shaping.keep(head);
             let release = shaping.allowance.release();
             if release.is_after(now) {
-                self.waiting.insert(flow, release.picoseconds());
+                self.hold(flow, release);
                 next = None;
             }
         }
@@ -160,14 +186,14 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        // The release does not depend on the head: what may leave still may, and what waits waits on in its place.
         if let Some(head) = next {
             self.flows[flow.index()].keep(head);
         }
-        if !self.waiting.remove(flow) {
-            // The release does not depend on the head that is lost: what may leave still may.
+        if !self.waiting.contains(flow) {
             self.inner.lost(now, flow, next);
-        } else if next.is_some() {
-            self.waiting.insert(flow, self.flows[flow.index()].allowance.release().picoseconds());
+        } else if next.is_none() {
+            self.waiting.remove(flow);
         }
     }
 
@@ -183,6 +209,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
             flow.arrival = flow.arrival.later(oldest);
         }
         self.waiting.raise(oldest.picoseconds());
+        self.next_release = now;
         self.inner.refresh(now);
     }
 }
