@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: the fuzz targets on the stable compiler, for a fixed number of inputs.
+//! `cargo xtask fuzz`: the fuzz targets on the stable compiler, for as many inputs as asked. (The tests run 20000 of each.)
 //!
 //! The inputs are the kept corpus and mutations of it from a seeded generator, so a run is repeatable to the byte. Coverage-guided
 //! fuzzing of the same targets needs a nightly compiler and cargo-fuzz: see `fuzz/README.md`.

@@ -24,7 +24,7 @@ Tasks:
                            Cost per packet beside DPDK, measured alternately
 
 Steps of `test`, in order:
-  environment format tidy clippy docs no-std tests contributing fuzz licences
+  environment format tidy clippy docs no-std tests contributing licences
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
 ";
