@@ -9,8 +9,11 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The size of a huge page; larger requests are aligned to it.
+/// The size of a huge page.
 const HUGE: usize = 2 << 20;
+
+/// Tables of this size get huge pages of their own: the peers' memory lies on them altogether.
+const LARGE: usize = 128 << 10;
 
 /// The system's allocator, counted.
 pub struct Counting;
@@ -27,13 +30,16 @@ pub fn huge_kibibytes() -> u64 {
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// The layout that is really asked for: large tables start on a huge page.
+/// The layout that is really asked for: large tables take whole huge pages.
 fn widened(layout: Layout) -> Layout {
-    if layout.size() < HUGE { layout } else { layout.align_to(HUGE).unwrap_or(layout) }
+    if layout.size() < LARGE {
+        return layout;
+    }
+    Layout::from_size_align(layout.size().next_multiple_of(HUGE), layout.align().max(HUGE)).unwrap_or(layout)
 }
 
 // SAFETY: every call is passed to the system's allocator with a layout that depends on the given one alone, so that a block is given
-// back with the layout it was taken with; alignment is only ever raised.
+// back with the layout it was taken with; size and alignment are only ever raised.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
