@@ -1,13 +1,13 @@
 //! Cost of one verdict: packets of random flows, every flow with a contract of its own, the outcomes mixed.
 //!
-//! Every policer is measured twice: `plain` asks one after the other, `prefetch` fetches the state of the next burst while it asks about
-//! this one.
+//! Every policer is measured twice: `plain` asks one after the other, `prefetch` polices bursts and fetches the state of the next one
+//! meanwhile.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES, PICOSECONDS_PER_PACKET};
 use std::hint::black_box;
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Conformance, Contract, ContractField, Policer, Query, Verdict, prefetch_burst};
+use tidegate_core::policer::{Conformance, Contract, ContractField, Policer, Query, Verdict, police_burst_ahead};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 
@@ -87,7 +87,8 @@ fn run<P: Policer + 'static>(name: &str, order: Vec<u32>, prefetched: bool, mut 
     let flows = policers.len() as u32;
     let mut now = Time::from_picoseconds(PICOSECONDS_PER_SECOND);
     policers.iter_mut().for_each(|policer| policer.start(now));
-    let mut batch = [Query { policer: 0, length: PACKET_BYTES, colour: Colour::Green }; BURST];
+    let query = |policer| Query { policer, length: PACKET_BYTES, colour: Colour::Green };
+    let mut soon: [Query; BURST] = core::array::from_fn(|i| query(order[i]));
     let mut verdicts = [Verdict::Discard; BURST];
     // The verdicts of every burst are handed over as a caller would have them; only `look` counts them as well.
     let mut round = move |look: bool| {
@@ -95,14 +96,13 @@ fn run<P: Policer + 'static>(name: &str, order: Vec<u32>, prefetched: bool, mut 
         for (number, burst) in order.chunks_exact(BURST).enumerate() {
             now += Duration::from_picoseconds(BURST as u64 * PICOSECONDS_PER_PACKET);
             if prefetched {
-                let next = order[(number + 1) * BURST % ROUND_PACKETS..].first_chunk::<BURST>().expect("whole bursts");
-                for (query, &flow) in batch.iter_mut().zip(next) {
-                    query.policer = flow;
+                let next = &order[(number + 1) * BURST % ROUND_PACKETS..][..BURST];
+                let batch = core::mem::replace(&mut soon, core::array::from_fn(|i| query(next[i])));
+                police_burst_ahead(now, &batch, &soon, &mut policers, &mut verdicts);
+            } else {
+                for (verdict, &flow) in verdicts.iter_mut().zip(burst) {
+                    *verdict = policers[flow as usize].police(now, PACKET_BYTES, Colour::Green);
                 }
-                prefetch_burst(&batch, &policers);
-            }
-            for (verdict, &flow) in verdicts.iter_mut().zip(burst) {
-                *verdict = policers[flow as usize].police(now, PACKET_BYTES, Colour::Green);
             }
             black_box(&verdicts);
             if look {

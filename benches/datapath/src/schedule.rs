@@ -3,8 +3,8 @@
 //! As in `benches/peers/sched.c`, a round takes a burst out and puts each packet back into the queue it came from, so the backlog
 //! stays. Flows are activated in random order and have weights, rates, delays and priorities of their own.
 //!
-//! `shaped-` is the scheduler behind a shaper that holds every flow to a rate of its own. The rates add up to less than the port's, so
-//! that every packet has to wait for its release.
+//! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
+//! such a shaper. The rates add up to less than the port's, so that every packet has to wait for its release.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
@@ -12,7 +12,7 @@ use tidegate_core::packet::{Colour, Flow, Packet};
 use tidegate_core::port::Overhead;
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, Parameter, Scheduler, Setup};
+use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup, Task};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 
@@ -23,7 +23,7 @@ const PORT_RATE: u64 = 100_000_000_000;
 const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
 /// Schedulers that are measured behind a shaper too.
-const SHAPED: [&str; 2] = ["shaped-fifo", "shaped-drr"];
+const SHAPED: [&str; 1] = ["shaped-drr"];
 
 /// Every registered scheduler, and some of them shaped.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -35,22 +35,29 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String> {
-    let inner = name.strip_prefix("shaped-");
-    let kind = SchedulerKind::from_name(inner.unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
+    let unshaped = name.strip_prefix("shaped-");
+    let kind = SchedulerKind::from_name(unshaped.unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
+    let shaped = unshaped.is_some() || kind.shapes();
     let rate = Rate::new(PORT_RATE).map_err(|error| error.to_string())?;
     let mut random = Random::new();
-    let parameters: Vec<FlowParameters> = (0..flows).map(|_| draw(kind, flows, &mut random)).collect();
-    let mut scheduler = kind.build(&Setup { rate, longest_packet: 1522 }, &parameters).map_err(|error| error.to_string())?;
-    if inner.is_some() {
-        let contract = |_| Some(ShapingContract::new(draw_rate(flows, &mut random), 2 * PACKET_BYTES, PACKET_BYTES));
-        let contracts: Vec<Option<ShapingContract>> = (0..flows).map(contract).collect();
-        let shaped = Shaped::new(scheduler, &contracts, Hierarchy::GRANULE).map_err(|(flow, error)| format!("flow {}: {error}", flow.0))?;
+    let mut contracts: Vec<FlowParameters> = (0..flows).map(|_| draw(kind, flows, &mut random)).collect();
+    if shaped {
+        for given in &mut contracts {
+            given.shape = Some(ShapingContract::new(draw_rate(flows, &mut random), 2 * PACKET_BYTES, PACKET_BYTES));
+        }
+    }
+    let mut scheduler = kind.build(&Setup { rate, longest_packet: 1522 }, &contracts).map_err(|error| error.to_string())?;
+    if shaped && !kind.shapes() {
+        let contracts: Vec<Option<ShapingContract>> = contracts.iter().map(|given| given.shape).collect();
+        let shaped = Shaped::new(scheduler, &contracts).map_err(|(flow, error)| format!("flow {}: {error}", flow.0))?;
         scheduler = AnyScheduler::Shaped(Box::new(shaped));
     }
     scheduler.start(Time::ZERO);
     let packets = (flows * backlog).max(BURST as u32);
-    let mut node =
-        Node { queues: Queues::new(flows as usize, packets, Overhead::None), scheduler, link: rate.time_per_byte(), now: Time::ZERO };
+    let mut node = Node {
+        scheduler,
+        store: Store { queues: Queues::new(flows as usize, packets, Overhead::None), link: rate.time_per_byte(), now: Time::ZERO },
+    };
     let order = random.shuffled(flows);
     for index in 0..packets {
         node.enqueue(Flow(order[(index % flows) as usize]));
@@ -81,20 +88,27 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
         weight: Some(1 + random.below(1000)),
         rate: Some(draw_rate(flows, random)),
         delay: Some(Duration::from_microseconds(u64::from(1000 + random.below(99_000)))),
+        shape: None,
     };
     let uses = |parameter| kind.requires().contains(&parameter) || kind.accepts().contains(&parameter);
     FlowParameters {
-        priority: all.priority.filter(|_| uses(Parameter::Priority)),
+        // Rate-controlled flows are all of one priority, as in one queue behind the shapers.
+        priority: all.priority.filter(|_| uses(Parameter::Priority) && !kind.shapes()),
         // Where a rate is given, a weight would contradict it.
         weight: all.weight.filter(|_| uses(Parameter::Weight) && !uses(Parameter::Rate)),
-        rate: all.rate.filter(|_| uses(Parameter::Rate)),
+        rate: all.rate.filter(|_| uses(Parameter::Rate) && !kind.shapes()),
         delay: all.delay.filter(|_| uses(Parameter::Delay)),
+        shape: None,
     }
 }
 
 struct Node {
-    queues: Queues<()>,
     scheduler: AnyScheduler,
+    store: Store,
+}
+
+struct Store {
+    queues: Queues<()>,
     link: TimePerByte,
     now: Time,
 }
@@ -103,49 +117,66 @@ impl Node {
     /// Takes `packets` packets out in bursts and puts them back; returns how often the scheduler had nothing to send at once.
     fn run(&mut self, packets: u64) -> u64 {
         let mut waits = 0;
-        let mut burst = [Flow(0); BURST];
         for _ in 0..packets / BURST as u64 {
-            for place in &mut burst {
-                let (flow, waited) = self.dequeue();
-                *place = flow;
-                waits += waited;
-            }
+            let (burst, waited) = self.scheduler.drive(Dequeue(&mut self.store));
+            waits += waited;
             for flow in burst {
                 self.enqueue(flow);
             }
-            self.now += self.link.ceil(PACKET_BYTES * BURST as u32);
+            self.store.now += self.store.link.ceil(PACKET_BYTES * BURST as u32);
         }
         waits
     }
 
     #[inline]
     fn enqueue(&mut self, flow: Flow) {
-        let packet = Packet { flow, length: PACKET_BYTES, arrival: self.now, colour: Colour::Green, payload: () };
-        if self.queues.push(packet)
-            && let Some(head) = self.queues.head(flow)
-        {
-            self.scheduler.activate(self.now, flow, head);
+        let Store { queues, now, .. } = &mut self.store;
+        let packet = Packet { flow, length: PACKET_BYTES, arrival: *now, colour: Colour::Green, payload: () };
+        if let Some(head) = queues.push(packet) {
+            self.scheduler.activate(*now, flow, head);
         }
     }
+}
 
+/// Takes out a burst, as `Port::advance` does, and counts the waits in between.
+struct Dequeue<'a>(&'a mut Store);
+
+impl Task for Dequeue<'_> {
+    type Output = ([Flow; BURST], u64);
+
+    #[inline]
+    fn run<S: Scheduler>(self, scheduler: &mut S) -> ([Flow; BURST], u64) {
+        let mut burst = [Flow(0); BURST];
+        let mut waits = 0;
+        for place in &mut burst {
+            let (flow, waited) = self.0.dequeue(scheduler);
+            *place = flow;
+            waits += waited;
+        }
+        (burst, waits)
+    }
+}
+
+impl Store {
     /// Serves the next packet; a scheduler that waits has its time come at once, and the wait is counted.
     #[inline]
-    fn dequeue(&mut self) -> (Flow, u64) {
+    fn dequeue<S: Scheduler>(&mut self, scheduler: &mut S) -> (Flow, u64) {
         let mut waited = 0;
         loop {
-            match self.scheduler.select(self.now) {
+            match scheduler.select(self.now) {
                 Decision::Serve(flow) => {
-                    self.queues.pop(flow);
-                    self.scheduler.served(self.now, flow, self.queues.head(flow));
-                    if let Some(upcoming) = self.scheduler.upcoming() {
-                        self.queues.prefetch(upcoming);
+                    let next = self.queues.pop(flow).and_then(|(_, next)| next);
+                    scheduler.served(self.now, flow, next);
+                    if let Some(upcoming) = scheduler.upcoming() {
+                        self.queues.expect(upcoming);
                     }
                     return (flow, waited);
                 }
                 Decision::Discard(flow) => {
-                    self.queues.pop(flow);
-                    self.scheduler.lost(self.now, flow, self.queues.head(flow));
-                    return (flow, waited + 1);
+                    let next = self.queues.pop(flow).and_then(|(_, next)| next);
+                    scheduler.lost(self.now, flow, next);
+                    waited += 1;
+                    return (flow, waited);
                 }
                 Decision::WaitUntil(time) => {
                     self.now = time;

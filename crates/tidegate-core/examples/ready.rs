@@ -11,14 +11,15 @@ use tidegate_core::ready::{Heap, ReadyList, Wheel};
 
 const PAIRS: usize = 1 << 21;
 const ROUNDS: usize = 5;
+/// How many turns ahead a scheduler fetches what it will touch.
+const AHEAD: usize = 12;
 
 fn main() {
     println!("{:>9}  {:>8}  {:>8}   ns per pop + insert", "flows", "wheel", "heap");
     for flows in [1usize, 100, 1 << 10, 1 << 16, 1 << 20] {
-        // Distances up to the number of flows times two granules.
-        let span = (flows as u64 * 2).max(64) << GRANULE_BITS;
-        let mut wheel = filled(<Wheel as ReadyList>::build(flows, 1 << GRANULE_BITS, span * 2), flows, span);
-        let mut heap = filled(Heap::new(flows), flows, span);
+        // Two microseconds between one flow's turn and the next, as at a busy port.
+        let span = (flows as u64 * 2).max(64) << 20;
+        let (mut wheel, mut heap): (Wheel, Heap) = (filled(flows, span), filled(flows, span));
         let (mut of_wheel, mut of_heap) = (Vec::new(), Vec::new());
         for round in 0..ROUNDS as u64 {
             of_wheel.push(time(&mut wheel, round, span));
@@ -28,11 +29,9 @@ fn main() {
     }
 }
 
-const GRANULE_BITS: u32 = 20;
-
 /// A list with every flow in it, in an order that has nothing to do with the flows' numbers.
-fn filled<R: ReadyList>(mut list: R, flows: usize, span: u64) -> R {
-    let mut random = 1;
+fn filled<R: ReadyList>(flows: usize, span: u64) -> R {
+    let (mut list, mut random) = (R::new(flows), 1);
     for flow in 0..flows {
         list.insert(Flow(flow as u32), next(&mut random) % span);
     }
@@ -45,7 +44,7 @@ fn time<R: ReadyList>(list: &mut R, round: u64, span: u64) -> f64 {
     for _ in 0..PAIRS {
         let Some((key, flow)) = list.pop_first() else { unreachable!("the list is never empty") };
         // As a scheduler would: fetch what the flows after this one will touch.
-        std::hint::black_box(list.look_ahead());
+        std::hint::black_box(list.ahead(AHEAD));
         // Every flow comes back once per turn, at a random place of it.
         list.insert(flow, key + ((u128::from(next(&mut random)) * u128::from(span)) >> 64) as u64);
     }

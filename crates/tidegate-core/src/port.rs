@@ -21,7 +21,7 @@ use crate::packet::{Colour, DropReason, Flow, Packet};
 use crate::policer::{Policer, Verdict};
 use crate::queue::{Occupancy, Queues};
 use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
-use crate::scheduler::{Decision, Scheduler};
+use crate::scheduler::{Decision, Scheduler, Task};
 use crate::units::{Duration, MAX_BYTES, Rate, Time, TimePerByte};
 use alloc::vec::Vec;
 use core::fmt;
@@ -148,21 +148,114 @@ pub struct Transmission<P> {
 /// An output port: classifier, policers, buffer manager, queues, scheduler and link.
 #[derive(Clone, Debug)]
 pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
-    link: TimePerByte,
     rate: Rate,
-    overhead: Overhead,
     classifier: Classifier,
     policers: Vec<Option<AnyPolicer>>,
     policing: bool,
-    buffer: B,
     scheduler: S,
-    queues: Queues<P>,
+    store: Store<P, B>,
     longest_frame: u32,
     /// The last instant the port was told of; the time up to which it has done all there was to do.
     clock: Time,
-    busy_until: Time,
     next_refresh: Time,
+}
+
+/// What a scheduler's decisions are carried out on.
+#[derive(Clone, Debug)]
+struct Store<P, B> {
+    queues: Queues<P>,
+    buffer: B,
+    link: TimePerByte,
+    overhead: Overhead,
+    busy_until: Time,
     counters: Counters,
+}
+
+impl<P, B: BufferManager> Store<P, B> {
+    /// Starts the next transmission if the link is free and the scheduler allows it at `now`.
+    #[inline]
+    fn turn<S: Scheduler, O: Observer<P>>(&mut self, scheduler: &mut S, now: Time, observer: &mut O) -> Next<P> {
+        if self.busy_until.is_after(now) {
+            return Next::WaitUntil(self.busy_until);
+        }
+        loop {
+            match scheduler.select(now) {
+                Decision::Serve(flow) => {
+                    let Some((packet, next)) = self.queues.pop(flow) else {
+                        unreachable!("the scheduler named a flow that is not backlogged")
+                    };
+                    scheduler.served(now, flow, next);
+                    if let Some(upcoming) = scheduler.upcoming() {
+                        self.queues.expect(upcoming);
+                    }
+                    self.buffer.changed(flow, self.queues.occupancy());
+                    let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
+                    self.busy_until = finish;
+                    self.counters.sent.add(packet.length);
+                    observer.sent(now, &packet, finish, self.queues.occupancy());
+                    return Next::Transmit(Transmission { packet, start: now, finish });
+                }
+                Decision::Discard(flow) => {
+                    if let Some((packet, next)) = self.queues.pop(flow) {
+                        scheduler.lost(now, flow, next);
+                        self.buffer.changed(flow, self.queues.occupancy());
+                        self.drop_packet(now, packet, DropReason::Late, observer);
+                    }
+                }
+                Decision::WaitUntil(time) => return Next::WaitUntil(time),
+                Decision::Idle => return Next::Idle,
+            }
+        }
+    }
+
+    #[cold]
+    fn drop_packet<O: Observer<P>>(&mut self, now: Time, packet: Packet<P>, reason: DropReason, observer: &mut O) {
+        self.counters.dropped[reason as usize].add(packet.length);
+        observer.dropped(now, packet, reason, self.queues.occupancy());
+    }
+}
+
+/// One [`Port::poll`].
+struct Turn<'a, P, B, O> {
+    store: &'a mut Store<P, B>,
+    now: Time,
+    observer: &'a mut O,
+}
+
+impl<P, B: BufferManager, O: Observer<P>> Task for Turn<'_, P, B, O> {
+    type Output = Next<P>;
+
+    #[inline]
+    fn run<S: Scheduler>(self, scheduler: &mut S) -> Next<P> {
+        self.store.turn(scheduler, self.now, self.observer)
+    }
+}
+
+/// The turns of a [`Port::advance`], from one instant to another.
+struct Turns<'a, P, B, O, F> {
+    store: &'a mut Store<P, B>,
+    from: Time,
+    to: Time,
+    observer: &'a mut O,
+    transmit: &'a mut F,
+}
+
+impl<P, B: BufferManager, O: Observer<P>, F: FnMut(Transmission<P>)> Task for Turns<'_, P, B, O, F> {
+    /// When to come back.
+    type Output = Option<Time>;
+
+    #[inline]
+    fn run<S: Scheduler>(self, scheduler: &mut S) -> Option<Time> {
+        let mut at = self.from;
+        loop {
+            match self.store.turn(scheduler, at, self.observer) {
+                Next::Transmit(transmission) => (self.transmit)(transmission),
+                Next::WaitUntil(time) if time.is_after(self.to) => return Some(time),
+                Next::WaitUntil(time) => at = time,
+                Next::Idle => return None,
+            }
+        }
+    }
 }
 
 impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
@@ -177,20 +270,22 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         setup.policers.iter_mut().flatten().for_each(|policer| policer.start(now));
         setup.scheduler.start(now);
         Port {
-            link: setup.rate.time_per_byte(),
             rate: setup.rate,
-            overhead: setup.overhead,
-            queues: Queues::new(setup.classifier.flows(), setup.packet_limit, setup.overhead),
+            store: Store {
+                queues: Queues::new(setup.classifier.flows(), setup.packet_limit, setup.overhead),
+                buffer: setup.buffer,
+                link: setup.rate.time_per_byte(),
+                overhead: setup.overhead,
+                busy_until: now,
+                counters: Counters::default(),
+            },
             policing: setup.policers.iter().any(Option::is_some),
             classifier: setup.classifier,
             policers: setup.policers,
-            buffer: setup.buffer,
             scheduler: setup.scheduler,
             longest_frame: setup.longest_frame,
             clock: now,
-            busy_until: now,
             next_refresh: now + MEMORY,
-            counters: Counters::default(),
         }
     }
 
@@ -206,22 +301,22 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
 
     /// What the link adds to every frame.
     pub fn overhead(&self) -> Overhead {
-        self.overhead
+        self.store.overhead
     }
 
     /// What has become of everything offered so far.
     pub fn counters(&self) -> &Counters {
-        &self.counters
+        &self.store.counters
     }
 
     /// What is queued.
     pub fn occupancy(&self) -> &Occupancy {
-        self.queues.occupancy()
+        self.store.queues.occupancy()
     }
 
     /// When the link is free again, if it is transmitting at `now`.
     pub fn busy_until(&self, now: Time) -> Option<Time> {
-        self.busy_until.is_after(now).then_some(self.busy_until)
+        self.store.busy_until.is_after(now).then_some(self.store.busy_until)
     }
 
     /// Takes a packet of `length` bytes into the port at `now`. The observer learns what becomes of it.
@@ -232,40 +327,40 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.keep_memory(now);
         self.clock = now;
         let mut packet = Packet { flow, length, arrival: now, colour, payload };
-        self.counters.offered.add(length);
+        self.store.counters.offered.add(length);
         observer.offered(now, &packet);
         if length > self.longest_frame {
-            return self.drop_packet(now, packet, DropReason::Oversize, observer);
+            return self.store.drop_packet(now, packet, DropReason::Oversize, observer);
         }
         if self.policing
             && let Some(policer) = &mut self.policers[self.classifier.class_of(flow)]
         {
-            match policer.police(now, self.overhead.wire_length(length), colour) {
+            match policer.police(now, self.store.overhead.wire_length(length), colour) {
                 Verdict::Conform => {}
                 Verdict::Mark(colour) => {
                     let from = packet.colour;
                     packet.colour = colour;
                     observer.marked(now, &packet, from);
                 }
-                Verdict::Discard => return self.drop_packet(now, packet, DropReason::Policed, observer),
+                Verdict::Discard => return self.store.drop_packet(now, packet, DropReason::Policed, observer),
             }
         }
         let arrival = Arrival { flow, length, colour: packet.colour, now };
         loop {
-            match self.buffer.admit(&arrival, self.queues.occupancy()) {
-                Admission::Accept if self.queues.is_full() => {
-                    return self.drop_packet(now, packet, DropReason::SharedLimit, observer);
+            match self.store.buffer.admit(&arrival, self.store.queues.occupancy()) {
+                Admission::Accept if self.store.queues.is_full() => {
+                    return self.store.drop_packet(now, packet, DropReason::SharedLimit, observer);
                 }
                 Admission::Accept => break,
-                Admission::Refuse(reason) => return self.drop_packet(now, packet, reason, observer),
+                Admission::Refuse(reason) => return self.store.drop_packet(now, packet, reason, observer),
                 Admission::PushOut(victim) => self.push_out(now, victim, observer),
             }
         }
         let seen = Packet { flow, length, arrival: now, colour: packet.colour, payload: () };
-        let became_head = self.queues.push(packet);
-        self.buffer.changed(flow, self.queues.occupancy());
-        observer.queued(now, &seen, self.queues.occupancy());
-        if became_head && let Some(head) = self.queues.head(flow) {
+        let became_head = self.store.queues.push(packet);
+        self.store.buffer.changed(flow, self.store.queues.occupancy());
+        observer.queued(now, &seen, self.store.queues.occupancy());
+        if let Some(head) = became_head {
             self.scheduler.activate(now, flow, head);
         }
         debug_assert!(self.check().is_ok(), "{:?}", self.check());
@@ -276,51 +371,24 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     pub fn poll<O: Observer<P>>(&mut self, now: Time, observer: &mut O) -> Next<P> {
         self.keep_memory(now);
         self.clock = now;
-        if self.busy_until.is_after(now) {
-            return Next::WaitUntil(self.busy_until);
-        }
-        loop {
-            match self.scheduler.select(now) {
-                Decision::Serve(flow) => {
-                    let Some(packet) = self.queues.pop(flow) else { unreachable!("the scheduler named a flow that is not backlogged") };
-                    self.scheduler.served(now, flow, self.queues.head(flow));
-                    if let Some(upcoming) = self.scheduler.upcoming() {
-                        self.queues.prefetch(upcoming);
-                    }
-                    self.buffer.changed(flow, self.queues.occupancy());
-                    let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
-                    self.busy_until = finish;
-                    self.counters.sent.add(packet.length);
-                    observer.sent(now, &packet, finish, self.queues.occupancy());
-                    return Next::Transmit(Transmission { packet, start: now, finish });
-                }
-                Decision::Discard(flow) => {
-                    if let Some(packet) = self.queues.pop(flow) {
-                        self.scheduler.lost(now, flow, self.queues.head(flow));
-                        self.buffer.changed(flow, self.queues.occupancy());
-                        self.drop_packet(now, packet, DropReason::Late, observer);
-                    }
-                }
-                Decision::WaitUntil(time) => return Next::WaitUntil(time),
-                Decision::Idle => return Next::Idle,
-            }
-        }
+        self.scheduler.drive(Turn { store: &mut self.store, now, observer })
     }
 
     /// Starts every transmission that is due up to and including `now`, each at its own instant, and returns when to come back: `None`
     /// if nothing is queued. A silence longer than [`MEMORY`] is crossed in several calls, each at most that far from the one before.
     pub fn advance<O: Observer<P>>(&mut self, now: Time, observer: &mut O, mut transmit: impl FnMut(Transmission<P>)) -> Option<Time> {
-        let mut at = self.clock;
         let wake = loop {
-            match self.poll(at, observer) {
-                Next::Transmit(transmission) => transmit(transmission),
-                Next::WaitUntil(time) if time.is_after(now) => break Some(time),
-                Next::WaitUntil(time) => at = time,
-                Next::Idle => break None,
+            // Everything due before the next refresh, and then the rest.
+            let due = now.earlier(self.next_refresh);
+            let from = self.clock;
+            let wake = self.scheduler.drive(Turns { store: &mut self.store, from, to: due, observer, transmit: &mut transmit });
+            self.clock = self.clock.later(due);
+            self.keep_memory(self.clock);
+            if !due.is_before(now) {
+                break wake;
             }
         };
         self.clock = self.clock.later(now);
-        self.keep_memory(now);
         wake
     }
 
@@ -328,7 +396,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// limits its catching up with this.
     pub fn forgo(&mut self, time: Time) {
         self.clock = self.clock.later(time);
-        self.busy_until = self.busy_until.later(time);
+        self.store.busy_until = self.store.busy_until.later(time);
     }
 
     /// Checks the conservation law.
@@ -338,37 +406,31 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     // The error is large because it holds every figure, and never made unless the port is defective.
     #[allow(clippy::result_large_err)]
     pub fn check(&self) -> Result<(), Unbalanced> {
-        let occupancy = self.queues.occupancy();
+        let occupancy = self.store.queues.occupancy();
         let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
         let mut accounted = queued;
-        for volume in self.counters.dropped.iter().chain([&self.counters.sent]) {
+        for volume in self.store.counters.dropped.iter().chain([&self.store.counters.sent]) {
             accounted.packets += volume.packets;
             accounted.bytes += volume.bytes;
         }
-        if accounted == self.counters.offered { Ok(()) } else { Err(Unbalanced { counters: self.counters, queued }) }
+        if accounted == self.store.counters.offered { Ok(()) } else { Err(Unbalanced { counters: self.store.counters, queued }) }
     }
 
     #[cold]
     fn push_out<O: Observer<P>>(&mut self, now: Time, victim: Victim, observer: &mut O) {
         let (flow, packet, was_head) = match victim {
-            Victim::Head(flow) => (flow, self.queues.pop(flow), true),
+            Victim::Head(flow) => (flow, self.store.queues.pop(flow).map(|(packet, _)| packet), true),
             Victim::Tail(flow) => {
-                let packet = self.queues.pop_last(flow);
-                (flow, packet, self.queues.occupancy().flow_packets(flow) == 0)
+                let packet = self.store.queues.pop_last(flow);
+                (flow, packet, self.store.queues.occupancy().flow_packets(flow) == 0)
             }
         };
         let Some(packet) = packet else { unreachable!("the buffer manager pushed out of an empty queue") };
         if was_head {
-            self.scheduler.lost(now, flow, self.queues.head(flow));
+            self.scheduler.lost(now, flow, self.store.queues.head(flow));
         }
-        self.buffer.changed(flow, self.queues.occupancy());
-        self.drop_packet(now, packet, DropReason::PushedOut, observer);
-    }
-
-    #[cold]
-    fn drop_packet<O: Observer<P>>(&mut self, now: Time, packet: Packet<P>, reason: DropReason, observer: &mut O) {
-        self.counters.dropped[reason as usize].add(packet.length);
-        observer.dropped(now, packet, reason, self.queues.occupancy());
+        self.store.buffer.changed(flow, self.store.queues.occupancy());
+        self.store.drop_packet(now, packet, DropReason::PushedOut, observer);
     }
 
     #[inline]
@@ -384,8 +446,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             policer.refresh(now);
         }
         self.scheduler.refresh(now);
-        self.queues.refresh(now);
-        self.busy_until = self.busy_until.later(now - MEMORY);
+        self.store.queues.refresh(now);
+        self.store.busy_until = self.store.busy_until.later(now - MEMORY);
         self.next_refresh = now + MEMORY;
     }
 }

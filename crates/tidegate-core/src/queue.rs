@@ -10,6 +10,9 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
+/// How many turns lie between fetching a queue and fetching its first packet.
+const STAGE: usize = 6;
+
 /// How much is queued: in all, and per flow. The port owns it; buffer managers and observers read it.
 #[derive(Clone, Debug)]
 pub struct Occupancy {
@@ -18,7 +21,7 @@ pub struct Occupancy {
     flows: Vec<FlowQueue>,
 }
 
-/// One flow's queue: its list and its size.
+/// One flow's queue: its list, whose ends are meaningless while it is empty, and its size.
 #[derive(Clone, Copy, Debug)]
 struct FlowQueue {
     first: u32,
@@ -61,13 +64,37 @@ impl Occupancy {
 
 #[derive(Clone, Debug)]
 struct Slot<P> {
+    /// Meaningless for the last packet of a queue; of a free slot the next free one.
     next: u32,
+    /// Meaningless for the first packet of a queue.
     previous: u32,
     length: u32,
     number: u32,
     arrival: Time,
     colour: Colour,
     payload: Option<P>,
+}
+
+impl FlowQueue {
+    /// Appends the packet of `length` bytes in slot `at`.
+    #[inline]
+    fn append<P>(&mut self, at: u32, length: u32, slots: &mut [Slot<P>]) {
+        if self.packets == 0 {
+            self.first = at;
+        } else {
+            slots[self.last as usize].next = at;
+        }
+        self.last = at;
+        self.packets += 1;
+        self.bytes += length;
+    }
+}
+
+impl<P> Slot<P> {
+    #[inline]
+    fn head(&self, overhead: crate::port::Overhead) -> Head {
+        Head { length: overhead.wire_length(self.length), number: self.number, arrival: self.arrival, colour: self.colour }
+    }
 }
 
 /// The queues of one port.
@@ -79,6 +106,9 @@ pub struct Queues<P> {
     limit: u32,
     overhead: crate::port::Overhead,
     next_number: u32,
+    /// The flows expected in the latest turns, and the number of turns.
+    expected: [u32; STAGE],
+    turn: usize,
 }
 
 impl<P> Queues<P> {
@@ -94,6 +124,8 @@ impl<P> Queues<P> {
             limit,
             overhead,
             next_number: 0,
+            expected: [0; STAGE],
+            turn: 0,
         }
     }
 
@@ -112,26 +144,26 @@ impl<P> Queues<P> {
     /// The head of a flow's queue as schedulers see it.
     #[inline]
     pub fn head(&self, flow: Flow) -> Option<Head> {
-        let first = self.occupancy.flows[flow.index()].first;
-        if first == NONE {
-            return None;
-        }
-        let slot = &self.slots[first as usize];
-        Some(Head { length: self.overhead.wire_length(slot.length), number: slot.number, arrival: slot.arrival, colour: slot.colour })
+        let queue = &self.occupancy.flows[flow.index()];
+        (queue.packets > 0).then(|| self.slots[queue.first as usize].head(self.overhead))
     }
 
-    /// Fetches what [`Queues::pop`] of this flow will touch.
+    /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns; to be told of one flow per turn. Its queue
+    /// is fetched at once, and its first packet, which can then be found, [`STAGE`] turns later.
     #[inline]
-    pub fn prefetch(&self, flow: Flow) {
-        let first = self.occupancy.flows[flow.index()].first;
-        if first != NONE {
-            prefetch(&self.slots[first as usize]);
+    pub fn expect(&mut self, flow: Flow) {
+        prefetch(&self.occupancy.flows[flow.index()]);
+        let earlier = core::mem::replace(&mut self.expected[self.turn % STAGE], flow.0);
+        self.turn = self.turn.wrapping_add(1);
+        let first = self.occupancy.flows[earlier as usize].first;
+        if let Some(slot) = self.slots.get(first as usize) {
+            prefetch(slot);
         }
     }
 
-    /// Appends a packet to its flow's queue; true if it became the head. There must be room.
+    /// Appends a packet to its flow's queue, and returns it as schedulers see it if it became the head. There must be room.
     #[inline]
-    pub fn push(&mut self, packet: Packet<P>) -> bool {
+    pub fn push(&mut self, packet: Packet<P>) -> Option<Head> {
         debug_assert!(!self.is_full());
         let queue = &mut self.occupancy.flows[packet.flow.index()];
         let slot = Slot {
@@ -143,72 +175,65 @@ impl<P> Queues<P> {
             colour: packet.colour,
             payload: Some(packet.payload),
         };
+        let became_head = if queue.packets == 0 { Some(slot.head(self.overhead)) } else { None };
         self.next_number = self.next_number.wrapping_add(1);
-        let at = if self.free == NONE {
-            // Within the capacity reserved by `new`: the packet path never allocates.
-            self.slots.push(slot);
-            (self.slots.len() - 1) as u32
-        } else {
-            let at = self.free;
-            let reused = &mut self.slots[at as usize];
+        let at = self.free;
+        if let Some(reused) = self.slots.get_mut(at as usize) {
             self.free = reused.next;
             *reused = slot;
-            at
-        };
-        let was_empty = queue.first == NONE;
-        if was_empty {
-            queue.first = at;
+            queue.append(at, packet.length, &mut self.slots);
         } else {
-            self.slots[queue.last as usize].next = at;
+            // Within the capacity reserved by `new`: the packet path never allocates.
+            let at = self.slots.len() as u32;
+            self.slots.push(slot);
+            queue.append(at, packet.length, &mut self.slots);
         }
-        queue.last = at;
-        queue.packets += 1;
-        queue.bytes += packet.length;
         self.occupancy.packets += 1;
         self.occupancy.bytes += u64::from(packet.length);
-        was_empty
+        became_head
     }
 
-    /// Takes the oldest packet of a flow.
-    // Always inlined, and the rare `pop_last` never: handed back through memory, a packet costs every transmission some 4 ns.
+    /// Takes the oldest packet of a flow, and returns with it the head that follows.
+    // Always inlined: handed back through memory, a packet costs every transmission some 4 ns.
     #[inline(always)]
-    pub fn pop(&mut self, flow: Flow) -> Option<Packet<P>> {
-        let first = self.occupancy.flows[flow.index()].first;
-        self.take(flow, first)
+    pub fn pop(&mut self, flow: Flow) -> Option<(Packet<P>, Option<Head>)> {
+        let slots = self.slots.as_mut_slice();
+        let queue = &mut self.occupancy.flows[flow.index()];
+        if queue.packets == 0 {
+            return None;
+        }
+        let at = queue.first;
+        let slot = &mut slots[at as usize];
+        let (next, length) = (slot.next, slot.length);
+        let packet = Packet { flow, length, arrival: slot.arrival, colour: slot.colour, payload: slot.payload.take()? };
+        slot.next = self.free;
+        self.free = at;
+        queue.first = next;
+        queue.packets -= 1;
+        queue.bytes -= length;
+        let head = if queue.packets > 0 { Some(slots[next as usize].head(self.overhead)) } else { None };
+        self.occupancy.packets -= 1;
+        self.occupancy.bytes -= u64::from(length);
+        Some((packet, head))
     }
 
     /// Takes the youngest packet of a flow.
     #[cold]
     pub fn pop_last(&mut self, flow: Flow) -> Option<Packet<P>> {
-        let last = self.occupancy.flows[flow.index()].last;
-        self.take(flow, last)
-    }
-
-    #[inline(always)]
-    fn take(&mut self, flow: Flow, at: u32) -> Option<Packet<P>> {
-        if at == NONE {
+        let queue = &mut self.occupancy.flows[flow.index()];
+        if queue.packets == 0 {
             return None;
         }
+        let at = queue.last;
         let slot = &mut self.slots[at as usize];
-        let (next, previous, length) = (slot.next, slot.previous, slot.length);
-        let packet = Packet { flow, length, arrival: slot.arrival, colour: slot.colour, payload: slot.payload.take()? };
+        let packet = Packet { flow, length: slot.length, arrival: slot.arrival, colour: slot.colour, payload: slot.payload.take()? };
+        queue.last = slot.previous;
         slot.next = self.free;
         self.free = at;
-        let queue = &mut self.occupancy.flows[flow.index()];
-        if previous == NONE {
-            queue.first = next;
-        } else {
-            self.slots[previous as usize].next = next;
-        }
-        if next == NONE {
-            queue.last = previous;
-        } else {
-            self.slots[next as usize].previous = previous;
-        }
         queue.packets -= 1;
-        queue.bytes -= length;
+        queue.bytes -= packet.length;
         self.occupancy.packets -= 1;
-        self.occupancy.bytes -= u64::from(length);
+        self.occupancy.bytes -= u64::from(packet.length);
         Some(packet)
     }
 

@@ -4,21 +4,20 @@
 //! one time lie within 2^63 of each other. A ready list knows no policy.
 //!
 //! **Laws**, checked by differential tests of every implementation against a sorted list:
-//! 1. `first` and `pop_first` name a flow of the smallest key, rounded up to the list's granule; ties leave in order of insertion;
+//! 1. `first` and `pop_first` name a flow of the smallest key; ties leave in order of insertion;
 //! 2. a flow is in the list at most once;
-//! 3. nothing is due before its key: `pop_due(now)` names a flow only if its key, rounded up, is at or before `now`.
+//! 3. nothing is due before its key: `pop_due(now)` names a flow only if its key is at or before `now`.
 //!
-//! | list | insert, remove, take the first | granule | choose it for |
-//! |---|---|---|---|
-//! | [`Wheel`] | O(1) for keys within its reach, O(log m) for m outliers | a power of two | everything on the packet path |
-//! | [`Heap`] | O(log n) | none: exact | few flows, exact order, the oracle of tests |
+//! | list | insert, remove, take the first | choose it for |
+//! |---|---|---|
+//! | [`Wheel`] | O(1) amortised | everything on the packet path |
+//! | [`Heap`] | O(log n) | the oracle of tests |
 
 use crate::packet::Flow;
 
-mod bitmap;
 mod heap;
-mod ring;
-mod scout;
+mod logs;
+mod run;
 mod wheel;
 
 pub use heap::Heap;
@@ -27,15 +26,9 @@ pub use wheel::Wheel;
 /// Flows ordered by a key.
 pub trait ReadyList {
     /// An empty list for flows below `flows`.
-    ///
-    /// Keys may be rounded up to a power of two that is at most `granule` (at least 1). `span` is how far apart the keys in the list
-    /// usually lie: a hint for the size of tables; keys farther apart are kept in order all the same.
-    fn build(flows: usize, granule: u64, span: u64) -> Self
+    fn new(flows: usize) -> Self
     where
         Self: Sized;
-
-    /// What keys are rounded up to: a power of two, 1 for an exact list.
-    fn granule(&self) -> u64;
 
     /// Adds a flow that is not in the list.
     fn insert(&mut self, flow: Flow, key: u64);
@@ -46,8 +39,8 @@ pub trait ReadyList {
     /// True if `flow` is in the list.
     fn contains(&self, flow: Flow) -> bool;
 
-    /// The flow of the smallest key, with that key rounded up to the granule.
-    fn first(&mut self) -> Option<(u64, Flow)>;
+    /// The flow of the smallest key, and that key.
+    fn first(&self) -> Option<(u64, Flow)>;
 
     /// Takes out the flow of the smallest key.
     #[inline]
@@ -57,7 +50,7 @@ pub trait ReadyList {
         Some(first)
     }
 
-    /// Takes out the flow of the smallest key if that key, rounded up, is at or before `now`.
+    /// Takes out the flow of the smallest key if that key is at or before `now`.
     #[inline]
     fn pop_due(&mut self, now: u64) -> Option<Flow> {
         match self.first() {
@@ -69,10 +62,11 @@ pub trait ReadyList {
         }
     }
 
-    /// A flow that is likely to be first some places from now and has not been named before, for prefetching: to be asked once for every
-    /// flow taken. A hint only: it may be wrong or absent.
+    /// The flow that will be first when `places` flows have been taken and none has come before it, for prefetching. A hint only: it
+    /// may be absent.
     #[inline]
-    fn look_ahead(&mut self) -> Option<Flow> {
+    fn ahead(&self, places: usize) -> Option<Flow> {
+        let _ = places;
         None
     }
 

@@ -7,7 +7,7 @@ use crate::buffer::{Admission, Arrival, BufferError, BufferManager, BufferParame
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::{Contract, ContractError, ContractField, Enforcement, Policer, Verdict};
 use crate::queue::Occupancy;
-use crate::scheduler::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use crate::scheduler::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, Task};
 use crate::units::Time;
 use alloc::boxed::Box;
 
@@ -53,6 +53,11 @@ macro_rules! schedulers {
             /// True if it never waits while a flow is backlogged.
             pub const fn is_work_conserving(self) -> bool {
                 match self { $(SchedulerKind::$variant => <$type as Discipline>::WORK_CONSERVING,)* }
+            }
+
+            /// True if it keeps the flows' contracts ([`FlowParameters::shape`]) itself, and needs no shaper around it.
+            pub const fn shapes(self) -> bool {
+                match self { $(SchedulerKind::$variant => <$type as Discipline>::SHAPES,)* }
             }
 
             /// Builds it for `flows.len()` flows.
@@ -107,6 +112,13 @@ macro_rules! schedulers {
                     $(AnyScheduler::$composite(s) => outlined::upcoming(&**s),)*
                 }
             }
+            #[inline]
+            fn drive<T: Task>(&mut self, task: T) -> T::Output {
+                match self {
+                    $(AnyScheduler::$variant(s) => outlined::drive(s, task),)*
+                    $(AnyScheduler::$composite(s) => outlined::drive(&mut **s, task),)*
+                }
+            }
             fn refresh(&mut self, now: Time) {
                 match self {
                     $(AnyScheduler::$variant(s) => s.refresh(now),)*
@@ -120,7 +132,7 @@ macro_rules! schedulers {
 /// One function per scheduler and call. Were they all inlined into the `match`, every call would pay for saving the registers that the
 /// most complicated scheduler needs; like this the `match` is a jump.
 mod outlined {
-    use super::{Decision, Flow, Head, Scheduler, Time};
+    use super::{Decision, Flow, Head, Scheduler, Task, Time};
 
     #[inline(never)]
     pub(super) fn activate<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow, head: Head) {
@@ -143,6 +155,11 @@ mod outlined {
     }
 
     #[inline(never)]
+    pub(super) fn drive<S: Scheduler, T: Task>(scheduler: &mut S, task: T) -> T::Output {
+        scheduler.drive(task)
+    }
+
+    #[inline(never)]
     pub(super) fn upcoming<S: Scheduler>(scheduler: &S) -> Option<Flow> {
         scheduler.upcoming()
     }
@@ -157,6 +174,7 @@ schedulers! {
         Wf2qPlus = crate::scheduler::Wf2qPlus;
         VirtualClock = crate::scheduler::VirtualClock;
         EarliestDeadlineFirst = crate::scheduler::EarliestDeadlineFirst;
+        RateControlled = crate::scheduler::RateControlled;
     }
     composed {
         /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].

@@ -13,6 +13,7 @@
 //! 5. ties break by the order of activation.
 
 use crate::packet::{Flow, Head};
+use crate::shaper::ShapingContract;
 use crate::units::{Duration, Rate, Time};
 use core::fmt;
 
@@ -23,6 +24,7 @@ mod deficit_round_robin;
 mod edf;
 mod fifo;
 mod hierarchy;
+mod rate_controlled;
 mod strict_priority;
 mod virtual_clock;
 mod weighted_round_robin;
@@ -32,10 +34,14 @@ pub use deficit_round_robin::DeficitRoundRobin;
 pub use edf::EarliestDeadlineFirst;
 pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
+pub use rate_controlled::RateControlled;
 pub use strict_priority::StrictPriority;
 pub use virtual_clock::VirtualClock;
 pub use weighted_round_robin::WeightedRoundRobin;
 pub use wf2q_plus::Wf2qPlus;
+
+/// How many turns ahead the port is told whose turn comes: enough to outlast two fetches from main memory, one after the other.
+pub(crate) const LEAD: usize = 12;
 
 /// What a scheduler wants done now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,16 +80,36 @@ pub trait Scheduler {
     /// charged. `next` is the head in its place.
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>);
 
-    /// A flow that is likely to be named soon, for prefetching. A hint only: it may be wrong or absent.
+    /// The flow that is likely to be named [`LEAD`] turns from now, or somewhat earlier, for prefetching; to be asked once per turn. A hint
+    /// only: it may be wrong or absent.
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
         None
+    }
+
+    /// Hands this scheduler to `task`. One that stands for another, known only at run time, hands that one over: whoever makes several
+    /// calls finds out once for all of them which it is.
+    #[inline]
+    fn drive<T: Task>(&mut self, task: T) -> T::Output
+    where
+        Self: Sized,
+    {
+        task.run(self)
     }
 
     /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^61 ps.
     fn refresh(&mut self, now: Time) {
         let _ = now;
     }
+}
+
+/// Something to be done with a scheduler of any type ([`Scheduler::drive`]).
+pub trait Task {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn run<S: Scheduler>(self, scheduler: &mut S) -> Self::Output;
 }
 
 /// What an operator may say about one flow (or one child of a hierarchy). A discipline names the ones it uses.
@@ -97,6 +123,8 @@ pub struct FlowParameters {
     pub rate: Option<Rate>,
     /// Largest tolerable time from arrival to start of transmission.
     pub delay: Option<Duration>,
+    /// The contract it is shaped to, for disciplines that shape ([`Discipline::SHAPES`]).
+    pub shape: Option<ShapingContract>,
 }
 
 impl FlowParameters {
@@ -179,6 +207,8 @@ pub trait Discipline: Scheduler + Sized {
     const ACCEPTS: &'static [Parameter];
     /// True if it never waits while a flow is backlogged.
     const WORK_CONSERVING: bool;
+    /// True if it keeps the flows' contracts itself.
+    const SHAPES: bool = false;
 
     /// Builds it for `flows.len()` flows. Every required parameter is present: the caller has checked.
     ///

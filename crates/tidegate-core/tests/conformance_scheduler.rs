@@ -132,7 +132,7 @@ fn contract(index: usize, flow: &Wishes) -> Option<ShapingContract> {
 
 fn shaped(kind: SchedulerKind, flows: &[Wishes]) -> AnyScheduler {
     let contracts: Vec<_> = flows.iter().enumerate().map(|(index, flow)| contract(index, flow)).collect();
-    AnyScheduler::Shaped(Box::new(Shaped::new(flat(kind, flows), &contracts, Hierarchy::GRANULE).unwrap()))
+    AnyScheduler::Shaped(Box::new(Shaped::new(flat(kind, flows), &contracts).unwrap()))
 }
 
 fn node(parent: Option<usize>, scheduler: SchedulerKind, wishes: &Wishes, parent_kind: SchedulerKind) -> NodeSpec {

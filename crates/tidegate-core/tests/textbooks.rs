@@ -1,5 +1,5 @@
 //! Every choice of the schedulers ordered by time and by key, checked by a referee that knows the discipline as a textbook states it:
-//! all heads in a table, searched from end to end, no wrap, no rounding but the one that is promised.
+//! all heads in a table, searched from end to end, no wrap.
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -10,7 +10,9 @@ use tidegate_core::scheduler::{
 };
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 
-const FLOWS: usize = 6;
+/// Few flows, so that queues are long, or so many that the wheel cannot keep all of them in its sorted run when all have packets.
+const FEW: usize = 6;
+const MANY: usize = 200;
 
 /// A queued packet as the referee knows it: on an axis that starts at 0 and does not wrap.
 #[derive(Clone, Copy, Debug)]
@@ -50,13 +52,12 @@ impl Referee for InOrder {
 
 struct Deadlines {
     delays: Vec<u64>,
-    granule: u128,
 }
 
 impl Referee for Deadlines {
     fn head(&mut self, _: u128, _: &[VecDeque<Packet>], _: usize) {}
     fn check(&mut self, _: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
-        smallest(queues, flow, |flow| (queues[flow][0].arrival + u128::from(self.delays[flow])).div_ceil(self.granule))
+        smallest(queues, flow, |flow| queues[flow][0].arrival + u128::from(self.delays[flow]))
     }
     fn sent(&mut self, _: u128, _: usize, _: Packet) {}
 }
@@ -64,7 +65,6 @@ impl Referee for Deadlines {
 struct Clocks {
     rates: Vec<TimePerByte>,
     clocks: Vec<u128>,
-    granule: u128,
 }
 
 impl Clocks {
@@ -76,14 +76,14 @@ impl Clocks {
 impl Referee for Clocks {
     fn head(&mut self, _: u128, _: &[VecDeque<Packet>], _: usize) {}
     fn check(&mut self, _: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
-        smallest(queues, flow, |flow| self.finish(flow, queues[flow][0]).div_ceil(self.granule))
+        smallest(queues, flow, |flow| self.finish(flow, queues[flow][0]))
     }
     fn sent(&mut self, _: u128, flow: usize, packet: Packet) {
         self.clocks[flow] = self.finish(flow, packet);
     }
 }
 
-/// WF2Q+ with an exact ready list: the virtual time function and the two stamps.
+/// WF2Q+: the virtual time function and the two stamps.
 struct Fluid {
     link: TimePerByte,
     rates: Vec<TimePerByte>,
@@ -136,6 +136,7 @@ fn time(rate: TimePerByte, length: u32) -> u128 {
     u128::from(rate.ceil(length).picoseconds())
 }
 
+/// Flows count modulo the number there is.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Arrive {
@@ -149,13 +150,20 @@ enum Event {
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
+    let flow = || prop_oneof![0..FEW, 0..MANY];
     let event = prop_oneof![
-        6 => (0..FLOWS, prop_oneof![Just(1000u32), 1u32..=1000]).prop_map(|(flow, length)| Event::Arrive { flow, length }),
-        1 => (0..FLOWS).prop_map(Event::LoseHead),
-        1 => (0..FLOWS).prop_map(Event::LoseTail),
-        4 => any::<u8>().prop_map(Event::Pass),
+        6 => (flow(), prop_oneof![Just(1000u32), 1u32..=1000]).prop_map(|(flow, length)| Event::Arrive { flow, length }),
+        1 => flow().prop_map(Event::LoseHead),
+        1 => flow().prop_map(Event::LoseTail),
+        2 => any::<u8>().prop_map(Event::Pass),
+        2 => (0u8..32).prop_map(Event::Pass),
     ];
-    prop::collection::vec(event, 1..300)
+    let all = |lengths: Vec<u32>| lengths.into_iter().enumerate().map(|(flow, length)| Event::Arrive { flow, length }).collect();
+    let events = prop_oneof![
+        99 => event.prop_map(|event| vec![event]),
+        1 => prop::collection::vec(1u32..=1000, MANY).prop_map(all),
+    ];
+    prop::collection::vec(events, 1..300).prop_map(|events| events.concat())
 }
 
 /// Where the wrapping axes of the scheduler begin: its clock and the numbers of its packets.
@@ -174,11 +182,12 @@ fn origins() -> impl Strategy<Value = Origin> {
 fn judge(
     scheduler: &mut impl Scheduler,
     referee: &mut impl Referee,
+    flows: usize,
     link: Rate,
     origin: Origin,
     script: &[Event],
 ) -> Result<(), TestCaseError> {
-    let mut queues: Vec<VecDeque<Packet>> = vec![VecDeque::new(); FLOWS];
+    let mut queues: Vec<VecDeque<Packet>> = vec![VecDeque::new(); flows];
     let instant = |time: u128| Time::from_picoseconds(origin.time.wrapping_add(time as u64));
     let seen = |packet: &Packet| Head {
         length: packet.length,
@@ -188,10 +197,11 @@ fn judge(
     };
     let (mut now, mut free, mut number) = (0u128, 0u128, 0u64);
     scheduler.start(instant(now));
-    let end = [Event::Pass(255)].repeat(queues.len() * script.len());
+    let end = [Event::Pass(255)].repeat(script.len());
     for &event in script.iter().chain(&end) {
         match event {
             Event::Arrive { flow, length } => {
+                let flow = flow % flows;
                 queues[flow].push_back(Packet { number, arrival: now, length });
                 number += 1;
                 if queues[flow].len() == 1 {
@@ -200,15 +210,17 @@ fn judge(
                 }
             }
             Event::LoseHead(flow) => {
+                let flow = flow % flows;
                 if queues[flow].pop_front().is_some() {
                     scheduler.lost(instant(now), Flow(flow as u32), queues[flow].front().map(seen));
                 }
             }
-            Event::LoseTail(flow) if queues[flow].len() == 1 => {
-                queues[flow].clear();
-                scheduler.lost(instant(now), Flow(flow as u32), None);
+            Event::LoseTail(flow) => {
+                let flow = flow % flows;
+                if queues[flow].pop_back().is_some() && queues[flow].is_empty() {
+                    scheduler.lost(instant(now), Flow(flow as u32), None);
+                }
             }
-            Event::LoseTail(flow) => drop(queues[flow].pop_back()),
             Event::Pass(sixteenths) => {
                 let until = now + time(link.time_per_byte(), 1000) * u128::from(sixteenths) / 16;
                 while free.max(now) <= until {
@@ -239,90 +251,82 @@ fn judge(
 }
 
 fn links() -> impl Strategy<Value = Rate> {
-    prop_oneof![Just(10_000_000u64), 1_000_000u64..100_000_000_000].prop_map(|rate| Rate::new(rate).unwrap())
+    prop_oneof![Just(10_000_000u64), 10_000_000u64..100_000_000_000].prop_map(|rate| Rate::new(rate).unwrap())
 }
 
-/// Shares of the link in per cent; together at most the whole.
-fn rates() -> impl Strategy<Value = Vec<u64>> {
-    prop::collection::vec(1u64..=100 / FLOWS as u64, FLOWS)
+/// A value for each of few or many flows.
+fn for_each_flow(value: impl Strategy<Value = u64> + Clone) -> impl Strategy<Value = Vec<u64>> {
+    prop_oneof![prop::collection::vec(value.clone(), FEW), prop::collection::vec(value, MANY)]
 }
 
-fn shares(link: Rate, percent: &[u64]) -> Vec<Rate> {
-    percent.iter().map(|percent| Rate::new(link.bits_per_second() * percent / 100).unwrap()).collect()
+/// Shares of the link that make it up together, but for fractions of a bit per second.
+fn shares(link: Rate, weights: &[u64]) -> Vec<Rate> {
+    let sum: u64 = weights.iter().sum();
+    weights.iter().map(|weight| Rate::new(link.bits_per_second() * weight / sum).unwrap()).collect()
 }
 
 fn given(rates: &[Rate]) -> Vec<FlowParameters> {
     rates.iter().map(|&rate| FlowParameters { rate: Some(rate), ..FlowParameters::default() }).collect()
 }
 
-/// The granule that a work-conserving scheduler with rates or delays asks of its list: 1/16 of the longest packet's time, as a power of
-/// two, or 1 if the list is exact.
-fn granule<R: ReadyList>(link: Rate) -> u128 {
-    let list = R::build(1, link.time_per_byte().floor(1000).picoseconds() / 16, 1);
-    u128::from(list.granule())
-}
-
-/// An origin at a multiple of the granule keeps rounding the same on the scheduler's axis and on the referee's.
-fn aligned(origin: Origin, granule: u128) -> Origin {
-    Origin { time: origin.time - origin.time % granule as u64, ..origin }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn fifo(link in links(), origin in origins(), script in events()) {
+    fn fifo(link in links(), origin in origins(), flows in prop_oneof![Just(FEW), Just(MANY)], script in events()) {
         let setup = Setup { rate: link, longest_packet: 1000 };
-        let mut scheduler = Fifo::build(&setup, &[FlowParameters::default(); FLOWS]).unwrap();
-        judge(&mut scheduler, &mut InOrder, link, origin, &script)?;
+        let mut scheduler = Fifo::build(&setup, &vec![FlowParameters::default(); flows]).unwrap();
+        judge(&mut scheduler, &mut InOrder, flows, link, origin, &script)?;
     }
 
     #[test]
     fn earliest_deadline_first(
         link in links(),
         origin in origins(),
-        delays in prop::collection::vec(prop_oneof![0u64..100, 0u64..1_000_000], FLOWS),
+        delays in for_each_flow(prop_oneof![0u64..100, 0u64..1_000_000]),
         script in events(),
     ) {
         fn go<R: ReadyList>(link: Rate, origin: Origin, delays: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
-            // Delays in sixteenths of a packet's time: close to each other, or far beyond any window.
+            // Delays in sixteenths of a packet's time: close to each other, or far apart.
             let unit = link.time_per_byte().ceil(1000).picoseconds() / 16;
             let delays: Vec<u64> = delays.iter().map(|delay| delay * unit).collect();
             let within = |&delay: &u64| FlowParameters { delay: Some(Duration::from_picoseconds(delay)), ..FlowParameters::default() };
             let flows: Vec<_> = delays.iter().map(within).collect();
             let mut scheduler: EarliestDeadlineFirst<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &flows).unwrap();
-            let granule = granule::<R>(link);
-            judge(&mut scheduler, &mut Deadlines { delays, granule }, link, aligned(origin, granule), script)
+            judge(&mut scheduler, &mut Deadlines { delays }, flows.len(), link, origin, script)
         }
         go::<Heap>(link, origin, &delays, &script)?;
         go::<Wheel>(link, origin, &delays, &script)?;
     }
 
     #[test]
-    fn virtual_clock(link in links(), origin in origins(), percent in rates(), script in events()) {
-        fn go<R: ReadyList>(link: Rate, origin: Origin, percent: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
-            let rates = shares(link, percent);
+    fn virtual_clock(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
+        fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
+            let rates = shares(link, weights);
             let mut scheduler: VirtualClock<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &given(&rates)).unwrap();
-            let granule = granule::<R>(link);
             let rates = rates.iter().map(|rate| rate.time_per_byte()).collect();
-            judge(&mut scheduler, &mut Clocks { rates, clocks: vec![0; FLOWS], granule }, link, aligned(origin, granule), script)
+            judge(&mut scheduler, &mut Clocks { rates, clocks: vec![0; weights.len()] }, weights.len(), link, origin, script)
         }
-        go::<Heap>(link, origin, &percent, &script)?;
-        go::<Wheel>(link, origin, &percent, &script)?;
+        go::<Heap>(link, origin, &weights, &script)?;
+        go::<Wheel>(link, origin, &weights, &script)?;
     }
 
     #[test]
-    fn wf2q_plus(link in links(), origin in origins(), percent in rates(), script in events()) {
-        let rates = shares(link, &percent);
-        let mut scheduler: Wf2qPlus<Heap> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &given(&rates)).unwrap();
-        let mut referee = Fluid {
-            link: link.time_per_byte(),
-            rates: rates.iter().map(|rate| rate.time_per_byte()).collect(),
-            starts: vec![0; FLOWS],
-            virtual_time: 0,
-            service: (0, 0),
-            latest_finish: 0,
-        };
-        judge(&mut scheduler, &mut referee, link, origin, &script)?;
+    fn wf2q_plus(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
+        fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
+            let rates = shares(link, weights);
+            let mut scheduler: Wf2qPlus<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &given(&rates)).unwrap();
+            let mut referee = Fluid {
+                link: link.time_per_byte(),
+                rates: rates.iter().map(|rate| rate.time_per_byte()).collect(),
+                starts: vec![0; weights.len()],
+                virtual_time: 0,
+                service: (0, 0),
+                latest_finish: 0,
+            };
+            judge(&mut scheduler, &mut referee, weights.len(), link, origin, script)
+        }
+        go::<Heap>(link, origin, &weights, &script)?;
+        go::<Wheel>(link, origin, &weights, &script)?;
     }
 }

@@ -6,7 +6,6 @@ use crate::units::{print_rate, print_size};
 use crate::value::{At, Block, Bytes};
 use tidegate_core::policer::{Contract, ContractError, ContractField};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
-use tidegate_core::scheduler::Hierarchy;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, MAX_BYTES, Rate};
 
@@ -130,9 +129,9 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
     }
 }
 
-/// A stream whose packets sometimes wait for one other packet on the link, and a little for the rounding of releases, still gets its rate.
+/// A stream whose packets sometimes wait for one other packet on the link still gets its rate.
 fn default_tolerance(wire: &Wire) -> Duration {
-    wire.rate.time_per_byte().ceil(wire.longest) + Hierarchy::GRANULE
+    wire.rate.time_per_byte().ceil(wire.longest)
 }
 
 fn refused(error: &ContractError, span: Span, wire: &Wire) -> Diagnostic {

@@ -76,6 +76,7 @@ impl Given {
             weight: self.weight.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Weight)),
             rate: self.rate.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Rate)),
             delay: self.delay.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Delay)),
+            shape: None,
         }
     }
 }
@@ -304,15 +305,22 @@ impl Tree {
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
         let setup = Setup { rate: self.rate.value, longest_packet: self.longest };
-        let parameters: Vec<FlowParameters> = self.classes.iter().map(|class| class.given.parameters(self.root.kind)).collect();
-        let scheduler = self.root.kind.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
+        let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
+        let is_shaped = contracts.iter().any(Option::is_some);
+        // Behind shapers, first in, first out means in the order of release.
+        let kind = if is_shaped && self.root.kind == SchedulerKind::Fifo { SchedulerKind::RateControlled } else { self.root.kind };
+        let parameters: Vec<FlowParameters> = self
+            .classes
+            .iter()
+            .map(|class| FlowParameters { shape: class.given.shape, ..class.given.parameters(self.root.kind) })
+            .collect();
+        let scheduler = kind.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
             self.refused(None, flow.map(|flow| Member::Class(flow.index())), parameter, problem)
         })?;
-        let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
-        if contracts.iter().all(Option::is_none) {
+        if kind.shapes() || !is_shaped {
             return Ok(scheduler);
         }
-        let shaped = Shaped::new(scheduler, &contracts, Hierarchy::GRANULE);
+        let shaped = Shaped::new(scheduler, &contracts);
         shaped
             .map(|shaped| AnyScheduler::Shaped(Box::new(shaped)))
             .map_err(|(flow, error)| Diagnostic::error(self.classes[flow.index()].given.at.clone(), format!("`shape`: {error}")))

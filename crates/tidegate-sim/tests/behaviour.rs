@@ -163,8 +163,7 @@ fn a_shaped_class_waits_while_the_other_passes() {
     ];
     let mut setup = port(10_000_000, SchedulerKind::StrictPriority, &parameters, 9);
     let contract = ShapingContract::new(rate(100_000), 125, 125);
-    let granule = Duration::from_picoseconds(1);
-    setup.scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(setup.scheduler, &[Some(contract), None], granule).unwrap()));
+    setup.scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(setup.scheduler, &[Some(contract), None]).unwrap()));
     let shaped = flow("shaped", capture(&[(0, 125, 0), (0, 125, 0), (0, 125, 0)]), 0, &[0]);
     let other = flow("other", capture(&[(0, 125, 1), (4_000, 125, 1)]), 1, &[0]);
     let outcome = simulate(&one_link(setup, vec![shaped, other]), Experiment { duration: SECOND, ..Experiment::default() });

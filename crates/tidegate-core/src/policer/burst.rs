@@ -4,6 +4,7 @@ use super::{Policer, Verdict};
 use crate::packet::Colour;
 use crate::prefetch::prefetch;
 use crate::units::Time;
+use core::slice;
 
 /// One packet to police.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,20 +49,18 @@ pub fn police_burst<P: Policer>(now: Time, batch: &[Query], policers: &mut [P], 
 /// # Panics
 /// As [`police_burst`].
 pub fn police_burst_ahead<P: Policer>(now: Time, batch: &[Query], next: &[Query], policers: &mut [P], verdicts: &mut [Verdict]) {
-    let mut next = next;
-    for (queries, verdicts) in batch.chunks(STRIDE).zip(verdicts[..batch.len()].chunks_mut(STRIDE)) {
-        let (soon, later) = next.split_at(next.len().min(STRIDE));
-        prefetch_burst(soon, policers);
-        next = later;
-        for (query, verdict) in queries.iter().zip(verdicts) {
-            *verdict = policers[query.policer as usize].police(now, query.length, query.colour);
-        }
+    let verdicts = &mut verdicts[..batch.len()];
+    // One is fetched while one is policed: processors keep track of a dozen or two of cache lines under way.
+    let (soon, later) = next.split_at(next.len().min(batch.len()));
+    for ((query, verdict), ahead) in batch.iter().zip(verdicts.iter_mut()).zip(soon) {
+        prefetch_burst(slice::from_ref(ahead), policers);
+        *verdict = policers[query.policer as usize].police(now, query.length, query.colour);
     }
-    prefetch_burst(next, policers);
+    for (query, verdict) in batch.iter().zip(verdicts).skip(soon.len()) {
+        *verdict = policers[query.policer as usize].police(now, query.length, query.colour);
+    }
+    prefetch_burst(later, policers);
 }
-
-/// How many states are fetched at a time: processors keep track of some dozen or two of cache lines under way.
-const STRIDE: usize = 8;
 
 /// Fetches the state that policing `batch` will touch.
 #[inline]

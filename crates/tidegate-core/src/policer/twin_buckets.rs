@@ -15,6 +15,7 @@ pub(super) use decision::{COLOURS, Decision, Decisions, Row, decisions};
 
 use super::contract::{ContractError, ContractField};
 use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
+use core::hint::select_unpredictable;
 
 /// Two buckets that drain together, and what else a policer knows of its contract; with up to 7 bytes of that, 64 bytes in all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,9 +101,10 @@ impl<T> TwinBuckets<T> {
     pub(super) fn elapse(&mut self, now: Time) -> u64 {
         // What is cut off lies above 2^62, which both levels together do not reach if each had been full.
         let longest = (i64::MAX as u64) >> self.scale;
-        let elapsed = now.since(self.last);
-        self.last += elapsed;
-        elapsed.picoseconds().min(longest) << self.scale
+        let elapsed = now.picoseconds().wrapping_sub(self.last.picoseconds());
+        debug_assert!(elapsed <= i64::MAX as u64, "time runs backwards");
+        self.last = now;
+        select_unpredictable(elapsed < longest, elapsed, longest) << self.scale
     }
 
     /// Lets time pass for both.
@@ -143,13 +145,9 @@ fn weight(rate: Rate, scale: u32) -> u128 {
 }
 
 /// `a - b`, or nothing if `b` is larger.
-///
-/// Written out in 128 bits because the compiler recognises every shorter form as a saturating subtraction and gives it a branch.
 #[inline]
-pub(super) const fn positive_part(a: u64, b: u64) -> u64 {
-    let difference = (a as u128).wrapping_sub(b as u128);
-    let borrow = (difference >> 64) as u64;
-    difference as u64 & !borrow
+pub(super) fn positive_part(a: u64, b: u64) -> u64 {
+    select_unpredictable(a > b, a.wrapping_sub(b), 0)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Keeps flows in the exact order of their keys in a 4-ary heap that knows where every flow stands.
 //!
-//! **Law**: the laws of [`ReadyList`] with a granule of 1.
+//! **Law**: the laws of [`ReadyList`].
 //!
 //! **Source**: Williams, "Algorithm 232: Heapsort", CACM 7(6), 1964; four children per node after Johnson, "Priority queues with update
 //! and finding minimum spanning trees", Information Processing Letters 4(3), 1975.
@@ -58,11 +58,6 @@ impl Entry {
 }
 
 impl Heap {
-    /// An empty list for flows below `flows`.
-    pub fn new(flows: usize) -> Heap {
-        Heap { entries: Vec::with_capacity(flows), positions: vec![ABSENT; flows], insertions: 0 }
-    }
-
     #[inline]
     fn put(&mut self, at: usize, entry: Entry) {
         self.entries[at] = entry;
@@ -111,12 +106,8 @@ impl Clone for Heap {
 }
 
 impl ReadyList for Heap {
-    fn build(flows: usize, _granule: u64, _span: u64) -> Heap {
-        Heap::new(flows)
-    }
-
-    fn granule(&self) -> u64 {
-        1
+    fn new(flows: usize) -> Heap {
+        Heap { entries: Vec::with_capacity(flows), positions: vec![ABSENT; flows], insertions: 0 }
     }
 
     fn insert(&mut self, flow: Flow, key: u64) {
@@ -149,7 +140,7 @@ impl ReadyList for Heap {
     }
 
     #[inline]
-    fn first(&mut self) -> Option<(u64, Flow)> {
+    fn first(&self) -> Option<(u64, Flow)> {
         self.entries.first().map(|entry| (entry.key, Flow(entry.flow)))
     }
 

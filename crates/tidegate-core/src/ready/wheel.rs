@@ -1,445 +1,547 @@
-//! Keeps flows in the order of their keys, rounded up to a granule, in rings of buckets with find-first-set bitmaps over them.
+//! Keeps flows in the exact order of their keys: the nearest in a short sorted run, the others in wheels of logs, finer and finer towards
+//! the run, with find-first-set bitmaps over them.
 //!
 //! **Law**: the laws of [`ReadyList`], for every sequence of keys that lie within 2^63 of each other: far in the future, in the past,
-//! across the wrap. The key that is reported exceeds the key that was given by less than the granule.
+//! across the wrap.
 //!
-//! **Source**: buckets of a calendar, Brown, "Calendar queues", CACM 31(10), 1988; coarse buckets for what lies far ahead,
-//! Varghese and Lauck, "Hashed and hierarchical timing wheels", SOSP 1987; bitmaps over the buckets as in Saeed et al.,
-//! "Eiffel", NSDI 2019.
+//! **Source**: the levels are those of a radix heap, Ahuja, Mehlhorn, Orlin and Tarjan, "Faster algorithms for the shortest path problem",
+//! JACM 37(2), 1990, with 64 buckets per level, which makes them the hierarchical timing wheels of Varghese and Lauck, SOSP 1987; bitmaps
+//! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State**: 16 bytes per flow (the links of its bucket's list), 4 bytes and a bit per bucket, and 28 bytes per flow for a [`Heap`] that
-//! stays untouched while all keys are within reach of the rings.
+//! **State**: one bit per flow and 24 bytes of log space (16 per entry, half as much again for entries that were removed), 17 kB for the
+//! buckets, 16 kB for the run. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
-//! **Cost**: O(1) amortised for keys within reach of the rings, whatever the number of flows; O(log m) for the m outliers. A list of one
-//! flow is kept in two words. What the next dozen flows' turns will touch is fetched ahead ([`ReadyList::look_ahead`]).
+//! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, copied once or twice to a log of a finer level,
+//! and sorted together with at most 63 others: all in sequence, so memory keeps pace. A bucket that is entered is distributed as a whole,
+//! so single calls can cost more. Keys that come before those taken out cost a shift within the run; thousands of them at a time, one step
+//! closer to the front again and again, make the entries behind them move again and again.
 //!
-//! **RTL twin**: none yet; the bitmap is a tree of 64-bit priority encoders.
+//! **RTL twin**: none yet; the bitmaps are 64-bit priority encoders.
 //!
-//! **Deviations**: a calendar queue resizes itself, and Eiffel's queue files what lies beyond its horizon in a last bucket, out of order.
-//! Here the rings keep their size, and what they cannot hold is kept exactly:
+//! **Deviations**: a radix heap is monotone, this list takes keys before those taken out.
 //!
-//! * The near ring has a bucket per granule and holds keys of the window of its length before `end`, so a bucket never mixes two turns.
-//! * The far ring has a bucket per 64 granules and holds keys from `end` on. When the smallest key in the near ring has moved on by 64
-//!   granules, `end` follows and the far bucket that it passes is emptied into the near ring: every flow moves once.
-//! * A key before the window moves the window down if the far ring can take what the window leaves above, and if that is not too much;
-//!   empty rings go anywhere.
-//! * A key that does not fit is an outlier and goes to the heap. It is never moved again: the first of the list is the smaller of the two
-//!   firsts.
-//! * At a tie the outlier is first, and that is the order of insertion: had the other been in a ring before, its key would have been within
-//!   reach when the outlier came, and the outlier would have joined its bucket.
+//! * The run holds every key before `open`, in order. Whatever comes before `open` later is sorted in; a run that overflows gives its
+//!   second half back to the logs.
+//! * Keys in the logs are at or after `pivot`. A key that differs from the pivot in the 6-bit digit `d` and none above is in level `d`, in
+//!   the bucket of that digit. So the lowest level that is not empty comes first, and in it the first bucket.
+//! * When the run gets short, the first bucket is appended to it, sorted, if it holds little; otherwise the bucket is distributed over the
+//!   levels below.
+//! * What an overflowing run gives back goes to levels of its own, the near ones, before the far ones that were there. If there are near
+//!   ones already, their pivot moves down: all levels below the digit in which the new one differs from the old one, and at level 0 the old
+//!   one's own bucket, then belong in one bucket. Their logs are strung together, no entry is touched.
+//! * At equal keys the run's entries are older than those in the logs, those in the near levels older than those in the far ones, and a
+//!   log is in order of insertion.
+//! * An entry that is removed from a log stays until it is read; the flow's generation tells it from a later one.
 
-use super::ring::{Links, NONE, Ring};
-use super::scout::Scout;
-use super::{Heap, ReadyList, is_before};
+use super::logs::{Entry, Log, Pool, Rest};
+use super::run::{Item, Run};
+use super::{ReadyList, is_before};
 use crate::packet::Flow;
-use crate::prefetch::prefetch;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A find-first-set wheel.
+/// A find-first-set wheel of logs.
 ///
 /// ```
 /// use tidegate_core::packet::Flow;
 /// use tidegate_core::ready::{ReadyList, Wheel};
-/// let mut list = Wheel::new(3, 1000, 256); // granule 512: the largest power of two in 1000
+/// let mut list = Wheel::new(3);
 /// list.insert(Flow(0), 700);
 /// list.insert(Flow(1), 513);
-/// list.insert(Flow(2), 1_000_000_000_000); // far beyond the 256 buckets
-/// assert_eq!(list.pop_first(), Some((1024, Flow(0)))); // both rounded up to 1024: first in, first out
-/// assert_eq!(list.pop_due(1023), None);
-/// assert_eq!(list.pop_due(1024), Some(Flow(1)));
-/// assert_eq!(list.first().map(|(_, flow)| flow), Some(Flow(2)));
+/// list.insert(Flow(2), 1_000_000_000_000);
+/// assert_eq!(list.pop_first(), Some((513, Flow(1))));
+/// assert_eq!(list.pop_due(699), None);
+/// assert_eq!(list.pop_due(700), Some(Flow(0)));
+/// assert_eq!(list.first(), Some((1_000_000_000_000, Flow(2))));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Wheel {
-    /// Binary logarithm of the granule.
-    granule_bits: u32,
-    /// The only flow of the list, which is then in neither ring nor heap; `NONE` if there is no flow or more than one.
-    lone: u32,
-    lone_key: u64,
-    /// Where the near ring ends and the far ring begins: a multiple of 64 granules.
-    end: u64,
-    /// No key in the near ring lies before this point of its window; a multiple of the granule.
-    cursor: u64,
-    near: Ring,
-    far: Ring,
-    links: Vec<Links>,
-    outliers: Heap,
+    run: Run,
+    near: Levels,
+    /// In use only while the near levels are not empty and `divided` is set.
+    far: Levels,
+    divided: bool,
+    pool: Pool,
+    /// Entries in the logs that have been removed.
+    removed: usize,
+    /// Chunks within logs that strings have left partly filled, at most.
+    gaps: usize,
     /// The number of flows in the list.
     flows: usize,
-    /// How many keys before the window have become outliers since it last moved down: the work that moving it down would save.
-    refused: usize,
-    scout: Scout,
-    scouting: bool,
+    /// A bit per flow in the list.
+    members: Vec<u64>,
+    generations: Vec<u32>,
+    /// True if a generation may differ from 0.
+    aged: bool,
 }
 
-/// A flow's place is `ABSENT`, `OUTLIER`, or its rounded key in granules: modulo the near ring's length there, with `FAR` and modulo
-/// the far ring's length in the far ring.
-const ABSENT: u32 = u32::MAX;
-const OUTLIER: u32 = u32::MAX - 1;
-const FAR: u32 = 1 << 30;
-/// Binary logarithm of the granules in a far bucket: a word of the near ring's bitmap.
-const COARSE_BITS: u32 = 6;
-/// The margin, a far bucket, and as much again.
-const LEAST_BUCKETS: usize = 256;
-const MOST_BUCKETS: usize = 1 << 22;
-const MOST_FAR_BUCKETS: usize = 1 << 16;
-/// So many flows may always be moved to the far ring when the window moves down.
-const LIGHT: usize = 16;
-/// With fewer flows than this all links are in the cache anyway.
-const WORTH_SCOUTING: usize = 8192;
+/// Logs by the digits of their keys.
+#[derive(Clone, Debug)]
+struct Levels {
+    /// The first key that goes here.
+    open: u64,
+    /// What the levels of keys are measured from.
+    pivot: u64,
+    /// A bit per level that is not empty.
+    occupied: u32,
+    /// A bit per bucket of each level that is not empty.
+    buckets: [u64; LEVELS],
+    /// The logs of all levels, 64 each; none if the run has room for all flows.
+    logs: Vec<Log>,
+}
+
+const DIGIT: usize = 6;
+const LEVELS: usize = 64_usize.div_ceil(DIGIT);
+/// The digit of the highest level has 4 bits, and its order is circular.
+const TOP: usize = LEVELS - 1;
+/// A run of fewer flows than this takes any key while the logs are empty.
+const SHORT: usize = 64;
+/// The most flows in a run.
+const LONG: usize = 512;
+/// The run is extended when it is shorter than this ...
+const LOW: usize = 16;
+/// ... to at least this length.
+const FULL: usize = 24;
+/// Up to so many entries are sorted together. Their index fits beside a key's offset within any bucket but those of the highest level.
+const BATCH: usize = 1 << INDEX_BITS;
+const INDEX_BITS: usize = 6;
+/// A log of more entries than this is searched for its smallest key before it is distributed: if most keys are equal, all the levels
+/// between are skipped.
+const MANY: usize = 8192;
+
+/// The level of a key at this distance, in the sense of exclusive or, from the pivot.
+#[inline]
+const fn level_of(difference: u64) -> usize {
+    (63 - (difference | 1).leading_zeros()) as usize / DIGIT
+}
+
+/// A key's digit at this level.
+#[inline]
+const fn digit(key: u64, level: usize) -> usize {
+    (key >> (DIGIT * level)) as usize & 63
+}
+
+impl Levels {
+    fn new(logs: usize) -> Levels {
+        Levels { open: 0, pivot: 0, occupied: 0, buckets: [0; LEVELS], logs: vec![Log::EMPTY; logs] }
+    }
+
+    /// Starts afresh, empty, with keys from `key` on.
+    #[inline]
+    fn begin(&mut self, key: u64) {
+        (self.pivot, self.open) = (key, key);
+    }
+
+    /// Adds an entry at or after `open` to the log where it belongs.
+    #[inline]
+    fn file(&mut self, pool: &mut Pool, entry: Entry) {
+        let level = level_of(entry.key ^ self.pivot);
+        self.file_at(pool, level, digit(entry.key, level), entry);
+    }
+
+    #[inline]
+    fn file_at(&mut self, pool: &mut Pool, level: usize, at: usize, entry: Entry) {
+        if !pool.append(&mut self.logs[level * 64 + at], entry) {
+            self.file_in_chunk(pool, level, at, entry);
+        }
+    }
+
+    /// The same where a log needs another chunk, and perhaps was empty.
+    #[inline(never)]
+    fn file_in_chunk(&mut self, pool: &mut Pool, level: usize, at: usize, entry: Entry) {
+        self.occupied |= 1 << level;
+        self.buckets[level] |= 1 << at;
+        let log = &mut self.logs[level * 64 + at];
+        pool.extend(log);
+        pool.append(log, entry);
+    }
+
+    /// The lowest level that is not empty, and its first bucket. There must be one.
+    #[inline]
+    fn first(&self) -> (usize, usize) {
+        let level = self.occupied.trailing_zeros() as usize;
+        let buckets = self.buckets[level];
+        if level < TOP {
+            return (level, buckets.trailing_zeros() as usize);
+        }
+        // The buckets behind the pivot's, and after the wrap those before it.
+        let own = digit(self.pivot, TOP) as u32;
+        let around = (buckets | buckets << 16) >> own;
+        (TOP, (around.trailing_zeros() + own) as usize & 15)
+    }
+
+    /// Notes that a bucket is empty now.
+    #[inline]
+    fn vacate(&mut self, level: usize, at: usize) {
+        self.buckets[level] &= !(1 << at);
+        if self.buckets[level] == 0 {
+            self.occupied &= !(1 << level);
+        }
+    }
+
+    /// Takes a whole log out of a level.
+    #[inline]
+    fn detach(&mut self, level: usize, at: usize) -> Log {
+        self.vacate(level, at);
+        core::mem::replace(&mut self.logs[level * 64 + at], Log::EMPTY)
+    }
+
+    /// Takes out all logs of keys that a lower pivot, different in `level`, sees in one bucket, strung together.
+    fn detach_below(&mut self, level: usize, pool: &mut Pool, gaps: &mut usize) -> Log {
+        let mut strung = Log::EMPTY;
+        if level == 0 {
+            let own = digit(self.pivot, 0);
+            if self.buckets[0] >> own & 1 == 1 {
+                strung = self.detach(0, own);
+            }
+        }
+        while self.occupied & ((1 << level) - 1) != 0 {
+            let (below, at) = self.first();
+            let log = self.detach(below, at);
+            *gaps += usize::from(pool.concatenate(&mut strung, log));
+        }
+        strung
+    }
+
+    /// Adds a whole log to the end of a bucket.
+    fn attach(&mut self, level: usize, at: usize, log: Log, pool: &mut Pool, gaps: &mut usize) {
+        if log.len() > 0 {
+            self.occupied |= 1 << level;
+            self.buckets[level] |= 1 << at;
+            *gaps += usize::from(pool.concatenate(&mut self.logs[level * 64 + at], log));
+        }
+    }
+
+    /// The smallest key that may be in a bucket.
+    fn start_of(&self, level: usize, at: usize) -> u64 {
+        let width = DIGIT * level;
+        let above = if level == TOP { 0 } else { self.pivot >> width >> DIGIT << DIGIT };
+        (above | at as u64) << width
+    }
+}
 
 impl Wheel {
-    /// An empty wheel for flows below `flows`.
-    ///
-    /// Keys are rounded up to the largest power of two in `granule`; the near ring covers `buckets` of those, rounded up to a power of
-    /// two between 256 and 2^22, and the far ring 64 times as many (at most 2^22).
-    ///
-    /// # Panics
-    /// If `granule` is 0, or if 2^62 is exceeded by the granules of a ring.
-    pub fn new(flows: usize, granule: u64, buckets: usize) -> Wheel {
-        let granule_bits = granule.ilog2();
-        let buckets = buckets.clamp(LEAST_BUCKETS, MOST_BUCKETS).next_power_of_two();
-        let far_buckets = buckets.min(MOST_FAR_BUCKETS);
-        let reach = granule_bits + buckets.ilog2().max(far_buckets.ilog2() + COARSE_BITS);
-        assert!(reach <= 62, "the rings must stay within the reach of serial comparison");
-        assert!(flows < OUTLIER as usize, "flows are numbered below 2^32 - 2");
-        Wheel {
-            granule_bits,
-            lone: NONE,
-            lone_key: 0,
-            end: 0,
-            cursor: 0,
-            near: Ring::new(buckets),
-            far: Ring::new(far_buckets),
-            links: vec![Links::at(ABSENT); flows],
-            outliers: Heap::new(flows),
-            flows: 0,
-            refused: 0,
-            scout: Scout::new(),
-            scouting: flows >= WORTH_SCOUTING,
+    /// True if this entry has been removed.
+    #[inline]
+    fn is_removed(&self, entry: Entry) -> bool {
+        self.removed > 0 && self.generations[entry.flow as usize] != entry.generation
+    }
+
+    #[inline]
+    fn generation(&self, flow: u32) -> u32 {
+        if self.aged { self.generations[flow as usize] } else { 0 }
+    }
+
+    /// Extends a short run from the logs.
+    #[inline]
+    fn settle(&mut self) {
+        if self.run.len() < LOW && self.near.occupied != 0 {
+            self.extend();
         }
     }
 
-    /// The smallest multiple of the granule at or after `key`. The granule divides 2^64, so this holds across the wrap.
-    #[inline]
-    fn round_up(&self, key: u64) -> u64 {
-        let below = (1 << self.granule_bits) - 1;
-        key.wrapping_add(below) & !below
-    }
-
-    /// The largest multiple of a far bucket's length at or before `key`.
-    #[inline]
-    fn round_down_coarse(&self, key: u64) -> u64 {
-        key & (u64::MAX << (self.granule_bits + COARSE_BITS))
-    }
-
-    /// A far bucket's length.
-    #[inline]
-    fn coarse(&self) -> u64 {
-        1 << (self.granule_bits + COARSE_BITS)
-    }
-
-    /// The near ring's length.
-    #[inline]
-    fn window(&self) -> u64 {
-        (self.near.mask() as u64 + 1) << self.granule_bits
-    }
-
-    /// The far ring's length.
-    #[inline]
-    fn far_window(&self) -> u64 {
-        (self.far.mask() as u64 + 1) << (self.granule_bits + COARSE_BITS)
-    }
-
-    /// How much of the window is kept below the smallest key, for keys that come before it.
-    #[inline]
-    fn margin(&self) -> u64 {
-        self.window() / 4
-    }
-
-    #[inline]
-    fn near_bucket(&self, rounded: u64) -> usize {
-        (rounded >> self.granule_bits) as usize & self.near.mask()
-    }
-
-    #[inline]
-    fn far_bucket(&self, rounded: u64) -> usize {
-        (rounded >> (self.granule_bits + COARSE_BITS)) as usize & self.far.mask()
-    }
-
-    /// A key's place in the far ring.
-    #[inline]
-    fn far_place(&self, rounded: u64) -> u32 {
-        let span = ((self.far.mask() as u64 + 1) << COARSE_BITS) - 1;
-        FAR | ((rounded >> self.granule_bits) & span) as u32
-    }
-
-    /// True if a rounded key lies in the near ring's window.
-    #[inline]
-    fn is_near(&self, rounded: u64) -> bool {
-        self.end.wrapping_sub(rounded).wrapping_sub(1) < self.window()
-    }
-
-    /// True if a rounded key lies in the far ring's window.
-    #[inline]
-    fn is_far(&self, rounded: u64) -> bool {
-        rounded.wrapping_sub(self.end) < self.far_window()
-    }
-
-    /// Files a flow in a ring or the heap.
-    #[inline]
-    fn file(&mut self, flow: Flow, rounded: u64) {
-        if self.is_near(rounded) || self.make_room(rounded) {
-            if is_before(rounded, self.cursor) {
-                self.cursor = rounded;
-            }
-            let at = self.near_bucket(rounded);
-            self.near.append(&mut self.links, at, flow.0, at as u32);
-        } else if self.is_far(rounded) {
-            let (at, place) = (self.far_bucket(rounded), self.far_place(rounded));
-            self.far.append(&mut self.links, at, flow.0, place);
-        } else {
-            self.links[flow.index()].place = OUTLIER;
-            self.outliers.insert(flow, rounded);
-        }
-    }
-
-    /// Moves the window, if it can be moved, so that it covers a key outside it.
     #[inline(never)]
-    fn make_room(&mut self, rounded: u64) -> bool {
-        if self.near.is_empty() && self.far.is_empty() {
-            self.anchor(rounded);
-            return true;
-        }
-        if is_before(rounded, self.end) {
-            return self.lower(rounded);
-        }
-        if self.far.is_empty() {
-            let highest = self.round_down_coarse(self.cursor.wrapping_add(self.window() - self.margin()));
-            if is_before(self.end, highest) {
-                self.end = highest;
+    fn extend(&mut self) {
+        while self.run.len() < FULL && self.near.occupied != 0 {
+            let (level, at) = self.near.first();
+            if level == 0 {
+                self.take_equals(at);
+            } else if level < TOP && self.near.logs[level * 64 + at].len() <= BATCH {
+                self.take_bucket(level, at);
+            } else {
+                self.distribute(level, at);
             }
+            self.unite();
         }
-        self.is_near(rounded)
+        // The bucket that is likely to be next.
+        if self.near.occupied != 0 {
+            let (level, at) = self.near.first();
+            self.pool.fetch(&self.near.logs[level * 64 + at]);
+        }
     }
 
-    /// Puts the window of empty rings where `rounded` is.
-    fn anchor(&mut self, rounded: u64) {
-        self.end = self.end_above(rounded);
-        self.cursor = rounded;
-        self.refused = 0;
+    /// Goes on with the far levels when the near ones are empty.
+    #[inline]
+    fn unite(&mut self) {
+        if self.divided && self.near.occupied == 0 {
+            self.divided = false;
+            core::mem::swap(&mut self.near, &mut self.far);
+        }
     }
 
-    /// The end of a window that covers `rounded` and a margin below it.
-    fn end_above(&self, rounded: u64) -> u64 {
-        self.round_down_coarse(rounded.wrapping_sub(self.margin())).wrapping_add(self.window())
-    }
-
-    /// Moves the window down to a key before it, and what is in the near ring above the new end to the far ring. False if the far ring
-    /// does not reach so far, or if the flows to be moved are many and the keys that would have profited few.
-    fn lower(&mut self, rounded: u64) -> bool {
-        let end = self.end_above(rounded);
-        // From the old end to the end of the last far bucket that is occupied.
-        let begin = self.far_bucket(self.end);
-        let extent = self.far.last(begin).map_or(0, |last| (last.wrapping_sub(begin) & self.far.mask()) as u64 + 1);
-        let occupied = self.end.wrapping_sub(end) + (extent << (self.granule_bits + COARSE_BITS));
-        if occupied > self.far_window() {
-            return false;
-        }
-        if self.near.len() > LIGHT + self.refused {
-            self.refused += 1;
-            return false;
-        }
-        self.refused = 0;
-        let mut start = if is_before(end, self.cursor) { self.cursor } else { end };
-        while !self.near.is_empty() && is_before(start, self.end) {
-            let from = self.near_bucket(start);
-            let Some(at) = self.near.next(from) else { break };
-            start = start.wrapping_add(((at.wrapping_sub(from) & self.near.mask()) as u64) << self.granule_bits);
-            if !is_before(start, self.end) {
+    /// Moves entries of one key to the run, in order of insertion, and perhaps not all of them.
+    fn take_equals(&mut self, at: usize) {
+        for _ in 0..BATCH {
+            let log = &mut self.near.logs[at];
+            let entry = self.pool.take(log);
+            let is_last = log.len() == 0;
+            self.near.begin(entry.key);
+            if self.is_removed(entry) {
+                self.removed -= 1;
+            } else {
+                self.run.push(entry.key, entry.flow);
+            }
+            if is_last {
+                self.near.vacate(0, at);
+                self.near.open = entry.key.wrapping_add(1);
                 break;
             }
-            let (bucket, place) = (self.far_bucket(start), self.far_place(start));
-            self.near.empty_into(&mut self.links, at, &mut self.far, |_| (bucket, place));
-        }
-        self.end = end;
-        self.cursor = rounded;
-        true
-    }
-
-    /// Moves `end` up by a far bucket, whose flows go to the near ring.
-    fn advance(&mut self) {
-        let (at, begin) = (self.far_bucket(self.end), self.near_bucket(self.end));
-        self.end = self.end.wrapping_add(self.coarse());
-        if self.far.occupied.contains(at) {
-            self.far.empty_into(&mut self.links, at, &mut self.near, |place| {
-                let bucket = begin + (place as usize & ((1 << COARSE_BITS) - 1));
-                (bucket, bucket as u32)
-            });
-        }
-        // Its flows will be moved next: the first of them can be fetched already, the others are reached through it.
-        let next = (at + 1) & self.far.mask();
-        if self.far.occupied.contains(next) {
-            prefetch(&self.links[self.far.firsts[next] as usize]);
         }
     }
 
-    /// The first of the near ring, and the cursor moved up to it.
-    #[inline]
-    fn first_in_near(&mut self) -> Option<(u64, Flow)> {
-        if self.near.is_empty() {
-            return None;
-        }
-        let from = self.near_bucket(self.cursor);
-        let at = self.near.next(from)?;
-        self.cursor = self.cursor.wrapping_add(((at.wrapping_sub(from) & self.near.mask()) as u64) << self.granule_bits);
-        Some((self.cursor, Flow(self.near.firsts[at])))
-    }
-
-    /// Lets the end of the window follow the cursor, one far bucket at a time, or all the way to the first one if the near ring is empty.
-    #[inline]
-    fn follow(&mut self) {
-        if self.near.is_empty() {
-            let begin = self.far_bucket(self.end);
-            let Some(at) = self.far.next(begin) else { return };
-            let ahead = (at.wrapping_sub(begin) & self.far.mask()) as u64;
-            self.end = self.end.wrapping_add(ahead << (self.granule_bits + COARSE_BITS));
-            self.cursor = self.end;
-            self.advance();
-        } else if self.end.wrapping_sub(self.cursor) < self.window() - self.margin() - self.coarse() {
-            self.advance();
-        }
-    }
-
-    /// The first, when not all flows are in the near ring.
-    #[inline(never)]
-    fn first_anywhere(&mut self) -> Option<(u64, Flow)> {
-        if !self.far.is_empty() {
-            self.follow();
-        }
-        match (self.first_in_near(), self.outliers.first()) {
-            (Some(ring), Some(outlier)) => Some(if is_before(ring.0, outlier.0) { ring } else { outlier }),
-            (ring, outlier) => ring.or(outlier),
-        }
-    }
-
-    /// Takes out the flow that `first` has just named.
-    #[inline]
-    fn take_first(&mut self, flow: Flow) {
-        if self.lone == NONE && self.flows == self.near.len() {
-            let at = self.near_bucket(self.cursor);
-            self.near.unlink_first(&mut self.links, at, flow.0);
-            self.links[flow.index()].place = ABSENT;
-            self.flows -= 1;
-            if self.scouting {
-                self.scout.follow(flow, at);
+    /// Moves a bucket to the run.
+    fn take_bucket(&mut self, level: usize, at: usize) {
+        let mut rest = Rest::from(self.near.detach(level, at));
+        let mut batch = [Item { key: 0, flow: 0 }; BATCH];
+        let mut count = 0;
+        let (mut latest, mut in_order) = (self.near.pivot, true);
+        while let Some(entry) = self.pool.next(&mut rest) {
+            if self.is_removed(entry) {
+                self.removed -= 1;
+                continue;
             }
+            batch[count] = Item { key: entry.key, flow: entry.flow };
+            count += 1;
+            in_order &= !is_before(entry.key, latest);
+            latest = entry.key;
+        }
+        let batch = &batch[..count];
+        if in_order {
+            self.run.extend(batch);
         } else {
-            self.remove(flow);
+            // Sorted by offset within the bucket, and by index among equals.
+            let base = latest >> (DIGIT * level) << (DIGIT * level);
+            let mut order = [0; BATCH];
+            for (index, (place, item)) in order.iter_mut().zip(batch).enumerate() {
+                *place = (item.key - base) << INDEX_BITS | index as u64;
+            }
+            let order = &mut order[..count];
+            order.sort_unstable();
+            for (place, index) in self.run.room(count).iter_mut().zip(order) {
+                *place = batch[*index as usize % BATCH];
+                latest = place.key;
+            }
+        }
+        if count > 0 {
+            self.near.pivot = latest;
+            self.near.open = latest.wrapping_add(1);
         }
     }
 
-    /// A second flow comes, with key `rounded`: the lone one takes its place in the rings, as if it had been there from the beginning.
-    fn join(&mut self, rounded: u64) {
-        let flow = Flow(self.lone);
-        self.lone = NONE;
-        self.anchor(if is_before(rounded, self.lone_key) { rounded } else { self.lone_key });
-        self.file(flow, self.lone_key);
+    /// Distributes a bucket over the levels below.
+    fn distribute(&mut self, level: usize, at: usize) {
+        let log = self.near.detach(level, at);
+        let pivot = if log.len() > MANY { self.least(log) } else { self.near.start_of(level, at) };
+        self.near.begin(pivot);
+        let (below, own) = (level - 1, digit(pivot, level - 1));
+        let mut rest = Rest::from(log);
+        while let Some(entry) = self.pool.next(&mut rest) {
+            if self.is_removed(entry) {
+                self.removed -= 1;
+                continue;
+            }
+            let at = digit(entry.key, below);
+            if at == own {
+                self.near.file(&mut self.pool, entry);
+            } else {
+                self.near.file_at(&mut self.pool, below, at, entry);
+            }
+        }
+    }
+
+    /// The smallest key in a log of one bucket.
+    fn least(&self, mut log: Log) -> u64 {
+        let mut least = u64::MAX;
+        while log.len() > 0 {
+            // Keys of one bucket of any level compare without a wrap.
+            least = least.min(self.pool.skim(&mut log).key);
+        }
+        least
+    }
+
+    /// Makes room in a full run: the later half goes back to the logs.
+    #[cold]
+    fn give_back(&mut self) {
+        let mut keep = self.run.capacity() / 2;
+        if self.divided && !is_before(self.run.items()[keep].key, self.near.open) {
+            // From here on all keys are equal to `open`. The pivot has to go below it.
+            keep = self.run.items().partition_point(|item| is_before(item.key, self.near.open)) / 2;
+        }
+        let pivot = self.run.items()[keep].key;
+        let (mut strung, mut level, mut at) = (Log::EMPTY, 0, 0);
+        if self.divided {
+            level = level_of(pivot ^ self.near.pivot);
+            at = digit(self.near.pivot, level);
+            strung = self.near.detach_below(level, &mut self.pool, &mut self.gaps);
+        } else if self.near.occupied != 0 {
+            self.divided = true;
+            core::mem::swap(&mut self.near, &mut self.far);
+        }
+        self.near.begin(pivot);
+        for place in keep..self.run.len() {
+            let Item { key, flow } = self.run.items()[place];
+            let entry = Entry { key, flow, generation: self.generation(flow) };
+            self.near.file(&mut self.pool, entry);
+        }
+        self.run.truncate(keep);
+        self.near.attach(level, at, strung, &mut self.pool, &mut self.gaps);
+        if self.gaps > Wheel::most_gaps(self.generations.len()) {
+            self.rewrite();
+        }
+        self.settle();
+    }
+
+    /// Writes the logs anew, without removed entries and gaps.
+    #[cold]
+    fn rewrite(&mut self) {
+        for _ in 0..2 {
+            core::mem::swap(&mut self.near, &mut self.far);
+            for level in 0..LEVELS {
+                let mut buckets = self.near.buckets[level];
+                while buckets != 0 {
+                    let at = buckets.trailing_zeros() as usize;
+                    buckets &= buckets - 1;
+                    let mut rest = Rest::from(self.near.detach(level, at));
+                    while let Some(entry) = self.pool.next(&mut rest) {
+                        if self.is_removed(entry) {
+                            self.removed -= 1;
+                        } else {
+                            self.near.file_at(&mut self.pool, level, at, entry);
+                        }
+                    }
+                }
+            }
+        }
+        self.gaps = 0;
+        self.unite();
+    }
+
+    /// How many chunks within logs may be partly filled before the logs are written anew.
+    const fn most_gaps(flows: usize) -> usize {
+        512 + flows / 64
+    }
+
+    /// Takes out the first, which is `flow`.
+    #[inline]
+    fn take_first(&mut self, flow: u32) {
+        self.run.pop();
+        self.members[flow as usize / 64] &= !(1 << (flow % 64));
+        self.flows -= 1;
+        self.settle();
+    }
+
+    /// Takes out a flow that is in the list and not the first.
+    #[inline(never)]
+    fn remove_within(&mut self, flow: u32) {
+        self.members[flow as usize / 64] &= !(1 << (flow % 64));
+        self.flows -= 1;
+        if !self.run.remove(flow) {
+            let generation = &mut self.generations[flow as usize];
+            *generation = generation.wrapping_add(1);
+            self.aged = true;
+            self.removed += 1;
+            // Keys of removed flows must not outlive those with which they were in reach.
+            if self.removed > self.generations.len() / 2 || self.flows == self.run.len() {
+                self.rewrite();
+            }
+        }
+        self.settle();
     }
 }
 
 impl ReadyList for Wheel {
-    fn build(flows: usize, granule: u64, span: u64) -> Wheel {
-        // With more than four buckets per flow the ring costs more cache than moving flows from the far ring does.
-        let granule = granule.max(1);
-        let wanted = (span >> granule.ilog2()).saturating_add(1).min(MOST_BUCKETS as u64) as usize;
-        Wheel::new(flows, granule, wanted.min(flows.saturating_mul(4).max(256)))
-    }
-
-    fn granule(&self) -> u64 {
-        1 << self.granule_bits
+    fn new(flows: usize) -> Wheel {
+        // A list that fits in a short run never uses the logs.
+        let logs = if flows <= SHORT { 0 } else { LEVELS * 64 };
+        let entries = if logs == 0 { 0 } else { flows + flows / 2 + 1 };
+        let partial = 3 * (2 * logs).min(entries) + if logs == 0 { 0 } else { 2 * Wheel::most_gaps(flows) };
+        Wheel {
+            run: Run::new(if logs == 0 { flows } else { LONG }),
+            near: Levels::new(logs),
+            far: Levels::new(logs),
+            divided: false,
+            pool: Pool::new(entries, partial),
+            removed: 0,
+            gaps: 0,
+            flows: 0,
+            members: vec![0; flows.div_ceil(64)],
+            generations: vec![0; flows],
+            aged: false,
+        }
     }
 
     #[inline]
     fn insert(&mut self, flow: Flow, key: u64) {
-        debug_assert!(self.lone != flow.0 && self.links[flow.index()].place == ABSENT, "{flow:?} is in the list already");
-        let rounded = self.round_up(key);
+        debug_assert!(!self.contains(flow), "{flow:?} is in the list already");
+        self.members[flow.index() / 64] |= 1 << (flow.0 % 64);
         self.flows += 1;
-        if self.flows == 1 {
-            self.lone = flow.0;
-            self.lone_key = rounded;
+        if self.near.occupied == 0 {
+            match self.run.last_key() {
+                Some(last) if self.run.len() >= SHORT => {
+                    self.near.pivot = last;
+                    self.near.open = last.wrapping_add(1);
+                }
+                _ => return self.run.insert(key, flow.0),
+            }
+        }
+        if is_before(key, self.near.open) {
+            self.run.insert(key, flow.0);
+            if self.run.len() == self.run.capacity() {
+                self.give_back();
+            }
             return;
         }
-        if self.lone != NONE {
-            self.join(rounded);
+        let entry = Entry { key, flow: flow.0, generation: self.generation(flow.0) };
+        if self.divided && !is_before(key, self.far.open) {
+            self.far.file(&mut self.pool, entry);
+        } else {
+            self.near.file(&mut self.pool, entry);
         }
-        self.file(flow, rounded);
     }
 
     #[inline]
     fn remove(&mut self, flow: Flow) -> bool {
-        if self.lone == flow.0 {
-            self.lone = NONE;
-            self.flows = 0;
+        if self.run.get(0).is_some_and(|first| first.flow == flow.0) {
+            self.take_first(flow.0);
             return true;
         }
-        let place = self.links[flow.index()].place;
-        if place == ABSENT {
+        if !self.contains(flow) {
             return false;
         }
-        self.links[flow.index()].place = ABSENT;
-        self.flows -= 1;
-        if place < FAR {
-            let at = place as usize;
-            if self.near.unlink(&mut self.links, at, flow.0) && self.scouting && at == self.near_bucket(self.cursor) {
-                self.scout.follow(flow, at);
-            }
-        } else if place == OUTLIER {
-            self.outliers.remove(flow);
-        } else {
-            self.far.unlink(&mut self.links, (place & !FAR) as usize >> COARSE_BITS, flow.0);
-        }
+        self.remove_within(flow.0);
         true
     }
 
     #[inline]
     fn contains(&self, flow: Flow) -> bool {
-        self.lone == flow.0 || self.links[flow.index()].place != ABSENT
+        self.members[flow.index() / 64] >> (flow.0 % 64) & 1 == 1
     }
 
     #[inline]
-    fn first(&mut self) -> Option<(u64, Flow)> {
-        if self.lone != NONE {
-            Some((self.lone_key, Flow(self.lone)))
-        } else if self.flows == self.near.len() {
-            self.first_in_near()
-        } else {
-            self.first_anywhere()
-        }
+    fn first(&self) -> Option<(u64, Flow)> {
+        self.run.get(0).map(|first| (first.key, Flow(first.flow)))
     }
 
     #[inline]
     fn pop_first(&mut self) -> Option<(u64, Flow)> {
-        let first = self.first()?;
-        self.take_first(first.1);
-        Some(first)
+        let Item { key, flow } = self.run.get(0)?;
+        self.take_first(flow);
+        Some((key, Flow(flow)))
     }
 
     #[inline]
     fn pop_due(&mut self, now: u64) -> Option<Flow> {
-        match self.first() {
-            Some((key, flow)) if !is_before(now, key) => {
-                self.take_first(flow);
-                Some(flow)
-            }
-            _ => None,
+        let Item { key, flow } = self.run.get(0)?;
+        if is_before(now, key) {
+            return None;
         }
+        self.take_first(flow);
+        Some(Flow(flow))
     }
 
     #[inline]
-    fn look_ahead(&mut self) -> Option<Flow> {
-        if self.scouting && self.flows > 1 { self.scout.look_ahead(&self.near, &self.links) } else { None }
+    fn ahead(&self, places: usize) -> Option<Flow> {
+        self.run.get(places).map(|item| Flow(item.flow))
     }
 
     #[inline]

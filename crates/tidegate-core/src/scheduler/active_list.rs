@@ -16,8 +16,8 @@ const NONE: u32 = u32::MAX;
 /// How many turns state is fetched in advance: enough turns to outlast a fetch from main memory, and a power of two.
 const AHEAD: usize = 8;
 
-/// How many turns in advance the port is told of a flow, whose state has arrived by then.
-const ANNOUNCED: usize = 2;
+/// How many turns in advance the port is told of a flow.
+const ANNOUNCED: usize = 8;
 
 /// A flow's neighbours in the ring it is in, and who comes later.
 #[derive(Clone, Copy, Debug)]

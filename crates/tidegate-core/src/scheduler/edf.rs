@@ -1,9 +1,9 @@
 //! Earliest deadline first: every packet has to start within its flow's delay after its arrival, and the most urgent head goes first.
 //!
-//! **Law**: a packet's deadline is its arrival plus its flow's delay. Whenever the link takes a packet, no head has an earlier deadline,
-//! up to the list's granule. If the flows are feasible, that is if for every t the work that must have started within t of its arrival
-//! takes at most t (for token buckets: the sum over flows with `delay <= t` of `time(burst + rate * (t - delay))` is at most `t`), every
-//! packet has left the link by its deadline plus the longest packet's time on the link plus the granule.
+//! **Law**: a packet's deadline is its arrival plus its flow's delay. Whenever the link takes a packet, no head has an earlier deadline.
+//! If the flows are feasible, that is if for every t the work that must have started within t of its arrival takes at most t (for token
+//! buckets: the sum over flows with `delay <= t` of `time(burst + rate * (t - delay))` is at most `t`), every packet has left the link by
+//! its deadline plus the longest packet's time on the link.
 //!
 //! **Source**: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment", JACM 20(1), 1973, section
 //! 7; the feasibility test for packets is Liebeherr, Wrege and Ferrari, "Exact admission control for networks with a bounded delay
@@ -15,10 +15,9 @@
 //!
 //! **RTL twin**: none yet.
 //!
-//! **Deviations**: transmissions are not interrupted, hence the longest packet in the law. Late packets are sent, not dropped. With the
-//! default list, deadlines are rounded up to a granule of at most 1/16 of the longest packet's time.
+//! **Deviations**: transmissions are not interrupted, hence the longest packet in the law. Late packets are sent, not dropped.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch;
@@ -44,11 +43,7 @@ use alloc::vec::Vec;
 pub struct EarliestDeadlineFirst<R = Wheel> {
     delays: Vec<Duration>,
     deadlines: R,
-    upcoming: Option<Flow>,
 }
-
-/// Deadlines are rounded up by less than this fraction of the longest packet's time.
-const PRECISION: u64 = 16;
 
 impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     #[inline]
@@ -68,8 +63,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.lost(now, flow, next);
-        self.upcoming = self.deadlines.look_ahead();
-        if let Some(upcoming) = self.upcoming {
+        if let Some(upcoming) = self.upcoming() {
             prefetch(&self.delays[upcoming.index()]);
         }
     }
@@ -84,7 +78,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.upcoming
+        self.deadlines.ahead(LEAD)
     }
 
     fn refresh(&mut self, now: Time) {
@@ -99,7 +93,7 @@ impl<R: ReadyList> Discipline for EarliestDeadlineFirst<R> {
     const ACCEPTS: &'static [Parameter] = &[];
     const WORK_CONSERVING: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+    fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
         let mut delays = Vec::with_capacity(flows.len());
         for (index, given) in flows.iter().enumerate() {
             let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Delay, problem };
@@ -109,9 +103,6 @@ impl<R: ReadyList> Discipline for EarliestDeadlineFirst<R> {
             }
             delays.push(delay);
         }
-        let granule = setup.rate.time_per_byte().floor(setup.longest_packet).picoseconds() / PRECISION;
-        // Heads that have waited for as long as their delay are as far from new ones as the longest delay again.
-        let span = delays.iter().max().map_or(0, |longest| longest.picoseconds().saturating_mul(2));
-        Ok(EarliestDeadlineFirst { delays, deadlines: R::build(flows.len(), granule.max(1), span), upcoming: None })
+        Ok(EarliestDeadlineFirst { delays, deadlines: R::new(flows.len()) })
     }
 }

@@ -5,17 +5,16 @@
 //!
 //! **Source**: folklore; the order is that of one common queue.
 //!
-//! **State**: 16 bytes per flow and 8 bytes per bucket of a [`Wheel`] over the heads' arrival numbers.
+//! **State**: a [`Wheel`] over the heads' arrival numbers.
 //!
-//! **Cost**: O(1) while the arrival numbers of the heads lie within the wheel's window (four per flow, at least 4096), O(log n) for
-//! heads outside it.
+//! **Cost**: one insertion and one removal of the wheel per packet.
 //!
 //! **RTL twin**: none; a FIFO memory in hardware needs no scheduler.
 //!
 //! **Deviations**: a common queue would need no scheduler either. This one exists because the port keeps a queue per flow, so that a
 //! buffer manager can see and push out per flow whatever the order of service.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::ready::{ReadyList, Wheel};
 use crate::units::Time;
@@ -36,10 +35,9 @@ use crate::units::Time;
 #[derive(Clone, Debug)]
 pub struct Fifo {
     heads: Wheel,
-    upcoming: Option<Flow>,
 }
 
-/// Arrival numbers have 32 bits and wrap; at the top of a key they compare serially, and the low bits never round.
+/// Arrival numbers have 32 bits and wrap; at the top of a key they compare serially.
 const NUMBER_SHIFT: u32 = 32;
 
 impl Scheduler for Fifo {
@@ -59,7 +57,6 @@ impl Scheduler for Fifo {
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.lost(now, flow, next);
-        self.upcoming = self.heads.look_ahead();
     }
 
     #[inline]
@@ -72,7 +69,7 @@ impl Scheduler for Fifo {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.upcoming
+        self.heads.ahead(LEAD)
     }
 }
 
@@ -84,7 +81,6 @@ impl Discipline for Fifo {
     const WORK_CONSERVING: bool = true;
 
     fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Fifo, BuildError> {
-        // A head's number may trail the newest by as many packets as are queued; four per flow is where the wheel's window ends.
-        Ok(Fifo { heads: Wheel::build(flows.len(), 1 << NUMBER_SHIFT, u64::MAX >> 2), upcoming: None })
+        Ok(Fifo { heads: Wheel::new(flows.len()) })
     }
 }

@@ -5,7 +5,7 @@
 //!    anything below it may be sent, its head is the packet that its own scheduler would send next, and it is charged for every packet
 //!    sent below it. With one level the order of service is that of the scheduler alone.
 //! 2. What is sent by a shaped flow, or by all flows below a shaped node together, is accepted by a policer of the same contract. A
-//!    packet that may be sent is held back by no more than [`Hierarchy::GRANULE`].
+//!    packet that may be sent is not held back.
 //!
 //! **Source.** J. C. R. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM Transactions on Networking 5(5), 1997,
 //! section III (nodes with logical queues of one packet, restarted along the path when a packet has left), here for any disciplines.
@@ -31,7 +31,7 @@ use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use crate::registry::AnyScheduler;
 use crate::shaper::Allowance;
-use crate::units::{Duration, Time};
+use crate::units::Time;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
@@ -128,9 +128,6 @@ const ROOT: usize = 0;
 const UNSHAPED: u32 = u32::MAX;
 
 impl Hierarchy {
-    /// Packets held back by a contract leave at most this much later than they might: half a microsecond.
-    pub const GRANULE: Duration = Duration::from_nanoseconds(500);
-
     #[inline]
     fn child(&self, node: usize, place: Flow) -> usize {
         self.children[self.nodes[node].first_child as usize + place.index()] as usize
@@ -442,7 +439,7 @@ mod tests {
     use crate::registry::SchedulerKind;
     use crate::scheduler::FlowParameters;
     use crate::shaper::{Shaped, ShapingContract};
-    use crate::units::Rate;
+    use crate::units::{Duration, Rate};
     use alloc::boxed::Box;
 
     const LONGEST: u32 = 1500;
@@ -466,7 +463,7 @@ mod tests {
         let mut tree = Hierarchy::build(LONGEST, &nodes, &leaves).unwrap();
         let contract = ShapingContract::new(Rate::new(8_000_000).unwrap(), LONGEST, LONGEST);
         let inside = tree.nodes[1].scheduler.clone();
-        tree.nodes[1].scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(inside, &[Some(contract), None], Hierarchy::GRANULE).unwrap()));
+        tree.nodes[1].scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(inside, &[Some(contract), None]).unwrap()));
         tree.activate(at(0), Flow(0), head(0));
         assert_eq!(tree.select(at(0)), Decision::Serve(Flow(0)));
         tree.served(at(0), Flow(0), Some(head(1)));
@@ -485,7 +482,7 @@ mod tests {
     fn a_node_that_waits_lets_its_siblings_go_first() {
         let mut tree = tree_with_a_scheduler_that_waits();
         let Decision::WaitUntil(release) = tree.select(at(120)) else { panic!("nothing may be sent yet") };
-        assert!(!release.is_before(at(1500)) && release.since(at(1500)) < Hierarchy::GRANULE);
+        assert_eq!(release, at(1500));
         tree.activate(at(200), Flow(2), head(2));
         assert_eq!(tree.select(at(200)), Decision::Serve(Flow(2)));
         tree.served(at(200), Flow(2), Some(head(3)));

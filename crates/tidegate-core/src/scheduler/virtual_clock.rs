@@ -2,7 +2,7 @@
 //! the earliest time leaves first.
 //!
 //! **Law**: with `F = max(arrival, F of the flow's packet before) + time(length at the flow's rate)` and rates that sum up to at most the
-//! link's, every packet has left the link by `F` plus the longest packet's time on the link (plus the list's granule). So a flow that
+//! link's, every packet has left the link by `F` plus the longest packet's time on the link. So a flow that
 //! keeps within a token bucket is delayed by at most `burst / rate + longest packet / link rate`, whatever the others do.
 //!
 //! **Source**: Zhang, "VirtualClock: a new traffic control algorithm for packet switching networks", SIGCOMM 1990; the bound
@@ -19,7 +19,7 @@
 //! and lets a lost head go uncharged. A flow that used idle capacity pays for it later: its clock has run ahead. That is the discipline,
 //! not a defect; WF2Q+ forgives.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch;
@@ -45,7 +45,6 @@ use alloc::vec::Vec;
 pub struct VirtualClock<R = Wheel> {
     clocks: Vec<Clock>,
     finishes: R,
-    upcoming: Option<Flow>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +55,6 @@ struct Clock {
     finish: Time,
     rate: TimePerByte,
 }
-
-/// Clocks are rounded up by less than this fraction of the longest packet's time on the link.
-const PRECISION: u64 = 16;
 
 /// How far a clock may run ahead of the time, 2^62 ps (53 days): a slow flow alone on a fast link would otherwise drive its clock out of
 /// the reach of serial comparison within milliseconds.
@@ -99,8 +95,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
         let clock = &mut self.clocks[flow.index()];
         clock.charged = clock.finish;
         self.lost(now, flow, next);
-        self.upcoming = self.finishes.look_ahead();
-        if let Some(upcoming) = self.upcoming {
+        if let Some(upcoming) = self.upcoming() {
             prefetch(&self.clocks[upcoming.index()]);
         }
     }
@@ -115,7 +110,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.upcoming
+        self.finishes.ahead(LEAD)
     }
 
     fn refresh(&mut self, now: Time) {
@@ -136,7 +131,7 @@ impl<R: ReadyList> Discipline for VirtualClock<R> {
     const WORK_CONSERVING: bool = true;
 
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
-        let (mut clocks, mut sum, mut slowest) = (Vec::with_capacity(flows.len()), 0u64, Duration::ZERO);
+        let (mut clocks, mut sum) = (Vec::with_capacity(flows.len()), 0u64);
         for (index, given) in flows.iter().enumerate() {
             let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem };
             let rate = given.rate.ok_or(wrong("the virtual clock needs it for every flow"))?;
@@ -146,15 +141,12 @@ impl<R: ReadyList> Discipline for VirtualClock<R> {
             if longest > MEMORY {
                 return Err(wrong("the longest packet takes more than 26 days at this rate: raise the rate"));
             }
-            slowest = slowest.max(longest);
             clocks.push(Clock { charged: Time::ZERO, finish: Time::ZERO, rate });
         }
         if sum > setup.rate.bits_per_second() {
             let problem = "the flows' rates sum up to more than the rate that is shared: lower them";
             return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
         }
-        let granule = setup.rate.time_per_byte().floor(setup.longest_packet).picoseconds() / PRECISION;
-        let span = slowest.picoseconds().saturating_mul(2);
-        Ok(VirtualClock { clocks, finishes: R::build(flows.len(), granule.max(1), span), upcoming: None })
+        Ok(VirtualClock { clocks, finishes: R::new(flows.len()) })
     }
 }

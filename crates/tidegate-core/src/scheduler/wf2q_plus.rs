@@ -9,8 +9,6 @@
 //!    `r_i * (t2 - t1) - L_i - (longest packet - L_i) * r_i / C`, where `L_i` is its own longest packet.
 //! 3. Flows that were idle have no claim to what they did not use.
 //!
-//! Each holds up to three granules of the ready lists, in virtual time; a granule is at most 1/16 of the longest packet's time.
-//!
 //! **Source**: Bennett and Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM ToN 5(5), 1997.
 //!
 //! **State**: 32 bytes per flow and two ready lists.
@@ -24,7 +22,7 @@
 //! lie in the future. The maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the
 //! last packet has left, virtual time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
 
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
+use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch;
@@ -65,7 +63,6 @@ pub struct Wf2qPlus<R = Wheel> {
     service_span: Duration,
     /// The latest virtual finish of all packets served.
     latest_finish: u128,
-    upcoming: Option<Flow>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -83,9 +80,6 @@ impl Share {
         self.start + u128::from(self.rate.ceil(self.length).picoseconds())
     }
 }
-
-/// Virtual times are rounded up by less than this fraction of the longest packet's time on the link.
-const PRECISION: u64 = 16;
 
 /// The part of a virtual time that the lists compare.
 #[inline]
@@ -174,9 +168,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             self.shares[flow.index()].length = head.length;
             self.file(self.virtual_time, flow);
         }
-        // For every flow that comes between those named among the eligible, one is named among the pending.
-        self.upcoming = self.eligible.look_ahead().or_else(|| self.pending.look_ahead());
-        if let Some(upcoming) = self.upcoming {
+        if let Some(upcoming) = self.upcoming() {
             prefetch(&self.shares[upcoming.index()]);
         }
     }
@@ -194,7 +186,8 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.upcoming
+        // Few flows are eligible, most of those to come are still pending.
+        self.eligible.ahead(LEAD).or_else(|| self.pending.ahead(LEAD.saturating_sub(self.eligible.len())))
     }
 
     fn refresh(&mut self, now: Time) {
@@ -215,7 +208,6 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
 
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
         let rates = guaranteed_rates(setup.rate, flows)?;
-        let mut slowest = Duration::ZERO;
         let mut shares = Vec::with_capacity(flows.len());
         for (index, rate) in rates.iter().enumerate() {
             let rate = rate.time_per_byte();
@@ -224,22 +216,18 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
                 let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
                 return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
             }
-            slowest = slowest.max(longest);
             shares.push(Share { start: 0, rate, length: 0 });
         }
         let link = setup.rate.time_per_byte();
-        let granule = (link.floor(setup.longest_packet).picoseconds() / PRECISION).max(1);
-        let span = slowest.picoseconds().saturating_mul(2);
         Ok(Wf2qPlus {
             shares,
-            eligible: R::build(flows.len(), granule, span),
-            pending: R::build(flows.len(), granule, span),
+            eligible: R::new(flows.len()),
+            pending: R::new(flows.len()),
             link,
             virtual_time: 0,
             service_start: Time::ZERO,
             service_span: Duration::ZERO,
             latest_finish: 0,
-            upcoming: None,
         })
     }
 }

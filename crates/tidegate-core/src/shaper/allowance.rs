@@ -20,9 +20,11 @@
 //! tolerance at all and no burst, every wait for the link costs the stream as much rate. Times of packets are rounded up to a picosecond
 //! and the burst's down, so the last packet of a burst that exactly fits may be due a few picoseconds after the others.
 
+use crate::packet::Flow;
 use crate::policer::{Contract, ContractError, ContractField, packet_burst_tolerance};
 use crate::port::MEMORY;
 use crate::units::{Duration, MAX_BYTES, Rate, Time, TimePerByte};
+use alloc::vec::Vec;
 
 /// What a shaped stream must keep to. Lengths are on the wire.
 ///
@@ -49,8 +51,8 @@ pub struct ShapingContract {
     pub longest_packet: u32,
     /// The rate within a burst, at least `rate`; `None`: as fast as the link.
     pub peak: Option<Rate>,
-    /// How late a packet may start without delaying those after it (ATM's CDVT). At least the ready list's granule and the time of the
-    /// link's longest packet, or a stream without a burst falls short of its rate.
+    /// How late a packet may start without delaying those after it (ATM's CDVT). At least the time of the link's
+    /// longest packet, or a stream without a burst falls short of its rate.
     pub tolerance: Duration,
 }
 
@@ -137,6 +139,18 @@ impl Allowance {
         tolerance: Duration::ZERO,
     };
 
+    /// The state for each of these contracts.
+    ///
+    /// # Errors
+    /// The first flow whose contract is out of range, and what is wrong with it.
+    pub(super) fn of_each(contracts: &[Option<ShapingContract>]) -> Result<Vec<Allowance>, (Flow, ContractError)> {
+        let state = |(index, contract): (usize, &Option<ShapingContract>)| match contract {
+            Some(contract) => contract.allowance().map_err(|error| (Flow(index as u32), error)),
+            None => Ok(Allowance::UNLIMITED),
+        };
+        contracts.iter().enumerate().map(state).collect()
+    }
+
     /// Starts afresh: all bursts are unspent at `now`.
     pub fn start(&mut self, now: Time) {
         self.peak = now;
@@ -156,6 +170,25 @@ impl Allowance {
         let late = now - self.tolerance;
         self.peak = self.peak.later(late) + self.peak_rate.ceil(length);
         self.sustained = self.sustained.later(late) + self.sustained_rate.ceil(length);
+    }
+
+    /// How far after a packet of `length` bytes, which was charged last, the contract would have the next one leave: at the peak rate
+    /// while the burst lasts, then at the sustained rate.
+    #[inline]
+    pub fn spacing(&self, length: u32) -> Duration {
+        if self.is_bursting() { self.peak_rate.ceil(length) } else { self.sustained_rate.ceil(length) }
+    }
+
+    /// True if it is the peak rate, if anything, that delays the next packet.
+    #[inline]
+    pub fn is_bursting(&self) -> bool {
+        !(self.sustained - self.burst).is_after(self.peak)
+    }
+
+    /// How late a packet may start without delaying those after it.
+    #[inline]
+    pub const fn tolerance(&self) -> Duration {
+        self.tolerance
     }
 
     /// Pulls instants that lie far in the past up to where they still compare correctly.

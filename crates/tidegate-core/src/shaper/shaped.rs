@@ -1,7 +1,7 @@
 //! Shapes every flow to its own contract and leaves the order among those that may leave to any other scheduler.
 //!
 //! **Law**: every shaped flow's packets are accepted without exception by a policer of the same contract. No packet is held longer than
-//! its contract demands by more than the granule, and then by the order of the scheduler inside.
+//! its contract demands, and then by the order of the scheduler inside.
 //!
 //! **Source**: shapers in front of a work-conserving scheduler as in Zhang and Ferrari, "Rate-controlled service disciplines", Journal of
 //! High Speed Networks 3(4), 1994; the contract is [`Allowance`]'s.
@@ -14,7 +14,7 @@
 //! **RTL twin**: none yet.
 //!
 //! **Deviations**: packets are held back per flow, in the port's queues, not one by one: a flow is in the scheduler inside while its
-//! head may leave, and on the waiting list while it may not. Release instants are rounded up to the granule, never down.
+//! head may leave, and on the waiting list while it may not.
 
 use super::{Allowance, ShapingContract};
 use crate::packet::{Colour, Flow, Head};
@@ -22,8 +22,8 @@ use crate::policer::ContractError;
 use crate::port::MEMORY;
 use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
-use crate::scheduler::{Decision, Scheduler};
-use crate::units::{Duration, Time};
+use crate::scheduler::{Decision, LEAD, Scheduler};
+use crate::units::Time;
 use alloc::vec::Vec;
 
 /// A scheduler with a shaper in front.
@@ -34,7 +34,6 @@ pub struct Shaped<S, R = Wheel> {
     inner: S,
     /// No flow that waits may leave before this instant.
     next_release: Time,
-    upcoming: Option<Flow>,
 }
 
 /// All that the shaper keeps of one flow.
@@ -75,26 +74,16 @@ impl Shaping {
     }
 }
 
-/// The window of the waiting list: release instants further ahead than this are kept in order at a higher cost.
-const SPAN: Duration = Duration::from_milliseconds(250);
-
 impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
-    /// Shapes the flows that have a contract in front of `inner`; the others pass straight through. Release instants are rounded up to
-    /// the largest power of two of picoseconds in `granule`: packets leave that much late at most.
+    /// Shapes the flows that have a contract in front of `inner`; the others pass straight through.
     ///
     /// # Errors
     /// The first flow whose contract is out of range, and what is wrong with it.
-    pub fn new(inner: S, contracts: &[Option<ShapingContract>], granule: Duration) -> Result<Shaped<S, R>, (Flow, ContractError)> {
-        let mut flows = Vec::with_capacity(contracts.len());
-        for (index, contract) in contracts.iter().enumerate() {
-            let allowance = match contract {
-                Some(contract) => contract.allowance().map_err(|error| (Flow(index as u32), error))?,
-                None => Allowance::UNLIMITED,
-            };
-            flows.push(Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 });
-        }
-        let waiting = R::build(flows.len(), granule.picoseconds().max(1), SPAN.picoseconds());
-        Ok(Shaped { flows, waiting, inner, next_release: Time::ZERO, upcoming: None })
+    pub fn new(inner: S, contracts: &[Option<ShapingContract>]) -> Result<Shaped<S, R>, (Flow, ContractError)> {
+        let shaping = |allowance| Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 };
+        let flows: Vec<Shaping> = Allowance::of_each(contracts)?.into_iter().map(shaping).collect();
+        let waiting = R::new(flows.len());
+        Ok(Shaped { flows, waiting, inner, next_release: Time::ZERO })
     }
 
     /// Hands the flows whose heads may leave over to the scheduler inside.
@@ -178,8 +167,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
             }
         }
         self.inner.served(now, flow, next);
-        self.upcoming = self.waiting.look_ahead();
-        if let Some(upcoming) = self.upcoming {
+        if let Some(upcoming) = self.waiting.ahead(LEAD) {
             prefetch(&self.flows[upcoming.index()]);
         }
     }
@@ -199,7 +187,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.inner.upcoming().or(self.upcoming)
+        self.inner.upcoming().or_else(|| self.waiting.ahead(LEAD))
     }
 
     fn refresh(&mut self, now: Time) {

@@ -16,7 +16,7 @@ pub struct Arrival {
 }
 
 /// A packet that has gone.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departure {
     pub flow: usize,
     pub length: u32,

@@ -54,6 +54,7 @@ impl Wishes {
             weight: takes(Parameter::Weight).then_some(self.weight),
             rate: takes(Parameter::Rate).then(|| Rate::new(self.kilobits * 1000).unwrap()),
             delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(self.microseconds)),
+            shape: None,
         }
     }
 }
@@ -101,12 +102,10 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..250)
 }
 
-/// Origins of time: the usual one, and some from which the workload crosses the wrap of the axis or its middle. All are multiples of
-/// 2^32 ps, so that instants are rounded alike wherever time begins.
+/// Origins of time: the usual one, and some from which the workload crosses the wrap of the axis or its middle.
 pub fn origin() -> impl Strategy<Value = Time> {
-    let near = |middle: u64| (0u64..1 << 10).prop_map(move |before| middle.wrapping_sub(before << 32));
-    let anywhere = any::<u32>().prop_map(|high| u64::from(high) << 32);
-    prop_oneof![Just(0u64), near(0), near(1 << 63), anywhere].prop_map(Time::from_picoseconds)
+    let near = |middle: u64| (0u64..1 << 42).prop_map(move |before| middle.wrapping_sub(before));
+    prop_oneof![Just(0u64), near(0), near(1 << 63), any::<u64>()].prop_map(Time::from_picoseconds)
 }
 
 /// A breach of a scheduler's law.

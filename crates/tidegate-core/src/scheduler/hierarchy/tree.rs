@@ -7,7 +7,7 @@ use crate::ready::ReadyList;
 use crate::registry::SchedulerKind;
 use crate::scheduler::{BuildError, FlowParameters, Parameter, Setup};
 use crate::shaper::ShapingContract;
-use crate::units::{Duration, Rate, Time};
+use crate::units::{Rate, Time};
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::fmt;
@@ -102,9 +102,6 @@ impl fmt::Display for HierarchyError {
 
 impl core::error::Error for HierarchyError {}
 
-/// The window of the waiting list: release instants further ahead than this are kept in order at a higher cost.
-const SPAN: Duration = Duration::from_milliseconds(250);
-
 impl Hierarchy {
     /// Builds the tree. `nodes` holds the root first and every other node after its parent; `leaves` holds one entry per flow of the
     /// port, in the order of the flows. `longest_packet` is the longest packet on the wire, in bytes.
@@ -189,7 +186,7 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
         members,
         children: Vec::with_capacity(count - 1),
         allowances,
-        waiting: ReadyList::build(may_wait, Hierarchy::GRANULE.picoseconds(), SPAN.picoseconds()),
+        waiting: ReadyList::new(may_wait),
         unsettled: BinaryHeap::with_capacity(nodes.len()),
         served: None,
     })

@@ -1,0 +1,587 @@
+//! The connections of one scheduler: contracts, PDU lists, cells on the adapter. What both schedulers share; the order is theirs.
+//!
+//! A connection is two records: a [`Line`] of one cache line with all that a cell touches, and a [`Record`] with what is touched when a
+//! PDU ends, a transfer starts or a state changes.
+
+use super::pdus::PduPool;
+use super::shaping::Place;
+use super::transfer::{MOST_AHEAD, NONE};
+use super::{
+    Adapter, CellContract, CellError, CellRate, CellSetup, Connection, Counts, LONGEST_PDU, MOST_CONNECTIONS, Shaping, Sharing, State,
+    Ticks, Transfers, start_of,
+};
+use crate::ready::is_before;
+use alloc::vec::Vec;
+
+/// What a cell touches.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Line {
+    pub(super) shaping: Shaping,
+    /// Cells of the oldest PDU that have not been sent.
+    unsent: u16,
+    /// Cells on the adapter; not counted without transfers.
+    resident: u16,
+    /// Cells requested that have not arrived.
+    outstanding: u16,
+    generation: u16,
+}
+
+/// What a cell does not touch.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    peak_rate: CellRate,
+    sustained_rate: CellRate,
+    /// The oldest and the newest PDU posted, and the one that is being transferred; `NONE` if all cells have been requested.
+    first_pdu: u32,
+    last_pdu: u32,
+    transfer_pdu: u32,
+    /// Cells of the PDU that is being transferred that have not been requested.
+    unrequested: u32,
+    /// Neighbours in the queue for a free buffer; `before` is `ABSENT` if the connection is not in it.
+    before: u32,
+    after: u32,
+}
+
+/// No place in the queue for a free buffer.
+const ABSENT: u32 = NONE - 1;
+
+const _: () = assert!(size_of::<Line>() == 64, "a cell touches one cache line of its connection");
+const _: () = assert!(size_of::<Line>() + size_of::<Record>() <= 104, "with 24 bytes of a ready list, a connection takes 128 bytes");
+
+/// A cell that has been given a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub(super) connection: Connection,
+    ends: Ends,
+    /// How long after its planned time, in ticks.
+    late: u64,
+}
+
+impl Departure {
+    /// True if the connection must be put on the ready list again.
+    #[inline]
+    pub(super) fn is_followed(&self) -> bool {
+        self.ends != Ends::Queue
+    }
+
+    /// Something was posted after this cell had been planned, and has been planned as well.
+    pub(super) fn find_followed(&mut self) {
+        self.ends = Ends::Pdu;
+    }
+}
+
+/// What a cell is the last of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ends {
+    Nothing,
+    Pdu,
+    /// All that its connection had to send.
+    Queue,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Connections<S> {
+    pub(super) lines: Vec<Line>,
+    records: Vec<Record>,
+    limit: u32,
+    /// The first of the numbers to be given out again, linked through `Record::after`.
+    vacant: u32,
+    pdus: PduPool,
+    transfers: Option<Transfers>,
+    /// Cells on the adapter that have been given a slot.
+    booked: u32,
+    /// By how many slots the scheduler's clock is behind the environment's, in whose slots `now` is given.
+    pub(super) held: u64,
+    pub(super) sharing: S,
+    pub(super) counts: Counts,
+}
+
+impl<S: Sharing> Connections<S> {
+    pub(super) fn new(setup: &CellSetup, sharing: S) -> Connections<S> {
+        let limit = setup.connections.min(MOST_CONNECTIONS);
+        Connections {
+            lines: Vec::with_capacity(limit as usize),
+            records: Vec::with_capacity(limit as usize),
+            limit,
+            vacant: NONE,
+            pdus: PduPool::new(setup.pdus),
+            transfers: setup.transfer.map(Transfers::new),
+            booked: 0,
+            held: 0,
+            sharing,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The most connections.
+    pub(super) fn limit(&self) -> usize {
+        self.limit as usize
+    }
+
+    pub(super) fn add(&mut self, contract: &CellContract) -> Result<Connection, CellError> {
+        contract.check()?;
+        let index = if self.vacant != NONE {
+            let index = self.vacant;
+            self.vacant = self.records[index as usize].after;
+            index
+        } else if (self.lines.len() as u32) < self.limit {
+            self.lines.push(Line { shaping: Shaping::new(contract), unsent: 0, resident: 0, outstanding: 0, generation: 0 });
+            self.records.push(Record::new(contract));
+            self.lines.len() as u32 - 1
+        } else {
+            return Err(CellError::TableFull);
+        };
+        let line = &mut self.lines[index as usize];
+        line.shaping = Shaping::new(contract);
+        self.records[index as usize] = Record::new(contract);
+        Ok(Connection { index, generation: line.generation })
+    }
+
+    /// The index of a connection, if it is there.
+    pub(super) fn find(&self, connection: Connection) -> Result<usize, CellError> {
+        match self.lines.get(connection.index()) {
+            Some(line) if line.generation == connection.generation && !matches!(line.shaping.place, Place::Vacant | Place::Dead) => {
+                Ok(connection.index())
+            }
+            _ => Err(CellError::NoSuchConnection),
+        }
+    }
+
+    #[inline]
+    pub(super) fn connection(&self, index: usize) -> Connection {
+        Connection { index: index as u32, generation: self.lines[index].generation }
+    }
+
+    #[inline]
+    pub(super) fn class(&self, index: usize) -> usize {
+        usize::from(self.lines[index].shaping.class)
+    }
+
+    /// When the next cell may leave, on the scheduler's clock.
+    #[inline]
+    pub(super) fn due(&self, index: usize) -> u64 {
+        self.lines[index].shaping.next().wrapping_add(self.sharing.delay(self.class(index)))
+    }
+
+    /// The start of the environment's slot `now` on the clock of the connection's class.
+    #[inline]
+    fn instant(&self, index: usize, now: u64) -> u64 {
+        start_of(now.wrapping_sub(self.held)).wrapping_sub(self.sharing.delay(self.class(index)))
+    }
+
+    /// The rate a connection asks for in its present state.
+    fn rate(&self, index: usize) -> CellRate {
+        match self.lines[index].shaping.state() {
+            State::Peak => self.records[index].peak_rate,
+            State::Sustained => self.records[index].sustained_rate,
+            State::Refill => CellRate::ZERO,
+        }
+    }
+
+    /// The rate of a connection no longer counts as demand.
+    fn withdraw_demand(&mut self, index: usize) {
+        let (class, rate) = (self.class(index), self.rate(index));
+        self.sharing.demand_changed(class, rate, CellRate::ZERO);
+    }
+
+    /// The rate of a connection counts as demand from now on.
+    fn declare_demand(&mut self, index: usize) {
+        let (class, rate) = (self.class(index), self.rate(index));
+        self.sharing.demand_changed(class, CellRate::ZERO, rate);
+    }
+
+    /// True if a connection's rate counts as demand: from the arrival of its first cell until its last one is sent.
+    fn is_active(&self, index: usize) -> bool {
+        matches!(self.lines[index].shaping.place, Place::Listed | Place::Starved)
+    }
+
+    pub(super) fn change(&mut self, connection: Connection, contract: &CellContract) -> Result<(), CellError> {
+        let index = self.find(connection)?;
+        contract.check()?;
+        let is_active = self.is_active(index);
+        if is_active {
+            self.withdraw_demand(index);
+        }
+        let behind = self.sharing.delay(self.class(index)).wrapping_sub(self.sharing.delay(usize::from(contract.class)));
+        let shaping = &mut self.lines[index].shaping;
+        shaping.change(contract);
+        shaping.shift(behind);
+        self.records[index].peak_rate = contract.peak_rate();
+        self.records[index].sustained_rate = contract.sustained_rate();
+        if is_active {
+            self.declare_demand(index);
+        }
+        Ok(())
+    }
+
+    /// Takes a connection out. True if it stands in the ready list: its number is then free once [`Connections::release`] says so.
+    pub(super) fn remove(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) -> bool {
+        if self.is_active(index) {
+            self.withdraw_demand(index);
+        }
+        while self.records[index].first_pdu != NONE {
+            self.drop_first_pdu(index);
+        }
+        self.leave_queue(index);
+        let line = &mut self.lines[index];
+        let is_listed = line.shaping.place == Place::Listed;
+        let (resident, outstanding) = (u32::from(line.resident), u32::from(line.outstanding));
+        (line.unsent, line.resident, line.outstanding) = (0, 0, 0);
+        line.generation = line.generation.wrapping_add(1);
+        line.shaping.place = Place::Dead;
+        if let Some(transfers) = &mut self.transfers {
+            transfers.orphaned += outstanding;
+            transfers.free += resident;
+            self.serve_queue(now, adapter);
+        }
+        is_listed
+    }
+
+    /// The number of a removed connection, which stands in no list any more, may be given out again.
+    pub(super) fn release(&mut self, index: usize) {
+        self.lines[index].shaping.place = Place::Vacant;
+        self.records[index].after = self.vacant;
+        self.vacant = index as u32;
+    }
+
+    /// True if the connection must be put on the ready list now.
+    pub(super) fn post(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> Result<bool, CellError> {
+        let index = self.find(connection)?;
+        if cells == 0 || cells > LONGEST_PDU {
+            return Err(CellError::PduLength(cells));
+        }
+        let pdu = self.pdus.take(cells).ok_or(CellError::TooManyPdus)?;
+        let record = &mut self.records[index];
+        if record.first_pdu == NONE {
+            record.first_pdu = pdu;
+            self.lines[index].unsent = cells as u16;
+        } else {
+            self.pdus.link(record.last_pdu, pdu);
+        }
+        record.last_pdu = pdu;
+        if record.transfer_pdu == NONE {
+            record.transfer_pdu = pdu;
+            record.unrequested = cells;
+        }
+        let instant = self.instant(index, now);
+        let shaping = &mut self.lines[index].shaping;
+        match shaping.place {
+            Place::Fresh => shaping.start(instant),
+            Place::Inactive => {}
+            _ => {
+                self.fetch(index, now, adapter);
+                return Ok(false);
+            }
+        }
+        if self.transfers.is_some() {
+            shaping.place = Place::Starting;
+            self.fetch(index, now, adapter);
+            Ok(false)
+        } else {
+            self.activate(index, now);
+            Ok(true)
+        }
+    }
+
+    /// True if the connection must be put on the ready list now.
+    pub(super) fn arrived(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> bool {
+        let Ok(index) = self.find(connection) else {
+            if let Some(transfers) = &mut self.transfers {
+                let cells = cells.min(transfers.orphaned);
+                transfers.orphaned -= cells;
+                transfers.free += cells;
+                self.serve_queue(now, adapter);
+            }
+            return false;
+        };
+        let line = &mut self.lines[index];
+        debug_assert!(cells <= u32::from(line.outstanding), "only what was requested can arrive");
+        let cells = cells.min(u32::from(line.outstanding)) as u16;
+        line.outstanding -= cells;
+        line.resident += cells;
+        match line.shaping.place {
+            _ if line.resident == 0 => false,
+            Place::Starting => {
+                self.activate(index, now);
+                true
+            }
+            Place::Starved => {
+                line.shaping.place = Place::Listed;
+                let instant = self.instant(index, now);
+                self.lines[index].shaping.put_off(instant);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The first cell of a connection that had nothing to send is there.
+    fn activate(&mut self, index: usize, now: u64) {
+        let instant = self.instant(index, now);
+        let shaping = &mut self.lines[index].shaping;
+        shaping.place = Place::Listed;
+        shaping.on_data(instant);
+        self.declare_demand(index);
+    }
+
+    /// True if a cell of the connection is on the adapter. Otherwise the connection waits for one.
+    #[inline]
+    pub(super) fn is_here(&mut self, index: usize) -> bool {
+        let is_here = self.transfers.is_none() || self.lines[index].resident > 0;
+        if !is_here {
+            self.lines[index].shaping.place = Place::Starved;
+        }
+        is_here
+    }
+
+    /// A connection was due and none of its cells was on the adapter.
+    pub(super) fn count_underrun(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
+        self.counts.underruns += 1;
+        adapter.underrun(now, self.connection(index));
+    }
+
+    /// Gives slot `now` of the scheduler's clock to a cell of a connection, one of which is here, and shapes the connection.
+    #[inline]
+    pub(super) fn book(&mut self, index: usize, now: u64) -> Departure {
+        let line = &mut self.lines[index];
+        let connection = Connection { index: index as u32, generation: line.generation };
+        let class = usize::from(line.shaping.class);
+        let planned = line.shaping.next();
+        let late = start_of(now).wrapping_sub(planned).wrapping_sub(self.sharing.delay(class));
+        self.counts.beyond_tolerance += u64::from(late > line.shaping.tolerance().0);
+        self.sharing.sent(class, planned, start_of(now));
+
+        if line.shaping.state() == State::Refill {
+            self.sharing.demand_changed(class, CellRate::ZERO, self.records[index].peak_rate);
+        }
+        let before = if line.shaping.state() == State::Sustained { State::Sustained } else { State::Peak };
+        let stretch = self.sharing.stretch(class);
+        line.shaping.on_sent(start_of(now).wrapping_sub(self.sharing.delay(class)), stretch);
+        if line.shaping.state() != before {
+            let record = &self.records[index];
+            let from = if before == State::Peak { record.peak_rate } else { record.sustained_rate };
+            let to = self.rate(index);
+            self.sharing.demand_changed(class, from, to);
+        }
+
+        let line = &mut self.lines[index];
+        line.unsent -= 1;
+        if self.transfers.is_some() {
+            line.resident -= 1;
+            self.booked += 1;
+        }
+        let ends = if line.unsent > 0 { Ends::Nothing } else { self.finish_pdu(index) };
+        Departure { connection, ends, late }
+    }
+
+    /// The oldest PDU has no cell left that has no slot.
+    #[inline(never)]
+    fn finish_pdu(&mut self, index: usize) -> Ends {
+        self.drop_first_pdu(index);
+        if self.records[index].first_pdu != NONE {
+            return Ends::Pdu;
+        }
+        self.withdraw_demand(index);
+        self.lines[index].shaping.place = Place::Inactive;
+        Ends::Queue
+    }
+
+    /// A cell leaves in slot `now`, the one it was given.
+    #[inline]
+    pub(super) fn depart(&mut self, departure: &Departure, now: u64, adapter: &mut impl Adapter) {
+        let connection = departure.connection;
+        self.counts.sent += 1;
+        adapter.cell_sent(now, connection, Ticks(departure.late));
+        if departure.ends != Ends::Nothing {
+            adapter.pdu_done(now, connection);
+            // Something may have been posted since this cell was planned.
+            if departure.ends == Ends::Queue && self.records[connection.index()].first_pdu == NONE {
+                adapter.queue_empty(now, connection);
+            }
+        }
+        if self.transfers.is_some() {
+            self.free_booked(1, now, adapter);
+        }
+    }
+
+    /// Buffers of so many cells that had a slot are free: the cells have left, or their connection has been removed.
+    #[inline]
+    pub(super) fn free_booked(&mut self, cells: u32, now: u64, adapter: &mut impl Adapter) {
+        if let Some(transfers) = &mut self.transfers {
+            self.booked -= cells;
+            transfers.free += cells;
+            if transfers.first != NONE {
+                self.serve_queue(now, adapter);
+            }
+        }
+    }
+
+    /// Requests what has to be requested now.
+    #[inline]
+    pub(super) fn fetch(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
+        if let Some(transfers) = &self.transfers {
+            let stretch = self.sharing.stretch(usize::from(self.lines[index].shaping.class));
+            let spacing = self.lines[index].shaping.spacing(stretch);
+            if transfers.is_time(self.ahead(index), spacing, self.due(index)) {
+                self.request_all(index, spacing, now, adapter);
+            }
+        }
+    }
+
+    #[inline]
+    fn ahead(&self, index: usize) -> u32 {
+        u32::from(self.lines[index].resident) + u32::from(self.lines[index].outstanding)
+    }
+
+    #[inline(never)]
+    fn request_all(&mut self, index: usize, spacing: u64, now: u64, adapter: &mut impl Adapter) {
+        let due = self.due(index);
+        while let Some(transfers) = &mut self.transfers {
+            let record = &mut self.records[index];
+            let ahead = u32::from(self.lines[index].resident) + u32::from(self.lines[index].outstanding);
+            let wanted = transfers.burst().min(record.unrequested).min(MOST_AHEAD - ahead);
+            if wanted == 0 || record.before != ABSENT || !transfers.is_time(ahead, spacing, due) {
+                return;
+            }
+            if transfers.free == 0 {
+                self.counts.deferred += 1;
+                self.join_queue(index);
+                return;
+            }
+            let cells = wanted.min(transfers.free);
+            self.request(index, cells, now, adapter);
+        }
+    }
+
+    /// Takes buffers and tells the adapter.
+    fn request(&mut self, index: usize, cells: u32, now: u64, adapter: &mut impl Adapter) {
+        let Some(transfers) = &mut self.transfers else { return };
+        transfers.free -= cells;
+        let record = &mut self.records[index];
+        record.unrequested -= cells;
+        if record.unrequested == 0 {
+            record.transfer_pdu = self.pdus.next(record.transfer_pdu);
+            record.unrequested = self.pdus.cells(record.transfer_pdu);
+        }
+        self.lines[index].outstanding += cells as u16;
+        self.counts.transfers += 1;
+        adapter.transfer_requested(now, self.connection(index), cells);
+    }
+
+    /// Gives free buffers to those who wait for them, first come, first served.
+    #[inline(never)]
+    fn serve_queue(&mut self, now: u64, adapter: &mut impl Adapter) {
+        while let Some(transfers) = &self.transfers {
+            let (free, burst) = (transfers.free, transfers.burst());
+            let index = transfers.first as usize;
+            if transfers.first == NONE || free == 0 {
+                return;
+            }
+            self.leave_queue(index);
+            let cells = burst.min(self.records[index].unrequested).min(MOST_AHEAD - self.ahead(index)).min(free);
+            if cells > 0 {
+                self.request(index, cells, now, adapter);
+            }
+        }
+    }
+
+    fn join_queue(&mut self, index: usize) {
+        let Some(transfers) = &mut self.transfers else { return };
+        let last = transfers.last;
+        if last == NONE {
+            transfers.first = index as u32;
+        } else {
+            self.records[last as usize].after = index as u32;
+        }
+        transfers.last = index as u32;
+        let record = &mut self.records[index];
+        (record.before, record.after) = (last, NONE);
+    }
+
+    fn leave_queue(&mut self, index: usize) {
+        let Some(transfers) = &mut self.transfers else { return };
+        let Record { before, after, .. } = self.records[index];
+        if before == ABSENT {
+            return;
+        }
+        self.records[index].before = ABSENT;
+        if before == NONE {
+            transfers.first = after;
+        } else {
+            self.records[before as usize].after = after;
+        }
+        if after == NONE {
+            transfers.last = before;
+        } else {
+            self.records[after as usize].before = before;
+        }
+    }
+
+    /// The next PDU becomes the oldest.
+    fn drop_first_pdu(&mut self, index: usize) {
+        let record = &mut self.records[index];
+        record.first_pdu = self.pdus.give_back(record.first_pdu);
+        self.lines[index].unsent = self.pdus.cells(record.first_pdu) as u16;
+    }
+
+    /// Cells on the adapter, under way (to removed connections too), and free buffers.
+    pub(super) fn buffers(&self) -> (u64, u64, u64) {
+        let Some(transfers) = &self.transfers else { return (0, 0, 0) };
+        let sum = |count: fn(&Line) -> u16| self.lines.iter().map(|line| u64::from(count(line))).sum::<u64>();
+        (
+            sum(|line| line.resident) + u64::from(self.booked),
+            sum(|line| line.outstanding) + u64::from(transfers.orphaned),
+            u64::from(transfers.free),
+        )
+    }
+
+    /// True if the time planned for a connection's next cell has passed.
+    pub(super) fn is_late(&self, index: usize, now: u64) -> bool {
+        is_before(self.lines[index].shaping.next(), self.instant(index, now))
+    }
+
+    /// True if a cell that is on the adapter may leave at `now`.
+    #[cfg(test)]
+    pub(super) fn is_any_due(&self, now: u64) -> bool {
+        (0..self.lines.len()).any(|index| {
+            let line = &self.lines[index];
+            let is_here = line.shaping.place == Place::Listed && (self.transfers.is_none() || line.resident > 0);
+            is_here && !is_before(self.instant(index, now), line.shaping.next())
+        })
+    }
+
+    /// What limits the next cell of a connection; `None` if it is inactive.
+    pub(super) fn state(&self, connection: Connection) -> Result<Option<State>, CellError> {
+        let index = self.find(connection)?;
+        Ok(self.is_active(index).then(|| self.lines[index].shaping.state()))
+    }
+
+    /// Pulls instants of connections that have nothing to send up to where they still compare correctly.
+    pub(super) fn refresh(&mut self, now: u64) {
+        let now = start_of(now.wrapping_sub(self.held));
+        self.sharing.refresh(now);
+        let oldest = now.wrapping_sub(1 << 61);
+        for line in &mut self.lines {
+            let delay = self.sharing.delay(usize::from(line.shaping.class));
+            if !matches!(line.shaping.place, Place::Listed | Place::Dead) {
+                line.shaping.refresh(oldest.wrapping_sub(delay));
+            }
+        }
+    }
+}
+
+impl Record {
+    fn new(contract: &CellContract) -> Record {
+        Record {
+            peak_rate: contract.peak_rate(),
+            sustained_rate: contract.sustained_rate(),
+            first_pdu: NONE,
+            last_pdu: NONE,
+            transfer_pdu: NONE,
+            unrequested: 0,
+            before: ABSENT,
+            after: NONE,
+        }
+    }
+}

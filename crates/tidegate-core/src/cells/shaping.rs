@@ -1,0 +1,284 @@
+//! Says when the next cell of one connection may leave: the GCRA turned round from a test into a time.
+//!
+//! **Law.** A stream whose every cell leaves at or after [`Shaping::next`] is accepted without exception by a policer of the same contract:
+//! GCRA(T, CDVT), and GCRA(Ts, BT) for a sustained rate, where the policer's own CDVT on top is left as a margin.
+//!
+//! **Source.** Schiller and Gunningberg, section 4.3: states, modes, and state that is touched only when a cell leaves; the GCRA of
+//! ATM Forum Traffic Management 4.0 in the virtual scheduling form; the second clock for the sharing of 4.5 is this project's.
+//!
+//! **State.** 56 bytes: three clocks, the contract, and two of the bytes that the schedulers keep in the same cache line.
+//!
+//! **Cost.** Additions and comparisons per cell; two multiplications while the class is overloaded.
+//!
+//! **RTL twin.** None yet.
+//!
+//! **Deviations.** The paper counts tokens; here the bucket is the GCRA's theoretical arrival time, which gives the same counts, and after
+//! delays may allow a cell more. The tolerance only forgives lateness: planning from `max(next, t - CDVT)` keeps the policer's theoretical
+//! arrival time at or before `next + CDVT`, for `max(TAT, t) + T <= max(next, t - CDVT) + T + CDVT`; so a cell at or after `next` conforms.
+//! A late cell that finds its bucket full takes its token late, and the burst would end one cell early: a burst therefore waits for a
+//! token as long as it was itself made late, once. (With the whole CDVT to wait at every cell, a connection whose intervals differ by less
+//! would never leave the burst.) The pause in which a bucket fills again is a state of its own, because a connection in it asks for
+//! nothing. The share clock survives inactivity if it lies ahead, so posting cell by cell gains nothing in an overload; both peak and
+//! sustained interval are stretched.
+
+use super::{CellContract, LONGEST, Mode, SLOT, Ticks, earlier, later};
+use crate::ready::is_before;
+
+/// How far the share clock may fall behind and catch up again, in ticks: slots lost to conflicts within it are not lost to the share.
+const CATCH_UP: u64 = 64 * SLOT;
+
+/// What limits a connection's next cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// PCR: the peak interval; tokens are left.
+    Peak,
+    /// SCR: the next token.
+    Sustained,
+    /// The bucket, which must be full again first.
+    Refill,
+}
+
+/// Where a connection stands; kept here because the line has room for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Place {
+    /// Its number is free.
+    Vacant,
+    /// Removed while it stood in a list that cannot be searched.
+    Dead,
+    /// It never had anything to send.
+    Fresh,
+    /// It has nothing to send.
+    Inactive,
+    /// It has something to send for the first time since it was inactive, and no cell of it has arrived yet.
+    Starting,
+    /// It was due, and no cell of it had arrived.
+    Starved,
+    /// In the ready list.
+    Listed,
+}
+
+/// By how much a class's intervals are stretched in an overload: 32 fraction bits, at least 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Stretch(u64);
+
+impl Stretch {
+    /// No overload.
+    pub const NONE: Stretch = Stretch(1 << 32);
+
+    /// The most: a connection that is planned 256 intervals ahead is soon back when the overload ends.
+    pub const MOST: Stretch = Stretch(256 << 32);
+
+    /// `demand / grant`, rounded up, at most [`Stretch::MOST`]; none if the grant covers the demand. A class without any grant is not
+    /// stretched either: who waits for idle slots need not be slowed down on top.
+    pub const fn ceil(demand: u64, grant: u64) -> Stretch {
+        if grant == 0 || grant >= demand {
+            return Stretch::NONE;
+        }
+        let ratio = ((demand as u128) << 32).div_ceil(grant as u128);
+        if ratio > Stretch::MOST.0 as u128 { Stretch::MOST } else { Stretch(ratio as u64) }
+    }
+
+    /// The stretched interval, rounded up so that shares never exceed the grant; at most [`LONGEST`].
+    #[inline]
+    pub const fn ceil_of(self, interval: u64) -> u64 {
+        if self.0 == Stretch::NONE.0 {
+            return interval;
+        }
+        let stretched = (interval as u128 * self.0 as u128 + u32::MAX as u128) >> 32;
+        if stretched > LONGEST as u128 { LONGEST } else { stretched as u64 }
+    }
+}
+
+/// The shaping state of one connection.
+///
+/// ```
+/// use tidegate_core::cells::{CellContract, Mode, Shaping, State, Stretch, Sustained, Ticks, SLOT};
+/// let mut contract = CellContract::constant(Ticks::slots(2));
+/// contract.mode = Mode::SingleBucket(Sustained { interval: Ticks::slots(10), maximum_burst_size: 3 });
+/// contract.delay_variation_tolerance = Ticks::ZERO;
+/// let mut shaping = Shaping::new(&contract);
+/// shaping.start(0);
+/// let mut slots = [0; 5];
+/// for slot in &mut slots {
+///     *slot = shaping.next() / SLOT;
+///     shaping.on_sent(*slot * SLOT, Stretch::NONE);
+/// }
+/// assert_eq!(slots, [0, 2, 4, 14, 24]); // a burst of three, then a cell per token
+/// assert_eq!(shaping.state(), State::Sustained);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Shaping {
+    /// The planned time of the next cell.
+    next: u64,
+    /// When the token bucket is full again: the theoretical arrival time of GCRA(Ts, BT).
+    full: u64,
+    peak: u64,
+    /// 0 without a sustained rate.
+    sustained: u64,
+    burst: u64,
+    tolerance: u32,
+    /// How long before `next` the cell would leave by the class's share alone: the share clock. Saturates, beyond what counts.
+    lag: u32,
+    /// By how much late cells have made the bucket late: so long, in all, may the burst wait for tokens.
+    slack: u32,
+    refills: bool,
+    state: State,
+    pub(super) class: u8,
+    pub(super) place: Place,
+}
+
+const _: () = assert!(size_of::<Shaping>() == 56, "a cache line, less the counters of a connection");
+
+impl Shaping {
+    /// The state of a connection that has not sent yet, for a contract that was checked.
+    pub const fn new(contract: &CellContract) -> Shaping {
+        let (sustained, refills) = match contract.mode {
+            Mode::Constant => (0, false),
+            Mode::SingleBucket(sustained) => (sustained.interval.0, false),
+            Mode::DualBucket(sustained) => (sustained.interval.0, true),
+        };
+        Shaping {
+            next: 0,
+            full: 0,
+            peak: contract.peak_interval.0,
+            sustained,
+            burst: contract.burst_tolerance().0,
+            tolerance: contract.delay_variation_tolerance.0 as u32,
+            lag: 0,
+            slack: 0,
+            refills,
+            state: State::Peak,
+            class: contract.class,
+            place: Place::Fresh,
+        }
+    }
+
+    /// The planned time of the next cell, in ticks.
+    #[inline]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// What limits the next cell.
+    #[inline]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// How late a cell may leave without delaying those after it.
+    #[inline]
+    pub const fn tolerance(&self) -> Ticks {
+        Ticks(self.tolerance as u64)
+    }
+
+    /// Starts afresh: the bucket is full and the first cell may leave at `now`.
+    pub const fn start(&mut self, now: u64) {
+        self.next = now;
+        self.full = now;
+        self.lag = 0;
+        self.slack = 0;
+        self.state = State::Peak;
+    }
+
+    /// There is something to send, after there was nothing: the next cell is planned for `now`, or for when the contract allows it. A
+    /// connection that was in a pause stays in it.
+    #[inline]
+    pub const fn on_data(&mut self, now: u64) {
+        if is_before(self.next, now) {
+            self.next = now;
+            self.state = State::Peak;
+            self.lag = 0;
+            self.slack = 0;
+        } else {
+            // The share clock begins at `now`, unless it is later.
+            self.lag = self.lag_of(earlier(self.next, later(self.share(), now)));
+        }
+    }
+
+    /// The share clock.
+    const fn share(&self) -> u64 {
+        self.next.wrapping_sub(self.lag as u64)
+    }
+
+    /// What to keep of a share clock, which is at or before `next`.
+    const fn lag_of(&self, share: u64) -> u32 {
+        let lag = self.next.wrapping_sub(share);
+        if lag > u32::MAX as u64 { u32::MAX } else { lag as u32 }
+    }
+
+    /// The planned cell was not there; it is now.
+    #[inline]
+    pub(super) const fn put_off(&mut self, now: u64) {
+        let share = self.share();
+        self.next = later(self.next, now);
+        self.lag = self.lag_of(share);
+    }
+
+    /// A cell leaves at `now`, at or after [`Shaping::next`], while intervals are stretched by `stretch`: plans the cell after it.
+    #[inline]
+    pub const fn on_sent(&mut self, now: u64, stretch: Stretch) {
+        let tolerance = self.tolerance as u64;
+        let is_stretched = stretch.0 != Stretch::NONE.0;
+        // The contract's clock, and the share's. Without a stretch the share's never binds: it is at or before the contract's.
+        let base = later(self.next, now.wrapping_sub(tolerance));
+        let contract = base.wrapping_add(self.peak);
+        let forgiven = if tolerance > CATCH_UP { tolerance } else { CATCH_UP };
+        let last_share = later(self.share(), now.wrapping_sub(forgiven));
+        let mut share = last_share.wrapping_add(stretch.ceil_of(self.peak));
+        let earliest = if is_stretched { later(contract, share) } else { contract };
+        self.state = State::Peak;
+        self.next = earliest;
+        if self.sustained > 0 {
+            let taken = later(self.full, now);
+            let slack = self.slack as u64 + taken.wrapping_sub(later(self.full, base));
+            self.slack = if slack < tolerance { slack as u32 } else { self.tolerance };
+            self.full = taken.wrapping_add(self.sustained);
+            let token = self.full.wrapping_sub(self.burst);
+            let wait = token.wrapping_sub(earliest) as i64;
+            if wait <= 0 {
+            } else if wait <= self.slack as i64 {
+                self.slack -= wait as u32;
+                self.next = token;
+            } else {
+                self.slack = 0;
+                if self.refills {
+                    self.state = State::Refill;
+                    self.next = later(earliest, self.full);
+                    // The burst after a pause begins its share anew, as after inactivity.
+                    share = self.next;
+                } else {
+                    self.state = State::Sustained;
+                    share = last_share.wrapping_add(stretch.ceil_of(self.sustained));
+                    self.next = if is_stretched { later(token, share) } else { token };
+                }
+            }
+        }
+        self.lag = self.lag_of(earlier(share, self.next));
+    }
+
+    /// The interval at which cells follow one another in this state, in ticks. After a pause they follow at the peak interval.
+    #[inline]
+    pub(super) const fn spacing(&self, stretch: Stretch) -> u64 {
+        stretch.ceil_of(if let State::Sustained = self.state { self.sustained } else { self.peak })
+    }
+
+    /// Another contract from the next cell on, whose bucket is full then.
+    pub(super) const fn change(&mut self, contract: &CellContract) {
+        let new = Shaping::new(contract);
+        *self = Shaping { next: self.next, full: self.next, lag: self.lag, place: self.place, ..new };
+    }
+
+    /// Moves all clocks by `span`, for a class whose clock differs by it.
+    pub(super) const fn shift(&mut self, span: u64) {
+        self.next = self.next.wrapping_add(span);
+        self.full = self.full.wrapping_add(span);
+    }
+
+    /// Pulls instants that lie far in the past up to `oldest`.
+    pub(super) const fn refresh(&mut self, oldest: u64) {
+        self.next = later(self.next, oldest);
+        self.full = later(self.full, oldest);
+    }
+}

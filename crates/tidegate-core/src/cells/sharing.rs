@@ -1,0 +1,186 @@
+//! Shares an overloaded link: within a class in proportion to the contracts, among classes by priority with minimum shares.
+//!
+//! **Law.** While the demand of a class exceeds its grant, every connection of the class sends at the same fraction of its rate, and the
+//! class at its grant. Grants are filled like glasses of water: first every class's minimum share, then the rest by priority. Nothing is
+//! ever sped up, so every stream stays within its contract.
+//!
+//! **Source.** Schiller and Gunningberg, section 4.5, which says what is shared but not how: the traffic parameters are adapted as soon as
+//! a connection is shaped. The rule is this project's reading.
+//!
+//! **State.** [`RateScaling`]: three words per class.
+//!
+//! **Cost.** One addition when a connection changes state; then, once before the next cell is shaped, a division per overloaded class.
+//!
+//! **RTL twin.** None yet.
+//!
+//! **Deviations.** None from the paper's sentences. A class that is granted nothing is not stretched: it lives on idle slots. No class is
+//! stretched more than 256 times, because a connection that is planned keeps its time when the overload ends.
+//!
+//! Of the two rules this one is the default. It works with a CDVT of one slot, because connections are slowed down before their cells
+//! collide; [`super::ClassTime`] needs no bookkeeping, but learns of the overload from cells that leave late, and shares in proportion
+//! only if the contracts tolerate that lateness.
+
+use super::{CLASSES, CellRate, Stretch};
+use core::fmt;
+
+/// A rule that shares an overloaded link. Instants are in ticks, classes below [`CLASSES`].
+pub trait Sharing {
+    /// A connection of the class asks for `to` from now on, and for `from` no longer.
+    #[inline]
+    fn demand_changed(&mut self, class: usize, from: CellRate, to: CellRate) {
+        let _ = (class, from, to);
+    }
+
+    /// By how much the intervals of the class are stretched at present.
+    #[inline]
+    fn stretch(&mut self, class: usize) -> Stretch {
+        let _ = class;
+        Stretch::NONE
+    }
+
+    /// How far the clock of the class, in which its connections are shaped, is behind real time. It never decreases.
+    #[inline]
+    fn delay(&self, class: usize) -> u64 {
+        let _ = class;
+        0
+    }
+
+    /// A cell of the class, planned for `planned` on the class's clock, leaves at `now` in real time.
+    #[inline]
+    fn sent(&mut self, class: usize, planned: u64, now: u64) {
+        let _ = (class, planned, now);
+    }
+
+    /// From when on the class is owed a slot, before all classes that are owed none; `None` if it never is.
+    #[inline]
+    fn owed(&self, class: usize) -> Option<u64> {
+        let _ = class;
+        None
+    }
+
+    /// Pulls instants that lie far in the past up to where they still compare correctly.
+    fn refresh(&mut self, now: u64) {
+        let _ = now;
+    }
+}
+
+/// No sharing: an overload is left to the order in which cells happen to be due.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoSharing;
+
+impl Sharing for NoSharing {}
+
+/// Minimum shares that exceed the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharesError;
+
+impl fmt::Display for SharesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "minimum shares: their sum must not exceed the link's one cell per slot")
+    }
+}
+
+impl core::error::Error for SharesError {}
+
+/// Checks that minimum shares fit on the link.
+pub(super) fn check_shares(minimum: &[CellRate; CLASSES]) -> Result<(), SharesError> {
+    let sum: u128 = minimum.iter().map(|share| u128::from(share.0)).sum();
+    if sum > u128::from(CellRate::LINK.0) { Err(SharesError) } else { Ok(()) }
+}
+
+/// What every class is granted of the link: its minimum share or its demand, whichever is less, then of the rest as much as it asks for,
+/// class by class.
+///
+/// ```
+/// use tidegate_core::cells::{CLASSES, CellRate, water_fill};
+/// let percent = |n| CellRate::floor_of_ratio(n, 100).unwrap();
+/// let (mut demand, mut minimum) = ([CellRate::ZERO; CLASSES], [CellRate::ZERO; CLASSES]);
+/// (demand[0], demand[1], demand[2], minimum[2]) = (percent(10), percent(325), percent(20), percent(5));
+/// let granted = water_fill(&demand, &minimum).map(|rate| (rate.0 * 1000 + (1 << 39)) >> 40);
+/// assert_eq!(granted[..3], [100, 850, 50]); // thousandths of the link
+/// ```
+pub fn water_fill(demand: &[CellRate; CLASSES], minimum: &[CellRate; CLASSES]) -> [CellRate; CLASSES] {
+    let mut left = CellRate::LINK.0;
+    let mut granted = [CellRate::ZERO; CLASSES];
+    for class in 0..CLASSES {
+        granted[class] = demand[class].min(minimum[class]);
+        left = left.saturating_sub(granted[class].0);
+    }
+    for class in 0..CLASSES {
+        let more = (demand[class].0 - granted[class].0).min(left);
+        granted[class].0 += more;
+        left -= more;
+    }
+    granted
+}
+
+/// Stretches the intervals of a class by demand over grant, where the demand is the sum of its connections' present rates.
+///
+/// ```
+/// use tidegate_core::cells::{CellRate, RateScaling, Sharing, Stretch};
+/// let mut sharing = RateScaling::strict();
+/// sharing.demand_changed(1, CellRate::ZERO, CellRate(CellRate::LINK.0 * 3 / 2));
+/// assert_eq!(sharing.stretch(1).ceil_of(1000), 1500);
+/// assert_eq!(sharing.stretch(0), Stretch::NONE);
+/// ```
+#[derive(Clone, Debug)]
+pub struct RateScaling {
+    minimum: [CellRate; CLASSES],
+    demand: [CellRate; CLASSES],
+    stretch: [Stretch; CLASSES],
+    is_stale: bool,
+}
+
+impl RateScaling {
+    /// With minimum shares for the classes; 0 for none.
+    ///
+    /// # Errors
+    /// [`SharesError`] if they sum up to more than the link.
+    pub fn new(minimum: [CellRate; CLASSES]) -> Result<RateScaling, SharesError> {
+        check_shares(&minimum)?;
+        Ok(RateScaling { minimum, ..RateScaling::strict() })
+    }
+
+    /// Without minimum shares: lower classes get what is left.
+    pub fn strict() -> RateScaling {
+        let none = [CellRate::ZERO; CLASSES];
+        RateScaling { minimum: none, demand: none, stretch: [Stretch::NONE; CLASSES], is_stale: false }
+    }
+
+    /// What the connections of a class ask for at present.
+    pub fn demand(&self, class: usize) -> CellRate {
+        self.demand[class]
+    }
+
+    /// What a class is granted at present.
+    pub fn granted(&self, class: usize) -> CellRate {
+        water_fill(&self.demand, &self.minimum)[class]
+    }
+
+    #[inline(never)]
+    fn fill(&mut self) {
+        let granted = water_fill(&self.demand, &self.minimum);
+        for ((stretch, demand), granted) in self.stretch.iter_mut().zip(&self.demand).zip(&granted) {
+            *stretch = Stretch::ceil(demand.0, granted.0);
+        }
+        self.is_stale = false;
+    }
+}
+
+impl Sharing for RateScaling {
+    #[inline]
+    fn demand_changed(&mut self, class: usize, from: CellRate, to: CellRate) {
+        let demand = &mut self.demand[class].0;
+        // Sums of at most 2^22 rates of at most 2^40 each.
+        *demand = *demand - from.0 + to.0;
+        self.is_stale = true;
+    }
+
+    #[inline]
+    fn stretch(&mut self, class: usize) -> Stretch {
+        if self.is_stale {
+            self.fill();
+        }
+        self.stretch[class]
+    }
+}

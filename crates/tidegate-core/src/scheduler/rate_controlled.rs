@@ -1,0 +1,272 @@
+//! Rate-controlled service: every flow is shaped to its own contract, what is released leaves first in, first out within its priority, and
+//! an overloaded link is shared in proportion to the contracts.
+//!
+//! **Law.**
+//! 1. Every flow's packets are accepted without exception by a policer of its contract.
+//! 2. While the link keeps up, packets of one priority leave in the order in which they are released, which is when the contract allows
+//!    them, or when they arrive if that is later; ties in the order in which they came to the head of their queues.
+//! 3. When flows of one priority are released faster than the link takes them, each gets a part of what is left for them in proportion to
+//!    the rate at which its contract would have it send, however long that lasts; afterwards nobody catches up beyond its contract.
+//! 4. A priority waits only for packets of higher ones, for what the guarantees of lower ones claim, and for the packet being transmitted.
+//!    With guaranteed rates `g` that sum up to at most the link's, a priority whose flows would send at `g` or more gets at least `g`.
+//!
+//! **Source.** Zhang and Ferrari, "Rate-controlled service disciplines", Journal of High Speed Networks 3(4), 1994 (rate-controlled static
+//! priority); the demands on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler with
+//! advanced shaping", section 4.5.
+//!
+//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority.
+//!
+//! **Cost.** One insertion and one removal of a ready list per packet, three multiplications; a look at the first of every priority. When
+//! a flow comes or goes, an addition, and in an overload, before the next packet, one division per priority.
+//!
+//! **RTL twin.** None yet.
+//!
+//! **Deviations.** Packets are held back per flow, in the port's queues: one list per priority, of flows by the release of their heads,
+//! serves as the calendar of the shaper and as the queue behind it. Sharing is [`RateScaling`], as for cells: while the backlogged flows of
+//! a priority ask for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate
+//! during a burst and for its sustained rate afterwards; one without a peak rate bursts unshared. The share is counted on a clock beside
+//! those of the contract, which forgets lateness of more than [`SLACK`] packets.
+
+use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use crate::cells::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
+use crate::packet::{Flow, Head};
+use crate::port::MEMORY;
+use crate::prefetch::prefetch;
+use crate::ready::{ReadyList, Wheel};
+use crate::shaper::Allowance;
+use crate::units::{Duration, Rate, Time};
+use alloc::vec::Vec;
+
+/// How many of the longest packets' times, or as much as its contract tolerates, a flow may be late and still make up for it.
+const SLACK: u64 = 64;
+
+/// Rate-controlled static priority with proportional sharing.
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, RateControlled, Scheduler, Setup};
+/// use tidegate_core::shaper::ShapingContract;
+/// use tidegate_core::units::{Rate, Time};
+/// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1250 };
+/// let shape = Some(ShapingContract::new(Rate::new(1_000_000).unwrap(), 1250, 1250));
+/// let mut scheduler: RateControlled = Discipline::build(&setup, &[FlowParameters { shape, ..Default::default() }]).unwrap();
+/// let head = |number| Head { length: 1250, number, arrival: Time::ZERO, colour: Colour::Green };
+/// scheduler.activate(Time::ZERO, Flow(0), head(0));
+/// assert_eq!(scheduler.select(Time::ZERO), Decision::Serve(Flow(0)));
+/// scheduler.served(Time::ZERO, Flow(0), Some(head(1)));
+/// assert_eq!(scheduler.select(Time::ZERO), Decision::WaitUntil(Time::from_nanoseconds(10_000_000)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct RateControlled<R = Wheel> {
+    flows: Vec<Stream>,
+    /// What each flow asks for in each [`Demand`].
+    rates: Vec<[CellRate; 2]>,
+    /// Flows by the release of their heads, for each priority in use, highest first.
+    releases: Vec<R>,
+    sharing: RateScaling,
+    /// The sum of all demands.
+    demand: u64,
+    slack: Duration,
+    /// The priority served last.
+    latest: usize,
+}
+
+/// All that is kept of one flow.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Stream {
+    allowance: Allowance,
+    /// When its share of an overloaded link allows the head to leave.
+    share: Time,
+    /// Length of the head.
+    length: u32,
+    /// The rank of its priority.
+    level: u8,
+    demand: Demand,
+}
+
+const _: () = assert!(size_of::<Stream>() == 64, "one cache line per flow");
+
+/// What a flow asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Demand {
+    Peak,
+    Sustained,
+    Nothing,
+}
+
+impl<R: ReadyList> RateControlled<R> {
+    /// Files the flow by the release of its head.
+    #[inline]
+    fn file(&mut self, flow: Flow, head: Head) {
+        let stream = &mut self.flows[flow.index()];
+        stream.length = head.length;
+        let release = stream.allowance.release().later(stream.share).later(head.arrival);
+        self.releases[usize::from(stream.level)].insert(flow, release.picoseconds());
+    }
+
+    /// The flow asks for something else from now on.
+    #[inline]
+    fn ask(&mut self, flow: Flow, demand: Demand) {
+        let stream = &mut self.flows[flow.index()];
+        if stream.demand == demand {
+            return;
+        }
+        let rates = &self.rates[flow.index()];
+        let rate = |demand| rates.get(demand as usize).copied().unwrap_or(CellRate::ZERO);
+        let (from, to) = (rate(stream.demand), rate(demand));
+        stream.demand = demand;
+        self.demand = self.demand - from.0 + to.0;
+        self.sharing.demand_changed(usize::from(stream.level), from, to);
+    }
+
+    /// By how much intervals of this priority are stretched.
+    #[inline]
+    fn stretch(&mut self, level: usize) -> Stretch {
+        if self.demand > CellRate::LINK.0 { self.sharing.stretch(level) } else { Stretch::NONE }
+    }
+}
+
+impl<R: ReadyList> Scheduler for RateControlled<R> {
+    fn start(&mut self, now: Time) {
+        for stream in &mut self.flows {
+            stream.allowance.start(now);
+            stream.share = now;
+        }
+    }
+
+    #[inline]
+    fn activate(&mut self, now: Time, flow: Flow, head: Head) {
+        let stream = &mut self.flows[flow.index()];
+        // What it did not use while it had nothing to send is lost.
+        stream.share = stream.share.later(now);
+        let demand = if stream.allowance.is_bursting() { Demand::Peak } else { Demand::Sustained };
+        self.ask(flow, demand);
+        self.file(flow, head);
+    }
+
+    #[inline]
+    fn select(&mut self, now: Time) -> Decision {
+        let mut next = None;
+        for releases in &self.releases {
+            let Some((release, flow)) = releases.first() else { continue };
+            let release = Time::from_picoseconds(release);
+            if !release.is_after(now) {
+                return Decision::Serve(flow);
+            }
+            next = Some(next.map_or(release, |next: Time| next.earlier(release)));
+        }
+        next.map_or(Decision::Idle, Decision::WaitUntil)
+    }
+
+    #[inline]
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        let stream = &mut self.flows[flow.index()];
+        self.latest = usize::from(stream.level);
+        self.releases[self.latest].remove(flow);
+        stream.allowance.charge(now, stream.length);
+        let demand = match next {
+            None => Demand::Nothing,
+            Some(_) if stream.allowance.is_bursting() => Demand::Peak,
+            Some(_) => Demand::Sustained,
+        };
+        self.ask(flow, demand);
+        let stretch = self.stretch(self.latest);
+        let stream = &mut self.flows[flow.index()];
+        let oldest = now - self.slack.max(stream.allowance.tolerance());
+        let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
+        stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
+        if let Some(head) = next {
+            self.file(flow, head);
+        }
+        if let Some(upcoming) = self.upcoming() {
+            prefetch(&self.flows[upcoming.index()]);
+            prefetch(&self.rates[upcoming.index()]);
+        }
+    }
+
+    #[inline]
+    fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        self.releases[usize::from(self.flows[flow.index()].level)].remove(flow);
+        match next {
+            Some(head) => self.file(flow, head),
+            None => self.ask(flow, Demand::Nothing),
+        }
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        self.releases[self.latest].ahead(LEAD)
+    }
+
+    fn refresh(&mut self, now: Time) {
+        let oldest = now - MEMORY;
+        for releases in &mut self.releases {
+            releases.raise(oldest.picoseconds());
+        }
+        for stream in &mut self.flows {
+            stream.allowance.refresh(now);
+            stream.share = stream.share.later(oldest);
+        }
+    }
+}
+
+impl<R: ReadyList> Discipline for RateControlled<R> {
+    const NAME: &'static str = "rate-controlled";
+    const SUMMARY: &'static str = "every flow is shaped to its contract; overload is shared in proportion to the contracts, by priorities";
+    const REQUIRES: &'static [Parameter] = &[];
+    const ACCEPTS: &'static [Parameter] = &[Parameter::Priority, Parameter::Rate];
+    const WORK_CONSERVING: bool = false;
+    const SHAPES: bool = true;
+
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+        let priority = |given: &FlowParameters| given.priority.unwrap_or(0);
+        let mut ranks: Vec<u32> = flows.iter().map(priority).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        if let Some(&beyond) = ranks.get(CLASSES) {
+            let flow = flows.iter().position(|given| priority(given) == beyond).map(|index| Flow(index as u32));
+            let problem = "more than 8 priorities are in use: let some share one";
+            return Err(BuildError { flow, parameter: Parameter::Priority, problem });
+        }
+        // Rounded up: what is asked for may be a little too much, never too little.
+        let part_of_link =
+            |rate: Rate| CellRate(((u128::from(rate.bits_per_second())) << 40).div_ceil(u128::from(setup.rate.bits_per_second())) as u64);
+        let (mut minimum, mut guaranteed) = ([CellRate::ZERO; CLASSES], 0u64);
+        let (mut streams, mut rates) = (Vec::with_capacity(flows.len()), Vec::with_capacity(flows.len()));
+        for (index, given) in flows.iter().enumerate() {
+            let level = ranks.partition_point(|&rank| rank < priority(given));
+            if let Some(rate) = given.rate {
+                guaranteed = guaranteed.saturating_add(rate.bits_per_second());
+                minimum[level].0 = (minimum[level].0 + part_of_link(rate).0).min(CellRate::LINK.0);
+            }
+            let allowance = given.shape.map_or(Ok(Allowance::UNLIMITED), |contract| contract.allowance());
+            let allowance = allowance.map_err(|error| BuildError {
+                flow: Some(Flow(index as u32)),
+                parameter: Parameter::Rate,
+                problem: error.problem,
+            })?;
+            // Who is not shaped takes what is left, and asks for nothing.
+            let sustained = given.shape.map_or(CellRate::ZERO, |contract| part_of_link(contract.rate));
+            let peak = given.shape.and_then(|contract| contract.peak).map_or(sustained, part_of_link);
+            rates.push([peak, sustained]);
+            streams.push(Stream { allowance, share: Time::ZERO, length: 0, level: level as u8, demand: Demand::Nothing });
+        }
+        let sharing = RateScaling::new(minimum).ok().filter(|_| guaranteed <= setup.rate.bits_per_second());
+        let Some(sharing) = sharing else {
+            let problem = "the flows' guaranteed rates sum up to more than the rate that is shared: lower them";
+            return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
+        };
+        let slack = SLACK * setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
+        Ok(RateControlled {
+            flows: streams,
+            rates,
+            releases: ranks.iter().map(|_| R::new(flows.len())).collect(),
+            sharing,
+            demand: 0,
+            slack: Duration::from_picoseconds(slack),
+            latest: 0,
+        })
+    }
+}
