@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     let programs = build(&options)?;
     let operations = output(Command::new(&programs.ours).arg("list"))?;
     let mut measurements = Vec::new();
-    for group in ["police", "schedule"] {
+    for group in ["police", "schedule", "cells"] {
         let names: Vec<&str> = operations.lines().filter_map(|line| line.strip_prefix(group)).map(str::trim).collect();
         let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| name.split('/').next() == Some(only));
         let names: Vec<&str> = names.into_iter().filter(wanted).collect();
@@ -174,7 +174,7 @@ fn contestants(group: &str, names: &[&str], flows: u32, programs: &Programs, opt
 /// The peers of a group, with the arguments that make them do the same work.
 fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>)> {
     let (flows, core) = (flows.to_string(), options.core.to_string());
-    if group == "schedule" {
+    if group != "police" {
         return vec![("rte_sched".to_owned(), vec![flows, options.backlog.to_string(), core])];
     }
     let variants = [("own", "plain"), ("own", "prefetch"), ("shared", "plain"), ("shared", "prefetch")];

@@ -1,43 +1,24 @@
-//! Cost per packet of the policers and schedulers of `tidegate-core`, one operation and one number of flows at a time.
+//! One operation and one number of flows, a round at a time.
 //!
 //! ```text
 //! tidegate-bench list                          every operation, one per line
 //! tidegate-bench police NAME FLOWS
 //! tidegate-bench schedule NAME FLOWS BACKLOG
+//! tidegate-bench cells NAME CONNECTIONS
 //! ```
 //!
 //! It speaks the line protocol of the programs in `benches/peers/`: it sets itself up, prints one `ready` line, and then performs one
 //! round for every line it reads, answering `tidegate,operation,flows,ns_per_packet,allocations`. End of input ends it.
 
+mod allocator;
+
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-
-mod allocator;
-mod flows;
-mod police;
-mod schedule;
+use tidegate_bench::{Benchmark, cells, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
-
-/// Packets that share one reading of the clock, and the burst of every enqueue and dequeue.
-const BURST: usize = 32;
-
-/// Length of every packet, in bytes.
-const PACKET_BYTES: u32 = 64;
-
-/// Time between two packets, in picoseconds: time is virtual, so the decisions are the same on every machine.
-const PICOSECONDS_PER_PACKET: u64 = 10_000;
-
-/// A benchmark that has been set up: `round` performs some packets and returns how many.
-struct Benchmark {
-    operation: String,
-    flows: u32,
-    /// Facts for the `ready` line, such as the mix of colours.
-    facts: String,
-    round: Box<dyn FnMut() -> u64>,
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -64,11 +45,13 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
         ["list"] => {
             police::names().for_each(|name| println!("police {name}"));
             schedule::names().for_each(|name| println!("schedule {name}"));
+            cells::names().for_each(|name| println!("cells {name}"));
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
         ["schedule", name, flows, backlog] => schedule::set_up(name, count(flows)?, count(backlog)?).map(Some),
-        _ => Err("usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG".to_owned()),
+        ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
+        _ => Err("usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | cells NAME CONNECTIONS".to_owned()),
     }
 }
 
@@ -97,7 +80,8 @@ mod tests {
     fn no_policer_and_no_scheduler_allocates_per_packet() {
         let policers = police::names().map(|name| police::set_up(&name, 1000));
         let schedulers = schedule::names().flat_map(|name| [1, 3].map(|backlog| schedule::set_up(name, 1000, backlog)));
-        for benchmark in policers.chain(schedulers) {
+        let cells = cells::names().map(|name| cells::set_up(name, 1000));
+        for benchmark in policers.chain(schedulers).chain(cells) {
             let mut benchmark = benchmark.unwrap();
             let before = allocator::allocations();
             let packets = (benchmark.round)();

@@ -1,5 +1,6 @@
 //! The `tidegate` command: one core in a simulation, in a replay and on live interfaces.
 
+mod bench;
 mod check;
 mod failure;
 mod live;
@@ -7,6 +8,7 @@ mod port_report;
 mod present;
 mod progress;
 mod replay;
+mod reproduce;
 mod run;
 mod simulation_report;
 
@@ -23,7 +25,7 @@ struct Cli {
     command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken; 2 bad input; 3 the machine lacks something (the message says what, \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 a promise was broken or a gate failed; 2 bad input; 3 the machine lacks something (the message says what, \
 and how to get it).";
 
 #[derive(Subcommand)]
@@ -34,6 +36,10 @@ enum Command {
     Replay(replay::Arguments),
     /// Carry real packets between two network interfaces, in both directions
     Live(live::Arguments),
+    /// Run published experiments and compare them with what was published
+    Reproduce(reproduce::Arguments),
+    /// Measure what a packet or a cell costs on this machine
+    Bench(bench::Arguments),
     /// Check a scenario or policy file, and describe what is in it
     Check(check::Arguments),
     /// Print the JSON Schema of scenario and policy files, for editors
@@ -58,6 +64,8 @@ fn main() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Live(arguments) => live::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Schema => check::print_schema(),
         Command::Disciplines => check::print_disciplines(),

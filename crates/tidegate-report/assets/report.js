@@ -27,6 +27,7 @@
   const RATE = [[1e12, "Tbit/s"], [1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]];
   const BYTES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
   const TIME = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]];
+  const COUNT = [[1e9, "×10⁹"], [1e6, "×10⁶"], [1, ""]];
   const LONG_TIME = [[86400 * 365.25, "years"], [86400, "days"], [3600, "h"], ...TIME];
 
   // The largest unit that `size` reaches `least` times; the base unit for nothing at all.
@@ -101,11 +102,27 @@
     return low <= high ? [low, high] : null;
   }
 
+  // Axes that the chart itself describes: plain numbers, linear or logarithmic.
+  function describedAxes({ x, y, steps }, all, shown, wanted) {
+    const plain = (value) => figure(value, COUNT).trim();
+    const axis = ({ title, logarithmic }, curves, coordinate, ticks) => {
+      const [low, high] = extent(curves, coordinate, (value) => !logarithmic || value > 0) || [1, 1];
+      const made = logarithmic
+        ? logAxis(low, high, plain)
+        : linearAxis(Math.min(0, low), coordinate === "y" ? roundEnd(high || 1, COUNT, ticks) : high || 1, COUNT, ticks);
+      made.title = made.unit ? `${title}, ${made.unit}` : title;
+      return made;
+    };
+    const valueAt = steps ? (curve, place) => curve.y[upTo(curve.x, place) - 1] ?? 0 : nearestValue;
+    return { x: axis(x, all, "x", wanted), y: axis(y, shown, "y", 5), valueAt, value: plain, header: (place) => `${x.title} ${plain(place)}` };
+  }
+
   // Axes that all panels of a chart share, from the curves that are not hidden.
   function axesOf(chart, hidden, width) {
     const all = chart.panels.flatMap((panel) => panel.curves);
     const shown = all.filter((curve) => !hidden.has(curve.entry));
     const wanted = Math.max(3, Math.min(10, Math.floor(width / 70)));
+    if (chart.axes) return describedAxes(chart.axes, all, shown, wanted);
     if (chart.id === "delay") {
       const [low, high] = extent(shown, "x", (value) => value > 0) || [1e-3, 1];
       const least = (extent(shown, "y", (value) => value > 0) || [0.01, 1])[0];
@@ -162,6 +179,8 @@
         height = curve.y[index];
         points.push(`L${x(delay)} ${y(height)}`);
       });
+    } else if (chart.axes?.steps) {
+      curve.x.forEach((place, index) => points.push(index ? `H${x(place)}V${y(curve.y[index])}` : `M${x(place)} ${y(curve.y[index])}`));
     } else {
       curve.x.forEach((time, index) => points.push(`${index ? "L" : "M"}${x(time)} ${y(curve.y[index])}`));
     }

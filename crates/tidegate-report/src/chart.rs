@@ -281,7 +281,7 @@ impl Palette {
 }
 
 /// Six significant digits: more than a screen can show, in a third of the bytes.
-fn rounded(value: f64) -> f64 {
+pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }
 

@@ -38,19 +38,19 @@ pub fn write_all(report: &Report, directory: &Path) -> Result<Vec<PathBuf>, Repo
 }
 
 /// Files under temporary names, which are removed when this is dropped unless they were renamed.
-struct TemporaryFiles<'a> {
+pub(crate) struct TemporaryFiles<'a> {
     directory: &'a Path,
     names: Vec<&'static str>,
 }
 
 impl<'a> TemporaryFiles<'a> {
-    fn new(directory: &'a Path) -> Self {
+    pub(crate) fn new(directory: &'a Path) -> Self {
         Self { directory, names: Vec::new() }
     }
 
     /// The temporary path of `name`, which from now on is cleaned up. The process id keeps two commands that write to
     /// one directory apart.
-    fn temporary(&mut self, name: &'static str) -> PathBuf {
+    pub(crate) fn temporary(&mut self, name: &'static str) -> PathBuf {
         self.names.push(name);
         self.path_of(name)
     }
@@ -59,12 +59,12 @@ impl<'a> TemporaryFiles<'a> {
         self.directory.join(format!(".{name}.{}.part", std::process::id()))
     }
 
-    fn write(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ReportError> {
+    pub(crate) fn write(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), ReportError> {
         let path = self.temporary(name);
         File::create(&path).and_then(|mut file| file.write_all(bytes)).map_err(io_error("write", &path))
     }
 
-    fn rename_all(mut self) -> Result<Vec<PathBuf>, ReportError> {
+    pub(crate) fn rename_all(mut self) -> Result<Vec<PathBuf>, ReportError> {
         let mut paths = Vec::new();
         for name in &self.names {
             let path = self.directory.join(name);
@@ -85,7 +85,7 @@ impl Drop for TemporaryFiles<'_> {
     }
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReportError {
+pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ReportError {
     let path = path.to_owned();
     move |source| ReportError::Io { action, path, source }
 }

@@ -44,12 +44,14 @@ pub(crate) struct Cell {
     pub(crate) tone: Tone,
 }
 
-/// Whether a cell reports on a promise, and which way it went.
+/// Whether a cell reports on a promise or a gate, and which way it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
     Kept,
     Broken,
+    Passed,
+    Failed,
 }
 
 impl Cell {

@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use crate::chart::{Charts, charts};
 use crate::grid::{self, Cell, Grid, Tone};
 use crate::model::{PortResult, Report, Run, Volume};
@@ -35,22 +37,27 @@ const BROKEN_MARK: &str = r#"<svg class="mark broken" viewBox="0 0 20 20" aria-h
 /// The whole page as text.
 pub fn report_html(report: &Report) -> String {
     let charts = charts(report);
-    let mut page = String::from(HEAD);
-    let title = escaped(&report.title);
-    page.push_str(&format!("<title>{title} · Tidegate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"));
-    page.push_str(&head_of_page(report, &title));
+    let mut body = head_of_page(report, &escaped(&report.title));
     if let Some(promises) = grid::promises(report) {
-        page.push_str(&promise_table(&promises, report));
+        body.push_str(&promise_table(&promises, report));
     }
-    page.push_str(&chart_sections(&charts));
-    page.push_str(&tables(report));
+    body.push_str(&chart_sections(&charts));
+    body.push_str(&tables(report));
+    document(&report.title, &body, &report.tidegate_version, &charts)
+}
+
+/// A page around `body`, with the styles, the script and what it draws.
+pub(crate) fn document(title: &str, body: &str, version: &str, charts: &impl Serialize) -> String {
+    let mut page = String::from(HEAD);
+    let title = escaped(title);
+    page.push_str(&format!("<title>{title} · Tidegate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}"));
     page.push_str(&format!(
         "</main>\n<footer>Tidegate {} · the figures of this page are in summary.json and the Parquet tables beside it</footer>\n",
-        escaped(&report.tidegate_version)
+        escaped(version)
     ));
     page.push_str(&format!(
         "<script type=\"application/json\" id=\"report-data\">{}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        embedded_json(&charts)
+        embedded_json(charts)
     ));
     page
 }
@@ -61,13 +68,8 @@ fn head_of_page(report: &Report, title: &str) -> String {
     if report.runs.iter().any(|run| !run.promises.is_empty()) {
         html.push_str("<ul class=\"verdicts\">\n");
         for run in &report.runs {
-            let (class, mark) = match (run.promises.is_empty(), run.promises_kept()) {
-                (true, _) => ("none", ""),
-                (false, true) => ("kept", KEPT_MARK),
-                (false, false) => ("broken", BROKEN_MARK),
-            };
             let words = verdict(run).unwrap_or_else(|| "nothing promised".to_owned());
-            html.push_str(&format!("<li class=\"{class}\">{mark}<span><strong>{}</strong> {words}</span></li>\n", escaped(&run.name)));
+            html.push_str(&verdict_item((!run.promises.is_empty()).then(|| run.promises_kept()), &run.name, &words));
         }
         html.push_str("</ul>\n");
     } else {
@@ -78,6 +80,16 @@ fn head_of_page(report: &Report, title: &str) -> String {
     }
     html.push_str("</header>\n");
     html
+}
+
+/// One verdict at the head of a page; `None` if there is nothing to judge.
+pub(crate) fn verdict_item(good: Option<bool>, name: &str, words: &str) -> String {
+    let (class, mark) = match good {
+        None => ("none", ""),
+        Some(true) => ("kept", KEPT_MARK),
+        Some(false) => ("broken", BROKEN_MARK),
+    };
+    format!("<li class=\"{class}\">{mark}<span><strong>{}</strong> {}</span></li>\n", escaped(name), escaped(words))
 }
 
 /// What there is to say first when nothing was promised: what came in and what became of it.
@@ -161,7 +173,8 @@ fn chart_sections(charts: &Charts) -> String {
     html
 }
 
-fn section(id: &str, title: &str, explanation: &str) -> String {
+/// The place of a chart; the texts are HTML.
+pub(crate) fn section(id: &str, title: &str, explanation: &str) -> String {
     format!(
         "<section class=\"chart\" id=\"{id}\">\n<h2>{title}</h2>\n<p class=\"explanation\">{explanation}</p>\n<noscript>The chart needs JavaScript; the tables below do not.</noscript>\n</section>\n"
     )
@@ -181,21 +194,22 @@ fn tables_of_run(run: &Run) -> String {
     [grid::flows(run, FLOW_LIMIT), grid::ports(run), grid::classes(run), grid::drops(run)]
         .iter()
         .flatten()
-        .map(|grid| table(grid, &run.name))
+        .map(|grid| table(grid, grid.title, &run.name))
         .collect()
 }
 
-fn table(grid: &Grid, run: &str) -> String {
+/// A table under `title`; `run` is what it belongs to, for readers who cannot see the heading above.
+pub(crate) fn table(grid: &Grid, title: &str, run: &str) -> String {
     let mut html = format!(
         "<div class=\"scroll\"><table>\n<caption>{}<span class=\"unseen\"> {}</span></caption>\n<thead><tr>",
-        capitalised(grid.title),
+        escaped(&capitalised(title)),
         escaped(run)
     );
     let class = |index: usize| {
         if grid.columns[index].numeric { " class=\"number\"" } else { "" }
     };
     for (index, column) in grid.columns.iter().enumerate() {
-        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(index), capitalised(&column.head));
+        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(index), escaped(&capitalised(&column.head)));
     }
     html.push_str("</tr></thead>\n<tbody>\n");
     for row in &grid.rows {
@@ -231,15 +245,17 @@ fn cell_html(cell: &Cell) -> String {
         Tone::Broken => {
             format!("<span class=\"outcome broken\">{BROKEN_MARK}<span>{text} <small>broken</small></span></span>")
         }
+        Tone::Passed => format!("<span class=\"outcome kept\">{KEPT_MARK}<span>{text} <small>passed</small></span></span>"),
+        Tone::Failed => format!("<span class=\"outcome broken\">{BROKEN_MARK}<span>{text} <small>failed</small></span></span>"),
     }
 }
 
 /// JSON that can stand inside a `<script>` element: no `<` can end the element or open a comment in it.
-fn embedded_json(charts: &Charts) -> String {
+fn embedded_json(charts: &impl Serialize) -> String {
     serde_json::to_string(charts).expect("the charts have only string keys, and writing to a string does not fail").replace('<', "\\u003c")
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -2,7 +2,8 @@
 //!
 //! Whoever ran the traffic fills in a [`Report`]. [`terminal`] shows it as text, [`summary_json`] as JSON, and
 //! [`write_all`] puts the whole folder on disk: `summary.json`, `flows.parquet`, `ports.parquet`, `classes.parquet`,
-//! `series.parquet`, `distributions.parquet`, `drops.parquet` and `report.html`.
+//! `series.parquet`, `distributions.parquet`, `drops.parquet` and `report.html`. A [`Reproduction`] is the same for published
+//! experiments.
 //!
 //! ```
 //! use tidegate_report::{PromiseResult, Report, Run, TerminalOptions, World, terminal};
@@ -33,6 +34,7 @@ mod layout;
 mod model;
 mod parquet_tables;
 mod quantity;
+mod reproduction;
 mod table;
 mod validate;
 mod verdict;
@@ -46,6 +48,10 @@ pub use model::{
     Volume, World,
 };
 pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
+pub use reproduction::{
+    ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable, REPRODUCTION_SCHEMA,
+    Reproduction, reproduction_html, reproduction_json, reproduction_terminal, write_reproduction,
+};
 pub use table::{TerminalOptions, terminal};
 
 // The sample report of the tests names this crate by its public name.

@@ -82,11 +82,11 @@ pub(crate) fn circumstances(report: &Report) -> String {
     parts.join(", ")
 }
 
-fn heading(text: &str, options: TerminalOptions) -> String {
+pub(crate) fn heading(text: &str, options: TerminalOptions) -> String {
     if options.colour { format!("\u{1b}[1m{text}\u{1b}[0m\n") } else { format!("{text}\n") }
 }
 
-fn render(grid: &Grid, options: TerminalOptions) -> String {
+pub(crate) fn render(grid: &Grid, options: TerminalOptions) -> String {
     let limit = usize::from(options.width.max(40));
     let mut shown: Vec<usize> = (0..grid.columns.len()).filter(|&index| grid.columns[index].place != Place::Page).collect();
     let mut columns = text_columns(grid, &shown, options.colour);
@@ -127,6 +127,8 @@ fn text_cell(cell: &Cell, colour: bool) -> TextCell {
         }
         Tone::Kept => ("✔\u{a0}kept", "\u{1b}[1;32m"),
         Tone::Broken => ("✘\u{a0}BROKEN", "\u{1b}[1;31m"),
+        Tone::Passed => ("✔\u{a0}passed", "\u{1b}[1;32m"),
+        Tone::Failed => ("✘\u{a0}FAILED", "\u{1b}[1;31m"),
     };
     TextCell { text: format!("{mark} {}", cell.text).trim_end().to_owned(), escape: if colour { escape } else { "" } }
 }

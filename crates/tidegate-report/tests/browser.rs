@@ -8,7 +8,10 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_report::{Report, World, write_all};
+use tidegate_report::{
+    ExperimentResult, FigureResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, Report, Reproduction, World, write_all,
+    write_reproduction,
+};
 
 mod sample;
 
@@ -95,6 +98,53 @@ fn odd_reports_are_drawn_without_an_error() {
             .collect();
         assert_eq!(bad, vec![0.0; charts], "{name}");
     }
+}
+
+#[test]
+fn the_page_of_published_experiments_is_drawn() {
+    let curve = |name: &str, scale: f64| PlainCurve {
+        name: name.into(),
+        x: (0..=300).map(f64::from).collect(),
+        y: (0..=300).map(|x| f64::from(x) * scale).collect(),
+    };
+    let axis = |title: &str, logarithmic| PlainAxis { title: title.into(), logarithmic };
+    let chart = |id: &str, steps, logarithmic| PlainChart {
+        id: id.into(),
+        title: "Cells sent against slot".into(),
+        x: axis("cell slot", logarithmic),
+        y: axis("cells sent", logarithmic),
+        steps,
+        panels: ["strict", "shared"]
+            .map(|name| PlainPanel { name: name.into(), curves: vec![curve("VC 1", 0.5), curve("VC 2", 1e4)] })
+            .into(),
+    };
+    let mut zero = chart("zero", false, true);
+    zero.panels[0].curves[0].y.fill(0.0);
+    zero.panels.truncate(1);
+    zero.panels[0].curves.truncate(1);
+    let figure = FigureResult {
+        id: "figure-4".into(),
+        title: "A transient overload".into(),
+        source: "Figure 4".into(),
+        paper: vec![],
+        notes: vec![],
+        gates: vec![],
+        tables: vec![],
+        charts: vec![chart("steps", true, false), chart("lines", false, false), chart("logarithmic", false, true), zero],
+    };
+    let experiment = ExperimentResult { id: "paper".into(), title: "A paper".into(), source: "1998".into(), figures: vec![figure] };
+    let reproduction = Reproduction { experiments: vec![experiment], ..Reproduction::new() };
+    let scratch = Scratch::new("experiments");
+    write_reproduction(&reproduction, &scratch.0).unwrap();
+    open(&scratch.0.join("report.html"), &[]).expect_no_message();
+    let found = probe(&scratch.0, &[]);
+    assert_eq!((found.text("drawn"), found.text("seen")), ("true", ""));
+    for (chart, curves) in [("steps", 4.0), ("lines", 4.0), ("logarithmic", 4.0), ("zero", 1.0)] {
+        assert_eq!(found.number(&format!("curves-paper-figure-4-{chart}")), curves, "{chart}");
+        assert_eq!(found.number(&format!("bad-paper-figure-4-{chart}")), 0.0, "{chart}");
+        assert_eq!(found.number(&format!("points-paper-figure-4-{chart}")), curves * 301.0, "{chart}");
+    }
+    assert!(found.number("overflow") <= 0.0);
 }
 
 /// The two ways in which the tests above look for errors do find one.

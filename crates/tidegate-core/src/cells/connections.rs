@@ -172,11 +172,7 @@ impl<S: Sharing> Connections<S> {
 
     /// The rate a connection asks for in its present state.
     fn rate(&self, index: usize) -> CellRate {
-        match self.lines[index].shaping.state() {
-            State::Peak => self.records[index].peak_rate,
-            State::Sustained => self.records[index].sustained_rate,
-            State::Refill => CellRate::ZERO,
-        }
+        self.records[index].rate(self.lines[index].shaping.state())
     }
 
     /// The rate of a connection no longer counts as demand.
@@ -344,28 +340,26 @@ impl<S: Sharing> Connections<S> {
     /// Gives slot `now` of the scheduler's clock to a cell of a connection, one of which is here, and shapes the connection.
     #[inline]
     pub(super) fn book(&mut self, index: usize, now: u64) -> Departure {
-        let line = &mut self.lines[index];
+        let Connections { lines, records, sharing, counts, .. } = self;
+        let line = &mut lines[index];
+        let shaping = &mut line.shaping;
         let connection = Connection { index: index as u32, generation: line.generation };
-        let class = usize::from(line.shaping.class);
-        let planned = line.shaping.next();
-        let late = start_of(now).wrapping_sub(planned).wrapping_sub(self.sharing.delay(class));
-        self.counts.beyond_tolerance += u64::from(late > line.shaping.tolerance().0);
-        self.sharing.sent(class, planned, start_of(now));
+        let (class, now, planned) = (usize::from(shaping.class), start_of(now), shaping.next());
+        let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
+        counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
+        sharing.sent(class, planned, now);
 
-        if line.shaping.state() == State::Refill {
-            self.sharing.demand_changed(class, CellRate::ZERO, self.records[index].peak_rate);
+        let mut before = shaping.state();
+        if before == State::Refill {
+            before = State::Peak;
+            sharing.demand_changed(class, CellRate::ZERO, records[index].rate(before));
         }
-        let before = if line.shaping.state() == State::Sustained { State::Sustained } else { State::Peak };
-        let stretch = self.sharing.stretch(class);
-        line.shaping.on_sent(start_of(now).wrapping_sub(self.sharing.delay(class)), stretch);
-        if line.shaping.state() != before {
-            let record = &self.records[index];
-            let from = if before == State::Peak { record.peak_rate } else { record.sustained_rate };
-            let to = self.rate(index);
-            self.sharing.demand_changed(class, from, to);
+        let stretch = sharing.stretch(class);
+        shaping.on_sent(now.wrapping_sub(sharing.delay(class)), stretch);
+        if shaping.state() != before {
+            sharing.demand_changed(class, records[index].rate(before), records[index].rate(shaping.state()));
         }
 
-        let line = &mut self.lines[index];
         line.unsent -= 1;
         if self.transfers.is_some() {
             line.resident -= 1;
@@ -572,6 +566,15 @@ impl<S: Sharing> Connections<S> {
 }
 
 impl Record {
+    /// The rate a connection asks for in a state.
+    fn rate(&self, state: State) -> CellRate {
+        match state {
+            State::Peak => self.peak_rate,
+            State::Sustained => self.sustained_rate,
+            State::Refill => CellRate::ZERO,
+        }
+    }
+
     fn new(contract: &CellContract) -> Record {
         Record {
             peak_rate: contract.peak_rate(),

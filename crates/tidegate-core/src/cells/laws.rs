@@ -348,6 +348,18 @@ fn without_sharing_an_overload_is_not_proportional() {
 }
 
 #[test]
+fn an_overload_that_has_ended_is_soon_forgotten() {
+    // The higher class leaves a 65,537th of the link; the lower one's connection sends its first cell just then.
+    let mut scheduler = HeapScheduler::new(&setup(None), Conflict::Lazy, RateScaling::strict());
+    let high = scheduler.add(&CellContract::constant(Ticks(SLOT + 1))).unwrap();
+    let low = scheduler.add(&constant(1, 1, 1)).unwrap();
+    scheduler.post(low, 10, 0, &mut ()).unwrap();
+    scheduler.post(high, 100, 0, &mut ()).unwrap();
+    let sent: Vec<u64> = (0..1000).filter(|&now| scheduler.send(now, &mut ()) == Some(low)).collect();
+    assert_eq!(sent, (0..1).chain(256..265).collect::<Vec<_>>());
+}
+
+#[test]
 fn class_time_with_little_slack_loses_throughput_near_full_load() {
     // Why scaling rates is the default: contracts that tolerate a slot allow a slack of a slot.
     fn throughput(sharing: impl Sharing) -> usize {
@@ -431,6 +443,21 @@ fn numbers_are_given_out_again_under_another_name() {
     scheduler.remove(b, 0, &mut ()).unwrap();
     scheduler.post(c, 1, 0, &mut ()).unwrap();
     assert_eq!((0..40).filter_map(|now| scheduler.send(now, &mut ())).collect::<Vec<_>>(), [c]);
+}
+
+#[test]
+fn the_number_of_a_planned_connection_is_given_out_again_once_its_slot_has_come() {
+    let mut scheduler = HeapScheduler::new(&CellSetup { connections: 1, pdus: 1, transfer: None }, Conflict::Lazy, RateScaling::strict());
+    let contract = constant(10, 1, 0);
+    let gone = scheduler.add(&contract).unwrap();
+    scheduler.post(gone, 5, 0, &mut ()).unwrap();
+    assert_eq!(scheduler.send(0, &mut ()), Some(gone));
+    scheduler.remove(gone, 1, &mut ()).unwrap();
+    assert_eq!(scheduler.add(&contract), Err(super::CellError::TableFull));
+    assert!((1..=10).all(|now| scheduler.send(now, &mut ()).is_none()));
+    let new = scheduler.add(&contract).unwrap();
+    scheduler.post(new, 1, 11, &mut ()).unwrap();
+    assert_eq!(scheduler.send(11, &mut ()), Some(new));
 }
 
 #[test]

@@ -314,6 +314,39 @@ fn grants_become_cells() {
 }
 
 #[test]
+fn after_an_underrun_the_plan_begins_with_the_arrival() {
+    // Two cells at a time, on demand; the second pair comes 26 slots after it was requested. The tolerance is no licence to catch up.
+    let transfer = TransferSetup { prefetch: Prefetch::Demand, access_latency: 0, cell_time: Ticks(0), burst: 2, buffer: 64 };
+    let mut scheduler = HeapScheduler::new(&CellSetup { transfer: Some(transfer), ..SETUP }, Conflict::Lazy, RateScaling::strict());
+    let connection = scheduler.add(&constant(4, 20, 0)).unwrap();
+    scheduler.post(connection, 4, 0, &mut ()).unwrap();
+    let mut sent = Vec::new();
+    for now in 0..60 {
+        if now == 0 || now == 30 {
+            scheduler.arrived(connection, 2, now, &mut ());
+        }
+        sent.extend(scheduler.send(now, &mut ()).map(|_| now));
+    }
+    assert_eq!(sent, [0, 4, 30, 34]);
+    assert_eq!(scheduler.counts().underruns, 1);
+}
+
+#[test]
+fn the_last_moment_is_not_missed_and_not_before_time() {
+    // A cell every 3 slots, 6 slots for a transfer of 8: with 2 left there is another chance, with 1 left there is none.
+    let transfer = TransferSetup { prefetch: Prefetch::JustInTime, access_latency: 4, cell_time: Ticks(SLOT / 4), burst: 8, buffer: 64 };
+    let mut scheduler = HeapScheduler::new(&CellSetup { transfer: Some(transfer), ..SETUP }, Conflict::Lazy, RateScaling::strict());
+    let mut host = Host::new(transfer);
+    let connection = scheduler.add(&constant(3, 1, 0)).unwrap();
+    scheduler.post(connection, 16, 0, &mut host).unwrap();
+    for now in 0..60 {
+        host.run(&mut scheduler, now);
+    }
+    assert_eq!(host.slots_of(connection), (6..54).step_by(3).collect::<Vec<_>>());
+    assert!(host.events.contains(&Event::Requested { now: 24, connection, cells: 8, done: 30 }), "{:?}", host.events);
+}
+
+#[test]
 fn a_lone_pdu_is_transferred_just_in_time() {
     let transfer = TransferSetup { prefetch: Prefetch::JustInTime, access_latency: 4, cell_time: Ticks(SLOT / 4), burst: 8, buffer: 64 };
     let mut scheduler = HeapScheduler::new(&CellSetup { transfer: Some(transfer), ..SETUP }, Conflict::Lazy, RateScaling::strict());

@@ -1,0 +1,186 @@
+//! Cost of a cell: the whole cycle of the cell scheduler. Pick, transmit, shape with two leaky buckets, put back in order, and decide on a
+//! transfer from host memory.
+//!
+//! All connections have something to send all the time and ask for 98 % of the link together; each sends its burst and then at its
+//! sustained rate. `identical` contracts start at random times of their interval, as they would in operation; `random` ones have rates
+//! over three decades. Transfers are of 32 cells at most, just in time, and complete in the next slot.
+
+use crate::flows::Random;
+use crate::{Benchmark, Rounds};
+use std::time::Instant;
+use tidegate_core::cells::{
+    Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, LONGEST_PDU, Mode, Planner, Prefetch,
+    RateScaling, SLOT, Sustained, Ticks, TransferSetup,
+};
+
+/// Cells in one round; few in the tests.
+const ROUND_CELLS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
+
+/// The schedulers and contracts that are measured.
+const NAMES: [&str; 5] = ["planner/identical", "planner/random", "planner/8-classes", "heap/identical", "heap/random"];
+
+/// Every scheduler with either kind of contracts.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.into_iter()
+}
+
+/// Builds the named scheduler for `connections` connections and lets every one of them send a few cells.
+///
+/// # Errors
+/// An unknown name, or contracts that the scheduler refuses.
+pub fn set_up(name: &str, connections: u32) -> Result<Benchmark, String> {
+    let round: Rounds = match split(name)? {
+        ("planner", contracts) => {
+            let mut link = Link::new(Planner::<RateScaling>::new(&setup(connections), RateScaling::strict()), connections, contracts)?;
+            Box::new(move || link.run(ROUND_CELLS, |_| ()))
+        }
+        (_, contracts) => {
+            let mut link = Link::new(heap(connections), connections, contracts)?;
+            Box::new(move || link.run(ROUND_CELLS, |_| ()))
+        }
+    };
+    Ok(Benchmark { operation: format!("cells-{name}"), flows: connections, facts: String::new(), round })
+}
+
+/// The times of `cells` cells, in nanoseconds, less the cost of reading the clock, in increasing order: what was done in an empty slot
+/// counts for the next cell.
+///
+/// # Errors
+/// As [`set_up`].
+pub fn times(name: &str, connections: u32, cells: u64) -> Result<Vec<u32>, String> {
+    let mut times = Vec::with_capacity(cells as usize);
+    let mut readings: Vec<u32> = (0..10_001).map(|_| Instant::now().elapsed().as_nanos() as u32).collect();
+    readings.sort_unstable();
+    let reading = readings[readings.len() / 2];
+    let mut note = |nanoseconds: u64| times.push((nanoseconds as u32).saturating_sub(reading));
+    match split(name)? {
+        ("planner", contracts) => {
+            let planner = Planner::<RateScaling>::new(&setup(connections), RateScaling::strict());
+            Link::new(planner, connections, contracts)?.run(cells, &mut note);
+        }
+        (_, contracts) => {
+            Link::new(heap(connections), connections, contracts)?.run(cells, &mut note);
+        }
+    }
+    times.sort_unstable();
+    Ok(times)
+}
+
+fn split(name: &str) -> Result<(&str, &str), String> {
+    let known = NAMES.contains(&name).then(|| name.split_once('/')).flatten();
+    known.ok_or_else(|| format!("no cell scheduler is called \"{name}\"; there are {}", NAMES.join(", ")))
+}
+
+fn heap(connections: u32) -> HeapScheduler<RateScaling> {
+    HeapScheduler::new(&setup(connections), Conflict::Lazy, RateScaling::strict())
+}
+
+fn setup(connections: u32) -> CellSetup {
+    let transfer = TransferSetup {
+        prefetch: Prefetch::JustInTime,
+        access_latency: 1,
+        cell_time: Ticks(SLOT / 64),
+        burst: 32,
+        buffer: connections.saturating_mul(64),
+    };
+    CellSetup { connections, pdus: 2 * connections, transfer: Some(transfer) }
+}
+
+/// A link with its scheduler and a host that always has more to send.
+struct Link<S> {
+    scheduler: S,
+    slot: u64,
+    host: Host,
+}
+
+/// What the scheduler asked for in the present slot.
+#[derive(Default)]
+struct Host {
+    requested: Vec<(Connection, u32)>,
+    done: Vec<Connection>,
+}
+
+impl Adapter for Host {
+    fn transfer_requested(&mut self, _now: u64, connection: Connection, cells: u32) {
+        self.requested.push((connection, cells));
+    }
+
+    fn pdu_done(&mut self, _now: u64, connection: Connection) {
+        self.done.push(connection);
+    }
+}
+
+impl<S: CellScheduler> Link<S> {
+    fn new(scheduler: S, connections: u32, contracts: &str) -> Result<Link<S>, String> {
+        let mut link = Link { scheduler, slot: 0, host: Host { requested: Vec::with_capacity(4096), done: Vec::with_capacity(4096) } };
+        let mut random = Random::new();
+        // An equal share of 98 % of the link, times a factor.
+        let share = f64::from(connections) / 0.98;
+        let weights: Vec<f64> = (0..connections)
+            .map(|_| if contracts == "random" { 1000_f64.powf(f64::from(random.below(1 << 20)) / f64::from(1 << 20)) } else { 1.0 })
+            .collect();
+        let mean = weights.iter().map(|weight| 1.0 / weight).sum::<f64>() / f64::from(connections);
+        let mut names = Vec::with_capacity(connections as usize);
+        for (index, weight) in weights.iter().enumerate() {
+            let sustained = Ticks((share * mean * weight * SLOT as f64).ceil().max(SLOT as f64) as u64);
+            let contract = CellContract {
+                peak_interval: Ticks((sustained.0 / 2).max(SLOT)),
+                delay_variation_tolerance: Ticks::slots(4),
+                mode: Mode::SingleBucket(Sustained { interval: sustained, maximum_burst_size: 4 }),
+                class: if contracts == "8-classes" { (index % 8) as u8 } else { 0 },
+            };
+            names.push((link.scheduler.add(&contract).map_err(|error| format!("connection {index}: {error}"))?, sustained.0 / SLOT));
+        }
+        // They start one by one, over as long as one of them takes for a cell.
+        let order = random.shuffled(connections);
+        let mut starts: Vec<(u64, Connection)> = order
+            .into_iter()
+            .map(|at| names[at as usize])
+            .map(|(name, interval)| (u64::from(random.below(interval.clamp(1, 1 << 31) as u32)), name))
+            .collect();
+        starts.sort_by_key(|start| start.0);
+        for (slot, connection) in starts {
+            while link.slot < slot {
+                link.step();
+            }
+            for _ in 0..2 {
+                link.scheduler.post(connection, LONGEST_PDU, link.slot, &mut link.host).map_err(|error| error.to_string())?;
+            }
+        }
+        // Bursts are over after this.
+        link.run(8 * u64::from(connections) + ROUND_CELLS, |_| ());
+        Ok(link)
+    }
+
+    /// One slot; true if a cell left.
+    #[inline]
+    fn step(&mut self) -> bool {
+        while let Some((connection, cells)) = self.host.requested.pop() {
+            self.scheduler.arrived(connection, cells, self.slot, &mut self.host);
+        }
+        while let Some(connection) = self.host.done.pop() {
+            self.scheduler.post(connection, LONGEST_PDU, self.slot, &mut self.host).expect("there is room for every PDU");
+        }
+        let sent = self.scheduler.send(self.slot, &mut self.host).is_some();
+        self.slot += 1;
+        sent
+    }
+
+    /// Sends so many cells, and tells the time from each to the next; returns the number.
+    fn run(&mut self, cells: u64, mut note: impl FnMut(u64)) -> u64 {
+        let is_timed = !is_nothing(&note);
+        for _ in 0..cells {
+            let started = is_timed.then(Instant::now);
+            while !self.step() {}
+            if let Some(started) = started {
+                note(started.elapsed().as_nanos() as u64);
+            }
+        }
+        cells
+    }
+}
+
+/// True for a closure that captures nothing: one that notes nothing.
+fn is_nothing<T>(_: &T) -> bool {
+    size_of::<T>() == 0
+}

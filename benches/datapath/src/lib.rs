@@ -1,0 +1,33 @@
+//! Cost per packet and per cell of the policers and schedulers of `tidegate-core`: what is measured, without the clock.
+//!
+//! `cargo xtask bench` measures it beside DPDK, `tidegate bench` by itself.
+
+mod flows;
+
+pub mod cells;
+pub mod police;
+pub mod schedule;
+
+/// Packets that share one reading of the clock, and the burst of every enqueue and dequeue.
+const BURST: usize = 32;
+
+/// Length of every packet, in bytes.
+const PACKET_BYTES: u32 = 64;
+
+/// Time between two packets, in picoseconds: time is virtual, so the decisions are the same on every machine.
+const PICOSECONDS_PER_PACKET: u64 = 10_000;
+
+/// Performs one round and returns how many packets were in it.
+pub type Rounds = Box<dyn FnMut() -> u64>;
+
+/// A benchmark that has been set up.
+pub struct Benchmark {
+    /// Group and name, as in `schedule-drr`.
+    pub operation: String,
+    /// The number of flows or connections.
+    pub flows: u32,
+    /// Facts for the `ready` line, such as the mix of colours.
+    pub facts: String,
+    /// Performs some packets and returns how many.
+    pub round: Rounds,
+}

@@ -1,0 +1,140 @@
+//! `tidegate bench`: what a packet or a cell costs on this machine, against the number of flows.
+
+use crate::failure::Failure;
+use crate::present::print;
+use crate::progress::Progress;
+use clap::{Args, ValueEnum};
+use std::fmt::Write;
+use std::process::ExitCode;
+use std::time::Instant;
+use tidegate_bench::{Benchmark, cells, police, schedule};
+
+/// What `tidegate bench` takes.
+#[derive(Args)]
+#[command(
+    after_help = "Times are those of one core of this machine, whatever else it is doing: the median of the rounds, and for cells also \
+the 99.9th percentile and the longest of single cells. Compare figures of one run only. `cargo xtask bench` measures beside DPDK."
+)]
+pub struct Arguments {
+    /// What to measure
+    #[arg(value_enum)]
+    group: Group,
+    /// Numbers of flows or connections
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 100, 1000, 65_536, 1_048_576],
+        value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    flows: Vec<u32>,
+    /// Rounds of about a million packets, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Group {
+    /// The cell scheduler's whole cycle: the planner beside the heap of Schiller and Gunningberg
+    Cells,
+    /// Enqueue and dequeue with every scheduler
+    Schedule,
+    /// One verdict of every policer
+    Police,
+}
+
+/// Single cells that are timed.
+const TIMED: u64 = 1 << 20;
+
+/// What was measured of one operation: nanoseconds per packet.
+struct Row {
+    operation: String,
+    flows: u32,
+    /// The median of the rounds.
+    mean: f64,
+    /// Median, 99.9th percentile and longest of single cells.
+    single: Option<[u32; 3]>,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let names: Vec<String> = match arguments.group {
+        Group::Cells => cells::names().map(str::to_owned).collect(),
+        Group::Schedule => schedule::names().map(str::to_owned).collect(),
+        Group::Police => police::names().collect(),
+    };
+    let total = (names.len() * arguments.flows.len()) as u64;
+    let progress = Progress::new(total, "measuring {wide_bar} {pos}/{len}  {eta} left");
+    let mut rows = Vec::new();
+    for name in &names {
+        for &flows in &arguments.flows {
+            rows.push(measure(arguments, name, flows).map_err(Failure::Defect)?);
+            progress.at(rows.len() as u64);
+        }
+    }
+    drop(progress);
+    print(&if arguments.json { json(&rows) } else { table(&rows, &names, &arguments.flows) });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(arguments: &Arguments, name: &str, flows: u32) -> Result<Row, String> {
+    let Benchmark { operation, mut round, .. } = match arguments.group {
+        Group::Cells => cells::set_up(name, flows)?,
+        Group::Schedule => schedule::set_up(name, flows, 1)?,
+        Group::Police => police::set_up(name, flows)?,
+    };
+    let mut times: Vec<f64> = (0..arguments.rounds)
+        .map(|_| {
+            let started = Instant::now();
+            let packets = round();
+            started.elapsed().as_secs_f64() * 1e9 / packets as f64
+        })
+        .collect();
+    times.sort_by(f64::total_cmp);
+    let single = if arguments.group == Group::Cells {
+        let cells = cells::times(name, flows, TIMED)?;
+        let at = |part: f64| cells[((cells.len() - 1) as f64 * part) as usize];
+        Some([at(0.5), at(0.999), at(1.0)])
+    } else {
+        None
+    };
+    Ok(Row { operation, flows, mean: times[times.len() / 2], single })
+}
+
+/// One line per operation, one column per number of flows; then, for cells, the percentiles.
+fn table(rows: &[Row], names: &[String], flows: &[u32]) -> String {
+    let width = names.iter().map(String::len).max().unwrap_or(0).max(12);
+    let mut text = format!("{:width$}", "ns each");
+    let of = |name: usize| &rows[name * flows.len()..(name + 1) * flows.len()];
+    for flows in flows {
+        let _ = write!(text, " {flows:>12}");
+    }
+    text.push('\n');
+    for (index, name) in names.iter().enumerate() {
+        let _ = write!(text, "{name:width$}");
+        for row in of(index) {
+            let _ = write!(text, " {:>12.1}", row.mean);
+        }
+        text.push('\n');
+    }
+    if rows.iter().any(|row| row.single.is_some()) {
+        let _ = writeln!(text, "\nsingle cells, ns: median / 99.9th percentile / longest");
+        for (index, name) in names.iter().enumerate() {
+            let _ = write!(text, "{name:width$}");
+            for [median, high, longest] in of(index).iter().filter_map(|row| row.single) {
+                let _ = write!(text, " {:>20}", format!("{median} / {high} / {longest}"));
+            }
+            text.push('\n');
+        }
+        text.push_str("\nThe planner plans up to 64 cells at a time, in the cycle of the first of them.\n");
+    }
+    text
+}
+
+fn json(rows: &[Row]) -> String {
+    let row = |row: &Row| {
+        let single = row.single.map_or(String::new(), |[median, high, longest]| {
+            format!(", \"median_ns\": {median}, \"p99_9_ns\": {high}, \"longest_ns\": {longest}")
+        });
+        format!("  {{\"operation\": \"{}\", \"flows\": {}, \"mean_ns\": {:.3}{single}}}", row.operation, row.flows, row.mean)
+    };
+    format!("[\n{}\n]", rows.iter().map(row).collect::<Vec<_>>().join(",\n"))
+}

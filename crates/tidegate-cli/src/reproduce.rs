@@ -1,0 +1,116 @@
+//! `tidegate reproduce`: run published experiments and hold them to what was published.
+
+use crate::Output;
+use crate::failure::Failure;
+use crate::present::{print, terminal_options, write_folder};
+use crate::progress::Progress;
+use clap::Args;
+use std::process::ExitCode;
+use tidegate_report::{
+    ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable, Reproduction,
+};
+use tidegate_reproduce::{Axis, Chart, Curve, EXPERIMENTS, Experiment, Figure, Gate, Panel, Plan, Table};
+
+/// What `tidegate reproduce` takes.
+#[derive(Args)]
+#[command(after_help = after_help())]
+pub struct Arguments {
+    /// Experiments, or single figures of them, to run; without one, all experiments
+    #[arg(value_name = "ID")]
+    experiments: Vec<String>,
+    #[command(flatten)]
+    output: Output,
+}
+
+fn after_help() -> String {
+    format!("Experiments and their figures:\n{}\n\nExit code 1 if a gate fails.", list())
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let chosen = choose(&arguments.experiments)?;
+    let plans: Vec<Plan> = chosen.iter().flat_map(|(_, plans)| plans).copied().collect();
+    let progress = Progress::new(1000, "running experiments {wide_bar} {percent} %  {eta} left");
+    let mut figures = tidegate_reproduce::run(&plans, &|done| progress.at((done * 1000.0) as u64)).into_iter();
+    drop(progress);
+    let mut reproduction = Reproduction::new();
+    for (experiment, plans) in chosen {
+        reproduction.experiments.push(ExperimentResult {
+            id: experiment.id.into(),
+            title: experiment.title.into(),
+            source: experiment.source.into(),
+            figures: figures.by_ref().take(plans.len()).map(figure_result).collect(),
+        });
+    }
+    reproduction.validate().map_err(|error| Failure::Defect(error.to_string()))?;
+    let text = if arguments.output.json {
+        tidegate_report::reproduction_json(&reproduction)
+    } else {
+        tidegate_report::reproduction_terminal(&reproduction, terminal_options())
+    };
+    print(&text);
+    if let Some(folder) = &arguments.output.out {
+        write_folder(folder, |folder| tidegate_report::write_reproduction(&reproduction, folder))?;
+    }
+    Ok(ExitCode::from(u8::from(!reproduction.passed())))
+}
+
+/// The experiments that were asked for with the figures that were, each once.
+fn choose(ids: &[String]) -> Result<Vec<(&'static Experiment, Vec<Plan>)>, Failure> {
+    if ids.is_empty() {
+        return Ok(EXPERIMENTS.iter().map(|experiment| (experiment, experiment.figures.to_vec())).collect());
+    }
+    let mut chosen: Vec<(&'static Experiment, Vec<Plan>)> = Vec::new();
+    for id in ids {
+        let Some((experiment, plans)) = tidegate_reproduce::find(id) else {
+            return Err(Failure::BadInput(format!("error: there is no experiment `{id}`; there are\n{}", list())));
+        };
+        let index = chosen.iter().position(|(known, _)| known.id == experiment.id).unwrap_or_else(|| {
+            chosen.push((experiment, Vec::new()));
+            chosen.len() - 1
+        });
+        for plan in plans {
+            if chosen[index].1.iter().all(|known| known.id != plan.id) {
+                chosen[index].1.push(*plan);
+            }
+        }
+    }
+    Ok(chosen)
+}
+
+/// Every experiment with its figures.
+fn list() -> String {
+    let line = |experiment: &Experiment| {
+        let figures: Vec<String> = experiment.figures.iter().map(|plan| format!("{}/{}", experiment.id, plan.id)).collect();
+        format!("  {:<16} {}\n  {:<16} {}", experiment.id, experiment.title, "", figures.join(", "))
+    };
+    EXPERIMENTS.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn figure_result(figure: Figure) -> FigureResult {
+    let Figure { id, title, source, paper, notes, gates, charts, tables } = figure;
+    FigureResult {
+        id: id.into(),
+        title,
+        source: source.into(),
+        paper,
+        notes,
+        gates: gates.into_iter().map(gate_result).collect(),
+        tables: tables.into_iter().map(|Table { title, head, rows }| PlainTable { title, head, rows }).collect(),
+        charts: charts.into_iter().map(chart).collect(),
+    }
+}
+
+fn gate_result(gate: Gate) -> GateResult {
+    let passed = gate.passed();
+    let Gate { name, unit, measured, low, high } = gate;
+    GateResult { name, unit: unit.into(), measured, low, high, passed }
+}
+
+fn chart(chart: Chart) -> PlainChart {
+    let axis = |Axis { title, logarithmic }: Axis| PlainAxis { title: title.into(), logarithmic };
+    let curve = |Curve { name, x, y }| PlainCurve { name, x, y };
+    let panel = |Panel { name, curves }| PlainPanel { name, curves: curves.into_iter().map(curve).collect() };
+    let Chart { id, title, x, y, steps, panels } = chart;
+    PlainChart { id: id.into(), title, x: axis(x), y: axis(y), steps, panels: panels.into_iter().map(panel).collect() }
+}

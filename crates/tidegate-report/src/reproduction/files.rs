@@ -1,0 +1,164 @@
+//! The folder of a reproduction: `summary.json`, `series.parquet` and `report.html`.
+
+use super::{FigureResult, GateResult, PlainTable, Reproduction, reproduction_html};
+use crate::columnar::{self, Column, Values};
+use crate::error::ReportError;
+use crate::folder::{TemporaryFiles, io_error};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// Version of the layout of a reproduction's `summary.json`. It rises when a field changes its meaning or goes; a new field leaves it.
+pub const REPRODUCTION_SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    schema: u32,
+    tidegate_version: &'a str,
+    passed: bool,
+    experiments: Vec<ExperimentSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExperimentSummary<'a> {
+    id: &'a str,
+    title: &'a str,
+    source: &'a str,
+    figures: Vec<FigureSummary<'a>>,
+}
+
+#[derive(Serialize)]
+struct FigureSummary<'a> {
+    id: &'a str,
+    title: &'a str,
+    source: &'a str,
+    passed: bool,
+    paper: &'a [String],
+    notes: &'a [String],
+    gates: &'a [GateResult],
+    tables: &'a [PlainTable],
+}
+
+impl<'a> FigureSummary<'a> {
+    fn new(figure: &'a FigureResult) -> Self {
+        let FigureResult { id, title, source, paper, notes, gates, tables, charts: _ } = figure;
+        Self { id, title, source, passed: figure.passed(), paper, notes, gates, tables }
+    }
+}
+
+/// `summary.json` as text, ending with a line feed.
+pub fn reproduction_json(reproduction: &Reproduction) -> String {
+    let experiments = reproduction.experiments.iter().map(|experiment| ExperimentSummary {
+        id: &experiment.id,
+        title: &experiment.title,
+        source: &experiment.source,
+        figures: experiment.figures.iter().map(FigureSummary::new).collect(),
+    });
+    let summary = Summary {
+        schema: REPRODUCTION_SCHEMA,
+        tidegate_version: &reproduction.tidegate_version,
+        passed: reproduction.passed(),
+        experiments: experiments.collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&summary).expect("the summary has only string keys, and writing to a string does not fail");
+    text.push('\n');
+    text
+}
+
+/// Every point of every curve: one row per experiment, figure, chart, panel, curve and point.
+fn series(reproduction: &Reproduction) -> Vec<Column<'_>> {
+    let (mut names, mut x, mut y) = ([const { Vec::new() }; 5], Vec::new(), Vec::new());
+    for (experiment, figure) in reproduction.figures() {
+        for chart in &figure.charts {
+            for panel in &chart.panels {
+                for curve in &panel.curves {
+                    let keys = [&experiment.id, &figure.id, &chart.id, &panel.name, &curve.name];
+                    for (names, key) in names.iter_mut().zip(keys) {
+                        names.extend(std::iter::repeat_n(key.as_str(), curve.x.len()));
+                    }
+                    x.extend_from_slice(&curve.x);
+                    y.extend_from_slice(&curve.y);
+                }
+            }
+        }
+    }
+    let text = ["experiment", "figure", "chart", "panel", "curve"].into_iter().zip(names);
+    let mut columns: Vec<Column<'_>> = text.map(|(name, values)| Column { name, values: Values::Text(values) }).collect();
+    columns.extend([Column { name: "x", values: Values::Number(x) }, Column { name: "y", values: Values::Number(y) }]);
+    columns
+}
+
+/// Writes `summary.json`, `series.parquet` and `report.html` into `directory`, which is made if it is missing; as
+/// [`write_all`](crate::write_all) does, all of them or none. Returns their paths, the page last.
+///
+/// # Errors
+/// What [`Reproduction::validate`] finds, before anything is written; [`ReportError::Io`] or [`ReportError::Parquet`] with the path if
+/// the file system refuses.
+pub fn write_reproduction(reproduction: &Reproduction, directory: &Path) -> Result<Vec<PathBuf>, ReportError> {
+    reproduction.validate()?;
+    fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
+    let mut files = TemporaryFiles::new(directory);
+    files.write("summary.json", reproduction_json(reproduction).as_bytes())?;
+    let name = "series.parquet";
+    let path = files.temporary(name);
+    let sink = File::create(&path).map_err(io_error("create", &path))?;
+    let sink = columnar::write(&series(reproduction), BufWriter::new(sink))
+        .map_err(|source| ReportError::Parquet { path: directory.join(name), source })?;
+    sink.into_inner().map_err(|error| io_error("write", &path)(error.into_error()))?;
+    files.write("report.html", reproduction_html(reproduction).as_bytes())?;
+    files.rename_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduction::tests::sample;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+
+    #[test]
+    fn json_holds_gates_and_verdicts() {
+        let json: serde_json::Value = serde_json::from_str(&reproduction_json(&sample())).unwrap();
+        assert_eq!(json["passed"], false);
+        let figure = &json["experiments"][0]["figures"][0];
+        assert_eq!(figure["passed"], true);
+        assert_eq!(figure["gates"][0]["measured"][1], 20.0);
+        assert!(figure["gates"][1]["low"].is_null());
+        assert_eq!(figure["tables"][0]["rows"][1][0], "64 167");
+    }
+
+    #[test]
+    fn the_layout_is_the_one_that_schema_1_stands_for() {
+        fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>, path: &str) {
+            match value {
+                serde_json::Value::Object(fields) => fields.iter().for_each(|(name, field)| names(field, found, &format!("{path}.{name}"))),
+                serde_json::Value::Array(items) => items.iter().for_each(|item| names(item, found, path)),
+                _ => {
+                    found.insert(path.trim_start_matches(".experiments").to_owned());
+                }
+            }
+        }
+        let mut found = std::collections::BTreeSet::new();
+        names(&serde_json::from_str(&reproduction_json(&sample())).unwrap(), &mut found, "");
+        let figure =
+            ["gates.high", "gates.low", "gates.measured", "gates.name", "gates.passed", "gates.unit", "id", "notes", "paper", "passed"];
+        let more = ["source", "tables.head", "tables.rows", "tables.title", "title"];
+        let mut expected: Vec<String> = [".id", ".passed", ".schema", ".source", ".tidegate_version", ".title"].map(String::from).into();
+        expected.extend(figure.iter().chain(&more).map(|name| format!(".figures.{name}")));
+        expected.sort();
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn every_point_is_read_back() {
+        let reproduction = sample();
+        let bytes = columnar::write(&series(&reproduction), Vec::new()).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().into_columns()).collect();
+        assert_eq!(rows.len(), 2 * 2 * 200);
+        assert_eq!(rows[201][0], ("experiment".into(), Field::Str("schiller".into())));
+        assert_eq!(rows[201][4], ("curve".into(), Field::Str("VC </script>".into())));
+        assert_eq!(rows[201][6], ("y".into(), Field::Double(0.25)));
+    }
+}

@@ -1,0 +1,155 @@
+//! A reproduction as one self-contained page: verdicts first, then each figure with its plots, gates and tables.
+
+use super::terminal::{gates, plain, verdict};
+use super::{ExperimentResult, FigureResult, PlainAxis, PlainChart, Reproduction};
+use crate::chart::{Curve, Entry, LinePanel, rounded};
+use crate::decimate;
+use crate::html::{self, escaped};
+use serde::Serialize;
+
+/// Points of one curve at most: a wide screen shows no more.
+const POINTS_PER_CURVE: usize = 1500;
+
+/// What the page's script draws.
+#[derive(Serialize)]
+struct Charts {
+    lines: Vec<LineChart>,
+}
+
+#[derive(Serialize)]
+struct LineChart {
+    id: String,
+    title: String,
+    legend: Vec<Entry>,
+    panels: Vec<LinePanel>,
+    axes: Axes,
+}
+
+#[derive(Serialize)]
+struct Axes {
+    x: PlainAxis,
+    y: PlainAxis,
+    steps: bool,
+}
+
+/// The whole page as text.
+pub fn reproduction_html(reproduction: &Reproduction) -> String {
+    let mut charts = Charts { lines: Vec::new() };
+    let mut body = String::from("<header>\n<h1>Published experiments, run again</h1>\n<ul class=\"verdicts\">\n");
+    for (experiment, figure) in reproduction.figures() {
+        let (name, words) = (format!("{}/{}", experiment.id, figure.id), format!("{}: {}", figure.title, verdict(figure)));
+        body.push_str(&html::verdict_item(Some(figure.passed()), &name, &words));
+    }
+    body.push_str("</ul>\n</header>\n");
+    for experiment in &reproduction.experiments {
+        body.push_str(&format!(
+            "<section>\n<h2>{}</h2>\n<p class=\"explanation\">{}</p>\n</section>\n",
+            escaped(&experiment.title),
+            escaped(&experiment.source)
+        ));
+        for figure in &experiment.figures {
+            body.push_str(&figure_section(experiment, figure, &mut charts));
+        }
+    }
+    html::document("Published experiments", &body, &reproduction.tidegate_version, &charts)
+}
+
+fn figure_section(experiment: &ExperimentResult, figure: &FigureResult, charts: &mut Charts) -> String {
+    let paragraphs = |open: &str, sentences: &[String]| -> String {
+        sentences.iter().map(|sentence| format!("{open}{}</p>\n", escaped(sentence))).collect()
+    };
+    let mut html = format!(
+        "<section>\n<h2>{}: {}</h2>\n<p class=\"explanation\">{}</p>\n",
+        escaped(&figure.id),
+        escaped(&figure.title),
+        escaped(&figure.source)
+    );
+    html.push_str(&paragraphs("<p><strong>The paper:</strong> ", &figure.paper));
+    html.push_str("</section>\n");
+    let mut legend = Legend::default();
+    for chart in &figure.charts {
+        let id = format!("{}-{}-{}", experiment.id, figure.id, chart.id);
+        html.push_str(&html::section(&escaped(&id), &escaped(&chart.title), ""));
+        charts.lines.push(line_chart(id, chart, &mut legend));
+    }
+    html.push_str("<section class=\"tables\">\n");
+    if !figure.gates.is_empty() {
+        html.push_str(&html::table(&gates(figure), "Gates", &figure.id));
+    }
+    for table in &figure.tables {
+        html.push_str(&html::table(&plain(table), &table.title, &figure.id));
+    }
+    html.push_str(&paragraphs("<p class=\"note\">", &figure.notes));
+    html.push_str("</section>\n");
+    html
+}
+
+/// One colour per name within a figure.
+#[derive(Default)]
+struct Legend {
+    names: Vec<String>,
+}
+
+impl Legend {
+    fn slot(&mut self, name: &str) -> i32 {
+        let known = self.names.iter().position(|known| known == name);
+        let index = known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        });
+        i32::try_from(index).unwrap_or(i32::MAX)
+    }
+}
+
+fn line_chart(id: String, chart: &PlainChart, colours: &mut Legend) -> LineChart {
+    let mut legend: Vec<Entry> = Vec::new();
+    let mut panels = Vec::new();
+    for panel in &chart.panels {
+        let mut curves = Vec::new();
+        for curve in &panel.curves {
+            let entry = legend.iter().position(|entry| entry.name == curve.name).unwrap_or_else(|| {
+                legend.push(Entry { name: curve.name.clone(), slot: colours.slot(&curve.name) });
+                legend.len() - 1
+            });
+            let (x, y) = decimate::series(&curve.x, &curve.y, POINTS_PER_CURVE);
+            let thin = |values: Vec<f64>| values.into_iter().map(rounded).collect();
+            curves.push(Curve { entry, x: thin(x), y: thin(y) });
+        }
+        panels.push(LinePanel { run: panel.name.clone(), curves });
+    }
+    let axes = Axes { x: chart.x.clone(), y: chart.y.clone(), steps: chart.steps };
+    LineChart { id, title: chart.title.clone(), legend, panels, axes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduction::tests::sample;
+
+    #[test]
+    fn the_page_asks_for_nothing_from_outside_and_names_cannot_break_out() {
+        let page = reproduction_html(&sample());
+        for forbidden in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
+            assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(forbidden), "{forbidden}");
+        }
+        assert_eq!(page.matches("</script>").count(), 2);
+        assert!(!page.contains("Connections <on>"));
+    }
+
+    #[test]
+    fn verdicts_come_first_and_every_figure_has_plot_gates_and_notes() {
+        let page = reproduction_html(&sample());
+        let place = |mark: &str| page.find(mark).unwrap_or_else(|| panic!("{mark}"));
+        let places = [
+            place("class=\"verdicts\""),
+            place("figure-3: Connections"),
+            place("id=\"schiller-figure-3-cells\""),
+            place("cells of VC 0"),
+            place("The paper gives no parameters."),
+            place("id=\"schiller-figure-4-cells\""),
+            place("id=\"report-data\""),
+        ];
+        assert!(places.is_sorted(), "{places:?}");
+        assert!(page.contains("passed") && page.contains("failed"));
+    }
+}

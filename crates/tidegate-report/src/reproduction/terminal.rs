@@ -1,0 +1,181 @@
+//! A reproduction as text for a terminal: all figures at one glance, then each with its gates.
+
+use super::{FigureResult, GateResult, PlainTable, Reproduction};
+use crate::grid::{Cell, Column, Grid, Place, Tone};
+use crate::quantity::NO_BREAK_SPACE;
+use crate::table::{TerminalOptions, heading, render};
+
+/// The reproduction as text that ends with a line feed. Without colour it holds no escape sequence.
+pub fn reproduction_terminal(reproduction: &Reproduction, options: TerminalOptions) -> String {
+    let mut text = render(&glance(reproduction), options);
+    for experiment in &reproduction.experiments {
+        text.push_str(&format!("\n{}", heading(&format!("{}: {}", experiment.id, experiment.title), options)));
+        text.push_str(&wrapped(&experiment.source, options.width));
+        for figure in &experiment.figures {
+            text.push_str(&format!("\n{}", heading(&format!("{}: {} ({})", figure.id, figure.title, figure.source), options)));
+            figure.paper.iter().for_each(|sentence| text.push_str(&wrapped(&format!("paper: {sentence}"), options.width)));
+            if !figure.gates.is_empty() {
+                text.push_str(&format!("\n{}", render(&gates(figure), options)));
+            }
+            for table in &figure.tables {
+                text.push_str(&format!("\n{}\n{}", table.title, render(&plain(table), options)));
+            }
+            figure.notes.iter().for_each(|note| text.push_str(&wrapped(&format!("note: {note}"), options.width)));
+        }
+    }
+    text.replace(NO_BREAK_SPACE, " ")
+}
+
+/// Such as "all 12 gates hold".
+pub(super) fn verdict(figure: &FigureResult) -> String {
+    let failed = figure.gates.iter().filter(|gate| !gate.passed).count();
+    match (figure.gates.len(), failed) {
+        (0, _) => "nothing to hold".to_owned(),
+        (1, 0) => "its one gate holds".to_owned(),
+        (total, 0) => format!("all {total} gates hold"),
+        (total, failed) => format!("{failed} of {total} gates fail"),
+    }
+}
+
+/// One row per figure.
+pub(super) fn glance(reproduction: &Reproduction) -> Grid {
+    let columns = ["experiment", "figure", "shows", "verdict"].map(|head| column(head, false)).into();
+    let rows = reproduction.figures().map(|(experiment, figure)| {
+        let verdict = unbroken(&verdict(figure));
+        vec![text_cell(&experiment.id), text_cell(&figure.id), text_cell(&figure.title), outcome(verdict, figure.passed())]
+    });
+    Grid { title: "figures", rows: rows.collect(), columns, left_out: 0 }
+}
+
+/// One row per gate.
+pub(super) fn gates(figure: &FigureResult) -> Grid {
+    let columns = ["gate", "ours", "band", "verdict"].map(|head| column(head, false)).into();
+    let row = |gate: &GateResult| {
+        vec![text_cell(&gate.name), text_cell(&list(&gate.measured)), text_cell(&band(gate)), outcome(String::new(), gate.passed)]
+    };
+    Grid { title: "gates", rows: figure.gates.iter().map(row).collect(), columns, left_out: 0 }
+}
+
+/// A table as it is.
+pub(super) fn plain(table: &PlainTable) -> Grid {
+    let columns = table.head.iter().enumerate().map(|(index, head)| column(head, index > 0)).collect();
+    let row = |row: &Vec<String>| row.iter().map(|cell| text_cell(&unbroken(cell))).collect();
+    Grid { title: "rows", rows: table.rows.iter().map(row).collect(), columns, left_out: 0 }
+}
+
+/// The band with its unit: "10 20 30 cells", "at most 5 slots", "9 20 ± 1 cells".
+fn band(gate: &GateResult) -> String {
+    let numbers = match (&gate.low, &gate.high) {
+        (None, None) => "anything".to_owned(),
+        (Some(low), None) => format!("at least {}", limits(low)),
+        (None, Some(high)) => format!("at most {}", limits(high)),
+        (Some(low), Some(high)) => {
+            let halves: Vec<f64> = low.iter().zip(high).map(|(low, high)| (high - low) / 2.0).collect();
+            let tolerance = halves.first().copied().unwrap_or(0.0);
+            let centres: Vec<f64> = low.iter().zip(high).map(|(low, high)| (low + high) / 2.0).collect();
+            if halves.iter().any(|half| (half - tolerance).abs() > 1e-9) {
+                format!("{} to {}", list(low), list(high))
+            } else if tolerance == 0.0 {
+                list(low)
+            } else {
+                format!("{} ±{NO_BREAK_SPACE}{}", list(&centres), number(tolerance))
+            }
+        }
+    };
+    if gate.unit.is_empty() { numbers } else { format!("{numbers}{NO_BREAK_SPACE}{}", gate.unit) }
+}
+
+/// One limit if it is the same for all.
+fn limits(numbers: &[f64]) -> String {
+    match numbers {
+        [first, rest @ ..] if rest.iter().all(|limit| limit == first) => number(*first),
+        _ => list(numbers),
+    }
+}
+
+fn list(numbers: &[f64]) -> String {
+    numbers.iter().map(|&value| number(value)).collect::<Vec<_>>().join(" ")
+}
+
+/// Whole numbers in full, others with four significant digits.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    let decimals = (3 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn column(head: &str, numeric: bool) -> Column {
+    Column { head: head.to_owned(), numeric, place: Place::Always }
+}
+
+fn text_cell(text: &str) -> Cell {
+    Cell { text: text.to_owned(), half_width: None, tone: Tone::Plain }
+}
+
+fn outcome(text: String, passed: bool) -> Cell {
+    Cell { text, half_width: None, tone: if passed { Tone::Passed } else { Tone::Failed } }
+}
+
+fn unbroken(text: &str) -> String {
+    text.replace(' ', &NO_BREAK_SPACE.to_string())
+}
+
+/// A sentence as lines of at most `width` columns.
+fn wrapped(sentence: &str, width: u16) -> String {
+    let limit = usize::from(width.max(40));
+    let (mut text, mut length) = (String::new(), 0);
+    for word in sentence.split_whitespace() {
+        let more = word.chars().count();
+        if length > 0 && length + 1 + more > limit {
+            text.push_str("\n  ");
+            length = 2;
+        } else if length > 0 {
+            text.push(' ');
+            length += 1;
+        }
+        text.push_str(word);
+        length += more;
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduction::tests::sample;
+    use unicode_width::UnicodeWidthStr;
+
+    #[test]
+    fn figures_and_gates_are_seen_at_one_glance() {
+        let text = reproduction_terminal(&sample(), TerminalOptions { width: 100, colour: false });
+        let glance: Vec<&str> = text.lines().take(4).collect();
+        assert!(glance[2].contains("figure-3") && glance[2].contains("✔ passed all 2 gates hold"), "{text}");
+        assert!(glance[3].contains("figure-4") && glance[3].contains("✘ FAILED 1 of 1 gates fail"), "{text}");
+        let gate = text.lines().find(|line| line.starts_with("cells of VC 0")).unwrap();
+        assert!(gate.contains("10 20 cells") && gate.contains("✔ passed"), "{gate}");
+        assert!(text.contains("at most 5 cells") && text.contains("9 ± 1 cells"), "{text}");
+        assert!(text.contains("note: The paper gives no parameters."));
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let mut reproduction = sample();
+        reproduction.experiments[0].figures[0].notes = vec!["a long note ".repeat(40)];
+        for width in [80, 120] {
+            let text = reproduction_terminal(&reproduction, TerminalOptions { width, colour: false });
+            assert!(text.lines().all(|line| line.width() <= usize::from(width)), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_as_short_as_they_can_be() {
+        assert_eq!(
+            [0.0, 401.0, 4.5, 24.923_076, 0.000_123_45, 33_687_675.0].map(number),
+            ["0", "401", "4.5", "24.92", "0.0001234", "33687675"]
+        );
+    }
+}

@@ -1,0 +1,215 @@
+//! What an experiment shows: figures with their gates, charts and tables.
+
+/// One figure of a paper beside ours.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// What the report calls it, unique within the experiment: "figure-3".
+    pub id: &'static str,
+    /// What it is about.
+    pub title: String,
+    /// Where the paper has it, such as "Figure 3, section 4.4".
+    pub source: &'static str,
+    /// What the paper shows and says, a sentence each.
+    pub paper: Vec<String>,
+    /// Parameters that the paper leaves open, and whatever else a reader must know, a sentence each.
+    pub notes: Vec<String>,
+    /// When ours agrees with the paper's.
+    pub gates: Vec<Gate>,
+    /// What is plotted.
+    pub charts: Vec<Chart>,
+    /// Figures that are better read than plotted.
+    pub tables: Vec<Table>,
+}
+
+impl Figure {
+    /// A figure without content.
+    pub fn new(id: &'static str, title: impl Into<String>, source: &'static str) -> Figure {
+        let (paper, notes) = (Vec::new(), Vec::new());
+        Figure { id, title: title.into(), source, paper, notes, gates: Vec::new(), charts: Vec::new(), tables: Vec::new() }
+    }
+
+    /// Whether every gate holds.
+    pub fn passed(&self) -> bool {
+        self.gates.iter().all(Gate::passed)
+    }
+}
+
+/// Numbers that were measured and the band in which they have to lie.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Gate {
+    /// What is measured.
+    pub name: String,
+    /// The unit of all numbers, such as "cells".
+    pub unit: &'static str,
+    /// One number or several.
+    pub measured: Vec<f64>,
+    /// The least that each may be; `None` without a lower limit.
+    pub low: Option<Vec<f64>>,
+    /// The most that each may be; `None` without an upper limit.
+    pub high: Option<Vec<f64>>,
+}
+
+impl Gate {
+    /// The numbers have to be exactly `expected`.
+    pub fn exactly(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, expected: &[f64]) -> Gate {
+        Gate::within(name, unit, measured, expected, 0.0)
+    }
+
+    /// Each number may differ by `tolerance` from what is `expected`.
+    pub fn within(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, expected: &[f64], tolerance: f64) -> Gate {
+        let low = expected.iter().map(|value| value - tolerance).collect();
+        let high = expected.iter().map(|value| value + tolerance).collect();
+        Gate { name: name.into(), unit, measured, low: Some(low), high: Some(high) }
+    }
+
+    /// The number may be `limit` and less.
+    pub fn at_most(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
+        Gate { name: name.into(), unit, measured: vec![measured], low: None, high: Some(vec![limit]) }
+    }
+
+    /// The number may be `limit` and more.
+    pub fn at_least(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
+        Gate { name: name.into(), unit, measured: vec![measured], low: Some(vec![limit]), high: None }
+    }
+
+    /// Whether every number lies in its band. Nothing measured, or a number too many or too few, is a failure.
+    pub fn passed(&self) -> bool {
+        let count = self.measured.len();
+        let fits = |limits: &Option<Vec<f64>>, keeps: fn(f64, f64) -> bool| {
+            limits.as_ref().is_none_or(|limits| {
+                limits.len() == count && self.measured.iter().zip(limits).all(|(&measured, &limit)| keeps(measured, limit))
+            })
+        };
+        let finite = count > 0 && self.measured.iter().all(|measured| measured.is_finite());
+        finite && fits(&self.low, |measured, low| measured >= low) && fits(&self.high, |measured, high| measured <= high)
+    }
+}
+
+/// A plot: panels side by side on the same axes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Chart {
+    /// Unique within its figure.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: String,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// Whether a value holds until the next point instead of running towards it.
+    pub steps: bool,
+    /// At least one.
+    pub panels: Vec<Panel>,
+}
+
+/// An axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Axis {
+    /// The quantity and, in brackets, its unit.
+    pub title: &'static str,
+    /// Whether it is logarithmic.
+    pub logarithmic: bool,
+}
+
+impl Axis {
+    /// An axis with equal steps.
+    pub const fn linear(title: &'static str) -> Axis {
+        Axis { title, logarithmic: false }
+    }
+
+    /// An axis with equal ratios.
+    pub const fn logarithmic(title: &'static str) -> Axis {
+        Axis { title, logarithmic: true }
+    }
+}
+
+/// Curves on one pair of axes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Panel {
+    /// What sets it apart from its neighbours.
+    pub name: String,
+    /// Its curves; a name stands for the same thing in all charts of a figure.
+    pub curves: Vec<Curve>,
+}
+
+/// One curve.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Curve {
+    /// Unique within its panel.
+    pub name: String,
+    /// Never decreasing.
+    pub x: Vec<f64>,
+    /// As many as there are x.
+    pub y: Vec<f64>,
+}
+
+impl Curve {
+    /// A curve without points.
+    pub fn new(name: impl Into<String>) -> Curve {
+        Curve { name: name.into(), x: Vec::new(), y: Vec::new() }
+    }
+
+    /// Adds a point.
+    pub fn push(&mut self, x: f64, y: f64) {
+        self.x.push(x);
+        self.y.push(y);
+    }
+
+    /// The value reached before `x`, 0 before the first point: for a curve that counts, what was counted before `x`.
+    pub fn before(&self, x: f64) -> f64 {
+        match self.x.partition_point(|&place| place < x) {
+            0 => 0.0,
+            points => self.y[points - 1],
+        }
+    }
+
+    /// What a counting curve counted from `start` (included) to `end` (left out).
+    pub fn between(&self, start: f64, end: f64) -> f64 {
+        self.before(end) - self.before(start)
+    }
+}
+
+/// A table: heads, and rows with one cell per head. Everything after the first column is a figure.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// What it holds.
+    pub title: String,
+    /// The heads of the columns.
+    pub head: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_holds_within_its_band_and_at_its_limits() {
+        assert!(Gate::within("a", "cells", vec![9.0, 11.0], &[10.0, 10.0], 1.0).passed());
+        assert!(!Gate::within("a", "cells", vec![9.0, 12.0], &[10.0, 10.0], 1.0).passed());
+        assert!(Gate::exactly("a", "cells", vec![3.0], &[3.0]).passed());
+        assert!(!Gate::exactly("a", "cells", vec![3.0], &[4.0]).passed());
+        assert!(Gate::at_most("a", "slots", 5.0, 5.0).passed());
+        assert!(!Gate::at_most("a", "slots", 5.5, 5.0).passed());
+        assert!(Gate::at_least("a", "slots", 5.0, 5.0).passed());
+        assert!(!Gate::at_least("a", "slots", 4.0, 5.0).passed());
+    }
+
+    #[test]
+    fn a_gate_without_its_numbers_fails() {
+        assert!(!Gate::exactly("a", "cells", vec![], &[]).passed());
+        assert!(!Gate::exactly("a", "cells", vec![1.0], &[1.0, 1.0]).passed());
+        assert!(!Gate::exactly("a", "cells", vec![1.0, 1.0], &[1.0]).passed());
+        assert!(!Gate::at_most("a", "cells", f64::NAN, 1.0).passed());
+        assert!(!Gate::at_least("a", "cells", f64::INFINITY, 1.0).passed());
+    }
+
+    #[test]
+    fn a_counting_curve_answers_for_half_open_intervals() {
+        let curve = Curve { name: "a".into(), x: vec![0.0, 10.0, 20.0], y: vec![1.0, 2.0, 3.0] };
+        assert_eq!([0.0, 0.5, 10.0, 10.5, 99.0].map(|x| curve.before(x)), [0.0, 1.0, 1.0, 2.0, 3.0]);
+        assert_eq!(curve.between(0.0, 20.0), 2.0);
+        assert_eq!(curve.between(10.0, 21.0), 2.0);
+    }
+}

@@ -1,0 +1,409 @@
+//! Figures 5 and 6: what a cell costs when all connections are identical and start at once, the worst case for a ready list.
+
+use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use std::time::Instant;
+use tidegate_core::cells::{
+    Adapter, CellContract, CellError, CellScheduler, CellSetup, Conflict, Connection, Counts, HeapScheduler, Planner, Prefetch,
+    RateScaling, SLOT, Ticks, TransferSetup, Work, aal5_cells,
+};
+use tidegate_core::units::Rate;
+use tidegate_sim::host::{Bus, Host, Posting};
+
+/// The rate of a connection and that of the adapter's link, in bit/s: 64,167 connections ask for 616 of 622.08 Mbit/s.
+const CONNECTION: u64 = 9_600;
+const LINK: u64 = 622_080_000;
+
+/// What a connection sends: PDUs, and the cells of one PDU of 5000 bytes.
+const PDUS: u32 = 5;
+const PDU: u32 = aal5_cells(5000);
+
+/// The most cells of a transfer; as many buffers are there for every connection.
+const BURST: u32 = 8;
+
+/// Points of a curve.
+const BINS: usize = 200;
+
+/// Times of at least this many nanoseconds count as this in quantiles.
+const LONGEST: usize = 1 << 16;
+
+/// What the paper says of one number of connections: cycles of a PentiumPro at 200 MHz.
+struct Published {
+    connections: u32,
+    cycles: u32,
+    /// What it says of that number of cycles.
+    says: &'static str,
+}
+
+/// One cycle of the paper's PentiumPro, in nanoseconds.
+const CYCLE: u32 = 5;
+
+/// Runs Figure 5.
+pub(super) fn many(progress: &dyn Fn(f64)) -> Figure {
+    let mut figure = Figure::new("figure-5", "Cost of a cell with more than 64,000 connections", "Figure 5, section 5");
+    figure.paper = vec![
+        "Cycles per cell on a PentiumPro at 200 MHz, averaged in bins: most cells take up to 600 cycles (3 us), at some times about 650. \
+         An UltraSPARC takes 4.5 us in the mean, without the jump at the beginning, which comes from the PentiumPro's cache."
+            .into(),
+        "The main result is that the cost has an upper bound even in the worst case and is stable for most of the time.".into(),
+    ];
+    fill(&mut figure, &[Published { connections: 64_167, cycles: 600, says: "up to" }], progress);
+    figure
+}
+
+/// Runs Figure 6.
+pub(super) fn few(progress: &dyn Fn(f64)) -> Figure {
+    let mut figure = Figure::new("figure-6", "Cost of a cell with up to 1000 connections", "Figure 6, section 5");
+    figure.paper = vec![
+        "Cycles per cell on a PentiumPro at 200 MHz: less than 350 (1.75 us) with 1000 connections, without a jump; less than 300 with \
+         100; 160 with one. Shaping alone takes less than 85, whatever the number."
+            .into(),
+    ];
+    let published = [(1000, 350, "under"), (100, 300, "under"), (1, 160, "about")];
+    fill(&mut figure, &published.map(|(connections, cycles, says)| Published { connections, cycles, says }), progress);
+    figure
+}
+
+fn fill(figure: &mut Figure, cases: &[Published], progress: &dyn Fn(f64)) {
+    figure.notes = vec![
+        "Every connection sends 5 PDUs of 5000 bytes (105 cells each) at 9600 bit/s on a link of 622.08 Mbit/s; all are posted in slot \
+         0. Transfers of 8 cells are requested just in time; the engine that makes them takes no time here, since the processor does not \
+         wait for it."
+            .into(),
+        "Gates are on counted work, which is the same on every machine: one removal (two comparisons per level) and one insertion (one) \
+         in a binary heap. Times are those of this run, per cell, less the cost of reading the clock; they hold whatever else the \
+         machine did, so read the longest with care."
+            .into(),
+        "The planner works for up to 64 cells at a time, in the call for the first of them: it is its mean that compares. A slot lasts \
+         681.6 ns at 622.08 and 2726 ns at 155.52 Mbit/s."
+            .into(),
+    ];
+    let cells = |case: &Published| f64::from(case.connections * PDUS * PDU);
+    let total: f64 = 2.0 * cases.iter().map(cells).sum::<f64>();
+    let mut done = 0.0;
+    let mut measured = Vec::new();
+    for case in cases {
+        let setup = setup(case.connections);
+        let heap = HeapScheduler::<RateScaling>::new(&setup, Conflict::Lazy, RateScaling::strict());
+        let heap = measure(heap, HeapScheduler::work, case.connections, &|part| progress((done + part * cells(case)) / total));
+        done += cells(case);
+        let planner = Planner::<RateScaling>::new(&setup, RateScaling::strict());
+        let planner = measure(planner, |_| Work::default(), case.connections, &|part| progress((done + part * cells(case)) / total));
+        done += cells(case);
+        measured.push((case, heap, planner));
+    }
+    for (case, heap, planner) in &measured {
+        let connections = name(case.connections);
+        let sent = vec![heap.sent as f64, planner.sent as f64];
+        figure.gates.push(Gate::exactly(format!("{connections}: cells sent, heap and planner"), "cells", sent, &[cells(case); 2]));
+        let (comparisons, entries) = bounds(case.connections);
+        let most = heap.comparisons.most() as f64;
+        figure.gates.push(Gate::at_most(
+            format!("{connections}: most comparisons of one cell in the heap"),
+            "comparisons",
+            most,
+            comparisons,
+        ));
+        let most = heap.entries.most() as f64;
+        figure.gates.push(Gate::at_most(format!("{connections}: most heap entries written for one cell"), "entries", most, entries));
+    }
+    let cells_axis = Axis::linear("cells sent per connection");
+    let panels = |curves: &dyn Fn(&Measured, &Measured, u32) -> Vec<Curve>| {
+        let panel = |(case, heap, planner): &(&Published, Measured, Measured)| Panel {
+            name: name(case.connections),
+            curves: curves(heap, planner, case.connections),
+        };
+        // One connection makes no heap: its curves are points at zero.
+        measured.iter().filter(|(case, ..)| case.connections > 1).map(panel).collect::<Vec<Panel>>()
+    };
+    figure.charts.push(Chart {
+        id: "work",
+        title: "Work of the heap per cell".into(),
+        x: cells_axis,
+        y: Axis::linear("comparisons, entries written"),
+        steps: false,
+        panels: panels(&|heap, _, connections| {
+            vec![
+                heap.comparisons.means("comparisons, mean", connections),
+                heap.comparisons.maxima("comparisons, most", connections),
+                heap.entries.means("entries, mean", connections),
+                heap.entries.maxima("entries, most", connections),
+            ]
+        }),
+    });
+    figure.charts.push(Chart {
+        id: "time",
+        title: "Time per cell, means of bins".into(),
+        x: cells_axis,
+        y: Axis::linear("time (ns)"),
+        steps: false,
+        panels: panels(&|heap, planner, connections| {
+            vec![heap.nanoseconds.means("the paper's heap", connections), planner.nanoseconds.means("planner", connections)]
+        }),
+    });
+    figure.tables.push(table(&measured));
+}
+
+fn name(connections: u32) -> String {
+    match connections {
+        1 => "one connection".into(),
+        connections => format!("{connections} connections"),
+    }
+}
+
+/// The most comparisons and entries of one removal and one insertion in a binary heap of `connections`.
+fn bounds(connections: u32) -> (f64, f64) {
+    let levels = f64::from(connections.max(1).ilog2());
+    (3.0 * levels, 2.0 * (levels + 1.0))
+}
+
+fn setup(connections: u32) -> CellSetup {
+    let transfer = TransferSetup {
+        prefetch: Prefetch::JustInTime,
+        access_latency: 4,
+        cell_time: Ticks(SLOT / 2),
+        burst: BURST,
+        buffer: connections * BURST,
+    };
+    CellSetup { connections, pdus: connections * PDUS, transfer: Some(transfer) }
+}
+
+/// A number per cell: its sum and its maximum in every bin.
+#[derive(Clone, Debug)]
+struct Quantity {
+    sums: Vec<u64>,
+    most: Vec<u64>,
+    cells_per_bin: u64,
+    cells: u64,
+}
+
+impl Quantity {
+    fn new(cells: u64) -> Quantity {
+        Quantity { sums: vec![0; BINS], most: vec![0; BINS], cells_per_bin: cells.div_ceil(BINS as u64).max(1), cells: 0 }
+    }
+
+    fn add(&mut self, value: u64) {
+        let bin = ((self.cells / self.cells_per_bin) as usize).min(BINS - 1);
+        self.sums[bin] += value;
+        self.most[bin] = self.most[bin].max(value);
+        self.cells += 1;
+    }
+
+    fn mean(&self) -> f64 {
+        self.sums.iter().sum::<u64>() as f64 / self.cells.max(1) as f64
+    }
+
+    fn most(&self) -> u64 {
+        self.most.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The bins that hold cells: where each ends, and how many it holds.
+    fn bins(&self) -> impl Iterator<Item = (u64, u64)> {
+        let starts = (0..BINS as u64).map(|bin| bin * self.cells_per_bin).take_while(|&start| start < self.cells);
+        starts.map(|start| {
+            let end = (start + self.cells_per_bin).min(self.cells);
+            (end, end - start)
+        })
+    }
+
+    /// The means of the bins against the cells that each of the connections has sent.
+    fn means(&self, name: &str, connections: u32) -> Curve {
+        self.curve(name, connections, self.bins().zip(&self.sums).map(|((_, cells), &sum)| sum as f64 / cells as f64))
+    }
+
+    /// The maxima of the bins, likewise.
+    fn maxima(&self, name: &str, connections: u32) -> Curve {
+        self.curve(name, connections, self.bins().zip(&self.most).map(|(_, &most)| most as f64))
+    }
+
+    fn curve(&self, name: &str, connections: u32, y: impl Iterator<Item = f64>) -> Curve {
+        let x = self.bins().map(|(end, _)| end as f64 / f64::from(connections)).collect();
+        Curve { name: name.into(), x, y: y.collect() }
+    }
+}
+
+/// What one run measured.
+#[derive(Debug)]
+struct Measured {
+    sent: u64,
+    comparisons: Quantity,
+    entries: Quantity,
+    nanoseconds: Quantity,
+    /// How many cells took so many nanoseconds.
+    times: Vec<u32>,
+}
+
+impl Measured {
+    /// The time that this part of the cells did not exceed.
+    fn quantile(&self, part: f64) -> usize {
+        let wanted = (self.sent as f64 * part).ceil() as u64;
+        let mut passed = 0;
+        let reaches = |&count: &u32| {
+            passed += u64::from(count);
+            passed >= wanted
+        };
+        self.times.iter().position(reaches).unwrap_or(LONGEST - 1)
+    }
+}
+
+/// A scheduler under measurement: every call of `send` is timed, and its work counted.
+struct Metered<'a, S> {
+    scheduler: S,
+    work: fn(&S) -> Work,
+    clock_cost: u64,
+    /// Nanoseconds that belong to the next cell.
+    unassigned: u64,
+    measured: Measured,
+    total: u64,
+    progress: &'a dyn Fn(f64),
+}
+
+impl<S: CellScheduler> CellScheduler for Metered<'_, S> {
+    fn add(&mut self, contract: &CellContract) -> Result<Connection, CellError> {
+        self.scheduler.add(contract)
+    }
+
+    fn change(&mut self, connection: Connection, contract: &CellContract, now: u64) -> Result<(), CellError> {
+        self.scheduler.change(connection, contract, now)
+    }
+
+    fn remove(&mut self, connection: Connection, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
+        self.scheduler.remove(connection, now, adapter)
+    }
+
+    fn post(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
+        self.scheduler.post(connection, cells, now, adapter)
+    }
+
+    fn arrived(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) {
+        self.scheduler.arrived(connection, cells, now, adapter);
+    }
+
+    fn send(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
+        let before = (self.work)(&self.scheduler);
+        let started = Instant::now();
+        let sent = self.scheduler.send(now, adapter);
+        let elapsed = started.elapsed();
+        // What was done in an empty slot was done for the next cell.
+        self.unassigned += (elapsed.as_nanos() as u64).saturating_sub(self.clock_cost);
+        sent?;
+        let after = (self.work)(&self.scheduler);
+        let nanoseconds = std::mem::take(&mut self.unassigned);
+        let measured = &mut self.measured;
+        measured.sent += 1;
+        measured.comparisons.add(after.comparisons - before.comparisons);
+        measured.entries.add(after.entries - before.entries);
+        measured.nanoseconds.add(nanoseconds);
+        measured.times[(nanoseconds as usize).min(LONGEST - 1)] += 1;
+        if measured.sent.is_multiple_of(1 << 16) {
+            (self.progress)(measured.sent as f64 / self.total as f64);
+        }
+        sent
+    }
+
+    fn next_slot(&self, now: u64) -> Option<u64> {
+        self.scheduler.next_slot(now)
+    }
+
+    fn counts(&self) -> &Counts {
+        self.scheduler.counts()
+    }
+
+    fn refresh(&mut self, now: u64) {
+        self.scheduler.refresh(now);
+    }
+}
+
+/// Plays the worst case of so many connections.
+fn measure<S: CellScheduler>(scheduler: S, work: fn(&S) -> Work, connections: u32, progress: &dyn Fn(f64)) -> Measured {
+    let total = u64::from(connections * PDUS * PDU);
+    let quantity = Quantity::new(total);
+    let measured =
+        Measured { sent: 0, comparisons: quantity.clone(), entries: quantity.clone(), nanoseconds: quantity, times: vec![0; LONGEST] };
+    let mut metered = Metered { scheduler, work, clock_cost: clock_cost(), unassigned: 0, measured, total, progress };
+    let rate = |bits_per_second| Rate::new(bits_per_second).expect("the rates of the figure are in range");
+    let contract = CellContract::constant(Ticks::ceil_of_rate(rate(CONNECTION), rate(LINK)));
+    let mut postings = Vec::with_capacity((connections * PDUS) as usize);
+    for _ in 0..connections {
+        let connection = metered.add(&contract).expect("the contract can be kept");
+        postings.extend([Posting { slot: 0, connection, cells: PDU }; PDUS as usize]);
+    }
+    let mut host = Host::new(Bus::IDLE, 0, "bus", ());
+    host.run(&mut metered, &postings, u64::MAX).expect("there is room for every PDU");
+    metered.measured
+}
+
+/// The nanoseconds between two readings of the clock with nothing in between: the median.
+fn clock_cost() -> u64 {
+    let mut costs: Vec<u64> = (0..10_001).map(|_| Instant::now().elapsed().as_nanos() as u64).collect();
+    costs.sort_unstable();
+    costs[costs.len() / 2]
+}
+
+fn table(measured: &[(&Published, Measured, Measured)]) -> Table {
+    let head = ["connections", "mean", "median", "99.9 %", "longest", "comparisons", "most", "entries", "most"];
+    let times = |measured: &Measured| {
+        let quantile = |part| format!("{} ns", measured.quantile(part));
+        let mean = format!("{:.1} ns", measured.nanoseconds.mean());
+        vec![mean, quantile(0.5), quantile(0.999), format!("{} ns", measured.nanoseconds.most())]
+    };
+    let mut rows = Vec::new();
+    for (case, heap, planner) in measured {
+        let row = |label: &str, cells: Vec<String>| {
+            let mut row = vec![format!("{}, {label}", case.connections)];
+            row.extend(cells);
+            row.resize(head.len(), "–".into());
+            row
+        };
+        rows.push(row(&format!("paper, {} {} cycles", case.says, case.cycles), vec![format!("{} ns", case.cycles * CYCLE)]));
+        let mut cells = times(heap);
+        for quantity in [&heap.comparisons, &heap.entries] {
+            cells.extend([format!("{:.1}", quantity.mean()), quantity.most().to_string()]);
+        }
+        rows.push(row("the paper's heap", cells));
+        rows.push(row("planner", times(planner)));
+    }
+    Table { title: "Time per cell in this run, and counted work per cell".into(), head: head.map(String::from).into(), rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gate_of_up_to_1000_connections_holds() {
+        let figure = few(&|_| {});
+        let failed: Vec<_> = figure.gates.iter().filter(|gate| !gate.passed()).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
+
+    #[test]
+    fn the_bounds_are_those_of_a_binary_heap() {
+        assert_eq!(bounds(1), (0.0, 2.0));
+        assert_eq!(bounds(1000), (27.0, 20.0));
+        assert_eq!(bounds(64_167), (45.0, 32.0));
+    }
+
+    #[test]
+    fn bins_keep_sums_and_maxima_of_their_cells() {
+        let mut quantity = Quantity::new(500);
+        (0..500).for_each(|value| quantity.add(value));
+        assert_eq!((quantity.cells_per_bin, quantity.mean(), quantity.most()), (3, 249.5, 499));
+        let (means, maxima) = (quantity.means("a", 10), quantity.maxima("a", 10));
+        assert_eq!((means.x[0], means.y[0], maxima.y[0]), (0.3, 1.0, 2.0));
+        assert_eq!((means.x.len(), means.x[166], means.y[166]), (167, 50.0, 498.5));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_sorted_times() {
+        let quantity = Quantity::new(1);
+        let mut measured = Measured {
+            sent: 1000,
+            comparisons: quantity.clone(),
+            entries: quantity.clone(),
+            nanoseconds: quantity,
+            times: vec![0; LONGEST],
+        };
+        (0..1000).for_each(|time| measured.times[time] += 1);
+        assert_eq!([0.5, 0.999, 1.0].map(|part| measured.quantile(part)), [499, 998, 999]);
+    }
+}

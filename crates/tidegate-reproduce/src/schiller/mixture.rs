@@ -1,0 +1,135 @@
+//! Figure 3: ten connections of all modes share a link that is not overloaded.
+
+use super::{Source, WINDOW, contract, numbers, play, play_planned};
+use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel};
+use tidegate_core::cells::{CellContract, Conflict, Mode, RateScaling, Ticks};
+
+/// What the reference model has sent by slots 200, 400, 600, 800 and 1000, by connection.
+const CELLS_SENT: [(usize, [u32; 5]); 9] = [
+    (0, [10, 20, 30, 40, 50]),
+    (1, [8, 16, 24, 32, 40]),
+    (2, [10, 20, 30, 40, 50]),
+    (3, [4, 12, 20, 28, 36]),
+    (4, [0, 7, 14, 20, 20]),
+    (5, [15, 22, 29, 35, 42]),
+    (6, [6, 8, 12, 18, 24]),
+    (8, [5, 10, 15, 20, 24]),
+    (9, [0, 0, 13, 25, 36]),
+];
+
+/// Where the cells of [`CELLS_SENT`] are counted.
+const INSTANTS: [u32; 5] = [200, 400, 600, 800, 1000];
+
+/// The connections with a constant bit rate.
+const CONSTANT: [usize; 6] = [2, 3, 4, 7, 8, 9];
+
+/// The farthest that conflicts may move a cell of constant bit rate from its straight line, in slots.
+const DEVIATION: f64 = 5.0;
+
+/// The last slot of the plot: all connections are done by then.
+const END: u64 = 1400;
+
+fn sources() -> [Source; 10] {
+    let dual = |peak, sustained, burst| contract(peak, Mode::DualBucket, sustained, burst);
+    let single = |peak, sustained, burst| contract(peak, Mode::SingleBucket, sustained, burst);
+    let constant = |peak| CellContract::constant(Ticks::slots(peak));
+    [
+        (dual(4, 20, 10), 0, 60),
+        (dual(5, 25, 8), 50, 40),
+        (constant(20), 0, 50),
+        (constant(25), 100, 36),
+        (constant(30), 200, 20),
+        (single(6, 30, 12), 20, 45),
+        (dual(8, 40, 6), 150, 24),
+        (constant(50), 300, 14),
+        (constant(40), 10, 24),
+        (constant(16), 400, 36),
+    ]
+    .map(|(contract, start, cells)| {
+        let contract = CellContract { delay_variation_tolerance: Ticks::slots(2), ..contract };
+        Source { contract, start, cells }
+    })
+}
+
+/// Runs the figure.
+pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
+    let sources = sources();
+    let log = play(&sources, Conflict::Lazy, RateScaling::strict(), END);
+    let planned = play_planned(&sources, WINDOW, RateScaling::strict(), END);
+    let mut figure = Figure::new("figure-3", "Ten connections of all modes on one link", "Figure 3, section 4.4");
+    figure.paper = vec![
+        "Cells sent against the slot for ten connections with different shapes, starts and lengths: 2, 3, 4, 7, 8 and 9 CBR, 5 VBR with \
+         a single leaky bucket (SLB), 0, 1 and 6 VBR with a dual leaky bucket (DLB)."
+            .into(),
+        "CBR connections are straight lines; where two connections want the same slot they deviate slightly. Bursts of DLB are stairs; \
+         SLB bends from its peak to its sustained rate."
+            .into(),
+        "Every cell is accepted by the UPC.".into(),
+    ];
+    figure.notes = vec![
+        "The paper gives no parameters. Ours, in slots: VC 0 DLB T=4 Ts=20 MBS=10; 1 DLB 5, 25, 8 from slot 50; 2 CBR 20; 3 CBR 25 from \
+         100; 4 CBR 30 from 200; 5 SLB 6, 30, 12 from 20; 6 DLB 8, 40, 6 from 150; 7 CBR 50 from 300; 8 CBR 40 from 10; 9 CBR 16 from \
+         400; CDVT 2 slots each."
+            .into(),
+        "Cells are counted before slots 200, 400, 600, 800 and 1000; expected are the counts of the algorithm's reference model for these \
+         parameters."
+            .into(),
+    ];
+    for (connection, expected) in CELLS_SENT {
+        let measured = INSTANTS.iter().map(|&slot| log.curves[connection].before(slot.into())).collect();
+        let name = format!("VC {connection}: cells sent");
+        figure.gates.push(Gate::exactly(name, "cells", measured, &numbers(expected)));
+    }
+    let bursts = burst_starts(&log.curves[0]);
+    figure.gates.push(Gate::exactly("VC 0 (DLB): its bursts of 10 cells begin", "slot", bursts, &numbers([0, 200, 400, 600, 800, 1000])));
+    let farthest = CONSTANT.map(|number| deviation(&sources[number], &log.curves[number])).into_iter().fold(0.0, f64::max);
+    figure.gates.push(Gate::at_most("CBR: farthest cell from its straight line", "slots", farthest, DEVIATION));
+    let pairs = log.curves.iter().zip(&planned.curves);
+    let difference = |slot: f64| pairs.clone().map(|(heap, planner)| (heap.before(slot) - planner.before(slot)).abs()).fold(0.0, f64::max);
+    let differences = INSTANTS.map(|slot| difference(slot.into())).to_vec();
+    let name = format!("planner, windows of {WINDOW} slots: any VC's cells sent, difference from the heap");
+    figure.gates.push(Gate::exactly(name, "cells", differences, &[0.0; INSTANTS.len()]));
+    let refused = vec![log.refused() as f64, planned.refused() as f64];
+    figure.gates.push(Gate::exactly("cells that the UPC refuses, heap and planner", "cells", refused, &[0.0, 0.0]));
+    figure.charts.push(Chart {
+        id: "cells",
+        title: "Cells sent against slot".into(),
+        x: Axis::linear("cell slot"),
+        y: Axis::linear("cells sent"),
+        steps: true,
+        panels: vec![Panel { name: "ten connections".into(), curves: log.curves }],
+    });
+    figure
+}
+
+/// The slots in which bursts of ten cells begin: every tenth cell, if a pause lies before it.
+fn burst_starts(curve: &Curve) -> Vec<f64> {
+    let paused = |index: usize| index == 0 || curve.x[index] - curve.x[index - 1] > 10.0;
+    (0..curve.x.len()).filter(|&index| paused(index)).map(|index| curve.x[index]).collect()
+}
+
+/// How far the farthest cell of a constant connection lies from its ideal slot.
+fn deviation(source: &Source, curve: &Curve) -> f64 {
+    let interval = source.contract.peak_interval.ceil_slots() as f64;
+    let ideal = (0..).map(|cell| source.start as f64 + f64::from(cell) * interval);
+    curve.x.iter().zip(ideal).map(|(slot, ideal)| (slot - ideal).abs()).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gate_holds() {
+        let figure = run(&|_| {});
+        let failed: Vec<_> = figure.gates.iter().filter(|gate| !gate.passed()).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
+
+    #[test]
+    fn every_connection_sends_what_it_has() {
+        let curves = &run(&|_| {}).charts[0].panels[0].curves;
+        let sent: Vec<u32> = curves.iter().map(|curve| curve.x.len() as u32).collect();
+        assert_eq!(sent, sources().map(|source| source.cells));
+    }
+}

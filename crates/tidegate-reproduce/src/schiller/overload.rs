@@ -1,0 +1,163 @@
+//! Figure 4: a transient overload, shared in proportion within a class and by priority among classes.
+
+use super::{Log, Source, WINDOW, numbers, play, play_planned};
+use crate::figure::{Axis, Chart, Figure, Gate, Panel};
+use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, Ticks};
+
+/// The stretches of time in which the load stays the same; the overload begins with the second.
+const INTERVALS: [(u32, u32); 4] = [(0, 200), (200, 250), (250, 300), (300, 390)];
+
+/// What is counted in [`INTERVALS`] may differ by this from what is expected.
+const TOLERANCE: f64 = 1.0;
+
+/// The cells that the reference model sends in [`INTERVALS`] under strict priority, by connection.
+const STRICT: [(usize, [u32; 4]); 6] =
+    [(1, [50, 9, 5, 7]), (2, [40, 0, 0, 0]), (3, [20, 5, 5, 9]), (4, [0, 36, 20, 24]), (5, [0, 0, 20, 25]), (6, [0, 0, 0, 25])];
+
+/// The same where class 2 has a minimum share.
+const SHARED: [(usize, [u32; 4]); 2] = [(2, [40, 3, 2, 4]), (4, [0, 33, 19, 24])];
+
+/// The fraction of its rate that class 1 gets in the last three of [`INTERVALS`]: 0.9 of the link over what the class asks for.
+const FRACTIONS: [f64; 3] = [0.9 / 1.25, 0.9 / 2.25, 0.9 / 3.25];
+
+/// The slot of the last cell of VC 4, which ends the overload, and one cell's time at its rate by then.
+const OVERLOAD_ENDS: (f64, f64) = (401.0, 4.0);
+
+/// The last slot of the plot.
+const END: u64 = 500;
+
+/// The connections of the figure; there is no VC 0, a silent one keeps its number.
+fn sources() -> [Source; 7] {
+    let endless = END as u32;
+    [(100, 7, END, 1), (4, 1, 0, endless), (5, 2, 0, endless), (10, 0, 0, 50), (1, 1, 200, 84), (1, 1, 250, 48), (1, 1, 300, 28)].map(
+        |(interval, class, start, cells)| {
+            let contract = CellContract { class, ..CellContract::constant(Ticks::slots(interval)) };
+            Source { contract, start, cells }
+        },
+    )
+}
+
+/// Runs the figure.
+pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
+    let mut minimum = [CellRate::ZERO; CLASSES];
+    minimum[2] = CellRate::floor_of_ratio(1, 20).expect("twenty slots are more than none");
+    let with_minimum = RateScaling::new(minimum).expect("a twentieth of the link fits on it");
+    let strict = play(&sources(), Conflict::Priority, RateScaling::strict(), END);
+    let shared = play(&sources(), Conflict::Priority, with_minimum, END);
+    let planned = |window| play_planned(&sources(), window, RateScaling::strict(), END);
+    let (by_slot, by_window) = (planned(1), planned(WINDOW));
+
+    let mut figure = Figure::new("figure-4", "A transient overload, proportional sharing and priorities", "Figure 4, section 4.5");
+    figure.paper = vec![
+        "VC 3 has the highest priority, 1, 4, 5 and 6 share the next, 2 the lowest. VC 4, 5 and 6 ask for the whole link each; the \
+         overload lasts from slot 200 to about 400."
+            .into(),
+        "VC 3 is not disturbed. The slopes of class 1 flatten when another connection of the class starts (at 200, 250 and 300); equal \
+         connections have equal slopes. VC 2 starves until the overload is over."
+            .into(),
+        "Starvation can be avoided by a minimum share of the link for lower classes.".into(),
+    ];
+    figure.notes = vec![
+        "The paper gives starts and classes, but no other parameters. Ours, in slots: VC 1 T=4, 2 T=5, 3 T=10 from slot 0; VC 4, 5 and 6 \
+         T=1 from 200, 250 and 300 with 84, 48 and 28 cells; CDVT one slot; in the second panel class 2 is guaranteed 5 % of the link."
+            .into(),
+        "The intervals are slots 0 to 199, 200 to 249, 250 to 299 and 300 to 389. Expected counts are those of the algorithm's reference \
+         model for these parameters, each within one cell."
+            .into(),
+        "Proportion: class 1 has 0.9 of the link for connections that ask for 1.25, 2.25 and 3.25 of it, so each gets 0.72, 0.4 and \
+         0.277 of its rate."
+            .into(),
+        "The planner decides 64 slots at a time: what starts within a window gets what is left of it, and its share from the next on."
+            .into(),
+    ];
+    for (connection, expected) in STRICT {
+        figure.gates.push(counts("strict", &strict, connection, expected));
+    }
+    let ideal = |rate: f64| {
+        let slots = INTERVALS[1..].iter().map(|&(start, end)| f64::from(end - start));
+        slots.zip(FRACTIONS).map(|(slots, fraction)| slots * fraction * rate).collect::<Vec<f64>>()
+    };
+    for (connection, rate) in [(1, 0.25), (4, 1.0)] {
+        let name = format!("strict, VC {connection}: cells by proportion, from slot 200 on");
+        figure.gates.push(Gate::within(name, "cells", cells(&strict, connection)[1..].to_vec(), &ideal(rate), TOLERANCE));
+    }
+    let slopes = |numbers: &[usize], interval: usize| {
+        let cells: Vec<f64> = numbers.iter().map(|&number| cells(&strict, number)[interval]).collect();
+        cells.iter().copied().fold(f64::MIN, f64::max) - cells.iter().copied().fold(f64::MAX, f64::min)
+    };
+    let differences = vec![slopes(&[4, 5], 2), slopes(&[4, 5, 6], 3)];
+    figure.gates.push(Gate {
+        name: "strict, equal slopes: VC 4 and 5 from 250, VC 4, 5 and 6 from 300 differ by".into(),
+        unit: "cells",
+        measured: differences,
+        low: None,
+        high: Some(vec![TOLERANCE; 2]),
+    });
+    let disturbed = vec![straight(&strict)];
+    figure.gates.push(Gate::exactly("strict, VC 3 (class 0): farthest cell from its straight line", "slots", disturbed, &[0.0]));
+    let last = strict.curves[4].x.last().copied().unwrap_or(f64::NAN);
+    let (ends, one_cell) = OVERLOAD_ENDS;
+    figure.gates.push(Gate::within("strict, last cell of VC 4: the overload ends", "slot", vec![last], &[ends], one_cell));
+    for (connection, expected) in SHARED {
+        figure.gates.push(counts("5 % for class 2", &shared, connection, expected));
+    }
+    let differing = vec![by_slot.differing(&strict) as f64];
+    figure.gates.push(Gate::exactly("planner, windows of 1 slot: cells in another slot than the heap's", "cells", differing, &[0.0]));
+    let name = format!("planner, windows of {WINDOW} slots: farthest cell behind the heap's");
+    figure.gates.push(Gate::at_most(name, "slots", by_window.behind(&strict), f64::from(WINDOW)));
+    let disturbed = straight(&by_window);
+    figure.gates.push(Gate::exactly("planner, VC 3 (class 0): farthest cell from its straight line", "slots", vec![disturbed], &[0.0]));
+    let refused = [&strict, &shared, &by_window].map(|log| log.refused() as f64);
+    figure.gates.push(Gate::exactly("cells that the UPC refuses, in each panel", "cells", refused.to_vec(), &[0.0; 3]));
+    let panel = |name: &str, log: Log| Panel { name: name.into(), curves: log.curves.into_iter().skip(1).collect() };
+    figure.charts.push(Chart {
+        id: "cells",
+        title: "Cells sent against slot".into(),
+        x: Axis::linear("cell slot"),
+        y: Axis::linear("cells sent"),
+        steps: true,
+        panels: vec![
+            panel("strict priority", strict),
+            panel("at least 5 % of the link for class 2", shared),
+            panel("strict priority, planner", by_window),
+        ],
+    });
+    figure
+}
+
+/// The cells that a connection sends in each of [`INTERVALS`].
+fn cells(log: &Log, connection: usize) -> [f64; 4] {
+    INTERVALS.map(|(start, end)| log.curves[connection].between(start.into(), end.into()))
+}
+
+/// How far VC 3's farthest cell lies from its ideal slot.
+fn straight(log: &Log) -> f64 {
+    log.curves[3].x.iter().enumerate().map(|(cell, slot)| (slot - 10.0 * cell as f64).abs()).fold(0.0, f64::max)
+}
+
+fn counts(variant: &str, log: &Log, connection: usize, expected: [u32; 4]) -> Gate {
+    let name = format!("{variant}, VC {connection}: cells per interval");
+    Gate::within(name, "cells", cells(log, connection).to_vec(), &numbers(expected), TOLERANCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gate_holds() {
+        let figure = run(&|_| {});
+        let failed: Vec<_> = figure.gates.iter().filter(|gate| !gate.passed()).collect();
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
+
+    #[test]
+    fn without_sharing_the_gates_would_fail() {
+        // Without minimum shares class 2 starves, so the gates of the second panel must notice.
+        let strict = play(&sources(), Conflict::Priority, RateScaling::strict(), END);
+        assert!(SHARED.iter().any(|&(connection, expected)| !counts("", &strict, connection, expected).passed()));
+        // First come, first served gives no class precedence.
+        let lazy = play(&sources(), Conflict::Lazy, RateScaling::strict(), END);
+        assert!(!counts("", &lazy, 3, STRICT[2].1).passed() || !counts("", &lazy, 2, STRICT[1].1).passed());
+    }
+}

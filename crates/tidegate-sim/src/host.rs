@@ -1,0 +1,422 @@
+//! What surrounds a cell scheduler: PDUs in host memory, a bus that brings their cells, the cell buffers of the adapter, the link's clock.
+//!
+//! A [`Host`] drives any [`CellScheduler`] slot by slot and answers its transfer requests. One engine serves them in the order in which
+//! they were made. A transfer takes the bus for as many tenures as it has bursts; each tenure costs the access latency, which is a constant
+//! and a random part, and every cell the time it takes on the bus:
+//!
+//! ```text
+//! done = max(now, engine free) + bursts x (access latency + jitter) + cells x cell time, rounded up to a slot
+//! ```
+//!
+//! With one burst per transfer and no jitter this is the engine the scheduler plans with.
+//!
+//! **Order within a slot.** Transfers that are done arrive, then PDUs are posted, then the slot's cell leaves.
+//!
+//! **Source.** Schiller and Gunningberg, "Feasibility of a Software-based ATM cell-level scheduler with advanced shaping", section 4.4,
+//! for what the adapter does. The bus is a model of ours.
+
+use crate::random::Stream;
+use std::collections::VecDeque;
+use std::num::NonZeroU32;
+use tidegate_core::cells::{Adapter, CellError, CellScheduler, Connection, SLOT, Ticks};
+
+/// How long transfers from host memory take.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Bus {
+    /// From the start of a tenure to its first cell, at least.
+    pub access_latency: Ticks,
+    /// What is added to the access latency of each tenure.
+    pub jitter: Jitter,
+    /// The time of one cell on the bus.
+    pub cell_time: Ticks,
+    /// The most cells of one tenure.
+    pub burst: NonZeroU32,
+}
+
+impl Bus {
+    /// A bus that takes no time, for schedulers whose cells are on the adapter when they are posted.
+    pub const IDLE: Bus = Bus { access_latency: Ticks::ZERO, jitter: Jitter::None, cell_time: Ticks::ZERO, burst: NonZeroU32::MAX };
+}
+
+/// The random part of a latency.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Jitter {
+    /// There is none.
+    None,
+    /// Anything from nothing to `most` is equally likely.
+    Uniform {
+        /// The longest.
+        most: Ticks,
+    },
+    /// Exponential, given that it does not exceed `most`.
+    Exponential {
+        /// The mean if it were not cut off.
+        mean: Ticks,
+        /// The longest.
+        most: Ticks,
+    },
+}
+
+impl Jitter {
+    /// The longest it can be.
+    pub const fn most(self) -> Ticks {
+        match self {
+            Jitter::None => Ticks::ZERO,
+            Jitter::Uniform { most } | Jitter::Exponential { most, .. } => most,
+        }
+    }
+
+    fn draw(self, stream: &mut Stream) -> u64 {
+        match self {
+            Jitter::None => 0,
+            Jitter::Uniform { most } => stream.below(most.0.saturating_add(1)),
+            Jitter::Exponential { mean, most } => {
+                // The inverse of the distribution function, cut off at `most`.
+                let (mean, most) = (mean.0.max(1) as f64, most.0 as f64);
+                let beyond = libm::exp(-most / mean);
+                (-mean * libm::log1p(-stream.uniform() * (1.0 - beyond))).min(most) as u64
+            }
+        }
+    }
+}
+
+/// A PDU that the host posts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Posting {
+    /// When.
+    pub slot: u64,
+    /// For whom.
+    pub connection: Connection,
+    /// Its length in cells.
+    pub cells: u32,
+}
+
+/// A transfer on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Transfer {
+    done: u64,
+    connection: Connection,
+    cells: u32,
+}
+
+/// What the host saw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct HostCounts {
+    /// Slots from the first to the last that was looked at.
+    pub slots: u64,
+    /// Cells that left.
+    pub cells: u64,
+    /// Times a connection was due and none of its cells was on the adapter.
+    pub underruns: u64,
+    /// Transfers that were requested.
+    pub transfers: u64,
+    /// The longest access latency that a request saw, in slots: from the request to its last cell, less the time of its cells on the bus.
+    /// It holds what the request waited for others.
+    pub longest_latency: u64,
+    /// Cell buffers in use at one time, at most: a buffer is taken when its cell is requested and given back when it leaves.
+    pub peak_buffers: u64,
+    /// Buffers in use, summed over all slots.
+    pub buffer_slots: u128,
+    /// Slots in which the engine was at work; up to what it was given by the last slot.
+    pub engine_slots: u64,
+}
+
+impl HostCounts {
+    /// The mean number of cell buffers in use.
+    pub fn mean_buffers(&self) -> f64 {
+        self.buffer_slots as f64 / self.slots.max(1) as f64
+    }
+
+    /// The share of the time in which the engine was at work.
+    pub fn engine_load(&self) -> f64 {
+        self.engine_slots as f64 / self.slots.max(1) as f64
+    }
+}
+
+/// Host memory, bus and clock around one scheduler; `A` is told of everything the scheduler decides. Connections stay while it runs: the
+/// buffers of one that was removed would not be counted as given back.
+#[derive(Debug)]
+pub struct Host<A> {
+    bus: Bus,
+    stream: Stream,
+    /// Told of everything.
+    pub observer: A,
+    transfers: VecDeque<Transfer>,
+    engine_free: u64,
+    buffers: u64,
+    counted_to: u64,
+    counts: HostCounts,
+}
+
+impl<A: Adapter> Host<A> {
+    /// A host whose bus draws its jitter from the stream `name` of the experiment with this seed.
+    pub fn new(bus: Bus, seed: u64, name: &str, observer: A) -> Host<A> {
+        let (transfers, counts) = (VecDeque::new(), HostCounts::default());
+        let stream = Stream::new(seed, 0, name);
+        Host { bus, stream, observer, transfers, engine_free: 0, buffers: 0, counted_to: 0, counts }
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> &HostCounts {
+        &self.counts
+    }
+
+    /// Posts `postings`, which are in the order of their slots, and lets the scheduler send until `end` (which is left out) or until
+    /// nothing is left to send. Answers the slot after the last that was looked at. Slots continue where the run before ended.
+    ///
+    /// # Errors
+    /// Those of [`CellScheduler::post`].
+    pub fn run(&mut self, scheduler: &mut impl CellScheduler, postings: &[Posting], end: u64) -> Result<u64, CellError> {
+        let mut postings = postings.iter().copied().peekable();
+        let mut slot = self.counted_to;
+        if let Some(first) = postings.peek() {
+            slot = slot.max(first.slot);
+        }
+        while slot < end {
+            self.count_buffers(slot);
+            while let Some(transfer) = self.transfers.front().copied().filter(|transfer| transfer.done <= slot) {
+                self.transfers.pop_front();
+                scheduler.arrived(transfer.connection, transfer.cells, slot, self);
+            }
+            while let Some(posting) = postings.next_if(|posting| posting.slot <= slot) {
+                scheduler.post(posting.connection, posting.cells, slot, self)?;
+            }
+            scheduler.send(slot, self);
+            slot += 1;
+            let arrival = self.transfers.front().map(|transfer| transfer.done);
+            let posting = postings.peek().map(|posting| posting.slot);
+            match [scheduler.next_slot(slot), arrival, posting].into_iter().flatten().min() {
+                Some(next) => slot = next.max(slot),
+                None => break,
+            }
+        }
+        let last = slot.min(end);
+        self.count_buffers(last);
+        Ok(last)
+    }
+
+    /// Buffers were in use as they are since the last count.
+    fn count_buffers(&mut self, now: u64) {
+        let passed = now.saturating_sub(self.counted_to);
+        self.counts.buffer_slots += u128::from(self.buffers) * u128::from(passed);
+        self.counts.slots += passed;
+        self.counted_to = self.counted_to.max(now);
+    }
+}
+
+impl<A: Adapter> Adapter for Host<A> {
+    fn cell_sent(&mut self, now: u64, connection: Connection, late: Ticks) {
+        self.counts.cells += 1;
+        // Without transfers a scheduler's cells take no buffer here.
+        self.buffers = self.buffers.saturating_sub(1);
+        self.observer.cell_sent(now, connection, late);
+    }
+
+    fn transfer_requested(&mut self, now: u64, connection: Connection, cells: u32) {
+        let moving = u64::from(cells) * self.bus.cell_time.0;
+        let mut ticks = moving;
+        for _ in 0..cells.div_ceil(self.bus.burst.get()) {
+            ticks += self.bus.access_latency.0 + self.bus.jitter.draw(&mut self.stream);
+        }
+        let taken = ticks.div_ceil(SLOT);
+        self.engine_free = self.engine_free.max(now) + taken;
+        self.transfers.push_back(Transfer { done: self.engine_free, connection, cells });
+        self.buffers += u64::from(cells);
+        self.counts.peak_buffers = self.counts.peak_buffers.max(self.buffers);
+        self.counts.transfers += 1;
+        self.counts.engine_slots += taken;
+        let latency = self.engine_free - now - moving.div_ceil(SLOT);
+        self.counts.longest_latency = self.counts.longest_latency.max(latency);
+        self.observer.transfer_requested(now, connection, cells);
+    }
+
+    fn pdu_done(&mut self, now: u64, connection: Connection) {
+        self.observer.pdu_done(now, connection);
+    }
+
+    fn queue_empty(&mut self, now: u64, connection: Connection) {
+        self.observer.queue_empty(now, connection);
+    }
+
+    fn underrun(&mut self, now: u64, connection: Connection) {
+        self.counts.underruns += 1;
+        self.observer.underrun(now, connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tidegate_core::cells::{CellContract, CellSetup, Conflict, HeapScheduler, Planner, Prefetch, RateScaling, TransferSetup};
+
+    /// Four cells per slot, four slots of latency, eight cells per burst.
+    const SETUP: TransferSetup =
+        TransferSetup { prefetch: Prefetch::JustInTime, access_latency: 4, cell_time: Ticks(SLOT / 4), burst: 8, buffer: 1000 };
+
+    fn bus(setup: &TransferSetup, jitter: Jitter) -> Bus {
+        let burst = NonZeroU32::new(setup.burst).unwrap();
+        Bus { access_latency: Ticks::slots(setup.access_latency.into()), jitter, cell_time: setup.cell_time, burst }
+    }
+
+    fn scheduler(connections: u32, pdus: u32, transfer: TransferSetup) -> HeapScheduler {
+        HeapScheduler::new(&CellSetup { connections, pdus, transfer: Some(transfer) }, Conflict::Lazy, RateScaling::strict())
+    }
+
+    #[derive(Default)]
+    struct Log {
+        sent: Vec<u64>,
+        requested: Vec<(u64, u32)>,
+        done: Vec<u64>,
+    }
+
+    impl Adapter for Log {
+        fn cell_sent(&mut self, now: u64, _connection: Connection, _late: Ticks) {
+            self.sent.push(now);
+        }
+
+        fn transfer_requested(&mut self, now: u64, _connection: Connection, cells: u32) {
+            self.requested.push((now, cells));
+        }
+
+        fn pdu_done(&mut self, now: u64, _connection: Connection) {
+            self.done.push(now);
+        }
+    }
+
+    #[test]
+    fn one_connection_is_fed_just_in_time() {
+        let mut scheduler = scheduler(1, 1, SETUP);
+        let connection = scheduler.add(&CellContract::constant(Ticks::slots(4))).unwrap();
+        let mut host = Host::new(bus(&SETUP, Jitter::None), 1, "bus", Log::default());
+        host.run(&mut scheduler, &[Posting { slot: 0, connection, cells: 20 }], 1000).unwrap();
+        assert_eq!(host.observer.requested, [(0, 8), (30, 8), (62, 4)]);
+        assert_eq!(host.observer.sent, (0..20).map(|cell| 6 + 4 * cell).collect::<Vec<_>>());
+        assert_eq!(host.observer.done, [82]);
+        let counts = *host.counts();
+        assert_eq!((counts.cells, counts.underruns, counts.transfers), (20, 0, 3));
+        // 4 + 2 slots for eight cells, 4 + 1 for four.
+        assert_eq!((counts.engine_slots, counts.longest_latency), (17, 4));
+        // Buffers in use: 8 from slot 0; a cell gives one back every four slots from 6; 8 more are taken in 30, 4 in 62.
+        assert_eq!(counts.peak_buffers, 9);
+        let taken = 8 * 83 + 8 * (83 - 30) + 4 * (83 - 62);
+        let given_back: u64 = (0..20).map(|cell| 83 - (6 + 4 * cell)).sum();
+        assert_eq!((counts.slots, counts.buffer_slots), (83, u128::from(taken - given_back)));
+    }
+
+    #[test]
+    fn transfers_are_served_one_after_the_other() {
+        let mut scheduler = scheduler(2, 2, SETUP);
+        let contract = CellContract::constant(Ticks::slots(10));
+        let postings = [0, 1].map(|slot| Posting { slot, connection: scheduler.add(&contract).unwrap(), cells: 8 });
+        let mut host = Host::new(bus(&SETUP, Jitter::None), 1, "bus", Log::default());
+        host.run(&mut scheduler, &postings, 8).unwrap();
+        assert_eq!(host.observer.sent, [6], "the first transfer is done in slot 6, the second in slot 12");
+        assert_eq!(host.counts().longest_latency, 9, "requested in slot 1, two slots on the bus");
+        host.run(&mut scheduler, &[], 13).unwrap();
+        assert_eq!(host.observer.sent, [6, 12], "a run goes on where the one before stopped");
+        assert_eq!(host.counts().slots, 13);
+    }
+
+    #[test]
+    fn a_long_transfer_takes_the_bus_for_several_tenures() {
+        let whole = TransferSetup { prefetch: Prefetch::WholePdu, ..SETUP };
+        let mut scheduler = scheduler(1, 1, whole);
+        let connection = scheduler.add(&CellContract::constant(Ticks::slots(1))).unwrap();
+        let mut host = Host::new(bus(&whole, Jitter::None), 1, "bus", Log::default());
+        host.run(&mut scheduler, &[Posting { slot: 3, connection, cells: 20 }], 1000).unwrap();
+        // Three tenures of four slots, and five slots for twenty cells.
+        assert_eq!((host.observer.requested[0], host.observer.sent[0]), ((3, 20), 20));
+    }
+
+    #[test]
+    fn jitter_stays_in_its_range_and_has_its_mean() {
+        let draws = |jitter: Jitter, name: &str| -> Vec<u64> {
+            let mut stream = Stream::new(1, 0, name);
+            (0..100_000).map(|_| jitter.draw(&mut stream)).collect()
+        };
+        let mean = |draws: &[u64]| draws.iter().sum::<u64>() as f64 / draws.len() as f64;
+        let uniform = draws(Jitter::Uniform { most: Ticks(1000) }, "bus");
+        assert!(uniform.iter().all(|&drawn| drawn <= 1000));
+        // Five standard errors of 289 over the square root of 100,000.
+        assert!((mean(&uniform) - 500.0).abs() < 4.6, "{}", mean(&uniform));
+        let exponential = draws(Jitter::Exponential { mean: Ticks(1000), most: Ticks(2000) }, "bus");
+        assert!(exponential.iter().all(|&drawn| drawn <= 2000));
+        // The mean of an exponential cut off at twice its mean is 1 - 2 / (e^2 - 1) of it.
+        let expected = 1000.0 * (1.0 - 2.0 / (f64::exp(2.0) - 1.0));
+        assert!((mean(&exponential) - expected).abs() < 10.0, "{} {expected}", mean(&exponential));
+        assert_ne!(uniform[..8], draws(Jitter::Uniform { most: Ticks(1000) }, "another bus")[..8]);
+        assert!(draws(Jitter::None, "bus").iter().all(|&drawn| drawn == 0));
+    }
+
+    fn any_jitter() -> impl Strategy<Value = Jitter> {
+        let span = |slots: std::ops::Range<u64>| slots.prop_map(|slots| Ticks(slots * SLOT / 4));
+        prop_oneof![
+            Just(Jitter::None),
+            span(0..100).prop_map(|most| Jitter::Uniform { most }),
+            (span(0..40), span(0..100)).prop_map(|(mean, most)| Jitter::Exponential { mean, most }),
+        ]
+    }
+
+    fn all_leave(mut scheduler: impl CellScheduler, bus: Bus, pdus: &[(u64, usize, u32)], buffer: u32) -> Result<(), TestCaseError> {
+        let connections: Vec<_> = (2..6).map(|interval| scheduler.add(&CellContract::constant(Ticks::slots(interval))).unwrap()).collect();
+        let mut postings: Vec<_> =
+            pdus.iter().map(|&(slot, index, cells)| Posting { slot, connection: connections[index], cells }).collect();
+        postings.sort_by_key(|posting| posting.slot);
+        let mut host = Host::new(bus, 7, "bus", ());
+        host.run(&mut scheduler, &postings, 1_000_000).unwrap();
+        let posted: u64 = pdus.iter().map(|&(_, _, cells)| u64::from(cells)).sum();
+        prop_assert_eq!(host.counts().cells, posted);
+        prop_assert!(host.counts().peak_buffers <= u64::from(buffer));
+        prop_assert_eq!(host.buffers, 0);
+        prop_assert!(host.counts().mean_buffers() <= f64::from(buffer));
+        prop_assert_eq!(host.counts().underruns, scheduler.counts().underruns);
+        Ok(())
+    }
+
+    proptest! {
+        /// Whatever the policy, the bus, the budget and the scheduler: every cell leaves, buffers stay within the budget and all come back.
+        #[test]
+        fn every_cell_leaves_within_the_budget(
+            policy in prop::sample::select(vec![Prefetch::JustInTime, Prefetch::Demand, Prefetch::WholePdu]),
+            jitter in any_jitter(),
+            (burst, buffer, latency) in (1u32..20, 1u32..60, 0u32..20),
+            pdus in prop::collection::vec((0u64..200, 0usize..4, 1u32..30), 1..20),
+        ) {
+            let transfer = TransferSetup { prefetch: policy, burst, buffer, access_latency: latency, ..SETUP };
+            let setup = CellSetup { connections: 4, pdus: pdus.len() as u32, transfer: Some(transfer) };
+            let heap: HeapScheduler = HeapScheduler::new(&setup, Conflict::Lazy, RateScaling::strict());
+            let planner: Planner = Planner::new(&setup, RateScaling::strict());
+            all_leave(heap, bus(&transfer, jitter), &pdus, buffer)?;
+            all_leave(planner, bus(&transfer, jitter), &pdus, buffer)?;
+        }
+
+        /// Just in time, a connection that has the bus for itself never waits, as long as no latency exceeds what was planned with.
+        #[test]
+        fn alone_and_within_the_planned_latency_nothing_is_late(
+            (interval, burst, latency) in (1u64..12, 1u32..20, 0u32..20),
+            (constant, first, rest) in (0u64..20, 1u32..100, prop::collection::vec(1u32..100, 0..5)),
+        ) {
+            let setup = TransferSetup { burst, access_latency: latency, ..SETUP };
+            // The engine keeps up with whole bursts; the ends of PDUs may still make transfers wait for each other.
+            let per_burst = u64::from(latency) + u64::from(burst).div_ceil(4);
+            prop_assume!(per_burst <= interval * u64::from(burst));
+            let mut scheduler = scheduler(1, 5, setup);
+            let connection = scheduler.add(&CellContract::constant(Ticks::slots(interval))).unwrap();
+            let constant = constant.min(latency.into());
+            let jitter = Jitter::Uniform { most: Ticks::slots(u64::from(latency) - constant) };
+            let mut host = Host::new(Bus { access_latency: Ticks::slots(constant), ..bus(&setup, jitter) }, 3, "bus", ());
+            // What follows a first PDU of less than a burst cannot be there in time, as nothing is requested before it is posted.
+            let pdus = [&[if rest.is_empty() { first } else { first.max(burst) }], &rest[..]].concat();
+            let postings: Vec<_> = pdus.iter().map(|&cells| Posting { slot: 0, connection, cells }).collect();
+            host.run(&mut scheduler, &postings, 1_000_000).unwrap();
+            prop_assert_eq!(host.counts().cells, u64::from(pdus.iter().sum::<u32>()));
+            if pdus.len() == 1 {
+                prop_assert!(host.counts().longest_latency <= latency.into());
+            }
+            if host.counts().longest_latency <= latency.into() {
+                prop_assert_eq!(host.counts().underruns, 0);
+            }
+        }
+    }
+}
