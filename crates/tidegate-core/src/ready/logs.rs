@@ -11,7 +11,6 @@ const CHUNK: u32 = 32;
 
 /// One flow in a log.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(16))]
 pub(super) struct Entry {
     pub(super) key: u64,
     pub(super) flow: u32,
@@ -33,6 +32,12 @@ pub(super) struct Log {
 impl Log {
     /// No entries, and no room for one.
     pub(super) const EMPTY: Log = Log { read: 0, write: CHUNK - 1, before: 1 - CHUNK as i32 };
+
+    /// True if the last chunk has room for an entry.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.write % CHUNK != CHUNK - 1
+    }
 
     /// The number of entries, not counting links.
     #[inline]
@@ -97,15 +102,11 @@ impl Pool {
         self.free.push(at & !(CHUNK - 1));
     }
 
-    /// Adds an entry to the end of a log; false if the last chunk has no room for it.
+    /// Adds an entry to the end of a log that has room.
     #[inline]
-    pub(super) fn append(&mut self, log: &mut Log, entry: Entry) -> bool {
-        if log.write % CHUNK == CHUNK - 1 {
-            return false;
-        }
+    pub(super) fn append(&mut self, log: &mut Log, entry: Entry) {
         self.entries[log.write as usize] = entry;
         log.write += 1;
-        true
     }
 
     /// Adds a chunk to a log whose last chunk is full, or that is empty.
@@ -145,35 +146,34 @@ impl Pool {
             }
             return None;
         }
-        let mut entry = self.entries[rest.read as usize];
-        while entry.flow == LINK {
-            entry = self.follow(rest, entry.generation);
+        let mut read = rest.read;
+        if self.entries[read as usize].flow == LINK {
+            read = self.follow(read);
         }
-        rest.read += 1;
+        rest.read = read + 1;
         rest.entries -= 1;
-        Some(entry)
+        Some(self.entries[read as usize])
     }
 
-    /// Goes on where a link leads.
+    /// Gives up chunks that have been read, from the link at `read` on, and returns where the log goes on.
     #[inline(never)]
-    fn follow(&mut self, rest: &mut Rest, to: u32) -> Entry {
-        self.release(rest.read);
-        rest.read = to;
-        self.fetch_next(to);
-        self.entries[to as usize]
+    fn follow(&mut self, mut read: u32) -> u32 {
+        // A link leads to another where a log was strung behind that had been read up to one.
+        while self.entries[read as usize].flow == LINK {
+            self.release(read);
+            read = self.entries[read as usize].generation;
+            self.fetch_next(read);
+        }
+        read
     }
 
     /// Takes the first entry out of a log that is not empty.
     #[inline]
     pub(super) fn take(&mut self, log: &mut Log) -> Entry {
-        let mut entry = self.entries[log.read as usize];
-        // A link leads to another where a log was strung behind that had been read up to one.
-        while entry.flow == LINK {
-            self.release(log.read);
-            log.read = entry.generation;
-            entry = self.entries[log.read as usize];
-            self.fetch_next(log.read);
+        if self.entries[log.read as usize].flow == LINK {
+            log.read = self.follow(log.read);
         }
+        let entry = self.entries[log.read as usize];
         log.read += 1;
         log.before -= 1;
         if log.len() == 0 {

@@ -80,20 +80,17 @@ impl Run {
         self.tail += 1;
     }
 
-    /// Adds items behind all others, whose keys are not after theirs. There must be room.
+    /// Makes sure that `count` items can be pushed without moving the others.
     #[inline]
-    pub(super) fn extend(&mut self, items: &[Item]) {
-        self.room(items.len()).copy_from_slice(items);
-    }
-
-    /// Adds `count` items behind all others, to be filled in.
-    #[inline]
-    pub(super) fn room(&mut self, count: usize) -> &mut [Item] {
+    pub(super) fn make_room(&mut self, count: usize) {
         if self.tail + count > self.items.len() {
             self.move_to_front();
         }
-        self.tail += count;
-        &mut self.items[self.tail - count..self.tail]
+    }
+
+    /// The items from this place on, to be put into another order.
+    pub(super) fn items_from(&mut self, place: usize) -> &mut [Item] {
+        &mut self.items[self.head + place..self.tail]
     }
 
     /// Adds a flow behind all whose keys are not after its own. There must be room.

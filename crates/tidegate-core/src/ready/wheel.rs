@@ -57,6 +57,8 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct Wheel {
     run: Run,
+    /// The length below which the run is extended.
+    low: usize,
     near: Levels,
     /// In use only while the near levels are not empty and `divided` is set.
     far: Levels,
@@ -94,14 +96,16 @@ const DIGIT: usize = 6;
 const LEVELS: usize = 64_usize.div_ceil(DIGIT);
 /// The digit of the highest level has 4 bits, and its order is circular.
 const TOP: usize = LEVELS - 1;
-/// A run of fewer flows than this takes any key while the logs are empty.
+/// A list of at most so many flows needs a run alone.
 const SHORT: usize = 64;
 /// The most flows in a run.
 const LONG: usize = 512;
-/// The run is extended when it is shorter than this ...
+/// The run is extended when it is shorter than this: long enough to tell who comes soon, if that is worth knowing ...
 const LOW: usize = 16;
-/// ... to at least this length.
-const FULL: usize = 24;
+/// ... and as short as possible where all is in the cache anyway.
+const LOWEST: usize = 4;
+/// So many flows are not.
+const WORTH_TELLING: usize = 4096;
 /// Up to so many entries are sorted together. Their index fits beside a key's offset within any bucket but those of the highest level.
 const BATCH: usize = 1 << INDEX_BITS;
 const INDEX_BITS: usize = 6;
@@ -141,19 +145,24 @@ impl Levels {
 
     #[inline]
     fn file_at(&mut self, pool: &mut Pool, level: usize, at: usize, entry: Entry) {
-        if !pool.append(&mut self.logs[level * 64 + at], entry) {
-            self.file_in_chunk(pool, level, at, entry);
+        let index = level * 64 + at;
+        let log = &mut self.logs[index];
+        if log.has_room() {
+            pool.append(log, entry);
+        } else {
+            self.file_in_chunk(pool, index, entry.key, entry.flow, entry.generation);
         }
     }
 
     /// The same where a log needs another chunk, and perhaps was empty.
     #[inline(never)]
-    fn file_in_chunk(&mut self, pool: &mut Pool, level: usize, at: usize, entry: Entry) {
+    fn file_in_chunk(&mut self, pool: &mut Pool, index: usize, key: u64, flow: u32, generation: u32) {
+        let (level, at) = (index / 64, index % 64);
         self.occupied |= 1 << level;
         self.buckets[level] |= 1 << at;
-        let log = &mut self.logs[level * 64 + at];
+        let log = &mut self.logs[index];
         pool.extend(log);
-        pool.append(log, entry);
+        pool.append(log, Entry { key, flow, generation });
     }
 
     /// The lowest level that is not empty, and its first bucket. There must be one.
@@ -220,6 +229,24 @@ impl Levels {
     }
 }
 
+/// Sorts at most [`BATCH`] items of one bucket, whose keys differ in the low `width` bits; returns the last key.
+fn sort(items: &mut [Item], width: usize) -> u64 {
+    let mut unsorted = [Item { key: 0, flow: 0 }; BATCH];
+    let mut order = [0; BATCH];
+    let (unsorted, order) = (&mut unsorted[..items.len()], &mut order[..items.len()]);
+    unsorted.copy_from_slice(items);
+    // By offset within the bucket, and by index among equals.
+    let below = (1 << width) - 1;
+    for (index, (place, item)) in order.iter_mut().zip(&*items).enumerate() {
+        *place = (item.key & below) << INDEX_BITS | index as u64;
+    }
+    order.sort_unstable();
+    for (place, index) in items.iter_mut().zip(&*order) {
+        *place = unsorted[*index as usize % BATCH];
+    }
+    items.last().map_or(0, |last| last.key)
+}
+
 impl Wheel {
     /// True if this entry has been removed.
     #[inline]
@@ -235,14 +262,14 @@ impl Wheel {
     /// Extends a short run from the logs.
     #[inline]
     fn settle(&mut self) {
-        if self.run.len() < LOW && self.near.occupied != 0 {
+        if self.run.len() < self.low && self.near.occupied != 0 {
             self.extend();
         }
     }
 
     #[inline(never)]
     fn extend(&mut self) {
-        while self.run.len() < FULL && self.near.occupied != 0 {
+        while self.run.len() < self.low + self.low / 2 && self.near.occupied != 0 {
             let (level, at) = self.near.first();
             if level == 0 {
                 self.take_equals(at);
@@ -292,37 +319,22 @@ impl Wheel {
     /// Moves a bucket to the run.
     fn take_bucket(&mut self, level: usize, at: usize) {
         let mut rest = Rest::from(self.near.detach(level, at));
-        let mut batch = [Item { key: 0, flow: 0 }; BATCH];
-        let mut count = 0;
+        self.run.make_room(BATCH);
+        let before = self.run.len();
         let (mut latest, mut in_order) = (self.near.pivot, true);
         while let Some(entry) = self.pool.next(&mut rest) {
             if self.is_removed(entry) {
                 self.removed -= 1;
                 continue;
             }
-            batch[count] = Item { key: entry.key, flow: entry.flow };
-            count += 1;
+            self.run.push(entry.key, entry.flow);
             in_order &= !is_before(entry.key, latest);
             latest = entry.key;
         }
-        let batch = &batch[..count];
-        if in_order {
-            self.run.extend(batch);
-        } else {
-            // Sorted by offset within the bucket, and by index among equals.
-            let base = latest >> (DIGIT * level) << (DIGIT * level);
-            let mut order = [0; BATCH];
-            for (index, (place, item)) in order.iter_mut().zip(batch).enumerate() {
-                *place = (item.key - base) << INDEX_BITS | index as u64;
-            }
-            let order = &mut order[..count];
-            order.sort_unstable();
-            for (place, index) in self.run.room(count).iter_mut().zip(order) {
-                *place = batch[*index as usize % BATCH];
-                latest = place.key;
-            }
+        if !in_order {
+            latest = sort(self.run.items_from(before), DIGIT * level);
         }
-        if count > 0 {
+        if self.run.len() > before {
             self.near.pivot = latest;
             self.near.open = latest.wrapping_add(1);
         }
@@ -457,6 +469,7 @@ impl ReadyList for Wheel {
         let partial = 3 * (2 * logs).min(entries) + if logs == 0 { 0 } else { 2 * Wheel::most_gaps(flows) };
         Wheel {
             run: Run::new(if logs == 0 { flows } else { LONG }),
+            low: if flows < WORTH_TELLING { LOWEST } else { LOW },
             near: Levels::new(logs),
             far: Levels::new(logs),
             divided: false,
@@ -477,7 +490,8 @@ impl ReadyList for Wheel {
         self.flows += 1;
         if self.near.occupied == 0 {
             match self.run.last_key() {
-                Some(last) if self.run.len() >= SHORT => {
+                // A run that is short takes any key while the logs are empty.
+                Some(last) if self.run.len() >= 4 * self.low && !self.near.logs.is_empty() => {
                     self.near.pivot = last;
                     self.near.open = last.wrapping_add(1);
                 }

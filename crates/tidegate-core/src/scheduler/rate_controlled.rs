@@ -28,7 +28,7 @@
 //! those of the contract, which forgets lateness of more than [`SLACK`] packets.
 
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
-use crate::cells::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
+use crate::cells::{CLASSES, CellRate, RateScaling, Sharing};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch;
@@ -63,9 +63,7 @@ pub struct RateControlled<R = Wheel> {
     rates: Vec<[CellRate; 2]>,
     /// Flows by the release of their heads, for each priority in use, highest first.
     releases: Vec<R>,
-    sharing: RateScaling,
-    /// The sum of all demands.
-    demand: u64,
+    demands: Demands,
     slack: Duration,
     /// The priority served last.
     latest: usize,
@@ -96,35 +94,40 @@ enum Demand {
     Nothing,
 }
 
-impl<R: ReadyList> RateControlled<R> {
+impl Stream {
     /// Files the flow by the release of its head.
     #[inline]
-    fn file(&mut self, flow: Flow, head: Head) {
-        let stream = &mut self.flows[flow.index()];
-        stream.length = head.length;
-        let release = stream.allowance.release().later(stream.share).later(head.arrival);
-        self.releases[usize::from(stream.level)].insert(flow, release.picoseconds());
+    fn file(&mut self, releases: &mut impl ReadyList, flow: Flow, head: Head) {
+        self.length = head.length;
+        let release = self.allowance.release().later(self.share).later(head.arrival);
+        releases.insert(flow, release.picoseconds());
     }
 
-    /// The flow asks for something else from now on.
+    /// What it asks for while it has something to send.
     #[inline]
-    fn ask(&mut self, flow: Flow, demand: Demand) {
-        let stream = &mut self.flows[flow.index()];
-        if stream.demand == demand {
-            return;
+    fn demand(&self) -> Demand {
+        if self.allowance.is_bursting() { Demand::Peak } else { Demand::Sustained }
+    }
+}
+
+/// What all flows ask for together, and what becomes of it.
+#[derive(Clone, Debug)]
+struct Demands {
+    sharing: RateScaling,
+    sum: u64,
+}
+
+impl Demands {
+    /// A flow, whose rates are these, asks for something else from now on.
+    #[inline]
+    fn ask(&mut self, stream: &mut Stream, rates: &[CellRate; 2], demand: Demand) {
+        if stream.demand != demand {
+            let rate = |demand| rates.get(demand as usize).copied().unwrap_or(CellRate::ZERO);
+            let (from, to) = (rate(stream.demand), rate(demand));
+            stream.demand = demand;
+            self.sum = self.sum - from.0 + to.0;
+            self.sharing.demand_changed(usize::from(stream.level), from, to);
         }
-        let rates = &self.rates[flow.index()];
-        let rate = |demand| rates.get(demand as usize).copied().unwrap_or(CellRate::ZERO);
-        let (from, to) = (rate(stream.demand), rate(demand));
-        stream.demand = demand;
-        self.demand = self.demand - from.0 + to.0;
-        self.sharing.demand_changed(usize::from(stream.level), from, to);
-    }
-
-    /// By how much intervals of this priority are stretched.
-    #[inline]
-    fn stretch(&mut self, level: usize) -> Stretch {
-        if self.demand > CellRate::LINK.0 { self.sharing.stretch(level) } else { Stretch::NONE }
     }
 }
 
@@ -141,9 +144,9 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         let stream = &mut self.flows[flow.index()];
         // What it did not use while it had nothing to send is lost.
         stream.share = stream.share.later(now);
-        let demand = if stream.allowance.is_bursting() { Demand::Peak } else { Demand::Sustained };
-        self.ask(flow, demand);
-        self.file(flow, head);
+        let demand = stream.demand();
+        self.demands.ask(stream, &self.rates[flow.index()], demand);
+        stream.file(&mut self.releases[usize::from(stream.level)], flow, head);
     }
 
     #[inline]
@@ -164,23 +167,22 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stream = &mut self.flows[flow.index()];
         self.latest = usize::from(stream.level);
-        self.releases[self.latest].remove(flow);
+        let releases = &mut self.releases[self.latest];
+        releases.remove(flow);
         stream.allowance.charge(now, stream.length);
-        let demand = match next {
-            None => Demand::Nothing,
-            Some(_) if stream.allowance.is_bursting() => Demand::Peak,
-            Some(_) => Demand::Sustained,
-        };
-        self.ask(flow, demand);
-        let stretch = self.stretch(self.latest);
-        let stream = &mut self.flows[flow.index()];
-        let oldest = now - self.slack.max(stream.allowance.tolerance());
-        let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
-        stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
-        if let Some(head) = next {
-            self.file(flow, head);
+        let demand = if next.is_some() { stream.demand() } else { Demand::Nothing };
+        self.demands.ask(stream, &self.rates[flow.index()], demand);
+        // The clock of the share is behind those of the contract unless it is stretched.
+        if self.demands.sum > CellRate::LINK.0 {
+            let stretch = self.demands.sharing.stretch(self.latest);
+            let oldest = now - self.slack.max(stream.allowance.tolerance());
+            let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
+            stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
         }
-        if let Some(upcoming) = self.upcoming() {
+        if let Some(head) = next {
+            stream.file(releases, flow, head);
+        }
+        if let Some(upcoming) = releases.ahead(LEAD) {
             prefetch(&self.flows[upcoming.index()]);
             prefetch(&self.rates[upcoming.index()]);
         }
@@ -188,10 +190,12 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
 
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
-        self.releases[usize::from(self.flows[flow.index()].level)].remove(flow);
+        let stream = &mut self.flows[flow.index()];
+        let releases = &mut self.releases[usize::from(stream.level)];
+        releases.remove(flow);
         match next {
-            Some(head) => self.file(flow, head),
-            None => self.ask(flow, Demand::Nothing),
+            Some(head) => stream.file(releases, flow, head),
+            None => self.demands.ask(stream, &self.rates[flow.index()], Demand::Nothing),
         }
     }
 
@@ -263,8 +267,7 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             flows: streams,
             rates,
             releases: ranks.iter().map(|_| R::new(flows.len())).collect(),
-            sharing,
-            demand: 0,
+            demands: Demands { sharing, sum: 0 },
             slack: Duration::from_picoseconds(slack),
             latest: 0,
         })
