@@ -2,20 +2,22 @@
 //! with the kernel's timestamps, and `tidegate replay` polices every stream of the capture by its own contract.
 //!
 //! Needs root, as the tests of `tidegate-live` do.
-#![allow(unsafe_code)]
 
 #[path = "../../../tidegate-live/tests/namespaces/topology.rs"]
 #[allow(dead_code)]
 mod topology;
 
+#[path = "../../../tidegate-live/tests/namespaces/raw.rs"]
+#[allow(dead_code)]
+mod raw;
+
+use raw::RawSocket;
 use std::fmt::Write;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tidegate_replay::{CaptureWriter, Interface};
 use tidegate_wire::LinkType;
@@ -74,11 +76,10 @@ fn ten_thousand_live_flows_keep_their_contracts() {
     };
     eventually("the bridge carries packets", Duration::from_secs(60), reached);
 
-    let stop = Arc::new(AtomicBool::new(false));
     let capture = folder.join("arrivals.pcapng");
     let capturing = {
-        let (stop, capture) = (Arc::clone(&stop), capture.clone());
-        topology.inside(Place::Host2, move || record("tgd", &capture, &stop))
+        let capture = capture.clone();
+        topology.inside(Place::Host2, move || record("tgd", &capture, CAPTURED))
     };
     topology.call(Place::Host1, || {
         let socket = UdpSocket::bind("10.77.0.1:0").unwrap();
@@ -92,9 +93,7 @@ fn ten_thousand_live_flows_keep_their_contracts() {
             let due = started + Duration::from_millis(200) * (number as u32 + 1);
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
         }
-        std::thread::sleep((started + CAPTURED).saturating_duration_since(Instant::now()));
     });
-    stop.store(true, Ordering::Relaxed);
     let captured = capturing.join().unwrap();
     // 10,000 flows of 8 kbit/s at 4368 bits a packet, for five seconds, less what does not fit at the end of an interval.
     assert!(captured > 70_000, "{captured} packets were captured");
@@ -129,79 +128,19 @@ fn dropped(summary: &serde_json::Value) -> u64 {
     drops.filter(|drop| drop["reason"] == "policed").map(|drop| drop["volume"]["packets"].as_u64().expect("a number")).sum()
 }
 
-/// Captures the test's datagrams on an interface of this thread's namespace until told to stop; returns their number.
-fn record(interface: &str, path: &Path, stop: &AtomicBool) -> usize {
-    let socket = open(interface);
+/// Captures the test's datagrams on an interface of this thread's namespace for so long; returns their number.
+fn record(interface: &str, path: &Path, limit: Duration) -> usize {
+    // Ethernet, IPv4 without options, UDP, and a port of ours.
+    let is_ours = |frame: &[u8]| {
+        let port = frame.get(36..38).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
+        frame.get(12..14) == Some(&[8, 0]) && frame[23] == 17 && (FIRST_PORT..FIRST_PORT + FLOWS).contains(&port)
+    };
+    let frames = RawSocket::open(interface, false).see(usize::MAX, limit, |seen| is_ours(&seen.bytes));
     let interfaces = [Interface { name: None, link_type: 1, link: LinkType::Ethernet }];
     let mut file = CaptureWriter::new(BufWriter::new(File::create(path).unwrap()), "arrivals").unwrap();
-    let mut bytes = vec![0; 2048];
-    let mut captured = 0;
-    while !stop.load(Ordering::Relaxed) {
-        let Some((length, nanoseconds)) = receive(&socket, &mut bytes) else { continue };
-        let frame = &bytes[..length];
-        // Ethernet, IPv4 without options, UDP, and a port of ours.
-        let port = frame.get(36..38).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
-        if frame.get(12..14) == Some(&[8, 0]) && frame[23] == 17 && (FIRST_PORT..FIRST_PORT + FLOWS).contains(&port) {
-            file.write(&interfaces, 0, nanoseconds, length as u32, frame, None).unwrap();
-            captured += 1;
-        }
+    for seen in &frames {
+        file.write(&interfaces, 0, seen.at.as_nanos() as u64, seen.bytes.len() as u32, &seen.bytes, None).unwrap();
     }
     file.finish().unwrap();
-    captured
-}
-
-fn open(interface: &str) -> std::os::fd::OwnedFd {
-    use std::os::fd::{FromRawFd, OwnedFd};
-    let name = std::ffi::CString::new(interface).unwrap();
-    // SAFETY: plain system calls with arguments that live for the calls; the descriptor is owned once it is known to be one.
-    unsafe {
-        let descriptor = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
-        assert!(descriptor >= 0, "{}", io::Error::last_os_error());
-        let socket = OwnedFd::from_raw_fd(descriptor);
-        let set = |level, option, value: i32| {
-            let refused = libc::setsockopt(descriptor, level, option, std::ptr::from_ref(&value).cast(), size_of::<i32>() as u32);
-            assert_eq!(refused, 0, "{}", io::Error::last_os_error());
-        };
-        set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
-        set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 64 << 20);
-        let mut address: libc::sockaddr_ll = std::mem::zeroed();
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = libc::if_nametoindex(name.as_ptr()) as i32;
-        let bound = libc::bind(descriptor, std::ptr::from_ref(&address).cast(), size_of_val(&address) as u32);
-        assert_eq!(bound, 0, "binding to {interface}: {}", io::Error::last_os_error());
-        socket
-    }
-}
-
-/// The length of the next frame and when the kernel saw it, in nanoseconds since 1970; `None` if there was none for some milliseconds.
-fn receive(socket: &std::os::fd::OwnedFd, bytes: &mut [u8]) -> Option<(usize, u64)> {
-    use std::os::fd::AsRawFd;
-    #[repr(align(8))]
-    struct Control([u8; 64]);
-    let mut control = Control([0; 64]);
-    let mut entry = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry to poll; then a message of one buffer and one control buffer, which live for the call, and a walk over the control
-    // messages that the kernel wrote.
-    unsafe {
-        if libc::poll(&mut entry, 1, 20) != 1 {
-            return None;
-        }
-        let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &mut piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = control.0.len() as _;
-        let length = usize::try_from(libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_DONTWAIT)).ok()?;
-        let mut header = libc::CMSG_FIRSTHDR(&message);
-        while !header.is_null() {
-            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
-                let time = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
-                return Some((length, time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64));
-            }
-            header = libc::CMSG_NXTHDR(&message, header);
-        }
-        None
-    }
+    frames.len()
 }

@@ -17,6 +17,8 @@ pub struct Seen {
     pub bytes: Vec<u8>,
     /// The sender left the checksum to be completed, and nobody has done it on the way.
     pub unfinished: bool,
+    /// When the kernel saw it, since 1970.
+    pub at: Duration,
 }
 
 impl RawSocket {
@@ -31,7 +33,8 @@ impl RawSocket {
             let socket = RawSocket(OwnedFd::from_raw_fd(descriptor));
             socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1);
             socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1);
-            socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 8 << 20);
+            socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, 64 << 20);
+            socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
             if virtio {
                 socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1);
             }
@@ -70,11 +73,11 @@ impl RawSocket {
 
     fn receive(&self, limit: Duration) -> Option<Seen> {
         #[repr(align(8))]
-        struct Control([u8; 64]);
-        let mut control = Control([0; 64]);
+        struct Control([u8; 128]);
+        let mut control = Control([0; 128]);
         let mut bytes = vec![0; 70_000];
         let mut entry = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let (mut tag, mut unfinished) = (None, false);
+        let (mut tag, mut unfinished, mut at) = (None, false, Duration::ZERO);
         // SAFETY: one entry to poll; then a message of one buffer and one control buffer, which live for the call, and a walk over the
         // control messages that the kernel wrote.
         let length = unsafe {
@@ -97,6 +100,10 @@ impl RawSocket {
                         tag = Some((auxiliary.tp_vlan_tpid, auxiliary.tp_vlan_tci));
                     }
                 }
+                if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
+                    let time = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
+                    at = Duration::new(time.tv_sec as u64, time.tv_nsec as u32);
+                }
                 header = libc::CMSG_NXTHDR(&message, header);
             }
             length
@@ -106,7 +113,7 @@ impl RawSocket {
             let tag = [protocol.to_be_bytes(), control.to_be_bytes()].concat();
             bytes.splice(12..12, tag);
         }
-        Some(Seen { bytes, unfinished })
+        Some(Seen { bytes, unfinished, at })
     }
 }
 
