@@ -7,6 +7,8 @@
 
 use crate::flows::Random;
 use crate::{Benchmark, Rounds};
+use std::sync::Barrier;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 use tidegate_core::cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, LONGEST_PDU, Mode, Planner, Prefetch,
@@ -64,6 +66,121 @@ pub fn times(name: &str, connections: u32, cells: u64) -> Result<Vec<u32>, Strin
     }
     times.sort_unstable();
     Ok(times)
+}
+
+/// What it costs to run a planner of so many connections beside its cells, in nanoseconds each.
+#[derive(Clone, Copy, Debug)]
+pub struct Upkeep {
+    /// Adding a connection.
+    pub add: f64,
+    /// Giving a connection that has cells to send another contract.
+    pub change: f64,
+    /// Removing such a connection and adding it anew.
+    pub replace: f64,
+    /// A slot in which nothing is due.
+    pub idle: f64,
+}
+
+/// Measures [`Upkeep`] with connections that all wait for a far slot.
+///
+/// # Errors
+/// Contracts that the scheduler refuses.
+pub fn upkeep(connections: u32) -> Result<Upkeep, String> {
+    let slots = 1 << 20;
+    let contract = CellContract::constant(Ticks::slots(slots * 4));
+    let mut planner = Planner::<RateScaling>::new(&CellSetup { transfer: None, ..setup(connections) }, RateScaling::strict());
+    let mut names = Vec::with_capacity(connections as usize);
+    let started = Instant::now();
+    for _ in 0..connections {
+        names.push(planner.add(&contract).map_err(|error| error.to_string())?);
+    }
+    let add = each(started, u64::from(connections));
+    // One cell each, and then a long wait.
+    for name in &names {
+        planner.post(*name, 2, 0, &mut ()).map_err(|error| error.to_string())?;
+    }
+    let sent = (0..u64::from(connections)).filter(|&slot| planner.send(slot, &mut ()).is_some()).count();
+    assert_eq!(sent, connections as usize, "every connection sends its first cell");
+    let now = u64::from(connections);
+    let order = Random::new().shuffled(connections);
+    let some = &order[..order.len().min(1 << 16)];
+    let started = Instant::now();
+    for &at in some {
+        planner.change(names[at as usize], &contract, now).map_err(|error| error.to_string())?;
+    }
+    let change = each(started, some.len() as u64);
+    let started = Instant::now();
+    for &at in some {
+        planner.remove(names[at as usize], now, &mut ()).map_err(|error| error.to_string())?;
+        names[at as usize] = planner.add(&contract).map_err(|error| error.to_string())?;
+    }
+    let replace = each(started, some.len() as u64);
+    let started = Instant::now();
+    let sent = (now..now + slots).filter(|&slot| planner.send(slot, &mut ()).is_some()).count();
+    let idle = each(started, slots);
+    assert_eq!(sent, 0, "nothing is due");
+    Ok(Upkeep { add, change, replace, idle })
+}
+
+/// Nanoseconds per cell of a link whose slots are dealt out in turn to `shards` planners, one thread each, with an equal part of the
+/// connections. `merged`: the cells are put back into one order, slot by slot, by the thread of the first shard.
+///
+/// # Errors
+/// Contracts that the scheduler refuses.
+pub fn shards(shards: u32, connections: u32, merged: bool) -> Result<f64, String> {
+    let barrier = Barrier::new(shards as usize);
+    let part = connections.div_ceil(shards);
+    let shard = |rings: &mut [Ring], own: Option<&SyncSender<Window>>| {
+        let mut link = Link::new(Planner::<RateScaling>::new(&setup(part), RateScaling::strict()), part, "random")?;
+        barrier.wait();
+        let started = Instant::now();
+        let mut order = 0u64;
+        for _ in 0..ROUND_CELLS / WINDOW as u64 {
+            let mut window = [0; WINDOW];
+            for place in &mut window {
+                *place = link.next_cell();
+            }
+            if !merged {
+                std::hint::black_box(&window);
+            } else if let Some(own) = own {
+                own.send(window).map_err(|error| error.to_string())?;
+            } else {
+                // The first shard's slot, then the same of the others.
+                let others: Vec<Window> = rings.iter_mut().filter_map(|ring| ring.recv().ok()).collect();
+                for place in 0..WINDOW {
+                    for window in std::iter::once(&window).chain(&others) {
+                        order = order.rotate_left(1) ^ u64::from(window[place]);
+                    }
+                }
+            }
+        }
+        std::hint::black_box(order);
+        Ok(each(started, ROUND_CELLS))
+    };
+    std::thread::scope(|scope| {
+        let mut rings = Vec::new();
+        let mut others = Vec::new();
+        for _ in 1..shards {
+            // As many windows as a shard may run ahead.
+            let (sender, receiver) = sync_channel(64);
+            rings.push(receiver);
+            others.push(scope.spawn(move || shard(&mut [], Some(&sender))));
+        }
+        let mut slowest: f64 = shard(&mut rings, None)?;
+        for other in others {
+            slowest = slowest.max(other.join().map_err(|_| "a shard has panicked".to_owned())??);
+        }
+        Ok(slowest / f64::from(shards))
+    })
+}
+
+/// The cells of so many slots, by connection.
+const WINDOW: usize = 64;
+type Window = [u32; WINDOW];
+type Ring = Receiver<Window>;
+
+fn each(started: Instant, count: u64) -> f64 {
+    started.elapsed().as_secs_f64() * 1e9 / count as f64
 }
 
 fn split(name: &str) -> Result<(&str, &str), String> {
@@ -152,16 +269,26 @@ impl<S: CellScheduler> Link<S> {
         Ok(link)
     }
 
-    /// One slot; true if a cell left.
+    /// The connection that sends the next cell.
     #[inline]
-    fn step(&mut self) -> bool {
+    fn next_cell(&mut self) -> u32 {
+        loop {
+            if let Some(connection) = self.step() {
+                return connection.index() as u32;
+            }
+        }
+    }
+
+    /// One slot, and who sent a cell in it.
+    #[inline]
+    fn step(&mut self) -> Option<Connection> {
         while let Some((connection, cells)) = self.host.requested.pop() {
             self.scheduler.arrived(connection, cells, self.slot, &mut self.host);
         }
         while let Some(connection) = self.host.done.pop() {
             self.scheduler.post(connection, LONGEST_PDU, self.slot, &mut self.host).expect("there is room for every PDU");
         }
-        let sent = self.scheduler.send(self.slot, &mut self.host).is_some();
+        let sent = self.scheduler.send(self.slot, &mut self.host);
         self.slot += 1;
         sent
     }
@@ -171,7 +298,7 @@ impl<S: CellScheduler> Link<S> {
         let is_timed = !is_nothing(&note);
         for _ in 0..cells {
             let started = is_timed.then(Instant::now);
-            while !self.step() {}
+            self.next_cell();
             if let Some(started) = started {
                 note(started.elapsed().as_nanos() as u64);
             }
@@ -183,4 +310,19 @@ impl<S: CellScheduler> Link<S> {
 /// True for a closure that captures nothing: one that notes nothing.
 fn is_nothing<T>(_: &T) -> bool {
     size_of::<T>() == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn single_cells_are_timed_and_upkeep_is_measured() {
+        let times = times("planner/random", 100, 1000).unwrap();
+        assert!(times.len() == 1000 && times.is_sorted());
+        let upkeep = upkeep(1000).unwrap();
+        assert!([upkeep.add, upkeep.change, upkeep.replace, upkeep.idle].iter().all(|&nanoseconds| nanoseconds > 0.0));
+        assert!(set_up("planner/none", 1).is_err());
+        assert!([false, true].iter().all(|&merged| shards(2, 1000, merged).unwrap() > 0.0));
+    }
 }

@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, cells, police, schedule};
+use tidegate_bench::cells::{self, Upkeep};
+use tidegate_bench::{Benchmark, police, schedule};
 
 /// What `tidegate bench` takes.
 #[derive(Args)]
@@ -54,6 +55,13 @@ struct Row {
     single: Option<[u32; 3]>,
 }
 
+/// What two cores do with the slots of one link.
+struct Shards {
+    flows: u32,
+    /// One shard, two beside each other, two merged into one order.
+    times: [f64; 3],
+}
+
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let names: Vec<String> = match arguments.group {
@@ -63,6 +71,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let total = (names.len() * arguments.flows.len()) as u64;
     let progress = Progress::new(total, "measuring {wide_bar} {pos}/{len}  {eta} left");
+    let (mut upkeep, mut shards) = (Vec::new(), Vec::new());
+    if arguments.group == Group::Cells {
+        for &flows in &arguments.flows {
+            upkeep.push((flows, cells::upkeep(flows).map_err(Failure::Defect)?));
+            if flows > 1 {
+                let [one, two, merged] = [(1, false), (2, false), (2, true)].map(|(count, merged)| cells::shards(count, flows, merged));
+                shards.push(Shards {
+                    flows,
+                    times: [one.map_err(Failure::Defect)?, two.map_err(Failure::Defect)?, merged.map_err(Failure::Defect)?],
+                });
+            }
+        }
+    }
     let mut rows = Vec::new();
     for name in &names {
         for &flows in &arguments.flows {
@@ -71,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     drop(progress);
-    print(&if arguments.json { json(&rows) } else { table(&rows, &names, &arguments.flows) });
+    print(&if arguments.json { json(&rows, &upkeep, &shards) } else { table(&rows, &names, &arguments.flows, &upkeep, &shards) });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,7 +121,7 @@ fn measure(arguments: &Arguments, name: &str, flows: u32) -> Result<Row, String>
 }
 
 /// One line per operation, one column per number of flows; then, for cells, the percentiles.
-fn table(rows: &[Row], names: &[String], flows: &[u32]) -> String {
+fn table(rows: &[Row], names: &[String], flows: &[u32], upkeep: &[(u32, Upkeep)], shards: &[Shards]) -> String {
     let width = names.iter().map(String::len).max().unwrap_or(0).max(12);
     let mut text = format!("{:width$}", "ns each");
     let of = |name: usize| &rows[name * flows.len()..(name + 1) * flows.len()];
@@ -126,15 +147,56 @@ fn table(rows: &[Row], names: &[String], flows: &[u32]) -> String {
         }
         text.push_str("\nThe planner plans up to 64 cells at a time, in the cycle of the first of them.\n");
     }
+    if !upkeep.is_empty() {
+        let _ = writeln!(text, "\nthe planner beside its cells, ns each");
+        let lines: [(&str, fn(&Upkeep) -> f64); 4] = [
+            ("add a connection", |upkeep| upkeep.add),
+            ("change a contract", |upkeep| upkeep.change),
+            ("remove and add", |upkeep| upkeep.replace),
+            ("a slot with nothing due", |upkeep| upkeep.idle),
+        ];
+        for (label, value) in lines {
+            let _ = write!(text, "{label:<24}");
+            for (_, upkeep) in upkeep {
+                let _ = write!(text, " {:>12.1}", value(upkeep));
+            }
+            text.push('\n');
+        }
+    }
+    if !shards.is_empty() {
+        text.push_str("\nthe slots of one link dealt out to planners, one core each, ns per cell (times one planner)\n");
+        for Shards { flows, times: [one, two, merged] } in shards {
+            let _ = writeln!(
+                text,
+                "{flows:>8} connections: one {one:.1}, two {two:.1} ({:.2}), two merged into one order {merged:.1} ({:.2})",
+                one / two,
+                one / merged
+            );
+        }
+    }
     text
 }
 
-fn json(rows: &[Row]) -> String {
+fn json(rows: &[Row], upkeep: &[(u32, Upkeep)], shards: &[Shards]) -> String {
     let row = |row: &Row| {
         let single = row.single.map_or(String::new(), |[median, high, longest]| {
             format!(", \"median_ns\": {median}, \"p99_9_ns\": {high}, \"longest_ns\": {longest}")
         });
         format!("  {{\"operation\": \"{}\", \"flows\": {}, \"mean_ns\": {:.3}{single}}}", row.operation, row.flows, row.mean)
     };
-    format!("[\n{}\n]", rows.iter().map(row).collect::<Vec<_>>().join(",\n"))
+    let kept = |(flows, upkeep): &(u32, Upkeep)| {
+        let Upkeep { add, change, replace, idle } = upkeep;
+        format!(
+            "  {{\"operation\": \"upkeep-planner\", \"flows\": {flows}, \"add_ns\": {add:.3}, \"change_ns\": {change:.3}, \
+             \"replace_ns\": {replace:.3}, \"idle_ns\": {idle:.3}}}"
+        )
+    };
+    let sharded = |Shards { flows, times: [one, two, merged] }: &Shards| {
+        format!(
+            "  {{\"operation\": \"shards-planner\", \"flows\": {flows}, \"one_ns\": {one:.3}, \"two_ns\": {two:.3}, \"merged_ns\": \
+             {merged:.3}}}"
+        )
+    };
+    let lines: Vec<String> = rows.iter().map(row).chain(upkeep.iter().map(kept)).chain(shards.iter().map(sharded)).collect();
+    format!("[\n{}\n]", lines.join(",\n"))
 }

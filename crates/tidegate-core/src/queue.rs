@@ -149,7 +149,7 @@ impl<P> Queues<P> {
     }
 
     /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns; to be told of one flow per turn. Its queue
-    /// is fetched at once, and its first packet, which can then be found, [`STAGE`] turns later.
+    /// is fetched at once, and its first packet, which can then be found, some turns later.
     #[inline]
     pub fn expect(&mut self, flow: Flow) {
         prefetch(&self.occupancy.flows[flow.index()]);

@@ -320,6 +320,29 @@ proptest! {
     }
 }
 
+/// The long run: `cargo test --release -p tidegate-core --lib ten_million -- --ignored`.
+#[test]
+#[ignore = "takes minutes"]
+fn ten_million_cells_are_accepted_by_the_policers_of_their_contracts() {
+    use proptest::test_runner::{Config, TestRunner};
+    let cells = core::cell::Cell::new(0u64);
+    let script = (1u32..=64, transfers(), minimum_shares(), starts(), prop::collection::vec(steps(), 1..400));
+    while cells.get() < 10_000_000 {
+        let result = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() }).run(
+            &(script.clone(), conflicts()),
+            |((window, transfer, minimum, start, script), conflict)| {
+                let planner: Planner = Planner::with_window(&setup(transfer), window, RateScaling::new(minimum).unwrap());
+                let planner = hold(planner, transfer, true, window, start, &script)?;
+                let heap = HeapScheduler::new(&setup(transfer), conflict, RateScaling::new(minimum).unwrap());
+                let heap = hold(heap, transfer, conflict != Conflict::NextFree, 0, start, &script)?;
+                cells.set(cells.get() + planner.counts().sent + heap.counts().sent);
+                Ok(())
+            },
+        );
+        result.unwrap_or_else(|failure| panic!("after {} cells: {failure}", cells.get()));
+    }
+}
+
 /// Underruns of one connection with all its PDUs posted at once, whose transfers take La and their cells' time, one beside the other. While
 /// the first transfer is under way nothing can be there; those do not count.
 fn underruns(mut scheduler: impl CellScheduler, contract: &CellContract, setup: TransferSetup, pdus: &[u32]) -> u64 {

@@ -8,7 +8,7 @@
 //! JACM 37(2), 1990, with 64 buckets per level, which makes them the hierarchical timing wheels of Varghese and Lauck, SOSP 1987; bitmaps
 //! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State**: one bit per flow and 24 bytes of log space (16 per entry, half as much again for entries that were removed), 17 kB for the
+//! **State**: one bit, a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 17 kB for the
 //! buckets, 16 kB for the run. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, copied once or twice to a log of a finer level,
@@ -453,7 +453,7 @@ impl Wheel {
             self.aged = true;
             self.removed += 1;
             // Keys of removed flows must not outlive those with which they were in reach.
-            if self.removed > self.generations.len() / 2 || self.flows == self.run.len() {
+            if self.removed > self.generations.len() / 8 || self.flows == self.run.len() {
                 self.rewrite();
             }
         }
@@ -465,7 +465,7 @@ impl ReadyList for Wheel {
     fn new(flows: usize) -> Wheel {
         // A list that fits in a short run never uses the logs.
         let logs = if flows <= SHORT { 0 } else { LEVELS * 64 };
-        let entries = if logs == 0 { 0 } else { flows + flows / 2 + 1 };
+        let entries = if logs == 0 { 0 } else { flows + flows / 8 + 1 };
         let partial = 3 * (2 * logs).min(entries) + if logs == 0 { 0 } else { 2 * Wheel::most_gaps(flows) };
         Wheel {
             run: Run::new(if logs == 0 { flows } else { LONG }),
