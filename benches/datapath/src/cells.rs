@@ -130,7 +130,7 @@ pub fn upkeep(connections: u32) -> Result<Upkeep, String> {
 pub fn shards(shards: u32, connections: u32, merged: bool) -> Result<f64, String> {
     let barrier = Barrier::new(shards as usize);
     let part = connections.div_ceil(shards);
-    let shard = |rings: &mut [Ring], own: Option<&SyncSender<Window>>| {
+    let shard = |rings: &mut [Ring], own: Option<&SyncSender<Window>>| -> Result<f64, String> {
         let mut link = Link::new(Planner::<RateScaling>::new(&setup(part), RateScaling::strict()), part, "random")?;
         barrier.wait();
         let started = Instant::now();
