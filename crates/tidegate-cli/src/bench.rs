@@ -149,16 +149,10 @@ fn table(rows: &[Row], names: &[String], flows: &[u32], upkeep: &[(u32, Upkeep)]
     }
     if !upkeep.is_empty() {
         let _ = writeln!(text, "\nthe planner beside its cells, ns each");
-        let lines: [(&str, fn(&Upkeep) -> f64); 4] = [
-            ("add a connection", |upkeep| upkeep.add),
-            ("change a contract", |upkeep| upkeep.change),
-            ("remove and add", |upkeep| upkeep.replace),
-            ("a slot with nothing due", |upkeep| upkeep.idle),
-        ];
-        for (label, value) in lines {
+        for (label, index) in ["add a connection", "change a contract", "remove and add", "a slot with nothing due"].into_iter().zip(0..) {
             let _ = write!(text, "{label:<24}");
-            for (_, upkeep) in upkeep {
-                let _ = write!(text, " {:>12.1}", value(upkeep));
+            for (_, Upkeep { add, change, replace, idle }) in upkeep {
+                let _ = write!(text, " {:>12.1}", [add, change, replace, idle][index]);
             }
             text.push('\n');
         }
