@@ -12,7 +12,11 @@ pub fn text(measurements: &[Measurement], conditions: &str) -> String {
         let length = rest.iter().take_while(|other| (other.group.as_str(), other.flows) == (first.group.as_str(), first.flows)).count();
         let (section, tail) = rest.split_at(length);
         rest = tail;
-        let unit = if first.group == "police" { "verdict" } else { "packet, enqueue + dequeue" };
+        let unit = match first.group.as_str() {
+            "police" => "verdict",
+            "cells" => "cell, the whole cycle; rte_sched: per packet, enqueue + dequeue",
+            _ => "packet, enqueue + dequeue",
+        };
         let _ = writeln!(text, "\n{}, {} flows (ns per {unit})", first.group, first.flows);
         let _ = writeln!(
             text,

@@ -111,7 +111,10 @@ impl Scheduler for WeightedRoundRobin {
                     self.foresight.turn_of(&mut self.flows, flow.0);
                 }
             }
-            None => self.lost(now, flow, None),
+            None => {
+                self.foresight.turn_of(&mut self.flows, flow.0);
+                self.lost(now, flow, None);
+            }
         }
     }
 

@@ -93,6 +93,9 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
             match self.waiting.first() {
                 Some((release, flow)) if !Time::from_picoseconds(release).is_after(now) => {
                     self.waiting.remove(flow);
+                    if let Some(ahead) = self.waiting.ahead(LEAD) {
+                        prefetch(&self.flows[ahead.index()]);
+                    }
                     let head = self.flows[flow.index()].head();
                     self.inner.activate(now, flow, head);
                 }
@@ -187,7 +190,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.inner.upcoming().or_else(|| self.waiting.ahead(LEAD))
+        self.waiting.ahead(LEAD).or_else(|| self.inner.upcoming())
     }
 
     fn refresh(&mut self, now: Time) {
