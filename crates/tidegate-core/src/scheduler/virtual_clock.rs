@@ -9,7 +9,7 @@
 //! is Figueira and Pasquale, "An upper bound on delay for the VirtualClock service discipline", IEEE/ACM ToN 3(4), 1995; as a latency-rate
 //! server Stiliadis and Varma, IEEE/ACM ToN 6(5), 1998.
 //!
-//! **State**: 32 bytes per flow and the ready list.
+//! **State**: 24 bytes per flow and the ready list.
 //!
 //! **Cost**: one insertion and one removal of a ready list per packet, one multiplication.
 //!
