@@ -167,6 +167,16 @@ fn numbers<const N: usize>(numbers: [u32; N]) -> [f64; N] {
 mod tests {
     use super::*;
 
+    /// All figures but the one with 64,167 connections, which takes seconds.
+    #[test]
+    fn every_gate_holds() {
+        for run in [mixture::run, overload::run, cost::few, transfers::run] {
+            let figure = run(&|_| {});
+            let failed: Vec<_> = figure.gates.iter().filter(|gate| !gate.passed()).collect();
+            assert!(failed.is_empty(), "{}: {failed:#?}", figure.id);
+        }
+    }
+
     fn refused(contract: CellContract, slots: &[u64]) -> Vec<u64> {
         let mut control = UsageParameterControl::new(contract);
         let judge = |slot: &u64| {

@@ -370,13 +370,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gate_of_up_to_1000_connections_holds() {
-        let figure = few(&|_| {});
-        let failed: Vec<_> = figure.gates.iter().filter(|gate| !gate.passed()).collect();
-        assert!(failed.is_empty(), "{failed:#?}");
-    }
-
-    #[test]
     fn the_bounds_are_those_of_a_binary_heap() {
         assert_eq!(bounds(1), (0.0, 2.0));
         assert_eq!(bounds(1000), (27.0, 20.0));

@@ -120,13 +120,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_gate_holds() {
-        let figure = run(&|_| {});
-        let failed: Vec<_> = figure.gates.iter().filter(|gate| !gate.passed()).collect();
-        assert!(failed.is_empty(), "{failed:#?}");
-    }
-
-    #[test]
     fn every_connection_sends_what_it_has() {
         let curves = &run(&|_| {}).charts[0].panels[0].curves;
         let sent: Vec<u32> = curves.iter().map(|curve| curve.x.len() as u32).collect();
