@@ -6,9 +6,11 @@
 //! 2. While the link keeps up, packets of one priority leave in the order in which they are released, which is when the contract allows
 //!    them, or when they arrive if that is later; ties in the order in which they came to the head of their queues.
 //! 3. When flows of one priority are released faster than the link takes them, each gets a part of what is left for them in proportion to
-//!    the rate at which its contract would have it send, however long that lasts; afterwards nobody catches up beyond its contract.
+//!    the rate at which its contract would have it send, however long that lasts, as far as its contract tolerates to wait for others'
+//!    packets; afterwards nobody catches up beyond its contract.
 //! 4. A priority waits only for packets of higher ones, for what the guarantees of lower ones claim, and for the packet being transmitted.
-//!    With guaranteed rates `g` that sum up to at most the link's, a priority whose flows would send at `g` or more gets at least `g`.
+//!    With guaranteed rates `g` that sum up to at most the link's, a priority whose flows would send at `g` or more gets at least `g`,
+//!    provided that the flows of all higher priorities have contracts: one without asks for nothing and is not slowed down.
 //!
 //! **Source.** Zhang and Ferrari, "Rate-controlled service disciplines", Journal of High Speed Networks 3(4), 1994 (rate-controlled static
 //! priority); the demands on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler with
