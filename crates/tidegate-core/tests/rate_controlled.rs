@@ -202,6 +202,17 @@ fn a_transient_overload_disturbs_no_higher_priority_and_starves_lower_ones_but_f
     }
 }
 
+/// Contracts of many times the link, here 240 times, are shared in proportion as any others.
+#[test]
+fn contracts_far_beyond_the_link_are_shared_too() {
+    let link = Rate::new(1_000_000).unwrap();
+    let parameters = [shaped(0, at(mbps(60))), shaped(0, at(mbps(180)))];
+    let departures = run(&mut built::<Wheel>(link, &parameters), link, 2, &pile(0..2, 2000, LONGEST, 0));
+    judge(link, &parameters, &departures);
+    let [one, three] = [0, 1].map(|flow| sent_by(&departures, flow, 20 * SECOND));
+    assert!((one * 3).abs_diff(three) <= three / 10, "{one} and {three}");
+}
+
 /// Released packets leave in the order of release, whatever the order of arrival.
 #[test]
 fn packets_leave_when_they_are_released_and_in_that_order() {
@@ -224,6 +235,10 @@ fn what_cannot_be_promised_is_refused() {
     let guarantee = |rate| FlowParameters { rate: Some(mbps(rate)), ..FlowParameters::default() };
     assert_eq!(refused(&[guarantee(4), guarantee(6)]), None);
     assert_eq!(refused(&[guarantee(4), guarantee(7)]), Some((None, "rate")));
+    // All of the link, by parts that are no binary fractions of it.
+    let thirds =
+        [1, 2].map(|part| FlowParameters { priority: Some(part), rate: Some(Rate::new(part as u64 * 3_333_333).unwrap()), ..guarantee(1) });
+    assert_eq!(refused(&thirds), None);
     let priorities: Vec<FlowParameters> = (0..9).map(|p| FlowParameters { priority: Some(p), ..FlowParameters::default() }).collect();
     assert_eq!(refused(&priorities), Some((Some(8), "priority")));
     assert_eq!(refused(&priorities[..8]), None);

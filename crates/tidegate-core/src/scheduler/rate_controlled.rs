@@ -7,7 +7,7 @@
 //!    them, or when they arrive if that is later; ties in the order in which they came to the head of their queues.
 //! 3. When flows of one priority are released faster than the link takes them, each gets a part of what is left for them in proportion to
 //!    the rate at which its contract would have it send, however long that lasts, as far as its contract tolerates to wait for others'
-//!    packets; afterwards nobody catches up beyond its contract.
+//!    packets; afterwards nobody catches up beyond its contract. (An overload of more than 256 times is shared as one of 256 times.)
 //! 4. A priority waits only for packets of higher ones, for what the guarantees of lower ones claim, and for the packet being transmitted.
 //!    With guaranteed rates `g` that sum up to at most the link's, a priority whose flows would send at `g` or more gets at least `g`,
 //!    provided that the flows of all higher priorities have contracts: one without asks for nothing and is not slowed down.
@@ -236,16 +236,19 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             let problem = "more than 8 priorities are in use: let some share one";
             return Err(BuildError { flow, parameter: Parameter::Priority, problem });
         }
-        // Rounded up: what is asked for may be a little too much, never too little.
-        let part_of_link =
-            |rate: Rate| CellRate(((u128::from(rate.bits_per_second())) << 40).div_ceil(u128::from(setup.rate.bits_per_second())) as u64);
+        // Rounded down, and as high as the sum of all can be counted: at least a few times the link.
+        let most = (1 << 62) / flows.len().max(1) as u128;
+        let part_of_link = |rate: Rate| {
+            let part = (u128::from(rate.bits_per_second()) << 40) / u128::from(setup.rate.bits_per_second());
+            CellRate(part.min(most) as u64)
+        };
         let (mut minimum, mut guaranteed) = ([CellRate::ZERO; CLASSES], 0u64);
         let (mut streams, mut rates) = (Vec::with_capacity(flows.len()), Vec::with_capacity(flows.len()));
         for (index, given) in flows.iter().enumerate() {
             let level = ranks.partition_point(|&rank| rank < priority(given));
             if let Some(rate) = given.rate {
                 guaranteed = guaranteed.saturating_add(rate.bits_per_second());
-                minimum[level].0 = (minimum[level].0 + part_of_link(rate).0).min(CellRate::LINK.0);
+                minimum[level].0 += part_of_link(rate).0.min(CellRate::LINK.0);
             }
             let allowance = given.shape.map_or(Ok(Allowance::UNLIMITED), |contract| contract.allowance());
             let allowance = allowance.map_err(|error| BuildError {
