@@ -3,13 +3,13 @@
 use super::{Finding, Source};
 
 /// The folders of `tidegate-core` in which a file is an algorithm.
-const ALGORITHM_FOLDERS: &[&str] = &["policer", "buffer", "ready", "scheduler", "shaper"];
+const ALGORITHM_FOLDERS: &[&str] = &["policer", "buffer", "ready", "scheduler", "shaper", "cells"];
 
 /// The labels of an algorithm's header, in order.
 const LABELS: &[&str] = &["Law", "Source", "State", "Cost", "RTL twin", "Deviations"];
 
 /// The traits of the roles. A file there that implements none of them is a part that algorithms share.
-const ROLES: &[&str] = &["Policer", "BufferManager", "ReadyList", "Scheduler"];
+const ROLES: &[&str] = &["Policer", "BufferManager", "ReadyList", "Scheduler", "CellScheduler", "Sharing"];
 
 /// Checks the first lines of every file.
 pub fn check(sources: &[Source]) -> Vec<Finding> {

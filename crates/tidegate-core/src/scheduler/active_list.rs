@@ -16,9 +16,6 @@ const NONE: u32 = u32::MAX;
 /// How many turns state is fetched in advance: enough turns to outlast a fetch from main memory, and a power of two.
 const AHEAD: usize = 8;
 
-/// How many turns in advance the port is told of a flow.
-const ANNOUNCED: usize = 8;
-
 /// A flow's neighbours in the ring it is in, and who comes later.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
@@ -107,13 +104,13 @@ pub(super) struct Foresight {
     turn: usize,
     /// Whose the latest turns were.
     past: [u32; AHEAD],
-    /// Whose the next turns will be.
-    coming: [u32; AHEAD],
+    /// Whose turn comes `AHEAD` turns after the latest.
+    coming: u32,
 }
 
 impl Foresight {
     /// Knows nothing yet.
-    pub(super) const NEW: Foresight = Foresight { turn: 0, past: [0; AHEAD], coming: [0; AHEAD] };
+    pub(super) const NEW: Foresight = Foresight { turn: 0, past: [0; AHEAD], coming: 0 };
 
     /// It is `flow`'s turn.
     #[inline]
@@ -122,7 +119,7 @@ impl Foresight {
         let earlier = core::mem::replace(&mut self.past[at], flow);
         flows[earlier as usize].links_mut().later = flow;
         let later = flows[flow as usize].links().later;
-        self.coming[at] = later;
+        self.coming = later;
         prefetch(&flows[later as usize]);
         self.turn = self.turn.wrapping_add(1);
     }
@@ -130,8 +127,7 @@ impl Foresight {
     /// A flow whose turn comes soon.
     #[inline]
     pub(super) fn upcoming(&self) -> Flow {
-        // What was foreseen `AHEAD` turns before the next turn stands where the next turn will; and so on for those after it.
-        Flow(self.coming[(self.turn + ANNOUNCED - 1) % AHEAD])
+        Flow(self.coming)
     }
 }
 
@@ -190,7 +186,7 @@ mod tests {
         for turn in 0..200u32 {
             foresight.turn_of(&mut flows, turn * 7 % 50);
             if turn >= 50 + AHEAD as u32 {
-                assert_eq!(foresight.upcoming(), Flow((turn + ANNOUNCED as u32) * 7 % 50), "turn {turn}");
+                assert_eq!(foresight.upcoming(), Flow((turn + AHEAD as u32) * 7 % 50), "turn {turn}");
             }
         }
     }

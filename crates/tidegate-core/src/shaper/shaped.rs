@@ -170,9 +170,6 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
             }
         }
         self.inner.served(now, flow, next);
-        if let Some(upcoming) = self.waiting.ahead(LEAD) {
-            prefetch(&self.flows[upcoming.index()]);
-        }
     }
 
     #[inline]
