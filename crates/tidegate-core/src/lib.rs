@@ -20,6 +20,7 @@
 //! | [`scheduler`] | whose packet is next, and not before when |
 //! | [`shaper`] | schedulers that delay to keep a contract |
 //! | [`cells`] | the same for ATM links, slot by slot: shaped connections and the transfers that feed them |
+//! | [`dwcs`] | Dynamic Window-Constrained Scheduling: the engines that decide |
 //! | [`ready`] | flows in the order of a key |
 //! | [`queue`] | per-flow queues and their occupancy |
 //! | [`port`] | the path of a packet through all of them, with its conservation law |
@@ -33,6 +34,7 @@ extern crate alloc;
 pub mod buffer;
 pub mod cells;
 pub mod classifier;
+pub mod dwcs;
 pub mod observer;
 pub mod packet;
 pub mod policer;

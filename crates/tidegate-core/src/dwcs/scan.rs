@@ -1,0 +1,170 @@
+//! DWCS as it was published: every decision looks at every stream.
+//!
+//! **Law**: the laws of [`super`]; this engine is what the others are compared with.
+//!
+//! **Source**: West and Poellabauer, RTSS 2000, the main loop; West et al., IEEE Transactions on Computers 53(6), 2004.
+//!
+//! **State**: one record per stream.
+//!
+//! **Cost**: O(streams) per decision, twice: once to account for missed deadlines, once to find the winner.
+//!
+//! **RTL twin**: the whole of ShareStreams, whose register blocks and decision blocks do these two passes in parallel.
+//!
+//! **Deviations**: a packet that arrives at an idle stream whose deadline has passed begins a new window with a deadline one period
+//! after the arrival; the papers do not say. Streams without packets miss no deadlines.
+
+use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance};
+use crate::packet::Flow;
+use alloc::vec::Vec;
+
+/// The engine as published.
+///
+/// ```
+/// use tidegate_core::dwcs::{Choice, Dwcs, Order, Rules, Scan, Stream, Window};
+/// use tidegate_core::packet::Flow;
+/// let half = Stream::windowed(Window::new(1, 2), 1);
+/// let most = Stream::windowed(Window::new(3, 4), 1);
+/// let mut engine = Scan::new(Rules::default(), Order::default(), &[most, half]).unwrap();
+/// engine.activate(0, Flow(0), 0);
+/// engine.activate(0, Flow(1), 0);
+/// assert_eq!(engine.select(0), Choice::Serve(Flow(1))); // 1 of 2 tolerates less than 3 of 4
+/// engine.served(Flow(1), 1, Some(1));
+/// assert_eq!(engine.select(1), Choice::Serve(Flow(0))); // missed a deadline: now 2 of 3, against 1 of 1
+/// ```
+#[derive(Clone, Debug)]
+pub struct Scan {
+    rules: Rules,
+    order: Order,
+    now: u64,
+    streams: Vec<Record>,
+}
+
+#[derive(Clone, Debug)]
+struct Record {
+    stream: Stream,
+    deadline: u64,
+    tolerance: Tolerance,
+    /// Of the head; `None` if the stream has no packet.
+    arrival: Option<u64>,
+    /// The head has missed its deadline and is to be discarded.
+    is_late: bool,
+    tally: Tally,
+}
+
+impl Scan {
+    /// An engine for these streams, none of them backlogged.
+    ///
+    /// # Errors
+    /// [`StreamError`] names the first stream that cannot be served.
+    pub fn new(rules: Rules, order: Order, streams: &[Stream]) -> Result<Scan, StreamError> {
+        let mut records = Vec::with_capacity(streams.len());
+        for (index, stream) in streams.iter().enumerate() {
+            stream.check().map_err(|problem| StreamError { stream: Flow(index as u32), problem })?;
+            let deadline = if stream.period.is_some() { stream.first_deadline.unwrap_or(0) } else { NEVER };
+            let tolerance = Tolerance::of(stream.window);
+            records.push(Record { stream: *stream, deadline, tolerance, arrival: None, is_late: false, tally: Tally::default() });
+        }
+        Ok(Scan { rules, order, now: 0, streams: records })
+    }
+
+    /// Accounts for the deadlines missed up to `now`.
+    fn sweep(&mut self, now: u64) {
+        self.now = now;
+        for record in self.streams.iter_mut().filter(|record| record.arrival.is_some()) {
+            let Some(period) = record.stream.period else { continue };
+            while !record.is_late && self.rules.missed.is_past(record.deadline, now) {
+                record.miss();
+                record.deadline += period;
+                record.is_late = record.stream.droppable;
+            }
+        }
+    }
+}
+
+impl Record {
+    fn miss(&mut self) {
+        self.tally.missed += 1;
+        self.tally.violations += self.tolerance.miss(self.stream.window, self.stream.penalty, 1);
+    }
+
+    /// The first instant at which it may be served.
+    fn eligible(&self, early: Early) -> u64 {
+        match (early, self.stream.period) {
+            (Early::Hold, Some(period)) => self.deadline.saturating_sub(period),
+            _ => 0,
+        }
+    }
+}
+
+impl Dwcs for Scan {
+    fn activate(&mut self, now: u64, stream: Flow, arrival: u64) {
+        let record = &mut self.streams[stream.index()];
+        record.arrival = Some(arrival);
+        if let Some(period) = record.stream.period
+            && record.deadline <= now
+        {
+            record.deadline = now + period;
+            record.tolerance = Tolerance::of(record.stream.window);
+        }
+    }
+
+    fn select(&mut self, now: u64) -> Choice {
+        self.sweep(now);
+        let (mut best, mut opening): (Option<Rank>, Option<u64>) = (None, None);
+        for (index, record) in self.streams.iter().enumerate() {
+            let Some(arrival) = record.arrival else { continue };
+            if record.is_late {
+                return Choice::Discard(Flow(index as u32));
+            }
+            let eligible = record.eligible(self.rules.early);
+            if eligible > now {
+                opening = Some(opening.map_or(eligible, |opening| opening.min(eligible)));
+                continue;
+            }
+            let rank = Rank { deadline: record.deadline, tolerance: record.tolerance, arrival, stream: index as u32 };
+            if best.is_none_or(|best| rank.compare(&best, self.order).is_lt()) {
+                best = Some(rank);
+            }
+        }
+        match (best, opening) {
+            (Some(rank), _) => Choice::Serve(Flow(rank.stream)),
+            (None, Some(instant)) => Choice::WaitUntil(instant),
+            (None, None) => Choice::Idle,
+        }
+    }
+
+    fn served(&mut self, stream: Flow, finish: u64, next: Option<u64>) {
+        let (rules, start) = (self.rules, self.now);
+        let record = &mut self.streams[stream.index()];
+        record.arrival = next;
+        let Some(period) = record.stream.period else {
+            record.tally.met += 1;
+            return;
+        };
+        if rules.missed.is_late(record.deadline, start, finish) {
+            record.tally.late += 1;
+            record.miss();
+        } else {
+            record.tally.met += 1;
+            record.tolerance.serve(record.stream.window);
+        }
+        record.deadline += period;
+        if rules.early == Early::Clamp {
+            record.deadline = record.deadline.min(finish + CLAMP);
+        }
+    }
+
+    fn lost(&mut self, stream: Flow, next: Option<u64>) {
+        let record = &mut self.streams[stream.index()];
+        record.arrival = next;
+        if record.is_late {
+            record.is_late = false;
+            record.tally.dropped += 1;
+        }
+    }
+
+    fn standing(&self, stream: Flow) -> Standing {
+        let record = &self.streams[stream.index()];
+        Standing { deadline: record.deadline, tolerance: record.tolerance, tally: record.tally }
+    }
+}
