@@ -100,6 +100,7 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
         rate: all.rate.filter(|_| uses(Parameter::Rate) && !kind.shapes()),
         delay: all.delay.filter(|_| uses(Parameter::Delay)),
         shape: None,
+        service: all.service,
     }
 }
 
