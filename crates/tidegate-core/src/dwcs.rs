@@ -34,9 +34,13 @@
 //! | [`Tolerance`] | a stream's current constraint, and the two rules that adjust it |
 //! | [`Rank`] | the total order of precedence |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
+//! | [`Cohorts`] | the engine for many streams |
 
 use crate::packet::Flow;
 
+mod cohorts;
+#[cfg(test)]
+mod differential;
 #[cfg(test)]
 mod oracles;
 mod rank;
@@ -44,7 +48,9 @@ mod scan;
 mod service;
 mod stream;
 mod tolerance;
+mod tournament;
 
+pub use cohorts::Cohorts;
 pub use rank::Rank;
 pub use scan::Scan;
 pub use service::{Request, Service, resolve};
