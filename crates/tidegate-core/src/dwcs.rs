@@ -35,12 +35,14 @@
 //! | [`Rank`] | the total order of precedence |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
 //! | [`Cohorts`] | the engine for many streams |
+//! | [`Engine`] | the faster of the two |
 
 use crate::packet::Flow;
 
 mod cohorts;
 #[cfg(test)]
 mod differential;
+mod engine;
 #[cfg(test)]
 mod oracles;
 mod rank;
@@ -51,6 +53,7 @@ mod tolerance;
 mod tournament;
 
 pub use cohorts::Cohorts;
+pub use engine::Engine;
 pub use rank::Rank;
 pub use scan::Scan;
 pub use service::{Request, Service, resolve};

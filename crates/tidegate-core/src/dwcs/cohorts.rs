@@ -19,7 +19,7 @@
 //!
 //! **Deviations**: only the order of 2000 and since, deadlines first.
 
-use super::tournament::{Contender, Tournament};
+use super::tournament::{Contender, MOST_MISSES, Tournament};
 use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance, Window};
 use crate::packet::Flow;
 use crate::ready::{ReadyList, Wheel};
@@ -350,6 +350,9 @@ impl<R: ReadyList> Cohorts<R> {
         if let Some(stream) = ahead {
             self.stand(number, stream);
         }
+        if self.cohorts[number as usize].misses > MOST_MISSES {
+            self.count_anew(number);
+        }
         self.settle(number);
         if let Some(stream) = ahead {
             let cohort = &mut self.cohorts[number as usize];
@@ -360,6 +363,18 @@ impl<R: ReadyList> Cohorts<R> {
             1 => self.dissolve(number),
             _ => self.wait(self.item_of(number), deadline),
         }
+    }
+
+    /// Begins a cohort's count of misses at 0 again.
+    #[cold]
+    fn count_anew(&mut self, number: u32) {
+        let cohort = &mut self.cohorts[number as usize];
+        cohort.misses = 0;
+        let members: Vec<u32> = cohort.tournament.members().collect();
+        for stream in members {
+            self.stand(number, stream);
+        }
+        self.cohorts[number as usize].tournament.replay(0, &self.contenders);
     }
 
     /// Makes a member's contender stand as of its cohort's present count.

@@ -1,6 +1,8 @@
 //! The fast engine against the one that scans: the same decisions, whatever happens.
 
-use super::{Choice, Cohorts, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Window};
+extern crate std;
+
+use super::{Choice, Cohorts, Dwcs, Early, Missed, Order, Request, Rules, Scan, Service, Stream, Window, resolve};
 use crate::packet::Flow;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -23,7 +25,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => any::<u32>().prop_map(Step::Arrive),
         6 => (1u32..8, prop_oneof![6 => Just(1u64), 1 => 0u64..5]).prop_map(|(times, long)| Step::Serve(times, long)),
         1 => any::<u32>().prop_map(Step::Lose),
-        1 => prop_oneof![3 => 0u64..4, 1 => 0u64..200, 1 => 0u64..1 << 50].prop_map(Step::Pause),
+        1 => prop_oneof![3 => 0u64..4, 1 => 0u64..200, 1 => 0u64..1 << 45].prop_map(Step::Pause),
     ];
     prop::collection::vec(step, 0..400)
 }
@@ -137,4 +139,93 @@ proptest! {
     fn engines_decide_alike(rules in rules(), streams in streams(), steps in steps()) {
         Pair::new(rules, &streams).run(&steps)?;
     }
+}
+
+/// Numbers by splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((u128::from(mixed ^ (mixed >> 31)) * u128::from(bound)) >> 64) as u64
+    }
+
+    fn streams(&mut self, count: u64, largest: u64, longest: u64) -> Vec<Stream> {
+        let sort = self.below(6);
+        if sort == 0 {
+            // Shares: all deadlines fall together.
+            let requests: Vec<Request> = (0..count).map(|_| Request::of(Service::FairShare(1 + self.below(largest) as u32))).collect();
+            return resolve(&requests).unwrap();
+        }
+        let same = 1 + self.below(longest);
+        let stream = |_| {
+            let deadlines = self.below(largest + 1);
+            let window = Window::new(self.below(deadlines + 1) as u32, deadlines as u32);
+            // One period for all, a few, any.
+            let period = match sort {
+                1 | 2 => same,
+                3 => same * (1 + self.below(3)),
+                _ => 1 + self.below(longest),
+            };
+            Stream { penalty: self.below(3) as u32, droppable: sort == 5 && self.below(4) == 0, ..Stream::windowed(window, period) }
+        };
+        (0..count).map(stream).collect()
+    }
+}
+
+/// Runs one random set of streams for so many decisions, in each of which packets may arrive and queues lose packets.
+fn long_run(random: &mut Random, count: u64, decisions: u64) {
+    let early = [Early::Allow, Early::Allow, Early::Allow, Early::Hold, Early::Clamp][random.below(5) as usize];
+    let missed = [Missed::Complete, Missed::Start][random.below(2) as usize];
+    let mut magnitude = || {
+        let bits = 1 + random.below(9);
+        1 + random.below(1 << bits)
+    };
+    let (largest, longest) = (magnitude(), magnitude());
+    let streams = random.streams(count, largest, longest);
+    let mut pair = Pair::new(Rules { missed, early }, &streams);
+    (0..count).for_each(|stream| pair.arrive(stream as usize));
+    let always_backlogged = random.below(2) == 0;
+    while pair.decisions < decisions {
+        if always_backlogged {
+            // Whoever might run empty gets another packet first.
+            if let Choice::Serve(stream) | Choice::Discard(stream) = pair.scan.select(pair.now) {
+                pair.arrive(stream.index());
+            }
+        } else {
+            pair.arrive(random.below(count) as usize);
+            match random.below(100) {
+                0 => pair.lose(random.below(count) as usize),
+                1 => pair.now += random.below(3 * longest),
+                _ => {}
+            }
+        }
+        let long = if random.below(50) == 0 { random.below(4) } else { 1 };
+        pair.decide(long).unwrap();
+    }
+    pair.compare().unwrap();
+}
+
+/// The variable TIDEGATE_DWCS says how many decisions are compared, in place of 200,000.
+#[test]
+fn by_the_million() {
+    let total = std::env::var("TIDEGATE_DWCS").map_or(200_000, |count| count.parse().expect("TIDEGATE_DWCS: a number of decisions"));
+    let (mut random, mut compared, mut runs) = (Random(2004), 0, 0u64);
+    while compared < total {
+        runs += 1;
+        // Mostly few streams, because the scan is slow.
+        let (count, decisions) = match runs % 1000 {
+            999 => (65_536, 1000),
+            at if at % 100 == 50 => (1000 + random.below(3000), 4000),
+            at if at % 10 == 5 => (60 + random.below(300), 4000),
+            _ => (1 + random.below(24), 4000),
+        };
+        let decisions = decisions.min(total - compared);
+        long_run(&mut random, count, decisions);
+        compared += decisions;
+    }
+    std::println!("{compared} decisions of {runs} sets of streams compared");
 }
