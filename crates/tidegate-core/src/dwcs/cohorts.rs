@@ -22,6 +22,7 @@
 use super::tournament::{Contender, MOST_MISSES, Tournament};
 use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance, Window};
 use crate::packet::Flow;
+use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
@@ -68,6 +69,7 @@ pub struct Cohorts<R = Wheel> {
 }
 
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Record {
     /// As of the last time it was touched.
     deadline: u64,
@@ -594,6 +596,14 @@ impl<R: ReadyList> Cohorts<R> {
         let cohort = &self.cohorts[number as usize];
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let stream = cohort.tournament.winner()?;
+        prefetch(&self.records[stream as usize]);
+        prefetch(&self.tallies[stream as usize]);
+        for next in cohort.tournament.finalists() {
+            if let (Some(record), Some(tally)) = (self.records.get(next as usize), self.tallies.get(next as usize)) {
+                prefetch(record);
+                prefetch(tally);
+            }
+        }
         let contender = &self.contenders[stream as usize];
         Some(Rank { deadline, tolerance: contender.tolerance(misses), arrival: contender.arrival, stream })
     }

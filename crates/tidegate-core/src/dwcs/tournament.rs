@@ -206,6 +206,12 @@ impl Tournament {
         (winner != NOBODY).then_some(winner)
     }
 
+    /// The winner is one of them, and the next winner perhaps another; some may be nobody.
+    #[inline]
+    pub fn finalists(&self) -> [u32; 2] {
+        [self.nodes[2].winner, self.nodes[3].winner]
+    }
+
     /// Adds a stream whose contender stands as of the count `misses`.
     pub fn insert(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
         let leaf = self.seat(stream, misses, contenders);
