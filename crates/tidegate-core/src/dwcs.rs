@@ -31,9 +31,11 @@
 //! | [`Tolerance`] | a stream's current constraint, and the two rules that adjust it |
 //! | [`Rank`] | the total order of precedence |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
+//! | [`device`] | the engine as hardware has it, with 16 bits of time: the golden model of the device |
 
 use crate::packet::Flow;
 
+pub mod device;
 #[cfg(test)]
 mod oracles;
 mod rank;
