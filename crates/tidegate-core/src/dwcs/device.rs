@@ -85,8 +85,8 @@ pub struct Device {
     now: u64,
     /// The clock that counts decisions.
     decided: u64,
-    /// Whose head is being served, and until when.
-    winner: Option<(Flow, u64)>,
+    /// Whose head is being served.
+    winner: Option<Flow>,
     /// The answer to the last question, as long as nothing has changed.
     answer: Option<Choice>,
     blocks: Vec<Block>,
@@ -173,11 +173,9 @@ impl Device {
             self.update = Some(self.cycle());
             self.updates += 1;
         }
-        let winner = self.winner.take();
+        let (winner, at) = (self.winner.take(), Broadcast::new(now, self.now));
         for (block, index) in self.blocks.iter_mut().zip(0..) {
-            // The winner has been told about the end of its service already.
-            let finish = winner.and_then(|(stream, finish)| (stream == Flow(index)).then_some(finish));
-            block.update(Broadcast::new(now, finish.unwrap_or(self.now)), finish.is_some());
+            block.update(at, winner == Some(Flow(index)));
         }
         self.now = now;
         (0..self.blocks.len()).for_each(|index| self.read_counters(index));
@@ -236,7 +234,7 @@ impl Dwcs for Device {
         self.decided += 1;
         let finish = self.time(finish);
         self.blocks[stream.index()].serve(Broadcast::new(finish, self.now), next.map(|arrival| arrival as u16));
-        self.winner = Some((stream, finish));
+        self.winner = Some(stream);
         self.answer = None;
         self.read_counters(stream.index());
     }

@@ -15,8 +15,8 @@
 //!
 //! **Deviations**: the paper names the fields and their widths, but neither a flag for packets waiting (`valid`) nor one for deadlines that
 //! never come (`infinite`), and holds one pair of window registers where originals and current values are both needed. y' saturates at 255.
-//! A deadline that has come while a stream has no packet follows the clock, so that no idle time is too long to be recognised by 16 bits. A
-//! deadline that one step per cycle leaves more than 2^14 ticks behind is moved up to there.
+//! A deadline that is left more than 2^14 ticks behind, by one step per cycle or because the stream has no packet, is moved up to there: 16
+//! bits always tell that it has come.
 
 use super::decision::Attributes;
 use super::timeline::Update;
@@ -205,7 +205,6 @@ impl Block {
             self.current = if self.update == Update::Ahead { self.ahead.0 } else { self.current.met(self.whole) };
         }
         self.deadline = finish.after(ahead.saturating_add(i32::from(self.period)));
-        self.compute_ahead();
     }
 
     /// Everyone's part of an update: a deadline that has come is missed, unless this is the winner, whose step was its service.
@@ -214,9 +213,7 @@ impl Block {
             return;
         }
         let mut ahead = at.until(self.deadline);
-        if !self.valid {
-            ahead = ahead.max(0);
-        } else if ahead <= 0 && !won && !self.drop {
+        if self.valid && ahead <= 0 && !won && !self.drop {
             self.miss();
             self.drop = self.droppable;
             ahead = ahead.saturating_add(i32::from(self.period));
@@ -311,15 +308,39 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_that_has_come_while_idle_follows_the_clock() {
+    fn a_deadline_that_has_come_while_idle_is_known_to_have() {
         let mut block = Block::load(0, &Stream { first_deadline: Some(9), ..Stream::windowed(Window::new(1, 2), 7) }, 0, Update::InTurn);
-        for now in [5, 9, 20_000, 40_000, 200_000] {
-            block.update(Broadcast::new(now, now.saturating_sub(16_384)), false);
-            assert_eq!(block.deadline(Broadcast::new(now, now)), Some(if now == 5 { 4 } else { 0 }), "{now}");
+        let mut last = 0;
+        for (now, ahead) in [(5, 4), (9, 0), (10_000, -9991), (20_000, EARLIEST), (30_000, EARLIEST), (200_000, EARLIEST)] {
+            block.update(Broadcast::new(now, last), false);
+            last = now;
+            assert_eq!(block.deadline(Broadcast::new(now, now)), Some(ahead), "{now}");
         }
         assert_eq!(block.counters(), Counters::default());
         block.activate(Broadcast::new(200_003, 200_000), 0);
         assert_eq!(block.deadline(Broadcast::new(200_003, 200_003)), Some(7));
+    }
+
+    #[test]
+    fn one_update_is_one_step() {
+        let stream = Stream { droppable: true, ..Stream::windowed(Window::new(1, 8), 1) };
+        for update in [Update::InTurn, Update::Ahead] {
+            let mut block = Block::load(0, &stream, 0, update);
+            block.activate(Broadcast::new(0, 0), 0);
+            // Served until 3, so late: that was the step of this update, though the next deadline has come as well.
+            block.serve(Broadcast::new(3, 0), Some(0));
+            block.update(Broadcast::new(3, 0), true);
+            let late = Counters { late: 1, missed: 1, ..Counters::default() };
+            assert_eq!((block.deadline(Broadcast::new(3, 3)), block.counters(), block.drops()), (Some(-1), late, false));
+            // One more per update, and none while the head waits to be dropped.
+            for _ in 0..2 {
+                block.update(Broadcast::new(3, 3), false);
+                let missed = Counters { missed: 2, violations: 1, ..late };
+                assert_eq!((block.deadline(Broadcast::new(3, 3)), block.counters(), block.drops()), (Some(0), missed, true));
+            }
+            block.lose(Some(0));
+            assert_eq!((block.counters().dropped, block.drops()), (1, false));
+        }
     }
 
     proptest! {
