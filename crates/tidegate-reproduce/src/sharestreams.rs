@@ -127,8 +127,7 @@ impl Run {
     }
 
     fn same_winners(&self) -> Gate {
-        let name = "decisions in which winner-only routing, compute-ahead blocks and the scan of 64 bits differ";
-        Gate::exactly(name, "decisions", self.differing.to_vec(), &[0.0; 3])
+        Gate::exactly("other winners: WR, CA, scan of 64 bits", "decisions", self.differing.to_vec(), &[0.0; 3])
     }
 }
 

@@ -300,38 +300,33 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
     let rise = |curve: &Curve| curve.y.chunks(TURN as usize).map(|turn| turn[turn.len() - 1] - turn[0]).sum::<f64>() / turns as f64;
     let falls = |curve: &Curve| (1..turns).filter(|turn| curve.y[turn * TURN as usize] < curve.y[turn * TURN as usize - 1]).count() as f64;
     figure.gates = vec![
-        Gate::exactly("frame numbers at which not stream 4 < 3 < 1 and 2", "frames", vec![disordered], &[0.0]),
+        Gate::exactly("frame numbers at which not 4 < 3 < 1 and 2", "frames", vec![disordered], &[0.0]),
         Gate::near("mean delay of stream 1 over that of stream 2", "", vec![means[0] / means[1]], &[1.0], 0.01),
-        Gate::within("how much less than frame 4000 frame 4001 waits, by stream: the pause", "ms", drop, &[pause; 4], 0.1),
-        Gate::all_at_least("how much longer than any later frame the first 4000 wait, by stream", "ms", apart.collect(), 0.0),
-        Gate::all_at_least("zig-zag: mean rise of the delay within a turn, by stream", "ms", curves.iter().map(rise).collect(), 0.0),
-        Gate::exactly(
-            "zig-zag: turns before which it falls, by stream",
-            "turns",
-            curves.iter().map(falls).collect(),
-            &[turns as f64 - 1.0; 4],
-        ),
+        Gate::within("frame 4001 waits less than frame 4000 by the pause", "ms", drop, &[pause; 4], 0.1),
+        Gate::all_at_least("the first 4000 wait longer than any later frame by", "ms", apart.collect(), 0.0),
+        Gate::all_at_least("zig-zag: mean rise within a turn", "ms", curves.iter().map(rise).collect(), 0.0),
+        Gate::exactly("zig-zag: turns before which the delay falls", "turns", curves.iter().map(falls).collect(), &[turns as f64 - 1.0; 4]),
         system.run.same_winners(),
     ];
-    let first = |curves: &[Curve], frames: usize| -> Vec<Curve> {
-        let first = |curve: &Curve| Curve { name: curve.name.clone(), x: curve.x[..frames].to_vec(), y: curve.y[..frames].to_vec() };
-        curves.iter().map(first).collect()
+    let start = |curve: &Curve| Curve {
+        name: curve.name.clone(),
+        x: curve.x[..2 * burst].to_vec(),
+        y: curve.y[..2 * burst].iter().map(|delay| delay - curve.y[0]).collect(),
     };
-    let start = first(&curves, 2 * burst);
-    let delay = Axis::linear("queueing delay (ms)");
+    let start: Vec<Curve> = curves.iter().map(start).collect();
     figure.charts.push(Chart {
         id: "delay",
         title: "Queueing delay by number of the frame".into(),
         x: Axis::linear("frame"),
-        y: delay,
+        y: Axis::linear("queueing delay (ms)"),
         steps: false,
         panels: vec![Panel { name: "all frames".into(), curves }],
     });
     figure.charts.push(Chart {
         id: "first-burst",
-        title: "The first burst and the next 4000 frames".into(),
+        title: "The first burst and the next 4000 frames, less the delay of the first frame".into(),
         x: Axis::linear("frame"),
-        y: delay,
+        y: Axis::linear("change of the delay (ms)"),
         steps: false,
         panels: vec![Panel { name: "first 8000 frames".into(), curves: start }],
     });

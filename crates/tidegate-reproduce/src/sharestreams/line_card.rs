@@ -29,8 +29,8 @@ pub(super) fn equal_shares(progress: &dyn Fn(f64)) -> Figure {
     let unequal: Vec<f64> = curves.iter().map(|curve| rounds(curve).into_iter().fold(0.0, f64::max)).collect();
     figure.gates = vec![
         Gate::exactly("packets in 64,000 decisions", "packets", run.between(0, DECISIONS), &[16_000.0; 4]),
-        Gate::exactly("from the first decision on: farthest from a quarter, after every fourth decision", "", unequal, &[0.0; 4]),
-        Gate::exactly("groups of four decisions in another order than 1 2 3 4", "groups", vec![run.disordered(&[0, 1, 2, 3])], &[0.0]),
+        Gate::exactly("farthest from a quarter, after every 4 decisions", "", unequal, &[0.0; 4]),
+        Gate::exactly("fours of decisions other than 1 2 3 4", "fours", vec![run.disordered(&[0, 1, 2, 3])], &[0.0]),
         run.same_winners(),
     ];
     figure.charts.push(bandwidth_chart(vec![Panel { name: "four streams of window 3/4".into(), curves }]));
@@ -49,7 +49,7 @@ pub(super) fn deadlines(progress: &dyn Fn(f64)) -> Figure {
     figure.notes = vec!["A stream's deadlines are four ticks apart; the first ones are at 4, 3, 2 and 1.".into(), note()];
     figure.gates = vec![
         Gate::exactly("packets in 63,996 decisions", "packets", run.between(0, DECISIONS), &[15_999.0; 4]),
-        Gate::exactly("groups of four decisions in another order than 4 3 2 1", "groups", vec![run.disordered(&[3, 2, 1, 0])], &[0.0]),
+        Gate::exactly("fours of decisions other than 4 3 2 1", "fours", vec![run.disordered(&[3, 2, 1, 0])], &[0.0]),
         run.same_winners(),
     ];
     let curves = run.bandwidth(&settling(DECISIONS));
@@ -107,13 +107,21 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
             .map(|(run, name)| Panel { name: name.into(), curves: shifted(curves(run)) })
             .into()
     };
+    // Nothing is no place on a logarithmic axis.
+    let bandwidth = |run: &Run| -> Vec<Curve> {
+        let positive = |curve: Curve| {
+            let none = curve.y.partition_point(|&bandwidth| bandwidth == 0.0);
+            Curve { x: curve.x[none..].to_vec(), y: curve.y[none..].to_vec(), name: curve.name }
+        };
+        run.bandwidth(&instants).into_iter().map(positive).collect()
+    };
     figure.charts.push(Chart {
         id: "bandwidth",
         title: "Bandwidth since time 0, over the last 300 decisions".into(),
         x: Axis::linear("time since 63,700 (decisions)"),
         y: Axis::logarithmic("packets per decision"),
         steps: true,
-        panels: panels(&|run| run.bandwidth(&instants)),
+        panels: panels(&bandwidth),
     });
     let counted = |run: &Run| -> Vec<Curve> {
         let count = |counts: &Curve| {
@@ -157,7 +165,7 @@ pub(super) fn shares_beside_deadlines(progress: &dyn Fn(f64)) -> Figure {
     figure.gates = vec![
         Gate::exactly("packets in 57,339 decisions", "packets", counts.clone(), &numbers([19_113, 9556, 14_335, 14_335])),
         Gate::near("packets of stream 1 over those of stream 2", "", vec![counts[0] / counts[1]], &[2.0], 0.001),
-        Gate::exactly("groups of four decisions that do not begin with 4 3", "groups", vec![run.disordered(&[3, 2])], &[0.0]),
+        Gate::exactly("fours of decisions that do not begin with 4 3", "fours", vec![run.disordered(&[3, 2])], &[0.0]),
         run.same_winners(),
     ];
     let curves = run.bandwidth(&settling(DECISIONS));
