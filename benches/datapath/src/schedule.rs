@@ -46,7 +46,7 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
             given.shape = Some(ShapingContract::new(draw_rate(flows, &mut random), 2 * PACKET_BYTES, PACKET_BYTES));
         }
     }
-    let mut scheduler = kind.build(&Setup { rate, longest_packet: 1522 }, &contracts).map_err(|error| error.to_string())?;
+    let mut scheduler = kind.build(&Setup::new(rate, 1522), &contracts).map_err(|error| error.to_string())?;
     if shaped && !kind.shapes() {
         let contracts: Vec<Option<ShapingContract>> = contracts.iter().map(|given| given.shape).collect();
         let shaped = Shaped::new(scheduler, &contracts).map_err(|(flow, error)| format!("flow {}: {error}", flow.0))?;
@@ -89,6 +89,7 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
         rate: Some(draw_rate(flows, random)),
         delay: Some(Duration::from_microseconds(u64::from(1000 + random.below(99_000)))),
         shape: None,
+        service: None,
     };
     let uses = |parameter| kind.requires().contains(&parameter) || kind.accepts().contains(&parameter);
     FlowParameters {
@@ -99,6 +100,7 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
         rate: all.rate.filter(|_| uses(Parameter::Rate) && !kind.shapes()),
         delay: all.delay.filter(|_| uses(Parameter::Delay)),
         shape: None,
+        service: all.service,
     }
 }
 

@@ -19,7 +19,9 @@
 //!    comes back after its deadline has passed, which starts afresh ([`Early::Clamp`] shortens it as well);
 //! 3. after [`Dwcs::select`] no backlogged stream has a deadline that counts as missed;
 //! 4. `x' <= x`, `x' <= y'`, and `y' <= y` unless the stream is in violation; a stream in violation has `x' = 0`;
-//! 5. the two engines decide the same, always.
+//! 5. a head that was lost is charged to nobody: if a stream begins afresh with a packet that is taken away before anything has happened,
+//!    it begins afresh with the next;
+//! 6. the two engines decide the same, always.
 //!
 //! **Source**: West and Poellabauer, "Analysis of a window-constrained scheduler for real-time and best-effort packet streams", RTSS 2000;
 //! West, Zhang, Schwan and Poellabauer, "Dynamic window-constrained scheduling of real-time streams in media servers", IEEE Transactions on
@@ -27,25 +29,37 @@
 //!
 //! | item | holds |
 //! |---|---|
-//! | [`Stream`], [`Window`] | what one stream asks for |
+//! | [`Request`], [`Service`] | what an operator asks for, and how it becomes a stream |
+//! | [`Stream`], [`Window`] | the attributes of one stream |
 //! | [`Tolerance`] | a stream's current constraint, and the two rules that adjust it |
 //! | [`Rank`] | the total order of precedence |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
+//! | [`Cohorts`] | the engine for many streams |
+//! | [`Engine`] | the faster of the two |
 //! | [`device`] | the engine as hardware has it, with 16 bits of time: the golden model of the device |
 
 use crate::packet::Flow;
 
+mod cohorts;
 pub mod device;
+#[cfg(test)]
+mod differential;
+mod engine;
 #[cfg(test)]
 mod oracles;
 mod rank;
 mod scan;
+mod service;
 mod stream;
 mod tolerance;
+mod tournament;
 
+pub use cohorts::Cohorts;
+pub use engine::Engine;
 pub use rank::Rank;
 pub use scan::Scan;
-pub use stream::{Stream, StreamError, Window, fair_shares};
+pub use service::{Request, Service, resolve};
+pub use stream::{Stream, StreamError, Window};
 pub use tolerance::Tolerance;
 
 /// A deadline that never comes: of streams under static priority.

@@ -174,6 +174,7 @@ schedulers! {
         Wf2qPlus = crate::scheduler::Wf2qPlus;
         VirtualClock = crate::scheduler::VirtualClock;
         EarliestDeadlineFirst = crate::scheduler::EarliestDeadlineFirst;
+        Dwcs = crate::scheduler::Dwcs;
         RateControlled = crate::scheduler::RateControlled;
     }
     composed {

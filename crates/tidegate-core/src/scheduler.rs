@@ -12,6 +12,7 @@
 //! 4. a head that was lost is charged to nobody;
 //! 5. ties break by the order of activation.
 
+use crate::dwcs::Request;
 use crate::packet::{Flow, Head};
 use crate::shaper::ShapingContract;
 use crate::units::{Duration, Rate, Time};
@@ -21,6 +22,7 @@ mod active_list;
 #[cfg(test)]
 mod backlog;
 mod deficit_round_robin;
+mod dwcs;
 mod edf;
 mod fifo;
 mod hierarchy;
@@ -31,6 +33,7 @@ mod weighted_round_robin;
 mod wf2q_plus;
 
 pub use deficit_round_robin::DeficitRoundRobin;
+pub use dwcs::{Dwcs, DwcsOptions, Shares};
 pub use edf::EarliestDeadlineFirst;
 pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
@@ -125,6 +128,8 @@ pub struct FlowParameters {
     pub delay: Option<Duration>,
     /// The contract it is shaped to, for disciplines that shape ([`Discipline::SHAPES`]).
     pub shape: Option<ShapingContract>,
+    /// The service asked of [`Dwcs`].
+    pub service: Option<Request>,
 }
 
 impl FlowParameters {
@@ -135,6 +140,7 @@ impl FlowParameters {
             Parameter::Weight => self.weight.is_some(),
             Parameter::Rate => self.rate.is_some(),
             Parameter::Delay => self.delay.is_some(),
+            Parameter::Service => self.service.is_some(),
         }
     }
 }
@@ -150,6 +156,8 @@ pub enum Parameter {
     Rate,
     /// [`FlowParameters::delay`].
     Delay,
+    /// [`FlowParameters::service`].
+    Service,
 }
 
 impl Parameter {
@@ -160,6 +168,7 @@ impl Parameter {
             Parameter::Weight => "weight",
             Parameter::Rate => "rate",
             Parameter::Delay => "delay",
+            Parameter::Service => "service",
         }
     }
 }
@@ -171,6 +180,20 @@ pub struct Setup {
     pub rate: Rate,
     /// The longest packet on the wire, in bytes, overhead included.
     pub longest_packet: u32,
+    /// For [`Dwcs`].
+    pub dwcs: DwcsOptions,
+}
+
+impl Setup {
+    /// What flows share that are served at `rate`; options as they are by default.
+    pub fn new(rate: Rate, longest_packet: u32) -> Setup {
+        Setup { rate, longest_packet, dwcs: DwcsOptions::default() }
+    }
+
+    /// A slot: the time that the longest packet takes.
+    pub fn slot(&self) -> Duration {
+        self.rate.time_per_byte().ceil(self.longest_packet.max(1))
+    }
 }
 
 /// Why a scheduler cannot be built.

@@ -268,7 +268,7 @@ fn check<B: BufferManager>(
             classifier,
             policers: vec![None],
             buffer: Watched { manager, judge: judge.clone() },
-            scheduler: SchedulerKind::Fifo.build(&Setup { rate, longest_packet: 65_535 }, &flows).unwrap(),
+            scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 65_535), &flows).unwrap(),
             packet_limit: PACKETS,
             longest_frame: 65_535,
         },

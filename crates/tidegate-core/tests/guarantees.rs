@@ -42,7 +42,7 @@ impl Experiment {
     }
 
     fn setup(&self) -> Setup {
-        Setup { rate: self.link, longest_packet: self.longest() }
+        Setup::new(self.link, self.longest())
     }
 
     /// The time of this many bytes on the link, rounded up.
@@ -304,7 +304,7 @@ fn wf2q_plus_shares_in_proportion_to_weights() {
     let lengths = [1500, 64, 700, 1500];
     let flows = weights.map(|weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() });
     let link = Rate::new(100_000_000).unwrap();
-    let mut scheduler: Wf2qPlus = Discipline::build(&Setup { rate: link, longest_packet: 1500 }, &flows).unwrap();
+    let mut scheduler: Wf2qPlus = Discipline::build(&Setup::new(link, 1500), &flows).unwrap();
     let departures = run(&mut scheduler, link, 4, &saturated(&lengths, 20_000_000));
     // While all are backlogged: the flow of the largest weight is done first.
     let end = departures.iter().rposition(|sent| sent.flow == 3).unwrap();
@@ -320,7 +320,7 @@ fn wf2q_plus_shares_in_proportion_to_weights() {
 fn wf2q_plus_gives_nothing_back_to_flows_that_were_idle() {
     let flows = [FlowParameters::default(); 2];
     let link = Rate::new(100_000_000).unwrap();
-    let mut scheduler: Wf2qPlus = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &flows).unwrap();
+    let mut scheduler: Wf2qPlus = Discipline::build(&Setup::new(link, 1000), &flows).unwrap();
     // Flow 0 has the link for itself for 1000 packet times of 80 us, then flow 1 comes with as much.
     let packet = 80_000_000;
     let mut arrivals = saturated(&[1000], 2_000_000);
@@ -337,7 +337,7 @@ fn wf2q_plus_gives_nothing_back_to_flows_that_were_idle() {
 fn reservations_beyond_the_link_and_shares_below_the_least_rate_are_refused() {
     let mbps = |mbps: u64| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() };
     let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
-    let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
+    let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
     let wf2q = |flows: &[FlowParameters]| <Wf2qPlus as Discipline>::build(&setup, flows).err().map(|error| (error.flow, error.parameter));
     assert_eq!(wf2q(&[mbps(4), mbps(6)]), None);
     assert_eq!(wf2q(&[mbps(4), weight(1), weight(7)]), None);
@@ -361,7 +361,7 @@ fn the_virtual_clock_makes_a_flow_pay_for_what_it_took_beyond_its_rate() {
     let rate = Rate::new(50_000_000).unwrap();
     let flows = [FlowParameters { rate: Some(rate), ..FlowParameters::default() }; 2];
     let link = Rate::new(100_000_000).unwrap();
-    let mut scheduler: VirtualClock = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &flows).unwrap();
+    let mut scheduler: VirtualClock = Discipline::build(&Setup::new(link, 1000), &flows).unwrap();
     let packet = 80_000_000;
     let mut arrivals = saturated(&[1000], 2_000_000);
     arrivals.extend((0..1000).map(|_| Arrival { time: 1000 * packet, flow: 1, length: 1000 }));
@@ -377,7 +377,7 @@ fn a_slow_flow_alone_on_a_fast_link_wears_out_neither_clock() {
     // 1500 bytes take 12 s at 1 kbit/s: half a million packets would carry either virtual axis around its 64 bits.
     let slow = FlowParameters { rate: Some(Rate::MIN), ..FlowParameters::default() };
     let fast = FlowParameters { rate: Some(Rate::new(100_000_000_000).unwrap()), ..FlowParameters::default() };
-    let setup = Setup { rate: Rate::MAX, longest_packet: 1500 };
+    let setup = Setup::new(Rate::MAX, 1500);
     let packet = 30_000;
     let mut arrivals: Vec<Arrival> = (0..2_000_000).map(|_| Arrival { time: 0, flow: 0, length: 1500 }).collect();
     // The other flow keeps within its rate, a quarter of the link, with pauses in which the slow one drives virtual time.

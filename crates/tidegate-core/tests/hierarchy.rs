@@ -13,7 +13,7 @@ use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Rate, Time};
 use workload::{Departure, LONGEST, Liberties, Link, Step, link_rate, origin, steps};
 
-const NONE: FlowParameters = FlowParameters { priority: None, weight: None, rate: None, delay: None, shape: None };
+const NONE: FlowParameters = FlowParameters { priority: None, weight: None, rate: None, delay: None, shape: None, service: None };
 
 fn weight(weight: u32) -> FlowParameters {
     FlowParameters { weight: Some(weight), ..NONE }

@@ -23,7 +23,7 @@ fn mbps(rate: u64) -> Rate {
 }
 
 fn built<R: ReadyList>(link: Rate, flows: &[FlowParameters]) -> RateControlled<R> {
-    Discipline::build(&Setup { rate: link, longest_packet: LONGEST }, flows).unwrap()
+    Discipline::build(&Setup::new(link, LONGEST), flows).unwrap()
 }
 
 fn shaped(priority: u32, shape: ShapingContract) -> FlowParameters {
@@ -228,7 +228,7 @@ fn packets_leave_when_they_are_released_and_in_that_order() {
 
 #[test]
 fn what_cannot_be_promised_is_refused() {
-    let setup = Setup { rate: mbps(10), longest_packet: LONGEST };
+    let setup = Setup::new(mbps(10), LONGEST);
     let refused = |flows: &[FlowParameters]| {
         RateControlled::<Wheel>::build(&setup, flows).err().map(|error| (error.flow.map(|flow| flow.0), error.parameter.name()))
     };

@@ -145,7 +145,7 @@ fn inner(kind: SchedulerKind, link: Rate) -> AnyScheduler {
         priority: Some(0),
         ..FlowParameters::default()
     };
-    kind.build(&Setup { rate: link, longest_packet: LONGEST }, &[parameters; FLOWS]).unwrap()
+    kind.build(&Setup::new(link, LONGEST), &[parameters; FLOWS]).unwrap()
 }
 
 proptest! {
@@ -206,7 +206,7 @@ proptest! {
 }
 
 fn shaped_fifo(contracts: &[Option<ShapingContract>]) -> Shaped<AnyScheduler> {
-    let setup = Setup { rate: Rate::MAX, longest_packet: LONGEST };
+    let setup = Setup::new(Rate::MAX, LONGEST);
     let fifo = SchedulerKind::Fifo.build(&setup, &vec![FlowParameters::default(); contracts.len()]).unwrap();
     Shaped::new(fifo, contracts).unwrap()
 }

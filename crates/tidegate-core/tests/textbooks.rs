@@ -274,7 +274,7 @@ proptest! {
 
     #[test]
     fn fifo(link in links(), origin in origins(), flows in prop_oneof![Just(FEW), Just(MANY)], script in events()) {
-        let setup = Setup { rate: link, longest_packet: 1000 };
+        let setup = Setup::new(link, 1000);
         let mut scheduler = Fifo::build(&setup, &vec![FlowParameters::default(); flows]).unwrap();
         judge(&mut scheduler, &mut InOrder, flows, link, origin, &script)?;
     }
@@ -292,7 +292,7 @@ proptest! {
             let delays: Vec<u64> = delays.iter().map(|delay| delay * unit).collect();
             let within = |&delay: &u64| FlowParameters { delay: Some(Duration::from_picoseconds(delay)), ..FlowParameters::default() };
             let flows: Vec<_> = delays.iter().map(within).collect();
-            let mut scheduler: EarliestDeadlineFirst<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &flows).unwrap();
+            let mut scheduler: EarliestDeadlineFirst<R> = Discipline::build(&Setup::new(link, 1000), &flows).unwrap();
             judge(&mut scheduler, &mut Deadlines { delays }, flows.len(), link, origin, script)
         }
         go::<Heap>(link, origin, &delays, &script)?;
@@ -303,7 +303,7 @@ proptest! {
     fn virtual_clock(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
         fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
             let rates = shares(link, weights);
-            let mut scheduler: VirtualClock<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &given(&rates)).unwrap();
+            let mut scheduler: VirtualClock<R> = Discipline::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
             let rates = rates.iter().map(|rate| rate.time_per_byte()).collect();
             judge(&mut scheduler, &mut Clocks { rates, clocks: vec![0; weights.len()] }, weights.len(), link, origin, script)
         }
@@ -315,7 +315,7 @@ proptest! {
     fn wf2q_plus(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
         fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
             let rates = shares(link, weights);
-            let mut scheduler: Wf2qPlus<R> = Discipline::build(&Setup { rate: link, longest_packet: 1000 }, &given(&rates)).unwrap();
+            let mut scheduler: Wf2qPlus<R> = Discipline::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
             let mut referee = Fluid {
                 link: link.time_per_byte(),
                 rates: rates.iter().map(|rate| rate.time_per_byte()).collect(),

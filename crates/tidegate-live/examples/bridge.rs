@@ -47,9 +47,7 @@ fn setup(rate: u64) -> Result<PortSetup, String> {
         classifier: Classifier::new(vec![rules], 0).map_err(|error| error.to_string())?,
         policers: vec![None],
         buffer: BufferKind::TailDrop.build(&buffer).map_err(|error| error.to_string())?,
-        scheduler: SchedulerKind::Fifo
-            .build(&Setup { rate, longest_packet: 1542 }, &[FlowParameters::default()])
-            .map_err(|error| error.to_string())?,
+        scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1542), &[FlowParameters::default()]).map_err(|error| error.to_string())?,
         packet_limit: 20_000,
         longest_frame: 1518,
     })

@@ -43,7 +43,7 @@ fn setup() -> PortSetup {
         overhead: Overhead::ETHERNET,
         policers: vec![Some(PolicerKind::SrTcm.build(&contract).unwrap()), None, None],
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
-        scheduler: SchedulerKind::DeficitRoundRobin.build(&Setup { rate, longest_packet }, &weights).unwrap(),
+        scheduler: SchedulerKind::DeficitRoundRobin.build(&Setup::new(rate, longest_packet), &weights).unwrap(),
         classifier,
         packet_limit: 10_000,
         longest_frame: LONGEST_FRAME,

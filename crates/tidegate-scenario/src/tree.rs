@@ -66,6 +66,7 @@ impl Given {
             Parameter::Weight => self.weight.as_ref().map(|at| at.span.clone()),
             Parameter::Rate => self.rate.as_ref().map(|at| at.span.clone()),
             Parameter::Delay => self.delay.as_ref().map(|at| at.span.clone()),
+            Parameter::Service => None,
         }
     }
 
@@ -77,6 +78,7 @@ impl Given {
             rate: self.rate.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Rate)),
             delay: self.delay.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Delay)),
             shape: None,
+            service: None,
         }
     }
 }
@@ -304,7 +306,7 @@ impl Tree {
     }
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
-        let setup = Setup { rate: self.rate.value, longest_packet: self.longest };
+        let setup = Setup::new(self.rate.value, self.longest);
         let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
         let is_shaped = contracts.iter().any(Option::is_some);
         // Behind shapers, first in, first out means in the order of release.

@@ -43,7 +43,7 @@
 //!     classifier: Classifier::new(vec![class], 1).unwrap(),
 //!     policers: vec![None],
 //!     buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
-//!     scheduler: SchedulerKind::Fifo.build(&Setup { rate, longest_packet: 1500 }, &[FlowParameters::default()]).unwrap(),
+//!     scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1500), &[FlowParameters::default()]).unwrap(),
 //!     packet_limit: 100,
 //!     longest_frame: 1500,
 //! };

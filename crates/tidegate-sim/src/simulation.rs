@@ -425,7 +425,7 @@ mod tests {
             classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues: 1, rules: vec![] }], 1).unwrap(),
             policers: vec![None],
             buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
-            scheduler: SchedulerKind::Fifo.build(&Setup { rate, longest_packet: 125 }, &[FlowParameters::default()]).unwrap(),
+            scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 125), &[FlowParameters::default()]).unwrap(),
             packet_limit: 4,
             longest_frame: 125,
         };

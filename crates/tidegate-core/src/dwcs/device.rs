@@ -108,7 +108,7 @@ impl Device {
         let most = MOST_STREAMS.min(architecture.size.ports().pow(2));
         let mut blocks = Vec::with_capacity(streams.len());
         for (index, stream) in streams.iter().enumerate() {
-            let wrong = |problem| StreamError { stream: Flow(index as u32), problem };
+            let wrong = |problem| StreamError { stream: Some(Flow(index as u32)), problem };
             if index == most {
                 return Err(wrong("a device has at most 32 streams, and at most as many tiles as its network has ports"));
             }
@@ -240,7 +240,8 @@ impl Dwcs for Device {
     }
 
     fn lost(&mut self, stream: Flow, next: Option<u64>) {
-        self.blocks[stream.index()].lose(next.map(|arrival| arrival as u16));
+        let at = Broadcast::new(self.now, self.now);
+        self.blocks[stream.index()].lose(at, next.map(|arrival| arrival as u16));
         self.answer = None;
         self.read_counters(stream.index());
     }
@@ -340,11 +341,11 @@ mod tests {
             (Stream { window: Window::new(3, 2), ..fits }, "cannot tolerate"),
         ] {
             let error = refused(base, 100, &[fits, stream]);
-            assert!(error.stream == Flow(1) && error.problem.contains(word), "{error}");
+            assert!(error.stream == Some(Flow(1)) && error.problem.contains(word), "{error}");
         }
-        assert_eq!(refused(base, 0, &[fits; 17]).stream, Flow(16));
-        assert_eq!(refused(Architecture::base(Size::ThirtyTwo), 0, &[fits; 33]).stream, Flow(32));
-        assert_eq!(refused(Architecture { routing: Routing::Exact, ..base }, 0, &[fits; 5]).stream, Flow(4));
+        assert_eq!(refused(base, 0, &[fits; 17]).stream, Some(Flow(16)));
+        assert_eq!(refused(Architecture::base(Size::ThirtyTwo), 0, &[fits; 33]).stream, Some(Flow(32)));
+        assert_eq!(refused(Architecture { routing: Routing::Exact, ..base }, 0, &[fits; 5]).stream, Some(Flow(4)));
         let widest = Stream { window: Window::TIGHTEST, penalty: 255, period: Some(16_384), first_deadline: Some(16_484), ..fits };
         assert!(Device::new(base, Clock::Outside, 100, &[widest; 16]).is_ok());
     }

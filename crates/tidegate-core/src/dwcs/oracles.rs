@@ -1,6 +1,6 @@
 //! The schedules that are known: streams that are always backlogged, one packet per tick.
 
-use super::{Choice, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Tolerance, Window, fair_shares};
+use super::{Choice, Cohorts, Dwcs, Early, Missed, Order, Request, Rules, Scan, Service, Stream, StreamError, Tolerance, Window, resolve};
 use crate::packet::Flow;
 use alloc::vec::Vec;
 
@@ -24,6 +24,12 @@ pub(super) trait Build: Dwcs + Sized {
 impl Build for Scan {
     fn build(rules: Rules, streams: &[Stream]) -> Scan {
         Scan::new(rules, Order::default(), streams).unwrap()
+    }
+}
+
+impl Build for Cohorts {
+    fn build(rules: Rules, streams: &[Stream]) -> Cohorts {
+        Cohorts::new(rules, streams).unwrap()
     }
 }
 
@@ -144,7 +150,7 @@ pub(super) fn limits_of_the_discipline<E: Build>() {
 }
 
 pub(super) fn static_priority<E: Build>() {
-    let fixed = |x, y| Stream { period: None, ..Stream::windowed(Window::new(x, y), 1) };
+    let fixed = |x, y| Stream::without_deadline(Window::new(x, y));
     let mut streams = alloc::vec![fixed(1, 2), fixed(1, 4), fixed(0, 5)];
     for expected in [3, 2, 1] {
         let (winners, _) = run::<E>(COMPLETE, &streams, 6);
@@ -153,6 +159,10 @@ pub(super) fn static_priority<E: Build>() {
     }
     let ranked = [2, 0, 1].map(Stream::static_priority);
     assert_eq!(run::<E>(COMPLETE, &ranked, 3).0, [2; 3]);
+    // In a mixture it goes before everybody.
+    let mut mixed = shares(&[1, 1]).unwrap();
+    mixed.extend([Stream::earliest_deadline(1), Stream::static_priority(1), Stream::static_priority(0), Stream::static_priority(2)]);
+    assert_eq!(run::<E>(COMPLETE, &mixed, 1000).0, [5; 1000]);
 }
 
 pub(super) fn late_packets<E: Build>() {
@@ -208,6 +218,11 @@ mod of_the_scan {
         limits_of_the_discipline static_priority late_packets);
 }
 
+mod of_the_cohorts {
+    oracles!(super::Cohorts: published_table fair_share earliest_deadline_first fair_share_beside_static_priority
+        fair_share_beside_deadlines limits_of_the_discipline static_priority late_packets);
+}
+
 #[test]
 fn the_order_of_1999_gives_the_published_table_too() {
     let mut engine = Scan::new(COMPLETE, Order::WindowFirst, &windows(&[(1, 2), (3, 4), (6, 8)])).unwrap();
@@ -215,12 +230,15 @@ fn the_order_of_1999_gives_the_published_table_too() {
     assert_eq!(backlogged(&mut engine, &mut [0; 3], 0, 16), [1, 2, 1, 3, 1, 2, 3, 1, 1, 2, 1, 3, 1, 2, 3, 1]);
 }
 
+fn shares(weights: &[u32]) -> Result<Vec<Stream>, StreamError> {
+    resolve(&weights.iter().map(|&weight| Request::of(Service::FairShare(weight))).collect::<Vec<_>>())
+}
+
 #[test]
 fn weights_become_windows() {
-    let windows =
-        |weights: &[u32]| fair_shares(weights).unwrap().iter().map(|s| (s.window.tolerated, s.window.deadlines)).collect::<Vec<_>>();
-    assert_eq!(windows(&[1, 1, 2, 4]), [(7, 8), (7, 8), (6, 8), (4, 8)]);
+    let windows = |weights| shares(weights).unwrap().iter().map(|s| (s.window.tolerated, s.window.deadlines)).collect::<Vec<_>>();
+    assert_eq!(windows(&[1, 1, 2, 4]), [(7, 8), (7, 8), (3, 4), (1, 2)]);
     assert_eq!(windows(&[10, 10, 20, 40]), windows(&[1, 1, 2, 4]));
     assert_eq!(windows(&[7]), [(0, 1)]);
-    assert!(fair_shares(&[1, 0]).is_err() && fair_shares(&[u32::MAX, 1]).is_err());
+    assert!(shares(&[1, 0]).is_err() && shares(&[u32::MAX, 1]).is_err());
 }

@@ -48,6 +48,8 @@ struct Record {
     arrival: Option<u64>,
     /// The head has missed its deadline and is to be discarded.
     is_late: bool,
+    /// It has begun a new window with its present head, and nothing has happened since.
+    is_fresh: bool,
     tally: Tally,
 }
 
@@ -59,10 +61,18 @@ impl Scan {
     pub fn new(rules: Rules, order: Order, streams: &[Stream]) -> Result<Scan, StreamError> {
         let mut records = Vec::with_capacity(streams.len());
         for (index, stream) in streams.iter().enumerate() {
-            stream.check().map_err(|problem| StreamError { stream: Flow(index as u32), problem })?;
+            stream.check().map_err(|problem| StreamError { stream: Some(Flow(index as u32)), problem })?;
             let deadline = if stream.period.is_some() { stream.first_deadline.unwrap_or(0) } else { NEVER };
             let tolerance = Tolerance::of(stream.window);
-            records.push(Record { stream: *stream, deadline, tolerance, arrival: None, is_late: false, tally: Tally::default() });
+            records.push(Record {
+                stream: *stream,
+                deadline,
+                tolerance,
+                arrival: None,
+                is_late: false,
+                is_fresh: false,
+                tally: Tally::default(),
+            });
         }
         Ok(Scan { rules, order, now: 0, streams: records })
     }
@@ -72,9 +82,12 @@ impl Scan {
         self.now = now;
         for record in self.streams.iter_mut().filter(|record| record.arrival.is_some()) {
             let Some(period) = record.stream.period else { continue };
-            while !record.is_late && self.rules.missed.is_past(record.deadline, now) {
-                record.miss();
-                record.deadline += period;
+            let missed = self.rules.missed.count(record.deadline, period, now);
+            if missed > 0 && !record.is_late {
+                // One packet is dropped at a time; the next may not have arrived by then.
+                let missed = if record.stream.droppable { 1 } else { missed };
+                record.miss(missed);
+                record.deadline += missed * period;
                 record.is_late = record.stream.droppable;
             }
         }
@@ -82,9 +95,13 @@ impl Scan {
 }
 
 impl Record {
-    fn miss(&mut self) {
-        self.tally.missed += 1;
-        self.tally.violations += self.tolerance.miss(self.stream.window, self.stream.penalty, 1);
+    fn miss(&mut self, times: u64) {
+        self.is_fresh = false;
+        self.tally.missed += times;
+        if self.stream.is_fixed {
+            return;
+        }
+        self.tally.violations += self.tolerance.miss(self.stream.window, self.stream.penalty, times);
     }
 
     /// The first instant at which it may be served.
@@ -105,6 +122,7 @@ impl Dwcs for Scan {
         {
             record.deadline = now + period;
             record.tolerance = Tolerance::of(record.stream.window);
+            record.is_fresh = true;
         }
     }
 
@@ -137,16 +155,19 @@ impl Dwcs for Scan {
         let (rules, start) = (self.rules, self.now);
         let record = &mut self.streams[stream.index()];
         record.arrival = next;
+        record.is_fresh = false;
         let Some(period) = record.stream.period else {
             record.tally.met += 1;
             return;
         };
         if rules.missed.is_late(record.deadline, start, finish) {
             record.tally.late += 1;
-            record.miss();
+            record.miss(1);
         } else {
             record.tally.met += 1;
-            record.tolerance.serve(record.stream.window);
+            if !record.stream.is_fixed {
+                record.tolerance.serve(record.stream.window);
+            }
         }
         record.deadline += period;
         if rules.early == Early::Clamp {
@@ -160,6 +181,10 @@ impl Dwcs for Scan {
         if record.is_late {
             record.is_late = false;
             record.tally.dropped += 1;
+        }
+        if next.is_none() && record.is_fresh {
+            record.is_fresh = false;
+            record.deadline = 0;
         }
     }
 

@@ -2,7 +2,6 @@
 
 use super::LONGEST_PERIOD;
 use crate::packet::Flow;
-use alloc::vec::Vec;
 use core::fmt;
 
 /// A window constraint: of `deadlines` consecutive deadlines, `tolerated` may be missed. Written "x of y".
@@ -27,26 +26,31 @@ impl Window {
     }
 }
 
+/// The largest penalty.
+const MOST_PENALTY: u32 = 255;
+
 /// The attributes of one stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream {
     /// The window constraint.
     pub window: Window,
-    /// Ticks between the deadlines of two successive packets. `None` puts the stream under static priority: its deadline never comes and
-    /// its window constraint never changes, so that streams without a period rank by their constraints behind all that have one.
+    /// Ticks between the deadlines of two successive packets. `None`: its deadline never comes, so that it ranks behind every stream that
+    /// has a period, and among those that have none by its window constraint alone, which is then fixed.
     pub period: Option<u64>,
     /// The deadline of its first packet, in ticks; one period after the packet's arrival if `None`.
     pub first_deadline: Option<u64>,
-    /// By how much a violation raises the current denominator.
+    /// By how much a violation raises the current denominator; at most 255.
     pub penalty: u32,
     /// True if a packet that misses its deadline is dropped; otherwise it stays, late, and has the next deadline.
     pub droppable: bool,
+    /// True if its window constraint is never adjusted: static priority.
+    pub is_fixed: bool,
 }
 
 impl Stream {
     /// A stream with a window constraint: penalty 1, late packets stay.
     pub const fn windowed(window: Window, period: u64) -> Stream {
-        Stream { window, period: Some(period), first_deadline: None, penalty: 1, droppable: false }
+        Stream { window, period: Some(period), first_deadline: None, penalty: 1, droppable: false, is_fixed: false }
     }
 
     /// Earliest deadline first: no packet may be late. Served before every stream with the same deadline that tolerates a loss.
@@ -54,9 +58,15 @@ impl Stream {
         Stream::windowed(Window::TIGHTEST, period)
     }
 
-    /// Static priority: the more deadlines of its window a stream may not miss, the higher; `rank` 0 is the highest.
+    /// Static priority before all other streams; `rank` 0 is the highest. Its deadline is always the next tick, and it tolerates less than
+    /// whoever has the same.
     pub const fn static_priority(rank: u32) -> Stream {
-        Stream { window: Window::new(0, u32::MAX - rank), period: None, first_deadline: None, penalty: 0, droppable: false }
+        Stream { is_fixed: true, penalty: 0, ..Stream::windowed(Window::new(0, u32::MAX - rank), 1) }
+    }
+
+    /// Static priority behind all other streams, by the window constraint: the published form.
+    pub const fn without_deadline(window: Window) -> Stream {
+        Stream { window, period: None, first_deadline: None, penalty: 0, droppable: false, is_fixed: true }
     }
 
     /// Whether an engine can serve it.
@@ -67,56 +77,34 @@ impl Stream {
         if self.window.tolerated > self.window.deadlines {
             return Err("a window of y deadlines cannot tolerate more than y losses: write x of y with x at most y");
         }
+        if self.penalty > MOST_PENALTY {
+            return Err("a penalty is at most 255");
+        }
         match self.period {
             Some(0) => Err("a period of 0 would put infinitely many deadlines at one instant: at least one tick is right"),
             Some(period) if period > LONGEST_PERIOD => Err("a period is at most 2^48 ticks"),
+            Some(_) if self.is_fixed && self.window.tolerated > 0 => Err("a fixed window with deadlines tolerates no loss: write 0 of y"),
+            None if !self.is_fixed => Err("a stream without deadlines has a fixed window: nothing would ever adjust it back"),
             _ => Ok(()),
         }
     }
 }
 
-/// The streams that share a link in proportion to `weights` if all of them are always backlogged: a period of one tick each, and windows
-/// `1 - weight / sum` over a common denominator, so that the shares add up to exactly one. They have no penalty and so give way to streams
-/// that tolerate no loss.
-///
-/// # Errors
-/// [`StreamError`] if a weight is 0 or their sum is above 2^32 - 1.
-pub fn fair_shares(weights: &[u32]) -> Result<Vec<Stream>, StreamError> {
-    let mut sum = 0u32;
-    for (index, &weight) in weights.iter().enumerate() {
-        let wrong = |problem| StreamError { stream: Flow(index as u32), problem };
-        if weight == 0 {
-            return Err(wrong("a weight of 0 would never be served; at least 1 is right"));
-        }
-        sum = sum.checked_add(weight).ok_or(wrong("the weights sum up to more than 2^32 - 1: divide them by a common factor"))?;
-    }
-    let divisor = weights.iter().fold(sum, |divisor, &weight| greatest_common_divisor(divisor, weight)).max(1);
-    let stream = |&weight: &u32| {
-        let window = Window::new((sum - weight) / divisor, sum / divisor);
-        Stream { penalty: 0, ..Stream::windowed(window, 1) }
-    };
-    Ok(weights.iter().map(stream).collect())
-}
-
-const fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
 /// Why an engine cannot be built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamError {
-    /// The offending stream.
-    pub stream: Flow,
+    /// The offending stream; `None` if all of them together are at fault.
+    pub stream: Option<Flow>,
     /// What is wrong, and what would be right.
     pub problem: &'static str,
 }
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stream {}: {}", self.stream.0, self.problem)
+        match self.stream {
+            Some(stream) => write!(f, "stream {}: {}", stream.0, self.problem),
+            None => f.write_str(self.problem),
+        }
     }
 }
 

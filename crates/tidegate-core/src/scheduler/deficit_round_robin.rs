@@ -198,7 +198,7 @@ mod tests {
     const LONGEST: u32 = 1000;
 
     fn weighted(weights: &[u32]) -> DeficitRoundRobin {
-        let setup = Setup { rate: Rate::MAX, longest_packet: LONGEST };
+        let setup = Setup::new(Rate::MAX, LONGEST);
         let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..Default::default() }).collect();
         DeficitRoundRobin::build(&setup, &flows).unwrap()
     }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_weight_of_zero_is_refused() {
-        let setup = Setup { rate: Rate::MAX, longest_packet: LONGEST };
+        let setup = Setup::new(Rate::MAX, LONGEST);
         let flows = [FlowParameters::default(), FlowParameters { weight: Some(0), ..Default::default() }];
         let error = DeficitRoundRobin::build(&setup, &flows).unwrap_err();
         assert_eq!((error.flow, error.parameter), (Some(Flow(1)), Parameter::Weight));

@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 /// use tidegate_core::packet::{Colour, Flow, Head};
 /// use tidegate_core::scheduler::{Decision, Discipline, EarliestDeadlineFirst, FlowParameters, Scheduler, Setup};
 /// use tidegate_core::units::{Duration, Rate, Time};
-/// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let within = |ms| FlowParameters { delay: Some(Duration::from_milliseconds(ms)), ..FlowParameters::default() };
 /// let mut edf: EarliestDeadlineFirst = Discipline::build(&setup, &[within(50), within(5)]).unwrap();
 /// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };

@@ -25,7 +25,7 @@ use crate::units::Time;
 /// use tidegate_core::packet::{Colour, Flow, Head};
 /// use tidegate_core::scheduler::{Decision, Discipline, Fifo, FlowParameters, Scheduler, Setup};
 /// use tidegate_core::units::{Rate, Time};
-/// let setup = Setup { rate: Rate::new(1_000_000).unwrap(), longest_packet: 1500 };
+/// let setup = Setup::new(Rate::new(1_000_000).unwrap(), 1500);
 /// let mut fifo = Fifo::build(&setup, &[FlowParameters::default(); 2]).unwrap();
 /// let head = |number| Head { length: 100, number, arrival: Time::ZERO, colour: Colour::Green };
 /// fifo.activate(Time::ZERO, Flow(1), head(0));

@@ -49,7 +49,7 @@ const SLACK: u64 = 64;
 /// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, RateControlled, Scheduler, Setup};
 /// use tidegate_core::shaper::ShapingContract;
 /// use tidegate_core::units::{Rate, Time};
-/// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1250 };
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1250);
 /// let shape = Some(ShapingContract::new(Rate::new(1_000_000).unwrap(), 1250, 1250));
 /// let mut scheduler: RateControlled = Discipline::build(&setup, &[FlowParameters { shape, ..Default::default() }]).unwrap();
 /// let head = |number| Head { length: 1250, number, arrival: Time::ZERO, colour: Colour::Green };

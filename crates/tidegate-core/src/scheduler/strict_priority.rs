@@ -30,7 +30,7 @@ use alloc::vec::Vec;
 /// use tidegate_core::units::{Rate, Time};
 ///
 /// let priority = |priority| FlowParameters { priority: Some(priority), ..FlowParameters::default() };
-/// let setup = Setup { rate: Rate::new(1_000_000).unwrap(), longest_packet: 1500 };
+/// let setup = Setup::new(Rate::new(1_000_000).unwrap(), 1500);
 /// let mut strict = SchedulerKind::StrictPriority.build(&setup, &[priority(7), priority(0)]).unwrap();
 ///
 /// let head = |number| Head { length: 100, number, arrival: Time::ZERO, colour: Colour::Green };
@@ -229,7 +229,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn ranked(priorities: &[u32]) -> Backlog<StrictPriority> {
-        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let setup = Setup::new(Rate::MAX, 1000);
         let flows: Vec<_> = priorities.iter().map(|&priority| FlowParameters { priority: Some(priority), ..Default::default() }).collect();
         Backlog::new(StrictPriority::build(&setup, &flows).unwrap(), priorities.len())
     }
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_missing_priority_is_refused() {
-        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let setup = Setup::new(Rate::MAX, 1000);
         let error = StrictPriority::build(&setup, &[FlowParameters::default()]).unwrap_err();
         assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Priority));
     }

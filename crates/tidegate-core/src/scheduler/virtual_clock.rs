@@ -33,7 +33,7 @@ use alloc::vec::Vec;
 /// use tidegate_core::packet::{Colour, Flow, Head};
 /// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, Setup, VirtualClock};
 /// use tidegate_core::units::{Rate, Time};
-/// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let rate = |mbps: u64| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() };
 /// let mut clock: VirtualClock = Discipline::build(&setup, &[rate(1), rate(2)]).unwrap();
 /// let head = |number| Head { length: 125, number, arrival: Time::ZERO, colour: Colour::Green };

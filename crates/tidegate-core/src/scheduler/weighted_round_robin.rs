@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 /// use tidegate_core::units::{Rate, Time};
 ///
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
-/// let setup = Setup { rate: Rate::new(1_000_000).unwrap(), longest_packet: 1500 };
+/// let setup = Setup::new(Rate::new(1_000_000).unwrap(), 1500);
 /// let mut wrr = SchedulerKind::WeightedRoundRobin.build(&setup, &[weight(2), weight(1)]).unwrap();
 ///
 /// let head = |number| Head { length: 100, number, arrival: Time::ZERO, colour: Colour::Green };
@@ -159,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn weighted(weights: &[u32]) -> Backlog<WeightedRoundRobin> {
-        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let setup = Setup::new(Rate::MAX, 1000);
         let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..Default::default() }).collect();
         Backlog::new(WeightedRoundRobin::build(&setup, &flows).unwrap(), weights.len())
     }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_weight_of_zero_is_refused() {
-        let setup = Setup { rate: Rate::MAX, longest_packet: 1000 };
+        let setup = Setup::new(Rate::MAX, 1000);
         let flows = [FlowParameters { weight: Some(0), ..Default::default() }];
         let error = WeightedRoundRobin::build(&setup, &flows).unwrap_err();
         assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Weight));

@@ -39,7 +39,7 @@ use alloc::vec::Vec;
 /// use tidegate_core::packet::{Colour, Flow, Head};
 /// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, Setup, Wf2qPlus};
 /// use tidegate_core::units::{Rate, Time};
-/// let setup = Setup { rate: Rate::new(10_000_000).unwrap(), longest_packet: 1500 };
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
 /// let mut wf2q: Wf2qPlus = Discipline::build(&setup, &[weight(1), weight(2)]).unwrap();
 /// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };

@@ -6,6 +6,7 @@
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
+use tidegate_core::dwcs::{Request, Service, Window};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::port::MEMORY;
 use tidegate_core::registry::SchedulerKind;
@@ -22,7 +23,7 @@ pub fn link_rate() -> Rate {
 
 /// What every scheduler under test shares.
 pub fn setup() -> Setup {
-    Setup { rate: link_rate(), longest_packet: LONGEST }
+    Setup::new(link_rate(), LONGEST)
 }
 
 /// What a scheduler may be told of one flow; each discipline takes what it knows.
@@ -45,7 +46,7 @@ impl Wishes {
             let preferred = match parameter {
                 Parameter::Rate => self.prefers_rate || !accepts(Parameter::Weight),
                 Parameter::Weight => !self.prefers_rate || !accepts(Parameter::Rate),
-                Parameter::Priority | Parameter::Delay => true,
+                Parameter::Priority | Parameter::Delay | Parameter::Service => true,
             };
             kind.requires().contains(&parameter) || (accepts(parameter) && preferred)
         };
@@ -55,6 +56,16 @@ impl Wishes {
             rate: takes(Parameter::Rate).then(|| Rate::new(self.kilobits * 1000).unwrap()),
             delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(self.microseconds)),
             shape: None,
+            service: takes(Parameter::Service).then(|| Request { period: 1 + self.microseconds / 1000, ..Request::of(self.service()) }),
+        }
+    }
+
+    fn service(&self) -> Service {
+        match self.priority {
+            0 => Service::FairShare(self.weight),
+            1 => Service::Window(Window::new(self.weight - 1, self.weight)),
+            2 => Service::EarliestDeadline,
+            _ => Service::StaticPriority(self.weight),
         }
     }
 }

@@ -129,7 +129,7 @@ fn setup(packets: u32) -> PortSetup {
         classifier: Classifier::new(vec![rules], 0).unwrap(),
         policers: vec![None],
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
-        scheduler: SchedulerKind::Fifo.build(&Setup { rate, longest_packet: LONGEST + 24 }, &[FlowParameters::default()]).unwrap(),
+        scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, LONGEST + 24), &[FlowParameters::default()]).unwrap(),
         packet_limit: packets,
         longest_frame: LONGEST,
     }

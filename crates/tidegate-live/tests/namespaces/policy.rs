@@ -54,7 +54,7 @@ fn build(bits_per_second: u64, scheduler: &str, classes: Vec<(&str, Vec<Rule>, u
         buffer: BufferKind::TailDrop.build(&buffer).expect("the limits are right"),
         scheduler: SchedulerKind::from_name(scheduler)
             .expect("a registered scheduler")
-            .build(&Setup { rate, longest_packet: overhead.wire_length(longest_frame) }, &flows)
+            .build(&Setup::new(rate, overhead.wire_length(longest_frame)), &flows)
             .expect("the parameters are right"),
         packet_limit: 10_000,
         longest_frame,

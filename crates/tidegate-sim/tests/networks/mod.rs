@@ -39,7 +39,7 @@ pub fn port(bits_per_second: u64, scheduler: SchedulerKind, parameters: &[FlowPa
         classifier: classifier(parameters.len()),
         policers: vec![None; parameters.len()],
         buffer: BufferKind::TailDrop.build(&BufferParameters { flows: parameters.len(), ..BufferParameters::default() }).unwrap(),
-        scheduler: scheduler.build(&Setup { rate, longest_packet: longest_frame }, parameters).unwrap(),
+        scheduler: scheduler.build(&Setup::new(rate, longest_frame), parameters).unwrap(),
         packet_limit,
         longest_frame,
     }
@@ -55,6 +55,7 @@ pub fn parameters(scheduler: SchedulerKind, class: u32, share: u64) -> FlowParam
         rate: rated.then(|| rate(share)),
         delay: uses(Parameter::Delay).then(|| Duration::from_milliseconds(u64::from(5 + 20 * class))),
         shape: None,
+        service: None,
     }
 }
 

@@ -6,15 +6,15 @@
 //!
 //! **Source**: Krishnamurthy et al., "ShareStreams", section 4, Figures 5 and 7.
 //!
-//! **State**: 98 bits and five counters of 16 bits: deadline, period and arrival 16 each; x, y, x', y' and the penalty 8 each; number 5; one
-//! each for infinite, droppable, valid, drop and violation. Blocks that compute ahead hold both outcomes, 35 bits more.
+//! **State**: 100 bits and five counters of 16 bits: deadline, period and arrival 16 each; x, y, x', y' and the penalty 8 each; number 5; one
+//! each for infinite, fixed, droppable, valid, drop, violation and fresh. Blocks that compute ahead hold both outcomes, 35 bits more.
 //!
 //! **Cost**: one addition and two comparisons of 16 bits, increments and decrements of 8 bits, all in one cycle.
 //!
 //! **RTL twin**: this is the model of it.
 //!
-//! **Deviations**: the paper names the fields and their widths, but neither a flag for packets waiting (`valid`) nor one for deadlines that
-//! never come (`infinite`), and holds one pair of window registers where originals and current values are both needed. y' saturates at 255.
+//! **Deviations**: the paper names the fields and their widths, but no flags for packets waiting (`valid`), for deadlines that never come
+//! (`infinite`), for windows that stay as they are (`fixed`) and for a window that has just begun (`fresh`), and holds one pair of window registers where originals and current values are both needed. y' saturates at 255.
 //! A deadline that is left more than 2^14 ticks behind, by one step per cycle or because the stream has no packet, is moved up to there: 16
 //! bits always tell that it has come.
 
@@ -107,6 +107,8 @@ pub(super) struct Block {
     id: u8,
     period: u16,
     infinite: bool,
+    /// The window is never adjusted.
+    fixed: bool,
     whole: Constraint,
     penalty: u8,
     droppable: bool,
@@ -115,6 +117,8 @@ pub(super) struct Block {
     valid: bool,
     /// The head has missed its deadline and is to be dropped.
     drop: bool,
+    /// It has begun a new window with its present head, and nothing has happened since.
+    fresh: bool,
     current: Constraint,
     counters: Counters,
     update: Update,
@@ -128,9 +132,6 @@ impl Block {
         stream.check()?;
         if stream.window.deadlines > 255 {
             return Err("a window of the device has at most 255 deadlines: its registers are 8 bits wide");
-        }
-        if stream.penalty > 255 {
-            return Err("a penalty of the device is at most 255: its registers are 8 bits wide");
         }
         if stream.period.is_some_and(|period| period > CLAMP) {
             return Err("a period of the device is at most 2^14 ticks, so that its 16-bit deadlines stay comparable");
@@ -150,6 +151,7 @@ impl Block {
             id,
             period: stream.period.unwrap_or(0) as u16,
             infinite: stream.period.is_none(),
+            fixed: stream.is_fixed,
             whole,
             penalty: stream.penalty as u8,
             droppable: stream.droppable,
@@ -157,6 +159,7 @@ impl Block {
             arrival: 0,
             valid: false,
             drop: false,
+            fresh: false,
             current: whole,
             counters: Counters::default(),
             update,
@@ -185,6 +188,7 @@ impl Block {
         if !self.infinite && at.until(self.deadline) <= 0 {
             self.deadline = at.after(i32::from(self.period));
             self.current = self.whole;
+            self.fresh = true;
         }
         self.compute_ahead();
     }
@@ -192,6 +196,7 @@ impl Block {
     /// The winner's part of an update: its head is served until `finish`, and `next` is the arrival of the one behind it.
     pub(super) fn serve(&mut self, finish: Broadcast, next: Option<u16>) {
         self.latch(next);
+        self.fresh = false;
         if self.infinite {
             self.counters.met = self.counters.met.wrapping_add(1);
             return;
@@ -202,7 +207,7 @@ impl Block {
             self.miss();
         } else {
             self.counters.met = self.counters.met.wrapping_add(1);
-            self.current = if self.update == Update::Ahead { self.ahead.0 } else { self.current.met(self.whole) };
+            self.current = if self.update == Update::Ahead { self.ahead.0 } else { self.outcomes().0 };
         }
         self.deadline = finish.after(ahead.saturating_add(i32::from(self.period)));
     }
@@ -222,11 +227,16 @@ impl Block {
         self.compute_ahead();
     }
 
-    /// The head is gone without service, and `next` is the arrival of the one behind it.
-    pub(super) fn lose(&mut self, next: Option<u16>) {
+    /// The head is gone without service, and `next` is the arrival of the one behind it. Whoever has just begun a new window begins another
+    /// one with the next packet.
+    pub(super) fn lose(&mut self, at: Broadcast, next: Option<u16>) {
         if self.drop {
             self.drop = false;
             self.counters.dropped = self.counters.dropped.wrapping_add(1);
+        }
+        if next.is_none() && self.fresh {
+            self.fresh = false;
+            self.deadline = at.after(0);
         }
         self.latch(next);
     }
@@ -257,18 +267,25 @@ impl Block {
     }
 
     fn miss(&mut self) {
-        let (current, violated) = match self.update {
-            Update::InTurn => self.current.missed(self.whole, self.penalty),
-            Update::Ahead => self.ahead.1,
-        };
+        let (_, (current, violated)) = if self.update == Update::Ahead { self.ahead } else { self.outcomes() };
         self.current = current;
+        self.fresh = false;
         self.counters.missed = self.counters.missed.wrapping_add(1);
         self.counters.violations = self.counters.violations.wrapping_add(u16::from(violated));
     }
 
+    /// What service in time and a missed deadline make of the current constraint, and whether the latter is a violation.
+    fn outcomes(&self) -> (Constraint, (Constraint, bool)) {
+        if self.fixed {
+            (self.current, (self.current, false))
+        } else {
+            (self.current.met(self.whole), self.current.missed(self.whole, self.penalty))
+        }
+    }
+
     fn compute_ahead(&mut self) {
         if self.update == Update::Ahead {
-            self.ahead = (self.current.met(self.whole), self.current.missed(self.whole, self.penalty));
+            self.ahead = self.outcomes();
         }
     }
 }
@@ -338,7 +355,7 @@ mod tests {
                 let missed = Counters { missed: 2, violations: 1, ..late };
                 assert_eq!((block.deadline(Broadcast::new(3, 3)), block.counters(), block.drops()), (Some(0), missed, true));
             }
-            block.lose(Some(0));
+            block.lose(Broadcast::new(3, 3), Some(0));
             assert_eq!((block.counters().dropped, block.drops()), (1, false));
         }
     }

@@ -87,6 +87,14 @@ impl Lockstep {
         self.backlog[stream.index()].front().copied()
     }
 
+    fn lose(&mut self, stream: usize) {
+        if !self.backlog[stream].is_empty() {
+            let stream = Flow(stream as u32);
+            let next = self.take(stream);
+            self.each(|engine| engine.lost(stream, next));
+        }
+    }
+
     /// One decision for a service of so many ticks. What is dropped, and who is served.
     fn decide(&mut self, service: u64) -> Option<Flow> {
         loop {
@@ -105,10 +113,7 @@ impl Lockstep {
                     self.each(|engine| engine.served(stream, finish, next));
                     return Some(stream);
                 }
-                Choice::Discard(stream) => {
-                    let next = self.take(stream);
-                    self.each(|engine| engine.lost(stream, next));
-                }
+                Choice::Discard(stream) => self.lose(stream.index()),
                 Choice::Idle => return None,
                 Choice::WaitUntil(_) => panic!("nobody is held back"),
             }
@@ -190,7 +195,7 @@ fn services_that_are_too_long_leave_deadlines_in_range() {
     for service in [2, 1000, 16_384, 16_385, 70_000, 1 << 40] {
         for update in [Update::InTurn, Update::Ahead] {
             let mut streams = alloc::vec![Stream::windowed(Window::new(1, 2), 1); 6];
-            streams[4].period = None;
+            streams[4] = Stream::without_deadline(Window::new(1, 2));
             streams[5].period = Some(CLAMP);
             let architecture = Architecture { update, ..Architecture::base(Size::Four) };
             let mut device = Device::new(architecture, Clock::Outside, 3, &streams).unwrap();
@@ -217,6 +222,8 @@ enum Action {
         early: u64,
     },
     Decide(u8),
+    /// A head is taken away.
+    Lose(Index),
     /// Everything is served; then so many ticks without a packet.
     Rest(u64),
 }
@@ -225,6 +232,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     let action = prop_oneof![
         4 => (any::<Index>(), 1u8..12, 0u64..4).prop_map(|(stream, packets, early)| Action::Arrive { stream, packets, early }),
         4 => (1u8..20).prop_map(Action::Decide),
+        1 => any::<Index>().prop_map(Action::Lose),
         1 => prop_oneof![0u64..5, Just(16_384), Just(16_385), 30_000u64..40_000, 60_000u64..140_000].prop_map(Action::Rest),
     ];
     proptest::collection::vec(action, 1..40)
@@ -238,8 +246,13 @@ fn streams(service: u64) -> impl Strategy<Value = Vec<Stream>> {
         1 => Just(None),
     ];
     let window = (0u32..4, 0u32..4).prop_map(|(x, more)| Window::new(x, x + more));
-    let stream = (window, period, 0u32..3, any::<bool>(), proptest::option::of(0u64..CLAMP))
-        .prop_map(|(window, period, penalty, droppable, first_deadline)| Stream { window, period, first_deadline, penalty, droppable });
+    let stream = (window, period, 0u32..3, any::<bool>(), 0u8..8, proptest::option::of(0u64..CLAMP)).prop_map(
+        |(window, period, penalty, droppable, fixed, first_deadline)| {
+            let Some(period) = period else { return Stream::without_deadline(window) };
+            let stream = Stream { first_deadline, penalty, droppable, ..Stream::windowed(window, period) };
+            if fixed == 0 { Stream { is_fixed: true, window: Window::new(0, window.deadlines), ..stream } } else { stream }
+        },
+    );
     proptest::collection::vec(stream, 1..10)
 }
 
@@ -270,6 +283,7 @@ proptest! {
                         }
                     }
                 }
+                Action::Lose(stream) => lockstep.lose(stream.index(streams.len())),
                 Action::Rest(ticks) => {
                     while lockstep.decide(service).is_some() {
                         if !lockstep.fits() {

@@ -1,0 +1,236 @@
+//! Dynamic Window-Constrained Scheduling of packets: of every y deadlines of a flow at most x may be missed.
+//!
+//! **Law**: the flow with the earliest deadline goes first, and among equal deadlines the one whose window tolerates least
+//! ([`crate::dwcs`]). If `sum((1 - x/y) / period) <= 1` over all flows and all periods are equal, no flow misses more than x of any y
+//! deadlines. Flows that are always backlogged and whose windows fill the link exactly share it as `1 - x/y`.
+//!
+//! **Source**: West and Poellabauer, RTSS 2000; West, Zhang, Schwan and Poellabauer, IEEE Transactions on Computers 53(6), 2004.
+//!
+//! **State**: that of the engine, and 16 bytes per flow if shares are counted in bytes.
+//!
+//! **Cost**: one decision of the engine per packet, or per slot if shares are counted in bytes.
+//!
+//! **RTL twin**: ShareStreams.
+//!
+//! **Deviations**: the papers count time in packets served. Here a tick is a slot, the time that the longest packet takes on the link:
+//! every packet served (or slot's worth of bytes) takes one, and while the link is idle they pass as time does. A tick therefore never
+//! lasts longer than a slot, and a deadline promised in time is kept in time. Shares in packets favour flows of long packets;
+//! [`Shares::Bytes`] gives the winner of a slot the slot's bytes and carries what it overdraws to its next slot, so that shares are
+//! exact in bytes. Heads are told apart by age as long as fewer than 2^31 packets have come between them.
+
+use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use crate::dwcs::{Choice, Dwcs as Decide, Engine, Request, Rules, StreamError, resolve};
+use crate::packet::{Flow, Head};
+use crate::port::MEMORY;
+use crate::units::{Duration, Time};
+use alloc::vec::Vec;
+
+/// What windows share out.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Shares {
+    /// Packets, whatever their length, as in the papers.
+    Packets,
+    /// Bytes on the wire.
+    #[default]
+    Bytes,
+}
+
+/// What an operator may say about all flows of one [`Dwcs`] together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct DwcsOptions {
+    /// Which deadlines count as missed, and whether flows may be served early.
+    pub rules: Rules,
+    /// What windows share out.
+    pub shares: Shares,
+}
+
+/// Dynamic Window-Constrained Scheduling.
+///
+/// ```
+/// use tidegate_core::dwcs::{Request, Service, Window};
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, Discipline, Dwcs, FlowParameters, Scheduler, Setup};
+/// use tidegate_core::units::{Rate, Time};
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
+/// let window = |x, y| FlowParameters { service: Some(Request::of(Service::Window(Window::new(x, y)))), ..FlowParameters::default() };
+/// let mut dwcs: Dwcs = Discipline::build(&setup, &[window(3, 4), window(1, 2)]).unwrap();
+/// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
+/// dwcs.activate(Time::ZERO, Flow(0), head(0));
+/// dwcs.activate(Time::ZERO, Flow(1), head(1));
+/// assert_eq!(dwcs.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Dwcs<E = Engine> {
+    engine: E,
+    clock: SlotClock,
+    /// The highest number of any packet seen, unwrapped.
+    newest: u64,
+    /// The length of every backlogged flow's head and the bytes it may still send; empty if shares are in packets.
+    balances: Vec<Balance>,
+    /// The bytes of a slot.
+    slot: i64,
+    /// The flow whose slot has been begun and not ended.
+    holder: Option<Flow>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Balance {
+    /// On the wire.
+    head: u32,
+    /// Bytes of its slot left to send; negative if its last packet was longer than what was left.
+    bytes: i64,
+}
+
+/// Counts slots: one for each that is served, and as many as fit into the time that the link is idle.
+#[derive(Clone, Copy, Debug)]
+struct SlotClock {
+    tick: u64,
+    /// When the tick began, or will begin.
+    since: Time,
+    slot: Duration,
+}
+
+impl SlotClock {
+    #[inline]
+    fn advance(&mut self, now: Time) -> u64 {
+        if !now.is_before(self.since + self.slot) {
+            let passed = now.since(self.since).picoseconds() / self.slot.picoseconds();
+            self.tick += passed;
+            self.since += Duration::from_picoseconds(passed * self.slot.picoseconds());
+        }
+        self.tick
+    }
+
+    /// The next tick begins at `finish`.
+    #[inline]
+    fn served(&mut self, finish: Time) -> u64 {
+        self.tick += 1;
+        self.since = finish;
+        self.tick
+    }
+
+    fn begin(&self, tick: u64) -> Time {
+        let ticks = (tick - self.tick).min(MEMORY.picoseconds() / self.slot.picoseconds());
+        self.since + Duration::from_picoseconds(ticks * self.slot.picoseconds())
+    }
+}
+
+impl<E: Decide> Dwcs<E> {
+    /// The age of a head as the engine compares it: the number of its packet, unwrapped.
+    #[inline]
+    fn age(&mut self, head: &Head) -> u64 {
+        let ahead = head.number.wrapping_sub(self.newest as u32) as i32;
+        let number = self.newest.wrapping_add_signed(i64::from(ahead));
+        self.newest = self.newest.max(number);
+        number
+    }
+
+    /// Ends the slot of `flow`.
+    #[inline]
+    fn end_slot(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        self.holder = None;
+        let finish = self.clock.served(now + self.clock.slot);
+        let next = next.map(|head| self.age(&head));
+        self.engine.served(flow, finish, next);
+    }
+}
+
+impl<E: Decide> Scheduler for Dwcs<E> {
+    fn start(&mut self, now: Time) {
+        self.clock.since = now;
+    }
+
+    #[inline]
+    fn activate(&mut self, now: Time, flow: Flow, head: Head) {
+        if let Some(balance) = self.balances.get_mut(flow.index()) {
+            balance.head = head.length;
+        }
+        let age = self.age(&head);
+        // A slot that has been begun is one tick, however long it lasts.
+        let tick = if self.holder.is_some() { self.clock.tick } else { self.clock.advance(now) };
+        self.engine.activate(tick, flow, age);
+    }
+
+    #[inline]
+    fn select(&mut self, now: Time) -> Decision {
+        if let Some(flow) = self.holder {
+            return Decision::Serve(flow);
+        }
+        let tick = self.clock.advance(now);
+        match self.engine.select(tick) {
+            Choice::Serve(flow) => Decision::Serve(flow),
+            Choice::Discard(flow) => Decision::Discard(flow),
+            Choice::WaitUntil(tick) => Decision::WaitUntil(self.clock.begin(tick)),
+            Choice::Idle => Decision::Idle,
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        let Some(balance) = self.balances.get_mut(flow.index()) else { return self.end_slot(now, flow, next) };
+        if self.holder.is_none() {
+            balance.bytes += self.slot;
+        }
+        balance.bytes -= i64::from(balance.head);
+        match next {
+            Some(head) => {
+                balance.head = head.length;
+                if balance.bytes > 0 {
+                    self.holder = Some(flow);
+                    return;
+                }
+            }
+            // What it leaves unused is lost to it; what it owes it keeps owing.
+            None => balance.bytes = balance.bytes.min(0),
+        }
+        self.end_slot(now, flow, next);
+    }
+
+    #[inline]
+    fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        if let Some(balance) = self.balances.get_mut(flow.index()) {
+            balance.head = next.map_or(0, |head| head.length);
+            if self.holder == Some(flow) {
+                if next.is_none() {
+                    balance.bytes = 0;
+                    self.end_slot(now, flow, None);
+                }
+                return;
+            }
+        }
+        let next = next.map(|head| self.age(&head));
+        self.engine.lost(flow, next);
+    }
+
+    fn refresh(&mut self, now: Time) {
+        self.clock.advance(now);
+        self.clock.since = self.clock.since.later(now - MEMORY);
+    }
+}
+
+impl Discipline for Dwcs {
+    const NAME: &'static str = "dwcs";
+    const SUMMARY: &'static str = "of every y deadlines of a flow at most x are missed: deadlines, priorities and fair shares in one";
+    const REQUIRES: &'static [Parameter] = &[];
+    const ACCEPTS: &'static [Parameter] = &[Parameter::Service];
+    const WORK_CONSERVING: bool = true;
+
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+        let refused = |error: StreamError| BuildError { flow: error.stream, parameter: Parameter::Service, problem: error.problem };
+        let requests: Vec<Request> = flows.iter().map(|flow| flow.service.unwrap_or_default()).collect();
+        let streams = resolve(&requests).map_err(refused)?;
+        let options = setup.dwcs;
+        let balances = match options.shares {
+            Shares::Packets => Vec::new(),
+            Shares::Bytes => alloc::vec![Balance::default(); flows.len()],
+        };
+        Ok(Dwcs {
+            engine: Engine::new(options.rules, &streams).map_err(refused)?,
+            clock: SlotClock { tick: 0, since: Time::ZERO, slot: setup.slot() },
+            newest: 0,
+            balances,
+            slot: i64::from(setup.longest_packet),
+            holder: None,
+        })
+    }
+}
