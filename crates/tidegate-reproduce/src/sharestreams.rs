@@ -147,6 +147,13 @@ fn play(engine: &mut dyn Dwcs, workload: &Workload) -> Vec<usize> {
     (0..decisions).map(decide).collect()
 }
 
+/// What the notes of every run say.
+fn beside() -> String {
+    "The winners are those of the device model in its base architecture. Beside it run winner-only routing (WR), compute-ahead register blocks \
+     (CA) and the scan of 64 bits."
+        .into()
+}
+
 /// What the paper calls a stream.
 fn name(stream: usize) -> String {
     format!("Stream {}", stream + 1)

@@ -1,6 +1,6 @@
 //! Figures 12 and 13: an end system, from the producers of frames over the device to the playout, in virtual time.
 
-use super::{CLOCK, Run, Workload, name, windows};
+use super::{CLOCK, Run, Workload, beside, name, windows};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
 use std::collections::VecDeque;
 use tidegate_core::dwcs::device::{Architecture, Size};
@@ -190,6 +190,7 @@ fn parameters() -> Vec<String> {
          together, 378.2 Mbyte/s: the sum is given, the split is what is reproduced."
             .into(),
         "Arrival times count four frames per unit, so that 16 bits order all of them.".into(),
+        beside(),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Figures 14 to 16 and the run with deadlines: a line card whose streams are always backlogged.
 
-use super::{CLOCK, Run, Workload, windows};
+use super::{CLOCK, Run, Workload, beside, windows};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
 use tidegate_core::dwcs::device::{Architecture, Size};
 use tidegate_core::dwcs::{Stream, Window};
@@ -20,7 +20,7 @@ pub(super) fn equal_shares(progress: &dyn Fn(f64)) -> Figure {
     let run = Run::new(&Workload::backlogged(windows([(3, 4); 4]), DECISIONS), progress);
     let mut figure = Figure::new("figure-14", "Fair shares 1:1:1:1 on a line card", "Figure 14, section 5.2");
     figure.paper = vec!["Bandwidth of four streams with equal shares, in packets per unit of time on a logarithmic axis of time.".into()];
-    figure.notes = vec!["The paper gives no windows; ours are 3/4 each, with a period of one tick.".into(), note()];
+    figure.notes = vec!["The paper gives no windows; ours are 3/4 each, with a period of one tick.".into(), note(), beside()];
     let curves = run.bandwidth(&settling(DECISIONS));
     let rounds = |curve: &Curve| -> Vec<f64> {
         let settled = curve.x.iter().zip(&curve.y).filter(|(instant, _)| **instant % 4.0 == 0.0);
@@ -46,7 +46,7 @@ pub(super) fn deadlines(progress: &dyn Fn(f64)) -> Figure {
     figure.paper = vec![
         "Four streams with deadlines one period apart, in the order 4, 3, 2, 1, and windows 0/0: 15,999 winners each among 63,996.".into(),
     ];
-    figure.notes = vec!["A stream's deadlines are four ticks apart; the first ones are at 4, 3, 2 and 1.".into(), note()];
+    figure.notes = vec!["A stream's deadlines are four ticks apart; the first ones are at 4, 3, 2 and 1.".into(), note(), beside()];
     figure.gates = vec![
         Gate::exactly("packets in 63,996 decisions", "packets", run.between(0, DECISIONS), &[15_999.0; 4]),
         Gate::exactly("fours of decisions other than 4 3 2 1", "fours", vec![run.disordered(&[3, 2, 1, 0])], &[0.0]),
@@ -82,6 +82,7 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
          more urgent with every miss: the first of them overtakes 128 decisions after 63,810."
             .into(),
         note(),
+        beside(),
     ];
     let before = numbers([31_905, 15_953, 15_952, 0]);
     for (run, words, after, first) in [(&gentle, "penalty 0", [0, 0, 0, 190], None), (&penalised, "penalty 1", [1, 0, 1, 188], Some(128.0))]
@@ -160,6 +161,7 @@ pub(super) fn shares_beside_deadlines(progress: &dyn Fn(f64)) -> Figure {
          the link: the order of precedence ranks 0/0 behind every other window without tolerance."
             .into(),
         note(),
+        beside(),
     ];
     let counts = run.between(0, DECISIONS);
     figure.gates = vec![

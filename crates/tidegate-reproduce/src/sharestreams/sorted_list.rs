@@ -76,7 +76,8 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
         progress(f64::from(size.bits() - 1) / 4.0);
         census
     });
-    let mut figure = Figure::new("sorted-list", "The order that the network delivers", "Section 4, recirculating network and timeline");
+    let mut figure =
+        Figure::new("sorted-list", "What the network delivers is no sorted list", "Section 4, recirculating network and timeline");
     figure.paper = vec![
         "Winners against winners and losers against losers yield a sorted list after log2 N cycles, which might schedule the packets of \
          several packet times at once."
