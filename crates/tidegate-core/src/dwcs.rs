@@ -31,12 +31,14 @@
 //! |---|---|
 //! | [`Request`], [`Service`] | what an operator asks for, and how it becomes a stream |
 //! | [`Stream`], [`Window`] | the attributes of one stream |
+//! | [`Feasibility`], [`LeastService`] | whether all windows can be kept, and what a stream gets if they are |
 //! | [`Tolerance`] | a stream's current constraint, and the two rules that adjust it |
 //! | [`Rank`] | the total order of precedence |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
 
 use crate::packet::Flow;
 
+mod feasibility;
 #[cfg(test)]
 mod oracles;
 mod rank;
@@ -45,6 +47,7 @@ mod service;
 mod stream;
 mod tolerance;
 
+pub use feasibility::{Feasibility, LeastService, Utilisation, Verdict};
 pub use rank::Rank;
 pub use scan::Scan;
 pub use service::{Request, Service, resolve};

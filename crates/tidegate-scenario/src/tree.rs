@@ -1,14 +1,18 @@
 //! The scheduling tree of a policy: who hangs below whom, what each is given, and the scheduler that results.
 
+use crate::bounds::{MemberBounds, NodeBounds, Slots, print_part};
+use crate::choice::Admission;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{ClassTable, GroupTable};
+use crate::service::{Asked, NodeOptions};
 use crate::units::print_rate;
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
+use tidegate_core::dwcs::{Request, Utilisation, Verdict, resolve};
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{
-    BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
+    BuildError, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
 };
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate};
@@ -24,12 +28,15 @@ pub(crate) struct Given {
     pub weight: Option<At<u32>>,
     pub rate: Option<At<Rate>>,
     pub delay: Option<At<Duration>>,
+    pub asked: Asked,
+    /// What is asked of `dwcs`, in slots, if that is the scheduler above.
+    pub request: Option<Request>,
     pub shape: Option<ShapingContract>,
     /// True for the class `default` that the file does not mention.
     pub is_added: bool,
 }
 
-const PARAMETERS: [Parameter; 4] = [Parameter::Priority, Parameter::Weight, Parameter::Rate, Parameter::Delay];
+const PARAMETERS: [Parameter; 5] = [Parameter::Priority, Parameter::Weight, Parameter::Rate, Parameter::Delay, Parameter::Service];
 
 impl Given {
     pub fn of_class(table: &ClassTable) -> Given {
@@ -41,6 +48,13 @@ impl Given {
             weight: table.weight.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
             rate: table.rate.clone(),
             delay: table.delay.clone(),
+            asked: Asked {
+                service: table.service.clone(),
+                period: table.period.clone(),
+                late: table.late.clone(),
+                penalty: table.penalty.clone(),
+            },
+            request: None,
             shape: None,
             is_added: false,
         }
@@ -55,6 +69,13 @@ impl Given {
             weight: table.weight.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
             rate: table.rate.clone(),
             delay: table.delay.clone(),
+            asked: Asked {
+                service: table.service.clone(),
+                period: table.period.clone(),
+                late: table.late.clone(),
+                penalty: table.penalty.clone(),
+            },
+            request: None,
             shape: None,
             is_added: false,
         }
@@ -66,7 +87,7 @@ impl Given {
             Parameter::Weight => self.weight.as_ref().map(|at| at.span.clone()),
             Parameter::Rate => self.rate.as_ref().map(|at| at.span.clone()),
             Parameter::Delay => self.delay.as_ref().map(|at| at.span.clone()),
-            Parameter::Service => None,
+            Parameter::Service => self.asked.service.as_ref().map(|at| at.span.clone()),
         }
     }
 
@@ -78,7 +99,7 @@ impl Given {
             rate: self.rate.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Rate)),
             delay: self.delay.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Delay)),
             shape: None,
-            service: None,
+            service: self.request.filter(|_| uses(kind, Parameter::Service)),
         }
     }
 }
@@ -92,6 +113,7 @@ pub(crate) fn uses(kind: SchedulerKind, parameter: Parameter) -> bool {
 pub(crate) struct Choice {
     pub kind: SchedulerKind,
     pub at: Option<Span>,
+    pub options: NodeOptions,
 }
 
 /// A class's place among the leaves: what it is given, its queues and who serves among them.
@@ -118,6 +140,8 @@ pub(crate) struct Tree {
     children: Vec<Vec<Member>>,
     /// The rate that the root and, one further on, every group shares, and where that was written.
     shared: Vec<At<Rate>>,
+    /// What `dwcs` makes of the requests of the root's children and, one further on, of every group's, if it can meet them.
+    slots: Vec<Option<Slots>>,
     group_shares: Vec<Option<Rate>>,
     class_shares: Vec<Option<Rate>>,
 }
@@ -154,9 +178,10 @@ impl Tree {
             order.extend(groups_below(Some(group)));
             visited += 1;
         }
-        let (shared, group_shares, class_shares) =
-            (vec![rate.clone(); groups.len() + 1], vec![None; groups.len()], vec![None; classes.len()]);
-        let mut tree = Tree { rate, longest, root, groups, classes, order, children, shared, group_shares, class_shares };
+        let nodes = groups.len() + 1;
+        let (shared, slots) = (vec![rate.clone(); nodes], vec![None; nodes]);
+        let (group_shares, class_shares) = (vec![None; groups.len()], vec![None; classes.len()]);
+        let mut tree = Tree { rate, longest, root, groups, classes, order, children, shared, slots, group_shares, class_shares };
         tree.share(None);
         for position in 0..tree.order.len() {
             tree.share(Some(tree.order[position]));
@@ -167,6 +192,9 @@ impl Tree {
     /// Works out what the children of `node` have at least, if its scheduler promises anything, and what those that are groups share.
     fn share(&mut self, node: Option<usize>) {
         let kind = self.scheduler(node).kind;
+        if kind == SchedulerKind::Dwcs {
+            return self.share_slots(node);
+        }
         let (by_rate, by_weight) = (uses(kind, Parameter::Rate), uses(kind, Parameter::Weight));
         let reserved = |given: &Given| given.rate.as_ref().filter(|_| by_rate).map(|rate| rate.value);
         let weight = |given: &Given| u128::from(given.weight.as_ref().map_or(1, |weight| weight.value));
@@ -183,16 +211,59 @@ impl Tree {
             let given = self.given(child);
             let by_its_weight = || Rate::new((left * weight(given) / weights.max(1)) as u64).unwrap_or(Rate::MIN);
             let share = reserved(given).or_else(|| by_weight.then(by_its_weight));
-            match child {
-                Member::Class(class) => self.class_shares[class] = share,
-                Member::Group(group) => {
-                    let written = given.weight.as_ref().map_or(above.span.clone(), |weight| weight.span.clone());
-                    let inherited = At { value: share.unwrap_or(above.value), span: written };
-                    self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(inherited);
-                    self.group_shares[group] = share;
-                }
+            self.give(child, share, share.unwrap_or(above.value), &above.span);
+        }
+    }
+
+    /// Notes what `child` has at least, if that is promised, and, if it is a group without a rate of its own, what it shares.
+    fn give(&mut self, child: Member, promised: Option<Rate>, inherited: Rate, above: &Span) {
+        match child {
+            Member::Class(class) => self.class_shares[class] = promised,
+            Member::Group(group) => {
+                let given = &self.groups[group].0;
+                let span = given.weight.as_ref().map_or(above.clone(), |weight| weight.span.clone());
+                self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(At { value: inherited, span });
+                self.group_shares[group] = promised;
             }
         }
+    }
+
+    /// [`Tree::share`] for `dwcs`: requests in slots, and the part of the slots that each child needs.
+    fn share_slots(&mut self, node: Option<usize>) {
+        let above = self.shared[slot(node)].clone();
+        let dwcs = self.scheduler(node).options.dwcs;
+        let slot_time = self.slot_time(node);
+        let children = self.children[slot(node)].clone();
+        // What cannot be read as a request is reported when the node is judged.
+        let requests: Vec<Request> = children.iter().map(|&child| self.request(child, slot_time).unwrap_or_default()).collect();
+        let slots = resolve(&requests).ok().map(|streams| Slots::new(slot_time, dwcs, streams));
+        for (position, &child) in children.iter().enumerate() {
+            let stream = slots.as_ref().map(|slots| slots.streams[position]);
+            let part = stream.and_then(|stream| stream.least_service());
+            let rate = part.map(|part| {
+                let rate = u128::from(above.value.bits_per_second()) * u128::from(part.ticks) / part.of;
+                Rate::new(rate as u64).unwrap_or(Rate::MIN)
+            });
+            match child {
+                Member::Class(class) => self.classes[class].given.request = Some(requests[position]),
+                Member::Group(group) => self.groups[group].0.request = Some(requests[position]),
+            }
+            let is_promised = slots.as_ref().is_some_and(Slots::promises_rates);
+            self.give(child, rate.filter(|_| is_promised), rate.unwrap_or(above.value), &above.span);
+        }
+        self.slots[slot(node)] = slots;
+    }
+
+    /// The time of the longest packet at the rate that `node` shares.
+    fn slot_time(&self, node: Option<usize>) -> Duration {
+        Setup::new(self.shared[slot(node)].value, self.longest).slot()
+    }
+
+    fn request(&self, child: Member, slot_time: Duration) -> Result<Request, Diagnostic> {
+        let given = self.given(child);
+        let weight = given.weight.as_ref().map_or(1, |weight| weight.value);
+        let priority = given.priority.as_ref().map_or(0, |priority| priority.value);
+        given.asked.request(weight, priority, slot_time)
     }
 
     /// Reports whatever is wrong with parents, parameters and guarantees.
@@ -209,6 +280,7 @@ impl Tree {
                 self.judge_parameters(node, child, findings);
             }
             self.judge_guarantees(node, findings);
+            self.judge_slots(node, findings);
         }
         for (group, (given, _)) in self.groups.iter().enumerate() {
             if let (Some(rate), Some(share)) = (&given.rate, self.group_shares[group])
@@ -240,7 +312,25 @@ impl Tree {
         let (choice, given) = (self.scheduler(node), self.given(child));
         let kind = choice.kind;
         let role = if matches!(child, Member::Group(_)) { "group" } else { "class" };
+        let is_dwcs = kind == SchedulerKind::Dwcs;
+        if is_dwcs {
+            let generic = [Parameter::Priority, Parameter::Weight].into_iter();
+            let details: Vec<(&str, Span)> = generic
+                .filter_map(|parameter| given.span(parameter).map(|span| (parameter.name(), span)))
+                .chain(given.asked.details())
+                .collect();
+            given.asked.judge(&format!("{role} `{}`", given.name), &given.at, &details, findings);
+            findings.extend(self.request(child, self.slot_time(node)).err());
+        } else {
+            for (key, span) in given.asked.details() {
+                let problem = format!("`{key}` has no effect: {} shares by {}, which does not use it", self.name(node), kind.name());
+                findings.push(chosen(Diagnostic::error(span, problem), choice).help("remove it, or choose scheduler = \"dwcs\""));
+            }
+        }
         for parameter in PARAMETERS {
+            if is_dwcs && matches!(parameter, Parameter::Priority | Parameter::Weight) {
+                continue;
+            }
             let key = parameter.name();
             // A group's rate is also what its own children share.
             let is_yardstick = matches!(child, Member::Group(_)) && parameter == Parameter::Rate;
@@ -259,6 +349,38 @@ impl Tree {
                 _ => {}
             }
         }
+    }
+
+    /// Reports options without effect, and windows and deadlines that cannot all be kept.
+    fn judge_slots(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
+        let choice = self.scheduler(node);
+        let options = &choice.options;
+        if let (Some(at), false) = (&options.at, choice.kind == SchedulerKind::Dwcs) {
+            let problem = format!("`dwcs` has no effect: {} shares by {}", self.name(node), choice.kind.name());
+            findings.push(chosen(Diagnostic::error(at.clone(), problem), choice).help("remove it, or set scheduler = \"dwcs\""));
+        }
+        let Some(slots) = self.slots[slot(node)].as_ref().filter(|slots| slots.feasibility.verdict == Verdict::Overloaded) else { return };
+        let mut sum = Utilisation::ZERO;
+        let first = self.children[slot(node)].iter().zip(&slots.streams).find(|(_, stream)| {
+            sum = sum.plus(stream.utilisation());
+            !sum.fits()
+        });
+        let Some(given) = first.map(|(child, _)| self.given(*child)) else { return };
+        let at = given.span(Parameter::Service).unwrap_or(given.at.clone());
+        let needed = print_part(slots.feasibility.utilisation);
+        let problem = format!("windows and deadlines below {} need {needed} of its slots, so that some will be missed", self.name(node));
+        let finding = match options.admission {
+            Admission::Warn => Diagnostic::warning(at, problem)
+                .help("tolerate more, lengthen periods, or raise the rate; dwcs = { admission = \"refuse\" } makes this an error"),
+            Admission::Refuse => {
+                let finding = Diagnostic::error(at, problem).help("tolerate more, lengthen periods, or raise the rate");
+                match &options.admission_at {
+                    Some(at) => finding.context(at.clone(), "refused, as is asked for here"),
+                    None => finding,
+                }
+            }
+        };
+        findings.push(finding.label("the first that does not fit"));
     }
 
     fn judge_guarantees(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
@@ -293,6 +415,52 @@ impl Tree {
         self.group_shares[group]
     }
 
+    /// What is known beforehand: of the link, of every group, and of every class whose queues share slots.
+    pub fn bounds(&self) -> Vec<NodeBounds> {
+        let nodes = std::iter::once(None).chain((0..self.groups.len()).map(Some));
+        let mut bounds: Vec<NodeBounds> = nodes.map(|node| self.node_bounds(node)).collect();
+        let shares_slots = |class: &&Leaf| class.queues > 1 && class.queue_scheduler == SchedulerKind::Dwcs;
+        bounds.extend(self.classes.iter().enumerate().filter(|(_, class)| shares_slots(class)).map(|(index, class)| {
+            let rate = self.rate_of_queues(index);
+            let request = Request::default();
+            let mut slots = resolve(&vec![request; class.queues as usize])
+                .ok()
+                .map(|streams| Slots::new(Setup::new(rate, self.longest).slot(), DwcsOptions::default(), streams));
+            // All queues are alike: one stands for them.
+            slots.iter_mut().for_each(|slots| slots.streams.truncate(1));
+            let name = format!("each of {} queues", class.queues);
+            let members = vec![MemberBounds { name, request: Some(request), share: None }];
+            NodeBounds {
+                name: format!("class `{}`", class.given.name),
+                scheduler: SchedulerKind::Dwcs,
+                rate,
+                is_link: false,
+                slots,
+                members,
+            }
+        }));
+        bounds
+    }
+
+    fn node_bounds(&self, node: Option<usize>) -> NodeBounds {
+        let members = self.children[slot(node)].iter().map(|&child| {
+            let share = match child {
+                Member::Class(class) => self.class_shares[class],
+                Member::Group(group) => self.group_shares[group],
+            };
+            let given = self.given(child);
+            MemberBounds { name: given.name.clone(), request: given.request, share }
+        });
+        let name = node.map_or("link".to_owned(), |group| format!("group `{}`", self.groups[group].0.name));
+        let (scheduler, rate) = (self.scheduler(node).kind, self.shared[slot(node)].value);
+        NodeBounds { name, scheduler, rate, is_link: node.is_none(), slots: self.slots[slot(node)].clone(), members: members.collect() }
+    }
+
+    /// What the queues of a class share.
+    fn rate_of_queues(&self, class: usize) -> Rate {
+        self.class_shares[class].unwrap_or(self.shared[slot(self.classes[class].given.parent)].value)
+    }
+
     /// Builds the scheduler. To be called when nothing was wrong with the tree so far.
     ///
     /// # Errors
@@ -306,7 +474,7 @@ impl Tree {
     }
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
-        let setup = Setup::new(self.rate.value, self.longest);
+        let setup = Setup { dwcs: self.root.options.dwcs, ..Setup::new(self.rate.value, self.longest) };
         let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
         let is_shaped = contracts.iter().any(Option::is_some);
         // Behind shapers, first in, first out means in the order of release.
@@ -335,6 +503,7 @@ impl Tree {
             parent: None,
             scheduler: self.root.kind,
             rate: self.rate.value,
+            dwcs: self.root.options.dwcs,
             parameters: FlowParameters::default(),
             shape: None,
         }];
@@ -345,6 +514,7 @@ impl Tree {
                 parent: Some(index_of(given.parent)),
                 scheduler: choice.kind,
                 rate: self.shared[slot(Some(group))].value,
+                dwcs: choice.options.dwcs,
                 parameters: given.parameters(self.scheduler(given.parent).kind),
                 shape: given.shape,
             });
@@ -357,8 +527,9 @@ impl Tree {
             let parameters = class.given.parameters(self.scheduler(class.given.parent).kind);
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
             if class.queues > 1 {
-                let rate = self.class_shares[index].unwrap_or(self.shared[slot(class.given.parent)].value);
-                nodes.push(NodeSpec { parent: Some(parent), scheduler: class.queue_scheduler, rate, parameters, shape: class.given.shape });
+                let rate = self.rate_of_queues(index);
+                let (scheduler, dwcs) = (class.queue_scheduler, DwcsOptions::default());
+                nodes.push(NodeSpec { parent: Some(parent), scheduler, rate, dwcs, parameters, shape: class.given.shape });
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
             }
