@@ -1,10 +1,11 @@
-//! Cost per packet and per cell of the policers and schedulers of `tidegate-core`: what is measured, without the clock.
+//! Cost per packet, cell and decision of the policers and schedulers of `tidegate-core`: what is measured, without the clock.
 //!
 //! `cargo xtask bench` measures it beside DPDK, `tidegate bench` by itself.
 
 mod flows;
 
 pub mod cells;
+pub mod dwcs;
 pub mod police;
 pub mod schedule;
 

@@ -5,6 +5,7 @@
 //! tidegate-bench police NAME FLOWS
 //! tidegate-bench schedule NAME FLOWS BACKLOG
 //! tidegate-bench cells NAME CONNECTIONS
+//! tidegate-bench dwcs NAME STREAMS
 //! ```
 //!
 //! It speaks the line protocol of the programs in `benches/peers/`: it sets itself up, prints one `ready` line, and then performs one
@@ -15,7 +16,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, cells, police, schedule};
+use tidegate_bench::{Benchmark, cells, dwcs, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -46,12 +47,17 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
             police::names().for_each(|name| println!("police {name}"));
             schedule::names().for_each(|name| println!("schedule {name}"));
             cells::names().for_each(|name| println!("cells {name}"));
+            dwcs::names().for_each(|name| println!("dwcs {name}"));
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
         ["schedule", name, flows, backlog] => schedule::set_up(name, count(flows)?, count(backlog)?).map(Some),
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
-        _ => Err("usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | cells NAME CONNECTIONS".to_owned()),
+        ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
+        _ => {
+            Err("usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | cells NAME CONNECTIONS | dwcs NAME STREAMS"
+                .to_owned())
+        }
     }
 }
 

@@ -35,9 +35,15 @@
 //! | [`Tolerance`] | a stream's current constraint, and the two rules that adjust it |
 //! | [`Rank`] | the total order of precedence |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
+//! | [`Cohorts`] | the engine for many streams |
+//! | [`Engine`] | the faster of the two |
 
 use crate::packet::Flow;
 
+mod cohorts;
+#[cfg(test)]
+mod differential;
+mod engine;
 mod feasibility;
 #[cfg(test)]
 mod oracles;
@@ -46,7 +52,10 @@ mod scan;
 mod service;
 mod stream;
 mod tolerance;
+mod tournament;
 
+pub use cohorts::Cohorts;
+pub use engine::Engine;
 pub use feasibility::{Feasibility, LeastService, Utilisation, Verdict};
 pub use rank::Rank;
 pub use scan::Scan;

@@ -1,6 +1,6 @@
 //! The schedules that are known: streams that are always backlogged, one packet per tick.
 
-use super::{Choice, Dwcs, Early, Missed, Order, Request, Rules, Scan, Service, Stream, StreamError, Tolerance, Window, resolve};
+use super::{Choice, Cohorts, Dwcs, Early, Missed, Order, Request, Rules, Scan, Service, Stream, StreamError, Tolerance, Window, resolve};
 use crate::packet::Flow;
 use alloc::vec::Vec;
 
@@ -24,6 +24,12 @@ pub(super) trait Build: Dwcs + Sized {
 impl Build for Scan {
     fn build(rules: Rules, streams: &[Stream]) -> Scan {
         Scan::new(rules, Order::default(), streams).unwrap()
+    }
+}
+
+impl Build for Cohorts {
+    fn build(rules: Rules, streams: &[Stream]) -> Cohorts {
+        Cohorts::new(rules, streams).unwrap()
     }
 }
 
@@ -210,6 +216,11 @@ macro_rules! oracles {
 mod of_the_scan {
     oracles!(super::Scan: published_table fair_share earliest_deadline_first fair_share_beside_static_priority fair_share_beside_deadlines
         limits_of_the_discipline static_priority late_packets);
+}
+
+mod of_the_cohorts {
+    oracles!(super::Cohorts: published_table fair_share earliest_deadline_first fair_share_beside_static_priority
+        fair_share_beside_deadlines limits_of_the_discipline static_priority late_packets);
 }
 
 #[test]

@@ -26,6 +26,9 @@ impl Window {
     }
 }
 
+/// The largest penalty.
+const MOST_PENALTY: u32 = 255;
+
 /// The attributes of one stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream {
@@ -36,7 +39,7 @@ pub struct Stream {
     pub period: Option<u64>,
     /// The deadline of its first packet, in ticks; one period after the packet's arrival if `None`.
     pub first_deadline: Option<u64>,
-    /// By how much a violation raises the current denominator.
+    /// By how much a violation raises the current denominator; at most 255.
     pub penalty: u32,
     /// True if a packet that misses its deadline is dropped; otherwise it stays, late, and has the next deadline.
     pub droppable: bool,
@@ -73,6 +76,9 @@ impl Stream {
     pub const fn check(&self) -> Result<(), &'static str> {
         if self.window.tolerated > self.window.deadlines {
             return Err("a window of y deadlines cannot tolerate more than y losses: write x of y with x at most y");
+        }
+        if self.penalty > MOST_PENALTY {
+            return Err("a penalty is at most 255");
         }
         match self.period {
             Some(0) => Err("a period of 0 would put infinitely many deadlines at one instant: at least one tick is right"),

@@ -19,7 +19,7 @@
 //! exact in bytes. Heads are told apart by age as long as fewer than 2^31 packets have come between them.
 
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
-use crate::dwcs::{Choice, Dwcs as Engine, Order, Request, Rules, Scan, StreamError, resolve};
+use crate::dwcs::{Choice, Dwcs as Decide, Engine, Request, Rules, StreamError, resolve};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::units::{Duration, Time};
@@ -60,7 +60,7 @@ pub struct DwcsOptions {
 /// assert_eq!(dwcs.select(Time::ZERO), Decision::Serve(Flow(1)));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Dwcs<E = Scan> {
+pub struct Dwcs<E = Engine> {
     engine: E,
     clock: SlotClock,
     /// The highest number of any packet seen, unwrapped.
@@ -115,7 +115,7 @@ impl SlotClock {
     }
 }
 
-impl<E: Engine> Dwcs<E> {
+impl<E: Decide> Dwcs<E> {
     /// The age of a head as the engine compares it: the number of its packet, unwrapped.
     #[inline]
     fn age(&mut self, head: &Head) -> u64 {
@@ -135,7 +135,7 @@ impl<E: Engine> Dwcs<E> {
     }
 }
 
-impl<E: Engine> Scheduler for Dwcs<E> {
+impl<E: Decide> Scheduler for Dwcs<E> {
     fn start(&mut self, now: Time) {
         self.clock.since = now;
     }
@@ -225,7 +225,7 @@ impl Discipline for Dwcs {
             Shares::Bytes => alloc::vec![Balance::default(); flows.len()],
         };
         Ok(Dwcs {
-            engine: Scan::new(options.rules, Order::default(), &streams).map_err(refused)?,
+            engine: Engine::new(options.rules, &streams).map_err(refused)?,
             clock: SlotClock { tick: 0, since: Time::ZERO, slot: setup.slot() },
             newest: 0,
             balances,

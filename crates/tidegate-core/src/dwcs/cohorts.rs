@@ -1,0 +1,728 @@
+//! DWCS that does not look at every stream: decisions in logarithmic time, and one step for all streams that miss a deadline together.
+//!
+//! A stream that waits changes only by missing deadlines, and what that does to it is known in advance, so its record is left alone until
+//! it is served. Streams of one deadline and one period form a cohort: their deadlines pass together from then on, and a
+//! [`Tournament`](super::tournament) keeps the first of them. Cohorts, and streams that are alone with their deadline, wait in a ready
+//! list in the order of their deadlines; those that are first there stand at the front, a heap in the order of [`Rank`]. When a deadline passes, the
+//! cohort moves on by a period as a whole.
+//!
+//! **Law**: the laws of [`super`]; decides exactly as [`Scan`](super::Scan).
+//!
+//! **Source**: ours; the discipline is West and Poellabauer's, RTSS 2000.
+//!
+//! **State**: 160 bytes per stream, and its place in a ready list and in a tree.
+//!
+//! **Cost** per decision: O(log n), and O(1) amortised for every cohort or lone stream whose deadline passes. A cohort that is joined by
+//! others takes the smaller of the two in one by one. Streams whose late packets are dropped stay alone: each miss costs them a packet anyway.
+//!
+//! **RTL twin**: none.
+//!
+//! **Deviations**: only the order of 2000 and since, deadlines first.
+
+use super::tournament::{Contender, MOST_MISSES, Tournament};
+use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance, Window};
+use crate::packet::Flow;
+use crate::ready::{ReadyList, Wheel};
+use alloc::collections::{BTreeMap, BinaryHeap};
+use alloc::vec::Vec;
+use core::cmp::{Ordering, Reverse};
+
+/// The engine for many streams.
+///
+/// ```
+/// use tidegate_core::dwcs::{Choice, Cohorts, Dwcs, Rules, Stream, Window};
+/// use tidegate_core::packet::Flow;
+/// let share = Stream::windowed(Window::new(99_999, 100_000), 1);
+/// let mut engine: Cohorts = Cohorts::new(Rules::default(), &vec![share; 100_000]).unwrap();
+/// (0..100_000).for_each(|stream| engine.activate(0, Flow(stream), 0));
+/// assert_eq!(engine.select(0), Choice::Serve(Flow(0)));
+/// engine.served(Flow(0), 1, Some(1));
+/// assert_eq!(engine.select(1), Choice::Serve(Flow(1))); // all others have missed a deadline
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cohorts<R = Wheel> {
+    rules: Rules,
+    now: u64,
+    records: Vec<Record>,
+    tallies: Vec<Tally>,
+    contenders: Vec<Contender>,
+    cohorts: Vec<Cohort>,
+    spare: Vec<u32>,
+    /// Whatever comes first of all that waits, or nothing; `waiting` holds the rest. Items are streams, and from the number of streams on
+    /// cohorts.
+    nearest: Option<(u64, u32)>,
+    waiting: R,
+    /// Streams that may not be served yet, by the tick from which on they may.
+    held: R,
+    /// What has the earliest deadline, and perhaps more.
+    front: BinaryHeap<Reverse<Item>>,
+    /// The cohort one of whose streams was served last; it is neither at the front nor waiting.
+    current: Option<u32>,
+    /// Streams without deadlines.
+    background: Tournament,
+    /// Streams whose head is to be discarded, in descending order.
+    late: Vec<u32>,
+    /// Items of equal deadline on their way to the front, and by period where among them a stream or cohort with that period stands.
+    staged: Vec<u32>,
+    homes: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Record {
+    /// As of the last time it was touched.
+    deadline: u64,
+    tolerance: Tolerance,
+    /// [`NEVER`] for streams without deadlines.
+    period: u64,
+    window: Window,
+    /// What a violation costs; 0 if nothing can be violated.
+    penalty: u32,
+    /// The number of its period among all periods.
+    kind: u32,
+    /// Changes whenever it is placed, so that an item at the front is recognised as outdated.
+    stamp: u32,
+    /// Where it stands.
+    place: Place,
+    droppable: bool,
+    is_fixed: bool,
+    is_fresh: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Idle,
+    Waiting,
+    Front,
+    Member(u32),
+    Background,
+    Held,
+    Late,
+}
+
+#[derive(Clone, Debug)]
+struct Cohort {
+    deadline: u64,
+    period: u64,
+    kind: u32,
+    /// How many deadlines it has missed since it was formed.
+    misses: u64,
+    tournament: Tournament,
+    /// A member that has been served and whose deadline is the next one.
+    ahead: Option<u32>,
+}
+
+/// A stream or a cohort at the front.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    rank: Rank,
+    item: u32,
+    stamp: u32,
+}
+
+impl Ord for Item {
+    fn cmp(&self, other: &Item) -> Ordering {
+        self.rank.compare(&other.rank, Order::DeadlineFirst)
+    }
+}
+
+impl PartialOrd for Item {
+    fn partial_cmp(&self, other: &Item) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Item {
+    fn eq(&self, other: &Item) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Item {}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Record {
+    /// Accounts for deadlines missed until `deadline` is the next.
+    #[inline]
+    fn touch(&mut self, deadline: u64, tally: &mut Tally) {
+        if self.deadline != deadline {
+            let passed = deadline - self.deadline;
+            let times = if passed == self.period { 1 } else { passed / self.period };
+            self.miss(times, tally);
+            self.deadline = deadline;
+        }
+    }
+
+    #[inline]
+    fn miss(&mut self, times: u64, tally: &mut Tally) {
+        self.is_fresh = false;
+        tally.missed += times;
+        if !self.is_fixed {
+            tally.violations += self.tolerance.miss(self.window, self.penalty, times);
+        }
+    }
+}
+
+impl<R: ReadyList> Cohorts<R> {
+    /// An engine for these streams, none of them backlogged.
+    ///
+    /// # Errors
+    /// [`StreamError`] names the first stream that cannot be served.
+    pub fn new(rules: Rules, streams: &[Stream]) -> Result<Cohorts<R>, StreamError> {
+        let mut kinds = BTreeMap::new();
+        let mut records = Vec::with_capacity(streams.len());
+        let mut contenders = Vec::with_capacity(streams.len());
+        for (index, stream) in streams.iter().enumerate() {
+            stream.check().map_err(|problem| StreamError { stream: Some(Flow(index as u32)), problem })?;
+            let kind = kinds.len() as u32;
+            records.push(Record {
+                deadline: if stream.period.is_some() { stream.first_deadline.unwrap_or(0) } else { NEVER },
+                tolerance: Tolerance::of(stream.window),
+                period: stream.period.unwrap_or(NEVER),
+                window: stream.window,
+                penalty: if stream.is_fixed || stream.window.deadlines == 0 { 0 } else { stream.penalty },
+                kind: *kinds.entry(stream.period).or_insert(kind),
+                stamp: 0,
+                place: Place::Idle,
+                droppable: stream.droppable,
+                is_fixed: stream.is_fixed,
+                is_fresh: false,
+            });
+            contenders.push(Contender::default());
+        }
+        let mut engine = Cohorts {
+            rules,
+            now: 0,
+            tallies: alloc::vec![Tally::default(); streams.len()],
+            records,
+            contenders,
+            cohorts: Vec::new(),
+            spare: Vec::new(),
+            nearest: None,
+            waiting: R::new(2 * streams.len()),
+            held: R::new(if rules.early == Early::Hold { streams.len() } else { 0 }),
+            front: BinaryHeap::new(),
+            current: None,
+            background: Tournament::new(),
+            late: Vec::new(),
+            staged: Vec::new(),
+            homes: alloc::vec![NOWHERE; kinds.len()],
+        };
+        engine.rank_background();
+        Ok(engine)
+    }
+
+    /// Streams without deadlines never change, so that their order can be settled once: the first gets the largest denominator.
+    fn rank_background(&mut self) {
+        let rank = |stream: u32| {
+            let tolerance = self.records[stream as usize].tolerance;
+            Rank { deadline: NEVER, tolerance, arrival: 0, stream: 0 }
+        };
+        let mut order: Vec<u32> = (0..self.records.len() as u32).filter(|&stream| self.records[stream as usize].period == NEVER).collect();
+        order.sort_by(|&a, &b| rank(a).compare_tied(&rank(b)));
+        let mut denominator = order.len() as u64 + 1;
+        for (index, &stream) in order.iter().enumerate() {
+            if index == 0 || !rank(order[index - 1]).compare_tied(&rank(stream)).is_eq() {
+                denominator -= 1;
+            }
+            self.contenders[stream as usize].stand(Tolerance { numerator: 0, in_violation: false, denominator }, 0, 0);
+        }
+    }
+
+    fn is_cohort(&self, item: u32) -> Option<u32> {
+        item.checked_sub(self.records.len() as u32)
+    }
+
+    fn item_of(&self, cohort: u32) -> u32 {
+        self.records.len() as u32 + cohort
+    }
+
+    /// Puts a backlogged stream, touched, among those that wait.
+    #[inline]
+    fn enter(&mut self, stream: u32) {
+        let record = &mut self.records[stream as usize];
+        record.stamp = record.stamp.wrapping_add(1);
+        if record.period == NEVER {
+            record.place = Place::Background;
+            return self.background.insert(stream, 0, &mut self.contenders);
+        }
+        let deadline = record.deadline;
+        let opening = deadline.saturating_sub(record.period);
+        if self.rules.early == Early::Hold && opening > self.now {
+            record.place = Place::Held;
+            return self.held.insert(Flow(stream), opening);
+        }
+        record.place = Place::Waiting;
+        self.wait(stream, deadline);
+    }
+
+    #[inline]
+    fn wait(&mut self, item: u32, deadline: u64) {
+        let mut last = (deadline, item);
+        match &mut self.nearest {
+            nearest @ None => {
+                if self.waiting.first().is_none_or(|(first, _)| deadline < first) {
+                    *nearest = Some(last);
+                    return;
+                }
+            }
+            Some(nearest) => {
+                if deadline < nearest.0 {
+                    core::mem::swap(nearest, &mut last);
+                }
+            }
+        }
+        self.waiting.insert(Flow(last.1), last.0);
+    }
+
+    /// The deadline of whatever waits with the earliest.
+    #[inline]
+    fn earliest(&self) -> Option<u64> {
+        match self.nearest {
+            Some((deadline, _)) => Some(deadline),
+            None => self.waiting.first().map(|(deadline, _)| deadline),
+        }
+    }
+
+    /// Takes out what waits with the earliest deadline, which there is.
+    #[inline]
+    fn take_earliest(&mut self) -> u32 {
+        match self.nearest.take() {
+            Some((_, item)) => item,
+            None => self.waiting.pop_first().map_or(NOWHERE, |(_, flow)| flow.0),
+        }
+    }
+
+    /// Accounts for all deadlines that count as missed at `now`.
+    fn sweep(&mut self, now: u64) {
+        let missed = self.rules.missed;
+        while let Some(Reverse(top)) = self.front.peek()
+            && missed.is_past(top.rank.deadline, now)
+        {
+            let Item { item, stamp, .. } = *top;
+            self.front.pop();
+            if self.is_cohort(item).is_some() || self.is_at_front(item, stamp) {
+                self.miss(item, now);
+            }
+        }
+        while let Some(deadline) = self.earliest()
+            && missed.is_past(deadline, now)
+        {
+            let item = self.take_earliest();
+            self.miss(item, now);
+        }
+        self.late.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    fn is_at_front(&self, stream: u32, stamp: u32) -> bool {
+        let record = &self.records[stream as usize];
+        record.stamp == stamp && record.place == Place::Front
+    }
+
+    /// The deadline of this item, which is nowhere in order, counts as missed at `now`.
+    #[inline]
+    fn miss(&mut self, item: u32, now: u64) {
+        if let Some(cohort) = self.is_cohort(item) {
+            return self.miss_together(cohort, now);
+        }
+        let record = &mut self.records[item as usize];
+        let tally = &mut self.tallies[item as usize];
+        if record.droppable {
+            record.miss(1, tally);
+            record.deadline += record.period;
+            record.place = Place::Late;
+            self.late.push(item);
+        } else {
+            let times = self.rules.missed.count(record.deadline, record.period, now);
+            record.miss(times, tally);
+            record.deadline += times * record.period;
+            self.enter(item);
+        }
+    }
+
+    #[inline]
+    fn miss_together(&mut self, number: u32, now: u64) {
+        let cohort = &mut self.cohorts[number as usize];
+        let times = self.rules.missed.count(cohort.deadline, cohort.period, now);
+        cohort.misses += times;
+        cohort.deadline += times * cohort.period;
+        let (deadline, ahead) = (cohort.deadline, cohort.ahead.take());
+        if let Some(stream) = ahead {
+            self.stand(number, stream);
+        }
+        if self.cohorts[number as usize].misses > MOST_MISSES {
+            self.count_anew(number);
+        }
+        self.settle(number);
+        if let Some(stream) = ahead {
+            let cohort = &mut self.cohorts[number as usize];
+            cohort.tournament.update(stream, cohort.misses, &self.contenders);
+        }
+        match self.cohorts[number as usize].tournament.len() {
+            0 => self.spare.push(number),
+            1 => self.dissolve(number),
+            _ => self.wait(self.item_of(number), deadline),
+        }
+    }
+
+    /// Begins a cohort's count of misses at 0 again.
+    #[cold]
+    fn count_anew(&mut self, number: u32) {
+        let cohort = &mut self.cohorts[number as usize];
+        cohort.misses = 0;
+        let members: Vec<u32> = cohort.tournament.members().collect();
+        for stream in members {
+            self.stand(number, stream);
+        }
+        self.cohorts[number as usize].tournament.replay(0, &self.contenders);
+    }
+
+    /// Makes a member's contender stand as of its cohort's present count.
+    #[inline]
+    fn stand(&mut self, number: u32, stream: u32) {
+        let cohort = &self.cohorts[number as usize];
+        let record = &mut self.records[stream as usize];
+        record.touch(cohort.deadline, &mut self.tallies[stream as usize]);
+        self.contenders[stream as usize].stand(record.tolerance, record.penalty, cohort.misses);
+    }
+
+    /// Lets the last member of a cohort go its own way.
+    fn dissolve(&mut self, number: u32) {
+        let cohort = &mut self.cohorts[number as usize];
+        let last = cohort.tournament.members().next();
+        let deadline = cohort.deadline;
+        cohort.tournament.clear();
+        self.spare.push(number);
+        if let Some(stream) = last {
+            self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
+            self.enter(stream);
+        }
+    }
+
+    /// Takes a member, which is touched by this, out of its cohort.
+    fn leave(&mut self, number: u32, stream: u32) {
+        let cohort = &mut self.cohorts[number as usize];
+        if cohort.ahead == Some(stream) {
+            cohort.ahead = None;
+        } else {
+            self.records[stream as usize].touch(cohort.deadline, &mut self.tallies[stream as usize]);
+        }
+        cohort.tournament.remove(stream, cohort.misses, &mut self.contenders);
+    }
+
+    /// Adds a touched stream with the cohort's deadline and period.
+    #[inline]
+    fn join(&mut self, number: u32, stream: u32) {
+        self.records[stream as usize].place = Place::Member(number);
+        self.stand(number, stream);
+        let cohort = &mut self.cohorts[number as usize];
+        cohort.tournament.insert(stream, cohort.misses, &mut self.contenders);
+    }
+
+    /// A cohort without members that has this stream's deadline and period.
+    fn found(&mut self, stream: u32) -> u32 {
+        let number = self.spare.pop().unwrap_or(self.cohorts.len() as u32);
+        if number as usize == self.cohorts.len() {
+            self.cohorts.push(Cohort { deadline: 0, period: 0, kind: 0, misses: 0, tournament: Tournament::new(), ahead: None });
+        }
+        let record = &self.records[stream as usize];
+        let cohort = &mut self.cohorts[number as usize];
+        (cohort.deadline, cohort.period, cohort.kind) = (record.deadline, record.period, record.kind);
+        (cohort.misses, cohort.ahead) = (0, None);
+        cohort.tournament.clear();
+        number
+    }
+
+    /// Makes one of two items with the same deadline and period.
+    fn unite(&mut self, one: u32, other: u32) -> u32 {
+        match (self.is_cohort(one), self.is_cohort(other)) {
+            (None, None) => {
+                let cohort = self.found(one);
+                self.join(cohort, one);
+                self.join(cohort, other);
+                self.item_of(cohort)
+            }
+            (Some(cohort), None) => {
+                self.join(cohort, other);
+                one
+            }
+            (None, Some(cohort)) => {
+                self.join(cohort, one);
+                other
+            }
+            (Some(a), Some(b)) => {
+                let size = |number: u32| self.cohorts[number as usize].tournament.len();
+                let (large, small) = if size(a) < size(b) { (b, a) } else { (a, b) };
+                let members: Vec<u32> = self.cohorts[small as usize].tournament.members().collect();
+                let deadline = self.cohorts[small as usize].deadline;
+                self.cohorts[small as usize].tournament.clear();
+                self.spare.push(small);
+                for stream in members {
+                    self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
+                    self.join(large, stream);
+                }
+                self.item_of(large)
+            }
+        }
+    }
+
+    /// Brings everything to the front that waits with a deadline no later than the earliest there.
+    #[inline]
+    fn advance_front(&mut self) {
+        while let Some(deadline) = self.earliest()
+            && self.front.peek().is_none_or(|Reverse(top)| deadline <= top.rank.deadline)
+        {
+            let first = self.take_earliest();
+            if self.earliest() != Some(deadline) {
+                self.to_front(first);
+                continue;
+            }
+            self.stage(first);
+            while self.earliest() == Some(deadline) {
+                let item = self.take_earliest();
+                self.stage(item);
+            }
+            let mut staged = core::mem::take(&mut self.staged);
+            for item in staged.drain(..) {
+                let kind = self.kind_of(item);
+                self.homes[kind] = NOWHERE;
+                self.to_front(item);
+            }
+            self.staged = staged;
+        }
+    }
+
+    fn kind_of(&self, item: u32) -> usize {
+        match self.is_cohort(item) {
+            Some(cohort) => self.cohorts[cohort as usize].kind as usize,
+            None => self.records[item as usize].kind as usize,
+        }
+    }
+
+    fn stage(&mut self, item: u32) {
+        let is_lonely = self.is_cohort(item).is_none() && self.records[item as usize].droppable;
+        let kind = self.kind_of(item);
+        let home = self.homes[kind];
+        if is_lonely || home == NOWHERE {
+            if !is_lonely {
+                self.homes[kind] = self.staged.len() as u32;
+            }
+            self.staged.push(item);
+        } else {
+            self.staged[home as usize] = self.unite(self.staged[home as usize], item);
+        }
+    }
+
+    #[inline]
+    fn to_front(&mut self, item: u32) {
+        let (rank, stamp) = match self.is_cohort(item) {
+            Some(cohort) => match self.first_of(cohort) {
+                Some(rank) => (rank, 0),
+                None => return self.spare.push(cohort),
+            },
+            None => {
+                let record = &mut self.records[item as usize];
+                record.place = Place::Front;
+                let arrival = self.contenders[item as usize].arrival;
+                (Rank { deadline: record.deadline, tolerance: record.tolerance, arrival, stream: item }, record.stamp)
+            }
+        };
+        self.front.push(Reverse(Item { rank, item, stamp }));
+    }
+
+    /// Plays again what the present count of a cohort has changed among its members.
+    #[inline]
+    fn settle(&mut self, number: u32) {
+        let cohort = &mut self.cohorts[number as usize];
+        let (deadline, misses) = (cohort.deadline, cohort.misses);
+        let (records, tallies) = (&mut self.records, &mut self.tallies);
+        cohort.tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
+            let record = &mut records[stream as usize];
+            record.touch(deadline, &mut tallies[stream as usize]);
+            contender.stand(record.tolerance, record.penalty, misses);
+        });
+    }
+
+    /// The rank of a cohort's first.
+    #[inline]
+    fn first_of(&self, number: u32) -> Option<Rank> {
+        let cohort = &self.cohorts[number as usize];
+        let (deadline, misses) = (cohort.deadline, cohort.misses);
+        let stream = cohort.tournament.winner()?;
+        let contender = &self.contenders[stream as usize];
+        Some(Rank { deadline, tolerance: contender.tolerance(misses), arrival: contender.arrival, stream })
+    }
+
+    /// Puts the cohort that was served last back into order.
+    #[inline]
+    fn restore_current(&mut self, now: u64) {
+        let Some(number) = self.current.take() else { return };
+        let cohort = &self.cohorts[number as usize];
+        if self.rules.missed.is_past(cohort.deadline, now) {
+            return self.miss_together(number, now);
+        }
+        if let Some(stream) = cohort.ahead {
+            self.leave(number, stream);
+            self.enter(stream);
+        }
+        self.to_front(self.item_of(number));
+    }
+
+    /// The first at the front, which is up to date.
+    #[inline]
+    fn first_at_front(&mut self) -> Option<u32> {
+        loop {
+            let Reverse(top) = self.front.peek()?;
+            let Item { item, stamp, rank } = *top;
+            match self.is_cohort(item) {
+                None if self.is_at_front(item, stamp) => return Some(item),
+                None => _ = self.front.pop(),
+                Some(cohort) if self.cohorts[cohort as usize].tournament.winner() == Some(rank.stream) => return Some(rank.stream),
+                Some(_) => {
+                    self.front.pop();
+                    self.to_front(item);
+                }
+            }
+        }
+    }
+}
+
+impl<R: ReadyList> Dwcs for Cohorts<R> {
+    fn activate(&mut self, now: u64, stream: Flow, arrival: u64) {
+        let record = &mut self.records[stream.index()];
+        self.contenders[stream.index()].arrival = arrival;
+        if record.deadline <= now {
+            record.deadline = now + record.period;
+            record.tolerance = Tolerance::of(record.window);
+            record.is_fresh = true;
+        }
+        self.now = self.now.max(now);
+        self.enter(stream.0);
+    }
+
+    #[inline]
+    fn select(&mut self, now: u64) -> Choice {
+        self.now = now;
+        if self.rules.early == Early::Hold {
+            while let Some(stream) = self.held.pop_due(now) {
+                self.enter(stream.0);
+            }
+        }
+        self.restore_current(now);
+        self.sweep(now);
+        if let Some(&stream) = self.late.last() {
+            return Choice::Discard(Flow(stream));
+        }
+        loop {
+            self.advance_front();
+            // Whoever stood first may have gone, and then others come to the front.
+            let before = self.front.len();
+            match self.first_at_front() {
+                Some(stream) if before == self.front.len() => return Choice::Serve(Flow(stream)),
+                None if self.earliest().is_none() => break,
+                _ => {}
+            }
+        }
+        if let Some(stream) = self.background.winner() {
+            return Choice::Serve(Flow(stream));
+        }
+        match self.held.first() {
+            Some((tick, _)) => Choice::WaitUntil(tick),
+            None => Choice::Idle,
+        }
+    }
+
+    #[inline]
+    fn served(&mut self, stream: Flow, finish: u64, next: Option<u64>) {
+        let (index, start) = (stream.index(), self.now);
+        let place = self.records[index].place;
+        let tally = &mut self.tallies[index];
+        let record = &mut self.records[index];
+        record.is_fresh = false;
+        if place == Place::Background {
+            tally.met += 1;
+            self.background.remove(stream.0, 0, &mut self.contenders);
+            return self.follow(stream, next);
+        }
+        self.front.pop();
+        if let Place::Member(number) = place {
+            self.current = Some(number);
+            record.touch(self.cohorts[number as usize].deadline, tally);
+        }
+        if self.rules.missed.is_late(record.deadline, start, finish) {
+            tally.late += 1;
+            record.miss(1, tally);
+        } else {
+            tally.met += 1;
+            if !record.is_fixed {
+                record.tolerance.serve(record.window);
+            }
+        }
+        let regular = record.deadline + record.period;
+        record.deadline = if self.rules.early == Early::Clamp { regular.min(finish + CLAMP) } else { regular };
+        if let Place::Member(number) = place {
+            let cohort = &mut self.cohorts[number as usize];
+            if let Some(arrival) = next
+                && record.deadline == regular
+                && self.rules.early != Early::Hold
+            {
+                self.contenders[index].arrival = arrival;
+                cohort.ahead = Some(stream.0);
+                return;
+            }
+            cohort.tournament.remove(stream.0, cohort.misses, &mut self.contenders);
+        }
+        self.follow(stream, next);
+    }
+
+    fn lost(&mut self, stream: Flow, next: Option<u64>) {
+        match self.records[stream.index()].place {
+            Place::Late => {
+                self.late.retain(|&late| late != stream.0);
+                self.tallies[stream.index()].dropped += 1;
+            }
+            Place::Waiting => {
+                if self.nearest.is_some_and(|(_, item)| item == stream.0) {
+                    self.nearest = None;
+                } else {
+                    self.waiting.remove(stream);
+                }
+            }
+            Place::Held => _ = self.held.remove(stream),
+            Place::Member(cohort) => self.leave(cohort, stream.0),
+            Place::Background => self.background.remove(stream.0, 0, &mut self.contenders),
+            Place::Front | Place::Idle => {}
+        }
+        let record = &mut self.records[stream.index()];
+        if next.is_none() && record.is_fresh {
+            record.is_fresh = false;
+            record.deadline = 0;
+        }
+        self.follow(stream, next);
+    }
+
+    fn standing(&self, stream: Flow) -> Standing {
+        let mut record = self.records[stream.index()].clone();
+        let mut tally = self.tallies[stream.index()];
+        let waits = !matches!(record.place, Place::Idle | Place::Late | Place::Background);
+        if waits && !record.droppable {
+            let times = self.rules.missed.count(record.deadline, record.period, self.now);
+            record.touch(record.deadline + times * record.period, &mut tally);
+        }
+        Standing { deadline: record.deadline, tolerance: record.tolerance, tally }
+    }
+}
+
+impl<R: ReadyList> Cohorts<R> {
+    /// A stream that is nowhere gets its next head, if there is one.
+    #[inline]
+    fn follow(&mut self, stream: Flow, next: Option<u64>) {
+        match next {
+            Some(arrival) => {
+                self.contenders[stream.index()].arrival = arrival;
+                self.enter(stream.0);
+            }
+            None => self.records[stream.index()].place = Place::Idle,
+        }
+    }
+}
