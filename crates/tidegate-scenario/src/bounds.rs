@@ -93,6 +93,16 @@ impl Slots {
         stream.least_service().filter(|_| self.keeps_windows())
     }
 
+    /// In a few words: can the windows be kept?
+    pub(crate) fn verdict_in_short(&self) -> &'static str {
+        match self.feasibility.verdict {
+            Verdict::Kept => "windows are kept",
+            Verdict::KeptIfAligned => "windows are kept while deadlines coincide",
+            Verdict::NotProven => "not proven, as periods differ",
+            Verdict::Overloaded => "windows are violated",
+        }
+    }
+
     /// One sentence: can the windows be kept?
     pub fn verdict(&self) -> &'static str {
         match self.feasibility.verdict {
@@ -129,7 +139,8 @@ pub(crate) fn print_period(request: &Request, slot: Duration) -> Option<String> 
 pub(crate) fn print_part(part: Utilisation) -> String {
     let percent = format!("{:.2}", as_number(part) * 100.0);
     let percent = percent.trim_end_matches('0').trim_end_matches('.');
-    if part.denominator() > 100_000 { format!("{percent} %") } else { format!("{part} ({percent} %)") }
+    let is_short = (2..=100_000).contains(&part.denominator());
+    if is_short { format!("{part} ({percent} %)") } else { format!("{percent} %") }
 }
 
 fn as_number(part: Utilisation) -> f64 {
@@ -198,7 +209,8 @@ fn write_node(text: &mut String, node: &NodeBounds) {
     let (slot, needed) = (print_duration(slots.slot), print_part(slots.feasibility.utilisation));
     let _ = writeln!(text, ", a slot is {slot}, {measure}; {needed} of the slots needed");
     let _ = writeln!(text, "    {}", slots.verdict());
-    let mut rows = vec![["", "service", "window", "period", "needs", "gets at least", "waits at most"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["class or group", "service", "window", "period", "needs", "gets at least", "waits at most"].map(str::to_owned).to_vec()];
     rows.extend(node.members.iter().zip(&slots.streams).map(|(member, stream)| {
         let service = member.request.as_ref().map_or(String::new(), print_service);
         let window = if stream.is_fixed { String::new() } else { format!("{} of {}", stream.window.tolerated, stream.window.deadlines) };

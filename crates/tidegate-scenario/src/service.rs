@@ -120,7 +120,7 @@ impl Asked {
                 ),
                 None => (
                     format!("`{key}` has no effect: {who} asks for no `service` and gets a fair share, which does not use it"),
-                    format!("add a `service` that uses it, or remove it: {fitting}"),
+                    format!("remove it, or add a `service` that uses it: {fitting}"),
                 ),
             };
             findings.push(chosen(Diagnostic::error(span.clone(), problem).help(help)));

@@ -147,7 +147,10 @@ fn share(parameters: &FlowParameters, share: Option<Rate>) -> String {
 fn slots_of(policy: &Policy, node: Option<usize>) -> String {
     match policy.bounds.get(node.map_or(0, |group| group + 1)).and_then(|node| node.slots.as_ref()) {
         None => String::new(),
-        Some(slots) => format!(", {} of its slots of {} needed", print_part(slots.feasibility.utilisation), print_duration(slots.slot)),
+        Some(slots) => {
+            let (needed, slot) = (print_part(slots.feasibility.utilisation), print_duration(slots.slot));
+            format!(", {needed} of its slots of {slot} needed: {}", slots.verdict_in_short())
+        }
     }
 }
 
