@@ -1,6 +1,7 @@
 //! The `tidegate` command: one core in a simulation, in a replay and on live interfaces.
 
 mod bench;
+mod bounds;
 mod check;
 mod failure;
 mod live;
@@ -42,6 +43,8 @@ enum Command {
     Bench(bench::Arguments),
     /// Check a scenario or policy file, and describe what is in it
     Check(check::Arguments),
+    /// Print what every port promises beforehand: shares and gaps between services, and whether they are proven
+    Bounds(bounds::Arguments),
     /// Print the JSON Schema of scenario and policy files, for editors
     Schema,
     /// List the schedulers, policers and buffer managers that a policy can name
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Bounds(arguments) => bounds::run(&arguments),
         Command::Schema => check::print_schema(),
         Command::Disciplines => check::print_disciplines(),
     };

@@ -59,6 +59,24 @@ impl Drop for Folder {
 }
 
 #[test]
+fn bounds_are_printed_for_people_and_for_programs() {
+    let text = expect(0, &["bounds", "scenarios/policies/media-uplink.toml"]);
+    for part in ["every window is kept, whenever packets come", "window 1 of 2", "10 Mbit/s", "3 slots (3.701 ms)", "each of 64 queues"] {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+    let json: serde_json::Value = serde_json::from_str(&expect(0, &["bounds", "scenarios/dwcs-mixture.toml", "--json"])).unwrap();
+    let ports = json["variants"].as_array().unwrap().iter().map(|variant| &variant["ports"][0]["nodes"][0]);
+    let verdicts: Vec<(&str, Option<&str>)> =
+        ports.map(|node| (node["scheduler"].as_str().unwrap(), node["dwcs"]["verdict"].as_str())).collect();
+    assert_eq!(verdicts, [("dwcs", Some("not_proven")), ("strict-priority", None), ("fifo", None)]);
+    let faster = expect(0, &["bounds", "scenarios/policies/media-uplink.toml", "--set", "policy.uplink.rate=40 Mbit/s"]);
+    assert!(faster.contains("20 Mbit/s"), "{faster}");
+    let message =
+        refused(2, &["bounds", "scenarios/policies/media-uplink.toml", "--set", "policy.uplink.class.voice.service=window 0 of 1"]);
+    assert!(message.contains("nothing is left to share"), "{message}");
+}
+
+#[test]
 fn quickstart_shows_at_one_glance_what_the_policy_is_good_for() {
     let folder = Folder::new("quickstart");
     let out = folder.path("out");

@@ -31,6 +31,7 @@
 //! |---|---|
 //! | [`Request`], [`Service`] | what an operator asks for, and how it becomes a stream |
 //! | [`Stream`], [`Window`] | the attributes of one stream |
+//! | [`Feasibility`], [`LeastService`] | whether all windows can be kept, and what a stream gets if they are |
 //! | [`Tolerance`] | a stream's current constraint, and the two rules that adjust it |
 //! | [`Rank`] | the total order of precedence |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
@@ -45,6 +46,7 @@ pub mod device;
 #[cfg(test)]
 mod differential;
 mod engine;
+mod feasibility;
 #[cfg(test)]
 mod oracles;
 mod rank;
@@ -56,6 +58,7 @@ mod tournament;
 
 pub use cohorts::Cohorts;
 pub use engine::Engine;
+pub use feasibility::{Feasibility, LeastService, Utilisation, Verdict};
 pub use rank::Rank;
 pub use scan::Scan;
 pub use service::{Request, Service, resolve};

@@ -14,7 +14,7 @@ use tidegate_core::packet::{Colour, DropReason, Flow, Head, Packet};
 use tidegate_core::port::{Overhead, Port, PortSetup};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
+use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 use workload::{Breach, LONGEST, Liberties, Link, Step, Wishes, breach, link_rate, origin, setup, steps, wishes};
@@ -136,7 +136,7 @@ fn shaped(kind: SchedulerKind, flows: &[Wishes]) -> AnyScheduler {
 }
 
 fn node(parent: Option<usize>, scheduler: SchedulerKind, wishes: &Wishes, parent_kind: SchedulerKind) -> NodeSpec {
-    NodeSpec { parent, scheduler, rate: link_rate(), parameters: wishes.parameters(parent_kind), shape: None }
+    NodeSpec { parent, scheduler, rate: link_rate(), dwcs: DwcsOptions::default(), parameters: wishes.parameters(parent_kind), shape: None }
 }
 
 fn one_level(kind: SchedulerKind, flows: &[Wishes], shaping: bool) -> AnyScheduler {

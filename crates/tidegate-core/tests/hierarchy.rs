@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::policer::Policer;
 use tidegate_core::registry::{PolicerKind, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec, Parameter, Scheduler};
+use tidegate_core::scheduler::{
+    Decision, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
+};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Rate, Time};
 use workload::{Departure, LONGEST, Liberties, Link, Step, link_rate, origin, steps};
@@ -24,7 +26,7 @@ fn priority(priority: u32) -> FlowParameters {
 }
 
 fn node(parent: usize, scheduler: SchedulerKind, parameters: FlowParameters) -> NodeSpec {
-    NodeSpec { parent: Some(parent), scheduler, rate: link_rate(), parameters, shape: None }
+    NodeSpec { parent: Some(parent), scheduler, rate: link_rate(), dwcs: DwcsOptions::default(), parameters, shape: None }
 }
 
 fn root(scheduler: SchedulerKind) -> NodeSpec {

@@ -4,9 +4,11 @@
 use crate::units;
 use crate::value::{Leaf, Scalar, expect_text, one_of};
 use serde_json::{Map, Value, json};
+use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::scheduler::Shares;
 
 /// The schema keyword under which a choice keeps one sentence per name.
 pub const MEANINGS: &str = "x-meanings";
@@ -45,6 +47,11 @@ choices! {
     PolicerName, "policer", "a policer", policers();
     ConformanceName, "conformance definition", "a conformance definition", conformance_definitions();
     ViolationName, "violation", "an answer to a violation", VIOLATIONS;
+    LateName, "late packets", "an answer to lateness", LATE;
+    DeadlineName, "deadline", "what a deadline ends", DEADLINES;
+    EarlyName, "early service", "an answer to earliness", EARLY;
+    SharesName, "measure of shares", "a measure of shares", SHARES;
+    Admission, "admission", "an answer to infeasibility", ADMISSION;
     SourceKind, "kind of source", "a kind of source", SourceKind::ENTRIES;
     Holding, "distribution", "a distribution", Holding::ENTRIES;
 }
@@ -98,6 +105,55 @@ const VIOLATIONS: [Entry<ViolationName>; 3] = [
     ("yellow", ViolationName(Violation::Mark(Colour::Yellow)), "the packet passes, marked yellow"),
     ("red", ViolationName(Violation::Mark(Colour::Red)), "the packet passes, marked red"),
 ];
+
+/// What becomes of a packet that has missed its deadline: true if it is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LateName(pub bool);
+
+const LATE: [Entry<LateName>; 2] = [
+    ("send", LateName(false), "the packet stays and gets the next deadline"),
+    ("drop", LateName(true), "the packet is dropped, and the next one gets the next deadline"),
+];
+
+/// What has to have happened by a deadline.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DeadlineName(pub Missed);
+
+const DEADLINES: [Entry<DeadlineName>; 2] = [
+    ("complete", DeadlineName(Missed::Complete), "a slot has to end by the deadline"),
+    ("start", DeadlineName(Missed::Start), "a slot has to begin by the deadline, which gives one slot more"),
+];
+
+/// Whether there may be service before its period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EarlyName(pub Early);
+
+const EARLY: [Entry<EarlyName>; 2] = [
+    ("allow", EarlyName(Early::Allow), "whoever has a packet may be served ahead of its period, and the link never idles"),
+    ("hold", EarlyName(Early::Hold), "at most one slot per period, even if the link idles"),
+];
+
+/// What is shared out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharesName(pub Shares);
+
+const SHARES: [Entry<SharesName>; 2] = [
+    ("bytes", SharesName(Shares::Bytes), "a slot is worth the bytes of the longest packet, so that shares are exact whatever the lengths"),
+    ("packets", SharesName(Shares::Packets), "a slot is one packet, whatever its length"),
+];
+
+/// What becomes of a policy that cannot keep its windows and deadlines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Admission {
+    /// It is remarked on.
+    #[default]
+    Warn,
+    /// It is an error.
+    Refuse,
+}
+
+const ADMISSION: [Entry<Admission>; 2] =
+    [("warn", Admission::Warn, "the policy is used, with a warning"), ("refuse", Admission::Refuse, "the policy is refused")];
 
 /// What a link adds to every frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,9 +1,13 @@
 //! The tables of a scenario or policy file, exactly as they are written. The comments here are the text of the schema and of the
 //! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
 
-use crate::choice::{BufferName, ConformanceName, Holding, Overhead, PolicerName, SchedulerName, SourceKind, ViolationName};
+use crate::choice::{
+    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, Holding, LateName, Overhead, PolicerName, SchedulerName, SharesName,
+    SourceKind, ViolationName,
+};
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
-use crate::units::{Limit, Ratio};
+use crate::service::ServiceName;
+use crate::units::{Limit, Period, Ratio};
 use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Text, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -104,6 +108,9 @@ pub struct PolicyTable {
     /// The order of service among classes and groups directly below the link.
     #[schemars(extend("default" = "fifo"))]
     pub scheduler: Option<At<SchedulerName>>,
+    /// For `scheduler = "dwcs"`: what holds for all that it serves.
+    #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
+    pub dwcs: Option<Block<DwcsTable>>,
     /// The classes, in the order in which their rules are tried. A class without `match` takes what no rule matched and must be the
     /// last; if there is none, a class named `default` is added.
     #[serde(default)]
@@ -149,9 +156,9 @@ pub struct ClassTable {
     /// The order of service among the queues of the class, if it has several.
     #[schemars(extend("default" = "drr"))]
     pub queue_scheduler: Option<At<SchedulerName>>,
-    /// Rank under strict priority: 0 is served first.
+    /// Rank under strict priority, and for `service = "static-priority"`: 0 is served first.
     pub priority: Option<At<Whole<0, 4_294_967_295>>>,
-    /// Share relative to the classes and groups beside it.
+    /// Share relative to the classes and groups beside it; with `dwcs`, relative to the other fair shares.
     #[schemars(extend("examples" = [3]))]
     pub weight: Option<At<Whole<1, 4_294_967_295>>>,
     /// Guaranteed rate on the wire.
@@ -160,6 +167,20 @@ pub struct ClassTable {
     /// The largest tolerable time from arrival to start of transmission, from which deadlines follow.
     #[schemars(extend("examples" = ["10 ms"]))]
     pub delay: Option<At<Duration>>,
+    /// The service that the scheduler `dwcs` above is asked for: the class's, by the name of the discipline that gives it.
+    #[schemars(extend("default" = "fair-share", "examples" = ["window 1 of 4"]))]
+    pub service: Option<At<ServiceName>>,
+    /// For `edf` and `window`: the time between two deadlines, in slots (the time of the longest packet, overhead included, at the rate
+    /// that is shared) or as a duration, which is rounded down to whole slots.
+    #[schemars(extend("default" = "1 slot for `window`; `edf` needs one", "examples" = ["4 slots"]))]
+    pub period: Option<At<Period>>,
+    /// For `edf` and `window`: what becomes of packets that have missed their deadline.
+    #[schemars(extend("default" = "send"))]
+    pub late: Option<At<LateName>>,
+    /// For `edf`, `window` and `fair-share`: how much a missed deadline beyond the window raises the precedence, as an addition to the
+    /// denominator of the window.
+    #[schemars(extend("default" = "1; 0 for `fair-share`", "examples" = [1]))]
+    pub penalty: Option<At<Whole<0, 4_294_967_295>>>,
     /// The most that each queue of the class may hold, in bytes of frames or in packets.
     #[schemars(extend("default" = "no limit of its own", "examples" = ["50 packets"]))]
     pub limit: Option<At<Limit>>,
@@ -225,18 +246,53 @@ pub struct GroupTable {
     /// The order of service among its children.
     #[schemars(extend("default" = "fifo"))]
     pub scheduler: Option<At<SchedulerName>>,
-    /// Rank under strict priority: 0 is served first.
+    /// For `scheduler = "dwcs"`: what holds for all that it serves.
+    #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
+    pub dwcs: Option<Block<DwcsTable>>,
+    /// Rank under strict priority, and for `service = "static-priority"`: 0 is served first.
     pub priority: Option<At<Whole<0, 4_294_967_295>>>,
-    /// Share relative to the classes and groups beside it.
+    /// Share relative to the classes and groups beside it; with `dwcs`, relative to the other fair shares.
     pub weight: Option<At<Whole<1, 4_294_967_295>>>,
     /// Guaranteed rate on the wire, which its children share and their guarantees may not exceed in sum.
     #[schemars(extend("default" = "the part of its parent's rate that its weight stands for"))]
     pub rate: Option<At<Rate>>,
     /// The largest tolerable time from arrival to start of transmission.
     pub delay: Option<At<Duration>>,
+    /// The service that the scheduler `dwcs` above is asked for: the group's, by the name of the discipline that gives it.
+    #[schemars(extend("default" = "fair-share", "examples" = ["window 1 of 4"]))]
+    pub service: Option<At<ServiceName>>,
+    /// For `edf` and `window`: the time between two deadlines, in slots (the time of the longest packet, overhead included, at the rate
+    /// that is shared) or as a duration, which is rounded down to whole slots.
+    #[schemars(extend("default" = "1 slot for `window`; `edf` needs one", "examples" = ["4 slots"]))]
+    pub period: Option<At<Period>>,
+    /// For `edf` and `window`: what becomes of packets that have missed their deadline.
+    #[schemars(extend("default" = "send"))]
+    pub late: Option<At<LateName>>,
+    /// For `edf`, `window` and `fair-share`: how much a missed deadline beyond the window raises the precedence, as an addition to the
+    /// denominator of the window.
+    #[schemars(extend("default" = "1; 0 for `fair-share`", "examples" = [1]))]
+    pub penalty: Option<At<Whole<0, 4_294_967_295>>>,
     /// The contract that all packets below it together are delayed to keep.
     #[schemars(extend("default" = "none"))]
     pub shape: Option<Block<ShapeTable>>,
+}
+
+/// How the scheduler `dwcs` goes about it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DwcsTable {
+    /// What has to have happened by a deadline.
+    #[schemars(extend("default" = "complete"))]
+    pub deadline: Option<At<DeadlineName>>,
+    /// Whether there may be service ahead of its period.
+    #[schemars(extend("default" = "allow"))]
+    pub early: Option<At<EarlyName>>,
+    /// What windows and weights share out.
+    #[schemars(extend("default" = "bytes"))]
+    pub shares: Option<At<SharesName>>,
+    /// What becomes of the policy if it asks for more windows and deadlines than can be kept.
+    #[schemars(extend("default" = "warn"))]
+    pub admission: Option<At<Admission>>,
 }
 
 /// The contract that arriving packets are held to. Rates and bursts count bytes on the wire, overhead included.

@@ -14,6 +14,7 @@
 //! | [`simulation`] | the network and the experiment |
 //! | [`promise`] | what is promised, and whether it was kept |
 //! | [`units`] | quantities as people write them |
+//! | [`bounds`] | what is known of a port before a packet has been sent |
 //! | [`diagnostic`] | how errors are drawn |
 //! | [`summary`] | what a file contains, as text |
 //!
@@ -36,6 +37,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod bounds;
 pub mod diagnostic;
 pub mod policy;
 pub mod promise;
@@ -54,6 +56,7 @@ mod header;
 mod overrides;
 mod rules;
 mod schema;
+mod service;
 mod source;
 mod structure;
 mod tree;

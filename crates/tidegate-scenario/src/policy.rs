@@ -1,10 +1,13 @@
 //! A policy: what one output port does with its packets, checked and ready to be built into ports.
 
+use crate::bounds::NodeBounds;
+use crate::choice::SchedulerName;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::document::{BufferTable, ClassTable, PolicyTable};
+use crate::document::{BufferTable, ClassTable, DwcsTable, PolicyTable};
 use crate::promise::Promise;
 use crate::rules::{classifier, judge_presence};
+use crate::service::{Asked, NodeOptions};
 use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
 use crate::units::{Limit, print_limit, print_size};
 use crate::value::{At, Block, Name};
@@ -49,6 +52,9 @@ pub struct Policy {
     pub classes: Vec<Class>,
     /// The groups of the scheduling tree.
     pub groups: Vec<Group>,
+    /// What is known beforehand of what each node of the tree gives its children: the link, then the groups and the classes of several
+    /// queues.
+    pub bounds: Vec<NodeBounds>,
     setup: PortSetup,
 }
 
@@ -218,11 +224,11 @@ impl<'a> Resolution<'a> {
 
     fn tree(&mut self) -> Option<Tree> {
         let parents = find_parents(&self.table.group, &self.table.class, self.findings)?;
-        let root = choice(&self.table.scheduler);
+        let root = choice(&self.table.scheduler, &self.table.dwcs);
         let mut groups = Vec::new();
         for (table, parent) in self.table.group.iter().zip(parents.of_groups) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
-            groups.push((Given { parent, shape, ..Given::of_group(table) }, choice(&table.scheduler)));
+            groups.push((Given { parent, shape, ..Given::of_group(table) }, choice(&table.scheduler, &table.dwcs)));
         }
         let mut classes = Vec::new();
         for (table, parent) in self.table.class.iter().zip(parents.of_classes) {
@@ -250,7 +256,7 @@ impl<'a> Resolution<'a> {
                     queue_scheduler.name(),
                     parameter.name()
                 );
-                self.findings.push(Diagnostic::error(at.span.clone(), problem).help("choose drr, wrr, wf2q+ or fifo"));
+                self.findings.push(Diagnostic::error(at.span.clone(), problem).help("choose drr, wrr, wf2q+, dwcs or fifo"));
             }
         }
         Leaf { given, queues, queue_scheduler }
@@ -283,7 +289,20 @@ impl<'a> Resolution<'a> {
         let rate = if root.kind.requires().contains(&Parameter::Rate) { Some(At { value: Rate::MIN, span: at.clone() }) } else { rate };
         let delay =
             if root.kind.requires().contains(&Parameter::Delay) { Some(At { value: Default::default(), span: at.clone() }) } else { delay };
-        let given = Given { name: DEFAULT.to_owned(), at, parent: None, priority, weight, rate, delay, shape: None, is_added: true };
+        let asked = Asked::default();
+        let given = Given {
+            name: DEFAULT.to_owned(),
+            at,
+            parent: None,
+            priority,
+            weight,
+            rate,
+            delay,
+            asked,
+            request: None,
+            shape: None,
+            is_added: true,
+        };
         Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin }
     }
 
@@ -452,6 +471,7 @@ impl<'a> Resolution<'a> {
             scheduler: tree.root.kind,
             classes: classes.collect(),
             groups: groups.collect(),
+            bounds: tree.bounds(),
             setup,
         }
     }
@@ -460,10 +480,11 @@ impl<'a> Resolution<'a> {
 /// The name of the class that is added if no class takes what is left.
 const DEFAULT: &str = "default";
 
-fn choice(scheduler: &Option<At<crate::choice::SchedulerName>>) -> Choice {
+fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>) -> Choice {
+    let options = NodeOptions::of(dwcs);
     match scheduler {
-        Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()) },
-        None => Choice { kind: SchedulerKind::Fifo, at: None },
+        Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()), options },
+        None => Choice { kind: SchedulerKind::Fifo, at: None, options },
     }
 }
 

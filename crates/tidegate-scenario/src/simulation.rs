@@ -1,5 +1,6 @@
 //! A simulation: the network and the experiment, from what a file says.
 
+use crate::bounds::NodeBounds;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{File, FlowTable, LinkTable, SimulationTable};
 use crate::endpoint::Endpoint;
@@ -26,6 +27,8 @@ pub struct Simulation {
     pub groups: Vec<FlowGroup>,
     /// For each link, the index of its policy.
     pub policy_of_link: Vec<usize>,
+    /// For each link what is known beforehand of its port.
+    pub bounds_of_link: Vec<Vec<NodeBounds>>,
 }
 
 /// The flows of one table: one, or `count` of a kind.
@@ -90,6 +93,7 @@ impl Simulation {
             links: Vec::new(),
             is_complete: true,
             policy_of_link: Vec::new(),
+            bounds_of_link: Vec::new(),
             findings,
         };
         building.links();
@@ -169,6 +173,7 @@ struct Building<'a> {
     /// False if a link is missing because its policy is at fault.
     is_complete: bool,
     policy_of_link: Vec<usize>,
+    bounds_of_link: Vec<Vec<NodeBounds>>,
     findings: &'a mut Vec<Diagnostic>,
 }
 
@@ -188,7 +193,10 @@ impl Building<'_> {
             let port = self.port(table);
             let name = table.name.0.clone();
             match port {
-                Some(port) => self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port }),
+                Some((port, bounds)) => {
+                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port });
+                    self.bounds_of_link.push(bounds);
+                }
                 None => self.is_complete = false,
             }
         }
@@ -201,7 +209,8 @@ impl Building<'_> {
         })
     }
 
-    fn port(&mut self, table: &LinkTable) -> Option<PortSetup> {
+    /// The port of a link, and what is known of it.
+    fn port(&mut self, table: &LinkTable) -> Option<(PortSetup, Vec<NodeBounds>)> {
         let policies = &self.file.policy.0;
         let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
             let finding = Diagnostic::error(table.policy.span.clone(), format!("there is no policy `{}`", table.policy.0));
@@ -216,12 +225,12 @@ impl Building<'_> {
         };
         self.policy_of_link.push(index);
         match &table.rate {
-            None => self.policies[index].as_ref().map(Policy::setup),
+            None => self.policies[index].as_ref().map(|policy| (policy.setup(), policy.bounds.clone())),
             // A policy that is wrong by itself is not reported once more for every link.
             Some(_) if self.policies[index].is_none() => None,
             Some(rate) => {
                 let (name, policy) = &policies[index];
-                Policy::resolve(name, policy, Some(rate), self.findings).map(|policy| policy.setup())
+                Policy::resolve(name, policy, Some(rate), self.findings).map(|policy| (policy.setup(), policy.bounds))
             }
         }
     }
@@ -254,7 +263,13 @@ impl Building<'_> {
                 network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop });
             }
         }
-        self.is_complete.then_some(Simulation { network, experiment, groups, policy_of_link: self.policy_of_link })
+        self.is_complete.then_some(Simulation {
+            network,
+            experiment,
+            groups,
+            policy_of_link: self.policy_of_link,
+            bounds_of_link: self.bounds_of_link,
+        })
     }
 
     fn judge_times(&mut self, table: &FlowTable, start: Duration) {

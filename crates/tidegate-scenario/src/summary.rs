@@ -1,11 +1,12 @@
 //! What a file contains, as text: policies with their trees, links with what they are offered, flows with their promises.
 
+use crate::bounds::{print_part, print_service};
 use crate::diagnostic::Problems;
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
-use crate::units::{print_duration, print_limit, print_rate, print_size};
+use crate::units::{print_duration, print_limit, print_rate, print_size, print_slots};
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_core::port::Overhead;
@@ -74,7 +75,7 @@ fn policy(policy: &Policy) -> String {
     }
     let longest = print_size(u64::from(policy.longest_frame));
     let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
-    let _ = writeln!(text, "  link: {}", policy.scheduler.name());
+    let _ = writeln!(text, "  link: {}{}", policy.scheduler.name(), slots_of(policy, None));
     let mut rows = Vec::new();
     branches(policy, None, "  ", &mut rows);
     let width = rows.iter().map(|(branch, _)| branch.chars().count()).max().unwrap_or(0);
@@ -95,7 +96,8 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
         match child {
             Ok(group) => {
                 let remarks = [share(&group.parameters, group.share), shape(&group.shape)];
-                rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), listed(remarks)));
+                let title = format!("{indent}{corner} {}: {}{}", group.name, group.scheduler.name(), slots_of(policy, *index));
+                rows.push((title, listed(remarks)));
                 let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
                 branches(policy, *index, &deeper, rows);
             }
@@ -126,14 +128,30 @@ fn class_remarks(class: &Class) -> String {
 fn share(parameters: &FlowParameters, share: Option<Rate>) -> String {
     let priority = parameters.priority.map(|priority| format!("priority {priority}"));
     let delay = parameters.delay.map(|delay| format!("delay {}", print_duration(delay)));
+    let service = parameters.service.map(|request| match request.period {
+        1 => print_service(&request),
+        period => format!("{} every {}", print_service(&request), print_slots(period.into())),
+    });
     let rate = match (parameters.rate, share) {
+        (None, share) if service.is_some() => share.map(|share| format!("{} at least", about(share.bits_per_second() as f64))),
         (Some(rate), _) => Some(format!("{} guaranteed", print_rate(rate))),
         (None, Some(share)) => {
             Some(format!("weight {}, {} at least", parameters.weight.unwrap_or(1), about(share.bits_per_second() as f64)))
         }
         (None, None) => None,
     };
-    listed([priority, delay, rate].into_iter().flatten())
+    listed([service, priority, delay, rate].into_iter().flatten())
+}
+
+/// The slots of a node under `dwcs`, and whether its windows can be kept.
+fn slots_of(policy: &Policy, node: Option<usize>) -> String {
+    match policy.bounds.get(node.map_or(0, |group| group + 1)).and_then(|node| node.slots.as_ref()) {
+        None => String::new(),
+        Some(slots) => {
+            let (needed, slot) = (print_part(slots.feasibility.utilisation), print_duration(slots.slot));
+            format!(", {needed} of its slots of {slot} needed: {}", slots.verdict_in_short())
+        }
+    }
 }
 
 fn shape(shape: &Option<ShapingContract>) -> String {

@@ -1,17 +1,22 @@
 //! The scheduling tree of a policy: who hangs below whom, what each is given, and the scheduler that results.
 
+use crate::bounds::Slots;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{ClassTable, GroupTable};
+use crate::service::{Asked, NodeOptions};
 use crate::units::print_rate;
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
+use tidegate_core::dwcs::Request;
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{
-    BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
+    BuildError, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
 };
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate};
+
+mod slots;
 
 /// What a member of the tree is given to share with its neighbours.
 #[derive(Clone, Debug)]
@@ -24,12 +29,15 @@ pub(crate) struct Given {
     pub weight: Option<At<u32>>,
     pub rate: Option<At<Rate>>,
     pub delay: Option<At<Duration>>,
+    pub asked: Asked,
+    /// What is asked of `dwcs`, in slots, if that is the scheduler above.
+    pub request: Option<Request>,
     pub shape: Option<ShapingContract>,
     /// True for the class `default` that the file does not mention.
     pub is_added: bool,
 }
 
-const PARAMETERS: [Parameter; 4] = [Parameter::Priority, Parameter::Weight, Parameter::Rate, Parameter::Delay];
+const PARAMETERS: [Parameter; 5] = [Parameter::Priority, Parameter::Weight, Parameter::Rate, Parameter::Delay, Parameter::Service];
 
 impl Given {
     pub fn of_class(table: &ClassTable) -> Given {
@@ -41,6 +49,13 @@ impl Given {
             weight: table.weight.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
             rate: table.rate.clone(),
             delay: table.delay.clone(),
+            asked: Asked {
+                service: table.service.clone(),
+                period: table.period.clone(),
+                late: table.late.clone(),
+                penalty: table.penalty.clone(),
+            },
+            request: None,
             shape: None,
             is_added: false,
         }
@@ -55,6 +70,13 @@ impl Given {
             weight: table.weight.as_ref().map(|at| At { value: at.value.0 as u32, span: at.span.clone() }),
             rate: table.rate.clone(),
             delay: table.delay.clone(),
+            asked: Asked {
+                service: table.service.clone(),
+                period: table.period.clone(),
+                late: table.late.clone(),
+                penalty: table.penalty.clone(),
+            },
+            request: None,
             shape: None,
             is_added: false,
         }
@@ -66,7 +88,7 @@ impl Given {
             Parameter::Weight => self.weight.as_ref().map(|at| at.span.clone()),
             Parameter::Rate => self.rate.as_ref().map(|at| at.span.clone()),
             Parameter::Delay => self.delay.as_ref().map(|at| at.span.clone()),
-            Parameter::Service => None,
+            Parameter::Service => self.asked.service.as_ref().map(|at| at.span.clone()),
         }
     }
 
@@ -78,7 +100,7 @@ impl Given {
             rate: self.rate.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Rate)),
             delay: self.delay.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Delay)),
             shape: None,
-            service: None,
+            service: self.request.filter(|_| uses(kind, Parameter::Service)),
         }
     }
 }
@@ -92,6 +114,7 @@ pub(crate) fn uses(kind: SchedulerKind, parameter: Parameter) -> bool {
 pub(crate) struct Choice {
     pub kind: SchedulerKind,
     pub at: Option<Span>,
+    pub options: NodeOptions,
 }
 
 /// A class's place among the leaves: what it is given, its queues and who serves among them.
@@ -118,6 +141,8 @@ pub(crate) struct Tree {
     children: Vec<Vec<Member>>,
     /// The rate that the root and, one further on, every group shares, and where that was written.
     shared: Vec<At<Rate>>,
+    /// What `dwcs` makes of the requests of the root's children and, one further on, of every group's, if it can meet them.
+    slots: Vec<Option<Slots>>,
     group_shares: Vec<Option<Rate>>,
     class_shares: Vec<Option<Rate>>,
 }
@@ -154,9 +179,10 @@ impl Tree {
             order.extend(groups_below(Some(group)));
             visited += 1;
         }
-        let (shared, group_shares, class_shares) =
-            (vec![rate.clone(); groups.len() + 1], vec![None; groups.len()], vec![None; classes.len()]);
-        let mut tree = Tree { rate, longest, root, groups, classes, order, children, shared, group_shares, class_shares };
+        let nodes = groups.len() + 1;
+        let (shared, slots) = (vec![rate.clone(); nodes], vec![None; nodes]);
+        let (group_shares, class_shares) = (vec![None; groups.len()], vec![None; classes.len()]);
+        let mut tree = Tree { rate, longest, root, groups, classes, order, children, shared, slots, group_shares, class_shares };
         tree.share(None);
         for position in 0..tree.order.len() {
             tree.share(Some(tree.order[position]));
@@ -167,6 +193,9 @@ impl Tree {
     /// Works out what the children of `node` have at least, if its scheduler promises anything, and what those that are groups share.
     fn share(&mut self, node: Option<usize>) {
         let kind = self.scheduler(node).kind;
+        if kind == SchedulerKind::Dwcs {
+            return self.share_slots(node);
+        }
         let (by_rate, by_weight) = (uses(kind, Parameter::Rate), uses(kind, Parameter::Weight));
         let reserved = |given: &Given| given.rate.as_ref().filter(|_| by_rate).map(|rate| rate.value);
         let weight = |given: &Given| u128::from(given.weight.as_ref().map_or(1, |weight| weight.value));
@@ -183,14 +212,19 @@ impl Tree {
             let given = self.given(child);
             let by_its_weight = || Rate::new((left * weight(given) / weights.max(1)) as u64).unwrap_or(Rate::MIN);
             let share = reserved(given).or_else(|| by_weight.then(by_its_weight));
-            match child {
-                Member::Class(class) => self.class_shares[class] = share,
-                Member::Group(group) => {
-                    let written = given.weight.as_ref().map_or(above.span.clone(), |weight| weight.span.clone());
-                    let inherited = At { value: share.unwrap_or(above.value), span: written };
-                    self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(inherited);
-                    self.group_shares[group] = share;
-                }
+            self.give(child, share, share.unwrap_or(above.value), &above.span);
+        }
+    }
+
+    /// Notes what `child` has at least, if that is promised, and, if it is a group without a rate of its own, what it shares.
+    fn give(&mut self, child: Member, promised: Option<Rate>, inherited: Rate, above: &Span) {
+        match child {
+            Member::Class(class) => self.class_shares[class] = promised,
+            Member::Group(group) => {
+                let given = &self.groups[group].0;
+                let span = given.weight.as_ref().map_or(above.clone(), |weight| weight.span.clone());
+                self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(At { value: inherited, span });
+                self.group_shares[group] = promised;
             }
         }
     }
@@ -209,6 +243,7 @@ impl Tree {
                 self.judge_parameters(node, child, findings);
             }
             self.judge_guarantees(node, findings);
+            self.judge_slots(node, findings);
         }
         for (group, (given, _)) in self.groups.iter().enumerate() {
             if let (Some(rate), Some(share)) = (&given.rate, self.group_shares[group])
@@ -240,7 +275,25 @@ impl Tree {
         let (choice, given) = (self.scheduler(node), self.given(child));
         let kind = choice.kind;
         let role = if matches!(child, Member::Group(_)) { "group" } else { "class" };
+        let is_dwcs = kind == SchedulerKind::Dwcs;
+        if is_dwcs {
+            let generic = [Parameter::Priority, Parameter::Weight].into_iter();
+            let details: Vec<(&str, Span)> = generic
+                .filter_map(|parameter| given.span(parameter).map(|span| (parameter.name(), span)))
+                .chain(given.asked.details())
+                .collect();
+            given.asked.judge(&format!("{role} `{}`", given.name), &given.at, &details, findings);
+            findings.extend(self.request(child, self.slot_time(node)).err());
+        } else {
+            for (key, span) in given.asked.details() {
+                let problem = format!("`{key}` has no effect: {} shares by {}, which does not use it", self.name(node), kind.name());
+                findings.push(chosen(Diagnostic::error(span, problem), choice).help("remove it, or choose scheduler = \"dwcs\""));
+            }
+        }
         for parameter in PARAMETERS {
+            if is_dwcs && matches!(parameter, Parameter::Priority | Parameter::Weight) {
+                continue;
+            }
             let key = parameter.name();
             // A group's rate is also what its own children share.
             let is_yardstick = matches!(child, Member::Group(_)) && parameter == Parameter::Rate;
@@ -306,7 +359,7 @@ impl Tree {
     }
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
-        let setup = Setup::new(self.rate.value, self.longest);
+        let setup = Setup { dwcs: self.root.options.dwcs, ..Setup::new(self.rate.value, self.longest) };
         let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
         let is_shaped = contracts.iter().any(Option::is_some);
         // Behind shapers, first in, first out means in the order of release.
@@ -335,6 +388,7 @@ impl Tree {
             parent: None,
             scheduler: self.root.kind,
             rate: self.rate.value,
+            dwcs: self.root.options.dwcs,
             parameters: FlowParameters::default(),
             shape: None,
         }];
@@ -345,6 +399,7 @@ impl Tree {
                 parent: Some(index_of(given.parent)),
                 scheduler: choice.kind,
                 rate: self.shared[slot(Some(group))].value,
+                dwcs: choice.options.dwcs,
                 parameters: given.parameters(self.scheduler(given.parent).kind),
                 shape: given.shape,
             });
@@ -357,8 +412,9 @@ impl Tree {
             let parameters = class.given.parameters(self.scheduler(class.given.parent).kind);
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
             if class.queues > 1 {
-                let rate = self.class_shares[index].unwrap_or(self.shared[slot(class.given.parent)].value);
-                nodes.push(NodeSpec { parent: Some(parent), scheduler: class.queue_scheduler, rate, parameters, shape: class.given.shape });
+                let rate = self.rate_of_queues(index);
+                let (scheduler, dwcs) = (class.queue_scheduler, DwcsOptions::default());
+                nodes.push(NodeSpec { parent: Some(parent), scheduler, rate, dwcs, parameters, shape: class.given.shape });
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
             }
@@ -399,7 +455,12 @@ impl Tree {
             }
             Some(given) => {
                 let at = given.span(parameter).unwrap_or(given.at.clone());
-                Diagnostic::error(at, format!("`{}`: `{key}` under {name}: {problem}", given.name))
+                let finding = Diagnostic::error(at, format!("`{}`: `{key}` under {name}: {problem}", given.name));
+                if parameter == Parameter::Service {
+                    finding.help("let the windows beside it tolerate more, or lengthen periods")
+                } else {
+                    finding
+                }
             }
             None => {
                 let at = choice.at.clone().unwrap_or(self.rate.span.clone());

@@ -11,6 +11,7 @@
 //! assert!(units::rate("10").unwrap_err().contains("write a unit"));
 //! ```
 
+use tidegate_core::dwcs::LONGEST_PERIOD;
 use tidegate_core::units::{Duration, Rate};
 
 /// A unit: its name and how many of the smallest unit it holds.
@@ -72,6 +73,16 @@ const COUNT: Quantity = Quantity {
     hint: |_| None,
 };
 
+const SLOTS: Quantity = Quantity {
+    what: "a period",
+    example: "\"4 slots\" or \"20 ms\"",
+    finest: "1 slot",
+    units: &[("slots", 1)],
+    fractions_from: 1,
+    also: &[("slot", 1)],
+    hint: |_| None,
+};
+
 const RATIO: Quantity = Quantity {
     what: "a share",
     example: "\"0.1 %\"",
@@ -89,6 +100,8 @@ pub(crate) mod pattern {
     pub const SIZE: &str = r"^ *[0-9]+(\.[0-9]+)? *(B|kB|MB|GB|KiB|MiB|GiB) *$";
     pub const LIMIT: &str = r"^ *[0-9]+(\.[0-9]+)? *(B|kB|MB|GB|KiB|MiB|GiB|packets?) *$";
     pub const COUNT: &str = r"^ *[0-9]+ *packets? *$";
+    pub const WINDOW: &str = r"^ *window +[0-9]+ +of +[0-9]+ *$";
+    pub const PERIOD: &str = r"^ *([0-9]+ *slots?|[0-9]+(\.[0-9]+)? *(ps|ns|us|µs|μs|ms|s|min|h)) *$";
     pub const RATIO: &str = r"^ *[0-9]+(\.[0-9]+)? *% *$";
 }
 
@@ -117,6 +130,15 @@ pub enum Limit {
     Bytes(u64),
     /// Packets.
     Packets(u64),
+}
+
+/// The time between two deadlines, in the measure it was written in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Period {
+    /// Slots: times of the longest packet.
+    Slots(u64),
+    /// Time.
+    Time(Duration),
 }
 
 /// Reads a rate such as `155.52 Mbit/s`, between 1 kbit/s and 400 Gbit/s. `kB/s` and its like count bytes, times eight.
@@ -175,6 +197,24 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     u64::try_from(bytes).map(Limit::Bytes).map_err(|_| format!("the limit {} is larger than any memory", text.trim()))
 }
 
+/// Reads a period in slots or in time: `4 slots` or `20 ms`.
+///
+/// # Errors
+/// What is wrong, and what would be right.
+pub fn period(text: &str) -> Result<Period, String> {
+    if !text.contains("slot") {
+        let time = Quantity { what: "a period", example: "\"4 slots\" or \"20 ms\"", ..DURATION };
+        let picoseconds = u64::try_from(time.read(text)?).ok().filter(|&picoseconds| picoseconds <= Duration::MAX.picoseconds());
+        let too_long = || format!("the period {} is longer than the 2562 h that the clock can tell apart", text.trim());
+        return picoseconds.map(|picoseconds| Period::Time(Duration::from_picoseconds(picoseconds))).ok_or_else(too_long);
+    }
+    match u64::try_from(SLOTS.read(text)?) {
+        Ok(0) => Err("a period of 0 slots would put all deadlines at one instant; the shortest is \"1 slot\"".to_owned()),
+        Ok(slots) if slots <= LONGEST_PERIOD => Ok(Period::Slots(slots)),
+        _ => Err(format!("the period {} is longer than 2^48 slots", text.trim())),
+    }
+}
+
 /// Reads a share such as `0.1 %`, at most 100 %.
 ///
 /// # Errors
@@ -213,6 +253,11 @@ pub fn print_limit(limit: Limit) -> String {
         Limit::Bytes(bytes) => print_size(bytes),
         Limit::Packets(packets) => print_count(packets),
     }
+}
+
+/// Writes a number of slots so that [`period`] reads the same value.
+pub fn print_slots(slots: u128) -> String {
+    if slots == 1 { "1 slot".to_owned() } else { format!("{slots} slots") }
 }
 
 /// Writes a share so that [`ratio`] reads the same value: `0.1 %`.
@@ -356,6 +401,9 @@ mod tests {
                 prop_assert_eq!(limit(&print_limit(written)), Ok(written));
             }
             prop_assert_eq!(ratio(&print_ratio(Ratio(share))), Ok(Ratio(share)));
+            let slots = 1 + bytes % LONGEST_PERIOD;
+            prop_assert_eq!(period(&print_slots(slots.into())), Ok(Period::Slots(slots)));
+            prop_assert_eq!(period(&print_duration(span)), Ok(Period::Time(span)));
         }
 
         #[test]
@@ -366,12 +414,12 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in "\\PC{0,24}") {
-            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), ratio(&text));
+            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), period(&text), ratio(&text));
         }
 
         #[test]
         fn no_number_with_a_unit_panics(text in "[-+0-9.,_e]{0,30} ?(k|M|G|u|m|n|p|B|i|s|/|t|%|h|µ){0,4}") {
-            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), ratio(&text));
+            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), period(&text), ratio(&text));
         }
     }
 

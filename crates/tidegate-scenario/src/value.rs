@@ -4,7 +4,7 @@
 //! the loader can report every wrong value of a file at once before anything is built from it.
 
 use crate::diagnostic::{Span, alternatives, closest};
-use crate::units::{self, Limit, Ratio, pattern};
+use crate::units::{self, Limit, Period, Ratio, pattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Value, json};
@@ -242,6 +242,7 @@ leaves!(
     Bytes,
     Limit,
     Packets,
+    Period,
     Ratio,
     Percentile,
     Decimal,
@@ -257,6 +258,12 @@ leaves!(
     crate::choice::PolicerName,
     crate::choice::ConformanceName,
     crate::choice::ViolationName,
+    crate::choice::LateName,
+    crate::choice::DeadlineName,
+    crate::choice::EarlyName,
+    crate::choice::SharesName,
+    crate::choice::Admission,
+    crate::service::ServiceName,
     crate::choice::SourceKind,
     crate::choice::Holding,
 );
@@ -362,6 +369,7 @@ quantities! {
     Bytes, "size", pattern::SIZE, units::size, "\"1500 B\"";
     Limit, "size or number of packets", pattern::LIMIT, units::limit, "\"250 kB\" or \"1000 packets\"";
     Packets, "number of packets", pattern::COUNT, units::count, "\"1000 packets\"";
+    Period, "period", pattern::PERIOD, units::period, "\"4 slots\" or \"20 ms\"";
     Ratio, "share", pattern::RATIO, units::ratio, "\"0.1 %\"";
 }
 

@@ -1,6 +1,7 @@
 //! From the text of a policy to a port that does what the text says.
 
 use tidegate_core::classifier::{Header, Network, Transport};
+use tidegate_core::dwcs::{Stream, Window};
 use tidegate_core::packet::Colour;
 use tidegate_core::port::{Overhead, Port};
 use tidegate_core::units::{Duration, Time};
@@ -193,4 +194,146 @@ fn a_promise_to_a_group_that_its_weight_does_not_keep_is_remarked_on() {
          [[policy.p.class]]\nname = \"b\"\nweight = 4\n";
     let warnings = parse_str("policy.toml", text).unwrap().warnings.unwrap().to_string();
     assert!(warnings.contains("group `g` shares 8 Mbit/s, but drr gives it 2 Mbit/s at least"), "{warnings}");
+}
+
+/// The classes of a policy under dwcs, all of them backlogged with packets of the longest length: how often each is served in so many slots.
+fn served_in(policy: &Policy, slots: usize) -> Vec<usize> {
+    let mut port: Port<()> = Port::new(Time::ZERO, policy.setup());
+    let flows = port.classifier().flows();
+    for _ in 0..slots {
+        for flow in 0..flows as u32 {
+            port.offer(Time::ZERO, tidegate_core::packet::Flow(flow), 1518, Colour::Green, (), &mut ());
+        }
+    }
+    let classifier = policy.setup().classifier;
+    let mut served = vec![0; classifier.classes().len()];
+    let mut left = slots;
+    port.advance(Time::ZERO + Duration::from_seconds(100), &mut (), |sent| {
+        if left > 0 {
+            served[classifier.class_of(sent.packet.flow)] += 1;
+            left -= 1;
+        }
+    });
+    served
+}
+
+const DWCS: &str = "[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"dwcs\"\nbuffer = { limit = \"100000 packets\" }\n";
+
+fn windows(policy: &Policy, node: usize) -> Vec<(u32, u32)> {
+    let streams = &policy.bounds[node].slots.as_ref().unwrap().streams;
+    streams.iter().map(|stream| (stream.window.tolerated, stream.window.deadlines)).collect()
+}
+
+/// The weights of ShareStreams' figures 15 and 16 become the windows that are printed there.
+#[test]
+fn weights_beside_other_services_become_the_published_windows() {
+    let share = |name, weight, dscp| {
+        format!("[[policy.p.class]]\nname = \"{name}\"\nservice = \"fair-share\"\nweight = {weight}\nmatch = [{{ dscp = {dscp} }}]\n")
+    };
+    let figure_15 = policy(&format!(
+        "{DWCS}{}{}{}[[policy.p.class]]\nname = \"first\"\nservice = \"static-priority\"\n",
+        share("a", 2, 1),
+        share("b", 1, 2),
+        share("c", 1, 3)
+    ));
+    assert_eq!(windows(&figure_15, 0)[..3], [(1, 2), (3, 4), (3, 4)]);
+    assert_eq!(served_in(&figure_15, 100), [0, 0, 0, 100], "static priority goes first");
+    let urgent = |name, rest| format!("[[policy.p.class]]\nname = \"{name}\"\nservice = \"edf\"\nperiod = \"4 slots\"\n{rest}");
+    let figure_16 =
+        policy(&format!("{DWCS}{}{}{}{}", share("a", 2, 1), share("b", 1, 2), urgent("c", "match = [{ dscp = 3 }]\n"), urgent("d", "")));
+    assert_eq!(windows(&figure_16, 0), [(2, 3), (5, 6), (0, 255), (0, 255)]);
+    let three = policy(&format!("{DWCS}{}{}", share("a", 2, 1), share("b", 1, 2)));
+    assert_eq!(windows(&three, 0), [(1, 2), (3, 4), (3, 4)], "the class that is added has a share of weight 1");
+    assert_eq!(served_in(&three, 400), [200, 100, 100]);
+    let share_of = |class: usize| three.classes[class].share.unwrap().bits_per_second();
+    assert_eq!([0, 1, 2].map(share_of), [5_000_000, 2_500_000, 2_500_000]);
+}
+
+#[test]
+fn every_key_of_a_service_reaches_the_stream() {
+    let text = "[[policy.p.class]]\nname = \"a\"\nmatch = [{ dscp = 1 }]\nservice = \"window 2 of 8\"\nperiod = \"20 ms\"\nlate = \"drop\"\n\
+         penalty = 3\n\
+         [[policy.p.class]]\nname = \"b\"\nmatch = [{ dscp = 2 }]\nservice = \"static-priority\"\npriority = 5\n\
+         [[policy.p.class]]\nname = \"c\"\n";
+    let policy = policy(&format!("{DWCS}{text}"));
+    let streams = &policy.bounds[0].slots.as_ref().unwrap().streams;
+    // A slot of 1518 bytes at 10 Mbit/s takes 1.2144 ms; 16 of them fit into 20 ms.
+    let expected = Stream { penalty: 3, droppable: true, ..Stream::windowed(Window::new(2, 8), 16) };
+    assert_eq!((streams[0], streams[1]), (expected, Stream::static_priority(5)));
+    // What is left of 3/64.
+    assert_eq!((streams[2].window, streams[2].penalty), (Window::new(3, 64), 0));
+}
+
+/// At most one slot per period, if the node holds early packets back: directly below the link, and below a group.
+#[test]
+fn the_options_of_a_node_reach_its_scheduler() {
+    let class = |rest: &str| format!("[[policy.p.class]]\nname = \"a\"\nservice = \"edf\"\nperiod = \"4 slots\"\n{rest}");
+    let group = "[policy.p]\nrate = \"10 Mbit/s\"\n[[policy.p.group]]\nname = \"g\"\nscheduler = \"dwcs\"\nHOLD";
+    let flat = DWCS.to_owned() + "HOLD";
+    for (text, holds) in [(&flat, true), (&flat, false), (&group.to_owned(), true), (&group.to_owned(), false)] {
+        let is_below = text.contains("group");
+        let text = text.replace("HOLD", if holds { "dwcs = { early = \"hold\" }\n" } else { "" });
+        let rest = if is_below { "parent = \"g\"\nmatch = [{ dscp = 0 }]\n" } else { "" };
+        let policy = policy(&(text + &class(rest)));
+        let mut port: Port<()> = Port::new(Time::ZERO, policy.setup());
+        for _ in 0..9 {
+            port.offer(Time::ZERO, tidegate_core::packet::Flow(0), 1518, Colour::Green, (), &mut ());
+        }
+        let mut last = Time::ZERO;
+        port.advance(Time::ZERO + Duration::from_seconds(1), &mut (), |sent| last = sent.start);
+        let slots = last.since(Time::ZERO).picoseconds() / 1_214_400_000;
+        assert_eq!(slots, if holds { 32 } else { 8 }, "below a group: {is_below}");
+    }
+}
+
+#[test]
+fn queues_of_a_class_share_slots() {
+    let text = "[[policy.p.class]]\nname = \"a\"\nservice = \"window 1 of 2\"\nmatch = [{ dscp = 1 }]\nqueues = 3\nqueue_scheduler = \"dwcs\"\n\
+         [[policy.p.class]]\nname = \"b\"\n";
+    let policy = policy(&format!("{DWCS}{text}"));
+    assert_eq!(served_in(&policy, 300), [150, 150]);
+    assert_eq!((windows(&policy, 0), windows(&policy, 1)), (vec![(1, 2), (1, 2)], vec![(2, 3)]));
+    let text = tidegate_scenario::bounds::text(&parse_str("p.toml", &format!("{DWCS}{text}")).unwrap());
+    assert!(text.contains("each of 3 queues  fair-share 1  2 of 3") && text.contains("5 Mbit/s"), "{text}");
+}
+
+#[test]
+fn windows_that_cannot_be_kept_are_remarked_on() {
+    let text = format!(
+        "{DWCS}[[policy.p.class]]\nname = \"a\"\nservice = \"window 1 of 4\"\nmatch = [{{ dscp = 1 }}]\n\
+         [[policy.p.class]]\nname = \"b\"\nservice = \"window 1 of 2\"\n"
+    );
+    let scenario = parse_str("p.toml", &text).unwrap();
+    let warnings = scenario.warnings.as_ref().unwrap().to_string();
+    assert!(warnings.contains("windows and deadlines below the link need 5/4 (125 %) of its slots"), "{warnings}");
+    assert!(warnings.contains("--> p.toml:11:11"), "{warnings}");
+    let bounds = tidegate_scenario::bounds::text(&scenario);
+    // T (x + y_max + n - 1) + 1 with x = 1, y_max = 4 and n = 2, and as many slots overdrawn as there are classes.
+    assert!(bounds.contains("windows are violated") && bounds.contains("7 slots (10.93 ms)"), "{bounds}");
+}
+
+/// The figures of the proven case, and no figures where nothing is proven.
+#[test]
+fn bounds_say_what_is_proven() {
+    let classes = |second| {
+        format!(
+            "{DWCS}[[policy.p.class]]\nname = \"a\"\nservice = \"window 1 of 2\"\nmatch = [{{ dscp = 1 }}]\n\
+             [[policy.p.class]]\nname = \"b\"\nservice = \"window 3 of 4\"\n{second}"
+        )
+    };
+    let json =
+        |text: &str| tidegate_scenario::bounds::json(&parse_str("p.toml", text).unwrap())["variants"][0]["ports"][0]["nodes"][0].clone();
+    let proven = json(&classes(""));
+    assert_eq!((&proven["dwcs"]["verdict"], &proven["dwcs"]["utilisation_fraction"]), (&"kept".into(), &"3/4".into()));
+    let first = &proven["members"][0];
+    assert_eq!((&first["gap_at_most_slots"], &first["rate_at_least_bps"]), (&3.0.into(), &5e6.into()));
+    // Three slots, and at most two of them overdrawn: one per class.
+    assert_eq!(first["gap_at_most_s"], 5.0 * 1.2144e-3);
+    let aligned = json(&classes("period = \"2 slots\"\n").replace("1 of 2\"\n", "1 of 2\"\nperiod = \"2 slots\"\n"));
+    assert_eq!((&aligned["dwcs"]["verdict"], &aligned["members"][0]["gap_at_most_slots"]), (&"kept_if_aligned".into(), &7.0.into()));
+    let unequal = json(&classes("period = \"2 slots\"\n"));
+    assert_eq!(unequal["dwcs"]["verdict"], "not_proven");
+    assert!(unequal["members"][0]["gap_at_most_slots"].is_null() && unequal["members"][0]["rate_at_least_bps"].is_null());
+    let other = json("[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"drr\"\n");
+    assert_eq!((&other["dwcs"], &other["members"][0]["rate_at_least_bps"]), (&serde_json::Value::Null, &10_000_000.into()));
 }

@@ -19,6 +19,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`[[policy.NAME.class]]`", "ClassTable"),
     ("`match` of a class", "RuleTable"),
     ("`[[policy.NAME.group]]`", "GroupTable"),
+    ("`dwcs` of a policy or a group", "DwcsTable"),
     ("`police` of a class", "PoliceTable"),
     ("`shape` of a class or a group", "ShapeTable"),
     ("`promise` of a class or a flow", "PromiseTable"),

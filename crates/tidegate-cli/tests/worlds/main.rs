@@ -27,7 +27,7 @@ use topology::{Place, Topology};
 
 /// A port that does everything at once: policing with marks and with drops, push-out from a small buffer, shaping, two levels of
 /// scheduling.
-const POLICY: &str = r#"
+const MIXED: &str = r#"
 [policy.mixed]
 rate = "4 Mbit/s"
 overhead = "ethernet"
@@ -62,6 +62,36 @@ police = { policer = "tr-tcm-2698", rate = "500 kbit/s", burst = "2 kB", peak_ra
 [[policy.mixed.class]]
 name = "rest"
 parent = "shared"
+"#;
+
+/// All services of the window-constrained scheduler, late packets dropped and sent, slots counted in bytes.
+const WINDOWS: &str = r#"
+[policy.windows]
+rate = "4 Mbit/s"
+overhead = "ethernet"
+scheduler = "dwcs"
+buffer = { manager = "longest-queue-push-out", limit = "12 kB" }
+
+[[policy.windows.class]]
+name = "urgent"
+match = [{ destination_port = 6001 }]
+service = "static-priority"
+
+[[policy.windows.class]]
+name = "windowed"
+match = [{ destination_port = 6002 }]
+service = "window 1 of 4"
+period = "10 ms"
+late = "drop"
+
+[[policy.windows.class]]
+name = "deadline"
+match = [{ destination_port = 6003 }]
+service = "edf"
+period = "4 slots"
+
+[[policy.windows.class]]
+name = "rest"
 "#;
 
 /// What became of a packet.
@@ -106,15 +136,15 @@ impl Observer<Frame> for Notes {
     }
 }
 
-fn setup() -> PortSetup {
-    let scenario = tidegate_scenario::parse_str("worlds.toml", POLICY).unwrap_or_else(|problems| panic!("{problems}"));
+fn setup(policy: &str) -> PortSetup {
+    let scenario = tidegate_scenario::parse_str("worlds.toml", policy).unwrap_or_else(|problems| panic!("{problems}"));
     scenario.policy(None).unwrap().setup()
 }
 
 /// Sends UDP packets of all classes through a live bridge and returns what its port decided.
-fn live() -> Vec<Decided> {
+fn live(policy: &str) -> Vec<Decided> {
     let topology = Topology::new();
-    let mut config = LiveConfig::new("tgb", "tgc", setup(), setup());
+    let mut config = LiveConfig::new("tgb", "tgc", setup(policy), setup(policy));
     // However late a thread wakes, no link time is given up: the port then depends on the arrivals alone.
     config.options.catch_up = Duration::from_seconds(10);
     config.options.drain = Duration::from_seconds(10);
@@ -143,7 +173,7 @@ fn live() -> Vec<Decided> {
 /// The class that takes what no rule matches, address resolution among it.
 const REST: u32 = 3;
 
-/// A short frame that the policy puts into `flow`; with one queue per class, flows are classes.
+/// A short frame that both policies put into `flow`; with one queue per class, flows are classes.
 fn frame_of(flow: u32) -> Vec<u8> {
     let mut frame = Vec::new();
     if flow == REST {
@@ -165,26 +195,46 @@ fn nanoseconds(time: Time) -> u64 {
     time.picoseconds() / 1000
 }
 
-#[test]
-fn live_replay_and_simulation_decide_alike() {
-    let decided = live();
+/// Carries packets live and compares. The comparison is worth something only if everything that can happen does: each of `wanted`.
+fn compare(policy: &str, wanted: &[(&str, fn(&Decided) -> bool)]) {
+    let decided = live(policy);
     assert!(decided.len() > 300, "{} packets", decided.len());
-    // The comparison is worth something only if everything that can happen does.
-    let count = |wanted: &dyn Fn(&Decided) -> bool| decided.iter().filter(|packet| wanted(packet)).count();
-    for (what, happened) in [
-        ("sent", count(&|packet| matches!(packet.fate, Some(Fate::Sent(_))))),
-        ("policed", count(&|packet| packet.fate == Some(Fate::Dropped(DropReason::Policed)))),
-        ("pushed out", count(&|packet| packet.fate == Some(Fate::Dropped(DropReason::PushedOut)))),
-        ("yellow", count(&|packet| packet.marked == Some(Colour::Yellow))),
-        ("red", count(&|packet| packet.marked == Some(Colour::Red))),
-    ] {
-        assert!(happened > 5, "only {happened} packets were {what}");
+    for (what, happened) in wanted {
+        let count = decided.iter().filter(|packet| happened(packet)).count();
+        assert!(count > 5, "only {count} packets were {what}");
     }
-    compare_replay(&decided);
-    compare_simulation(&decided);
+    compare_replay(policy, &decided);
+    compare_simulation(policy, &decided);
 }
 
-fn compare_replay(decided: &[Decided]) {
+fn was_sent(packet: &Decided) -> bool {
+    matches!(packet.fate, Some(Fate::Sent(_)))
+}
+
+// One test, because there is one set of namespaces.
+#[test]
+fn live_replay_and_simulation_decide_alike() {
+    compare(
+        MIXED,
+        &[
+            ("sent", was_sent),
+            ("policed", |packet| packet.fate == Some(Fate::Dropped(DropReason::Policed))),
+            ("pushed out", |packet| packet.fate == Some(Fate::Dropped(DropReason::PushedOut))),
+            ("yellow", |packet| packet.marked == Some(Colour::Yellow)),
+            ("red", |packet| packet.marked == Some(Colour::Red)),
+        ],
+    );
+    compare(
+        WINDOWS,
+        &[
+            ("sent", was_sent),
+            ("late", |packet| packet.fate == Some(Fate::Dropped(DropReason::Late))),
+            ("pushed out", |packet| packet.fate == Some(Fate::Dropped(DropReason::PushedOut))),
+        ],
+    );
+}
+
+fn compare_replay(policy: &str, decided: &[Decided]) {
     let interfaces = [Interface { name: None, link_type: 1, link: LinkType::Ethernet }];
     let mut file = CaptureWriter::new(Vec::new(), "arrivals").unwrap();
     for (number, packet) in decided.iter().enumerate() {
@@ -196,7 +246,7 @@ fn compare_replay(decided: &[Decided]) {
     let capture = file.finish().unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
     let mut reader = CaptureReader::new(&capture[..]).unwrap();
-    let replayed = replay(setup(), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    let replayed = replay(setup(policy), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
 
     let mut reached = vec![None; decided.len()];
     for (file, left) in [(sent.finish().unwrap(), true), (dropped.finish().unwrap(), false)] {
@@ -223,7 +273,7 @@ fn compare_replay(decided: &[Decided]) {
     assert_eq!(marked, decided.iter().filter(|packet| packet.marked.is_some()).count() as u64);
 }
 
-fn compare_simulation(decided: &[Decided]) {
+fn compare_simulation(policy: &str, decided: &[Decided]) {
     // Every packet is a flow of its own, so that its delay or the reason of its loss can be read from the outcome.
     // The simulation's clock begins anew. It keeps the last bits of the live one, so that both reach the ticks of timing wheels alike.
     let first = decided[0].arrival;
@@ -242,7 +292,7 @@ fn compare_simulation(decided: &[Decided]) {
     };
     let network = Network {
         nodes: vec!["from".into(), "to".into()],
-        links: vec![Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation: Duration::ZERO, port: setup() }],
+        links: vec![Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation: Duration::ZERO, port: setup(policy) }],
         flows: decided.iter().enumerate().map(flow).collect(),
     };
     let last = decided.last().map_or(Duration::ZERO, |packet| packet.arrival.since(start));

@@ -1,5 +1,6 @@
 //! What an operator asks for, in the words of the discipline that is wanted, and the streams that give it.
 
+use super::feasibility::{Utilisation, greatest_common_divisor};
 use super::{Stream, StreamError, Window};
 use crate::packet::Flow;
 use alloc::vec::Vec;
@@ -46,36 +47,70 @@ impl Default for Request {
 
 /// The streams that give every flow the service it asks for.
 ///
+/// Fair shares take what windows and deadlines leave over, `1 - U`, in proportion to their weights: one of weight w among weights of the
+/// sum S becomes a window with `1 - x/y = (1 - U) w / S`, in lowest terms. If these do not fit 32 bits it is rounded down to the next part
+/// whose terms do, by less than 2^-31, so that the sum stays feasible.
+///
 /// # Errors
 /// [`StreamError`] names the first request that cannot be met.
 pub fn resolve(requests: &[Request]) -> Result<Vec<Stream>, StreamError> {
-    let weights = requests.iter().map(|request| if let Service::FairShare(weight) = request.service { weight } else { 0 });
-    let mut sum = 0u32;
-    for (index, (request, weight)) in requests.iter().zip(weights).enumerate() {
-        let wrong = |problem| StreamError { stream: Some(Flow(index as u32)), problem };
-        if request.service == Service::FairShare(0) {
-            return Err(wrong("a weight of 0 would never be served; at least 1 is right"));
-        }
-        sum = sum.checked_add(weight).ok_or(wrong("the weights sum up to more than 2^32 - 1: divide them by a common factor"))?;
-    }
-    let stream = |request: &Request| {
-        let stream = match request.service {
-            Service::Window(window) => Stream::windowed(window, request.period),
-            Service::EarliestDeadline => Stream::earliest_deadline(request.period),
-            Service::StaticPriority(rank) => Stream::static_priority(rank),
+    let wrong = |index: usize, problem| StreamError { stream: Some(Flow(index as u32)), problem };
+    let (mut weights, mut reserved) = (0u32, Utilisation::ZERO);
+    for (index, request) in requests.iter().enumerate() {
+        match request.service {
+            Service::FairShare(0) => return Err(wrong(index, "a weight of 0 would never be served; at least 1 is right")),
             Service::FairShare(weight) => {
-                let divisor = greatest_common_divisor(sum, weight);
-                Stream { penalty: 0, ..Stream::windowed(Window::new((sum - weight) / divisor, sum / divisor), 1) }
+                let sum = weights.checked_add(weight);
+                weights = sum.ok_or(wrong(index, "the weights sum up to more than 2^32 - 1: divide them by a common factor"))?;
             }
-        };
-        Stream { penalty: request.penalty.unwrap_or(stream.penalty), droppable: request.droppable, ..stream }
-    };
-    Ok(requests.iter().map(stream).collect())
+            _ => {
+                let stream = request.stream(Window::NONE);
+                stream.check().map_err(|problem| wrong(index, problem))?;
+                reserved = reserved.plus(stream.utilisation());
+            }
+        }
+    }
+    let mut last = (0, Window::NONE);
+    let mut streams = Vec::with_capacity(requests.len());
+    for (index, request) in requests.iter().enumerate() {
+        if let Service::FairShare(weight) = request.service
+            && weight != last.0
+        {
+            let left =
+                reserved.complement().ok_or(wrong(index, "windows and deadlines take all slots, so that nothing is left to share"))?;
+            let problem = "its share is less than one slot in 2^32: give it more weight, or the others less";
+            last = (weight, window_of_share(left, weight, weights).ok_or(wrong(index, problem))?);
+        }
+        streams.push(request.stream(last.1));
+    }
+    Ok(streams)
 }
 
-const fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
-    while b != 0 {
-        (a, b) = (b, a % b);
+impl Request {
+    /// The stream that gives this service, with this window if it is a fair share.
+    fn stream(&self, share: Window) -> Stream {
+        let stream = match self.service {
+            Service::Window(window) => Stream::windowed(window, self.period),
+            Service::EarliestDeadline => Stream::earliest_deadline(self.period),
+            Service::StaticPriority(rank) => Stream::static_priority(rank),
+            Service::FairShare(_) => Stream { penalty: 0, ..Stream::windowed(share, 1) },
+        };
+        Stream { penalty: self.penalty.unwrap_or(stream.penalty), droppable: self.droppable, ..stream }
     }
-    a
+}
+
+/// The window, one deadline per slot, of the share `left * weight / weights`, rounded down if it has to be; `None` if that would be nothing.
+fn window_of_share((numerator, denominator): (u128, u128), weight: u32, weights: u32) -> Option<Window> {
+    // Down to 62 bits first, so that no product overflows.
+    let excess = (128 - denominator.leading_zeros()).saturating_sub(62);
+    let round_up = u128::from(excess > 0);
+    let (part, whole) = ((numerator >> excess) * u128::from(weight), ((denominator >> excess) + round_up) * u128::from(weights));
+    let divisor = greatest_common_divisor(part, whole);
+    let (mut part, mut whole) = (part / divisor, whole / divisor);
+    if whole > u128::from(u32::MAX) {
+        part = part * u128::from(u32::MAX) / whole;
+        let divisor = greatest_common_divisor(part, u32::MAX.into());
+        (part, whole) = (part / divisor, u128::from(u32::MAX) / divisor);
+    }
+    (part > 0).then(|| Window::new((whole - part) as u32, whole as u32))
 }

@@ -46,14 +46,15 @@ pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
 /// use tidegate_core::registry::SchedulerKind;
-/// use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
+/// use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 /// use tidegate_core::units::{Rate, Time};
 ///
 /// let rate = Rate::new(10_000_000).unwrap();
 /// let none = FlowParameters::default();
 /// let priority = |priority| FlowParameters { priority: Some(priority), ..none };
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..none };
-/// let node = |parent, scheduler, parameters| NodeSpec { parent, scheduler, rate, parameters, shape: None };
+/// let dwcs = DwcsOptions::default();
+/// let node = |parent, scheduler, parameters| NodeSpec { parent, scheduler, rate, dwcs, parameters, shape: None };
 /// let leaf = |parent, parameters| LeafSpec { parent, parameters, shape: None };
 /// let nodes = [
 ///     node(None, SchedulerKind::StrictPriority, none),
@@ -437,7 +438,7 @@ mod tests {
     use super::*;
     use crate::packet::Colour;
     use crate::registry::SchedulerKind;
-    use crate::scheduler::FlowParameters;
+    use crate::scheduler::{DwcsOptions, FlowParameters};
     use crate::shaper::{Shaped, ShapingContract};
     use crate::units::{Duration, Rate};
     use alloc::boxed::Box;
@@ -456,7 +457,8 @@ mod tests {
     fn tree_with_a_scheduler_that_waits() -> Hierarchy {
         let rate = Rate::new(100_000_000).unwrap();
         let priority = |priority| FlowParameters { priority: Some(priority), ..FlowParameters::default() };
-        let node = |parent, scheduler| NodeSpec { parent, scheduler, rate, parameters: priority(0), shape: None };
+        let dwcs = DwcsOptions::default();
+        let node = |parent, scheduler| NodeSpec { parent, scheduler, rate, dwcs, parameters: priority(0), shape: None };
         let nodes = [node(None, SchedulerKind::StrictPriority), node(Some(0), SchedulerKind::StrictPriority)];
         let leaf = |parent, rank| LeafSpec { parent, parameters: priority(rank), shape: None };
         let leaves = [leaf(1, 0), leaf(1, 1), leaf(0, 1)];

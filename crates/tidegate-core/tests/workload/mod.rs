@@ -56,7 +56,7 @@ impl Wishes {
             rate: takes(Parameter::Rate).then(|| Rate::new(self.kilobits * 1000).unwrap()),
             delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(self.microseconds)),
             shape: None,
-            service: takes(Parameter::Service).then(|| Request { period: 1 + self.microseconds / 1000, ..Request::of(self.service()) }),
+            service: takes(Parameter::Service).then(|| Request { period: 10 + self.microseconds / 1000, ..Request::of(self.service()) }),
         }
     }
 

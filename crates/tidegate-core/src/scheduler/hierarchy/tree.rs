@@ -5,7 +5,7 @@ use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::ready::ReadyList;
 use crate::registry::SchedulerKind;
-use crate::scheduler::{BuildError, FlowParameters, Parameter, Setup};
+use crate::scheduler::{BuildError, DwcsOptions, FlowParameters, Parameter, Setup};
 use crate::shaper::ShapingContract;
 use crate::units::{Rate, Time};
 use alloc::collections::BinaryHeap;
@@ -21,6 +21,8 @@ pub struct NodeSpec {
     pub scheduler: SchedulerKind,
     /// The rate that this node's scheduler shares: the link's, or what the node is guaranteed of it.
     pub rate: Rate,
+    /// How this node's scheduler goes about it, if it is [`Dwcs`](crate::scheduler::Dwcs).
+    pub dwcs: DwcsOptions,
     /// What the scheduler of the node above needs to know of this node. Unused for the root.
     pub parameters: FlowParameters,
     /// A contract that all packets below this node keep together.
@@ -136,7 +138,7 @@ impl Hierarchy {
                     Member::Leaf(flow) => leaves[flow.index()].parameters,
                 });
             }
-            let setup = Setup::new(spec.rate, longest_packet);
+            let setup = Setup { rate: spec.rate, longest_packet, dwcs: spec.dwcs };
             let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
                 let child = flow.map(|flow| member(children[flow.index()]));
                 HierarchyError::Parameters { node: index, child, parameter, problem }

@@ -1,0 +1,128 @@
+//! The nodes of the tree under `dwcs`: requests in slots, whether they can be met, and what is known of every node beforehand.
+
+use super::{Leaf, Member, Tree, chosen, slot};
+use crate::bounds::{MemberBounds, NodeBounds, Slots, print_part};
+use crate::choice::Admission;
+use crate::diagnostic::Diagnostic;
+use tidegate_core::dwcs::{Request, Utilisation, Verdict, resolve};
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::{DwcsOptions, Parameter, Setup};
+use tidegate_core::units::{Duration, Rate};
+
+impl Tree {
+    /// [`Tree::share`] for `dwcs`: requests in slots, and the part of the slots that each child needs.
+    pub(super) fn share_slots(&mut self, node: Option<usize>) {
+        let above = self.shared[slot(node)].clone();
+        let dwcs = self.scheduler(node).options.dwcs;
+        let slot_time = self.slot_time(node);
+        let children = self.children[slot(node)].clone();
+        // What cannot be read as a request is reported when the node is judged.
+        let requests: Vec<Request> = children.iter().map(|&child| self.request(child, slot_time).unwrap_or_default()).collect();
+        let slots = resolve(&requests).ok().map(|streams| Slots::new(slot_time, dwcs, streams));
+        for (position, &child) in children.iter().enumerate() {
+            let stream = slots.as_ref().map(|slots| slots.streams[position]);
+            let part = stream.and_then(|stream| stream.least_service());
+            let rate = part.map(|part| {
+                let rate = u128::from(above.value.bits_per_second()) * u128::from(part.ticks) / part.of;
+                Rate::new(rate as u64).unwrap_or(Rate::MIN)
+            });
+            match child {
+                Member::Class(class) => self.classes[class].given.request = Some(requests[position]),
+                Member::Group(group) => self.groups[group].0.request = Some(requests[position]),
+            }
+            let is_promised = slots.as_ref().is_some_and(Slots::promises_rates);
+            self.give(child, rate.filter(|_| is_promised), rate.unwrap_or(above.value), &above.span);
+        }
+        self.slots[slot(node)] = slots;
+    }
+
+    /// The time of the longest packet at the rate that `node` shares.
+    pub(super) fn slot_time(&self, node: Option<usize>) -> Duration {
+        Setup::new(self.shared[slot(node)].value, self.longest).slot()
+    }
+
+    pub(super) fn request(&self, child: Member, slot_time: Duration) -> Result<Request, Diagnostic> {
+        let given = self.given(child);
+        let weight = given.weight.as_ref().map_or(1, |weight| weight.value);
+        let priority = given.priority.as_ref().map_or(0, |priority| priority.value);
+        given.asked.request(weight, priority, slot_time)
+    }
+
+    /// Reports options without effect, and windows and deadlines that cannot all be kept.
+    pub(super) fn judge_slots(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
+        let choice = self.scheduler(node);
+        let options = &choice.options;
+        if let (Some(at), false) = (&options.at, choice.kind == SchedulerKind::Dwcs) {
+            let problem = format!("`dwcs` has no effect: {} shares by {}", self.name(node), choice.kind.name());
+            findings.push(chosen(Diagnostic::error(at.clone(), problem), choice).help("remove it, or set scheduler = \"dwcs\""));
+        }
+        let Some(slots) = self.slots[slot(node)].as_ref().filter(|slots| slots.feasibility.verdict == Verdict::Overloaded) else { return };
+        let mut sum = Utilisation::ZERO;
+        let first = self.children[slot(node)].iter().zip(&slots.streams).find(|(_, stream)| {
+            sum = sum.plus(stream.utilisation());
+            !sum.fits()
+        });
+        let Some(given) = first.map(|(child, _)| self.given(*child)) else { return };
+        let at = given.span(Parameter::Service).unwrap_or(given.at.clone());
+        let needed = print_part(slots.feasibility.utilisation);
+        let problem = format!("windows and deadlines below {} need {needed} of its slots, so that some will be missed", self.name(node));
+        let finding = match options.admission {
+            Admission::Warn => Diagnostic::warning(at, problem)
+                .help("tolerate more, lengthen periods, or raise the rate; dwcs = { admission = \"refuse\" } makes this an error"),
+            Admission::Refuse => {
+                let finding = Diagnostic::error(at, problem).help("tolerate more, lengthen periods, or raise the rate");
+                match &options.admission_at {
+                    Some(at) => finding.context(at.clone(), "refused, as is asked for here"),
+                    None => finding,
+                }
+            }
+        };
+        findings.push(finding.label("the first that does not fit"));
+    }
+
+    /// What is known beforehand: of the link, of every group, and of every class whose queues share slots.
+    pub fn bounds(&self) -> Vec<NodeBounds> {
+        let nodes = std::iter::once(None).chain((0..self.groups.len()).map(Some));
+        let mut bounds: Vec<NodeBounds> = nodes.map(|node| self.node_bounds(node)).collect();
+        let shares_slots = |class: &&Leaf| class.queues > 1 && class.queue_scheduler == SchedulerKind::Dwcs;
+        bounds.extend(self.classes.iter().enumerate().filter(|(_, class)| shares_slots(class)).map(|(index, class)| {
+            let rate = self.rate_of_queues(index);
+            let request = Request::default();
+            let mut slots = resolve(&vec![request; class.queues as usize])
+                .ok()
+                .map(|streams| Slots::new(Setup::new(rate, self.longest).slot(), DwcsOptions::default(), streams));
+            // All queues are alike: one stands for them.
+            slots.iter_mut().for_each(|slots| slots.streams.truncate(1));
+            let name = format!("each of {} queues", class.queues);
+            let members = vec![MemberBounds { name, request: Some(request), share: None }];
+            NodeBounds {
+                name: format!("class `{}`", class.given.name),
+                scheduler: SchedulerKind::Dwcs,
+                rate,
+                is_link: false,
+                slots,
+                members,
+            }
+        }));
+        bounds
+    }
+
+    fn node_bounds(&self, node: Option<usize>) -> NodeBounds {
+        let members = self.children[slot(node)].iter().map(|&child| {
+            let share = match child {
+                Member::Class(class) => self.class_shares[class],
+                Member::Group(group) => self.group_shares[group],
+            };
+            let given = self.given(child);
+            MemberBounds { name: given.name.clone(), request: given.request, share }
+        });
+        let name = node.map_or("link".to_owned(), |group| format!("group `{}`", self.groups[group].0.name));
+        let (scheduler, rate) = (self.scheduler(node).kind, self.shared[slot(node)].value);
+        NodeBounds { name, scheduler, rate, is_link: node.is_none(), slots: self.slots[slot(node)].clone(), members: members.collect() }
+    }
+
+    /// What the queues of a class share.
+    pub(super) fn rate_of_queues(&self, class: usize) -> Rate {
+        self.class_shares[class].unwrap_or(self.shared[slot(self.classes[class].given.parent)].value)
+    }
+}
