@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// How many turns lie between fetching a queue and fetching its first packet.
-const STAGE: usize = 6;
+/// How many turns lie between fetching a queue and fetching its first packet; a power of two.
+const STAGE: usize = 4;
 
 /// How much is queued: in all, and per flow. The port owns it; buffer managers and observers read it.
 #[derive(Clone, Debug)]

@@ -437,9 +437,13 @@ impl Wheel {
         self.settle();
     }
 
-    /// Takes out a flow that is in the list and not the first.
+    /// Takes out a flow that is not the first; false if it was not in the list.
     #[inline(never)]
-    fn remove_within(&mut self, flow: u32) {
+    fn remove_within(&mut self, flow: Flow) -> bool {
+        if !self.contains(flow) {
+            return false;
+        }
+        let flow = flow.0;
         self.members[flow as usize / 64] &= !(1 << (flow % 64));
         self.flows -= 1;
         if !self.run.remove(flow) {
@@ -453,6 +457,7 @@ impl Wheel {
             }
         }
         self.settle();
+        true
     }
 }
 
@@ -508,17 +513,14 @@ impl ReadyList for Wheel {
         }
     }
 
-    #[inline]
+    // Always inlined where the first is taken out, for that is what almost every call does.
+    #[inline(always)]
     fn remove(&mut self, flow: Flow) -> bool {
         if self.run.get(0).is_some_and(|first| first.flow == flow.0) {
             self.take_first(flow.0);
             return true;
         }
-        if !self.contains(flow) {
-            return false;
-        }
-        self.remove_within(flow.0);
-        true
+        self.remove_within(flow)
     }
 
     #[inline]

@@ -165,7 +165,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         next.map_or(Decision::Idle, Decision::WaitUntil)
     }
 
-    #[inline]
+    #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stream = &mut self.flows[flow.index()];
         self.latest = usize::from(stream.level);
@@ -184,10 +184,6 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         if let Some(head) = next {
             stream.file(releases, flow, head);
         }
-        if let Some(upcoming) = releases.ahead(LEAD) {
-            prefetch(&self.flows[upcoming.index()]);
-            prefetch(&self.rates[upcoming.index()]);
-        }
     }
 
     #[inline]
@@ -203,7 +199,10 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.releases[self.latest].ahead(LEAD)
+        let upcoming = self.releases[self.latest].ahead(LEAD)?;
+        prefetch(&self.flows[upcoming.index()]);
+        prefetch(&self.rates[upcoming.index()]);
+        Some(upcoming)
     }
 
     fn refresh(&mut self, now: Time) {
