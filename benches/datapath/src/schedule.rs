@@ -1,7 +1,8 @@
 //! Cost of enqueue plus dequeue: the queues and the scheduler of a port, every flow backlogged, bursts of 32.
 //!
 //! As in `benches/peers/sched.c`, a round takes a burst out and puts each packet back into the queue it came from, so the backlog
-//! stays. Flows are activated in random order and have weights, rates, delays and priorities of their own.
+//! stays. Flows are activated in random order and have weights, rates, delays and priorities of their own, such that all of them take
+//! turns: the `ready` line says how many do. Only strict priority serves none but the flows of its highest priority, one in eight.
 //!
 //! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
 //! such a shaper. The rates add up to less than the port's, so that every packet has to wait for its release.
@@ -14,7 +15,7 @@ use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup, Task};
 use tidegate_core::shaper::{Shaped, ShapingContract};
-use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
 
 /// The port's rate in bits per second, as the peer's: 100 Gbit/s.
 const PORT_RATE: u64 = 100_000_000_000;
@@ -64,10 +65,15 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
     }
     let warm_up = (2 * u64::from(packets)).max(ROUND_PACKETS);
     let waits = node.run(warm_up);
+    let mut served = vec![false; flows as usize];
+    for _ in 0..(4 * packets).div_ceil(BURST as u32) {
+        node.burst().0.into_iter().for_each(|flow| served[flow.index()] = true);
+    }
+    let served = served.into_iter().filter(|&was_served| was_served).count();
     Ok(Benchmark {
         operation: format!("schedule-{name}"),
         flows,
-        facts: format!(",waits={waits}"),
+        facts: format!(",waits={waits},served={served}"),
         round: Box::new(move || {
             node.run(ROUND_PACKETS);
             ROUND_PACKETS
@@ -81,13 +87,20 @@ fn draw_rate(flows: u32, random: &mut Random) -> Rate {
     Rate::new(share).expect("the share of a flow is a supported rate")
 }
 
+/// From one to three times the time that one packet of every flow takes. Were the delays much longer than that, the flows with the shortest
+/// ones, whose next packets are always there, would keep the port to themselves.
+fn draw_delay(flows: u32, random: &mut Random) -> Duration {
+    let packet = u64::from(PACKET_BYTES) * 8 * PICOSECONDS_PER_SECOND / PORT_RATE;
+    Duration::from_picoseconds(packet * u64::from(flows) * u64::from(10_000 + random.below(20_001)) / 10_000)
+}
+
 /// Distinct parameters, all that the discipline uses.
 fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters {
     let all = FlowParameters {
         priority: Some(random.below(8)),
         weight: Some(1 + random.below(1000)),
         rate: Some(draw_rate(flows, random)),
-        delay: Some(Duration::from_microseconds(u64::from(1000 + random.below(99_000)))),
+        delay: Some(draw_delay(flows, random)),
         shape: None,
     };
     let uses = |parameter| kind.requires().contains(&parameter) || kind.accepts().contains(&parameter);
@@ -116,16 +129,18 @@ struct Store {
 impl Node {
     /// Takes `packets` packets out in bursts and puts them back; returns how often the scheduler had nothing to send at once.
     fn run(&mut self, packets: u64) -> u64 {
-        let mut waits = 0;
-        for _ in 0..packets / BURST as u64 {
-            let (burst, waited) = self.scheduler.drive(Dequeue(&mut self.store));
-            waits += waited;
-            for flow in burst {
-                self.enqueue(flow);
-            }
-            self.store.now += self.store.link.ceil(PACKET_BYTES * BURST as u32);
+        (0..packets / BURST as u64).map(|_| self.burst().1).sum()
+    }
+
+    /// Takes a burst out and puts it back; returns whose packets it was and how often the scheduler had nothing to send at once.
+    #[inline]
+    fn burst(&mut self) -> ([Flow; BURST], u64) {
+        let (burst, waits) = self.scheduler.drive(Dequeue(&mut self.store));
+        for flow in burst {
+            self.enqueue(flow);
         }
-        waits
+        self.store.now += self.store.link.ceil(PACKET_BYTES * BURST as u32);
+        (burst, waits)
     }
 
     #[inline]
@@ -184,6 +199,22 @@ impl Store {
                 }
                 Decision::Idle => unreachable!("every flow is backlogged"),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_flows_take_turns() {
+        const FLOWS: u32 = 1000;
+        for name in names() {
+            let facts = set_up(name, FLOWS, 1).unwrap().facts;
+            let served: u32 = facts.rsplit_once("served=").unwrap().1.parse().unwrap();
+            let expected = if name == "strict-priority" { FLOWS / 8 - FLOWS / 40..FLOWS / 8 + FLOWS / 40 } else { FLOWS..FLOWS + 1 };
+            assert!(expected.contains(&served), "{name}: {facts}");
         }
     }
 }
