@@ -103,15 +103,19 @@ impl Run {
             self.move_to_front();
         }
         let start = self.head.max(self.tail.saturating_sub(FEW));
-        let mut at = self.tail;
-        while at > start && is_before(key, self.items[at - 1].key) {
-            self.items[at] = self.items[at - 1];
-            at -= 1;
-        }
-        self.items[at] = Entry { key, flow, generation: 0 };
         self.tail += 1;
-        if at == start && at > self.head {
-            self.sink(at);
+        let last = &mut self.items[start..self.tail];
+        let mut place = 0;
+        for at in (1..last.len()).rev() {
+            if !is_before(key, last[at - 1].key) {
+                place = at;
+                break;
+            }
+            last[at] = last[at - 1];
+        }
+        last[place] = Entry { key, flow, generation: 0 };
+        if place == 0 && start > self.head {
+            self.sink(start);
         }
     }
 

@@ -130,7 +130,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         self.file(virtual_time, flow);
     }
 
-    #[inline]
+    #[inline(always)]
     fn select(&mut self, now: Time) -> Decision {
         let mut virtual_time = self.virtual_time(now);
         if self.eligible.is_empty() {
