@@ -5,7 +5,8 @@
 //! turns: the `ready` line says how many do. Only strict priority serves none but the flows of its highest priority, one in eight.
 //!
 //! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
-//! such a shaper. The rates add up to less than the port's, so that every packet has to wait for its release.
+//! such a shaper. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
+//! name they add up to more, and the port is shared in proportion.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
@@ -26,9 +27,12 @@ const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 /// Schedulers that are measured behind a shaper too.
 const SHAPED: [&str; 1] = ["shaped-drr"];
 
-/// Every registered scheduler, and some of them shaped.
+/// Schedulers that shape and are measured with more demand than the port can serve, too.
+const OVERLOADED: [&str; 1] = ["overloaded-rate-controlled"];
+
+/// Every registered scheduler, and some of them shaped or overloaded.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(SHAPED)
+    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(SHAPED).chain(OVERLOADED)
 }
 
 /// Builds the named scheduler for backlogged flows and runs it for two packets per flow.
@@ -36,15 +40,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String> {
-    let unshaped = name.strip_prefix("shaped-");
-    let kind = SchedulerKind::from_name(unshaped.unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
+    let (unshaped, fitting) = (name.strip_prefix("shaped-"), name.strip_prefix("overloaded-"));
+    let kind =
+        SchedulerKind::from_name(unshaped.or(fitting).unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
     let shaped = unshaped.is_some() || kind.shapes();
     let rate = Rate::new(PORT_RATE).map_err(|error| error.to_string())?;
     let mut random = Random::new();
     let mut contracts: Vec<FlowParameters> = (0..flows).map(|_| draw(kind, flows, &mut random)).collect();
     if shaped {
         for given in &mut contracts {
-            given.shape = Some(ShapingContract::new(draw_rate(flows, &mut random), 2 * PACKET_BYTES, PACKET_BYTES));
+            let mut rate = draw_rate(flows, &mut random);
+            if fitting.is_some() {
+                rate = Rate::new(2 * rate.bits_per_second()).map_err(|error| error.to_string())?;
+            }
+            given.shape = Some(ShapingContract::new(rate, 2 * PACKET_BYTES, PACKET_BYTES));
         }
     }
     let mut scheduler = kind.build(&Setup { rate, longest_packet: 1522 }, &contracts).map_err(|error| error.to_string())?;
