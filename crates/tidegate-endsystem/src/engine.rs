@@ -294,7 +294,14 @@ impl<S: Scheduler> DecisionEngine<S> {
                 counters.stale += 1;
                 arrival = grain.floor(now);
             }
-            pending.push_back((arrival, announced));
+            // Of several rings, or pulled late: in real time every arrival is told of at its instant.
+            let place = match pending.back() {
+                Some((last, _)) if is_real_time && arrival.is_before(*last) => {
+                    pending.partition_point(|(earlier, _)| !earlier.is_after(arrival))
+                }
+                _ => pending.len(),
+            };
+            pending.insert(place, (arrival, announced));
             let level = &mut levels[announced.stream as usize];
             *level += 1;
             if *level == *low_mark {

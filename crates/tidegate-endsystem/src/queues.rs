@@ -107,7 +107,8 @@ impl<A> QueueManager<A> {
             return Err(wrong("a ring of no frames would never pass anything on: at least 1 is right"));
         }
         let frames = self.frames.checked_add(descriptor.frames).filter(|frames| *frames < u32::MAX);
-        self.frames = frames.ok_or(wrong("all rings together hold fewer than 2^32 - 1 frames: make this one, or those before it, smaller"))?;
+        self.frames =
+            frames.ok_or(wrong("all rings together hold fewer than 2^32 - 1 frames: make this one, or those before it, smaller"))?;
         self.descriptors.push(descriptor);
         Ok(stream)
     }
@@ -125,11 +126,7 @@ impl<A> QueueManager<A> {
     ///
     /// # Panics
     /// If a mark or limit of `setup` that is to be at least 1 is 0.
-    pub fn open<F, S: Scheduler, E>(
-        self,
-        setup: &Setup,
-        build: impl FnOnce(Vec<A>) -> Result<S, E>,
-    ) -> Result<EndSystem<F, S>, E> {
+    pub fn open<F, S: Scheduler, E>(self, setup: &Setup, build: impl FnOnce(Vec<A>) -> Result<S, E>) -> Result<EndSystem<F, S>, E> {
         assert!(setup.low_mark > 0 && setup.batch > 0 && setup.winners > 0, "a mark or a limit of the end system is 0: {setup:?}");
         let (engine_bell, transmission_bell) = (Bell::default(), Bell::default());
         let (mut producers, mut inlets) = (Vec::new(), Vec::new());
