@@ -7,7 +7,7 @@ use crate::streaming::{StreamingUnit, Transfers, Winner};
 use crate::{GLANCE, Next};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use tidegate_core::packet::{Flow, Packet};
 use tidegate_core::port::{MEMORY, Overhead};
@@ -48,7 +48,7 @@ pub(crate) struct Link {
     busy_until: Time,
     ahead: Duration,
     catch_up: Duration,
-    /// When the latest transmission decided starts, and the latest one carried out.
+    /// When the latest transmission decided starts, and up to when they have been carried out.
     latest: Time,
     progress: Arc<AtomicU64>,
     next_refresh: Time,
@@ -161,11 +161,11 @@ impl<S: Scheduler> DecisionEngine<S> {
         if is_last && next == Next::Waiting && self.held() == 0 && self.unit.is_empty() { Next::Ended } else { next }
     }
 
-    /// Takes turns on this thread until every producer has gone and everything has been decided, or until `stop` is set. `clock` tells the
-    /// machine's time.
-    pub fn run(&mut self, clock: impl Fn() -> Time, stop: &AtomicBool) {
+    /// Takes turns on this thread until every producer has gone and everything has been decided, or until `go_on`, asked before every turn
+    /// and at least every twentieth of a second, says no. `clock` tells the machine's time.
+    pub fn run(&mut self, clock: impl Fn() -> Time, mut go_on: impl FnMut(&DecisionEngine<S>) -> bool) {
         self.bells.own.listen();
-        while !stop.load(Ordering::Relaxed) {
+        while go_on(self) {
             match self.turn(clock()) {
                 Next::At(time) => {
                     let left = time.since(clock());

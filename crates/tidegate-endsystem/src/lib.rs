@@ -64,5 +64,5 @@ pub enum Next {
     Ended,
 }
 
-/// How long a part sleeps at most before it looks again, and at the flag that stops it.
+/// How long a part sleeps at most before it looks again, and asks whether to go on.
 const GLANCE: Duration = Duration::from_millis(20);

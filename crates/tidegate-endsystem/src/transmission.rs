@@ -8,7 +8,7 @@ use crate::{GLANCE, Next};
 use rtrb::Consumer;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Overhead, Volume};
@@ -83,7 +83,7 @@ pub struct TransmissionEngine<F> {
     overhead: Overhead,
     catch_up: Duration,
     busy_until: Time,
-    /// The start of the latest transmission: the engine's own clock, written here and read there.
+    /// The instant up to which everything has been handed over: written here, read by the engine.
     progress: Arc<AtomicU64>,
     bells: Bells,
     /// The producers that have got room since they were last rung, and of each producer whether it is one of them.
@@ -138,6 +138,8 @@ impl<F> TransmissionEngine<F> {
             self.agenda.pop_front();
             depart(self.take_frame(winner, at));
         }
+        // Everything due has been handed over.
+        self.progress.store(now.picoseconds(), Ordering::Release);
         if self.counters.winners.records != before || !self.relieved.is_empty() {
             self.bells.engine.ring();
             for producer in self.relieved.drain(..) {
@@ -152,11 +154,16 @@ impl<F> TransmissionEngine<F> {
         }
     }
 
-    /// Takes turns on this thread until the engine has gone and all winners' frames have been handed over, or until `stop` is set.
-    /// `clock` tells the machine's time.
-    pub fn run(&mut self, clock: impl Fn() -> Time, stop: &AtomicBool, mut depart: impl FnMut(Departure<F>)) {
+    /// Takes turns on this thread until the engine has gone and all winners' frames have been handed over, or until `go_on`, asked before
+    /// every turn and at least every twentieth of a second, says no. `clock` tells the machine's time.
+    pub fn run(
+        &mut self,
+        clock: impl Fn() -> Time,
+        mut go_on: impl FnMut(&TransmissionEngine<F>) -> bool,
+        mut depart: impl FnMut(Departure<F>),
+    ) {
         self.listen();
-        while !stop.load(Ordering::Relaxed) {
+        while go_on(self) {
             match self.turn(clock(), &mut depart) {
                 Next::At(time) => {
                     let left = time.since(clock());
@@ -236,7 +243,6 @@ impl<F> TransmissionEngine<F> {
             if let Some(link) = self.link {
                 self.busy_until = at + link.ceil(self.overhead.wire_length(length));
             }
-            self.progress.store(at.picoseconds(), Ordering::Release);
             Fate::Sent
         };
         let owner = self.bells.owners[stream.index()];

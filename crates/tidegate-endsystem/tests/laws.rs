@@ -174,7 +174,7 @@ proptest! {
     /// With parts that are late by less than the catching up, the decisions are a port's, to the picosecond.
     #[test]
     fn in_real_time_decisions_are_those_of_a_port(
-        arrivals in prop::collection::vec((0u64..300, 0usize..4, 40u32..LONGEST, 0u64..600), 1..150),
+        arrivals in prop::collection::vec((0u64..300, 0usize..4, 40u32..LONGEST, 0u64..1150), 1..150),
         streams in 1usize..5, shaping: bool, urgent in 0usize..6, low_mark in 1u32..5,
     ) {
         for &kind in SchedulerKind::ALL {

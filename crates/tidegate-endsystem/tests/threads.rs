@@ -55,14 +55,18 @@ fn carry<S: Scheduler + Send>(system: EndSystem<u64, S>, streams: usize, count: 
         let stop = &stop;
         let threads: Vec<_> = producers.into_iter().map(|producer| scope.spawn(move || produce(producer, count, now))).collect();
         let engine = scope.spawn(move || {
-            engine.run(now, stop);
+            engine.run(now, |_| !stop.load(Ordering::Relaxed));
             (engine.counters(), begun.elapsed())
         });
-        transmission.run(now, stop, |departure| {
-            let expected = &mut next[departure.stream.index()];
-            assert_eq!(departure.frame, *expected, "stream {}", departure.stream.0);
-            *expected += 1;
-        });
+        transmission.run(
+            now,
+            |_| !stop.load(Ordering::Relaxed),
+            |departure| {
+                let expected = &mut next[departure.stream.index()];
+                assert_eq!(departure.frame, *expected, "stream {}", departure.stream.0);
+                *expected += 1;
+            },
+        );
         let counters = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
         let (engine, elapsed) = engine.join().unwrap();
         println!(
@@ -134,15 +138,19 @@ fn a_link_in_real_time_is_filled_and_what_a_stop_leaves_is_counted() {
     let gone = AtomicU64::new(0);
     let counters = thread::scope(|scope| {
         let (now, stop, gone) = (&now, &stop, &gone);
-        let engine = scope.spawn(move || engine.run(now, stop));
+        let engine = scope.spawn(move || engine.run(now, |_| !stop.load(Ordering::Relaxed)));
         let (transmission, sent) = (&mut transmission, &mut sent);
         let transmitter = scope.spawn(move || {
-            transmission.run(now, stop, |departure| {
-                assert_eq!((departure.fate, departure.frame), (Fate::Sent, sent[departure.stream.index()]));
-                assert!(!departure.at.is_after(now()), "never before its time");
-                sent[departure.stream.index()] += 1;
-                gone.fetch_add(1, Ordering::Relaxed);
-            });
+            transmission.run(
+                now,
+                |_| !stop.load(Ordering::Relaxed),
+                |departure| {
+                    assert_eq!((departure.fate, departure.frame), (Fate::Sent, sent[departure.stream.index()]));
+                    assert!(!departure.at.is_after(now()), "never before its time");
+                    sent[departure.stream.index()] += 1;
+                    gone.fetch_add(1, Ordering::Relaxed);
+                },
+            );
         });
         // Two seconds of the link's time, of which a small part is left to go.
         for number in 0..3000 {

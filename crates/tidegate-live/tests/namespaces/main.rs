@@ -3,6 +3,7 @@
 //! These tests need root, `ip`, `iperf3` and `ethtool`; they say so if something is missing. Everything happens in network namespaces
 //! of their own.
 
+mod end_system;
 mod policy;
 mod raw;
 mod topology;
@@ -130,10 +131,16 @@ fn tcp_at_200_mbit_without_offloads() {
 
 #[test]
 fn two_greedy_classes_share_three_to_one() {
+    greedy_classes_share_three_to_one(false);
+}
+
+fn greedy_classes_share_three_to_one(end_system: bool) {
     for scheduler in ["drr", "wf2q+"] {
         let topology = Topology::new();
         let rate = 100_000_000;
-        let bridge = topology.bridge(between(policy::shared(rate, scheduler, 5203, 5201)));
+        let mut config = between(policy::shared(rate, scheduler, 5203, 5201));
+        config.options.end_system = end_system;
+        let bridge = topology.bridge(config);
         let _servers = [5203, 5201].map(|port| topology.start(Place::Host2, &format!("iperf3 --server --one-off --port {port}")));
         thread::sleep(Duration::from_millis(300));
         let client =
