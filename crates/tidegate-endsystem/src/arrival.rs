@@ -1,7 +1,7 @@
 //! What the engine is told of a packet: that it arrived, and when, in 16 bits.
 
 use tidegate_core::packet::Colour;
-use tidegate_core::units::Time;
+use tidegate_core::units::{Duration, Time};
 
 /// The unit of arrival offsets: 2^n picoseconds.
 ///
@@ -37,6 +37,11 @@ impl Grain {
     #[inline]
     pub const fn floor(self, time: Time) -> Time {
         Time::from_picoseconds(time.picoseconds() >> self.0 << self.0)
+    }
+
+    /// So many units.
+    pub(crate) const fn span(self, units: u64) -> Duration {
+        Duration::from_picoseconds(units << self.0)
     }
 
     /// What is passed on of an instant.

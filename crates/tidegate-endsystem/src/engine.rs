@@ -33,6 +33,9 @@ pub struct EngineCounters {
     pub forgone: Duration,
 }
 
+/// A quarter of an offset's range, in grains: whatever the marks say, arrivals wait no longer than this to be pulled.
+const QUARTER: u64 = 1 << 14;
+
 /// How the engine's time passes.
 #[derive(Debug)]
 pub(crate) enum Timing {
@@ -100,6 +103,8 @@ pub struct DecisionEngine<S> {
     low_mark: u32,
     hungry: usize,
     grain: Grain,
+    /// When arrivals were last pulled.
+    pulled: Time,
     timing: Timing,
     /// The engine's time.
     clock: Time,
@@ -127,6 +132,7 @@ impl<S: Scheduler> DecisionEngine<S> {
             low_mark: setup.low_mark,
             hungry: streams,
             grain: setup.grain,
+            pulled: Time::ZERO,
             timing,
             clock: Time::ZERO,
             is_started: false,
@@ -282,15 +288,15 @@ impl<S: Scheduler> DecisionEngine<S> {
         }
     }
 
-    /// Takes in what has been pushed or, if a stream's level is low, pulls. `now` is what offsets are near to.
+    /// Takes in what has been pushed, or pulls if a stream's level is low or offsets would soon be ambiguous. `now` is what they are near to.
     fn take_in(&mut self, now: Time, pull: bool) {
-        let DecisionEngine { unit, pending, levels, hungry, low_mark, grain, timing, counters, .. } = self;
-        let is_low = *hungry > 0;
+        let DecisionEngine { unit, pending, levels, hungry, low_mark, grain, pulled, timing, counters, .. } = self;
+        let is_time = *hungry > 0 || now.since(*pulled) >= grain.span(QUARTER);
         let is_real_time = matches!(timing, Timing::RealTime(_));
         let take = |announced: Arrival| {
             let mut arrival = grain.nearest(now, announced.offset);
-            // The machine's clock may have been read a little before the arrival was announced, but not half the range before.
-            if is_real_time && arrival.is_after(grain.nearest(now, grain.offset(now).wrapping_add(1 << 14))) {
+            // The machine's clock may have been read a little before the arrival was announced, but not so long before.
+            if is_real_time && arrival.is_after(now + grain.span(QUARTER)) {
                 counters.stale += 1;
                 arrival = grain.floor(now);
             }
@@ -310,7 +316,8 @@ impl<S: Scheduler> DecisionEngine<S> {
         };
         if !pull {
             unit.take_pushed(take);
-        } else if is_low {
+        } else if is_time {
+            *pulled = now;
             unit.pull(take);
         }
     }

@@ -65,4 +65,4 @@ pub enum Next {
 }
 
 /// How long a part sleeps at most before it looks again, and asks whether to go on.
-const GLANCE: Duration = Duration::from_millis(20);
+const GLANCE: Duration = Duration::from_millis(10);

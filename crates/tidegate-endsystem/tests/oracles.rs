@@ -225,3 +225,28 @@ fn an_offset_that_cannot_be_told_apart_is_counted_in_real_time() {
         assert_eq!(sent.packets, 1, "late or not, it goes");
     }
 }
+
+/// A backlog of twice the range of an offset: what waits to be pulled is fetched before it could be misunderstood.
+#[test]
+fn offsets_outlast_a_backlog() {
+    let rate = Rate::new(100_000_000).unwrap();
+    let mut queues = QueueManager::default();
+    queues.admit(Descriptor::new(()).frames(2000)).unwrap();
+    let setup = Setup { low_mark: 1, batch: 4, ..Setup::real_time(rate, Overhead::None) };
+    let scheduler = tidegate_core::scheduler::Setup { rate, longest_packet: 1500 };
+    let flows = [tidegate_core::scheduler::FlowParameters::default()];
+    let mut system = queues.open(&setup, |_| tidegate_core::registry::SchedulerKind::Fifo.build(&scheduler, &flows)).unwrap();
+    let begin = Grain::MICROSECOND.floor(Time::from_nanoseconds(7_000_000));
+    let mut starts = Vec::new();
+    for millisecond in 0..140 {
+        let now = begin + Duration::from_milliseconds(millisecond);
+        for _ in 0..if millisecond < 50 { 20 } else { 0 } {
+            system.producers[0].offer(Flow(0), now, 1500, Colour::Green, 0).unwrap();
+        }
+        system.engine.turn(now);
+        system.transmission.turn(now, |departure| starts.push(departure.at));
+    }
+    assert_eq!((starts.len(), system.engine.counters().stale), (1000, 0));
+    // 120 us each, without a gap.
+    assert!(starts.iter().zip(0..).all(|(start, number)| *start == begin + Duration::from_microseconds(120 * number)));
+}
