@@ -51,8 +51,10 @@ pub(crate) struct Link {
     busy_until: Time,
     ahead: Duration,
     catch_up: Duration,
-    /// When the latest transmission decided starts, and up to when they have been carried out.
+    /// When the latest transmission decided starts, when the first of those since the Transmission Engine had none left, and up to when they
+    /// have been carried out.
     latest: Time,
+    first: Time,
     progress: Arc<AtomicU64>,
     next_refresh: Time,
     /// The last instant up to which everything due was decided.
@@ -68,6 +70,7 @@ impl Timing {
             ahead: setup.ahead,
             catch_up: setup.catch_up,
             latest: Time::ZERO,
+            first: Time::ZERO,
             progress,
             next_refresh: Time::ZERO,
             worked: Time::ZERO,
@@ -78,8 +81,21 @@ impl Timing {
 impl Link {
     /// True if the Transmission Engine lags so far behind that what it makes up for would be more than the catching up allows.
     fn is_too_far_ahead(&self) -> bool {
-        let carried_out = Time::from_picoseconds(self.progress.load(Ordering::Acquire));
-        self.latest.since(carried_out) > self.ahead + self.catch_up
+        self.latest.since(self.carried_out().later(self.first)) > self.ahead + self.catch_up
+    }
+
+    fn carried_out(&self) -> Time {
+        Time::from_picoseconds(self.progress.load(Ordering::Acquire))
+    }
+
+    /// A transmission of `length` bytes starts at `at`.
+    #[inline]
+    fn start(&mut self, at: Time, length: u32) {
+        if !self.latest.is_after(self.carried_out()) {
+            self.first = at;
+        }
+        self.latest = at;
+        self.busy_until = at + self.time_per_byte.ceil(self.overhead.wire_length(length));
     }
 }
 
@@ -342,8 +358,7 @@ impl<S: Scheduler> DecisionEngine<S> {
             self.scheduler.served(at, stream, next);
             self.counters.won += 1;
             if let Timing::RealTime(link) = &mut self.timing {
-                link.busy_until = at + link.time_per_byte.ceil(link.overhead.wire_length(packet.length));
-                link.latest = at;
+                link.start(at, packet.length);
             }
         }
         self.unit.pass(Winner { at, stream, is_late });

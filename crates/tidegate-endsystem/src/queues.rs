@@ -42,7 +42,8 @@ pub struct Setup {
     pub grain: Grain,
     /// What the link adds to every frame.
     pub overhead: Overhead,
-    /// A pull starts when the engine's store of a stream's arrivals falls below so many, at least 1.
+    /// A pull starts when the engine's store of a stream's arrivals falls below so many, at least 2: so the scheduler knows of the frame
+    /// behind a head, if there is one, before the head is served.
     pub low_mark: u32,
     /// The most arrivals, and the most winners, per transfer, at least 1.
     pub batch: u32,
@@ -125,9 +126,9 @@ impl<A> QueueManager<A> {
     /// Whatever `build` says.
     ///
     /// # Panics
-    /// If a mark or limit of `setup` that is to be at least 1 is 0.
+    /// If a mark or a limit of `setup` is below its least value.
     pub fn open<F, S: Scheduler, E>(self, setup: &Setup, build: impl FnOnce(Vec<A>) -> Result<S, E>) -> Result<EndSystem<F, S>, E> {
-        assert!(setup.low_mark > 0 && setup.batch > 0 && setup.winners > 0, "a mark or a limit of the end system is 0: {setup:?}");
+        assert!(setup.low_mark > 1 && setup.batch > 0 && setup.winners > 0, "a mark or a limit is too low: {setup:?}");
         let (engine_bell, transmission_bell) = (Bell::default(), Bell::default());
         let (mut producers, mut inlets) = (Vec::new(), Vec::new());
         let (mut rings, mut owners, mut attributes) = (Vec::new(), Vec::new(), Vec::new());

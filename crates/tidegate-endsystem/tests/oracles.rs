@@ -232,7 +232,7 @@ fn offsets_outlast_a_backlog() {
     let rate = Rate::new(100_000_000).unwrap();
     let mut queues = QueueManager::default();
     queues.admit(Descriptor::new(()).frames(2000)).unwrap();
-    let setup = Setup { low_mark: 1, batch: 4, ..Setup::real_time(rate, Overhead::None) };
+    let setup = Setup { low_mark: 2, batch: 4, ..Setup::real_time(rate, Overhead::None) };
     let scheduler = tidegate_core::scheduler::Setup { rate, longest_packet: 1500 };
     let flows = [tidegate_core::scheduler::FlowParameters::default()];
     let mut system = queues.open(&setup, |_| tidegate_core::registry::SchedulerKind::Fifo.build(&scheduler, &flows)).unwrap();

@@ -14,7 +14,7 @@ mod topology;
 
 use raw::RawSocket;
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use tidegate_core::dwcs::{Order, Rules, Scan, Stream, Window};
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         if index == 2 {
             queues.next_producer();
         }
-        if let Err(error) = queues.admit(Descriptor::new(stream)) {
+        if let Err(error) = queues.admit(Descriptor::new(stream).frames(1024)) {
             eprintln!("error: {error}");
             return ExitCode::from(2);
         }
@@ -79,7 +79,14 @@ fn carry(topology: &Topology, system: EndSystem<Vec<u8>, Slots<Scan>>, frames: u
     let EndSystem { producers, mut engine, mut transmission } = system;
     let begun = Instant::now();
     let now = move || Time::from_nanoseconds(1_000_000_000 + begun.elapsed().as_nanos() as u64);
-    let producers: Vec<_> = producers.into_iter().map(|producer| thread::spawn(move || produce(producer, frames))).collect();
+    // As in the paper, decisions begin when all streams are backlogged.
+    let full = Arc::new(Barrier::new(producers.len() + 1));
+    let start = |producer| {
+        let full = full.clone();
+        thread::spawn(move || produce(producer, frames, &full))
+    };
+    let producers: Vec<_> = producers.into_iter().map(start).collect();
+    full.wait();
     let engine = thread::spawn(move || {
         engine.run(now, |_| true);
         engine.counters()
@@ -107,8 +114,9 @@ fn carry(topology: &Topology, system: EndSystem<Vec<u8>, Slots<Scan>>, frames: u
 }
 
 /// Offers numbered frames of each stream for as long as its ring takes them, and comes again when none does.
-fn produce(mut producer: Producer<Vec<u8>>, frames: u32) -> ProducerCounters {
+fn produce(mut producer: Producer<Vec<u8>>, frames: u32, full: &Barrier) -> ProducerCounters {
     let mut streams: Vec<(Flow, u32)> = producer.streams().map(|stream| (stream, 0)).collect();
+    let mut first = true;
     while streams.iter().any(|(_, number)| *number < frames) {
         for (stream, number) in &mut streams {
             while *number < frames {
@@ -123,6 +131,9 @@ fn produce(mut producer: Producer<Vec<u8>>, frames: u32) -> ProducerCounters {
             }
         }
         producer.flush();
+        if std::mem::take(&mut first) {
+            full.wait();
+        }
         thread::sleep(Duration::from_micros(500));
     }
     *producer.counters()
