@@ -108,8 +108,9 @@ impl<A> QueueManager<A> {
             return Err(wrong("a ring of no frames would never pass anything on: at least 1 is right"));
         }
         let frames = self.frames.checked_add(descriptor.frames).filter(|frames| *frames < u32::MAX);
-        self.frames =
+        let frames =
             frames.ok_or(wrong("all rings together hold fewer than 2^32 - 1 frames: make this one, or those before it, smaller"))?;
+        self.frames = frames;
         self.descriptors.push(descriptor);
         Ok(stream)
     }
@@ -324,5 +325,21 @@ impl<F> Drop for Producer<F> {
     fn drop(&mut self) {
         // The engine may be waiting for what was announced; that this producer has gone it finds out by itself.
         self.engine.ring();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_cannot_be_served_is_not_admitted() {
+        let mut queues = QueueManager::default();
+        assert_eq!(queues.admit(Descriptor::new(())).unwrap(), Flow(0));
+        let error = queues.admit(Descriptor::new(()).frames(0)).unwrap_err();
+        assert_eq!(error.to_string(), "stream 1: a ring of no frames would never pass anything on: at least 1 is right");
+        let error = queues.admit(Descriptor::new(()).frames(u32::MAX - 256)).unwrap_err();
+        assert!(error.stream == Flow(1) && error.problem.contains("smaller"), "{error}");
+        assert_eq!(queues.admit(Descriptor::new(()).frames(u32::MAX - 257)).unwrap(), Flow(1), "those refused take no room");
     }
 }

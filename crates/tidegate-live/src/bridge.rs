@@ -189,7 +189,7 @@ fn prepare<O: Observer<Frame>>(
     let transmitter = SendSocket::open(to, outgoing.index)?;
     let slots = setup.packet_limit.saturating_add(options.spare_frames);
     let longest = setup.longest_frame;
-    let treatment = Treatment { checksums: options.checksums, catch_up: options.catch_up, slots };
+    let treatment = Treatment { checksums: options.checksums, catch_up: options.catch_up, spin: options.spin, slots };
     let connected = [incoming, outgoing].map(|facts| facts.up && facts.carrier);
     let prepared = if options.end_system {
         end_system::open(now, setup, treatment, receiver, transmitter, connected, observer).map(Prepared::Split)

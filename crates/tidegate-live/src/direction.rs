@@ -93,6 +93,8 @@ pub(crate) trait Carry<O> {
 pub(crate) struct Treatment {
     pub(crate) checksums: Checksums,
     pub(crate) catch_up: Duration,
+    /// How long before an instant threads watch the clock.
+    pub(crate) spin: Duration,
     pub(crate) slots: u32,
 }
 

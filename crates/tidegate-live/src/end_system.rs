@@ -107,7 +107,9 @@ pub(crate) fn open<R, T: Transmit, O>(
     for _ in 0..flows {
         queues.admit(Descriptor::new(()).frames(frames)).map_err(|error| io::Error::new(io::ErrorKind::OutOfMemory, error))?;
     }
-    let timing = Setup { catch_up: treatment.catch_up, winners: 1024, ..Setup::real_time(setup.rate, setup.overhead) };
+    // Who watches the clock has to know of a decision before its instant.
+    let timing =
+        Setup { catch_up: treatment.catch_up, ahead: treatment.spin, winners: 1024, ..Setup::real_time(setup.rate, setup.overhead) };
     let PortSetup { rate, overhead, classifier, policers, buffer, scheduler, packet_limit, longest_frame } = setup;
     let Ok(EndSystem { mut producers, engine, transmission }) = queues.open(&timing, |_| Ok::<_, std::convert::Infallible>(scheduler));
     let Some(producer) = producers.pop() else { unreachable!("an end system has a producer") };

@@ -139,7 +139,8 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
 }
 
 fn direction_with<O: Observer<Frame>>(packets: u32, observer: O) -> Tested<O> {
-    let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), slots: packets + 4 };
+    let treatment =
+        Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), spin: Duration::ZERO, slots: packets + 4 };
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
     Direction::new(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }

@@ -13,7 +13,8 @@ use tidegate_wire::segment::SuperFrameKind;
 type Tested<O> = Parts<Arrivals, Departures, O>;
 
 fn parts<O>(packets: u32, observer: O) -> Tested<O> {
-    let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), slots: packets + 4 };
+    let treatment =
+        Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), spin: Duration::ZERO, slots: packets + 4 };
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
     open(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
@@ -115,7 +116,7 @@ proptest! {
 fn a_flow_whose_ring_is_full_loses_frames_to_lack_of_memory() {
     let mut setup = setup(200);
     setup.rate = Rate::MIN;
-    let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::ZERO, slots: 300 };
+    let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::ZERO, spin: Duration::ZERO, slots: 300 };
     let mut parts = open(Time::ZERO, setup, treatment, Arrivals::default(), Departures::default(), [true; 2], ()).unwrap();
     parts.intake.ring = 64;
     parts.intake.receiver.frames.extend((0..100).map(|_| (vec![0; 100], Offload::default())));

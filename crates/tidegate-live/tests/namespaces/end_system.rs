@@ -2,7 +2,7 @@
 
 use super::policy;
 use super::topology::{Place, Topology};
-use super::{HOST1_V4, HOST1_V6, HOST2, HOST2_V4, HOST2_V6, between, greedy_classes_share_three_to_one};
+use super::{HOST1_V4, HOST1_V6, HOST2, HOST2_V4, HOST2_V6, between, greedy_classes_share_three_to_one, tcp_is_shaped};
 use crate::raw::ping;
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::registry::BufferKind;
 use tidegate_core::units::Duration as PortDuration;
-use tidegate_live::{LiveConfig, LiveError, run};
+use tidegate_live::{Checksums, LiveConfig, LiveError, run};
 
 fn split(setup: PortSetup) -> LiveConfig {
     let mut config = between(setup);
@@ -79,6 +79,16 @@ fn flows_arrive_complete_and_in_order_through_an_end_system() {
 #[test]
 fn two_greedy_classes_share_three_to_one_through_an_end_system() {
     greedy_classes_share_three_to_one(true);
+}
+
+#[test]
+fn tcp_at_20_mbit_through_an_end_system() {
+    tcp_is_shaped(20_000_000, &[], Checksums::PassOn, true);
+}
+
+#[test]
+fn tcp_at_200_mbit_through_an_end_system() {
+    tcp_is_shaped(200_000_000, &[], Checksums::PassOn, true);
 }
 
 /// With no time to drain, what is left in the rings is found there and counted.

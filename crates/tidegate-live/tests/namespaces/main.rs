@@ -73,12 +73,17 @@ fn received_by(interface: &str) -> Volume {
 
 /// Lets TCP fill a policy of this rate and holds the rate on the wire against it.
 fn tcp_is_shaped_to(rate: u64, prepare: &[(Place, &str)], checksums: Checksums) {
+    tcp_is_shaped(rate, prepare, checksums, false);
+}
+
+fn tcp_is_shaped(rate: u64, prepare: &[(Place, &str)], checksums: Checksums, end_system: bool) {
     let topology = Topology::new();
     for (place, line) in prepare {
         topology.within(*place, line);
     }
     let mut config = between(policy::plain(rate));
     config.options.checksums = checksums;
+    config.options.end_system = end_system;
     let bridge = topology.bridge(config);
     let server = topology.start(Place::Host2, "iperf3 --server --one-off");
     thread::sleep(Duration::from_millis(300));
