@@ -224,7 +224,7 @@ impl<P> Queues<P> {
     }
 
     /// Moves arrival instants of packets that have been queued for very long up to where they still compare correctly.
-    pub(crate) fn refresh(&mut self, now: Time) {
+    pub fn refresh(&mut self, now: Time) {
         let oldest = now - crate::port::MEMORY;
         for slot in &mut self.slots {
             slot.arrival = slot.arrival.later(oldest);
