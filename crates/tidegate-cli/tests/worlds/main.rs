@@ -195,8 +195,11 @@ fn nanoseconds(time: Time) -> u64 {
     time.picoseconds() / 1000
 }
 
+/// A decision that has to occur, and what it looks like.
+type Wanted<'a> = (&'a str, fn(&Decided) -> bool);
+
 /// Carries packets live and compares. The comparison is worth something only if everything that can happen does: each of `wanted`.
-fn compare(policy: &str, wanted: &[(&str, fn(&Decided) -> bool)]) {
+fn compare(policy: &str, wanted: &[Wanted]) {
     let decided = live(policy);
     assert!(decided.len() > 300, "{} packets", decided.len());
     for (what, happened) in wanted {

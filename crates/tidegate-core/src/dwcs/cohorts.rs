@@ -19,14 +19,19 @@
 //!
 //! **Deviations**: only the order of 2000 and since, deadlines first.
 
-use super::tournament::{Contender, MOST_MISSES, Tournament};
-use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance, Window};
+use super::tournament::{Contender, Tournament};
+use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance};
 use crate::packet::Flow;
-use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
+
+mod membership;
+mod record;
+
+use membership::Cohort;
+use record::{Place, Record};
 
 /// The engine for many streams.
 ///
@@ -68,53 +73,6 @@ pub struct Cohorts<R = Wheel> {
     homes: Vec<u32>,
 }
 
-#[derive(Clone, Debug)]
-#[repr(align(64))]
-struct Record {
-    /// As of the last time it was touched.
-    deadline: u64,
-    tolerance: Tolerance,
-    /// [`NEVER`] for streams without deadlines.
-    period: u64,
-    window: Window,
-    /// What a violation costs; 0 if nothing can be violated.
-    penalty: u32,
-    /// The number of its period among all periods.
-    kind: u32,
-    /// Changes whenever it is placed, so that an item at the front is recognised as outdated.
-    stamp: u32,
-    /// Where it stands.
-    place: Place,
-    droppable: bool,
-    is_fixed: bool,
-    is_fresh: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
-    Idle,
-    Waiting,
-    Front,
-    Member(u32),
-    Background,
-    Held,
-    Late,
-}
-
-#[derive(Clone, Debug)]
-struct Cohort {
-    deadline: u64,
-    period: u64,
-    kind: u32,
-    /// How many deadlines it has missed since it was formed.
-    misses: u64,
-    tournament: Tournament,
-    /// The member that was served last, if its deadline is the next one now; it still has its leaf.
-    served: Option<u32>,
-    /// Members that have been served and whose deadline is the next one. They stay behind those that have not been served.
-    ahead: Vec<u32>,
-}
-
 /// A stream or a cohort at the front.
 #[derive(Clone, Copy, Debug)]
 struct Item {
@@ -144,28 +102,6 @@ impl PartialEq for Item {
 impl Eq for Item {}
 
 const NOWHERE: u32 = u32::MAX;
-
-impl Record {
-    /// Accounts for deadlines missed until `deadline` is the next.
-    #[inline]
-    fn touch(&mut self, deadline: u64, tally: &mut Tally) {
-        if self.deadline != deadline {
-            let passed = deadline - self.deadline;
-            let times = if passed == self.period { 1 } else { passed / self.period };
-            self.miss(times, tally);
-            self.deadline = deadline;
-        }
-    }
-
-    #[inline]
-    fn miss(&mut self, times: u64, tally: &mut Tally) {
-        self.is_fresh = false;
-        tally.missed += times;
-        if !self.is_fixed {
-            tally.violations += self.tolerance.miss(self.window, self.penalty, times);
-        }
-    }
-}
 
 impl<R: ReadyList> Cohorts<R> {
     /// An engine for these streams, none of them backlogged.
@@ -344,175 +280,6 @@ impl<R: ReadyList> Cohorts<R> {
         }
     }
 
-    #[inline]
-    fn miss_together(&mut self, number: u32, now: u64) {
-        let cohort = &mut self.cohorts[number as usize];
-        let times = self.rules.missed.count(cohort.deadline, cohort.period, now);
-        cohort.misses += times;
-        cohort.deadline += times * cohort.period;
-        let served = cohort.served.take();
-        if let Some(stream) = served {
-            self.stand(number, stream);
-        }
-        if self.cohorts[number as usize].misses > MOST_MISSES {
-            self.count_anew(number);
-        }
-        self.settle(number);
-        if let Some(stream) = served {
-            let cohort = &mut self.cohorts[number as usize];
-            cohort.tournament.update(stream, cohort.misses, &self.contenders);
-        }
-        self.rally(number);
-    }
-
-    /// Lets those that are ahead compete again, their deadline being the cohort's, and puts the cohort where it belongs.
-    #[inline]
-    fn rally(&mut self, number: u32) {
-        if !self.cohorts[number as usize].ahead.is_empty() {
-            let mut ahead = core::mem::take(&mut self.cohorts[number as usize].ahead);
-            for &stream in &ahead {
-                self.stand(number, stream);
-            }
-            let cohort = &mut self.cohorts[number as usize];
-            cohort.tournament.insert_all(&ahead, cohort.misses, &mut self.contenders);
-            ahead.clear();
-            cohort.ahead = ahead;
-        }
-        let cohort = &self.cohorts[number as usize];
-        match cohort.tournament.len() {
-            0 => self.spare.push(number),
-            1 => self.dissolve(number),
-            _ => self.wait(self.item_of(number), cohort.deadline),
-        }
-    }
-
-    /// A cohort all of whose members are ahead moves on to their deadline.
-    #[inline]
-    fn move_on(&mut self, number: u32) {
-        let cohort = &mut self.cohorts[number as usize];
-        if !cohort.ahead.is_empty() {
-            cohort.deadline += cohort.period;
-        }
-        self.rally(number);
-    }
-
-    /// Begins a cohort's count of misses at 0 again.
-    #[cold]
-    fn count_anew(&mut self, number: u32) {
-        let cohort = &mut self.cohorts[number as usize];
-        cohort.misses = 0;
-        let members: Vec<u32> = cohort.tournament.members().collect();
-        for stream in members {
-            self.stand(number, stream);
-        }
-        self.cohorts[number as usize].tournament.replay(0, &self.contenders);
-    }
-
-    /// Makes a member's contender stand as of its cohort's present count.
-    #[inline]
-    fn stand(&mut self, number: u32, stream: u32) {
-        let cohort = &self.cohorts[number as usize];
-        let record = &mut self.records[stream as usize];
-        record.touch(cohort.deadline, &mut self.tallies[stream as usize]);
-        self.contenders[stream as usize].stand(record.tolerance, record.penalty, cohort.misses);
-    }
-
-    /// Lets the last member of a cohort go its own way.
-    fn dissolve(&mut self, number: u32) {
-        let cohort = &mut self.cohorts[number as usize];
-        let last = cohort.tournament.members().next();
-        let deadline = cohort.deadline;
-        cohort.tournament.clear();
-        self.spare.push(number);
-        if let Some(stream) = last {
-            self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
-            self.enter(stream);
-        }
-    }
-
-    /// Takes a member, which is touched by this, out of its cohort.
-    fn leave(&mut self, number: u32, stream: u32) {
-        let cohort = &mut self.cohorts[number as usize];
-        let place = self.contenders[stream as usize].leaf as usize;
-        if cohort.served == Some(stream) {
-            cohort.served = None;
-        } else if cohort.ahead.get(place) == Some(&stream) {
-            cohort.ahead.swap_remove(place);
-            if let Some(&moved) = cohort.ahead.get(place) {
-                self.contenders[moved as usize].leaf = place as u32;
-            }
-            return;
-        } else {
-            self.records[stream as usize].touch(cohort.deadline, &mut self.tallies[stream as usize]);
-        }
-        cohort.tournament.remove(stream, cohort.misses, &self.contenders);
-        cohort.tournament.shrink(cohort.tournament.len() + cohort.ahead.len(), cohort.misses, &mut self.contenders);
-    }
-
-    /// Adds a touched stream with the cohort's deadline and period.
-    #[inline]
-    fn join(&mut self, number: u32, stream: u32) {
-        self.records[stream as usize].place = Place::Member(number);
-        self.stand(number, stream);
-        let cohort = &mut self.cohorts[number as usize];
-        cohort.tournament.insert(stream, cohort.misses, &mut self.contenders);
-    }
-
-    /// A cohort without members that has this stream's deadline and period.
-    fn found(&mut self, stream: u32) -> u32 {
-        let number = self.spare.pop().unwrap_or(self.cohorts.len() as u32);
-        if number as usize == self.cohorts.len() {
-            self.cohorts.push(Cohort {
-                deadline: 0,
-                period: 0,
-                kind: 0,
-                misses: 0,
-                tournament: Tournament::new(),
-                served: None,
-                ahead: Vec::new(),
-            });
-        }
-        let record = &self.records[stream as usize];
-        let cohort = &mut self.cohorts[number as usize];
-        (cohort.deadline, cohort.period, cohort.kind) = (record.deadline, record.period, record.kind);
-        cohort.misses = 0;
-        cohort.tournament.clear();
-        number
-    }
-
-    /// Makes one of two items with the same deadline and period.
-    fn unite(&mut self, one: u32, other: u32) -> u32 {
-        match (self.is_cohort(one), self.is_cohort(other)) {
-            (None, None) => {
-                let cohort = self.found(one);
-                self.join(cohort, one);
-                self.join(cohort, other);
-                self.item_of(cohort)
-            }
-            (Some(cohort), None) => {
-                self.join(cohort, other);
-                one
-            }
-            (None, Some(cohort)) => {
-                self.join(cohort, one);
-                other
-            }
-            (Some(a), Some(b)) => {
-                let size = |number: u32| self.cohorts[number as usize].tournament.len();
-                let (large, small) = if size(a) < size(b) { (b, a) } else { (a, b) };
-                let members: Vec<u32> = self.cohorts[small as usize].tournament.members().collect();
-                let deadline = self.cohorts[small as usize].deadline;
-                self.cohorts[small as usize].tournament.clear();
-                self.spare.push(small);
-                for stream in members {
-                    self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
-                    self.join(large, stream);
-                }
-                self.item_of(large)
-            }
-        }
-    }
-
     /// Brings everything to the front that waits with a deadline no later than the earliest there.
     #[inline]
     fn advance_front(&mut self) {
@@ -521,7 +288,7 @@ impl<R: ReadyList> Cohorts<R> {
         {
             let first = self.take_earliest();
             if self.earliest() != Some(deadline) {
-                self.to_front(first);
+                self.bring_to_front(first);
                 continue;
             }
             self.stage(first);
@@ -533,7 +300,7 @@ impl<R: ReadyList> Cohorts<R> {
             for item in staged.drain(..) {
                 let kind = self.kind_of(item);
                 self.homes[kind] = NOWHERE;
-                self.to_front(item);
+                self.bring_to_front(item);
             }
             self.staged = staged;
         }
@@ -561,7 +328,7 @@ impl<R: ReadyList> Cohorts<R> {
     }
 
     #[inline]
-    fn to_front(&mut self, item: u32) {
+    fn bring_to_front(&mut self, item: u32) {
         let (rank, stamp) = match self.is_cohort(item) {
             Some(cohort) => match self.first_of(cohort) {
                 Some(rank) => (rank, 0),
@@ -575,37 +342,6 @@ impl<R: ReadyList> Cohorts<R> {
             }
         };
         self.front.push(Reverse(Item { rank, item, stamp }));
-    }
-
-    /// Plays again what the present count of a cohort has changed among its members.
-    #[inline]
-    fn settle(&mut self, number: u32) {
-        let cohort = &mut self.cohorts[number as usize];
-        let (deadline, misses) = (cohort.deadline, cohort.misses);
-        let (records, tallies) = (&mut self.records, &mut self.tallies);
-        cohort.tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
-            let record = &mut records[stream as usize];
-            record.touch(deadline, &mut tallies[stream as usize]);
-            contender.stand(record.tolerance, record.penalty, misses);
-        });
-    }
-
-    /// The rank of a cohort's first.
-    #[inline]
-    fn first_of(&self, number: u32) -> Option<Rank> {
-        let cohort = &self.cohorts[number as usize];
-        let (deadline, misses) = (cohort.deadline, cohort.misses);
-        let stream = cohort.tournament.winner()?;
-        prefetch(&self.records[stream as usize]);
-        prefetch(&self.tallies[stream as usize]);
-        for next in cohort.tournament.finalists() {
-            if let (Some(record), Some(tally)) = (self.records.get(next as usize), self.tallies.get(next as usize)) {
-                prefetch(record);
-                prefetch(tally);
-            }
-        }
-        let contender = &self.contenders[stream as usize];
-        Some(Rank { deadline, tolerance: contender.tolerance(misses), arrival: contender.arrival, stream })
     }
 
     /// Puts the cohort that was served last back into order.
@@ -622,7 +358,7 @@ impl<R: ReadyList> Cohorts<R> {
             self.contenders[stream as usize].leaf = cohort.ahead.len() as u32;
             cohort.ahead.push(stream);
         }
-        self.to_front(self.item_of(number));
+        self.bring_to_front(self.item_of(number));
     }
 
     /// The first at the front, which is up to date.
@@ -637,7 +373,7 @@ impl<R: ReadyList> Cohorts<R> {
                 Some(cohort) if self.cohorts[cohort as usize].tournament.winner() == Some(rank.stream) => return Some(rank.stream),
                 Some(_) => {
                     self.front.pop();
-                    self.to_front(item);
+                    self.bring_to_front(item);
                 }
             }
         }
