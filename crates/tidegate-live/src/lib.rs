@@ -8,9 +8,9 @@
 //! interface A <- port of B to A <- packets as on the wire <- interface B
 //! ```
 //!
-//! Each direction has a thread, a port, frame memory and sockets of its own; the two share nothing. Super-frames of segmentation
-//! offload are cut before the port, unfinished checksums are passed on or completed. The port is told one instant per burst, and what
-//! it decides is what the same port would decide in a simulation or a replay of the same arrivals.
+//! Each direction has a thread (or three, as an end system), a port, frame memory and sockets of its own; the two share nothing.
+//! Super-frames of segmentation offload are cut before the port, unfinished checksums are passed on or completed. The port is told one
+//! instant per burst, and what it decides is what the same port would decide in a simulation or a replay of the same arrivals.
 //!
 //! **Law.** In each direction and at every instant, in packets and in bytes: received = delivered + dropped (by reason) + queued
 //! ([`DirectionCounters::check`]). What the kernel lost before is counted apart.
@@ -19,9 +19,11 @@
 //! |---|---|
 //! | `bridge` | threads, ticks, start and end |
 //! | `direction` | one direction as a function of frames and time |
+//! | `end_system` | one direction in three threads: receiving, deciding, transmitting |
 //! | `ingress` | from received frames to packets |
 //! | `io` | the seam to the kernel; a faster path than packet sockets goes beside `packet` |
 //! | `packet` | packet sockets: ring to receive, batches to send |
+//! | `outbox`, `watch` | frames on their way to the kernel; who watches the port |
 //! | `interface`, `clock`, `memory`, `pool`, `offload` | what these stand on |
 #![warn(missing_docs)]
 #![cfg(target_os = "linux")]
