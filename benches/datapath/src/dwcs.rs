@@ -21,7 +21,7 @@ use tidegate_core::units::{Duration, Rate, Time};
 const ROUND: u64 = if cfg!(test) { 1 << 12 } else { 1 << 19 };
 
 /// Streams looked at in one round of the engine that scans.
-const SCANNED: u64 = if cfg!(test) { 1 << 16 } else { 1 << 26 };
+const SCANNED: u64 = if cfg!(test) { 1 << 16 } else { 1 << 24 };
 
 const NAMES: [&str; 11] = [
     "engine/shares",
@@ -60,7 +60,7 @@ pub fn set_up(name: &str, streams: u32) -> Result<Benchmark, String> {
         "scan" => {
             let engine = Scan::new(Rules::default(), Order::default(), &drawn).map_err(|error| error.to_string())?;
             let mut line = Line::new(engine, streams);
-            let decisions = (SCANNED / u64::from(streams)).clamp(16, ROUND);
+            let decisions = (SCANNED / u64::from(streams)).clamp(4, ROUND);
             line.run(decisions);
             Box::new(move || line.run(decisions))
         }

@@ -87,8 +87,9 @@ fn run<P: Policer + 'static>(name: &str, order: Vec<u32>, prefetched: bool, mut 
     let flows = policers.len() as u32;
     let mut now = Time::from_picoseconds(PICOSECONDS_PER_SECOND);
     policers.iter_mut().for_each(|policer| policer.start(now));
-    let query = |policer| Query { policer, length: PACKET_BYTES, colour: Colour::Green };
-    let mut soon: [Query; BURST] = core::array::from_fn(|i| query(order[i]));
+    // This burst and the next one, by turns. As in the peer's program nothing but the flow differs from packet to packet.
+    let [mut batch, mut next] = [[Query { policer: 0, length: PACKET_BYTES, colour: Colour::Green }; BURST]; 2];
+    name_policers(&mut next, &order);
     let mut verdicts = [Verdict::Discard; BURST];
     // The verdicts of every burst are handed over as a caller would have them; only `look` counts them as well.
     let mut round = move |look: bool| {
@@ -96,9 +97,9 @@ fn run<P: Policer + 'static>(name: &str, order: Vec<u32>, prefetched: bool, mut 
         for (number, burst) in order.chunks_exact(BURST).enumerate() {
             now += Duration::from_picoseconds(BURST as u64 * PICOSECONDS_PER_PACKET);
             if prefetched {
-                let next = &order[(number + 1) * BURST % ROUND_PACKETS..][..BURST];
-                let batch = core::mem::replace(&mut soon, core::array::from_fn(|i| query(next[i])));
-                police_burst_ahead(now, &batch, &soon, &mut policers, &mut verdicts);
+                let (batch, next) = if number % 2 == 0 { (&mut next, &mut batch) } else { (&mut batch, &mut next) };
+                name_policers(next, &order[(number + 1) * BURST % ROUND_PACKETS..]);
+                police_burst_ahead(now, batch, next, &mut policers, &mut verdicts);
             } else {
                 for (verdict, &flow) in verdicts.iter_mut().zip(burst) {
                     *verdict = policers[flow as usize].police(now, PACKET_BYTES, Colour::Green);
@@ -124,6 +125,13 @@ fn run<P: Policer + 'static>(name: &str, order: Vec<u32>, prefetched: bool, mut 
             round(false);
             ROUND_PACKETS as u64
         }),
+    }
+}
+
+/// Makes the queries those of the flows next in order.
+fn name_policers(queries: &mut [Query; BURST], order: &[u32]) {
+    for (query, &flow) in queries.iter_mut().zip(order) {
+        query.policer = flow;
     }
 }
 

@@ -1,20 +1,23 @@
 //! Cost of enqueue plus dequeue: the queues and the scheduler of a port, every flow backlogged, bursts of 32.
 //!
 //! As in `benches/peers/sched.c`, a round takes a burst out and puts each packet back into the queue it came from, so the backlog
-//! stays. Flows are activated in random order and have weights, rates, delays and priorities of their own.
+//! stays. Flows are activated in random order and have weights, rates, delays and priorities of their own, such that all of them take
+//! turns: the `ready` line says how many do. Only strict priority serves none but the flows of its highest priority, one in eight.
 //!
 //! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
-//! such a shaper. The rates add up to less than the port's, so that every packet has to wait for its release.
+//! such a shaper. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
+//! name they add up to more, and the port is shared in proportion.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
+use std::num::NonZeroU32;
 use tidegate_core::packet::{Colour, Flow, Packet};
 use tidegate_core::port::Overhead;
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup, Task};
 use tidegate_core::shaper::{Shaped, ShapingContract};
-use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
 
 /// The port's rate in bits per second, as the peer's: 100 Gbit/s.
 const PORT_RATE: u64 = 100_000_000_000;
@@ -25,9 +28,12 @@ const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 /// Schedulers that are measured behind a shaper too.
 const SHAPED: [&str; 1] = ["shaped-drr"];
 
-/// Every registered scheduler, and some of them shaped.
+/// Schedulers that shape and are measured with more demand than the port can serve, too.
+const OVERLOADED: [&str; 1] = ["overloaded-rate-controlled"];
+
+/// Every registered scheduler, and some of them shaped or overloaded.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(SHAPED)
+    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(SHAPED).chain(OVERLOADED)
 }
 
 /// Builds the named scheduler for backlogged flows and runs it for two packets per flow.
@@ -35,15 +41,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String> {
-    let unshaped = name.strip_prefix("shaped-");
-    let kind = SchedulerKind::from_name(unshaped.unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
+    let (unshaped, fitting) = (name.strip_prefix("shaped-"), name.strip_prefix("overloaded-"));
+    let kind =
+        SchedulerKind::from_name(unshaped.or(fitting).unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
     let shaped = unshaped.is_some() || kind.shapes();
     let rate = Rate::new(PORT_RATE).map_err(|error| error.to_string())?;
     let mut random = Random::new();
     let mut contracts: Vec<FlowParameters> = (0..flows).map(|_| draw(kind, flows, &mut random)).collect();
     if shaped {
         for given in &mut contracts {
-            given.shape = Some(ShapingContract::new(draw_rate(flows, &mut random), 2 * PACKET_BYTES, PACKET_BYTES));
+            let mut rate = draw_rate(flows, &mut random);
+            if fitting.is_some() {
+                rate = Rate::new(2 * rate.bits_per_second()).map_err(|error| error.to_string())?;
+            }
+            given.shape = Some(ShapingContract::new(rate, 2 * PACKET_BYTES, PACKET_BYTES));
         }
     }
     let mut scheduler = kind.build(&Setup::new(rate, 1522), &contracts).map_err(|error| error.to_string())?;
@@ -64,10 +75,15 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
     }
     let warm_up = (2 * u64::from(packets)).max(ROUND_PACKETS);
     let waits = node.run(warm_up);
+    let mut served = vec![false; flows as usize];
+    for _ in 0..(4 * packets).div_ceil(BURST as u32) {
+        node.burst().0.into_iter().for_each(|flow| served[flow.index()] = true);
+    }
+    let served = served.into_iter().filter(|&was_served| was_served).count();
     Ok(Benchmark {
         operation: format!("schedule-{name}"),
         flows,
-        facts: format!(",waits={waits}"),
+        facts: format!(",waits={waits},served={served}"),
         round: Box::new(move || {
             node.run(ROUND_PACKETS);
             ROUND_PACKETS
@@ -81,13 +97,20 @@ fn draw_rate(flows: u32, random: &mut Random) -> Rate {
     Rate::new(share).expect("the share of a flow is a supported rate")
 }
 
+/// From one to three times the time that one packet of every flow takes. Were the delays much longer than that, the flows with the shortest
+/// ones, whose next packets are always there, would keep the port to themselves.
+fn draw_delay(flows: u32, random: &mut Random) -> Duration {
+    let packet = u64::from(PACKET_BYTES) * 8 * PICOSECONDS_PER_SECOND / PORT_RATE;
+    Duration::from_picoseconds(packet * u64::from(flows) * u64::from(10_000 + random.below(20_001)) / 10_000)
+}
+
 /// Distinct parameters, all that the discipline uses.
 fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters {
     let all = FlowParameters {
         priority: Some(random.below(8)),
         weight: Some(1 + random.below(1000)),
         rate: Some(draw_rate(flows, random)),
-        delay: Some(Duration::from_microseconds(u64::from(1000 + random.below(99_000)))),
+        delay: Some(draw_delay(flows, random)),
         shape: None,
         service: None,
     };
@@ -104,13 +127,16 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
     }
 }
 
+/// What a packet carries: the number of its buffer, which plays the part of the peer's pointer.
+type Buffer = NonZeroU32;
+
 struct Node {
     scheduler: AnyScheduler,
     store: Store,
 }
 
 struct Store {
-    queues: Queues<()>,
+    queues: Queues<Buffer>,
     link: TimePerByte,
     now: Time,
 }
@@ -118,22 +144,25 @@ struct Store {
 impl Node {
     /// Takes `packets` packets out in bursts and puts them back; returns how often the scheduler had nothing to send at once.
     fn run(&mut self, packets: u64) -> u64 {
-        let mut waits = 0;
-        for _ in 0..packets / BURST as u64 {
-            let (burst, waited) = self.scheduler.drive(Dequeue(&mut self.store));
-            waits += waited;
-            for flow in burst {
-                self.enqueue(flow);
-            }
-            self.store.now += self.store.link.ceil(PACKET_BYTES * BURST as u32);
-        }
-        waits
+        (0..packets / BURST as u64).map(|_| self.burst().1).sum()
     }
 
+    /// Takes a burst out and puts it back; returns whose packets it was and how often the scheduler had nothing to send at once.
     #[inline]
+    fn burst(&mut self) -> ([Flow; BURST], u64) {
+        let (burst, waits) = self.scheduler.drive(Dequeue(&mut self.store));
+        for flow in burst {
+            self.enqueue(flow);
+        }
+        self.store.now += self.store.link.ceil(PACKET_BYTES * BURST as u32);
+        (burst, waits)
+    }
+
+    // Inlined as `Port::offer` is: a call would be the benchmark's own.
+    #[inline(always)]
     fn enqueue(&mut self, flow: Flow) {
         let Store { queues, now, .. } = &mut self.store;
-        let packet = Packet { flow, length: PACKET_BYTES, arrival: *now, colour: Colour::Green, payload: () };
+        let packet = Packet { flow, length: PACKET_BYTES, arrival: *now, colour: Colour::Green, payload: Buffer::MIN };
         if let Some(head) = queues.push(packet) {
             self.scheduler.activate(*now, flow, head);
         }
@@ -186,6 +215,22 @@ impl Store {
                 }
                 Decision::Idle => unreachable!("every flow is backlogged"),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_flows_take_turns() {
+        const FLOWS: u32 = 1000;
+        for name in names() {
+            let facts = set_up(name, FLOWS, 1).unwrap().facts;
+            let served: u32 = facts.rsplit_once("served=").unwrap().1.parse().unwrap();
+            let expected = if name == "strict-priority" { FLOWS / 8 - FLOWS / 40..FLOWS / 8 + FLOWS / 40 } else { FLOWS..FLOWS + 1 };
+            assert!(expected.contains(&served), "{name}: {facts}");
         }
     }
 }

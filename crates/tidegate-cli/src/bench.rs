@@ -1,4 +1,4 @@
-//! `tidegate bench`: what a packet or a cell costs on this machine, against the number of flows.
+//! `tidegate bench`: what a packet, a cell or a decision costs on this machine, against the number of flows.
 
 use crate::failure::Failure;
 use crate::present::print;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 use std::time::Instant;
 use tidegate_bench::cells::{self, Upkeep};
-use tidegate_bench::{Benchmark, police, schedule};
+use tidegate_bench::{Benchmark, dwcs, police, schedule};
 
 /// What `tidegate bench` takes.
 #[derive(Args)]
@@ -20,9 +20,8 @@ pub struct Arguments {
     /// What to measure
     #[arg(value_enum)]
     group: Group,
-    /// Numbers of flows or connections
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_values_t = [1, 100, 1000, 65_536, 1_048_576],
-        value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    /// Numbers of flows, connections or streams [default: 1,100,1000,65536,1048576; for dwcs 4,16,256,4096,65536,1048576]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
     flows: Vec<u32>,
     /// Rounds of about a million packets, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -36,6 +35,8 @@ pub struct Arguments {
 enum Group {
     /// The cell scheduler's whole cycle: the planner beside the heap of Schiller and Gunningberg
     Cells,
+    /// A decision by Dynamic Window-Constrained Scheduling: the engine, the scan of all streams, and EDF on the timing wheel
+    Dwcs,
     /// Enqueue and dequeue with every scheduler
     Schedule,
     /// One verdict of every policer
@@ -64,16 +65,22 @@ struct Shards {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let flows: &[u32] = match (arguments.flows.as_slice(), arguments.group) {
+        ([], Group::Dwcs) => &[4, 16, 256, 4096, 65_536, 1_048_576],
+        ([], _) => &[1, 100, 1000, 65_536, 1_048_576],
+        (flows, _) => flows,
+    };
     let names: Vec<String> = match arguments.group {
         Group::Cells => cells::names().map(str::to_owned).collect(),
+        Group::Dwcs => dwcs::names().map(str::to_owned).collect(),
         Group::Schedule => schedule::names().map(str::to_owned).collect(),
         Group::Police => police::names().collect(),
     };
-    let total = (names.len() * arguments.flows.len()) as u64;
+    let total = (names.len() * flows.len()) as u64;
     let progress = Progress::new(total, "measuring {wide_bar} {pos}/{len}  {eta} left");
     let (mut upkeep, mut shards) = (Vec::new(), Vec::new());
     if arguments.group == Group::Cells {
-        for &flows in &arguments.flows {
+        for &flows in flows {
             upkeep.push((flows, cells::upkeep(flows).map_err(Failure::Defect)?));
             if flows > 1 {
                 let [one, two, merged] = [(1, false), (2, false), (2, true)].map(|(count, merged)| cells::shards(count, flows, merged));
@@ -86,19 +93,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     let mut rows = Vec::new();
     for name in &names {
-        for &flows in &arguments.flows {
+        for &flows in flows {
             rows.push(measure(arguments, name, flows).map_err(Failure::Defect)?);
             progress.at(rows.len() as u64);
         }
     }
     drop(progress);
-    print(&if arguments.json { json(&rows, &upkeep, &shards) } else { table(&rows, &names, &arguments.flows, &upkeep, &shards) });
+    print(&if arguments.json { json(&rows, &upkeep, &shards) } else { table(&rows, &names, flows, &upkeep, &shards) });
     Ok(ExitCode::SUCCESS)
 }
 
 fn measure(arguments: &Arguments, name: &str, flows: u32) -> Result<Row, String> {
     let Benchmark { operation, mut round, .. } = match arguments.group {
         Group::Cells => cells::set_up(name, flows)?,
+        Group::Dwcs => dwcs::set_up(name, flows)?,
         Group::Schedule => schedule::set_up(name, flows, 1)?,
         Group::Police => police::set_up(name, flows)?,
     };

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tidegate_live::{Checksums, DirectionOutcome, DirectionState, LiveConfig, Tick};
+use tidegate_live::{Checksums, DirectionOutcome, DirectionState, EngineRecord, LiveConfig, Tick, Transfers};
 use tidegate_report::{Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
@@ -51,6 +51,12 @@ pub struct Arguments {
     /// Complete unfinished checksums in software instead of passing them on to the outgoing interface
     #[arg(long)]
     complete_checksums: bool,
+    /// Give receiving, deciding and transmitting a thread each in either direction, with a ring per flow between them (docs/end-system.md)
+    #[arg(long)]
+    end_system: bool,
+    /// With --end-system: make decisions on this core of the machine
+    #[arg(long, value_name = "CORE", requires = "end_system")]
+    decision_core: Option<usize>,
     /// Do not print the state once a second
     #[arg(long, short)]
     quiet: bool,
@@ -78,6 +84,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     config.options.catch_up = arguments.catch_up;
     config.options.spin = arguments.spin;
     config.options.drain = arguments.drain;
+    config.options.end_system = arguments.end_system;
+    config.options.decision_core = arguments.decision_core;
     if arguments.complete_checksums {
         config.options.checksums = Checksums::Complete;
     }
@@ -160,6 +168,21 @@ fn remarks(direction: &DirectionOutcome) -> Vec<String> {
     if counters.super_frames > 0 {
         remarks
             .push(format!("{name}: {} super-frames of segmentation offload were cut into packets before the port.", counters.super_frames));
+    }
+    if let Some(EngineRecord { engine, winners }) = &direction.engine {
+        let each = |transfers: &Transfers| transfers.records as f64 / transfers.transfers.max(1) as f64;
+        remarks.push(format!(
+            "{name}: the engine decided {} times; arrivals came to it {:.1} at a time, winners left it {:.1} at a time.",
+            engine.won + engine.discarded,
+            each(&engine.pulled),
+            each(winners)
+        ));
+        if engine.stale > 0 {
+            remarks.push(format!(
+                "{name}: {} arrivals came to the engine more than 34 ms late and counted as younger than they were.",
+                engine.stale
+            ));
+        }
     }
     if let (Some(median), Some(tail)) = (direction.lateness.quantile_seconds(0.5), direction.lateness.quantile_seconds(0.99)) {
         let (median, tail) = (format_time(median), format_time(tail));

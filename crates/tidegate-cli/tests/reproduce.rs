@@ -33,6 +33,15 @@ fn figures_and_verdicts_are_seen_at_one_glance() {
 }
 
 #[test]
+fn a_second_paper_is_run_beside_the_first() {
+    let table = done(&["reproduce", "schiller/figure-3", "sharestreams/figure-12", "sharestreams/figure-16"]);
+    assert!(table.lines().take(8).filter(|line| line.contains("✔ passed")).count() == 3, "{table}");
+    let counts = table.lines().find(|line| line.starts_with("packets in 57,339 decisions")).unwrap();
+    assert!(counts.matches("19113 9556 14335 14335").count() == 2, "{counts}");
+    assert!(table.contains("47.15 47.15 95.3 188.6 Mbyte/s ± 2 %"), "a band that is a fraction is written as one: {table}");
+}
+
+#[test]
 fn json_holds_every_gate_with_its_numbers() {
     let json: Value = serde_json::from_str(&done(&["reproduce", "schiller/figure-4", "--json"])).unwrap();
     assert_eq!(json["passed"], true);

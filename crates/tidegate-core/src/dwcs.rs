@@ -37,10 +37,12 @@
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
 //! | [`Cohorts`] | the engine for many streams |
 //! | [`Engine`] | the faster of the two |
+//! | [`device`] | the engine as hardware has it, with 16 bits of time: the golden model of the device |
 
 use crate::packet::Flow;
 
 mod cohorts;
+pub mod device;
 #[cfg(test)]
 mod differential;
 mod engine;

@@ -314,6 +314,11 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         self.store.queues.occupancy()
     }
 
+    /// The scheduler, for one that has to be told more than a port tells it.
+    pub fn scheduler_mut(&mut self) -> &mut S {
+        &mut self.scheduler
+    }
+
     /// When the link is free again, if it is transmitting at `now`.
     pub fn busy_until(&self, now: Time) -> Option<Time> {
         self.store.busy_until.is_after(now).then_some(self.store.busy_until)

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// How many turns lie between fetching a queue and fetching its first packet.
-const STAGE: usize = 6;
+/// How many turns lie between fetching a queue and fetching its first packet; a power of two.
+const STAGE: usize = 4;
 
 /// How much is queued: in all, and per flow. The port owns it; buffer managers and observers read it.
 #[derive(Clone, Debug)]
@@ -73,21 +73,6 @@ struct Slot<P> {
     arrival: Time,
     colour: Colour,
     payload: Option<P>,
-}
-
-impl FlowQueue {
-    /// Appends the packet of `length` bytes in slot `at`.
-    #[inline]
-    fn append<P>(&mut self, at: u32, length: u32, slots: &mut [Slot<P>]) {
-        if self.packets == 0 {
-            self.first = at;
-        } else {
-            slots[self.last as usize].next = at;
-        }
-        self.last = at;
-        self.packets += 1;
-        self.bytes += length;
-    }
 }
 
 impl<P> Slot<P> {
@@ -162,35 +147,36 @@ impl<P> Queues<P> {
     }
 
     /// Appends a packet to its flow's queue, and returns it as schedulers see it if it became the head. There must be room.
-    #[inline]
+    // Always inlined, as `pop`: a packet that is written to memory in parts and read as a whole is waited for.
+    #[inline(always)]
     pub fn push(&mut self, packet: Packet<P>) -> Option<Head> {
         debug_assert!(!self.is_full());
         let queue = &mut self.occupancy.flows[packet.flow.index()];
-        let slot = Slot {
-            next: NONE,
-            previous: queue.last,
-            length: packet.length,
-            number: self.next_number,
-            arrival: packet.arrival,
-            colour: packet.colour,
-            payload: Some(packet.payload),
-        };
-        let became_head = if queue.packets == 0 { Some(slot.head(self.overhead)) } else { None };
-        self.next_number = self.next_number.wrapping_add(1);
-        let at = self.free;
+        let is_head = queue.packets == 0;
+        let Packet { length, arrival, colour, .. } = packet;
+        let number = self.next_number;
+        let slot = Slot { next: NONE, previous: queue.last, length, number, arrival, colour, payload: Some(packet.payload) };
+        self.next_number = number.wrapping_add(1);
+        let mut at = self.free;
         if let Some(reused) = self.slots.get_mut(at as usize) {
             self.free = reused.next;
             *reused = slot;
-            queue.append(at, packet.length, &mut self.slots);
         } else {
             // Within the capacity reserved by `new`: the packet path never allocates.
-            let at = self.slots.len() as u32;
+            at = self.slots.len() as u32;
             self.slots.push(slot);
-            queue.append(at, packet.length, &mut self.slots);
         }
+        if is_head {
+            queue.first = at;
+        } else {
+            self.slots[queue.last as usize].next = at;
+        }
+        queue.last = at;
+        queue.packets += 1;
+        queue.bytes += length;
         self.occupancy.packets += 1;
-        self.occupancy.bytes += u64::from(packet.length);
-        became_head
+        self.occupancy.bytes += u64::from(length);
+        is_head.then(|| Head { length: self.overhead.wire_length(length), number, arrival, colour })
     }
 
     /// Takes the oldest packet of a flow, and returns with it the head that follows.
@@ -238,7 +224,7 @@ impl<P> Queues<P> {
     }
 
     /// Moves arrival instants of packets that have been queued for very long up to where they still compare correctly.
-    pub(crate) fn refresh(&mut self, now: Time) {
+    pub fn refresh(&mut self, now: Time) {
         let oldest = now - crate::port::MEMORY;
         for slot in &mut self.slots {
             slot.arrival = slot.arrival.later(oldest);

@@ -83,7 +83,8 @@ pub trait Scheduler {
     /// charged. `next` is the head in its place.
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>);
 
-    /// The flow that is likely to be named a dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn. A hint
+    /// The flow that is likely to be named a dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn, after
+    /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself. A hint
     /// only: it may be wrong or absent.
     #[inline]
     fn upcoming(&self) -> Option<Flow> {

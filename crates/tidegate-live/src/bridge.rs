@@ -3,26 +3,28 @@
 use crate::clock::{self, Woken};
 use crate::config::{LiveConfig, Options};
 use crate::counters::DirectionCounters;
-use crate::direction::{Direction, Frame, Next, Remains, Treatment};
+use crate::direction::{Carry, Direction, Next, Remains, Treatment};
+use crate::end_system::{self, EngineRecord, Parts, Split};
 use crate::error::LiveError;
 use crate::interface::{self, Facts, Inquiry};
-use crate::io::{Receive, Transmit};
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
+use crate::watch::Frame;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Instant;
+use std::{io, thread};
 use tidegate_core::observer::Observer;
 use tidegate_core::port::{Overhead, PortSetup, Volume};
+use tidegate_core::registry::AnyBufferManager;
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 use tidegate_statistics::{ClassRecord, Delays, PortRecorder};
 
 /// How often a direction looks after its interfaces, publishes its counters and looks at the stop flag.
-const CHORES: Duration = Duration::from_milliseconds(50);
+pub(crate) const CHORES: Duration = Duration::from_milliseconds(50);
 
 /// How long a direction waits before it tries again when the kernel has no room or an error to tell.
-const RETRY: Duration = Duration::from_microseconds(50);
+pub(crate) const RETRY: Duration = Duration::from_microseconds(50);
 
 /// The state of a direction at a tick.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -87,6 +89,8 @@ pub struct DirectionOutcome {
     pub lateness: Delays,
     /// The share of the time for which the link was transmitting, 0 to 1.
     pub utilisation: f64,
+    /// What the decision engine did, if it had a thread of its own ([`Options::end_system`]).
+    pub engine: Option<EngineRecord>,
 }
 
 /// Carries packets between the two interfaces until `stop` is set, and then until the queues are empty or the time for draining them
@@ -128,14 +132,11 @@ pub fn run_observed<O: Observer<Frame> + Send>(
     let there = prepare(started, [&a, &b], [&facts[0], &facts[1]], a_to_b, options, watch_a)?;
     let back = prepare(started, [&b, &a], [&facts[1], &facts[0]], b_to_a, options, watch_b)?;
 
-    let states = [Mutex::new(state_of(&there)), Mutex::new(state_of(&back))];
+    let states = [Mutex::new(there.state()), Mutex::new(back.state())];
     let (there, back) = thread::scope(|scope| {
-        let start = |direction, at: usize| {
+        let start = |prepared, at: usize| {
             let thread = Thread { name: &shares[at], stop, options, state: &states[at], notices: &notices };
-            thread::Builder::new()
-                .name(format!("tidegate-{at}"))
-                .spawn_scoped(scope, move || thread.carry(direction))
-                .map_err(|cause| LiveError::system("starting a thread for", &thread.name.from, cause))
+            thread.start(scope, prepared, at).map_err(|cause| LiveError::system("starting a thread for", &shares[at].from, cause))
         };
         let there = start(there, 0)?;
         let back = start(back, 1).inspect_err(|_| stop.store(true, Ordering::Relaxed))?;
@@ -180,18 +181,41 @@ fn prepare<O: Observer<Frame>>(
     setup: PortSetup,
     options: Options,
     observer: O,
-) -> Result<Direction<ReceiveRing, SendSocket, O>, LiveError> {
+) -> Result<Prepared<O>, LiveError> {
+    if options.end_system && matches!(setup.buffer, AnyBufferManager::LongestQueuePushOut(_)) {
+        return Err(LiveError::PushOut { direction: format!("{from} -> {to}") });
+    }
     let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;
     let transmitter = SendSocket::open(to, outgoing.index)?;
     let slots = setup.packet_limit.saturating_add(options.spare_frames);
     let longest = setup.longest_frame;
-    let treatment = Treatment { checksums: options.checksums, catch_up: options.catch_up, slots };
+    let treatment = Treatment { checksums: options.checksums, catch_up: options.catch_up, spin: options.spin, slots };
     let connected = [incoming, outgoing].map(|facts| facts.up && facts.carrier);
-    Direction::new(now, setup, treatment, receiver, transmitter, connected, observer).map_err(|cause| LiveError::Memory {
-        direction: format!("{from} -> {to}"),
-        bytes: FramePool::size(slots, longest),
-        cause,
-    })
+    let prepared = if options.end_system {
+        end_system::open(now, setup, treatment, receiver, transmitter, connected, observer).map(Prepared::Split)
+    } else {
+        Direction::new(now, setup, treatment, receiver, transmitter, connected, observer).map(Prepared::Whole)
+    };
+    prepared.map_err(|cause| LiveError::Memory { direction: format!("{from} -> {to}"), bytes: FramePool::size(slots, longest), cause })
+}
+
+/// A direction before its threads have been started.
+// There are two of them, and they are moved once.
+#[allow(clippy::large_enum_variant)]
+enum Prepared<O> {
+    /// In one thread.
+    Whole(Direction<ReceiveRing, SendSocket, O>),
+    /// In three.
+    Split(Parts<ReceiveRing, SendSocket, O>),
+}
+
+impl<O: Observer<Frame>> Prepared<O> {
+    fn state(&self) -> DirectionState {
+        match self {
+            Prepared::Whole(direction) => state_of(direction.counters(), direction.recorder()),
+            Prepared::Split(parts) => state_of(parts.intake.counters(), parts.intake.recorder()),
+        }
+    }
 }
 
 /// What an operator should know about an interface before packets are carried.
@@ -287,16 +311,62 @@ struct Thread<'a> {
     notices: &'a Mutex<Vec<String>>,
 }
 
-impl Thread<'_> {
-    fn carry<R: Receive, T: Transmit, O: Observer<Frame>>(self, mut direction: Direction<R, T, O>) -> Remains<O> {
+impl<'a> Thread<'a> {
+    /// Starts what carries a direction's packets: a thread, or three.
+    fn start<'scope, O: Observer<Frame> + Send + 'scope>(
+        self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        prepared: Prepared<O>,
+        number: usize,
+    ) -> io::Result<thread::ScopedJoinHandle<'scope, Remains<O>>>
+    where
+        'a: 'scope,
+    {
+        let named = |part: &str| thread::Builder::new().name(format!("tidegate-{number}{part}"));
+        match prepared {
+            Prepared::Whole(direction) => named("").spawn_scoped(scope, move || {
+                self.be_precise();
+                self.carry(direction)
+            }),
+            Prepared::Split(Parts { intake, mut engine, mut outlet }) => {
+                let engine = named("-decide").spawn_scoped(scope, move || {
+                    self.be_precise();
+                    if let Some(core) = self.options.decision_core
+                        && let Err(cause) = clock::stay_on(core)
+                    {
+                        lock(self.notices).push(format!("decisions cannot be made on core {core} ({cause}); they are made on any"));
+                    }
+                    engine.run()
+                })?;
+                let outlet = named("-send").spawn_scoped(scope, move || {
+                    self.be_precise();
+                    outlet.run(self.options.spin);
+                    outlet
+                })?;
+                named("-receive").spawn_scoped(scope, move || {
+                    self.be_precise();
+                    self.carry(Split { intake, engine, outlet })
+                })
+            }
+        }
+    }
+
+    fn be_precise(&self) {
         if let Some(priority) = self.options.real_time_priority
             && let Err(cause) = clock::be_precise(i32::from(priority))
         {
-            lock(self.notices).push(format!(
+            let notice = format!(
                 "real-time scheduling was refused ({cause}): packets may leave milliseconds late when the machine is busy. Run as root or \
-                     grant CAP_SYS_NICE"
-            ));
+                 grant CAP_SYS_NICE"
+            );
+            let mut notices = lock(self.notices);
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
         }
+    }
+
+    fn carry<O>(self, mut direction: impl Carry<O>) -> Remains<O> {
         let mut chores = clock::now();
         let mut deadline = None;
         loop {
@@ -307,6 +377,9 @@ impl Thread<'_> {
                     deadline = Some(now + self.options.drain);
                 }
                 self.attend(&mut direction, now);
+                if direction.is_broken() {
+                    return direction.finish(now);
+                }
             }
             let next = direction.turn(now, deadline.is_none());
             if deadline.is_some_and(|deadline| next == Next::Idle || !now.is_before(deadline)) {
@@ -324,7 +397,7 @@ impl Thread<'_> {
             if left == Duration::ZERO {
                 continue;
             }
-            let socket = if deadline.is_none() { direction.receiver().descriptor() } else { None };
+            let socket = if deadline.is_none() { direction.descriptor() } else { None };
             if clock::wait(socket, left) == Woken::SocketError {
                 let now = clock::now();
                 self.attend(&mut direction, now);
@@ -334,7 +407,7 @@ impl Thread<'_> {
         }
     }
 
-    fn attend<R: Receive, T: Transmit, O: Observer<Frame>>(&self, direction: &mut Direction<R, T, O>, now: Time) {
+    fn attend<O>(&self, direction: &mut impl Carry<O>, now: Time) {
         if direction.attend(now) {
             let counters = direction.counters();
             let state = |up| if up { "connected" } else { "down" };
@@ -355,8 +428,8 @@ impl Thread<'_> {
     }
 }
 
-fn state_of<R: Receive, T: Transmit, O: Observer<Frame>>(direction: &Direction<R, T, O>) -> DirectionState {
-    DirectionState { counters: direction.counters(), classes: direction.recorder().classes().iter().map(class_state).collect() }
+fn state_of(counters: DirectionCounters, recorder: &PortRecorder) -> DirectionState {
+    DirectionState { counters, classes: recorder.classes().iter().map(class_state).collect() }
 }
 
 fn class_state(record: &ClassRecord) -> ClassState {
@@ -365,10 +438,10 @@ fn class_state(record: &ClassRecord) -> ClassState {
 
 fn outcome<O>(share: Share, remains: Remains<O>, elapsed: std::time::Duration) -> (DirectionOutcome, O) {
     let Share { from, to, rate, overhead } = share;
-    let Remains { counters, recorder: record, lateness, busy, observer } = remains;
+    let Remains { counters, recorder: record, lateness, busy, observer, engine } = remains;
     // A transmission that started counts in full, also if it ends after the end.
     let utilisation = (busy as f64 / PICOSECONDS_PER_SECOND as f64 / elapsed.as_secs_f64().max(1e-9)).min(1.0);
-    (DirectionOutcome { from, to, rate, overhead, counters, record, lateness, utilisation }, observer)
+    (DirectionOutcome { from, to, rate, overhead, counters, record, lateness, utilisation, engine }, observer)
 }
 
 /// Nothing is left half-done under these locks, so a panic elsewhere is no reason to stop.

@@ -52,6 +52,24 @@ pub(crate) fn be_precise(priority: i32) -> io::Result<()> {
     if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Keeps the calling thread on one core.
+///
+/// # Errors
+/// There is no such core, or it is not for this process.
+pub(crate) fn stay_on(core: usize) -> io::Result<()> {
+    // SAFETY: an empty set of processors is a valid one.
+    let mut cores: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    if core >= libc::CPU_SETSIZE as usize {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the number has just been checked against the size of the set; the kernel reads the set, which lives for the call.
+    let refused = unsafe {
+        libc::CPU_SET(core, &mut cores);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &cores)
+    };
+    if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -42,6 +42,11 @@ pub struct Options {
     pub spare_frames: u32,
     /// The real-time priority (1 to 99) to ask for; `None` stays with ordinary scheduling.
     pub real_time_priority: Option<u8>,
+    /// Every direction is an end system: receiving, deciding and transmitting have a thread each, with a ring per flow between the first and
+    /// the last.
+    pub end_system: bool,
+    /// The core on which decisions are made, if they have threads of their own; any if `None`.
+    pub decision_core: Option<usize>,
 }
 
 impl Default for Options {
@@ -54,6 +59,8 @@ impl Default for Options {
             ring: 4096,
             spare_frames: 512,
             real_time_priority: Some(10),
+            end_system: false,
+            decision_core: None,
         }
     }
 }

@@ -64,6 +64,14 @@ pub struct DirectionCounters {
 }
 
 impl DirectionCounters {
+    /// Notes the state of both interfaces, and an outage of each that was up. True if anything has changed.
+    pub(crate) fn note(&mut self, receiving: bool, sending: bool) -> bool {
+        self.outages += u64::from(self.receiving && !receiving) + u64::from(self.sending && !sending);
+        let changed = (self.receiving, self.sending) != (receiving, sending);
+        (self.receiving, self.sending) = (receiving, sending);
+        changed
+    }
+
     /// Everything dropped here, by name of the reason: before the port, by the port, after the port. Reasons that never occurred are
     /// left out.
     pub fn dropped(&self) -> impl Iterator<Item = (&'static str, Volume)> {

@@ -1,41 +1,23 @@
 //! One direction of a bridge: frames in, through a port, frames out. It is told the time and never waits.
 
-use crate::counters::DirectionCounters;
+use crate::counters::{DirectionCounters, Unsent};
+use crate::end_system::EngineRecord;
 use crate::ingress::{self, Arrived, Checksums};
-use crate::io::{Outgoing, Receive, SendError, Transmit};
+use crate::io::{Receive, SendError, Transmit};
 use crate::offload::Segmentation;
+use crate::outbox::{self, Outbox, Owner};
 use crate::pool::FramePool;
-use std::collections::VecDeque;
+use crate::watch::{Frame, Watch};
 use std::io;
+use std::os::fd::BorrowedFd;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::packet::Colour;
 use tidegate_core::port::{Port, PortSetup, Volume};
-use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_statistics::{Delays, PortRecorder};
 
-/// What a packet of a live port carries: the place of its bytes, and its number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Frame {
-    slot: u32,
-    number: u64,
-}
-
-impl Frame {
-    /// Stands for a packet whose bytes were not kept.
-    const NOWHERE: u32 = u32::MAX;
-
-    /// How many packets were offered to the port before this one.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-}
-
 /// The most packets taken in at one instant; what a super-frame holds beyond it still is.
-const BURST: u64 = 128;
-
-/// For how long a frame is tried again while the kernel has no room for it.
-const PATIENCE: Duration = Duration::from_milliseconds(20);
+pub(crate) const BURST: u64 = 128;
 
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,8 +43,7 @@ pub(crate) struct Direction<R, T, O> {
     checksums: Checksums,
     catch_up: Duration,
     /// Sent by the port, not yet taken by the kernel.
-    outbox: VecDeque<Outgoing>,
-    blocked_since: Option<Time>,
+    outbox: Outbox<Outgoing>,
     /// The last instant up to which the port has done what was due.
     worked: Time,
     counters: DirectionCounters,
@@ -79,6 +60,32 @@ pub(crate) struct Remains<O> {
     pub(crate) lateness: Delays,
     pub(crate) busy: u128,
     pub(crate) observer: O,
+    /// If it was one in three threads.
+    pub(crate) engine: Option<EngineRecord>,
+}
+
+/// What a direction's thread does again and again.
+pub(crate) trait Carry<O> {
+    /// Takes in what has been received, if `reading`, and does what else is due at `now`.
+    fn turn(&mut self, now: Time, reading: bool) -> Next;
+
+    /// Looks after both interfaces. True if one of them went down or came back.
+    fn attend(&mut self, now: Time) -> bool;
+
+    /// The counters as they stand.
+    fn counters(&self) -> DirectionCounters;
+
+    /// What has been recorded so far.
+    fn recorder(&self) -> &PortRecorder;
+
+    /// What to wait on for frames.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// True if it cannot go on.
+    fn is_broken(&self) -> bool;
+
+    /// Ends it. What it still holds stays counted as queued.
+    fn finish(self, now: Time) -> Remains<O>;
 }
 
 /// How a direction treats frames and time.
@@ -86,6 +93,8 @@ pub(crate) struct Remains<O> {
 pub(crate) struct Treatment {
     pub(crate) checksums: Checksums,
     pub(crate) catch_up: Duration,
+    /// How long before an instant threads watch the clock.
+    pub(crate) spin: Duration,
     pub(crate) slots: u32,
 }
 
@@ -111,58 +120,12 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             checksums: treatment.checksums,
             catch_up: treatment.catch_up,
             // Every frame in it has a slot, so it never grows beyond this.
-            outbox: VecDeque::with_capacity(treatment.slots as usize),
-            blocked_since: None,
+            outbox: Outbox::new(treatment.slots as usize),
             worked: now,
             counters: DirectionCounters { receiving: connected[0], sending: connected[1], ..DirectionCounters::default() },
             lateness: Delays::default(),
             busy: 0,
         })
-    }
-
-    /// Sends what is due at `now` and, if `reading`, takes in what has been received.
-    pub(crate) fn turn(&mut self, now: Time, reading: bool) -> Next {
-        // What is due up to now starts before what arrives now.
-        let next = self.start_due(now);
-        if reading && self.take_in(now) { if self.start_due(now) == Next::Blocked { Next::Blocked } else { Next::Again } } else { next }
-    }
-
-    /// Looks after both interfaces. True if one of them went down or came back.
-    pub(crate) fn attend(&mut self, now: Time) -> bool {
-        let (receiving, sending) = (self.receiver.attend(), self.transmitter.attend());
-        let counters = &mut self.counters;
-        counters.outages += u64::from(counters.receiving && !receiving) + u64::from(counters.sending && !sending);
-        let changed = (counters.receiving, counters.sending) != (receiving, sending);
-        (counters.receiving, counters.sending) = (receiving, sending);
-        counters.kernel = self.receiver.kernel_counters();
-        // The record goes on while nothing happens.
-        self.recorder.advance(now);
-        changed
-    }
-
-    /// The counters as they stand.
-    pub(crate) fn counters(&self) -> DirectionCounters {
-        let occupancy = self.port.occupancy();
-        let mut queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
-        for outgoing in &self.outbox {
-            queued.add(outgoing.length);
-        }
-        DirectionCounters { port: *self.port.counters(), queued, ..self.counters }
-    }
-
-    pub(crate) fn recorder(&self) -> &PortRecorder {
-        &self.recorder
-    }
-
-    pub(crate) fn receiver(&self) -> &R {
-        &self.receiver
-    }
-
-    /// Ends the direction. What it still holds stays counted as queued.
-    pub(crate) fn finish(mut self, now: Time) -> Remains<O> {
-        self.attend(now);
-        let counters = self.counters();
-        Remains { counters, recorder: self.recorder, lateness: self.lateness, busy: self.busy, observer: self.observer }
     }
 
     /// Lets the port send what is due, unless the kernel still has no room for what it sent before.
@@ -176,7 +139,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             self.counters.forgone = self.counters.forgone + horizon.since(free);
         }
         self.port.forgo(horizon);
-        let mut watch = Watch { recorder: &mut self.recorder, pool: &mut self.pool, observer: &mut self.observer };
+        let mut watch = Watch::new(&mut self.recorder, &mut self.pool, &mut self.observer);
         let wake = start(&mut self.port, now, &mut watch, &mut self.outbox, &mut self.lateness, &mut self.busy);
         self.worked = now;
         match (self.flush(now), wake) {
@@ -189,7 +152,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
     /// Takes in frames that have been received; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
         let before = self.counters.received.packets;
-        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, lateness, busy, blocked_since, .. } = self;
+        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, lateness, busy, .. } = self;
         let mut any = false;
         while counters.received.packets - before < BURST {
             let taken = receiver.receive(|received| {
@@ -199,13 +162,13 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
                 let refused_before = refused.total();
                 ingress::packets(received, *checksums, pool, refused, |pool, header, Arrived { slot, length }| {
                     volume.add(length);
-                    let frame = Frame { slot: slot.unwrap_or(Frame::NOWHERE), number: port.counters().offered.packets };
+                    let frame = Frame::new(slot, port.counters().offered.packets);
                     let flow = port.classifier().classify(header);
-                    let mut watch = Watch { recorder, pool, observer };
+                    let mut watch = Watch::new(recorder, pool, observer);
                     port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
                     // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link
                     // that the kernel blocks is not idle.
-                    if blocked_since.is_none() && port.busy_until(now).is_none() {
+                    if !outbox.is_blocked() && port.busy_until(now).is_none() {
                         start(port, now, &mut watch, outbox, lateness, busy);
                     }
                 });
@@ -223,43 +186,78 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
 
     /// Gives the kernel what it has room for; false if something is left.
     fn flush(&mut self, now: Time) -> bool {
-        while !self.outbox.is_empty() {
-            match self.transmitter.send(&self.pool, self.outbox.as_slices().0) {
-                Ok(sent) => {
-                    self.blocked_since = None;
-                    for outgoing in self.outbox.drain(..sent) {
-                        self.pool.release(outgoing.slot);
-                        self.counters.delivered.add(outgoing.length);
-                    }
-                }
-                Err(SendError::Busy) => {
-                    let since = *self.blocked_since.get_or_insert(now);
-                    if now.since(since) < PATIENCE {
-                        return false;
-                    }
-                    self.blocked_since = None;
-                    self.give_up(self.outbox.len(), SendError::Busy);
-                }
-                Err(SendError::Down) => self.give_up(self.outbox.len(), SendError::Down),
-                Err(reason) => self.give_up(1, reason),
-            }
-        }
-        true
+        let DirectionCounters { delivered, unsent, .. } = &mut self.counters;
+        self.outbox.flush(now, &mut self.transmitter, &mut Slots { pool: &mut self.pool, delivered, unsent })
+    }
+}
+
+impl<R: Receive, T: Transmit, O: Observer<Frame>> Carry<O> for Direction<R, T, O> {
+    fn turn(&mut self, now: Time, reading: bool) -> Next {
+        // What is due up to now starts before what arrives now.
+        let next = self.start_due(now);
+        if reading && self.take_in(now) { if self.start_due(now) == Next::Blocked { Next::Blocked } else { Next::Again } } else { next }
     }
 
-    #[cold]
-    fn give_up(&mut self, frames: usize, reason: SendError) {
-        let unsent = &mut self.counters.unsent;
-        let volume = match reason {
-            SendError::Busy => &mut unsent.no_room,
-            SendError::Down => &mut unsent.interface_down,
-            SendError::TooLong => &mut unsent.too_long,
-            SendError::Rejected => &mut unsent.rejected,
-        };
-        for outgoing in self.outbox.drain(..frames) {
-            self.pool.release(outgoing.slot);
-            volume.add(outgoing.length);
+    fn attend(&mut self, now: Time) -> bool {
+        let changed = self.counters.note(self.receiver.attend(), self.transmitter.attend());
+        self.counters.kernel = self.receiver.kernel_counters();
+        // The record goes on while nothing happens.
+        self.recorder.advance(now);
+        changed
+    }
+
+    fn counters(&self) -> DirectionCounters {
+        let occupancy = self.port.occupancy();
+        let mut queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
+        for outgoing in self.outbox.iter() {
+            queued.add(outgoing.length);
         }
+        DirectionCounters { port: *self.port.counters(), queued, ..self.counters }
+    }
+
+    fn recorder(&self) -> &PortRecorder {
+        &self.recorder
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.receiver.descriptor()
+    }
+
+    fn is_broken(&self) -> bool {
+        false
+    }
+
+    fn finish(mut self, now: Time) -> Remains<O> {
+        self.attend(now);
+        let counters = self.counters();
+        Remains { counters, recorder: self.recorder, lateness: self.lateness, busy: self.busy, observer: self.observer, engine: None }
+    }
+}
+
+/// A frame ready to leave: its slot and its length in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Outgoing {
+    slot: u32,
+    length: u32,
+}
+
+/// The slots of frames that leave.
+struct Slots<'a> {
+    pool: &'a mut FramePool,
+    delivered: &'a mut Volume,
+    unsent: &'a mut Unsent,
+}
+
+impl Owner<Outgoing> for Slots<'_> {
+    #[inline]
+    fn message<'a>(&'a self, frame: &'a Outgoing) -> Option<&'a [u8]> {
+        Some(self.pool.message(frame.slot, frame.length))
+    }
+
+    #[inline]
+    fn gone(&mut self, frame: Outgoing, outcome: Result<(), SendError>) {
+        self.pool.release(frame.slot);
+        outbox::count(outcome, frame.length, self.delivered, self.unsent);
     }
 }
 
@@ -268,58 +266,16 @@ fn start<O: Observer<Frame>>(
     port: &mut Port<Frame>,
     now: Time,
     watch: &mut Watch<'_, O>,
-    outbox: &mut VecDeque<Outgoing>,
+    outbox: &mut Outbox<Outgoing>,
     lateness: &mut Delays,
     busy: &mut u128,
 ) -> Option<Time> {
     port.advance(now, watch, |transmission| {
         lateness.record(now.since(transmission.start));
         *busy += u128::from(transmission.finish.since(transmission.start).picoseconds());
-        outbox.push_back(Outgoing { slot: transmission.packet.payload.slot, length: transmission.packet.length });
+        outbox.push(Outgoing { slot: transmission.packet.payload.slot(), length: transmission.packet.length });
     })
 }
 
-/// Watches the port: records, frees the frames that it drops, and lets the user's observer watch too.
-struct Watch<'a, O> {
-    recorder: &'a mut PortRecorder,
-    pool: &'a mut FramePool,
-    observer: &'a mut O,
-}
-
-impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
-    #[inline]
-    fn offered(&mut self, now: Time, packet: &Packet<Frame>) {
-        self.recorder.offered(now, packet);
-        self.observer.offered(now, packet);
-    }
-
-    #[inline]
-    fn marked(&mut self, now: Time, packet: &Packet<Frame>, from: Colour) {
-        self.recorder.marked(now, packet, from);
-        self.observer.marked(now, packet, from);
-    }
-
-    #[inline]
-    fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
-        Observer::<Frame>::queued(self.recorder, now, packet, occupancy);
-        self.observer.queued(now, packet, occupancy);
-    }
-
-    #[inline]
-    fn dropped(&mut self, now: Time, packet: Packet<Frame>, reason: DropReason, occupancy: &Occupancy) {
-        if packet.payload.slot != Frame::NOWHERE {
-            self.pool.release(packet.payload.slot);
-        }
-        self.recorder.dropped(now, packet, reason, occupancy);
-        self.observer.dropped(now, packet, reason, occupancy);
-    }
-
-    #[inline]
-    fn sent(&mut self, now: Time, packet: &Packet<Frame>, finish: Time, occupancy: &Occupancy) {
-        self.recorder.sent(now, packet, finish, occupancy);
-        self.observer.sent(now, packet, finish, occupancy);
-    }
-}
-
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

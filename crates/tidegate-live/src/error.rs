@@ -38,6 +38,11 @@ pub enum LiveError {
         /// What the kernel said.
         cause: io::Error,
     },
+    /// The direction is to be an end system, but its policy pushes packets out of their queues, which a ring cannot do.
+    PushOut {
+        /// The direction, as "A -> B".
+        direction: String,
+    },
     /// The kernel refused something else.
     System {
         /// What was being done.
@@ -54,7 +59,10 @@ impl LiveError {
     /// lacks.
     pub fn exit_code(&self) -> u8 {
         match self {
-            LiveError::SameInterface { .. } | LiveError::UnknownInterface { .. } | LiveError::NotEthernet { .. } => 2,
+            LiveError::SameInterface { .. }
+            | LiveError::UnknownInterface { .. }
+            | LiveError::NotEthernet { .. }
+            | LiveError::PushOut { .. } => 2,
             LiveError::NotPermitted { .. } | LiveError::Memory { .. } | LiveError::System { .. } => 3,
         }
     }
@@ -90,6 +98,11 @@ impl fmt::Display for LiveError {
                 "not permitted: {doing}. Carrying packets needs the capabilities CAP_NET_RAW and CAP_NET_ADMIN (and CAP_SYS_NICE for \
                  precise timing): run as root, or grant them once with \
                  `sudo setcap cap_net_raw,cap_net_admin,cap_sys_nice+ep \"$(command -v tidegate)\"`"
+            ),
+            LiveError::PushOut { direction } => write!(
+                f,
+                "{direction}: the policy's buffer manager pushes packets out of their queues, but the rings of an end system are emptied at \
+                 their heads only: use another manager (`tail-drop`, `dynamic-threshold`), or carry packets without the end system"
             ),
             LiveError::Memory { direction, bytes, cause } => write!(
                 f,

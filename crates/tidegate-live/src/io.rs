@@ -4,7 +4,6 @@
 //! third pair: it would take the frame pool's pages as its UMEM and leave everything above this seam as it is.
 
 use crate::offload::Offload;
-use crate::pool::FramePool;
 use std::os::fd::BorrowedFd;
 
 /// A frame as it was received, VLAN tags and all. Valid until the next frame.
@@ -43,13 +42,6 @@ pub(crate) trait Receive {
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 }
 
-/// A frame ready to leave: its slot and its length in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) slot: u32,
-    pub(crate) length: u32,
-}
-
 /// Why a frame could not be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SendError {
@@ -65,11 +57,12 @@ pub(crate) enum SendError {
 
 /// Sends frames out of one interface.
 pub(crate) trait Transmit {
-    /// Sends the first frames of a list that is not empty and returns how many were sent, at least one.
+    /// Sends the first of these frames, of which there is at least one, each behind its virtio-net header, and returns how many were sent,
+    /// at least one.
     ///
     /// # Errors
     /// Why the first one was not sent.
-    fn send(&mut self, pool: &FramePool, frames: &[Outgoing]) -> Result<usize, SendError>;
+    fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError>;
 
     /// As [`Receive::attend`]. True if frames can go out.
     fn attend(&mut self) -> bool;

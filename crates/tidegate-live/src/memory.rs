@@ -1,9 +1,10 @@
-//! Memory mapped from the kernel: anonymous pages for frames, and rings shared with a socket.
+//! Memory mapped from the kernel: anonymous pages cut into pieces for frames, and rings shared with a socket.
 #![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// A mapping that ends with its owner.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ struct Mapping {
 
 // SAFETY: the mapping is plain memory that no thread owns; the types below decide who may look at it.
 unsafe impl Send for Mapping {}
+// SAFETY: a shared mapping gives away nothing but its address and its length, which never change.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(length: usize, flags: libc::c_int, descriptor: libc::c_int) -> io::Result<Mapping> {
@@ -34,24 +37,47 @@ impl Drop for Mapping {
     }
 }
 
-/// Zeroed pages of our own. They cost memory only once they have been written to.
+/// A piece of zeroed pages, which its owner has to himself on whatever thread. The pages cost memory only once they have been written to.
 #[derive(Debug)]
-pub(crate) struct Pages(Mapping);
+pub(crate) struct Piece {
+    address: NonNull<u8>,
+    length: usize,
+    /// The pages stay for as long as any piece of them does.
+    _pages: Arc<Mapping>,
+}
 
-impl Pages {
-    /// Maps `length` bytes, at least one.
-    pub(crate) fn new(length: usize) -> io::Result<Pages> {
-        Mapping::new(length.max(1), libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1).map(Pages)
+// SAFETY: a piece is memory of its own, which nobody else knows: it goes where its owner goes.
+unsafe impl Send for Piece {}
+
+impl Piece {
+    /// A piece of `length` bytes.
+    pub(crate) fn new(length: usize) -> io::Result<Piece> {
+        Piece::several(1, length)?.next().ok_or(io::ErrorKind::OutOfMemory.into())
     }
 
+    /// So many pieces of `length` bytes each, side by side.
+    pub(crate) fn several(count: usize, length: usize) -> io::Result<impl Iterator<Item = Piece>> {
+        let whole = length.checked_mul(count).ok_or(io::ErrorKind::OutOfMemory)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let pages = Arc::new(Mapping::new(whole.max(1), flags, -1)?);
+        Ok((0..count).map(move |number| {
+            // SAFETY: piece `number` ends at most at `count * length`, where the mapping does.
+            let address = unsafe { pages.address.add(number * length) };
+            Piece { address, length, _pages: pages.clone() }
+        }))
+    }
+
+    #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is readable for its whole length, initialised by the kernel, and borrowed together with `self`.
-        unsafe { std::slice::from_raw_parts(self.0.address.as_ptr(), self.0.length) }
+        // SAFETY: the piece lies in a mapping that is readable, initialised by the kernel and kept by the piece; no two pieces overlap, so
+        // only the owner of this one can write to it, and he lends it out here.
+        unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.length) }
     }
 
+    #[inline]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` makes the borrow unique: nobody else knows these pages.
-        unsafe { std::slice::from_raw_parts_mut(self.0.address.as_ptr(), self.0.length) }
+        // SAFETY: as above, and `&mut self` makes the borrow unique.
+        unsafe { std::slice::from_raw_parts_mut(self.address.as_ptr(), self.length) }
     }
 }
 
@@ -79,15 +105,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_zeroed_writable_and_our_own() {
-        let mut pages = Pages::new(10_000).unwrap();
-        assert!(pages.bytes().iter().all(|&byte| byte == 0));
-        pages.bytes_mut()[9_999] = 7;
-        assert_eq!(pages.bytes()[9_999], 7);
+    fn pieces_are_zeroed_writable_and_apart() {
+        let mut pieces: Vec<Piece> = Piece::several(3, 5000).unwrap().collect();
+        assert!(pieces.iter().all(|piece| piece.bytes() == [0; 5000]));
+        pieces[1].bytes_mut().fill(7);
+        let last = pieces.pop().unwrap();
+        // They outlive each other, on any thread.
+        let middle = pieces.pop().unwrap();
+        assert!(std::thread::spawn(move || middle.bytes().iter().all(|&byte| byte == 7)).join().unwrap());
+        assert!(pieces[0].bytes() == [0; 5000] && last.bytes() == [0; 5000]);
     }
 
     #[test]
     fn more_than_the_address_space_is_an_error() {
-        assert!(Pages::new(usize::MAX / 2).is_err());
+        assert!(Piece::several(2, usize::MAX / 4).is_err() && Piece::several(4, usize::MAX / 2).is_err());
     }
 }

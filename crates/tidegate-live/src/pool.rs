@@ -2,7 +2,7 @@
 //!
 //! A slot holds a frame behind its virtio-net header, so that a send needs one piece of memory per frame.
 
-use crate::memory::Pages;
+use crate::memory::Piece;
 use crate::offload::{Offload, PartialChecksum, VIRTIO_HEADER};
 use std::io;
 
@@ -12,23 +12,47 @@ const HEADROOM: usize = 16;
 /// Frames in memory, by slot number.
 #[derive(Debug)]
 pub(crate) struct FramePool {
-    pages: Pages,
-    stride: usize,
+    /// `None` where the frame is elsewhere ([`FramePool::lend`]).
+    frames: Vec<Option<Piece>>,
     longest: usize,
     free: Vec<u32>,
-    slots: u32,
+}
+
+/// A frame that has left its pool for another thread.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    slot: u32,
+    piece: Piece,
+}
+
+impl Lent {
+    /// As [`FramePool::message`].
+    #[inline]
+    pub(crate) fn message(&self, length: u32) -> &[u8] {
+        message(&self.piece, length)
+    }
+
+    /// Where it belongs.
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+}
+
+fn message(piece: &Piece, length: u32) -> &[u8] {
+    &piece.bytes()[HEADROOM - VIRTIO_HEADER..HEADROOM + length as usize]
 }
 
 impl FramePool {
     /// A pool of `slots` frames of at most `longest` bytes.
     pub(crate) fn new(slots: u32, longest: u32) -> io::Result<FramePool> {
         let stride = (HEADROOM + longest as usize).next_multiple_of(64);
-        let length = stride.checked_mul(slots as usize).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut free = Vec::new();
+        let (mut free, mut frames) = (Vec::new(), Vec::new());
         free.try_reserve_exact(slots as usize)?;
+        frames.try_reserve_exact(slots as usize)?;
         // The last one in is the first one out: a lightly loaded pool stays in the cache.
         free.extend((0..slots).rev());
-        Ok(FramePool { pages: Pages::new(length)?, stride, longest: longest as usize, free, slots })
+        frames.extend(Piece::several(slots as usize, stride)?.map(Some));
+        Ok(FramePool { frames, longest: longest as usize, free })
     }
 
     /// The bytes that a pool of this size maps.
@@ -45,8 +69,21 @@ impl FramePool {
     /// Gives a slot back.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
-        debug_assert!(slot < self.slots && self.free.len() < self.slots as usize, "slot {slot} was given back twice");
+        debug_assert!(self.frames[slot as usize].is_some() && self.free.len() < self.frames.len(), "slot {slot} was given back twice");
         self.free.push(slot);
+    }
+
+    /// Lets the frame in a slot leave the pool.
+    #[inline]
+    pub(crate) fn lend(&mut self, slot: u32) -> Lent {
+        let Some(piece) = self.frames[slot as usize].take() else { unreachable!("slot {slot} was lent twice") };
+        Lent { slot, piece }
+    }
+
+    /// Takes back a frame that was lent; its slot stays in use until it is released.
+    #[inline]
+    pub(crate) fn take_back(&mut self, lent: Lent) {
+        self.frames[lent.slot as usize] = Some(lent.piece);
     }
 
     /// The longest frame that a slot holds, in bytes.
@@ -58,29 +95,34 @@ impl FramePool {
     /// The number of slots in use.
     #[cfg(test)]
     pub(crate) fn in_use(&self) -> u32 {
-        self.slots - self.free.len() as u32
+        (self.frames.len() - self.free.len()) as u32
     }
 
     /// Room for a frame.
     #[inline]
     pub(crate) fn frame_mut(&mut self, slot: u32) -> &mut [u8] {
-        let at = slot as usize * self.stride + HEADROOM;
         let longest = self.longest;
-        &mut self.pages.bytes_mut()[at..at + longest]
+        &mut self.piece_mut(slot).bytes_mut()[HEADROOM..HEADROOM + longest]
     }
 
     /// Notes what the frame in a slot still lacks.
     #[inline]
     pub(crate) fn set_checksum(&mut self, slot: u32, checksum: Option<PartialChecksum>) {
-        let at = slot as usize * self.stride + HEADROOM - VIRTIO_HEADER;
-        self.pages.bytes_mut()[at..at + VIRTIO_HEADER].copy_from_slice(&Offload::virtio_of(checksum));
+        let header = HEADROOM - VIRTIO_HEADER..HEADROOM;
+        self.piece_mut(slot).bytes_mut()[header].copy_from_slice(&Offload::virtio_of(checksum));
     }
 
     /// A frame of `length` bytes behind its virtio-net header.
     #[inline]
     pub(crate) fn message(&self, slot: u32, length: u32) -> &[u8] {
-        let at = slot as usize * self.stride + HEADROOM;
-        &self.pages.bytes()[at - VIRTIO_HEADER..at + length as usize]
+        let Some(piece) = &self.frames[slot as usize] else { unreachable!("the frame in slot {slot} is lent") };
+        message(piece, length)
+    }
+
+    #[inline]
+    fn piece_mut(&mut self, slot: u32) -> &mut Piece {
+        let Some(piece) = &mut self.frames[slot as usize] else { unreachable!("the frame in slot {slot} is lent") };
+        piece
     }
 }
 
@@ -105,6 +147,22 @@ mod tests {
         assert_eq!((pool.in_use(), pool.take()), (3, None));
         pool.release(1);
         assert_eq!((pool.in_use(), pool.take()), (2, Some(1)));
+    }
+
+    #[test]
+    fn a_lent_frame_comes_back_as_it_was() {
+        let mut pool = FramePool::new(2, 100).unwrap();
+        let slot = pool.take().unwrap();
+        pool.frame_mut(slot).fill(9);
+        pool.set_checksum(slot, None);
+        let lent = pool.lend(slot);
+        assert_eq!(lent.slot(), slot);
+        let lent = std::thread::spawn(move || (lent.message(100)[10..] == [9; 100]).then_some(lent)).join().unwrap();
+        assert_eq!(pool.in_use(), 1);
+        pool.take_back(lent.expect("the frame's bytes"));
+        pool.release(slot);
+        assert_eq!((pool.in_use(), pool.take()), (0, Some(slot)));
+        assert_eq!(pool.message(slot, 100)[10..], [9; 100]);
     }
 
     #[test]

@@ -62,6 +62,19 @@ impl Gate {
         Gate { name: name.into(), unit, measured, low: Some(low), high: Some(high) }
     }
 
+    /// Each number may differ by the `fraction` of what is `expected`.
+    pub fn near(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, expected: &[f64], fraction: f64) -> Gate {
+        let low = expected.iter().map(|value| value - value.abs() * fraction).collect();
+        let high = expected.iter().map(|value| value + value.abs() * fraction).collect();
+        Gate { name: name.into(), unit, measured, low: Some(low), high: Some(high) }
+    }
+
+    /// Each of the numbers may be `limit` and more.
+    pub fn all_at_least(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, limit: f64) -> Gate {
+        let low = vec![limit; measured.len()];
+        Gate { name: name.into(), unit, measured, low: Some(low), high: None }
+    }
+
     /// The number may be `limit` and less.
     pub fn at_most(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
         Gate { name: name.into(), unit, measured: vec![measured], low: None, high: Some(vec![limit]) }
@@ -69,7 +82,7 @@ impl Gate {
 
     /// The number may be `limit` and more.
     pub fn at_least(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
-        Gate { name: name.into(), unit, measured: vec![measured], low: Some(vec![limit]), high: None }
+        Gate::all_at_least(name, unit, vec![measured], limit)
     }
 
     /// Whether every number lies in its band. Nothing measured, or a number too many or too few, is a failure.
@@ -83,6 +96,11 @@ impl Gate {
         let finite = count > 0 && self.measured.iter().all(|measured| measured.is_finite());
         finite && fits(&self.low, |measured, low| measured >= low) && fits(&self.high, |measured, high| measured <= high)
     }
+}
+
+/// Whole numbers as they stand in a gate.
+pub(crate) fn numbers<const N: usize>(numbers: [u32; N]) -> [f64; N] {
+    numbers.map(f64::from)
 }
 
 /// A plot: panels side by side on the same axes.
@@ -190,6 +208,10 @@ mod tests {
         assert!(!Gate::within("a", "cells", vec![9.0, 12.0], &[10.0, 10.0], 1.0).passed());
         assert!(Gate::exactly("a", "cells", vec![3.0], &[3.0]).passed());
         assert!(!Gate::exactly("a", "cells", vec![3.0], &[4.0]).passed());
+        assert!(Gate::near("a", "cells", vec![98.0, -9.8], &[100.0, -10.0], 0.02).passed());
+        assert!(!Gate::near("a", "cells", vec![100.0, -9.7], &[100.0, -10.0], 0.02).passed());
+        assert!(Gate::all_at_least("a", "cells", vec![5.0, 6.0], 5.0).passed());
+        assert!(!Gate::all_at_least("a", "cells", vec![5.0, 4.0], 5.0).passed());
         assert!(Gate::at_most("a", "slots", 5.0, 5.0).passed());
         assert!(!Gate::at_most("a", "slots", 5.5, 5.0).passed());
         assert!(Gate::at_least("a", "slots", 5.0, 5.0).passed());

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`figure`] | figures, gates, charts and tables |
 //! | [`schiller`] | Schiller and Gunningberg, a cell-level scheduler in software |
+//! | [`sharestreams`] | Krishnamurthy et al., packet schedulers in hardware |
 //!
 //! ```
 //! let (experiment, figures) = tidegate_reproduce::find("schiller/figure-3").unwrap();
@@ -19,6 +20,7 @@
 
 pub mod figure;
 pub mod schiller;
+pub mod sharestreams;
 
 pub use figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 
@@ -47,7 +49,7 @@ pub struct Plan {
 }
 
 /// Every experiment there is. A new one is a module of this crate and a line here.
-pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT, sharestreams::EXPERIMENT];
 
 /// What an id names: an experiment with all its figures ("schiller"), or with one of them ("schiller/figure-3").
 pub fn find(id: &str) -> Option<(&'static Experiment, &'static [Plan])> {

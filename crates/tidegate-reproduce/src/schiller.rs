@@ -158,11 +158,6 @@ impl UsageParameterControl {
 /// The slots of a planner's window.
 const WINDOW: u32 = 64;
 
-/// Whole numbers as they stand in a gate.
-fn numbers<const N: usize>(numbers: [u32; N]) -> [f64; N] {
-    numbers.map(f64::from)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,6 +15,7 @@ struct Rule {
 const EVERY_CRATE: &[&str] = &[
     "tidegate-bench",
     "tidegate-core",
+    "tidegate-endsystem",
     "tidegate-wire",
     "tidegate-replay",
     "tidegate-sim",
@@ -31,7 +32,12 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-statistics", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-replay", may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics"], third_party: true },
     Rule { package: "tidegate-sim", may_use: &["tidegate-core", "tidegate-statistics"], third_party: true },
-    Rule { package: "tidegate-live", may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics"], third_party: true },
+    Rule { package: "tidegate-endsystem", may_use: &["tidegate-core"], third_party: true },
+    Rule {
+        package: "tidegate-live",
+        may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics", "tidegate-endsystem"],
+        third_party: true,
+    },
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
     Rule { package: "tidegate-reproduce", may_use: &["tidegate-core", "tidegate-sim"], third_party: true },
     Rule {

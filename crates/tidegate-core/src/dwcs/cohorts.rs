@@ -22,6 +22,7 @@
 use super::tournament::{Contender, MOST_MISSES, Tournament};
 use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance, Window};
 use crate::packet::Flow;
+use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
@@ -68,6 +69,7 @@ pub struct Cohorts<R = Wheel> {
 }
 
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Record {
     /// As of the last time it was touched.
     deadline: u64,
@@ -107,8 +109,10 @@ struct Cohort {
     /// How many deadlines it has missed since it was formed.
     misses: u64,
     tournament: Tournament,
-    /// A member that has been served and whose deadline is the next one.
-    ahead: Option<u32>,
+    /// The member that was served last, if its deadline is the next one now; it still has its leaf.
+    served: Option<u32>,
+    /// Members that have been served and whose deadline is the next one. They stay behind those that have not been served.
+    ahead: Vec<u32>,
 }
 
 /// A stream or a cohort at the front.
@@ -346,23 +350,50 @@ impl<R: ReadyList> Cohorts<R> {
         let times = self.rules.missed.count(cohort.deadline, cohort.period, now);
         cohort.misses += times;
         cohort.deadline += times * cohort.period;
-        let (deadline, ahead) = (cohort.deadline, cohort.ahead.take());
-        if let Some(stream) = ahead {
+        let served = cohort.served.take();
+        if let Some(stream) = served {
             self.stand(number, stream);
         }
         if self.cohorts[number as usize].misses > MOST_MISSES {
             self.count_anew(number);
         }
         self.settle(number);
-        if let Some(stream) = ahead {
+        if let Some(stream) = served {
             let cohort = &mut self.cohorts[number as usize];
             cohort.tournament.update(stream, cohort.misses, &self.contenders);
         }
-        match self.cohorts[number as usize].tournament.len() {
+        self.rally(number);
+    }
+
+    /// Lets those that are ahead compete again, their deadline being the cohort's, and puts the cohort where it belongs.
+    #[inline]
+    fn rally(&mut self, number: u32) {
+        if !self.cohorts[number as usize].ahead.is_empty() {
+            let mut ahead = core::mem::take(&mut self.cohorts[number as usize].ahead);
+            for &stream in &ahead {
+                self.stand(number, stream);
+            }
+            let cohort = &mut self.cohorts[number as usize];
+            cohort.tournament.insert_all(&ahead, cohort.misses, &mut self.contenders);
+            ahead.clear();
+            cohort.ahead = ahead;
+        }
+        let cohort = &self.cohorts[number as usize];
+        match cohort.tournament.len() {
             0 => self.spare.push(number),
             1 => self.dissolve(number),
-            _ => self.wait(self.item_of(number), deadline),
+            _ => self.wait(self.item_of(number), cohort.deadline),
         }
+    }
+
+    /// A cohort all of whose members are ahead moves on to their deadline.
+    #[inline]
+    fn move_on(&mut self, number: u32) {
+        let cohort = &mut self.cohorts[number as usize];
+        if !cohort.ahead.is_empty() {
+            cohort.deadline += cohort.period;
+        }
+        self.rally(number);
     }
 
     /// Begins a cohort's count of misses at 0 again.
@@ -402,12 +433,20 @@ impl<R: ReadyList> Cohorts<R> {
     /// Takes a member, which is touched by this, out of its cohort.
     fn leave(&mut self, number: u32, stream: u32) {
         let cohort = &mut self.cohorts[number as usize];
-        if cohort.ahead == Some(stream) {
-            cohort.ahead = None;
+        let place = self.contenders[stream as usize].leaf as usize;
+        if cohort.served == Some(stream) {
+            cohort.served = None;
+        } else if cohort.ahead.get(place) == Some(&stream) {
+            cohort.ahead.swap_remove(place);
+            if let Some(&moved) = cohort.ahead.get(place) {
+                self.contenders[moved as usize].leaf = place as u32;
+            }
+            return;
         } else {
             self.records[stream as usize].touch(cohort.deadline, &mut self.tallies[stream as usize]);
         }
-        cohort.tournament.remove(stream, cohort.misses, &mut self.contenders);
+        cohort.tournament.remove(stream, cohort.misses, &self.contenders);
+        cohort.tournament.shrink(cohort.tournament.len() + cohort.ahead.len(), cohort.misses, &mut self.contenders);
     }
 
     /// Adds a touched stream with the cohort's deadline and period.
@@ -423,12 +462,20 @@ impl<R: ReadyList> Cohorts<R> {
     fn found(&mut self, stream: u32) -> u32 {
         let number = self.spare.pop().unwrap_or(self.cohorts.len() as u32);
         if number as usize == self.cohorts.len() {
-            self.cohorts.push(Cohort { deadline: 0, period: 0, kind: 0, misses: 0, tournament: Tournament::new(), ahead: None });
+            self.cohorts.push(Cohort {
+                deadline: 0,
+                period: 0,
+                kind: 0,
+                misses: 0,
+                tournament: Tournament::new(),
+                served: None,
+                ahead: Vec::new(),
+            });
         }
         let record = &self.records[stream as usize];
         let cohort = &mut self.cohorts[number as usize];
         (cohort.deadline, cohort.period, cohort.kind) = (record.deadline, record.period, record.kind);
-        (cohort.misses, cohort.ahead) = (0, None);
+        cohort.misses = 0;
         cohort.tournament.clear();
         number
     }
@@ -518,7 +565,7 @@ impl<R: ReadyList> Cohorts<R> {
         let (rank, stamp) = match self.is_cohort(item) {
             Some(cohort) => match self.first_of(cohort) {
                 Some(rank) => (rank, 0),
-                None => return self.spare.push(cohort),
+                None => return self.move_on(cohort),
             },
             None => {
                 let record = &mut self.records[item as usize];
@@ -549,6 +596,14 @@ impl<R: ReadyList> Cohorts<R> {
         let cohort = &self.cohorts[number as usize];
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let stream = cohort.tournament.winner()?;
+        prefetch(&self.records[stream as usize]);
+        prefetch(&self.tallies[stream as usize]);
+        for next in cohort.tournament.finalists() {
+            if let (Some(record), Some(tally)) = (self.records.get(next as usize), self.tallies.get(next as usize)) {
+                prefetch(record);
+                prefetch(tally);
+            }
+        }
         let contender = &self.contenders[stream as usize];
         Some(Rank { deadline, tolerance: contender.tolerance(misses), arrival: contender.arrival, stream })
     }
@@ -561,9 +616,11 @@ impl<R: ReadyList> Cohorts<R> {
         if self.rules.missed.is_past(cohort.deadline, now) {
             return self.miss_together(number, now);
         }
-        if let Some(stream) = cohort.ahead {
-            self.leave(number, stream);
-            self.enter(stream);
+        let cohort = &mut self.cohorts[number as usize];
+        if let Some(stream) = cohort.served.take() {
+            cohort.tournament.remove(stream, cohort.misses, &self.contenders);
+            self.contenders[stream as usize].leaf = cohort.ahead.len() as u32;
+            cohort.ahead.push(stream);
         }
         self.to_front(self.item_of(number));
     }
@@ -641,7 +698,7 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
         record.is_fresh = false;
         if place == Place::Background {
             tally.met += 1;
-            self.background.remove(stream.0, 0, &mut self.contenders);
+            self.background.remove(stream.0, 0, &self.contenders);
             return self.follow(stream, next);
         }
         self.front.pop();
@@ -667,10 +724,10 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
                 && self.rules.early != Early::Hold
             {
                 self.contenders[index].arrival = arrival;
-                cohort.ahead = Some(stream.0);
+                cohort.served = Some(stream.0);
                 return;
             }
-            cohort.tournament.remove(stream.0, cohort.misses, &mut self.contenders);
+            cohort.tournament.remove(stream.0, cohort.misses, &self.contenders);
         }
         self.follow(stream, next);
     }
@@ -690,7 +747,7 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
             }
             Place::Held => _ = self.held.remove(stream),
             Place::Member(cohort) => self.leave(cohort, stream.0),
-            Place::Background => self.background.remove(stream.0, 0, &mut self.contenders),
+            Place::Background => self.background.remove(stream.0, 0, &self.contenders),
             Place::Front | Place::Idle => {}
         }
         let record = &mut self.records[stream.index()];

@@ -38,8 +38,8 @@ pub(super) struct Contender {
     pub arrival: u64,
     /// While `x' > 0`: `y' - x'`. Then: the growth of `y'` per miss.
     slope: u32,
-    /// Its leaf.
-    leaf: u32,
+    /// Its leaf; whoever takes a stream out of the tree may keep a number of its own here.
+    pub leaf: u32,
 }
 
 /// The sorts of contenders, in their order of precedence: nothing tolerated, some of what is left, all that is left.
@@ -206,28 +206,58 @@ impl Tournament {
         (winner != NOBODY).then_some(winner)
     }
 
+    /// The winner is one of them, and the next winner perhaps another; some may be nobody.
+    #[inline]
+    pub fn finalists(&self) -> [u32; 2] {
+        [self.nodes[2].winner, self.nodes[3].winner]
+    }
+
     /// Adds a stream whose contender stands as of the count `misses`.
     pub fn insert(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
+        let leaf = self.seat(stream, misses, contenders);
+        self.climb(leaf, stream, misses, contenders);
+    }
+
+    /// Adds several.
+    pub fn insert_all(&mut self, streams: &[u32], misses: u64, contenders: &mut [Contender]) {
+        let levels = self.nodes.len().ilog2() as usize;
+        if streams.len() * levels < self.nodes.len() / 2 {
+            return streams.iter().for_each(|&stream| self.insert(stream, misses, contenders));
+        }
+        for &stream in streams {
+            self.seat(stream, misses, contenders);
+        }
+        self.replay(misses, contenders);
+    }
+
+    /// Gives a stream a leaf.
+    #[inline]
+    fn seat(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) -> u32 {
         if self.free.is_empty() {
             self.rebuild(self.nodes.len(), misses, contenders);
         }
         let leaf = self.free.pop().unwrap_or_default();
-        contenders[stream as usize].leaf = leaf;
+        let contender = &mut contenders[stream as usize];
+        contender.leaf = leaf;
         self.live += 1;
-        self.nodes[leaf as usize] = Node { winner: stream, expires: contenders[stream as usize].expires() };
-        self.climb(leaf, stream, misses, contenders);
+        self.nodes[leaf as usize] = Node { winner: stream, expires: contender.expires() };
+        leaf
     }
 
     /// Takes a stream out.
-    pub fn remove(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
+    #[inline]
+    pub fn remove(&mut self, stream: u32, misses: u64, contenders: &[Contender]) {
         let leaf = contenders[stream as usize].leaf;
         self.nodes[leaf as usize] = EMPTY;
         self.free.push(leaf);
         self.live -= 1;
-        if self.live * 8 < self.nodes.len() / 2 && self.nodes.len() > 16 {
+        self.climb(leaf, stream, misses, contenders);
+    }
+
+    /// Gives up room if there is far more than for `members`.
+    pub fn shrink(&mut self, members: usize, misses: u64, contenders: &mut [Contender]) {
+        if members * 8 < self.nodes.len() / 2 && self.nodes.len() > 16 {
             self.rebuild(self.nodes.len() / 4, misses, contenders);
-        } else {
-            self.climb(leaf, stream, misses, contenders);
         }
     }
 

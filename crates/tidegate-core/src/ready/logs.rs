@@ -2,24 +2,23 @@
 
 use crate::prefetch::prefetch;
 use alloc::vec::Vec;
+use core::ops::Range;
 
-/// No flow, and in its place the mark of an entry that leads on to the next chunk.
-const LINK: u32 = u32::MAX;
-
-/// Entries in a chunk, of which the last is kept for the link: eight cache lines, which are read in sequence.
+/// Entries in a chunk, of which the last is kept for the link to the next: eight cache lines, which are read in sequence.
 const CHUNK: u32 = 32;
 
 /// One flow in a log.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Entry {
     pub(super) key: u64,
     pub(super) flow: u32,
-    /// The flow's generation when it was entered; of a link, where the log goes on.
+    /// The flow's generation when it was entered.
     pub(super) generation: u32,
 }
 
 /// Entries in the order in which they came.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
 pub(super) struct Log {
     /// Where the first entry stands in the pool.
     read: u32,
@@ -50,7 +49,9 @@ impl Log {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
     read: u32,
-    entries: u32,
+    write: u32,
+    /// Where it has been read and may be given up.
+    done: u32,
 }
 
 /// In place of where to read, when all has been read.
@@ -59,8 +60,7 @@ const NOWHERE: u32 = u32::MAX;
 impl From<Log> for Rest {
     #[inline]
     fn from(log: Log) -> Rest {
-        let entries = log.len() as u32;
-        Rest { read: if entries == 0 { NOWHERE } else { log.read }, entries }
+        Rest { read: if log.len() == 0 { NOWHERE } else { log.read }, write: log.write, done: NOWHERE }
     }
 }
 
@@ -93,7 +93,7 @@ impl Pool {
     fn grow(&mut self) -> u32 {
         let start = self.entries.len();
         debug_assert!(start < self.chunks * CHUNK as usize, "the pool is exhausted");
-        self.entries.resize(start + CHUNK as usize, Entry { key: 0, flow: LINK, generation: start as u32 });
+        self.entries.resize(start + CHUNK as usize, Entry::default());
         start as u32
     }
 
@@ -109,17 +109,47 @@ impl Pool {
         log.write += 1;
     }
 
-    /// Adds a chunk to a log whose last chunk is full, or that is empty.
-    #[inline]
-    pub(super) fn extend(&mut self, log: &mut Log) {
+    /// Adds an entry to the end of a log whose last chunk is full, or that is empty.
+    // By parts: handed over in memory, an entry would be written there on the way that does not come here, too.
+    #[inline(never)]
+    pub(super) fn append_in_chunk(&mut self, log: &mut Log, key: u64, flow: u32, generation: u32) {
         let next = self.allocate();
         if log.len() == 0 {
             log.read = next;
         } else {
-            self.entries[log.write as usize] = Entry { key: 0, flow: LINK, generation: next };
+            self.link(log.write, next);
         }
         log.write = next;
         log.before += CHUNK as i32 - 1;
+        self.append(log, Entry { key, flow, generation });
+    }
+
+    /// Adds those entries of a stretch that are `current` to 64 logs by the 6 bits of their keys from `shift` on; returns a bit for every log
+    /// that may have been empty.
+    #[inline(always)]
+    pub(super) fn spread(
+        &mut self,
+        stretch: Range<usize>,
+        logs: &mut [Log; 64],
+        shift: usize,
+        mut current: impl FnMut(Entry) -> bool,
+    ) -> u64 {
+        let mut extended = 0;
+        for place in stretch {
+            let entry = self.entries[place];
+            if !current(entry) {
+                continue;
+            }
+            let at = (entry.key >> shift) as usize % 64;
+            let log = &mut logs[at];
+            if log.has_room() {
+                self.append(log, entry);
+            } else {
+                self.append_in_chunk(log, entry.key, entry.flow, entry.generation);
+                extended |= 1 << at;
+            }
+        }
+        extended
     }
 
     /// Adds all of `more` to the end of `log` in constant time; true if that leaves a chunk partly filled within the log.
@@ -131,47 +161,80 @@ impl Pool {
         if more.len() == 0 {
             return false;
         }
-        self.entries[log.write as usize] = Entry { key: 0, flow: LINK, generation: more.read };
+        self.link(log.write, more.read);
         log.before += (log.write % CHUNK) as i32 + more.before;
         log.write = more.write;
         true
     }
 
-    /// Takes the next entry out of a log that is being emptied.
+    /// The chunk that is written at `end` ends there and the log goes on at `next`.
     #[inline]
-    pub(super) fn next(&mut self, rest: &mut Rest) -> Option<Entry> {
-        if rest.entries == 0 {
-            if rest.read != NOWHERE {
-                self.release(core::mem::replace(&mut rest.read, NOWHERE) - 1);
-            }
-            return None;
-        }
-        let mut read = rest.read;
-        if self.entries[read as usize].flow == LINK {
-            read = self.follow(read);
-        }
-        rest.read = read + 1;
-        rest.entries -= 1;
-        Some(self.entries[read as usize])
+    fn link(&mut self, end: u32, next: u32) {
+        self.entries[(end | (CHUNK - 1)) as usize] = Entry { key: u64::from(end), flow: 0, generation: next };
     }
 
-    /// Gives up chunks that have been read, from the link at `read` on, and returns where the log goes on.
-    #[inline(never)]
-    fn follow(&mut self, mut read: u32) -> u32 {
-        // A link leads to another where a log was strung behind that had been read up to one.
-        while self.entries[read as usize].flow == LINK {
-            self.release(read);
-            read = self.entries[read as usize].generation;
-            self.fetch_next(read);
+    /// Where the next stretch of a log stands among the entries that is being emptied; the one before is given up.
+    #[inline]
+    pub(super) fn next(&mut self, rest: &mut Rest) -> Option<Range<usize>> {
+        if rest.done != NOWHERE {
+            self.release(rest.done);
         }
-        read
+        rest.done = rest.read;
+        self.stretch(rest)
+    }
+
+    /// The same without giving anything up.
+    #[inline]
+    fn stretch(&self, rest: &mut Rest) -> Option<Range<usize>> {
+        if rest.read == NOWHERE {
+            return None;
+        }
+        let start = rest.read as usize;
+        let last = rest.read | (CHUNK - 1);
+        if last == rest.write | (CHUNK - 1) {
+            rest.read = NOWHERE;
+            return Some(start..rest.write as usize);
+        }
+        let link = self.entries[last as usize];
+        rest.read = link.generation;
+        self.prefetch_lines(link.generation);
+        Some(start..link.key as usize)
+    }
+
+    /// The bits that are set in all keys of a log, and those that are set in any.
+    pub(super) fn bits(&self, log: Log) -> (u64, u64) {
+        let mut rest = Rest::from(log);
+        let (mut all, mut any) = (u64::MAX, 0);
+        while let Some(stretch) = self.stretch(&mut rest) {
+            for entry in &self.entries[stretch] {
+                all &= entry.key;
+                any |= entry.key;
+            }
+        }
+        (all, any)
+    }
+
+    /// The entries in all chunks.
+    #[inline]
+    pub(super) fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
     /// Takes the first entry out of a log that is not empty.
     #[inline]
     pub(super) fn take(&mut self, log: &mut Log) -> Entry {
-        if self.entries[log.read as usize].flow == LINK {
-            log.read = self.follow(log.read);
+        loop {
+            let last = log.read | (CHUNK - 1);
+            if last == log.write | (CHUNK - 1) {
+                break;
+            }
+            let link = self.entries[last as usize];
+            if u64::from(log.read) < link.key {
+                break;
+            }
+            self.release(log.read);
+            log.read = link.generation;
+            self.prefetch_lines(log.read);
         }
         let entry = self.entries[log.read as usize];
         log.read += 1;
@@ -184,35 +247,12 @@ impl Pool {
         entry
     }
 
-    /// Reads the entry `log` begins with and moves on, leaving everything in place; to be used on a copy of the log.
-    #[inline]
-    pub(super) fn skim(&self, log: &mut Log) -> Entry {
-        let mut entry = self.entries[log.read as usize];
-        while entry.flow == LINK {
-            log.read = entry.generation;
-            entry = self.entries[log.read as usize];
-            self.fetch_next(log.read);
-        }
-        log.read += 1;
-        log.before -= 1;
-        entry
-    }
-
     /// Fetches the beginning of a log, before it is read.
     #[inline]
     pub(super) fn fetch(&self, log: &Log) {
         if log.len() > 0 {
             prefetch(&self.entries[log.read as usize]);
             prefetch(&self.entries[(log.read as usize + 4).min(self.entries.len() - 1)]);
-        }
-    }
-
-    /// Fetches the chunk after the one that is about to be read: it takes as long to come as this one takes to read.
-    #[inline]
-    fn fetch_next(&self, read: u32) {
-        let link = self.entries[(read | (CHUNK - 1)) as usize];
-        if link.flow == LINK {
-            self.prefetch_lines(link.generation);
         }
     }
 

@@ -8,7 +8,7 @@
 //! JACM 37(2), 1990, with 64 buckets per level, which makes them the hierarchical timing wheels of Varghese and Lauck, SOSP 1987; bitmaps
 //! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State**: one bit, a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 17 kB for the
+//! **State**: one bit, a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 22 kB for the
 //! buckets, 16 kB for the run. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, copied once or twice to a log of a finer level,
@@ -24,8 +24,8 @@
 //!   second half back to the logs.
 //! * Keys in the logs are at or after `pivot`. A key that differs from the pivot in the 6-bit digit `d` and none above is in level `d`, in
 //!   the bucket of that digit. So the lowest level that is not empty comes first, and in it the first bucket.
-//! * When the run gets short, the first bucket is appended to it, sorted, if it holds little; otherwise the bucket is distributed over the
-//!   levels below.
+//! * When the run gets short, the first bucket is appended to it, sorted, if it holds little, together with those that follow if it holds too
+//!   little; otherwise the bucket is distributed over the level below.
 //! * What an overflowing run gives back goes to levels of its own, the near ones, before the far ones that were there. If there are near
 //!   ones already, their pivot moves down: all levels below the digit in which the new one differs from the old one, and at level 0 the old
 //!   one's own bucket, then belong in one bucket. Their logs are strung together, no entry is touched.
@@ -34,7 +34,7 @@
 //! * An entry that is removed from a log stays until it is read; the flow's generation tells it from a later one.
 
 use super::logs::{Entry, Log, Pool, Rest};
-use super::run::{Item, Run};
+use super::run::{BATCH, Run};
 use super::{ReadyList, is_before};
 use crate::packet::Flow;
 use alloc::vec;
@@ -106,9 +106,6 @@ const LOW: usize = 16;
 const LOWEST: usize = 4;
 /// So many flows are not.
 const WORTH_TELLING: usize = 4096;
-/// Up to so many entries are sorted together. Their index fits beside a key's offset within any bucket but those of the highest level.
-const BATCH: usize = 1 << INDEX_BITS;
-const INDEX_BITS: usize = 6;
 /// A log of more entries than this is searched for its smallest key before it is distributed: if most keys are equal, all the levels
 /// between are skipped.
 const MANY: usize = 8192;
@@ -155,14 +152,18 @@ impl Levels {
     }
 
     /// The same where a log needs another chunk, and perhaps was empty.
+    // By parts: handed over in memory, an entry would be written there on the way that does not lead here, too.
     #[inline(never)]
     fn file_in_chunk(&mut self, pool: &mut Pool, index: usize, key: u64, flow: u32, generation: u32) {
-        let (level, at) = (index / 64, index % 64);
+        self.occupy(index / 64, index % 64);
+        pool.append_in_chunk(&mut self.logs[index], key, flow, generation);
+    }
+
+    /// Notes that a bucket is not empty.
+    #[inline]
+    fn occupy(&mut self, level: usize, at: usize) {
         self.occupied |= 1 << level;
         self.buckets[level] |= 1 << at;
-        let log = &mut self.logs[index];
-        pool.extend(log);
-        pool.append(log, Entry { key, flow, generation });
     }
 
     /// The lowest level that is not empty, and its first bucket. There must be one.
@@ -215,8 +216,7 @@ impl Levels {
     /// Adds a whole log to the end of a bucket.
     fn attach(&mut self, level: usize, at: usize, log: Log, pool: &mut Pool, gaps: &mut usize) {
         if log.len() > 0 {
-            self.occupied |= 1 << level;
-            self.buckets[level] |= 1 << at;
+            self.occupy(level, at);
             *gaps += usize::from(pool.concatenate(&mut self.logs[level * 64 + at], log));
         }
     }
@@ -227,24 +227,6 @@ impl Levels {
         let above = if level == TOP { 0 } else { self.pivot >> width >> DIGIT << DIGIT };
         (above | at as u64) << width
     }
-}
-
-/// Sorts at most [`BATCH`] items of one bucket, whose keys differ in the low `width` bits; returns the last key.
-fn sort(items: &mut [Item], width: usize) -> u64 {
-    let mut unsorted = [Item { key: 0, flow: 0 }; BATCH];
-    let mut order = [0; BATCH];
-    let (unsorted, order) = (&mut unsorted[..items.len()], &mut order[..items.len()]);
-    unsorted.copy_from_slice(items);
-    // By offset within the bucket, and by index among equals.
-    let below = (1 << width) - 1;
-    for (index, (place, item)) in order.iter_mut().zip(&*items).enumerate() {
-        *place = (item.key & below) << INDEX_BITS | index as u64;
-    }
-    order.sort_unstable();
-    for (place, index) in items.iter_mut().zip(&*order) {
-        *place = unsorted[*index as usize % BATCH];
-    }
-    items.last().map_or(0, |last| last.key)
 }
 
 impl Wheel {
@@ -269,12 +251,13 @@ impl Wheel {
 
     #[inline(never)]
     fn extend(&mut self) {
-        while self.run.len() < self.low + self.low / 2 && self.near.occupied != 0 {
+        let enough = self.low + self.low / 2;
+        while self.run.len() < enough && self.near.occupied != 0 {
             let (level, at) = self.near.first();
             if level == 0 {
                 self.take_equals(at);
             } else if level < TOP && self.near.logs[level * 64 + at].len() <= BATCH {
-                self.take_bucket(level, at);
+                self.take_buckets(level, at, enough);
             } else {
                 self.distribute(level, at);
             }
@@ -316,59 +299,68 @@ impl Wheel {
         }
     }
 
-    /// Moves a bucket to the run.
-    fn take_bucket(&mut self, level: usize, at: usize) {
-        let mut rest = Rest::from(self.near.detach(level, at));
-        self.run.make_room(BATCH);
-        let before = self.run.len();
-        let (mut latest, mut in_order) = (self.near.pivot, true);
-        while let Some(entry) = self.pool.next(&mut rest) {
-            if self.is_removed(entry) {
-                self.removed -= 1;
-                continue;
+    /// Moves a bucket to the run, and with it those that follow in its level as long as the run is shorter than `enough`.
+    fn take_buckets(&mut self, level: usize, first: usize, enough: usize) {
+        let start = self.near.start_of(level, first);
+        let missing = enough - self.run.len();
+        let Some(gathered) = self.run.room() else { return };
+        let (mut at, mut count) = (first, 0);
+        loop {
+            let mut rest = Rest::from(self.near.detach(level, at));
+            while let Some(stretch) = self.pool.next(&mut rest) {
+                let entries = &self.pool.entries()[stretch];
+                if self.removed == 0 {
+                    gathered[count..][..entries.len()].copy_from_slice(entries);
+                    count += entries.len();
+                    continue;
+                }
+                for &entry in entries {
+                    if self.generations[entry.flow as usize] == entry.generation {
+                        gathered[count] = entry;
+                        count += 1;
+                    } else {
+                        self.removed -= 1;
+                    }
+                }
             }
-            self.run.push(entry.key, entry.flow);
-            in_order &= !is_before(entry.key, latest);
-            latest = entry.key;
+            let following = self.near.buckets[level];
+            at = following.trailing_zeros() as usize;
+            if count >= missing || following == 0 || count + self.near.logs[level * 64 + at].len() > BATCH {
+                break;
+            }
         }
-        if !in_order {
-            latest = sort(self.run.items_from(before), DIGIT * level);
-        }
-        if self.run.len() > before {
-            self.near.pivot = latest;
-            self.near.open = latest.wrapping_add(1);
+        if count > 0 {
+            self.near.pivot = self.run.append(count, start);
+            self.near.open = self.near.pivot.wrapping_add(1);
         }
     }
 
-    /// Distributes a bucket over the levels below.
+    /// Distributes a bucket over the level below, or over the first one that does not put all entries in one bucket again.
+    // Keys in the pivot's own bucket belong further below, but the first bucket will be in the run before another key is entered.
     fn distribute(&mut self, level: usize, at: usize) {
         let log = self.near.detach(level, at);
-        let pivot = if log.len() > MANY { self.least(log) } else { self.near.start_of(level, at) };
+        let (mut below, mut pivot) = (level - 1, self.near.start_of(level, at));
+        if log.len() > MANY {
+            let (all, any) = self.pool.bits(log);
+            (below, pivot) = (level_of(all ^ any).min(below), all);
+        }
         self.near.begin(pivot);
-        let (below, own) = (level - 1, digit(pivot, level - 1));
+        let Some(logs) = self.near.logs[below * 64..].first_chunk_mut() else { return };
         let mut rest = Rest::from(log);
-        while let Some(entry) = self.pool.next(&mut rest) {
-            if self.is_removed(entry) {
-                self.removed -= 1;
-                continue;
-            }
-            let at = digit(entry.key, below);
-            if at == own {
-                self.near.file(&mut self.pool, entry);
+        while let Some(stretch) = self.pool.next(&mut rest) {
+            self.near.buckets[below] |= if self.removed == 0 {
+                self.pool.spread(stretch, logs, DIGIT * below, |_| true)
             } else {
-                self.near.file_at(&mut self.pool, below, at, entry);
-            }
+                self.pool.spread(stretch, logs, DIGIT * below, |entry| {
+                    let is_current = self.generations[entry.flow as usize] == entry.generation;
+                    self.removed -= usize::from(!is_current);
+                    is_current
+                })
+            };
         }
-    }
-
-    /// The smallest key in a log of one bucket.
-    fn least(&self, mut log: Log) -> u64 {
-        let mut least = u64::MAX;
-        while log.len() > 0 {
-            // Keys of one bucket of any level compare without a wrap.
-            least = least.min(self.pool.skim(&mut log).key);
+        if self.near.buckets[below] != 0 {
+            self.near.occupied |= 1 << below;
         }
-        least
     }
 
     /// Makes room in a full run: the later half goes back to the logs.
@@ -391,9 +383,9 @@ impl Wheel {
         }
         self.near.begin(pivot);
         for place in keep..self.run.len() {
-            let Item { key, flow } = self.run.items()[place];
-            let entry = Entry { key, flow, generation: self.generation(flow) };
-            self.near.file(&mut self.pool, entry);
+            let entry = self.run.items()[place];
+            let generation = self.generation(entry.flow);
+            self.near.file(&mut self.pool, Entry { generation, ..entry });
         }
         self.run.truncate(keep);
         self.near.attach(level, at, strung, &mut self.pool, &mut self.gaps);
@@ -414,11 +406,14 @@ impl Wheel {
                     let at = buckets.trailing_zeros() as usize;
                     buckets &= buckets - 1;
                     let mut rest = Rest::from(self.near.detach(level, at));
-                    while let Some(entry) = self.pool.next(&mut rest) {
-                        if self.is_removed(entry) {
-                            self.removed -= 1;
-                        } else {
-                            self.near.file_at(&mut self.pool, level, at, entry);
+                    while let Some(stretch) = self.pool.next(&mut rest) {
+                        for place in stretch {
+                            let entry = self.pool.entries()[place];
+                            if self.is_removed(entry) {
+                                self.removed -= 1;
+                            } else {
+                                self.near.file_at(&mut self.pool, level, at, entry);
+                            }
                         }
                     }
                 }
@@ -442,9 +437,13 @@ impl Wheel {
         self.settle();
     }
 
-    /// Takes out a flow that is in the list and not the first.
+    /// Takes out a flow that is not the first; false if it was not in the list.
     #[inline(never)]
-    fn remove_within(&mut self, flow: u32) {
+    fn remove_within(&mut self, flow: Flow) -> bool {
+        if !self.contains(flow) {
+            return false;
+        }
+        let flow = flow.0;
         self.members[flow as usize / 64] &= !(1 << (flow % 64));
         self.flows -= 1;
         if !self.run.remove(flow) {
@@ -458,6 +457,7 @@ impl Wheel {
             }
         }
         self.settle();
+        true
     }
 }
 
@@ -513,17 +513,14 @@ impl ReadyList for Wheel {
         }
     }
 
-    #[inline]
+    // Always inlined where the first is taken out, for that is what almost every call does.
+    #[inline(always)]
     fn remove(&mut self, flow: Flow) -> bool {
         if self.run.get(0).is_some_and(|first| first.flow == flow.0) {
             self.take_first(flow.0);
             return true;
         }
-        if !self.contains(flow) {
-            return false;
-        }
-        self.remove_within(flow.0);
-        true
+        self.remove_within(flow)
     }
 
     #[inline]
@@ -538,14 +535,14 @@ impl ReadyList for Wheel {
 
     #[inline]
     fn pop_first(&mut self) -> Option<(u64, Flow)> {
-        let Item { key, flow } = self.run.get(0)?;
+        let Entry { key, flow, .. } = self.run.get(0)?;
         self.take_first(flow);
         Some((key, Flow(flow)))
     }
 
     #[inline]
     fn pop_due(&mut self, now: u64) -> Option<Flow> {
-        let Item { key, flow } = self.run.get(0)?;
+        let Entry { key, flow, .. } = self.run.get(0)?;
         if is_before(now, key) {
             return None;
         }

@@ -60,15 +60,12 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.lost(now, flow, next);
-        if let Some(upcoming) = self.upcoming() {
-            prefetch(&self.delays[upcoming.index()]);
-        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.deadlines.remove(flow);
         if let Some(head) = next {
@@ -78,7 +75,9 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.deadlines.ahead(LEAD)
+        let upcoming = self.deadlines.ahead(LEAD)?;
+        prefetch(&self.delays[upcoming.index()]);
+        Some(upcoming)
     }
 
     fn refresh(&mut self, now: Time) {

@@ -54,12 +54,12 @@ impl Scheduler for Fifo {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.lost(now, flow, next);
     }
 
-    #[inline]
+    #[inline(always)]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.heads.remove(flow);
         if let Some(head) = next {

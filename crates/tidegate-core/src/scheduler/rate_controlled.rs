@@ -18,8 +18,9 @@
 //!
 //! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority.
 //!
-//! **Cost.** One insertion and one removal of a ready list per packet, three multiplications; a look at the first of every priority. When
-//! a flow comes or goes, an addition, and in an overload, before the next packet, one division per priority.
+//! **Cost.** One insertion and one removal of a ready list per packet, two multiplications; a look at the first of every priority. If the flows'
+//! contracts together exceed the link: when a flow comes or goes, an addition, and in an overload one more multiplication per packet and,
+//! before the packet after a flow came or went, one division per priority.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -117,13 +118,16 @@ impl Stream {
 struct Demands {
     sharing: RateScaling,
     sum: u64,
+    /// True if all flows together may ask for more than the link.
+    may_exceed_link: bool,
 }
 
 impl Demands {
-    /// A flow, whose rates are these, asks for something else from now on.
+    /// A flow asks for something else from now on.
     #[inline]
-    fn ask(&mut self, stream: &mut Stream, rates: &[CellRate; 2], demand: Demand) {
-        if stream.demand != demand {
+    fn ask(&mut self, stream: &mut Stream, rates: &[[CellRate; 2]], flow: Flow, demand: Demand) {
+        if self.may_exceed_link && stream.demand != demand {
+            let rates = &rates[flow.index()];
             let rate = |demand| rates.get(demand as usize).copied().unwrap_or(CellRate::ZERO);
             let (from, to) = (rate(stream.demand), rate(demand));
             stream.demand = demand;
@@ -147,7 +151,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         // What it did not use while it had nothing to send is lost.
         stream.share = stream.share.later(now);
         let demand = stream.demand();
-        self.demands.ask(stream, &self.rates[flow.index()], demand);
+        self.demands.ask(stream, &self.rates, flow, demand);
         stream.file(&mut self.releases[usize::from(stream.level)], flow, head);
     }
 
@@ -165,7 +169,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         next.map_or(Decision::Idle, Decision::WaitUntil)
     }
 
-    #[inline]
+    #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stream = &mut self.flows[flow.index()];
         self.latest = usize::from(stream.level);
@@ -173,7 +177,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         releases.remove(flow);
         stream.allowance.charge(now, stream.length);
         let demand = if next.is_some() { stream.demand() } else { Demand::Nothing };
-        self.demands.ask(stream, &self.rates[flow.index()], demand);
+        self.demands.ask(stream, &self.rates, flow, demand);
         // The clock of the share is behind those of the contract unless it is stretched.
         if self.demands.sum > CellRate::LINK.0 {
             let stretch = self.demands.sharing.stretch(self.latest);
@@ -184,10 +188,6 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         if let Some(head) = next {
             stream.file(releases, flow, head);
         }
-        if let Some(upcoming) = releases.ahead(LEAD) {
-            prefetch(&self.flows[upcoming.index()]);
-            prefetch(&self.rates[upcoming.index()]);
-        }
     }
 
     #[inline]
@@ -197,13 +197,18 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         releases.remove(flow);
         match next {
             Some(head) => stream.file(releases, flow, head),
-            None => self.demands.ask(stream, &self.rates[flow.index()], Demand::Nothing),
+            None => self.demands.ask(stream, &self.rates, flow, Demand::Nothing),
         }
     }
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.releases[self.latest].ahead(LEAD)
+        let upcoming = self.releases[self.latest].ahead(LEAD)?;
+        prefetch(&self.flows[upcoming.index()]);
+        if self.demands.may_exceed_link {
+            prefetch(&self.rates[upcoming.index()]);
+        }
+        Some(upcoming)
     }
 
     fn refresh(&mut self, now: Time) {
@@ -267,12 +272,13 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             let problem = "the flows' guaranteed rates sum up to more than the rate that is shared: lower them";
             return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
         };
+        let most_of_all = rates.iter().fold(0, |sum, [peak, sustained]: &[CellRate; 2]| sum + peak.0.max(sustained.0));
         let slack = SLACK * setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
         Ok(RateControlled {
             flows: streams,
             rates,
             releases: ranks.iter().map(|_| R::new(flows.len())).collect(),
-            demands: Demands { sharing, sum: 0 },
+            demands: Demands { sharing, sum: 0, may_exceed_link: most_of_all > CellRate::LINK.0 },
             slack: Duration::from_picoseconds(slack),
             latest: 0,
         })

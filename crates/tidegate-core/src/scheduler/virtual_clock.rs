@@ -90,17 +90,14 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let clock = &mut self.clocks[flow.index()];
         clock.charged = clock.finish;
         self.lost(now, flow, next);
-        if let Some(upcoming) = self.upcoming() {
-            prefetch(&self.clocks[upcoming.index()]);
-        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.finishes.remove(flow);
         if let Some(head) = next {
@@ -110,7 +107,9 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.finishes.ahead(LEAD)
+        let upcoming = self.finishes.ahead(LEAD)?;
+        prefetch(&self.clocks[upcoming.index()]);
+        Some(upcoming)
     }
 
     fn refresh(&mut self, now: Time) {

@@ -130,7 +130,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         self.file(virtual_time, flow);
     }
 
-    #[inline]
+    #[inline(always)]
     fn select(&mut self, now: Time) -> Decision {
         let mut virtual_time = self.virtual_time(now);
         if self.eligible.is_empty() {
@@ -150,7 +150,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let share = &mut self.shares[flow.index()];
         let finish = share.finish();
@@ -168,9 +168,6 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             self.shares[flow.index()].length = head.length;
             self.file(self.virtual_time, flow);
         }
-        if let Some(upcoming) = self.upcoming() {
-            prefetch(&self.shares[upcoming.index()]);
-        }
     }
 
     #[inline]
@@ -187,7 +184,9 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
         // Few flows are eligible, most of those to come are still pending.
-        self.eligible.ahead(LEAD).or_else(|| self.pending.ahead(LEAD.saturating_sub(self.eligible.len())))
+        let upcoming = self.eligible.ahead(LEAD).or_else(|| self.pending.ahead(LEAD.saturating_sub(self.eligible.len())))?;
+        prefetch(&self.shares[upcoming.index()]);
+        Some(upcoming)
     }
 
     fn refresh(&mut self, now: Time) {

@@ -7,11 +7,13 @@ use crate::offload::Offload;
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
-use tidegate_core::packet::Flow;
+use tidegate_core::packet::{DropReason, Flow, Packet};
 use tidegate_core::port::Overhead;
+use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::Rate;
@@ -44,8 +46,8 @@ static COUNTING: Counting = Counting;
 
 /// Frames that wait to be received.
 #[derive(Default)]
-struct Arrivals {
-    frames: VecDeque<(Vec<u8>, Offload)>,
+pub(crate) struct Arrivals {
+    pub(crate) frames: VecDeque<(Vec<u8>, Offload)>,
     /// Received again and again, when nothing waits.
     repeated: Option<(Vec<u8>, u32)>,
     down: bool,
@@ -82,16 +84,16 @@ impl Receive for Arrivals {
 
 /// Takes frames, or refuses them as told.
 #[derive(Default)]
-struct Departures {
+pub(crate) struct Departures {
     /// The first payload byte of every frame taken.
-    sent: Vec<u8>,
+    pub(crate) sent: Vec<u8>,
     /// What is refused: the reason and how often.
-    refusals: VecDeque<(SendError, u32)>,
-    most: usize,
+    pub(crate) refusals: VecDeque<(SendError, u32)>,
+    pub(crate) most: usize,
 }
 
 impl Transmit for Departures {
-    fn send(&mut self, pool: &FramePool, frames: &[Outgoing]) -> Result<usize, SendError> {
+    fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError> {
         if let Some((reason, left)) = self.refusals.front_mut() {
             let reason = *reason;
             *left -= 1;
@@ -100,11 +102,12 @@ impl Transmit for Departures {
             }
             return Err(reason);
         }
-        let count = frames.len().min(self.most);
-        for frame in &frames[..count] {
+        let mut count = 0;
+        for message in messages.take(self.most) {
             if self.sent.len() < self.sent.capacity() {
-                self.sent.push(pool.message(frame.slot, frame.length).get(10 + 14).copied().unwrap_or_default());
+                self.sent.push(message.get(10 + 14).copied().unwrap_or_default());
             }
+            count += 1;
         }
         Ok(count)
     }
@@ -119,7 +122,7 @@ type Tested<O = ()> = Direction<Arrivals, Departures, O>;
 const LONGEST: u32 = 1518;
 
 /// One class, first in first out, 10 Mbit/s with Ethernet's overhead, room for `packets`.
-fn setup(packets: u32) -> PortSetup {
+pub(crate) fn setup(packets: u32) -> PortSetup {
     let rate = Rate::new(10_000_000).unwrap();
     let rules = ClassRules { name: "all".into(), queues: 1, rules: Vec::new() };
     let buffer = BufferParameters { flows: 1, packets: Some(packets), ..BufferParameters::default() };
@@ -136,7 +139,8 @@ fn setup(packets: u32) -> PortSetup {
 }
 
 fn direction_with<O: Observer<Frame>>(packets: u32, observer: O) -> Tested<O> {
-    let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), slots: packets + 4 };
+    let treatment =
+        Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), spin: Duration::ZERO, slots: packets + 4 };
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
     Direction::new(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
@@ -152,7 +156,7 @@ fn millisecond(name: u8) -> (Vec<u8>, Offload) {
     (frame, Offload::default())
 }
 
-fn at(microseconds: u64) -> Time {
+pub(crate) fn at(microseconds: u64) -> Time {
     Time::ZERO + Duration::from_microseconds(microseconds)
 }
 
@@ -247,7 +251,7 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
     // What comes now stays with the port, where the policy can still choose.
     arrive(&mut direction, 3..5);
     assert_eq!(direction.turn(at(9100), true), Next::Blocked);
-    assert_eq!((direction.outbox.len(), direction.port.occupancy().packets()), (1, 2));
+    assert_eq!((direction.outbox.iter().count(), direction.port.occupancy().packets()), (1, 2));
     // The patience is over, and the two others go within the catching up.
     assert_eq!(direction.turn(at(2100 + 20_000), true), Next::Idle);
     assert_eq!(direction.transmitter.sent, [0, 1, 3, 4]);
@@ -320,9 +324,9 @@ fn outages_of_either_side_are_counted_once_each() {
 
 /// Writes down the instants at which packets were offered and sent.
 #[derive(Default)]
-struct Log {
-    offered: Vec<(Time, u32)>,
-    sent: Vec<(Time, u64)>,
+pub(crate) struct Log {
+    pub(crate) offered: Vec<(Time, u32)>,
+    pub(crate) sent: Vec<(Time, u64)>,
 }
 
 impl Observer<Frame> for Log {

@@ -11,7 +11,7 @@ use super::socket::Socket;
 use crate::error::LiveError;
 use crate::interface::Inquiry;
 use crate::io::{KernelCounters, Receive, Received};
-use crate::memory::{Pages, SharedPages};
+use crate::memory::{Piece, SharedPages};
 use crate::offload::{Offload, VIRTIO_HEADER};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -40,7 +40,7 @@ pub(crate) struct ReceiveRing {
     inquiry: Inquiry,
     ring: Option<Ring>,
     /// Where super-frames are received.
-    staging: Pages,
+    staging: Piece,
     kernel: KernelCounters,
 }
 
@@ -62,7 +62,7 @@ impl ReceiveRing {
     pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize) -> Result<ReceiveRing, LiveError> {
         let inquiry = Inquiry::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
         let ring = Ring::open(index, mtu, slots).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
-        let staging = Pages::new(LONGEST + TAG).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
+        let staging = Piece::new(LONGEST + TAG).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
         Ok(ReceiveRing { name: name.to_owned(), slots, inquiry, ring: Some(ring), staging, kernel: KernelCounters::default() })
     }
 

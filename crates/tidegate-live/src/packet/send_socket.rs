@@ -4,8 +4,7 @@
 use super::socket::Socket;
 use crate::error::LiveError;
 use crate::interface::Inquiry;
-use crate::io::{Outgoing, SendError, Transmit};
-use crate::pool::FramePool;
+use crate::io::{SendError, Transmit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -41,20 +40,20 @@ fn open_bound(index: i32) -> Result<Socket, (&'static str, io::Error)> {
 }
 
 impl Transmit for SendSocket {
-    fn send(&mut self, pool: &FramePool, frames: &[Outgoing]) -> Result<usize, SendError> {
+    fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError> {
         let Some((socket, _)) = &self.bound else { return Err(SendError::Down) };
-        let count = frames.len().min(BATCH);
         // SAFETY: zero is a valid value of every member of both structures.
-        let (mut pieces, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
-        for ((frame, piece), message) in frames.iter().zip(&mut pieces).zip(&mut messages) {
-            let bytes = pool.message(frame.slot, frame.length);
+        let (mut pieces, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) = unsafe { std::mem::zeroed() };
+        let mut count = 0;
+        for ((piece, header), bytes) in pieces.iter_mut().zip(&mut headers).zip(messages) {
             *piece = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-            message.msg_hdr.msg_iov = piece;
-            message.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_iov = piece;
+            header.msg_hdr.msg_iovlen = 1;
+            count += 1;
         }
-        // SAFETY: the first `count` messages have been filled in with one piece each, which points into the pool; the pool is borrowed
-        // for the call, and the kernel reads the frames and copies them.
-        let sent = unsafe { libc::sendmmsg(socket.as_fd().as_raw_fd(), messages.as_mut_ptr(), count as libc::c_uint, libc::MSG_DONTWAIT) };
+        // SAFETY: the first `count` headers have been filled in with one piece each, which points to bytes that are borrowed for longer
+        // than the call; the kernel reads the frames and copies them.
+        let sent = unsafe { libc::sendmmsg(socket.as_fd().as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
         if sent > 0 {
             return Ok(sent as usize);
         }

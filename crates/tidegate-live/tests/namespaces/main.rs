@@ -3,6 +3,7 @@
 //! These tests need root, `ip`, `iperf3` and `ethtool`; they say so if something is missing. Everything happens in network namespaces
 //! of their own.
 
+mod end_system;
 mod policy;
 mod raw;
 mod topology;
@@ -72,12 +73,17 @@ fn received_by(interface: &str) -> Volume {
 
 /// Lets TCP fill a policy of this rate and holds the rate on the wire against it.
 fn tcp_is_shaped_to(rate: u64, prepare: &[(Place, &str)], checksums: Checksums) {
+    tcp_is_shaped(rate, prepare, checksums, false);
+}
+
+fn tcp_is_shaped(rate: u64, prepare: &[(Place, &str)], checksums: Checksums, end_system: bool) {
     let topology = Topology::new();
     for (place, line) in prepare {
         topology.within(*place, line);
     }
     let mut config = between(policy::plain(rate));
     config.options.checksums = checksums;
+    config.options.end_system = end_system;
     let bridge = topology.bridge(config);
     let server = topology.start(Place::Host2, "iperf3 --server --one-off");
     thread::sleep(Duration::from_millis(300));
@@ -130,10 +136,16 @@ fn tcp_at_200_mbit_without_offloads() {
 
 #[test]
 fn two_greedy_classes_share_three_to_one() {
+    greedy_classes_share_three_to_one(false);
+}
+
+fn greedy_classes_share_three_to_one(end_system: bool) {
     for scheduler in ["drr", "wf2q+"] {
         let topology = Topology::new();
         let rate = 100_000_000;
-        let bridge = topology.bridge(between(policy::shared(rate, scheduler, 5203, 5201)));
+        let mut config = between(policy::shared(rate, scheduler, 5203, 5201));
+        config.options.end_system = end_system;
+        let bridge = topology.bridge(config);
         let _servers = [5203, 5201].map(|port| topology.start(Place::Host2, &format!("iperf3 --server --one-off --port {port}")));
         thread::sleep(Duration::from_millis(300));
         let client =

@@ -63,7 +63,7 @@ pub(super) fn plain(table: &PlainTable) -> Grid {
     Grid { title: "rows", rows: table.rows.iter().map(row).collect(), columns, left_out: 0 }
 }
 
-/// The band with its unit: "10 20 30 cells", "at most 5 slots", "9 20 ± 1 cells".
+/// The band with its unit: "10 20 30 cells", "at most 5 slots", "9 20 ± 1 cells", "47 94 Mbyte/s ± 2 %".
 fn band(gate: &GateResult) -> String {
     let numbers = match (&gate.low, &gate.high) {
         (None, None) => "anything".to_owned(),
@@ -74,7 +74,17 @@ fn band(gate: &GateResult) -> String {
             let tolerance = halves.first().copied().unwrap_or(0.0);
             let centres: Vec<f64> = low.iter().zip(high).map(|(low, high)| (low + high) / 2.0).collect();
             if halves.iter().any(|half| (half - tolerance).abs() > 1e-9) {
-                format!("{} to {}", list(low), list(high))
+                match common_fraction(&halves, &centres) {
+                    Some(fraction) => {
+                        return format!(
+                            "{}{NO_BREAK_SPACE}{} ±{NO_BREAK_SPACE}{}{NO_BREAK_SPACE}%",
+                            list(&centres),
+                            gate.unit,
+                            number(100.0 * fraction)
+                        );
+                    }
+                    None => format!("{} to {}", list(low), list(high)),
+                }
             } else if tolerance == 0.0 {
                 list(low)
             } else {
@@ -83,6 +93,13 @@ fn band(gate: &GateResult) -> String {
         }
     };
     if gate.unit.is_empty() { numbers } else { format!("{numbers}{NO_BREAK_SPACE}{}", gate.unit) }
+}
+
+/// The fraction of each of `centres` that `halves` are, if it is the same for all.
+fn common_fraction(halves: &[f64], centres: &[f64]) -> Option<f64> {
+    let mut fractions = halves.iter().zip(centres).map(|(half, centre)| half / centre.abs());
+    let first = fractions.next()?;
+    (first.is_finite() && fractions.all(|fraction| (fraction - first).abs() < 1e-9)).then_some(first)
 }
 
 /// One limit if it is the same for all.
@@ -169,6 +186,19 @@ mod tests {
             let text = reproduction_terminal(&reproduction, TerminalOptions { width, colour: false });
             assert!(text.lines().all(|line| line.width() <= usize::from(width)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_band_is_written_as_it_was_meant() {
+        let written = |low: Vec<f64>, high: Vec<f64>| {
+            let (low, high) = (Some(low), Some(high));
+            let gate = GateResult { name: "a".into(), unit: "cells".into(), measured: vec![], low, high, passed: true };
+            band(&gate).replace(NO_BREAK_SPACE, " ")
+        };
+        assert_eq!(written(vec![49.0, 98.0], vec![51.0, 102.0]), "50 100 cells ± 2 %");
+        assert_eq!(written(vec![49.0, 99.0], vec![51.0, 101.0]), "50 100 ± 1 cells");
+        assert_eq!(written(vec![49.0, 0.0], vec![51.0, 5.0]), "49 0 to 51 5 cells");
+        assert_eq!(written(vec![0.0, 7.0], vec![0.0, 7.0]), "0 7 cells");
     }
 
     #[test]

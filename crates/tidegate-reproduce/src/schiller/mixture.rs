@@ -1,7 +1,7 @@
 //! Figure 3: ten connections of all modes share a link that is not overloaded.
 
-use super::{Source, WINDOW, contract, numbers, play, play_planned};
-use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel};
+use super::{Source, WINDOW, contract, play, play_planned};
+use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
 use tidegate_core::cells::{CellContract, Conflict, Mode, RateScaling, Ticks};
 
 /// What the reference model has sent by slots 200, 400, 600, 800 and 1000, by connection.

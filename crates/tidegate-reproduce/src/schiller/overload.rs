@@ -1,7 +1,7 @@
 //! Figure 4: a transient overload, shared in proportion within a class and by priority among classes.
 
-use super::{Log, Source, WINDOW, numbers, play, play_planned};
-use crate::figure::{Axis, Chart, Figure, Gate, Panel};
+use super::{Log, Source, WINDOW, play, play_planned};
+use crate::figure::{Axis, Chart, Figure, Gate, Panel, numbers};
 use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, Ticks};
 
 /// The stretches of time in which the load stays the same; the overload begins with the second.

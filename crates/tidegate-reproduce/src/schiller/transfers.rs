@@ -1,7 +1,6 @@
 //! Transfers from host memory: buffers and underruns, by when cells are fetched. The paper claims what happens and has no figure of it.
 
-use super::numbers;
-use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
 use std::num::NonZeroU32;
 use tidegate_core::cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Prefetch, RateScaling, SLOT, Ticks,

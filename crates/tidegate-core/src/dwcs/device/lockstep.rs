@@ -1,0 +1,323 @@
+//! The device beside the scan of 64 bits, decision by decision, in every architecture.
+
+use super::{Architecture, Clock, Device, Routing, Size, Update};
+use crate::dwcs::oracles::{self, Build};
+use crate::dwcs::{CLAMP, Choice, Dwcs, Early, Missed, Order, Rules, Scan, Standing, Stream, Window};
+use crate::packet::Flow;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+const RULES: Rules = Rules { missed: Missed::Complete, early: Early::Clamp };
+
+impl Build for Device {
+    /// A device has rules of its own.
+    fn build(_rules: Rules, streams: &[Stream]) -> Device {
+        Device::new(Architecture::base(Size::Four), Clock::Outside, 0, streams).unwrap()
+    }
+}
+
+#[test]
+fn the_published_mixtures_are_those_of_the_scan() {
+    oracles::earliest_deadline_first::<Device>();
+    oracles::fair_share_beside_static_priority::<Device>();
+    oracles::fair_share_beside_deadlines::<Device>();
+}
+
+/// Every architecture that takes so many streams.
+fn architectures(streams: usize) -> Vec<Architecture> {
+    let mut all = Vec::new();
+    for size in Size::ALL {
+        for routing in [Routing::Lattice, Routing::Exact, Routing::Winner] {
+            for update in [Update::InTurn, Update::Ahead] {
+                let tiles = streams.div_ceil(size.ports());
+                if tiles <= size.ports() && (tiles == 1 || routing != Routing::Exact) {
+                    all.push(Architecture { size, routing, update });
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The scan and devices of all architectures, asked and told the same.
+struct Lockstep {
+    scan: Scan,
+    devices: Vec<Device>,
+    streams: Vec<Stream>,
+    backlog: Vec<VecDeque<u64>>,
+    /// When the engines may be asked next.
+    now: u64,
+    /// When they were told something last.
+    told: u64,
+}
+
+impl Lockstep {
+    fn new(streams: &[Stream], start: u64) -> Lockstep {
+        let device = |architecture| Device::new(architecture, Clock::Outside, start, streams).unwrap();
+        Lockstep {
+            scan: Scan::new(RULES, Order::default(), streams).unwrap(),
+            devices: architectures(streams.len()).into_iter().map(device).collect(),
+            streams: streams.into(),
+            backlog: alloc::vec![VecDeque::new(); streams.len()],
+            now: start,
+            told: start,
+        }
+    }
+
+    fn each(&mut self, mut call: impl FnMut(&mut dyn Dwcs)) {
+        call(&mut self.scan);
+        self.devices.iter_mut().for_each(|device| call(device));
+    }
+
+    /// A packet comes, `early` ticks before the end of the service under way.
+    fn arrive(&mut self, stream: usize, early: u64) {
+        let now = self.now.saturating_sub(early).max(self.told);
+        self.told = now;
+        self.backlog[stream].push_back(now);
+        if self.backlog[stream].len() == 1 {
+            self.each(|engine| engine.activate(now, Flow(stream as u32), now));
+        }
+    }
+
+    /// Takes the head and answers for the next.
+    fn take(&mut self, stream: Flow) -> Option<u64> {
+        self.backlog[stream.index()].pop_front();
+        self.backlog[stream.index()].front().copied()
+    }
+
+    fn lose(&mut self, stream: usize) {
+        if !self.backlog[stream].is_empty() {
+            let stream = Flow(stream as u32);
+            let next = self.take(stream);
+            self.each(|engine| engine.lost(stream, next));
+        }
+    }
+
+    /// One decision for a service of so many ticks. What is dropped, and who is served.
+    fn decide(&mut self, service: u64) -> Option<Flow> {
+        loop {
+            let now = self.now;
+            self.told = now;
+            let choice = self.scan.select(now);
+            for device in &mut self.devices {
+                assert_eq!(device.select(now), choice, "at {now}: {:?}", device.architecture());
+            }
+            self.compare();
+            match choice {
+                Choice::Serve(stream) => {
+                    let next = self.take(stream);
+                    self.now += service;
+                    let finish = self.now;
+                    self.each(|engine| engine.served(stream, finish, next));
+                    return Some(stream);
+                }
+                Choice::Discard(stream) => self.lose(stream.index()),
+                Choice::Idle => return None,
+                Choice::WaitUntil(_) => panic!("nobody is held back"),
+            }
+        }
+    }
+
+    fn compare(&self) {
+        for index in 0..self.streams.len() {
+            // A deadline that has come while the stream was idle says no more than that.
+            let idle = self.backlog[index].is_empty();
+            let seen = |standing: Standing| Standing { deadline: standing.deadline.max(if idle { self.now } else { 0 }), ..standing };
+            let expected = seen(self.scan.standing(Flow(index as u32)));
+            for device in &self.devices {
+                let found = seen(device.standing(Flow(index as u32)));
+                assert_eq!(found, expected, "stream {index} at {}: {:?}", self.now, device.architecture());
+            }
+        }
+    }
+
+    /// Whether 8 bits still hold every denominator.
+    fn fits(&self) -> bool {
+        (0..self.streams.len()).all(|index| self.scan.standing(Flow(index as u32)).tolerance.denominator < 250)
+    }
+}
+
+/// Oracle S5.
+#[test]
+fn fair_shares_across_the_wrap() {
+    let streams = [(7, 8), (14, 16), (6, 8), (4, 8)].map(|(x, y)| Stream::windowed(Window::new(x, y), 1));
+    let mut scan = Scan::new(RULES, Order::default(), &streams).unwrap();
+    let architectures = [Architecture::base, Architecture::winner_only, Architecture::compute_ahead].map(|of| of(Size::Four));
+    let mut devices = architectures.map(|architecture| Device::new(architecture, Clock::Outside, 65_500, &streams).unwrap());
+    let mut counting = Device::new(architectures[0], Clock::Decisions, 65_500, &streams).unwrap();
+    let mut served = [0u64; 4];
+    for stream in (0..4).map(Flow) {
+        scan.activate(65_500, stream, 65_500);
+        devices.iter_mut().for_each(|device| device.activate(65_500, stream, 65_500));
+        counting.activate(0, stream, 65_500);
+    }
+    for now in 65_500..65_500 + 64_000 {
+        let choice = scan.select(now);
+        let Choice::Serve(stream) = choice else { panic!("all streams are backlogged") };
+        served[stream.index()] += 1;
+        let next = Some(65_500 + served[stream.index()]);
+        assert_eq!(counting.select(0), choice);
+        for device in &mut devices {
+            assert_eq!(device.select(now), choice);
+            assert!((0..4).all(|stream| device.standing(Flow(stream)) == scan.standing(Flow(stream))), "at {now}");
+            device.served(stream, now + 1, next);
+        }
+        assert!((0..4).all(|stream| counting.standing(Flow(stream)) == scan.standing(Flow(stream))), "at {now}");
+        counting.served(stream, 0, next);
+        scan.served(stream, now + 1, next);
+    }
+    assert_eq!(served, [8000, 8000, 16_000, 32_000]);
+}
+
+/// A stream that is alone runs ahead until its deadline is clamped; the others come and go across several wraps of the clock.
+#[test]
+fn a_lead_is_clamped_and_idle_streams_come_back() {
+    let mut streams = alloc::vec![Stream::windowed(Window::new(1, 2), 4); 3];
+    streams[2].droppable = true;
+    let mut lockstep = Lockstep::new(&streams, 65_000);
+    for slot in 0..90_000u64 {
+        lockstep.arrive(0, 0);
+        for (stream, pause) in [(1, 20_011), (2, 44_003)] {
+            if slot % pause == 7 {
+                lockstep.arrive(stream, 0);
+            }
+        }
+        lockstep.decide(1);
+    }
+    assert_eq!(lockstep.scan.standing(Flow(0)).deadline, lockstep.now + CLAMP);
+}
+
+/// Where periods are shorter than services the device falls behind the scan, but neither stops nor leaves its range.
+#[test]
+fn services_that_are_too_long_leave_deadlines_in_range() {
+    for service in [2, 1000, 16_384, 16_385, 70_000, 1 << 40] {
+        for update in [Update::InTurn, Update::Ahead] {
+            let mut streams = alloc::vec![Stream::windowed(Window::new(1, 2), 1); 6];
+            streams[4] = Stream::without_deadline(Window::new(1, 2));
+            streams[5].period = Some(CLAMP);
+            let architecture = Architecture { update, ..Architecture::base(Size::Four) };
+            let mut device = Device::new(architecture, Clock::Outside, 3, &streams).unwrap();
+            (0..6).for_each(|stream| device.activate(3, Flow(stream), 0));
+            let mut now = 3u64;
+            for arrival in 1..300 {
+                let Choice::Serve(stream) = device.select(now) else { panic!("all streams are backlogged") };
+                for stream in (0..6).filter(|&stream| stream != 4) {
+                    let deadline = device.standing(Flow(stream)).deadline;
+                    assert!(deadline + CLAMP > now && deadline <= now + CLAMP, "{deadline} at {now}");
+                }
+                now += service;
+                device.served(stream, now, Some(arrival));
+            }
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    Arrive {
+        stream: Index,
+        packets: u8,
+        early: u64,
+    },
+    Decide(u8),
+    /// A head is taken away.
+    Lose(Index),
+    /// Everything is served; then so many ticks without a packet.
+    Rest(u64),
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let action = prop_oneof![
+        4 => (any::<Index>(), 1u8..12, 0u64..4).prop_map(|(stream, packets, early)| Action::Arrive { stream, packets, early }),
+        4 => (1u8..20).prop_map(Action::Decide),
+        1 => any::<Index>().prop_map(Action::Lose),
+        1 => prop_oneof![0u64..5, Just(16_384), Just(16_385), 30_000u64..40_000, 60_000u64..140_000].prop_map(Action::Rest),
+    ];
+    proptest::collection::vec(action, 1..40)
+}
+
+/// Streams that are often equal, so that every rule of precedence decides, and some at the limits of the registers.
+fn streams(service: u64) -> impl Strategy<Value = Vec<Stream>> {
+    let period = prop_oneof![
+        4 => (service..service + 3).prop_map(Some),
+        1 => prop_oneof![Just(CLAMP - 1), Just(CLAMP)].prop_map(Some),
+        1 => Just(None),
+    ];
+    let window = (0u32..4, 0u32..4).prop_map(|(x, more)| Window::new(x, x + more));
+    let stream = (window, period, 0u32..3, any::<bool>(), 0u8..8, proptest::option::of(0u64..CLAMP)).prop_map(
+        |(window, period, penalty, droppable, fixed, first_deadline)| {
+            let Some(period) = period else { return Stream::without_deadline(window) };
+            let stream = Stream { first_deadline, penalty, droppable, ..Stream::windowed(window, period) };
+            if fixed == 0 { Stream { is_fixed: true, window: Window::new(0, window.deadlines), ..stream } } else { stream }
+        },
+    );
+    proptest::collection::vec(stream, 1..10)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn every_architecture_keeps_step_with_the_scan(
+        (service, streams) in (1u64..4).prop_flat_map(|service| (Just(service), streams(service))),
+        start in prop_oneof![Just(0u64), 65_500u64..65_536, 32_700u64..32_800],
+        actions in actions(),
+    ) {
+        let mut streams = streams;
+        for stream in &mut streams {
+            stream.first_deadline = stream.first_deadline.map(|deadline| start + deadline);
+        }
+        let mut lockstep = Lockstep::new(&streams, start);
+        'run: for action in actions {
+            match action {
+                Action::Arrive { stream, packets, early } => (0..packets).for_each(|_| lockstep.arrive(stream.index(streams.len()), early)),
+                Action::Decide(decisions) => {
+                    for _ in 0..decisions {
+                        if lockstep.decide(service).is_none() {
+                            break;
+                        }
+                        if !lockstep.fits() {
+                            break 'run;
+                        }
+                    }
+                }
+                Action::Lose(stream) => lockstep.lose(stream.index(streams.len())),
+                Action::Rest(ticks) => {
+                    while lockstep.decide(service).is_some() {
+                        if !lockstep.fits() {
+                            break 'run;
+                        }
+                    }
+                    lockstep.now += ticks;
+                    lockstep.told = lockstep.now;
+                }
+            }
+        }
+    }
+
+    /// Adversarial: all streams ask for every slot, arrive in bursts that leave the others idle, and drop what is late.
+    #[test]
+    fn overload_keeps_step_too(
+        windows in proptest::collection::vec((0u32..3, 0u32..3, any::<bool>()), 4..9),
+        bursts in proptest::collection::vec(proptest::collection::vec(0u8..30, 9), 1..6),
+    ) {
+        let stream = |&(x, more, droppable): &(u32, u32, bool)| Stream { droppable, ..Stream::windowed(Window::new(x, x + more), 1) };
+        let streams: Vec<Stream> = windows.iter().map(stream).collect();
+        let mut lockstep = Lockstep::new(&streams, 65_530);
+        'run: for burst in bursts {
+            for (stream, &packets) in burst.iter().enumerate().take(streams.len()) {
+                (0..packets).for_each(|_| lockstep.arrive(stream, 0));
+            }
+            for _ in 0..60 {
+                if lockstep.decide(1).is_none() {
+                    break;
+                }
+                if !lockstep.fits() {
+                    break 'run;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The laws of an end system whose parts take turns in every order, with every registered discipline; and the port it agrees with.
+
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::classifier::{ClassRules, Classifier};
+use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::port::{Overhead, Port, PortSetup};
+use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Parameter};
+use tidegate_core::shaper::{Shaped, ShapingContract};
+use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_endsystem::{Departure, Descriptor, EndSystem, Fate, Grain, QueueManager, Refusal, Setup};
+
+const LONGEST: u32 = 1500;
+const OVERHEAD: Overhead = Overhead::ETHERNET;
+
+fn rate() -> Rate {
+    Rate::new(100_000_000).unwrap()
+}
+
+fn parameters(kind: SchedulerKind, stream: usize) -> FlowParameters {
+    let takes = |parameter| {
+        let accepted = kind.accepts().contains(&parameter) && parameter != Parameter::Weight;
+        kind.requires().contains(&parameter) || accepted
+    };
+    FlowParameters {
+        priority: takes(Parameter::Priority).then_some(stream as u32),
+        weight: takes(Parameter::Weight).then_some(1 + stream as u32),
+        rate: takes(Parameter::Rate).then(|| Rate::new(1_000_000 * (1 + stream as u64)).unwrap()),
+        delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(300 * (1 + stream as u64))),
+        shape: None,
+    }
+}
+
+/// The discipline for these streams; with `shaping`, some of them are held to a contract in front of it.
+fn scheduler(kind: SchedulerKind, streams: usize, shaping: bool) -> AnyScheduler {
+    let wire = OVERHEAD.wire_length(LONGEST);
+    let setup = tidegate_core::scheduler::Setup { rate: rate(), longest_packet: wire };
+    let contract = |stream: usize| {
+        let tight = ShapingContract::new(Rate::new(8_000_000 * (1 + stream as u64)).unwrap(), 2 * wire, wire);
+        (stream.is_multiple_of(2)).then_some(tight)
+    };
+    if shaping && kind.shapes() {
+        let flows: Vec<_> = (0..streams).map(|s| FlowParameters { shape: contract(s), ..parameters(kind, s) }).collect();
+        return kind.build(&setup, &flows).unwrap();
+    }
+    let flows: Vec<_> = (0..streams).map(|stream| parameters(kind, stream)).collect();
+    let inner = kind.build(&setup, &flows).unwrap();
+    if shaping {
+        AnyScheduler::Shaped(Box::new(Shaped::new(inner, &(0..streams).map(contract).collect::<Vec<_>>()).unwrap()))
+    } else {
+        inner
+    }
+}
+
+/// What a stream is like: frames its ring holds, urgent or not, dropping or not.
+type Manner = (u32, bool, bool);
+
+fn open(setup: &Setup, manners: &[Manner], producers: usize, scheduler: AnyScheduler) -> EndSystem<u64, AnyScheduler> {
+    let mut queues = QueueManager::default();
+    for (index, &(frames, urgent, dropping)) in manners.iter().enumerate() {
+        if index > 0 && index % manners.len().div_ceil(producers) == 0 {
+            queues.next_producer();
+        }
+        let mut descriptor = Descriptor::new(()).frames(frames);
+        descriptor = if urgent { descriptor.urgent() } else { descriptor };
+        descriptor = if dropping { descriptor.dropping() } else { descriptor };
+        assert_eq!(queues.admit(descriptor).unwrap(), Flow(index as u32));
+    }
+    queues.open(setup, |_| Ok::<_, ()>(scheduler)).unwrap()
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Offer { stream: usize, length: u32 },
+    Engine,
+    Transmission,
+    Pass(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0usize..6, 40u32..LONGEST).prop_map(|(stream, length)| Step::Offer { stream, length }),
+        2 => Just(Step::Engine),
+        2 => Just(Step::Transmission),
+        1 => (0u64..400).prop_map(Step::Pass),
+    ];
+    prop::collection::vec(step, 1..300)
+}
+
+fn manners() -> impl Strategy<Value = Vec<Manner>> {
+    prop::collection::vec((1u32..12, any::<bool>(), any::<bool>()), 1..6)
+}
+
+/// Takes the steps, then drains, and checks the laws all the way.
+fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[Manner], producers: usize, steps: &[Step]) {
+    let mut system = open(setup, manners, producers, scheduler(kind, manners.len(), shaping));
+    let mut queued: Vec<VecDeque<u64>> = vec![VecDeque::new(); manners.len()];
+    let (mut announced, mut won) = (vec![0u64; manners.len()], vec![0u64; manners.len()]);
+    let (mut number, mut now) = (0, Time::from_nanoseconds(5_000_000));
+    let leave = |queued: &mut Vec<VecDeque<u64>>, won: &mut Vec<u64>, departure: Departure<u64>| {
+        let index = departure.stream.index();
+        assert_eq!(queued[index].pop_front(), Some(departure.frame), "in order, once, and only if it was queued");
+        won[index] += 1;
+        assert!(departure.fate == Fate::Sent || kind.name().contains("edf"));
+    };
+    for &step in steps {
+        match step {
+            Step::Offer { stream, length } => {
+                let index = stream % manners.len();
+                let stream = Flow(index as u32);
+                let producer = system.producers.iter_mut().find(|producer| producer.streams().any(|own| own == stream)).unwrap();
+                let (_, _, dropping) = manners[index];
+                let is_full = queued[index].len() == manners[index].0 as usize;
+                match producer.offer(stream, now, length, Colour::Green, number) {
+                    Ok(()) => {
+                        assert!(!is_full);
+                        queued[index].push_back(number);
+                        announced[index] += 1;
+                    }
+                    Err(Refusal::ComeAgain(frame)) => assert_eq!((frame, is_full, dropping), (number, true, false)),
+                    Err(Refusal::Dropped(frame)) => assert_eq!((frame, is_full, dropping), (number, true, true)),
+                    Err(Refusal::Closed(_)) => panic!("nobody has gone"),
+                }
+                number += 1;
+            }
+            Step::Engine => drop(system.engine.turn(now)),
+            Step::Transmission => drop(system.transmission.turn(now, |departure| leave(&mut queued, &mut won, departure))),
+            Step::Pass(microseconds) => now += Duration::from_microseconds(microseconds),
+        }
+        let account = system.account();
+        account.check().unwrap();
+        assert_eq!(account.queued.packets, queued.iter().map(|queue| queue.len() as u64).sum::<u64>());
+        let counters = system.engine.counters();
+        assert!(counters.won + counters.discarded <= announced.iter().sum());
+        assert!(won.iter().zip(&announced).all(|(won, announced)| won <= announced));
+    }
+    let EndSystem { producers, mut engine, mut transmission } = system;
+    let producers: Vec<_> = producers.into_iter().map(|producer| *producer.counters()).collect();
+    // Drained: the longest contract of a stream lets its packets go within a few seconds.
+    for _ in 0..20_000 {
+        let deciding = engine.turn(now);
+        transmission.turn(now, |departure| leave(&mut queued, &mut won, departure));
+        if deciding == tidegate_endsystem::Next::Ended && queued.iter().all(VecDeque::is_empty) {
+            break;
+        }
+        now += Duration::from_microseconds(500);
+    }
+    let account = transmission.account(&producers);
+    account.check().unwrap();
+    assert_eq!(account.queued.packets, 0, "{}: {account:?}", kind.name());
+    assert_eq!(won, announced);
+    drop(engine);
+    assert_eq!(transmission.turn(now, |_| ()), tidegate_endsystem::Next::Ended);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_lost_whatever_the_order_of_turns(
+        manners in manners(), producers in 1usize..4, steps in steps(), shaping: bool,
+        (low_mark, batch, winners) in (2u32..7, 1u32..6, 1u32..6),
+    ) {
+        for &kind in SchedulerKind::ALL {
+            let real = Setup { low_mark, batch, winners, ..Setup::real_time(rate(), OVERHEAD) };
+            keeps_the_laws(&real, kind, shaping, &manners, producers, &steps);
+            let counted = Setup { low_mark, batch, winners, ..Setup::decisions() };
+            keeps_the_laws(&counted, kind, false, &manners, producers, &steps);
+        }
+    }
+
+    /// With parts that are late by less than the catching up, the decisions are a port's, to the picosecond.
+    #[test]
+    fn in_real_time_decisions_are_those_of_a_port(
+        arrivals in prop::collection::vec((0u64..300, 0usize..4, 40u32..LONGEST, 0u64..1150), 1..150),
+        streams in 1usize..5, shaping: bool, urgent in 0usize..6, low_mark in 2u32..6,
+    ) {
+        for &kind in SchedulerKind::ALL {
+            let grain = Grain::MICROSECOND;
+            let start = grain.floor(Time::from_nanoseconds(3_000_000));
+            let buffer = BufferParameters { flows: streams, packets: Some(10_000), ..BufferParameters::default() };
+            let rules = vec![ClassRules { name: "all".into(), queues: streams as u32, rules: Vec::new() }];
+            let mut port = Port::<u64>::new(start, PortSetup {
+                rate: rate(),
+                overhead: OVERHEAD,
+                classifier: Classifier::new(rules, 0).unwrap(),
+                policers: vec![None],
+                buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
+                scheduler: scheduler(kind, streams, shaping),
+                packet_limit: 10_000,
+                longest_frame: LONGEST,
+            });
+            // A ring for pushes beside the one that is pulled would number packets otherwise: all of them use the same.
+            let manners = vec![(200, urgent == 0, false); streams];
+            let setup = Setup { low_mark, ..Setup::real_time(rate(), OVERHEAD) };
+            let mut system = open(&setup, &manners, 1, scheduler(kind, streams, shaping));
+            system.engine.turn(start);
+
+            let (mut expected, mut seen) = (Vec::new(), Vec::new());
+            let (mut now, mut turned) = (start, start);
+            for (number, &(pause, stream, length, delay)) in arrivals.iter().enumerate() {
+                now = grain.floor(now + Duration::from_microseconds(pause));
+                let (number, stream) = (number as u64, Flow((stream % streams) as u32));
+                // A part may be late by up to the catching up, and is now and then.
+                if now.since(turned) > Duration::from_microseconds(delay) {
+                    turned = now;
+                    system.engine.turn(now);
+                    system.transmission.turn(now, |departure| seen.push((departure.at, departure.frame)));
+                }
+                port.advance(now, &mut (), |sent| expected.push((sent.start, sent.packet.payload)));
+                port.offer(now, stream, length, Colour::Green, number, &mut ());
+                system.producers[0].offer(stream, now, length, Colour::Green, number).unwrap();
+            }
+            for _ in 0..4000 {
+                now += Duration::from_microseconds(500);
+                port.advance(now, &mut (), |sent| expected.push((sent.start, sent.packet.payload)));
+                system.engine.turn(now);
+                system.transmission.turn(now, |departure| if departure.fate == Fate::Sent { seen.push((departure.at, departure.frame)) });
+            }
+            prop_assert_eq!(port.occupancy().packets(), 0);
+            prop_assert_eq!(seen, expected, "{}", kind.name());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! A direction in three parts between frames in memory, whose parts take turns in an order of the tests' choice.
+
+use super::*;
+use crate::direction::tests::{Arrivals, Departures, Log, at, setup};
+use crate::ingress::Checksums;
+use crate::offload::{Offload, PartialChecksum, Segmentation};
+use proptest::prelude::*;
+use tidegate_core::packet::Colour;
+use tidegate_core::port::Volume;
+use tidegate_core::units::Rate;
+use tidegate_wire::segment::SuperFrameKind;
+
+type Tested<O> = Parts<Arrivals, Departures, O>;
+
+fn parts<O>(packets: u32, observer: O) -> Tested<O> {
+    let treatment =
+        Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), spin: Duration::ZERO, slots: packets + 4 };
+    let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
+    open(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
+}
+
+/// The law in figures of the intake, which every frame comes back to.
+fn balanced<O: tidegate_core::observer::Observer<crate::Frame>>(parts: &Tested<O>) -> DirectionCounters {
+    let counters = parts.intake.counters();
+    assert_eq!(counters.check(), Ok(()), "{counters:?}");
+    assert_eq!(u64::from(parts.intake.pool.in_use()), counters.queued.packets, "every queued packet has a slot, and nothing else has");
+    counters
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_uncounted_whatever_the_kernel_does_and_whoever_is_late(
+        steps in prop::collection::vec((0u64..3000, 0usize..6, 0usize..2000, 0u8..8, 0u32..3, any::<[bool; 3]>()), 1..100),
+        drain: bool,
+    ) {
+        let mut parts = parts(8, ());
+        let mut now = 0;
+        for (pause, frames, length, reason, times, turns) in steps {
+            now += pause;
+            let offload = |n: usize| Offload {
+                checksum: (n % 3 == 1).then_some(PartialChecksum { start: 14, offset: 6 }),
+                segmentation: match n % 5 {
+                    1 => Segmentation::Cut { kind: SuperFrameKind::Tcp, size: 100 },
+                    2 => Segmentation::Unknown,
+                    _ => Segmentation::None,
+                },
+            };
+            parts.intake.receiver.frames.extend((0..frames).map(|n| (vec![0; length], offload(n))));
+            let reason = [SendError::Busy, SendError::Down, SendError::TooLong, SendError::Rejected].get(usize::from(reason));
+            if let (Some(&reason), true) = (reason, times > 0) {
+                parts.outlet.transmitter.refusals.push_back((reason, times));
+            }
+            parts.outlet.transmitter.most = 1 + frames;
+            if turns[0] {
+                parts.intake.turn(at(now), frames != 5);
+                balanced(&parts);
+            }
+            if turns[1] {
+                parts.engine.decisions.turn(at(now));
+            }
+            if turns[2] {
+                parts.outlet.turn(at(now));
+            }
+        }
+        parts.outlet.transmitter.refusals.clear();
+        for _ in 0..if drain { 100 } else { 0 } {
+            now += 1500;
+            parts.engine.decisions.turn(at(now));
+            parts.outlet.turn(at(now));
+            parts.intake.turn(at(now), false);
+            balanced(&parts);
+        }
+        // What is found in the rings is what the port says is queued, once all that has left has been settled.
+        let Parts { mut intake, mut outlet, .. } = parts;
+        intake.close();
+        let remains = intake.finish(at(now), outlet.left());
+        prop_assert_eq!(remains.counters.check(), Ok(()));
+        prop_assert!(!drain || remains.counters.queued == Volume::default());
+    }
+
+    /// However late a part is within the catching up, the decisions are those of a port that was asked at every instant.
+    #[test]
+    fn late_parts_change_no_decision(steps in prop::collection::vec((0u64..1900, 0usize..4, 60usize..1518), 1..80)) {
+        let mut parts = parts(10_000, Log::default());
+        parts.engine.decisions.turn(at(0));
+        let mut now = 0;
+        for (pause, frames, length) in steps {
+            now += pause;
+            parts.intake.receiver.frames.extend((0..frames).map(|_| (vec![0; length], Offload::default())));
+            parts.intake.turn(at(now), true);
+            parts.engine.decisions.turn(at(now));
+            parts.outlet.turn(at(now));
+            balanced(&parts);
+        }
+        for _ in 0..500 {
+            now += 1500;
+            parts.engine.decisions.turn(at(now));
+            parts.outlet.turn(at(now));
+        }
+        parts.intake.turn(at(now), false);
+        prop_assert_eq!(balanced(&parts).queued.packets, 0);
+        let split = &parts.intake.observer;
+
+        let mut port = Port::<u64>::new(Time::ZERO, setup(10_000));
+        let mut ideal = Log::default();
+        for (number, &(instant, length)) in split.offered.iter().enumerate() {
+            port.advance(instant, &mut ideal, |_| ());
+            port.offer(instant, Flow(0), length, Colour::Green, number as u64, &mut ideal);
+        }
+        port.advance(at(now), &mut ideal, |_| ());
+        prop_assert_eq!(&split.sent, &ideal.sent);
+    }
+}
+
+#[test]
+fn a_flow_whose_ring_is_full_loses_frames_to_lack_of_memory() {
+    let mut setup = setup(200);
+    setup.rate = Rate::MIN;
+    let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::ZERO, spin: Duration::ZERO, slots: 300 };
+    let mut parts = open(Time::ZERO, setup, treatment, Arrivals::default(), Departures::default(), [true; 2], ()).unwrap();
+    parts.intake.ring = 64;
+    parts.intake.receiver.frames.extend((0..100).map(|_| (vec![0; 100], Offload::default())));
+    parts.intake.turn(at(0), true);
+    let counters = balanced(&parts);
+    assert_eq!(counters.refused.no_memory, Volume { packets: 36, bytes: 3600 });
+    assert_eq!((counters.received.packets, counters.port.offered.packets), (100, 64));
+}
