@@ -131,7 +131,7 @@ pub(crate) fn print_period(request: &Request, slot: Duration) -> Option<String> 
     let has_period = matches!(request.service, Service::Window(_) | Service::EarliestDeadline);
     has_period.then(|| {
         let time = u128::from(request.period) * u128::from(slot.picoseconds());
-        format!("{} ({})", print_slots(request.period.into()), print_picoseconds(time))
+        format!("{} ({})", print_slots(request.period.into()), print_time(time))
     })
 }
 
@@ -147,8 +147,8 @@ fn as_number(part: Utilisation) -> f64 {
     part.numerator() as f64 / part.denominator() as f64
 }
 
-/// Three digits are enough for a bound; it is rounded up.
-fn print_picoseconds(picoseconds: u128) -> String {
+/// A time in picoseconds, rounded up to four digits: enough for a bound.
+pub(crate) fn print_time(picoseconds: u128) -> String {
     let mut unit = 1;
     while picoseconds.div_ceil(unit) >= 10_000 {
         unit *= 10;
@@ -197,7 +197,7 @@ fn write_node(text: &mut String, node: &NodeBounds) {
         let _ = writeln!(text, "; {}", if is_promised { "no delay bound is computed for it" } else { "no bound is computed for it" });
         let rows = node.members.iter().map(|member| {
             let share =
-                member.share.map_or("no guarantee".to_owned(), |share| format!("{} at least", about(share.bits_per_second() as f64)));
+                member.share.map_or("no rate guaranteed".to_owned(), |share| format!("{} at least", about(share.bits_per_second() as f64)));
             vec![member.name.clone(), share]
         });
         return write_rows(text, rows.collect());
@@ -206,7 +206,7 @@ fn write_node(text: &mut String, node: &NodeBounds) {
         Shares::Bytes => "shares in bytes",
         Shares::Packets => "shares in packets",
     };
-    let (slot, needed) = (print_duration(slots.slot), print_part(slots.feasibility.utilisation));
+    let (slot, needed) = (print_time(slots.slot.picoseconds().into()), print_part(slots.feasibility.utilisation));
     let _ = writeln!(text, ", a slot is {slot}, {measure}; {needed} of the slots needed");
     let _ = writeln!(text, "    {}", slots.verdict());
     let mut rows =
@@ -217,7 +217,7 @@ fn write_node(text: &mut String, node: &NodeBounds) {
         let period = member.request.as_ref().and_then(|request| print_period(request, slots.slot)).unwrap_or_default();
         let needs = if stream.is_fixed { String::new() } else { print_part(stream.utilisation()) };
         let gap = slots.longest_gap(stream).map_or("-".to_owned(), |gap| {
-            let time = if node.is_link { format!(" ({})", print_picoseconds(slots.time(gap))) } else { String::new() };
+            let time = if node.is_link { format!(" ({})", print_time(slots.time(gap))) } else { String::new() };
             print_slots(gap) + &time
         });
         vec![member.name.clone(), service, window, period, needs, least(slots, stream, node.rate), gap]
@@ -336,7 +336,7 @@ fn stream_json(node: &NodeBounds, slots: &Slots, member: &MemberBounds, stream: 
         "utilisation_fraction": stream.utilisation().to_string(),
         "rate_at_least_bps": least.filter(|_| slots.options.shares == Shares::Bytes).and_then(|_| rate_of(stream, node.rate)),
         "packets_at_least_per_s": least.filter(|_| slots.options.shares == Shares::Packets).map(|least| packets_per_second(slots, least)),
-        "gap_at_most_slots": gap.map(|gap| gap as f64),
+        "gap_at_most_slots": gap.and_then(|gap| u64::try_from(gap).ok()),
         "gap_at_most_s": gap.filter(|_| node.is_link).map(|gap| seconds(slots.time(gap))),
     });
     match fields {

@@ -49,10 +49,10 @@ impl Leaf for ServiceName {
     const NAME: &'static str = "service";
     fn schema() -> Value {
         let meanings = json!({
-            "edf": "earliest deadline first: one slot per `period`, and no deadline missed",
+            "edf": "earliest deadline first: one slot per `period`, and no missed deadline is tolerated",
             "static-priority": "before all other services, by `priority`",
             "fair-share": "a share, by `weight`, of what windows and deadlines leave over",
-            "window 1 of 4": "one slot per `period`, and of any 4 deadlines in a row at most 1 missed",
+            "window 1 of 4": "one slot per `period`; of every 4 deadlines, counted window by window, at most 1 is missed",
         });
         let names = NAMES.map(|entry| entry.0);
         json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": pattern::WINDOW }], crate::choice::MEANINGS: meanings })
@@ -71,7 +71,7 @@ fn window(figures: &str) -> Result<Window, String> {
     let figure = |text: &str| text.trim().parse::<u32>().ok();
     let read = figures.split_once(" of ").and_then(|(tolerated, deadlines)| figure(tolerated).zip(figure(deadlines)));
     match read {
-        None => Err("a window is written like \"window 1 of 4\": of any 4 deadlines in a row at most 1 is missed".to_owned()),
+        None => Err("a window is written like \"window 1 of 4\": of every 4 deadlines at most 1 is missed".to_owned()),
         Some((_, 0)) => Err("a window has at least 1 deadline, like \"window 0 of 1\"; for deadlines alone write \"edf\"".to_owned()),
         Some((tolerated, deadlines)) if tolerated > deadlines => {
             Err(format!("of {deadlines} deadlines {tolerated} cannot be missed; write \"window x of y\" with x at most y"))

@@ -1,6 +1,6 @@
 //! What a file contains, as text: policies with their trees, links with what they are offered, flows with their promises.
 
-use crate::bounds::{print_part, print_service};
+use crate::bounds::{print_part, print_service, print_time};
 use crate::diagnostic::Problems;
 use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
@@ -75,7 +75,7 @@ fn policy(policy: &Policy) -> String {
     }
     let longest = print_size(u64::from(policy.longest_frame));
     let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
-    let _ = writeln!(text, "  link: {}{}", policy.scheduler.name(), slots_of(policy, None));
+    let _ = writeln!(text, "  link: {}", listed([policy.scheduler.name().to_owned(), slots_of(policy, None)]));
     let mut rows = Vec::new();
     branches(policy, None, "  ", &mut rows);
     let width = rows.iter().map(|(branch, _)| branch.chars().count()).max().unwrap_or(0);
@@ -96,8 +96,8 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
         match child {
             Ok(group) => {
                 let remarks = [share(&group.parameters, group.share), shape(&group.shape)];
-                let title = format!("{indent}{corner} {}: {}{}", group.name, group.scheduler.name(), slots_of(policy, *index));
-                rows.push((title, listed(remarks)));
+                let remarks = remarks.into_iter().chain([slots_of(policy, *index)]);
+                rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), listed(remarks)));
                 let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
                 branches(policy, *index, &deeper, rows);
             }
@@ -148,8 +148,8 @@ fn slots_of(policy: &Policy, node: Option<usize>) -> String {
     match policy.bounds.get(node.map_or(0, |group| group + 1)).and_then(|node| node.slots.as_ref()) {
         None => String::new(),
         Some(slots) => {
-            let (needed, slot) = (print_part(slots.feasibility.utilisation), print_duration(slots.slot));
-            format!(", {needed} of its slots of {slot} needed: {}", slots.verdict_in_short())
+            let (needed, slot) = (print_part(slots.feasibility.utilisation), print_time(slots.slot.picoseconds().into()));
+            format!("{needed} of its slots of {slot} needed, {}", slots.verdict_in_short())
         }
     }
 }
