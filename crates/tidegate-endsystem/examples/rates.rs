@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for kind in [SchedulerKind::Fifo, SchedulerKind::DeficitRoundRobin, SchedulerKind::Wf2qPlus] {
         for streams in [4, 1000] {
             let flows = vec![FlowParameters { weight: kind.requires().first().map(|_| 1), ..FlowParameters::default() }; streams];
-            let setup = tidegate_core::scheduler::Setup { rate: Rate::new(1_000_000_000)?, longest_packet: 1524 };
+            let setup = tidegate_core::scheduler::Setup::new(Rate::new(1_000_000_000)?, 1524);
             measure(kind.name(), streams, || kind.build(&setup, &flows))?;
         }
     }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
+use tidegate_core::dwcs::{Request, Service, Window};
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::{Overhead, Port, PortSetup};
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
@@ -30,13 +31,14 @@ fn parameters(kind: SchedulerKind, stream: usize) -> FlowParameters {
         rate: takes(Parameter::Rate).then(|| Rate::new(1_000_000 * (1 + stream as u64)).unwrap()),
         delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(300 * (1 + stream as u64))),
         shape: None,
+        service: takes(Parameter::Service).then(|| Request::of(Service::Window(Window::new(stream as u32, 1 + stream as u32)))),
     }
 }
 
 /// The discipline for these streams; with `shaping`, some of them are held to a contract in front of it.
 fn scheduler(kind: SchedulerKind, streams: usize, shaping: bool) -> AnyScheduler {
     let wire = OVERHEAD.wire_length(LONGEST);
-    let setup = tidegate_core::scheduler::Setup { rate: rate(), longest_packet: wire };
+    let setup = tidegate_core::scheduler::Setup::new(rate(), wire);
     let contract = |stream: usize| {
         let tight = ShapingContract::new(Rate::new(8_000_000 * (1 + stream as u64)).unwrap(), 2 * wire, wire);
         (stream.is_multiple_of(2)).then_some(tight)

@@ -105,7 +105,7 @@ fn every_frame_arrives_once_and_in_order_under_dwcs() {
 
 #[test]
 fn every_frame_arrives_once_and_in_order_or_is_counted_as_dropped() {
-    let setup = tidegate_core::scheduler::Setup { rate: Rate::new(1_000_000_000).unwrap(), longest_packet: 1600 };
+    let setup = tidegate_core::scheduler::Setup::new(Rate::new(1_000_000_000).unwrap(), 1600);
     let build = |flows: Vec<FlowParameters>| SchedulerKind::DeficitRoundRobin.build(&setup, &flows);
     let mut queues = QueueManager::default();
     for index in 0..60 {
@@ -124,7 +124,7 @@ fn every_frame_arrives_once_and_in_order_or_is_counted_as_dropped() {
 #[test]
 fn a_link_in_real_time_is_filled_and_what_a_stop_leaves_is_counted() {
     let rate = Rate::new(40_000_000).unwrap();
-    let scheduler = tidegate_core::scheduler::Setup { rate, longest_packet: 1524 };
+    let scheduler = tidegate_core::scheduler::Setup::new(rate, 1524);
     let mut queues = QueueManager::default();
     for _ in 0..2 {
         queues.admit(Descriptor::new(FlowParameters::default()).frames(5000)).unwrap();
