@@ -233,7 +233,7 @@ fn offsets_outlast_a_backlog() {
     let mut queues = QueueManager::default();
     queues.admit(Descriptor::new(()).frames(2000)).unwrap();
     let setup = Setup { low_mark: 2, batch: 4, ..Setup::real_time(rate, Overhead::None) };
-    let scheduler = tidegate_core::scheduler::Setup { rate, longest_packet: 1500 };
+    let scheduler = tidegate_core::scheduler::Setup::new(rate, 1500);
     let flows = [tidegate_core::scheduler::FlowParameters::default()];
     let mut system = queues.open(&setup, |_| tidegate_core::registry::SchedulerKind::Fifo.build(&scheduler, &flows)).unwrap();
     let begin = Grain::MICROSECOND.floor(Time::from_nanoseconds(7_000_000));
