@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::thread;
 use std::time::Instant;
-use tidegate_core::dwcs::{Order, Rules, Scan, fair_shares};
+use tidegate_core::dwcs::{Engine, Request, Rules, resolve};
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{FlowParameters, Scheduler};
@@ -24,10 +24,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             measure(kind.name(), streams, || kind.build(&setup, &flows))?;
         }
     }
-    for streams in [4, 32] {
-        measure("dwcs", streams, || {
-            fair_shares(&vec![1; streams]).and_then(|shares| Scan::new(Rules::default(), Order::default(), &shares)).map(Slots::new)
-        })?;
+    for streams in [4, 1000] {
+        let shares = resolve(&vec![Request::default(); streams])?;
+        measure("dwcs", streams, || Engine::new(Rules::default(), &shares).map(Slots::new))?;
     }
     Ok(())
 }
