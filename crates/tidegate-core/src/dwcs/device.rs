@@ -4,9 +4,9 @@
 //! recirculate, and a control unit. This is the golden model that hardware is compared with, and an engine like [`Scan`](super::Scan): through
 //! [`Dwcs`] it takes ticks of 64 bits, of which the blocks see 16.
 //!
-//! **Law.** With periods at least as long as the ticks between two decisions, windows and penalties that fit into 8 bits, and heads whose
-//! ages differ by less than 2^15, the device decides as [`Scan`](super::Scan) with [`Early::Clamp`](super::Early::Clamp), and every register
-//! holds what is in the records of that; whatever its [`Architecture`].
+//! **Law.** With periods at least as long as the ticks between two decisions, denominators that stay below 256, and heads whose ages differ
+//! by less than 2^15, the device decides as [`Scan`](super::Scan) with [`Early::Clamp`](super::Early::Clamp), and its registers hold what is in
+//! the records of that, whatever its [`Architecture`].
 //!
 //! **Source**: Krishnamurthy, Yalamanchili, Schwan and West, "ShareStreams: a scalable architecture and hardware support for high-speed QoS
 //! packet schedulers", sections 3 and 4, Figures 5 to 8.
@@ -18,10 +18,9 @@
 //! **RTL twin**: this is the model of it: `block`, `decision` and `network` are modules of their own, and this file is the control unit.
 //!
 //! **Deviations**: a block misses at most one deadline per update, as one cycle allows. With periods shorter than the ticks between decisions
-//! it therefore falls behind, while software counts every missed deadline. Whoever serves several packets in a tick gets no update for those
-//! after the first. The control unit latches the arrivals of all dropped and served heads in the cycle of the update; the paper does not say
-//! how many its memory delivers at once. The clock is as wide as the program has it; hardware keeps 16 bits, and the knowledge whether it has
-//! moved on by more than 2^14 ticks.
+//! it therefore falls behind, while software counts every missed deadline. The control unit latches the arrivals of all dropped and served
+//! heads in the cycle of the update; the paper does not say how many its memory delivers at once. The clock is as wide as the program has it;
+//! hardware keeps 16 bits, and the knowledge whether it has moved on by more than 2^14 ticks.
 //!
 //! | item | holds |
 //! |---|---|

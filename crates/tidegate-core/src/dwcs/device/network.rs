@@ -127,6 +127,9 @@ impl Network {
 
     /// Finds the first of `streams`, at most N^2 of them. More than N take a round each, and the winners of the rounds as many cycles more
     /// as a tree of them is deep (vertical tiling).
+    ///
+    /// # Panics
+    /// If there are more than N^2 streams.
     pub fn decide(&mut self, streams: &[Attributes]) -> Attributes {
         self.winners.clear();
         for tile in streams.chunks(self.size.ports()) {

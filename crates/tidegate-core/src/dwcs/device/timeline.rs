@@ -45,9 +45,9 @@ impl Architecture {
         Architecture { size, routing: Routing::Lattice, update: Update::Ahead }
     }
 
-    /// The timeline for so many streams, at least 1.
+    /// The timeline for so many streams.
     pub const fn timeline(self, streams: usize) -> Timeline {
-        let rounds = streams.div_ceil(self.size.ports());
+        let rounds = if streams == 0 { 1 } else { streams.div_ceil(self.size.ports()) };
         let merge = ceil_log2(rounds);
         let update = match self.update {
             Update::InTurn => 1,
