@@ -136,6 +136,33 @@ fn where_nothing_is_promised_windows_are_violated() {
 }
 
 #[test]
+fn random_sets_of_unequal_periods_violate_although_they_fit() {
+    let mut random = Random(19);
+    let (mut sets, mut violating) = (0, 0);
+    for _ in 0..2000 {
+        let streams = random.feasible(3, |random| 1 + random.below(6));
+        if Feasibility::of(&streams).verdict == Verdict::NotProven {
+            sets += 1;
+            violating += u32::from(run(RULES, &streams, 200, |_, _| true).1 > 0);
+        }
+    }
+    assert!(violating > 30, "{violating} of {sets}");
+}
+
+#[test]
+fn shares_that_fill_the_link_beside_windows_keep_them() {
+    let mut random = Random(23);
+    for _ in 0..1000 {
+        let windows = random.feasible(5, |_| 1);
+        let mut requests: Vec<Request> = windows.iter().map(|stream| Request::of(Service::Window(stream.window))).collect();
+        requests.extend((0..1 + random.below(3)).map(|_| share(1 + random.below(5) as u32)));
+        let Ok(streams) = resolve(&requests) else { continue };
+        assert_eq!(Feasibility::of(&streams).utilisation, Utilisation::new(1, 1));
+        assert_eq!(run(RULES, &streams, 400, |_, _| true).1, 0, "{streams:?}");
+    }
+}
+
+#[test]
 fn what_asks_for_too_much_violates_and_still_has_a_bound() {
     let mut random = Random(17);
     let mut closest = 0;
