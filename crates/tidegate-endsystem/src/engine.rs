@@ -143,7 +143,7 @@ impl<S: Scheduler> DecisionEngine<S> {
             scheduler,
             unit,
             store: Queues::new(streams, frames, setup.overhead),
-            pending: VecDeque::new(),
+            pending: VecDeque::with_capacity(frames as usize),
             levels: vec![0; streams],
             low_mark: setup.low_mark,
             hungry: streams,
@@ -184,7 +184,7 @@ impl<S: Scheduler> DecisionEngine<S> {
     }
 
     /// Takes turns on this thread until every producer has gone and everything has been decided, or until `go_on`, asked before every turn
-    /// and at least every twentieth of a second, says no. `clock` tells the machine's time.
+    /// and at least every hundredth of a second, says no. `clock` tells the machine's time.
     pub fn run(&mut self, clock: impl Fn() -> Time, mut go_on: impl FnMut(&DecisionEngine<S>) -> bool) {
         self.bells.own.listen();
         while go_on(self) {
@@ -262,7 +262,6 @@ impl<S: Scheduler> DecisionEngine<S> {
                 Decision::Discard(stream) => is_low = self.take_head(stream, start, true),
                 Decision::WaitUntil(time) => {
                     if let Some((arrival, announced)) = self.pending.pop_front_if(|(arrival, _)| arrival.is_before(time)) {
-                        self.clock = self.clock.later(arrival);
                         self.tell(arrival, arrival, announced);
                     } else if time.is_after(horizon) {
                         return Next::At(time - ahead);
@@ -272,7 +271,6 @@ impl<S: Scheduler> DecisionEngine<S> {
                 }
                 Decision::Idle => {
                     let Some((arrival, announced)) = self.pending.pop_front() else { return Next::Waiting };
-                    self.clock = self.clock.later(arrival);
                     self.tell(arrival, arrival, announced);
                 }
             }
@@ -338,12 +336,13 @@ impl<S: Scheduler> DecisionEngine<S> {
         }
     }
 
-    /// Tells the scheduler of an arrival.
+    /// Tells the scheduler of an arrival at `now`, or as soon after it as the engine's time allows.
     fn tell(&mut self, now: Time, arrival: Time, announced: Arrival) {
+        self.clock = self.clock.later(now);
         let stream = Flow(announced.stream);
         let packet = Packet { flow: stream, length: announced.length, arrival, colour: announced.colour, payload: () };
         if let Some(head) = self.store.push(packet) {
-            self.scheduler.activate(now, stream, head);
+            self.scheduler.activate(self.clock, stream, head);
         }
     }
 

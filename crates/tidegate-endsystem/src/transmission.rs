@@ -155,7 +155,7 @@ impl<F> TransmissionEngine<F> {
     }
 
     /// Takes turns on this thread until the engine has gone and all winners' frames have been handed over, or until `go_on`, asked before
-    /// every turn and at least every twentieth of a second, says no. `clock` tells the machine's time.
+    /// every turn and at least every hundredth of a second, says no. `clock` tells the machine's time.
     pub fn run(
         &mut self,
         clock: impl Fn() -> Time,

@@ -176,8 +176,8 @@ proptest! {
     /// With parts that are late by less than the catching up, the decisions are a port's, to the picosecond.
     #[test]
     fn in_real_time_decisions_are_those_of_a_port(
-        arrivals in prop::collection::vec((0u64..300, 0usize..4, 40u32..LONGEST, 0u64..1150), 1..150),
-        streams in 1usize..5, shaping: bool, urgent in 0usize..6, low_mark in 2u32..6,
+        arrivals in prop::collection::vec((2u64..300, 0usize..4, 40u32..LONGEST, 0u64..1150), 1..150),
+        streams in 1usize..5, shaping: bool, urgent in 0usize..6, low_mark in 2u32..6, producers in 1usize..4,
     ) {
         for &kind in SchedulerKind::ALL {
             let grain = Grain::MICROSECOND;
@@ -197,7 +197,7 @@ proptest! {
             // A ring for pushes beside the one that is pulled would number packets otherwise: all of them use the same.
             let manners = vec![(200, urgent == 0, false); streams];
             let setup = Setup { low_mark, ..Setup::real_time(rate(), OVERHEAD) };
-            let mut system = open(&setup, &manners, 1, scheduler(kind, streams, shaping));
+            let mut system = open(&setup, &manners, producers, scheduler(kind, streams, shaping));
             system.engine.turn(start);
 
             let (mut expected, mut seen) = (Vec::new(), Vec::new());
@@ -213,7 +213,8 @@ proptest! {
                 }
                 port.advance(now, &mut (), |sent| expected.push((sent.start, sent.packet.payload)));
                 port.offer(now, stream, length, Colour::Green, number, &mut ());
-                system.producers[0].offer(stream, now, length, Colour::Green, number).unwrap();
+                let producer = system.producers.iter_mut().find(|producer| producer.streams().any(|own| own == stream)).unwrap();
+                producer.offer(stream, now, length, Colour::Green, number).unwrap();
             }
             for _ in 0..4000 {
                 now += Duration::from_microseconds(500);

@@ -187,7 +187,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
     /// Gives the kernel what it has room for; false if something is left.
     fn flush(&mut self, now: Time) -> bool {
         let DirectionCounters { delivered, unsent, .. } = &mut self.counters;
-        self.outbox.flush(now, &mut self.transmitter, &mut Slots { pool: &mut self.pool, delivered, unsent })
+        self.outbox.flush(now, &mut self.transmitter, &mut Leaving { pool: &mut self.pool, delivered, unsent })
     }
 }
 
@@ -242,13 +242,13 @@ struct Outgoing {
 }
 
 /// The slots of frames that leave.
-struct Slots<'a> {
+struct Leaving<'a> {
     pool: &'a mut FramePool,
     delivered: &'a mut Volume,
     unsent: &'a mut Unsent,
 }
 
-impl Owner<Outgoing> for Slots<'_> {
+impl Owner<Outgoing> for Leaving<'_> {
     #[inline]
     fn message<'a>(&'a self, frame: &'a Outgoing) -> Option<&'a [u8]> {
         Some(self.pool.message(frame.slot, frame.length))
