@@ -40,8 +40,6 @@ impl Line {
 /// What a cell does not touch.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    peak_rate: CellRate,
-    sustained_rate: CellRate,
     /// The oldest and the newest PDU posted, and the one that is being transferred; `NONE` if all cells have been requested.
     first_pdu: u32,
     last_pdu: u32,
@@ -57,7 +55,7 @@ struct Record {
 const ABSENT: u32 = NONE - 1;
 
 const _: () = assert!(size_of::<Line>() == 64, "a cell touches one cache line of its connection");
-const _: () = assert!(size_of::<Line>() + size_of::<Record>() <= 104, "with 24 bytes of a ready list, a connection takes 128 bytes");
+const _: () = assert!(size_of::<Line>() + size_of::<Record>() <= 88, "with 40 bytes of a ready list, a connection takes 128 bytes");
 
 #[derive(Clone, Debug)]
 pub(super) struct Connections<S> {
@@ -79,6 +77,10 @@ pub(super) struct Connections<S> {
 }
 
 impl<S: Sharing> Connections<S> {
+    /// What one connection takes.
+    #[cfg(test)]
+    pub(super) const BYTES: usize = size_of::<Line>() + size_of::<Record>();
+
     pub(super) fn new(setup: &CellSetup, sharing: S) -> Connections<S> {
         let limit = setup.connections.min(MOST_CONNECTIONS);
         Connections {
@@ -109,7 +111,7 @@ impl<S: Sharing> Connections<S> {
             index
         } else if (self.lines.len() as u32) < self.limit {
             self.lines.push(Line { shaping: Shaping::new(contract), unsent: 0, resident: 0, outstanding: 0, generation: 0 });
-            self.records.push(Record::new(contract));
+            self.records.push(Record::new());
             self.lines.len() as u32 - 1
         } else {
             return Err(CellError::TableFull);
@@ -117,7 +119,7 @@ impl<S: Sharing> Connections<S> {
         let line = &mut self.lines[index as usize];
         line.shaping = Shaping::new(contract);
         line.resident = 1 - self.counted;
-        self.records[index as usize] = Record::new(contract);
+        self.records[index as usize] = Record::new();
         Ok(Connection { index, generation: line.generation })
     }
 
@@ -155,7 +157,7 @@ impl<S: Sharing> Connections<S> {
 
     /// The rate a connection asks for in its present state.
     fn rate(&self, index: usize) -> CellRate {
-        self.records[index].rate(self.lines[index].shaping.state())
+        self.lines[index].shaping.rate(self.lines[index].shaping.state())
     }
 
     /// The rate of a connection no longer counts as demand.
@@ -186,8 +188,6 @@ impl<S: Sharing> Connections<S> {
         let shaping = &mut self.lines[index].shaping;
         shaping.change(contract);
         shaping.shift(behind);
-        self.records[index].peak_rate = contract.peak_rate();
-        self.records[index].sustained_rate = contract.sustained_rate();
         if is_active {
             self.declare_demand(index);
         }
@@ -312,10 +312,10 @@ impl<S: Sharing> Connections<S> {
 
     /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class, and shapes the connection. `None` if no cell of it
     /// is on the adapter: it waits for one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn book(&mut self, connection: Connection, class: usize, now: u64) -> Option<Booked> {
         let index = connection.index();
-        let Connections { lines, records, sharing, counts, .. } = self;
+        let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
         let shaping = &mut line.shaping;
         if line.resident == 0 {
@@ -330,12 +330,12 @@ impl<S: Sharing> Connections<S> {
         let mut before = shaping.state();
         if before == State::Refill {
             before = State::Peak;
-            records[index].changes_state(class, State::Refill, before, sharing);
+            changes_state(shaping, class, State::Refill, before, sharing);
         }
         let stretch = sharing.stretch(class);
         shaping.on_sent(now.wrapping_sub(sharing.delay(class)), stretch);
         if shaping.state() != before {
-            records[index].changes_state(class, before, shaping.state(), sharing);
+            changes_state(shaping, class, before, shaping.state(), sharing);
         }
 
         line.unsent -= 1;
@@ -395,10 +395,13 @@ impl<S: Sharing> Connections<S> {
         let (due, stretch) = (self.due(index), self.sharing.stretch(self.class(index)));
         let spacing = self.lines[index].shaping.spacing(stretch);
         while let Some(transfers) = &mut self.transfers {
-            let record = &mut self.records[index];
             let ahead = self.lines[index].ahead();
+            if !transfers.is_time(ahead, spacing, due) {
+                return;
+            }
+            let record = &self.records[index];
             let wanted = transfers.burst().min(record.unrequested).min(MOST_AHEAD - ahead);
-            if wanted == 0 || record.before != ABSENT || !transfers.is_time(ahead, spacing, due) {
+            if wanted == 0 || record.before != ABSENT {
                 return;
             }
             if transfers.free == 0 {
@@ -548,32 +551,14 @@ impl<S: Sharing> Connections<S> {
     }
 }
 
+/// The demand of a class is another when a connection is limited by something else.
+#[inline(never)]
+fn changes_state(shaping: &Shaping, class: usize, from: State, to: State, sharing: &mut impl Sharing) {
+    sharing.demand_changed(class, shaping.rate(from), shaping.rate(to));
+}
+
 impl Record {
-    /// The demand of the class is another when a connection is limited by something else.
-    #[inline(never)]
-    fn changes_state(&self, class: usize, from: State, to: State, sharing: &mut impl Sharing) {
-        sharing.demand_changed(class, self.rate(from), self.rate(to));
-    }
-
-    /// The rate a connection asks for in a state.
-    fn rate(&self, state: State) -> CellRate {
-        match state {
-            State::Peak => self.peak_rate,
-            State::Sustained => self.sustained_rate,
-            State::Refill => CellRate::ZERO,
-        }
-    }
-
-    fn new(contract: &CellContract) -> Record {
-        Record {
-            peak_rate: contract.peak_rate(),
-            sustained_rate: contract.sustained_rate(),
-            first_pdu: NONE,
-            last_pdu: NONE,
-            transfer_pdu: NONE,
-            unrequested: 0,
-            before: ABSENT,
-            after: NONE,
-        }
+    fn new() -> Record {
+        Record { first_pdu: NONE, last_pdu: NONE, transfer_pdu: NONE, unrequested: 0, before: ABSENT, after: NONE }
     }
 }

@@ -3,6 +3,7 @@
 //! A word is written once and read once, in sequence: that is all the memory traffic that sorting into buckets needs. A log is 8 bytes: the
 //! chunks form a ring, so the last one names the first.
 
+use crate::prefetch::prefetch;
 use alloc::vec::Vec;
 
 /// Words in a chunk: one cache line.
@@ -35,9 +36,9 @@ pub(super) struct Pool {
 /// No chunk.
 const NONE: u32 = u32::MAX;
 
-/// A chunk of a log, from which on the words can be read without being taken away.
+/// Reads the words of a log without taking them away, chunk by chunk.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct Reader {
     chunk: u32,
     /// Chunks from there to the end.
     chunks: u32,
@@ -118,28 +119,32 @@ impl Pool {
     }
 
     /// The beginning of a log.
-    pub(super) fn begin(&self, log: &Log) -> Place {
+    pub(super) fn begin(&self, log: &Log) -> Reader {
         match log.words {
-            0 => Place::default(),
-            words => Place { chunk: self.after[log.tail as usize], chunks: words.div_ceil(CHUNK as u32) },
+            0 => Reader::default(),
+            words => Reader { chunk: self.after[log.tail as usize], chunks: words.div_ceil(CHUNK as u32) },
         }
     }
 
-    /// The words of the chunk at a place, which moves on; the last of them may be old ones. After the log was taken away they may be any
+    /// The words of the next chunk; the last of them may be old ones. After the log was taken away they may be any
     /// that are in the pool.
     #[inline]
-    pub(super) fn read(&self, place: &mut Place) -> Option<&[u64; CHUNK]> {
-        if place.chunks == 0 {
+    pub(super) fn read(&self, reader: &mut Reader) -> Option<&[u64; CHUNK]> {
+        if reader.chunks == 0 {
             return None;
         }
-        let chunk = place.chunk as usize;
-        *place = Place { chunk: self.after[chunk], chunks: place.chunks - 1 };
+        let chunk = reader.chunk as usize;
+        *reader = Reader { chunk: self.after[chunk], chunks: reader.chunks - 1 };
+        prefetch(&self.chunks[reader.chunk as usize]);
         Some(&self.chunks[chunk].0)
     }
 }
 
 #[cfg(test)]
 impl Pool {
+    /// What a chunk takes.
+    pub(super) const BYTES: usize = size_of::<Chunk>() + 4;
+
     /// Chunks there ever were at one time.
     pub(super) fn chunks(&self) -> usize {
         self.chunks.len()
@@ -174,8 +179,8 @@ mod tests {
                     queue.push_back(next);
                     next += 1;
                 }
-                let mut place = pool.begin(log);
-                let read: Vec<u64> = core::iter::from_fn(|| pool.read(&mut place)).flatten().copied().collect();
+                let mut reader = pool.begin(log);
+                let read: Vec<u64> = core::iter::from_fn(|| pool.read(&mut reader)).flatten().copied().collect();
                 prop_assert!(read.len() < queue.len() + CHUNK && read.iter().zip(queue.iter()).all(|(read, queued)| read == queued));
                 for _ in 0..pops {
                     let Some((words, count)) = pool.pop(log) else { break };

@@ -7,8 +7,9 @@
 //!
 //! **Source.** The cycle of Schiller and Gunningberg, section 3; planning by windows is this project's.
 //!
-//! **State.** One cache line per connection that a cell touches, 40 bytes that it does not, and one or two words in the logs of a
-//! [`SlotWheel`], whose chunks all classes share. A ready list per class in use, in the class's time; a kilobyte for the window.
+//! **State.** One cache line per connection that a cell touches, 24 bytes that it does not, and one or two words in the logs of a
+//! [`SlotWheel`], whose chunks all classes share: 128 bytes at most, and 100 kB per class in use, which has a ready list in its own time; a
+//! kilobyte for the window.
 //!
 //! **Cost.** O(1) per cell, whatever the number of connections: the connection's line, which was fetched ahead, and the ready list.
 //! Planning a window of one class before the next keeps one ready list in the cache at a time.
@@ -25,7 +26,7 @@ use super::departure::{Booked, Departure};
 use super::log::{CHUNK, Pool};
 use super::shaping::Place;
 use super::slot_levels::Entry;
-use super::slot_wheel::SlotWheel;
+use super::slot_wheel::{Part, SlotWheel};
 use super::{
     Adapter, CLASSES, CellContract, CellError, CellScheduler, CellSetup, Connection, Counts, RateScaling, SLOT, Sharing, State, slot_from,
     start_of,
@@ -110,7 +111,8 @@ impl<S: Sharing> Planner<S> {
     }
 
     /// Makes the ready list of a class when the class is first used.
-    fn open_class(&mut self, class: usize) {
+    fn open_class(&mut self, contract: &CellContract) {
+        let class = usize::from(contract.class);
         if self.lists[class].is_none() {
             let limit = self.connections.limit();
             self.lists[class] = Some(Box::new(SlotWheel::new(limit)));
@@ -163,51 +165,53 @@ impl<S: Sharing> Planner<S> {
     /// The same for one class, whose order nothing can change.
     fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
         let (start, last) = (self.start, u64::from(self.length) - 1);
-        let mut free = self.still(!self.taken) & !0 >> (WINDOW - 1 - last as u32);
+        let all_free = self.still(!self.taken) & !0 >> (WINDOW - 1 - last as u32);
+        let mut free = all_free;
         let Planner { connections, lists, pool, window, .. } = self;
         let Some(list) = lists[class].as_deref_mut() else { return };
-        let mut planned = 0u64;
         while free != 0 {
             let clock = start_of(start).wrapping_sub(connections.sharing.delay(class));
-            let Some(first) = list.first() else { if list.advance(pool, clock.wrapping_add(start_of(last))) { continue } else { break } };
+            let Some((entry, part)) = list.first() else {
+                if list.advance(pool, clock.wrapping_add(start_of(last))) { continue } else { break }
+            };
             // The first slot that is free when it is due.
-            let due = first.key.wrapping_sub(clock) as i64;
-            let from = ((due + (SLOT as i64 - 1)) >> 16).max(0);
-            if from > last as i64 || free >> from == 0 {
+            let due = entry.key.wrapping_sub(clock) as i64;
+            let from = ((due + (SLOT as i64 - 1)) >> 16).max(0) as u64;
+            if from > last || free >> from == 0 {
                 break;
             }
             let at = from as u32 + (free >> from).trailing_zeros();
-            list.pop();
-            if at.is_multiple_of(CHUNK as u32) {
+            list.pop(part);
+            // Twice as often as there are full chunks.
+            if at.is_multiple_of(CHUNK as u32 / 2) {
                 list.soon(pool).for_each(|index| connections.fetch_line(index));
             }
-            if let Some(departure) = Self::plan_first(connections, list, pool, class, first, start + u64::from(at), now, adapter) {
+            if let Some(departure) = plan_cell(connections, list, pool, class, entry, start + u64::from(at), now, adapter) {
                 window[at as usize % WINDOW as usize] = departure;
                 free &= !(1 << at);
-                planned |= 1 << at;
             }
         }
-        self.taken |= planned;
-        self.planned |= planned;
+        self.taken |= all_free & !free;
+        self.planned |= all_free & !free;
     }
 
     /// The same where a class may be owed a slot.
     fn plan_slot_by_slot(&mut self, now: u64, adapter: &mut impl Adapter) {
         for at in self.open..self.length {
             while self.taken & 1 << at == 0 {
-                let slot = start_of(self.start + u64::from(at));
+                let slot = self.start + u64::from(at);
                 let mut due = [None; CLASSES];
                 for (class, due) in due.iter_mut().enumerate() {
-                    *due = self.next_free(class, at).filter(|&(free, _)| free == at);
+                    *due = self.first_due(class, slot);
                 }
-                let is_owed = |class: usize| self.connections.sharing.owed(class).is_some_and(|owed| !is_before(slot, owed));
-                let owed = (0..CLASSES).find(|&class| due[class].is_some() && is_owed(class));
-                let Some(class) = owed.or_else(|| due.iter().position(Option::is_some)) else { break };
-                let (Some((_, entry)), Some(list)) = (due[class], &mut self.lists[class]) else { break };
-                list.pop();
-                let slot = self.start + u64::from(at);
-                let (connections, pool) = (&mut self.connections, &mut self.pool);
-                if let Some(departure) = Self::plan_first(connections, list, pool, class, entry, slot, now, adapter) {
+                let owed = |class: usize| self.connections.sharing.owed(class).is_some_and(|owed| !is_before(start_of(slot), owed));
+                let first =
+                    (0..CLASSES).find(|&class| due[class].is_some() && owed(class)).or_else(|| due.iter().position(Option::is_some));
+                let Some(class) = first else { break };
+                let (Some((entry, part)), Some(list)) = (due[class], self.lists[class].as_deref_mut()) else { break };
+                let connections = &mut self.connections;
+                list.pop(part);
+                if let Some(departure) = plan_cell(connections, list, &mut self.pool, class, entry, slot, now, adapter) {
                     self.window[at as usize] = departure;
                     self.taken |= 1 << at;
                     self.planned |= 1 << at;
@@ -216,58 +220,17 @@ impl<S: Sharing> Planner<S> {
         }
     }
 
-    /// The first connection of a class, and the slot of the window for it, from `open` on: the first that is free when it is due.
-    #[inline]
-    fn next_free(&mut self, class: usize, open: u32) -> Option<(u32, Entry)> {
-        let list = self.lists[class].as_mut()?;
-        let start = start_of(self.start).wrapping_sub(self.connections.sharing.delay(class));
-        let first = loop {
-            if let Some(first) = list.first() {
-                break first;
+    /// The first connection of a class, if it is due in a slot.
+    fn first_due(&mut self, class: usize, slot: u64) -> Option<(Entry, Part)> {
+        let list = self.lists[class].as_deref_mut()?;
+        let instant = start_of(slot).wrapping_sub(self.connections.sharing.delay(class));
+        loop {
+            match list.first() {
+                Some((entry, part)) => return (!is_before(instant, entry.key)).then_some((entry, part)),
+                None if list.advance(&mut self.pool, instant) => {}
+                None => return None,
             }
-            if !list.advance(&mut self.pool, start.wrapping_add(start_of(u64::from(self.length) - 1))) {
-                return None;
-            }
-        };
-        let due = first.key.wrapping_sub(start) as i64;
-        let from = ((due + (SLOT as i64 - 1)) >> 16).max(i64::from(open));
-        if from >= i64::from(self.length) {
-            return None;
         }
-        let at = (self.taken | ((1 << from) - 1)).trailing_ones();
-        (at < self.length).then_some((at, first))
-    }
-
-    /// A slot for a cell of the connection that was the first of its class, if it is still there and has a cell here.
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn plan_first(
-        connections: &mut Connections<S>,
-        list: &mut SlotWheel,
-        pool: &mut Pool,
-        class: usize,
-        entry: Entry,
-        slot: u64,
-        now: u64,
-        adapter: &mut impl Adapter,
-    ) -> Option<Departure> {
-        if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
-            list.ghost_gone();
-            return None;
-        }
-        let Some(Booked { departure, next, is_low }) = connections.book(entry.connection(), class, slot) else {
-            list.dropped();
-            return None;
-        };
-        if departure.is_followed() {
-            list.insert(pool, Entry { key: next, ..entry });
-        } else {
-            list.dropped();
-        }
-        if is_low {
-            connections.fetch(entry.connection().index(), now, adapter);
-        }
-        Some(departure)
     }
 
     /// Holds the planner's clock if slots have passed that were planned and not offered.
@@ -306,10 +269,43 @@ impl<S: Sharing> Planner<S> {
     }
 }
 
+/// A slot for a cell of a connection that was taken out of the list of its class, if it is still there and has a cell here.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn plan_cell<S: Sharing>(
+    connections: &mut Connections<S>,
+    list: &mut SlotWheel,
+    pool: &mut Pool,
+    class: usize,
+    entry: Entry,
+    slot: u64,
+    now: u64,
+    adapter: &mut impl Adapter,
+) -> Option<Departure> {
+    let connection = entry.connection();
+    if list.has_ghosts() && !connections.is_listed(connection, class, entry.key) {
+        list.ghost_gone();
+        return None;
+    }
+    let Some(Booked { departure, next, is_low }) = connections.book(connection, class, slot) else {
+        list.dropped();
+        return None;
+    };
+    if departure.is_followed() {
+        list.insert(pool, Entry { key: next, ..entry });
+    } else {
+        list.dropped();
+    }
+    if is_low {
+        connections.fetch(connection.index(), now, adapter);
+    }
+    Some(departure)
+}
+
 impl<S: Sharing> CellScheduler for Planner<S> {
     fn add(&mut self, contract: &CellContract) -> Result<Connection, CellError> {
         let connection = self.connections.add(contract)?;
-        self.open_class(usize::from(contract.class));
+        self.open_class(contract);
         Ok(connection)
     }
 
@@ -317,12 +313,10 @@ impl<S: Sharing> CellScheduler for Planner<S> {
         let index = self.connections.find(connection)?;
         let class = self.connections.class(index);
         self.connections.change(connection, contract)?;
-        if class != usize::from(contract.class) {
-            self.open_class(usize::from(contract.class));
-            if self.connections.lines[index].shaping.place == Place::Listed {
-                self.unlist(class);
-                self.list(index);
-            }
+        self.open_class(contract);
+        if class != usize::from(contract.class) && self.connections.lines[index].shaping.place == Place::Listed {
+            self.unlist(class);
+            self.list(index);
         }
         Ok(())
     }
@@ -418,5 +412,24 @@ impl<S: Sharing> super::bench::Inspect for Planner<S> {
 
     fn planned(&self, connection: Connection) -> usize {
         self.planned_for(connection).count_ones() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_takes_128_bytes_and_a_class_100_kilobytes_at_most() {
+        for connections in [1 << 16, 100_000, 1 << 20, 1 << 22] {
+            for classes in 1..=CLASSES {
+                let bytes = Connections::<RateScaling>::BYTES * connections + SlotWheel::bytes(connections, classes);
+                assert!(
+                    bytes <= 128 * connections + 100_000 * classes,
+                    "{} bytes for {connections} in {classes} classes",
+                    bytes / connections
+                );
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@
 //! nothing. The share clock survives inactivity if it lies ahead, so posting cell by cell gains nothing in an overload; both peak and
 //! sustained interval are stretched.
 
-use super::{CellContract, LONGEST, Mode, SLOT, Ticks, earlier, later};
+use super::{CellContract, CellRate, LONGEST, Mode, SLOT, Ticks, earlier, later};
 use crate::ready::is_before;
 
 /// How far the share clock may fall behind and catch up again, in ticks: slots lost to conflicts within it are not lost to the share.
@@ -275,6 +275,15 @@ impl Shaping {
     #[inline]
     pub(super) const fn spacing(&self, stretch: Stretch) -> u64 {
         stretch.ceil_of(if let State::Sustained = self.state { self.sustained } else { self.peak })
+    }
+
+    /// The rate that a connection in a state asks for.
+    pub(super) const fn rate(&self, state: State) -> CellRate {
+        match state {
+            State::Peak => CellRate::floor_of_interval(Ticks(self.peak)),
+            State::Sustained => CellRate::floor_of_interval(Ticks(self.sustained)),
+            State::Refill => CellRate::ZERO,
+        }
     }
 
     /// Another contract from the next cell on, whose bucket is full then.

@@ -9,7 +9,8 @@
 //!
 //! **State.** [`RateScaling`]: three words per class, and one for all.
 //!
-//! **Cost.** One addition when a connection changes state; then, once before the next cell is shaped, a division per overloaded class.
+//! **Cost.** An addition and two divisions, for the rates, when a connection changes state; then, if the demand exceeds the link, once before
+//! the next cell is shaped, a division per overloaded class.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -170,7 +171,7 @@ impl RateScaling {
         }
         let granted = water_fill(&self.demand, &self.minimum);
         for ((stretch, demand), granted) in self.stretch.iter_mut().zip(&self.demand).zip(&granted) {
-            *stretch = Stretch::ceil(demand.0, granted.0);
+            *stretch = if granted == demand { Stretch::NONE } else { Stretch::ceil(demand.0, granted.0) };
         }
     }
 }

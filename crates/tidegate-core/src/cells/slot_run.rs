@@ -35,6 +35,10 @@ pub(super) struct SlotRun {
 }
 
 impl SlotRun {
+    /// What a run takes beside itself.
+    #[cfg(test)]
+    pub(super) const BYTES: usize = (2 * LONGEST_RUN + CHUNK) * 8;
+
     pub(super) fn new() -> SlotRun {
         SlotRun { next: 0, end: 0, sorted: Box::new([0; LONGEST_RUN]), unsorted: Box::new([0; LONGEST_RUN + CHUNK]) }
     }

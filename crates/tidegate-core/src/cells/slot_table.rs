@@ -41,11 +41,6 @@ impl SlotTable {
         (self.begins, self.ends) = ([0; 64], [0; 64]);
     }
 
-    #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
-        self.occupied == 0
-    }
-
     /// No slot takes any more.
     pub(super) const fn shut(&mut self) {
         self.room = 0;

@@ -2,28 +2,27 @@
 //!
 //! **Law.** The first is that of the smallest key, and of equal keys the one that came first: in the future, in the past, across the wrap,
 //! for keys that lie within 2^63 of each other. Every call takes bounded time, apart from those that skip slots and those that remove:
-//! per 64 slots at most [`FULL`] entries are sorted, and [`STEP`] of every level moved.
+//! per 64 slots at most [`FULL`] entries are sorted, and a few chunks of every level moved.
 //!
 //! **Source.** Hashed and hierarchical timing wheels, Varghese and Lauck, SOSP 1987, where a bucket is a log that is sorted when its time
 //! comes, as in a radix sort; the marks over the buckets are those of Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State.** One word in a log for a connection whose time is near, two for one whose time is far; 4 to 8 bytes of bucket per connection, 4 kB
-//! for the [`SlotTable`] and 5 kB for the far levels.
+//! **State.** One word in a log for a connection whose time is near, two for one whose time is far: with the logs' chunks 20 bytes, 36 if all
+//! eight classes are in use; 20 kB for run, table and levels.
 //!
-//! **Cost.** O(1): an entry is appended to the log of its 64 slots, which lie within reach for an interval of twice the number of
-//! connections at least, read when they begin, and sorted with those of its own slot. One that is farther away is copied once more for every
-//! 16-fold distance.
+//! **Cost.** O(1): an entry is appended to the log of its 64 slots, which lie within reach for one and a half times as many slots as there are
+//! connections, and sorted with it when they begin. One that is farther away is copied once more for every 16-fold distance.
 //!
 //! **RTL twin.** None yet.
 //!
 //! **Deviations.** A level's bucket is moved down while the level below still has a quarter of its span to go, a few entries per 64 slots
 //! and not at once; until it is empty, what comes for it is appended to it, so that equals keep their order. Removed entries stay until they
-//! come up, or until they are an eighth of all: who calls knows them by what it keeps, so the list knows nothing. What finds no room
-//! in the table goes to the [`Crowd`].
+//! come up, or until they are a 32nd of all: who calls knows them by what it keeps, so the list knows nothing. What finds no room
+//! in the log or the table, or comes for a slot before them, goes to the [`Crowd`].
 
 use super::Connection;
 use super::crowd::{Crowd, Crowded};
-use super::log::{CHUNK, Log, Place, Pool};
+use super::log::{CHUNK, Log, Pool, Reader};
 use super::marks::Marks;
 use super::slot_levels::{Entry, Levels};
 use super::slot_run::{LONGEST_RUN, LOW, SlotRun};
@@ -39,6 +38,14 @@ const BITS: u32 = 22;
 /// The most entries in the log of a near bucket.
 const FULL: u32 = LONGEST_RUN as u32;
 
+/// The part of a wheel in which its first entry stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    Run,
+    Table,
+    Crowd,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct SlotWheel {
     /// The first tick of the 64 slots in the table.
@@ -50,8 +57,6 @@ pub(super) struct SlotWheel {
     /// Those that came since.
     table: SlotTable,
     is_crowded: bool,
-    /// True if the first is perhaps not in the run.
-    is_mixed: bool,
     /// A log for each of the next buckets, going round, and marks for those that are not empty.
     near: Vec<Log>,
     marks: Marks,
@@ -60,7 +65,7 @@ pub(super) struct SlotWheel {
     /// Entries that went to the crowd so far.
     ranked: u64,
     /// In the log of the next bucket, the connections to be fetched next.
-    soon: Place,
+    soon: Reader,
     /// Connections in the list, and entries of others.
     listed: usize,
     ghosts: usize,
@@ -77,38 +82,45 @@ impl SlotWheel {
             run: SlotRun::new(),
             table: SlotTable::new(),
             is_crowded: false,
-            is_mixed: false,
             near: vec![Log::default(); buckets],
             marks: Marks::new(buckets),
             levels: Levels::new((buckets as u64) << BITS),
             crowd: Crowd::new(),
             ranked: 0,
-            soon: Place::default(),
+            soon: Reader::default(),
             listed: 0,
             ghosts: 0,
             most_ghosts: SlotWheel::most_ghosts(connections),
         }
     }
 
-    /// Four slots and more per connection: an interval of so many slots or less needs no level.
+    /// Two slots and more per connection, a quarter of them for levels to be moved down: an interval of one and a half needs no level.
     fn buckets(connections: usize) -> usize {
-        (4 * connections / 64).next_power_of_two().clamp(64, 1 << 17)
+        (2 * connections / 64).next_power_of_two().clamp(64, 1 << 17)
     }
 
     fn most_ghosts(connections: usize) -> usize {
-        connections / 8 + 2 * FULL as usize
+        connections / 32 + 2 * FULL as usize
     }
 
     /// The most chunks that so many lists of together so many connections need.
     pub(super) fn chunks(connections: usize, lists: usize) -> usize {
         let entries = connections + lists * SlotWheel::most_ghosts(connections);
         let logs = lists * (SlotWheel::buckets(connections) + Levels::MOST_LOGS);
-        (2 * entries).div_ceil(CHUNK) + logs.min(entries)
+        // Every log but one entry, and all others of two words.
+        logs.min(entries) + (2 * entries.saturating_sub(logs)).div_ceil(CHUNK)
+    }
+
+    /// What they take.
+    #[cfg(test)]
+    pub(super) fn bytes(connections: usize, lists: usize) -> usize {
+        let own = size_of::<SlotWheel>() + SlotRun::BYTES + Levels::MOST_LOGS * size_of::<Log>();
+        SlotWheel::chunks(connections, lists) * Pool::BYTES + lists * (SlotWheel::buckets(connections) * size_of::<Log>() + own)
     }
 
     /// Adds a connection that is not in the list.
     pub(super) fn add(&mut self, pool: &mut Pool, entry: Entry) {
-        if self.listed == 0 {
+        if self.listed == 0 && (self.ghosts > 0 || entry.key.wrapping_sub(self.base) >= self.reach) {
             self.begin_at(pool, entry.key);
         }
         self.listed += 1;
@@ -124,7 +136,6 @@ impl SlotWheel {
         }
         let word = entry.key << LOW | entry.payload;
         if ahead < BUCKET {
-            self.is_mixed = true;
             if !self.table.insert(word) {
                 self.push_crowd(entry);
             }
@@ -133,28 +144,54 @@ impl SlotWheel {
         self.file_near(pool, entry);
     }
 
-    /// The connection with the smallest key, if its slot is in the table or before it.
+    /// The connection with the smallest key, and where it stands, if its slot is in the table or before it.
     #[inline]
-    pub(super) fn first(&self) -> Option<Entry> {
-        if self.is_mixed {
+    pub(super) fn first(&self) -> Option<(Entry, Part)> {
+        if self.is_crowded {
             return self.first_of_all();
         }
-        self.run.first().map(|word| self.entry(word))
+        let (word, part) = self.first_of_two()?;
+        Some((self.entry(word), part))
     }
 
-    /// Takes out what [`SlotWheel::first`] named.
+    /// The first of run and table; equals came first in the run.
     #[inline]
-    pub(super) fn pop(&mut self) {
-        if self.is_mixed {
-            return self.pop_of_all();
+    fn first_of_two(&self) -> Option<(u64, Part)> {
+        match (self.run.first(), self.table.first()) {
+            (Some(run), Some(tabled)) if tabled >> LOW < run >> LOW => Some((tabled, Part::Table)),
+            (Some(run), _) => Some((run, Part::Run)),
+            (None, tabled) => Some((tabled?, Part::Table)),
         }
-        self.run.pop();
     }
 
     /// The entry of a word in run or table.
     #[inline]
     const fn entry(&self, word: u64) -> Entry {
         Entry { key: self.base | word >> LOW, payload: word & ((1 << LOW) - 1) }
+    }
+
+    /// The first of all; equals in the crowd came last.
+    #[cold]
+    fn first_of_all(&self) -> Option<(Entry, Part)> {
+        let first = self.first_of_two().map(|(word, part)| (self.entry(word), part));
+        let crowded = self.crowd.first().map(|first| first.entry).filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)));
+        match (first, crowded) {
+            (Some((entry, _)), Some(crowded)) if !is_before(crowded.key, entry.key) => first,
+            (first, crowded) => crowded.map(|crowded| (crowded, Part::Crowd)).or(first),
+        }
+    }
+
+    /// Takes out what [`SlotWheel::first`] named.
+    #[inline]
+    pub(super) fn pop(&mut self, part: Part) {
+        match part {
+            Part::Run => self.run.pop(),
+            Part::Table => self.table.pop(),
+            Part::Crowd => {
+                self.crowd.pop();
+                self.is_crowded = !self.crowd.is_empty();
+            }
+        }
     }
 
     /// A connection that was taken out is not put back.
@@ -204,7 +241,7 @@ impl SlotWheel {
         if self.listed == 0 {
             return None;
         }
-        self.first().map(|first| first.key).or_else(|| self.next_bucket())
+        self.first().map(|(first, _)| first.key).or_else(|| self.next_bucket())
     }
 
     /// Connections whose turn comes in the next 64 slots, every time some others: for fetching their state.
@@ -296,50 +333,7 @@ impl SlotWheel {
     fn push_crowd(&mut self, entry: Entry) {
         self.crowd.push(Crowded { entry, rank: self.ranked });
         self.ranked += 1;
-        (self.is_crowded, self.is_mixed) = (true, true);
-    }
-
-    /// The first entry of the crowd, if its slot is in the table or before it.
-    fn first_of_crowd(&self) -> Option<Entry> {
-        self.crowd.first().map(|first| first.entry).filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)))
-    }
-
-    /// The first of run and table, and whether it is in the run: equals in it came first.
-    #[inline]
-    fn first_of_two(&self) -> Option<(u64, bool)> {
-        match (self.run.first(), self.table.first()) {
-            (Some(run), Some(table)) if table >> LOW < run >> LOW => Some((table, false)),
-            (Some(run), _) => Some((run, true)),
-            (None, table) => table.map(|table| (table, false)),
-        }
-    }
-
-    /// The first of all; equals in the crowd came last.
-    #[inline(never)]
-    fn first_of_all(&self) -> Option<Entry> {
-        let first = self.first_of_two().map(|(word, _)| self.entry(word));
-        if !self.is_crowded {
-            return first;
-        }
-        match (first, self.first_of_crowd()) {
-            (Some(first), Some(crowded)) if is_before(crowded.key, first.key) => Some(crowded),
-            (None, crowded) => crowded,
-            (first, _) => first,
-        }
-    }
-
-    #[inline(never)]
-    fn pop_of_all(&mut self) {
-        let is_first = |&(word, _): &(u64, bool)| !self.is_crowded || self.first_of_all() == Some(self.entry(word));
-        match self.first_of_two().filter(is_first) {
-            Some((_, true)) => self.run.pop(),
-            Some((_, false)) => self.table.pop(),
-            None => {
-                self.crowd.pop();
-                self.is_crowded = !self.crowd.is_empty();
-            }
-        }
-        self.is_mixed = self.is_crowded || !self.table.is_empty();
+        self.is_crowded = true;
     }
 
     /// Begins anew, empty, at the 64 slots of `key`.
@@ -350,7 +344,6 @@ impl SlotWheel {
         }
         self.table.clear();
         self.run.clear();
-        self.is_mixed = false;
         self.base = key & !(BUCKET - 1);
         self.levels.restart(self.base);
         self.go_to(pool, self.base);
@@ -393,8 +386,7 @@ impl SlotWheel {
             });
         }
         self.is_crowded = !self.crowd.is_empty();
-        self.is_mixed = self.is_crowded || !self.table.is_empty();
-        self.soon = Place::default();
+        self.soon = Reader::default();
     }
 
     /// One entry of a sweep.
@@ -482,14 +474,14 @@ mod tests {
             }
             prop_assert!(earliest.is_some() || self.model.is_empty());
             loop {
-                let Some(entry) = self.wheel.first() else {
+                let Some((entry, part)) = self.wheel.first() else {
                     if self.wheel.advance(&mut self.pool, self.start.wrapping_add(until as u64)) { continue } else { break }
                 };
                 let key = i128::from(entry.key.wrapping_sub(self.start) as i64);
                 if key > until {
                     break;
                 }
-                self.wheel.pop();
+                self.wheel.pop(part);
                 let who = entry.connection().index();
                 if entry.connection().generation != self.generations[who] {
                     self.wheel.ghost_gone();
@@ -567,7 +559,7 @@ mod tests {
                 now = now.max(key);
                 both.advance(now, None)?;
             }
-            prop_assert!(both.wheel.first().is_none_or(|entry| both.keys[entry.connection().index()].is_none()));
+            prop_assert!(both.wheel.first().is_none_or(|(entry, _)| both.keys[entry.connection().index()].is_none()));
         }
 
         /// A bucket of a level is moved a part at a time: no call moves more.
@@ -581,8 +573,8 @@ mod tests {
             let mut came = 0;
             for slot in 0..slots + spread {
                 loop {
-                    while wheel.first().is_some_and(|first| first.key <= slot * SLOT) {
-                        wheel.pop();
+                    while let Some((_, part)) = wheel.first().filter(|(first, _)| first.key <= slot * SLOT) {
+                        wheel.pop(part);
                         came += 1;
                     }
                     let before = pool.pops();

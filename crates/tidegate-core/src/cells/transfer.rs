@@ -9,7 +9,7 @@
 //!
 //! **State.** The budget and the ends of one queue; per connection the counters of the line and the PDU list.
 //!
-//! **Cost.** One multiplication per cell, and a PDU's entry when a transfer starts.
+//! **Cost.** A comparison per cell; a multiplication when few cells are ahead, and a PDU's entry when a transfer starts.
 //!
 //! **RTL twin.** None yet.
 //!
