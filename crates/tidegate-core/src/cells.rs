@@ -40,17 +40,25 @@ mod class_time;
 mod conflict;
 mod connections;
 mod contract;
+mod crowd;
+mod departure;
 #[cfg(test)]
 mod differential;
 mod heap;
 #[cfg(test)]
 mod laws;
+mod log;
+mod marks;
 #[cfg(test)]
 mod oracles;
 mod pdus;
 mod planner;
 mod shaping;
 mod sharing;
+mod slot_levels;
+mod slot_run;
+mod slot_table;
+mod slot_wheel;
 mod transfer;
 
 pub use binary_heap::Work;
@@ -95,7 +103,22 @@ impl Connection {
     pub const fn index(self) -> usize {
         self.index as usize
     }
+
+    /// Generation and index in the lowest 38 bits of a word.
+    #[inline]
+    const fn pack(self) -> u64 {
+        (self.generation as u64) << INDEX_BITS | self.index as u64
+    }
+
+    /// The connection of such a word; the bits above are not looked at.
+    #[inline]
+    const fn unpack(word: u64) -> Connection {
+        Connection { index: word as u32 & ((1 << INDEX_BITS) - 1), generation: (word >> INDEX_BITS) as u16 }
+    }
 }
+
+/// The bits of a connection's index.
+const INDEX_BITS: u32 = MOST_CONNECTIONS.trailing_zeros();
 
 /// How large a scheduler is built.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

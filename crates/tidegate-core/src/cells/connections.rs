@@ -3,13 +3,15 @@
 //! A connection is two records: a [`Line`] of one cache line with all that a cell touches, and a [`Record`] with what is touched when a
 //! PDU ends, a transfer starts or a state changes.
 
+use super::departure::{Booked, Departure};
 use super::pdus::PduPool;
 use super::shaping::Place;
 use super::transfer::{MOST_AHEAD, NONE};
 use super::{
     Adapter, CellContract, CellError, CellRate, CellSetup, Connection, Counts, LONGEST_PDU, MOST_CONNECTIONS, Shaping, Sharing, State,
-    Ticks, Transfers, start_of,
+    Transfers, start_of,
 };
+use crate::prefetch::prefetch;
 use crate::ready::is_before;
 use alloc::vec::Vec;
 
@@ -20,18 +22,24 @@ pub(super) struct Line {
     pub(super) shaping: Shaping,
     /// Cells of the oldest PDU that have not been sent.
     unsent: u16,
-    /// Cells on the adapter; not counted without transfers.
+    /// Cells on the adapter; without transfers they are not counted, and one is there.
     resident: u16,
     /// Cells requested that have not arrived.
     outstanding: u16,
     generation: u16,
 }
 
+impl Line {
+    /// Cells on the adapter and under way.
+    #[inline]
+    fn ahead(&self) -> u32 {
+        u32::from(self.resident) + u32::from(self.outstanding)
+    }
+}
+
 /// What a cell does not touch.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    peak_rate: CellRate,
-    sustained_rate: CellRate,
     /// The oldest and the newest PDU posted, and the one that is being transferred; `NONE` if all cells have been requested.
     first_pdu: u32,
     last_pdu: u32,
@@ -47,38 +55,7 @@ struct Record {
 const ABSENT: u32 = NONE - 1;
 
 const _: () = assert!(size_of::<Line>() == 64, "a cell touches one cache line of its connection");
-const _: () = assert!(size_of::<Line>() + size_of::<Record>() <= 104, "with 24 bytes of a ready list, a connection takes 128 bytes");
-
-/// A cell that has been given a slot.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Departure {
-    pub(super) connection: Connection,
-    ends: Ends,
-    /// How long after its planned time, in ticks.
-    late: u64,
-}
-
-impl Departure {
-    /// True if the connection must be put on the ready list again.
-    #[inline]
-    pub(super) fn is_followed(&self) -> bool {
-        self.ends != Ends::Queue
-    }
-
-    /// Something was posted after this cell had been planned, and has been planned as well.
-    pub(super) fn find_followed(&mut self) {
-        self.ends = Ends::Pdu;
-    }
-}
-
-/// What a cell is the last of.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Ends {
-    Nothing,
-    Pdu,
-    /// All that its connection had to send.
-    Queue,
-}
+const _: () = assert!(size_of::<Line>() + size_of::<Record>() <= 88, "with 40 bytes of a ready list, a connection takes 128 bytes");
 
 #[derive(Clone, Debug)]
 pub(super) struct Connections<S> {
@@ -89,8 +66,10 @@ pub(super) struct Connections<S> {
     vacant: u32,
     pdus: PduPool,
     transfers: Option<Transfers>,
-    /// Cells on the adapter that have been given a slot.
-    booked: u32,
+    /// 1 where cells on the adapter are counted, 0 without transfers.
+    counted: u16,
+    /// [`Transfers::ample`]; 0 without transfers.
+    ample: u32,
     /// By how many slots the scheduler's clock is behind the environment's, in whose slots `now` is given.
     pub(super) held: u64,
     pub(super) sharing: S,
@@ -98,6 +77,10 @@ pub(super) struct Connections<S> {
 }
 
 impl<S: Sharing> Connections<S> {
+    /// What one connection takes.
+    #[cfg(test)]
+    pub(super) const BYTES: usize = size_of::<Line>() + size_of::<Record>();
+
     pub(super) fn new(setup: &CellSetup, sharing: S) -> Connections<S> {
         let limit = setup.connections.min(MOST_CONNECTIONS);
         Connections {
@@ -106,8 +89,9 @@ impl<S: Sharing> Connections<S> {
             limit,
             vacant: NONE,
             pdus: PduPool::new(setup.pdus),
+            counted: u16::from(setup.transfer.is_some()),
+            ample: setup.transfer.map_or(0, |transfer| Transfers::new(transfer).ample),
             transfers: setup.transfer.map(Transfers::new),
-            booked: 0,
             held: 0,
             sharing,
             counts: Counts::default(),
@@ -127,14 +111,15 @@ impl<S: Sharing> Connections<S> {
             index
         } else if (self.lines.len() as u32) < self.limit {
             self.lines.push(Line { shaping: Shaping::new(contract), unsent: 0, resident: 0, outstanding: 0, generation: 0 });
-            self.records.push(Record::new(contract));
+            self.records.push(Record::new());
             self.lines.len() as u32 - 1
         } else {
             return Err(CellError::TableFull);
         };
         let line = &mut self.lines[index as usize];
         line.shaping = Shaping::new(contract);
-        self.records[index as usize] = Record::new(contract);
+        line.resident = 1 - self.counted;
+        self.records[index as usize] = Record::new();
         Ok(Connection { index, generation: line.generation })
     }
 
@@ -172,7 +157,7 @@ impl<S: Sharing> Connections<S> {
 
     /// The rate a connection asks for in its present state.
     fn rate(&self, index: usize) -> CellRate {
-        self.records[index].rate(self.lines[index].shaping.state())
+        self.lines[index].shaping.rate(self.lines[index].shaping.state())
     }
 
     /// The rate of a connection no longer counts as demand.
@@ -203,8 +188,6 @@ impl<S: Sharing> Connections<S> {
         let shaping = &mut self.lines[index].shaping;
         shaping.change(contract);
         shaping.shift(behind);
-        self.records[index].peak_rate = contract.peak_rate();
-        self.records[index].sustained_rate = contract.sustained_rate();
         if is_active {
             self.declare_demand(index);
         }
@@ -321,30 +304,25 @@ impl<S: Sharing> Connections<S> {
         self.declare_demand(index);
     }
 
-    /// True if a cell of the connection is on the adapter. Otherwise the connection waits for one.
-    #[inline]
-    pub(super) fn is_here(&mut self, index: usize) -> bool {
-        let is_here = self.transfers.is_none() || self.lines[index].resident > 0;
-        if !is_here {
-            self.lines[index].shaping.place = Place::Starved;
-        }
-        is_here
-    }
-
     /// A connection was due and none of its cells was on the adapter.
     pub(super) fn count_underrun(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
         self.counts.underruns += 1;
         adapter.underrun(now, self.connection(index));
     }
 
-    /// Gives slot `now` of the scheduler's clock to a cell of a connection, one of which is here, and shapes the connection.
-    #[inline]
-    pub(super) fn book(&mut self, index: usize, now: u64) -> Departure {
-        let Connections { lines, records, sharing, counts, .. } = self;
+    /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class, and shapes the connection. `None` if no cell of it
+    /// is on the adapter: it waits for one.
+    #[inline(always)]
+    pub(super) fn book(&mut self, connection: Connection, class: usize, now: u64) -> Option<Booked> {
+        let index = connection.index();
+        let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
         let shaping = &mut line.shaping;
-        let connection = Connection { index: index as u32, generation: line.generation };
-        let (class, now, planned) = (usize::from(shaping.class), start_of(now), shaping.next());
+        if line.resident == 0 {
+            shaping.place = Place::Starved;
+            return None;
+        }
+        let (now, planned) = (start_of(now), shaping.next());
         let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
         counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
         sharing.sent(class, planned, now);
@@ -352,45 +330,46 @@ impl<S: Sharing> Connections<S> {
         let mut before = shaping.state();
         if before == State::Refill {
             before = State::Peak;
-            sharing.demand_changed(class, CellRate::ZERO, records[index].rate(before));
+            changes_state(shaping, class, State::Refill, before, sharing);
         }
         let stretch = sharing.stretch(class);
         shaping.on_sent(now.wrapping_sub(sharing.delay(class)), stretch);
         if shaping.state() != before {
-            sharing.demand_changed(class, records[index].rate(before), records[index].rate(shaping.state()));
+            changes_state(shaping, class, before, shaping.state(), sharing);
         }
 
         line.unsent -= 1;
-        if self.transfers.is_some() {
-            line.resident -= 1;
-            self.booked += 1;
+        line.resident -= self.counted;
+        let mut departure = Departure::new(connection, late);
+        let (next, is_low, is_last) = (shaping.next(), line.ahead() < self.ample, line.unsent == 0);
+        if is_last {
+            self.finish_pdu(index, &mut departure);
         }
-        let ends = if line.unsent > 0 { Ends::Nothing } else { self.finish_pdu(index) };
-        Departure { connection, ends, late }
+        Some(Booked { departure, next, is_low })
     }
 
     /// The oldest PDU has no cell left that has no slot.
     #[inline(never)]
-    fn finish_pdu(&mut self, index: usize) -> Ends {
+    fn finish_pdu(&mut self, index: usize, departure: &mut Departure) {
         self.drop_first_pdu(index);
         if self.records[index].first_pdu != NONE {
-            return Ends::Pdu;
+            return departure.end_pdu();
         }
         self.withdraw_demand(index);
         self.lines[index].shaping.place = Place::Inactive;
-        Ends::Queue
+        departure.end_queue();
     }
 
     /// A cell leaves in slot `now`, the one it was given.
     #[inline]
     pub(super) fn depart(&mut self, departure: &Departure, now: u64, adapter: &mut impl Adapter) {
-        let connection = departure.connection;
+        let connection = departure.connection();
         self.counts.sent += 1;
-        adapter.cell_sent(now, connection, Ticks(departure.late));
-        if departure.ends != Ends::Nothing {
+        adapter.cell_sent(now, connection, departure.late());
+        if departure.ends_pdu() {
             adapter.pdu_done(now, connection);
             // Something may have been posted since this cell was planned.
-            if departure.ends == Ends::Queue && self.records[connection.index()].first_pdu == NONE {
+            if !departure.is_followed() && self.records[connection.index()].first_pdu == NONE {
                 adapter.queue_empty(now, connection);
             }
         }
@@ -403,7 +382,6 @@ impl<S: Sharing> Connections<S> {
     #[inline]
     pub(super) fn free_booked(&mut self, cells: u32, now: u64, adapter: &mut impl Adapter) {
         if let Some(transfers) = &mut self.transfers {
-            self.booked -= cells;
             transfers.free += cells;
             if transfers.first != NONE {
                 self.serve_queue(now, adapter);
@@ -412,30 +390,18 @@ impl<S: Sharing> Connections<S> {
     }
 
     /// Requests what has to be requested now.
-    #[inline]
-    pub(super) fn fetch(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
-        if let Some(transfers) = &self.transfers {
-            let stretch = self.sharing.stretch(usize::from(self.lines[index].shaping.class));
-            let spacing = self.lines[index].shaping.spacing(stretch);
-            if transfers.is_time(self.ahead(index), spacing, self.due(index)) {
-                self.request_all(index, spacing, now, adapter);
-            }
-        }
-    }
-
-    #[inline]
-    fn ahead(&self, index: usize) -> u32 {
-        u32::from(self.lines[index].resident) + u32::from(self.lines[index].outstanding)
-    }
-
     #[inline(never)]
-    fn request_all(&mut self, index: usize, spacing: u64, now: u64, adapter: &mut impl Adapter) {
-        let due = self.due(index);
+    pub(super) fn fetch(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
+        let (due, stretch) = (self.due(index), self.sharing.stretch(self.class(index)));
+        let spacing = self.lines[index].shaping.spacing(stretch);
         while let Some(transfers) = &mut self.transfers {
-            let record = &mut self.records[index];
-            let ahead = u32::from(self.lines[index].resident) + u32::from(self.lines[index].outstanding);
+            let ahead = self.lines[index].ahead();
+            if !transfers.is_time(ahead, spacing, due) {
+                return;
+            }
+            let record = &self.records[index];
             let wanted = transfers.burst().min(record.unrequested).min(MOST_AHEAD - ahead);
-            if wanted == 0 || record.before != ABSENT || !transfers.is_time(ahead, spacing, due) {
+            if wanted == 0 || record.before != ABSENT {
                 return;
             }
             if transfers.free == 0 {
@@ -473,7 +439,7 @@ impl<S: Sharing> Connections<S> {
                 return;
             }
             self.leave_queue(index);
-            let cells = burst.min(self.records[index].unrequested).min(MOST_AHEAD - self.ahead(index)).min(free);
+            let cells = burst.min(self.records[index].unrequested).min(MOST_AHEAD - self.lines[index].ahead()).min(free);
             if cells > 0 {
                 self.request(index, cells, now, adapter);
             }
@@ -519,15 +485,35 @@ impl<S: Sharing> Connections<S> {
         self.lines[index].unsent = self.pdus.cells(record.first_pdu) as u16;
     }
 
-    /// Cells on the adapter, under way (to removed connections too), and free buffers.
-    pub(super) fn buffers(&self) -> (u64, u64, u64) {
+    /// Cells on the adapter, `booked` of which have been given a slot, under way (to removed connections too), and free buffers.
+    pub(super) fn buffers(&self, booked: u32) -> (u64, u64, u64) {
         let Some(transfers) = &self.transfers else { return (0, 0, 0) };
         let sum = |count: fn(&Line) -> u16| self.lines.iter().map(|line| u64::from(count(line))).sum::<u64>();
         (
-            sum(|line| line.resident) + u64::from(self.booked),
+            sum(|line| line.resident) + u64::from(booked),
             sum(|line| line.outstanding) + u64::from(transfers.orphaned),
             u64::from(transfers.free),
         )
+    }
+
+    /// True if a connection, by this name, stands in the ready list of a class for an instant.
+    #[inline]
+    pub(super) fn is_listed(&self, connection: Connection, class: usize, planned: u64) -> bool {
+        self.lines.get(connection.index()).is_some_and(|line| {
+            let Line { shaping, generation, .. } = line;
+            shaping.next() == planned
+                && *generation == connection.generation
+                && usize::from(shaping.class) == class
+                && shaping.place == Place::Listed
+        })
+    }
+
+    /// Asks for the state of a connection whose turn comes soon.
+    #[inline]
+    pub(super) fn fetch_line(&self, index: usize) {
+        if let Some(line) = self.lines.get(index) {
+            prefetch(line);
+        }
     }
 
     /// True if the time planned for a connection's next cell has passed.
@@ -540,7 +526,7 @@ impl<S: Sharing> Connections<S> {
     pub(super) fn is_any_due(&self, now: u64) -> bool {
         (0..self.lines.len()).any(|index| {
             let line = &self.lines[index];
-            let is_here = line.shaping.place == Place::Listed && (self.transfers.is_none() || line.resident > 0);
+            let is_here = line.shaping.place == Place::Listed && line.resident > 0;
             is_here && !is_before(self.instant(index, now), line.shaping.next())
         })
     }
@@ -565,26 +551,14 @@ impl<S: Sharing> Connections<S> {
     }
 }
 
-impl Record {
-    /// The rate a connection asks for in a state.
-    fn rate(&self, state: State) -> CellRate {
-        match state {
-            State::Peak => self.peak_rate,
-            State::Sustained => self.sustained_rate,
-            State::Refill => CellRate::ZERO,
-        }
-    }
+/// The demand of a class is another when a connection is limited by something else.
+#[inline(never)]
+fn changes_state(shaping: &Shaping, class: usize, from: State, to: State, sharing: &mut impl Sharing) {
+    sharing.demand_changed(class, shaping.rate(from), shaping.rate(to));
+}
 
-    fn new(contract: &CellContract) -> Record {
-        Record {
-            peak_rate: contract.peak_rate(),
-            sustained_rate: contract.sustained_rate(),
-            first_pdu: NONE,
-            last_pdu: NONE,
-            transfer_pdu: NONE,
-            unrequested: 0,
-            before: ABSENT,
-            after: NONE,
-        }
+impl Record {
+    fn new() -> Record {
+        Record { first_pdu: NONE, last_pdu: NONE, transfer_pdu: NONE, unrequested: 0, before: ABSENT, after: NONE }
     }
 }

@@ -74,8 +74,8 @@ impl CellRate {
     /// The rate of cells at this interval, rounded down: at most 2^-11 of it too low at the longest interval there is, 2^-40 at the
     /// shortest. 0 for no interval.
     pub const fn floor_of_interval(interval: Ticks) -> CellRate {
-        match ((SLOT as u128) << 40).checked_div(interval.0 as u128) {
-            Some(rate) => CellRate(rate as u64),
+        match (SLOT << 40).checked_div(interval.0) {
+            Some(rate) => CellRate(rate),
             None => CellRate::ZERO,
         }
     }
@@ -152,19 +152,6 @@ impl CellContract {
                 Ticks((sustained.maximum_burst_size.saturating_sub(1) as u64).saturating_mul(gap))
             }
             None => Ticks::ZERO,
-        }
-    }
-
-    /// 1/T.
-    pub(super) const fn peak_rate(&self) -> CellRate {
-        CellRate::floor_of_interval(self.peak_interval)
-    }
-
-    /// 1/Ts; 0 without a sustained rate.
-    pub(super) const fn sustained_rate(&self) -> CellRate {
-        match self.mode.sustained() {
-            Some(sustained) => CellRate::floor_of_interval(sustained.interval),
-            None => CellRate::ZERO,
         }
     }
 

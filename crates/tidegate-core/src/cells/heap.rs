@@ -4,7 +4,7 @@
 //!
 //! **Source.** Schiller and Gunningberg, sections 3 (the cycle), 4.1 (conflicts) and 4.2 (the ready list).
 //!
-//! **State.** 8 bytes per connection for the ready list (slot and number), 8 for the order of insertion, 104 for the connection; with
+//! **State.** 8 bytes per connection for the ready list (slot and number), 8 for the order of insertion, 88 for the connection; with
 //! [`Conflict::Tolerance`] and [`Conflict::Priority`] 32 more for the most connections that were ever due at once, reserved as they come.
 //!
 //! **Cost.** O(log n) per cell: one removal and one insertion, or two of each where the due are ordered apart.
@@ -20,6 +20,7 @@
 use super::binary_heap::{BinaryHeap, Work};
 use super::conflict::Bookings;
 use super::connections::Connections;
+use super::departure::Booked;
 use super::shaping::Place;
 use super::{
     Adapter, CLASSES, CellContract, CellError, CellScheduler, CellSetup, Conflict, Connection, Counts, RateScaling, Sharing, State,
@@ -99,7 +100,7 @@ impl<S: Sharing> HeapScheduler<S> {
 
     /// Cells on the adapter, cells under way, and free buffers. O(n).
     pub fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers()
+        self.connections.buffers(0)
     }
 
     /// What limits the next cell of a connection; `None` if it is inactive.
@@ -282,17 +283,19 @@ impl<S: Sharing> CellScheduler for HeapScheduler<S> {
                 Conflict::Lazy | Conflict::NextFree => self.next_of_one(now)?,
                 Conflict::Tolerance | Conflict::Priority => self.next_of_two(now)?,
             };
-            if !self.connections.is_here(index) {
+            let (connection, class) = (self.connections.connection(index), self.connections.class(index));
+            let Some(Booked { departure, is_low, .. }) = self.connections.book(connection, class, now) else {
                 self.connections.count_underrun(index, now, adapter);
                 continue;
-            }
-            let departure = self.connections.book(index, now);
+            };
             self.connections.depart(&departure, now, adapter);
-            self.connections.fetch(index, now, adapter);
+            if is_low {
+                self.connections.fetch(index, now, adapter);
+            }
             if departure.is_followed() {
                 self.insert(index, now + 1);
             }
-            return Some(departure.connection);
+            return Some(departure.connection());
         }
     }
 
@@ -316,7 +319,7 @@ impl<S: Sharing> CellScheduler for HeapScheduler<S> {
 #[cfg(test)]
 impl<S: Sharing> super::bench::Inspect for HeapScheduler<S> {
     fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers()
+        self.connections.buffers(0)
     }
 
     fn is_any_due(&self, now: u64) -> bool {

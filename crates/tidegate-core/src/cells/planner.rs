@@ -7,11 +7,12 @@
 //!
 //! **Source.** The cycle of Schiller and Gunningberg, section 3; planning by windows is this project's.
 //!
-//! **State.** One cache line per connection that a cell touches, 40 bytes that it does not, and what the ready list takes: 24 bytes for a
-//! [`Wheel`]. A ready list per class in use, in the class's time; 2 kB for the window.
+//! **State.** One cache line per connection that a cell touches, 24 bytes that it does not, and one or two words in the logs of a
+//! [`SlotWheel`], whose chunks all classes share: 128 bytes at most, and 100 kB per class in use, which has a ready list in its own time; a
+//! kilobyte for the window.
 //!
-//! **Cost.** O(1) amortised per cell with a [`Wheel`], whatever the number of connections: the connection's line, which was fetched ahead,
-//! and the ready list. Planning a window of one class before the next keeps one ready list in the cache at a time.
+//! **Cost.** O(1) per cell, whatever the number of connections: the connection's line, which was fetched ahead, and the ready list.
+//! Planning a window of one class before the next keeps one ready list in the cache at a time.
 //!
 //! **RTL twin.** None yet; the calendar is a 64-bit priority encoder.
 //!
@@ -20,21 +21,21 @@
 //! the underrun is counted, on arrival. Slots that the environment takes away hold the planner's own clock, so that whatever is planned
 //! keeps its distance. Slots that were planned for a removed connection stay empty. Where a class has a guarantee in class time, slots are planned one by one.
 
-use super::connections::{Connections, Departure};
+use super::connections::Connections;
+use super::departure::{Booked, Departure};
+use super::log::{CHUNK, Pool};
 use super::shaping::Place;
+use super::slot_levels::Entry;
+use super::slot_wheel::{Part, SlotWheel};
 use super::{
-    Adapter, CLASSES, CellContract, CellError, CellScheduler, CellSetup, Connection, Counts, RateScaling, Sharing, State, slot_from,
+    Adapter, CLASSES, CellContract, CellError, CellScheduler, CellSetup, Connection, Counts, RateScaling, SLOT, Sharing, State, slot_from,
     start_of,
 };
-use crate::packet::Flow;
-use crate::prefetch::prefetch;
-use crate::ready::{ReadyList, Wheel, is_before};
+use crate::ready::is_before;
+use alloc::boxed::Box;
 
 /// The most slots in a window: the bits of a word.
 const WINDOW: u32 = u64::BITS;
-
-/// How many places ahead of its turn a connection's line is fetched.
-const AHEAD: usize = 8;
 
 /// The planning scheduler.
 ///
@@ -50,10 +51,11 @@ const AHEAD: usize = 8;
 /// assert_eq!(sent, [Some(a), Some(b), Some(a), Some(b), Some(a), None]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Planner<S = RateScaling, R = Wheel> {
+pub struct Planner<S = RateScaling> {
     connections: Connections<S>,
     /// One per class that any connection has been in.
-    lists: [Option<R>; CLASSES],
+    lists: [Option<Box<SlotWheel>>; CLASSES],
+    pool: Pool,
     /// The first slot of the window on the planner's clock.
     start: u64,
     /// The length of the window; 0 before the first.
@@ -61,34 +63,38 @@ pub struct Planner<S = RateScaling, R = Wheel> {
     longest: u32,
     /// The first slot of the window that may still be planned.
     open: u32,
-    /// A bit per slot of the window that is taken and has not passed.
+    /// A bit per slot of the window that is or was taken.
     taken: u64,
-    window: [Option<Departure>; WINDOW as usize],
+    /// A bit per slot in which a cell leaves or left: all that are taken, except for connections that were removed.
+    planned: u64,
+    window: [Departure; WINDOW as usize],
 }
 
-impl<S: Sharing, R: ReadyList> Planner<S, R> {
+impl<S: Sharing> Planner<S> {
     /// A scheduler without connections, with windows of 64 slots.
-    pub fn new(setup: &CellSetup, sharing: S) -> Planner<S, R> {
+    pub fn new(setup: &CellSetup, sharing: S) -> Planner<S> {
         Planner::with_window(setup, WINDOW, sharing)
     }
 
     /// The same with windows of so many slots, 1 to 64; what is outside counts as the end of the range.
-    pub fn with_window(setup: &CellSetup, slots: u32, sharing: S) -> Planner<S, R> {
+    pub fn with_window(setup: &CellSetup, slots: u32, sharing: S) -> Planner<S> {
         Planner {
             connections: Connections::new(setup, sharing),
             lists: [const { None }; CLASSES],
+            pool: Pool::new(),
             start: 0,
             length: 0,
             longest: slots.clamp(1, WINDOW),
             open: 0,
             taken: 0,
-            window: [None; WINDOW as usize],
+            planned: 0,
+            window: [Departure::default(); WINDOW as usize],
         }
     }
 
     /// Cells on the adapter, cells under way, and free buffers. O(n).
     pub fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers()
+        self.connections.buffers(self.still(self.planned).count_ones())
     }
 
     /// What limits the next cell of a connection that is not planned yet; `None` if it is inactive.
@@ -104,16 +110,35 @@ impl<S: Sharing, R: ReadyList> Planner<S, R> {
         &self.connections.sharing
     }
 
-    /// The ready list of a class, made when the class is first used.
-    fn list(&mut self, class: usize) -> &mut R {
-        let limit = self.connections.limit();
-        self.lists[class].get_or_insert_with(|| R::new(limit))
+    /// Makes the ready list of a class when the class is first used.
+    fn open_class(&mut self, contract: &CellContract) {
+        let class = usize::from(contract.class);
+        if self.lists[class].is_none() {
+            let limit = self.connections.limit();
+            self.lists[class] = Some(Box::new(SlotWheel::new(limit)));
+            self.pool.reserve(SlotWheel::chunks(limit, self.lists.iter().flatten().count()));
+        }
+    }
+
+    /// Puts a connection on the ready list of its class.
+    fn list(&mut self, index: usize) {
+        let (class, key) = (self.connections.class(index), self.connections.lines[index].shaping.next());
+        if let Some(list) = &mut self.lists[class] {
+            list.add(&mut self.pool, Entry::new(key, self.connections.connection(index)));
+        }
+    }
+
+    /// A connection is on the ready list of a class no more.
+    fn unlist(&mut self, class: usize) {
+        let connections = &self.connections;
+        if let Some(list) = &mut self.lists[class] {
+            list.remove(&mut self.pool, |entry| connections.is_listed(entry.connection(), class, entry.key));
+        }
     }
 
     /// Puts a connection on the ready list of its class, and plans it if its time lies within the window.
     fn insert(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
-        let (class, key) = (self.connections.class(index), self.connections.lines[index].shaping.next());
-        self.list(class).insert(Flow(index as u32), key);
+        self.list(index);
         if self.offset(now) < u64::from(self.length) {
             self.plan(now, adapter);
         }
@@ -131,75 +156,156 @@ impl<S: Sharing, R: ReadyList> Planner<S, R> {
             return self.plan_slot_by_slot(now, adapter);
         }
         for class in 0..CLASSES {
-            while let Some(at) = self.next_free(class, self.open) {
-                self.plan_first(class, at, now, adapter);
+            if self.lists[class].is_some() {
+                self.plan_class(class, now, adapter);
             }
         }
+    }
+
+    /// The same for one class, whose order nothing can change.
+    fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
+        let (start, last) = (self.start, u64::from(self.length) - 1);
+        let all_free = self.still(!self.taken) & !0 >> (WINDOW - 1 - last as u32);
+        let mut free = all_free;
+        let Planner { connections, lists, pool, window, .. } = self;
+        let Some(list) = lists[class].as_deref_mut() else { return };
+        while free != 0 {
+            let clock = start_of(start).wrapping_sub(connections.sharing.delay(class));
+            let Some((entry, part)) = list.first() else {
+                if list.advance(pool, clock.wrapping_add(start_of(last))) { continue } else { break }
+            };
+            // The first slot that is free when it is due.
+            let due = entry.key.wrapping_sub(clock) as i64;
+            let from = ((due + (SLOT as i64 - 1)) >> 16).max(0) as u64;
+            if from > last || free >> from == 0 {
+                break;
+            }
+            let at = from as u32 + (free >> from).trailing_zeros();
+            list.pop(part);
+            // Twice as often as there are full chunks.
+            if at.is_multiple_of(CHUNK as u32 / 2) {
+                list.soon(pool).for_each(|index| connections.fetch_line(index));
+            }
+            if let Some(departure) = plan_cell(connections, list, pool, class, entry, start + u64::from(at), now, adapter) {
+                window[at as usize % WINDOW as usize] = departure;
+                free &= !(1 << at);
+            }
+        }
+        self.taken |= all_free & !free;
+        self.planned |= all_free & !free;
     }
 
     /// The same where a class may be owed a slot.
     fn plan_slot_by_slot(&mut self, now: u64, adapter: &mut impl Adapter) {
         for at in self.open..self.length {
             while self.taken & 1 << at == 0 {
-                let slot = start_of(self.start + u64::from(at));
-                let is_owed = |class| self.connections.sharing.owed(class).is_some_and(|owed| !is_before(slot, owed));
-                let mut due = (0..CLASSES).filter(|&class| self.next_free(class, at) == Some(at));
-                let Some(class) = due.clone().find(|&class| is_owed(class)).or_else(|| due.next()) else { break };
-                self.plan_first(class, at, now, adapter);
+                let slot = self.start + u64::from(at);
+                let mut due = [None; CLASSES];
+                for (class, due) in due.iter_mut().enumerate() {
+                    *due = self.first_due(class, slot);
+                }
+                let owed = |class: usize| self.connections.sharing.owed(class).is_some_and(|owed| !is_before(start_of(slot), owed));
+                let first =
+                    (0..CLASSES).find(|&class| due[class].is_some() && owed(class)).or_else(|| due.iter().position(Option::is_some));
+                let Some(class) = first else { break };
+                let (Some((entry, part)), Some(list)) = (due[class], self.lists[class].as_deref_mut()) else { break };
+                let connections = &mut self.connections;
+                list.pop(part);
+                if let Some(departure) = plan_cell(connections, list, &mut self.pool, class, entry, slot, now, adapter) {
+                    self.window[at as usize] = departure;
+                    self.taken |= 1 << at;
+                    self.planned |= 1 << at;
+                }
             }
         }
     }
 
-    /// The slot of the window, from `open` on, for the first connection of a class: the first that is free when it is due.
-    #[inline]
-    fn next_free(&self, class: usize, open: u32) -> Option<u32> {
-        let (key, _) = self.lists[class].as_ref()?.first()?;
-        let due = key.wrapping_add(self.connections.sharing.delay(class)).wrapping_sub(start_of(self.start)) as i64;
-        let from = ((due + (super::SLOT as i64 - 1)) >> 16).max(i64::from(open));
-        if from >= i64::from(self.length) {
-            return None;
+    /// The first connection of a class, if it is due in a slot.
+    fn first_due(&mut self, class: usize, slot: u64) -> Option<(Entry, Part)> {
+        let list = self.lists[class].as_deref_mut()?;
+        let instant = start_of(slot).wrapping_sub(self.connections.sharing.delay(class));
+        loop {
+            match list.first() {
+                Some((entry, part)) => return (!is_before(instant, entry.key)).then_some((entry, part)),
+                None if list.advance(&mut self.pool, instant) => {}
+                None => return None,
+            }
         }
-        let at = (self.taken | ((1 << from) - 1)).trailing_ones();
-        (at < self.length).then_some(at)
-    }
-
-    /// Gives a slot of the window to the first connection of a class, if a cell of it is here.
-    #[inline]
-    fn plan_first(&mut self, class: usize, at: u32, now: u64, adapter: &mut impl Adapter) {
-        let Planner { connections, lists, .. } = self;
-        let Some(list) = &mut lists[class] else { return };
-        let Some((_, flow)) = list.pop_first() else { return };
-        let index = flow.index();
-        if let Some(soon) = list.ahead(AHEAD) {
-            prefetch(&connections.lines[soon.index()]);
-        }
-        if !connections.is_here(index) {
-            return;
-        }
-        let departure = connections.book(index, self.start + u64::from(at));
-        if departure.is_followed() {
-            list.insert(flow, connections.lines[index].shaping.next());
-        }
-        connections.fetch(index, now, adapter);
-        self.window[at as usize] = Some(departure);
-        self.taken |= 1 << at;
     }
 
     /// Holds the planner's clock if slots have passed that were planned and not offered.
     #[inline]
     fn hold(&mut self, now: u64) {
         let missed = self.offset(now).min(u64::from(self.length));
-        let first = u64::from(self.taken.trailing_zeros());
+        let first = u64::from(self.still(self.taken).trailing_zeros());
         if first < missed {
             self.connections.held += self.offset(now) - first;
         }
     }
+
+    /// The place in the window of a slot that is not the next, or behind the end: of a window that begins with it.
+    #[inline(never)]
+    fn turn_to(&mut self, now: u64, adapter: &mut impl Adapter) -> u64 {
+        self.hold(now);
+        let at = self.offset(now);
+        if at < u64::from(self.length) {
+            return at;
+        }
+        self.start = now.wrapping_sub(self.connections.held);
+        (self.length, self.open, self.taken, self.planned) = (self.longest, 0, 0, 0);
+        self.plan(now, adapter);
+        0
+    }
+
+    /// Those slots of the window that have not passed.
+    const fn still(&self, slots: u64) -> u64 {
+        if self.open < WINDOW { slots & !0 << self.open } else { 0 }
+    }
+
+    /// A bit per slot of the window in which a cell of the connection leaves.
+    fn planned_for(&self, connection: Connection) -> u64 {
+        let is_own = |at: &usize| self.still(self.planned) >> at & 1 == 1 && self.window[*at].connection() == connection;
+        (0..WINDOW as usize).filter(is_own).fold(0, |own, at| own | 1 << at)
+    }
 }
 
-impl<S: Sharing, R: ReadyList> CellScheduler for Planner<S, R> {
+/// A slot for a cell of a connection that was taken out of the list of its class, if it is still there and has a cell here.
+#[inline(always)]
+#[allow(clippy::too_many_arguments)]
+fn plan_cell<S: Sharing>(
+    connections: &mut Connections<S>,
+    list: &mut SlotWheel,
+    pool: &mut Pool,
+    class: usize,
+    entry: Entry,
+    slot: u64,
+    now: u64,
+    adapter: &mut impl Adapter,
+) -> Option<Departure> {
+    let connection = entry.connection();
+    if list.has_ghosts() && !connections.is_listed(connection, class, entry.key) {
+        list.ghost_gone();
+        return None;
+    }
+    let Some(Booked { departure, next, is_low }) = connections.book(connection, class, slot) else {
+        list.dropped();
+        return None;
+    };
+    if departure.is_followed() {
+        list.insert(pool, Entry { key: next, ..entry });
+    } else {
+        list.dropped();
+    }
+    if is_low {
+        connections.fetch(connection.index(), now, adapter);
+    }
+    Some(departure)
+}
+
+impl<S: Sharing> CellScheduler for Planner<S> {
     fn add(&mut self, contract: &CellContract) -> Result<Connection, CellError> {
         let connection = self.connections.add(contract)?;
-        self.list(usize::from(contract.class));
+        self.open_class(contract);
         Ok(connection)
     }
 
@@ -207,13 +313,10 @@ impl<S: Sharing, R: ReadyList> CellScheduler for Planner<S, R> {
         let index = self.connections.find(connection)?;
         let class = self.connections.class(index);
         self.connections.change(connection, contract)?;
-        if class != usize::from(contract.class) {
-            let was_listed = self.list(class).remove(Flow(index as u32));
-            let key = self.connections.lines[index].shaping.next();
-            let list = self.list(usize::from(contract.class));
-            if was_listed {
-                list.insert(Flow(index as u32), key);
-            }
+        self.open_class(contract);
+        if class != usize::from(contract.class) && self.connections.lines[index].shaping.place == Place::Listed {
+            self.unlist(class);
+            self.list(index);
         }
         Ok(())
     }
@@ -222,18 +325,18 @@ impl<S: Sharing, R: ReadyList> CellScheduler for Planner<S, R> {
         let index = self.connections.find(connection)?;
         let class = self.connections.class(index);
         self.hold(now);
-        self.list(class).remove(Flow(index as u32));
-        self.connections.remove(index, now, adapter);
+        if self.connections.remove(index, now, adapter) {
+            self.unlist(class);
+        }
         self.connections.release(index);
         // Its slots stay taken: what has been planned for a later one must not be overtaken by what comes after it.
-        let mut cells = 0;
-        for slot in &mut self.window {
-            cells += u32::from(slot.take_if(|departure| departure.connection == connection).is_some());
-        }
-        self.connections.free_booked(cells, now, adapter);
+        let own = self.planned_for(connection);
+        self.planned &= !own;
+        self.connections.free_booked(own.count_ones(), now, adapter);
         Ok(())
     }
 
+    #[inline(never)]
     fn post(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
         self.hold(now);
         if self.connections.post(connection, cells, now, adapter)? {
@@ -242,6 +345,7 @@ impl<S: Sharing, R: ReadyList> CellScheduler for Planner<S, R> {
         Ok(())
     }
 
+    #[inline(never)]
     fn arrived(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) {
         self.hold(now);
         if let Ok(index) = self.connections.find(connection)
@@ -257,30 +361,31 @@ impl<S: Sharing, R: ReadyList> CellScheduler for Planner<S, R> {
 
     #[inline]
     fn send(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
-        self.hold(now);
         let mut at = self.offset(now);
-        if at >= u64::from(self.length) {
-            (self.start, self.length, self.open, self.taken, at) = (now.wrapping_sub(self.connections.held), self.longest, 0, 0, 0);
-            self.plan(now, adapter);
+        if at != u64::from(self.open) || at >= u64::from(self.length) {
+            at = self.turn_to(now, adapter);
         }
         self.open = at as u32 + 1;
-        self.taken &= !(1 << at);
-        let mut departure = self.window[at as usize].take()?;
-        if !departure.is_followed() && self.window.iter().flatten().any(|later| later.connection == departure.connection) {
+        if self.planned >> at & 1 == 0 {
+            return None;
+        }
+        let mut departure = self.window[at as usize % WINDOW as usize];
+        if !departure.is_followed() && self.planned_for(departure.connection()) != 0 {
             departure.find_followed();
         }
         self.connections.depart(&departure, now, adapter);
-        Some(departure.connection)
+        Some(departure.connection())
     }
 
     fn next_slot(&self, now: u64) -> Option<u64> {
         let held = self.connections.held;
-        if self.taken != 0 {
-            return Some(now.max(self.start.wrapping_add(u64::from(self.taken.trailing_zeros())).wrapping_add(held)));
+        let taken = self.still(self.taken);
+        if taken != 0 {
+            return Some(now.max(self.start.wrapping_add(u64::from(taken.trailing_zeros())).wrapping_add(held)));
         }
         let own = now.wrapping_sub(held);
         let due = |class: usize| {
-            let (key, _) = self.lists[class].as_ref()?.first()?;
+            let key = self.lists[class].as_ref()?.earliest()?;
             Some(now.max(slot_from(key.wrapping_add(self.connections.sharing.delay(class)), own).wrapping_add(held)))
         };
         (0..CLASSES).filter_map(due).min()
@@ -296,9 +401,9 @@ impl<S: Sharing, R: ReadyList> CellScheduler for Planner<S, R> {
 }
 
 #[cfg(test)]
-impl<S: Sharing, R: ReadyList> super::bench::Inspect for Planner<S, R> {
+impl<S: Sharing> super::bench::Inspect for Planner<S> {
     fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers()
+        self.buffers()
     }
 
     fn is_any_due(&self, now: u64) -> bool {
@@ -306,6 +411,25 @@ impl<S: Sharing, R: ReadyList> super::bench::Inspect for Planner<S, R> {
     }
 
     fn planned(&self, connection: Connection) -> usize {
-        self.window.iter().flatten().filter(|departure| departure.connection == connection).count()
+        self.planned_for(connection).count_ones() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_takes_128_bytes_and_a_class_100_kilobytes_at_most() {
+        for connections in [1 << 16, 100_000, 1 << 20, 1 << 22] {
+            for classes in 1..=CLASSES {
+                let bytes = Connections::<RateScaling>::BYTES * connections + SlotWheel::bytes(connections, classes);
+                assert!(
+                    bytes <= 128 * connections + 100_000 * classes,
+                    "{} bytes for {connections} in {classes} classes",
+                    bytes / connections
+                );
+            }
+        }
     }
 }

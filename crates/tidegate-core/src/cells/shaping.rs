@@ -21,7 +21,7 @@
 //! nothing. The share clock survives inactivity if it lies ahead, so posting cell by cell gains nothing in an overload; both peak and
 //! sustained interval are stretched.
 
-use super::{CellContract, LONGEST, Mode, SLOT, Ticks, earlier, later};
+use super::{CellContract, CellRate, LONGEST, Mode, SLOT, Ticks, earlier, later};
 use crate::ready::is_before;
 
 /// How far the share clock may fall behind and catch up again, in ticks: slots lost to conflicts within it are not lost to the share.
@@ -83,11 +83,9 @@ impl Stretch {
     /// The stretched interval, rounded up so that shares never exceed the grant; at most [`LONGEST`].
     #[inline]
     pub const fn ceil_of(self, interval: u64) -> u64 {
-        if self.0 == Stretch::NONE.0 {
-            return interval;
-        }
-        let stretched = (interval as u128 * self.0 as u128 + u32::MAX as u128) >> 32;
-        if stretched > LONGEST as u128 { LONGEST } else { stretched as u64 }
+        // Neither an interval of LONGEST nor the greatest stretch exceeds what is left of the word then.
+        let stretched = ((interval as u128 * self.0 as u128 + u32::MAX as u128) >> 32) as u64;
+        if stretched > LONGEST { LONGEST } else { stretched }
     }
 }
 
@@ -130,6 +128,12 @@ pub struct Shaping {
 }
 
 const _: () = assert!(size_of::<Shaping>() == 56, "a cache line, less the counters of a connection");
+
+/// How far a share clock is behind, 0 or more, as far as it counts.
+#[inline]
+const fn lag(behind: i64) -> u32 {
+    if behind > u32::MAX as i64 { u32::MAX } else { behind as u32 }
+}
 
 impl Shaping {
     /// The state of a connection that has not sent yet, for a contract that was checked.
@@ -204,8 +208,7 @@ impl Shaping {
 
     /// What to keep of a share clock, which is at or before `next`.
     const fn lag_of(&self, share: u64) -> u32 {
-        let lag = self.next.wrapping_sub(share);
-        if lag > u32::MAX as u64 { u32::MAX } else { lag as u32 }
+        lag(self.next.wrapping_sub(share) as i64)
     }
 
     /// The planned cell was not there; it is now.
@@ -219,49 +222,68 @@ impl Shaping {
     /// A cell leaves at `now`, at or after [`Shaping::next`], while intervals are stretched by `stretch`: plans the cell after it.
     #[inline]
     pub const fn on_sent(&mut self, now: u64, stretch: Stretch) {
-        let tolerance = self.tolerance as u64;
-        let is_stretched = stretch.0 != Stretch::NONE.0;
-        // The contract's clock, and the share's. Without a stretch the share's never binds: it is at or before the contract's.
-        let base = later(self.next, now.wrapping_sub(tolerance));
-        let contract = base.wrapping_add(self.peak);
-        let forgiven = if tolerance > CATCH_UP { tolerance } else { CATCH_UP };
-        let last_share = later(self.share(), now.wrapping_sub(forgiven));
-        let mut share = last_share.wrapping_add(stretch.ceil_of(self.peak));
-        let earliest = if is_stretched { later(contract, share) } else { contract };
-        self.state = State::Peak;
-        self.next = earliest;
-        if self.sustained > 0 {
-            let taken = later(self.full, now);
-            let slack = self.slack as u64 + taken.wrapping_sub(later(self.full, base));
-            self.slack = if slack < tolerance { slack as u32 } else { self.tolerance };
-            self.full = taken.wrapping_add(self.sustained);
-            let token = self.full.wrapping_sub(self.burst);
-            let wait = token.wrapping_sub(earliest) as i64;
-            if wait <= 0 {
-            } else if wait <= self.slack as i64 {
-                self.slack -= wait as u32;
-                self.next = token;
-            } else {
-                self.slack = 0;
-                if self.refills {
-                    self.state = State::Refill;
-                    self.next = later(earliest, self.full);
-                    // The burst after a pause begins its share anew, as after inactivity.
-                    share = self.next;
-                } else {
-                    self.state = State::Sustained;
-                    share = last_share.wrapping_add(stretch.ceil_of(self.sustained));
-                    self.next = if is_stretched { later(token, share) } else { token };
-                }
-            }
+        const fn max(a: i64, b: i64) -> i64 {
+            if a > b { a } else { b }
         }
-        self.lag = self.lag_of(earlier(share, self.next));
+        // All instants are relative to the planned time of the cell that leaves.
+        let (origin, tolerance) = (self.next, self.tolerance as i64);
+        let late = now.wrapping_sub(origin) as i64;
+        let base = max(late.wrapping_sub(tolerance), 0);
+        let forgiven = max(tolerance, CATCH_UP as i64);
+        let last_share = max(late.wrapping_sub(forgiven), -(self.lag as i64));
+        // The contract's clock, or the share's, which never binds without a stretch: it is at or before the contract's then.
+        let share = last_share.wrapping_add(stretch.ceil_of(self.peak) as i64);
+        let earliest = max(base.wrapping_add(self.peak as i64), share);
+        if self.sustained == 0 {
+            self.state = State::Peak;
+            self.next = origin.wrapping_add(earliest as u64);
+            self.lag = lag(earliest.wrapping_sub(share));
+            return;
+        }
+        let mut taken = self.full.wrapping_sub(origin) as i64;
+        let mut slack = self.slack as i64;
+        if taken < late {
+            // The bucket is full: the token is taken late.
+            slack += late.wrapping_sub(max(taken, base));
+            slack = if slack < tolerance { slack } else { tolerance };
+            taken = late;
+        }
+        let refilled = taken.wrapping_add(self.sustained as i64);
+        self.full = origin.wrapping_add(refilled as u64);
+        let token = refilled.wrapping_sub(self.burst as i64);
+        let wait = token.wrapping_sub(earliest);
+        let (state, next, share) = if wait <= slack {
+            slack -= max(wait, 0);
+            (State::Peak, max(earliest, token), share)
+        } else if self.refills {
+            slack = 0;
+            // The burst after a pause begins its share anew, as after inactivity.
+            let next = max(earliest, refilled);
+            (State::Refill, next, next)
+        } else {
+            slack = 0;
+            let share = last_share.wrapping_add(stretch.ceil_of(self.sustained) as i64);
+            (State::Sustained, max(token, share), share)
+        };
+        self.slack = slack as u32;
+        self.state = state;
+        self.next = origin.wrapping_add(next as u64);
+        self.lag = lag(next.wrapping_sub(share));
     }
 
     /// The interval at which cells follow one another in this state, in ticks. After a pause they follow at the peak interval.
     #[inline]
     pub(super) const fn spacing(&self, stretch: Stretch) -> u64 {
         stretch.ceil_of(if let State::Sustained = self.state { self.sustained } else { self.peak })
+    }
+
+    /// The rate that a connection in a state asks for.
+    pub(super) const fn rate(&self, state: State) -> CellRate {
+        match state {
+            State::Peak => CellRate::floor_of_interval(Ticks(self.peak)),
+            State::Sustained => CellRate::floor_of_interval(Ticks(self.sustained)),
+            State::Refill => CellRate::ZERO,
+        }
     }
 
     /// Another contract from the next cell on, whose bucket is full then.

@@ -7,9 +7,10 @@
 //! **Source.** Schiller and Gunningberg, section 4.5, which says what is shared but not how: the traffic parameters are adapted as soon as
 //! a connection is shaped. The rule is this project's reading.
 //!
-//! **State.** [`RateScaling`]: three words per class.
+//! **State.** [`RateScaling`]: three words per class, and one for all.
 //!
-//! **Cost.** One addition when a connection changes state; then, once before the next cell is shaped, a division per overloaded class.
+//! **Cost.** An addition and two divisions, for the rates, when a connection changes state; then, if the demand exceeds the link, once before
+//! the next cell is shaped, a division per overloaded class.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -128,6 +129,8 @@ pub struct RateScaling {
     minimum: [CellRate; CLASSES],
     demand: [CellRate; CLASSES],
     stretch: [Stretch; CLASSES],
+    total: CellRate,
+    is_stretched: bool,
     is_stale: bool,
 }
 
@@ -144,7 +147,8 @@ impl RateScaling {
     /// Without minimum shares: lower classes get what is left.
     pub fn strict() -> RateScaling {
         let none = [CellRate::ZERO; CLASSES];
-        RateScaling { minimum: none, demand: none, stretch: [Stretch::NONE; CLASSES], is_stale: false }
+        let stretch = [Stretch::NONE; CLASSES];
+        RateScaling { minimum: none, demand: none, stretch, total: CellRate::ZERO, is_stretched: false, is_stale: false }
     }
 
     /// What the connections of a class ask for at present.
@@ -159,21 +163,27 @@ impl RateScaling {
 
     #[inline(never)]
     fn fill(&mut self) {
+        self.is_stale = false;
+        self.is_stretched = self.total > CellRate::LINK;
+        if !self.is_stretched {
+            self.stretch = [Stretch::NONE; CLASSES];
+            return;
+        }
         let granted = water_fill(&self.demand, &self.minimum);
         for ((stretch, demand), granted) in self.stretch.iter_mut().zip(&self.demand).zip(&granted) {
-            *stretch = Stretch::ceil(demand.0, granted.0);
+            *stretch = if granted == demand { Stretch::NONE } else { Stretch::ceil(demand.0, granted.0) };
         }
-        self.is_stale = false;
     }
 }
 
 impl Sharing for RateScaling {
     #[inline]
     fn demand_changed(&mut self, class: usize, from: CellRate, to: CellRate) {
-        let demand = &mut self.demand[class].0;
+        let (demand, total) = (&mut self.demand[class].0, &mut self.total.0);
         // Sums of at most 2^22 rates of at most 2^40 each.
         *demand = *demand - from.0 + to.0;
-        self.is_stale = true;
+        *total = *total - from.0 + to.0;
+        self.is_stale |= self.is_stretched || self.total > CellRate::LINK;
     }
 
     #[inline]
@@ -181,6 +191,6 @@ impl Sharing for RateScaling {
         if self.is_stale {
             self.fill();
         }
-        self.stretch[class]
+        self.stretch[class % CLASSES]
     }
 }

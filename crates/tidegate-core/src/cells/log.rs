@@ -1,0 +1,196 @@
+//! Logs of 64-bit words that only grow at the end and are taken away from the front, in chunks of one cache line from a common pool.
+//!
+//! A word is written once and read once, in sequence: that is all the memory traffic that sorting into buckets needs. A log is 8 bytes: the
+//! chunks form a ring, so the last one names the first.
+
+use crate::prefetch::prefetch;
+use alloc::vec::Vec;
+
+/// Words in a chunk: one cache line.
+pub(super) const CHUNK: usize = 8;
+
+/// Words in the order in which they came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Log {
+    /// The last chunk, if there are words.
+    tail: u32,
+    words: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Chunk([u64; CHUNK]);
+
+/// The chunks of all logs. Room for the most is reserved at the beginning, and touched as it is needed.
+#[derive(Clone, Debug)]
+pub(super) struct Pool {
+    chunks: Vec<Chunk>,
+    /// The chunk after each: in a log the first follows the last; of the vacant ones the next.
+    after: Vec<u32>,
+    vacant: u32,
+    /// Chunks that were taken away so far.
+    #[cfg(test)]
+    pops: u64,
+}
+
+/// No chunk.
+const NONE: u32 = u32::MAX;
+
+/// Reads the words of a log without taking them away, chunk by chunk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reader {
+    chunk: u32,
+    /// Chunks from there to the end.
+    chunks: u32,
+}
+
+impl Log {
+    pub(super) const fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// True if the next word begins a chunk.
+    #[inline]
+    pub(super) const fn is_at_edge(&self) -> bool {
+        self.words.is_multiple_of(CHUNK as u32)
+    }
+}
+
+impl Pool {
+    pub(super) fn new() -> Pool {
+        Pool {
+            chunks: Vec::new(),
+            after: Vec::new(),
+            vacant: NONE,
+            #[cfg(test)]
+            pops: 0,
+        }
+    }
+
+    /// Room for so many chunks in all.
+    pub(super) fn reserve(&mut self, chunks: usize) {
+        self.chunks.reserve_exact(chunks.saturating_sub(self.chunks.len()));
+        self.after.reserve_exact(chunks.saturating_sub(self.after.len()));
+    }
+
+    /// Adds a word to a log that has room for it: [`Pool::extend`] comes first where [`Log::is_at_edge`].
+    #[inline]
+    pub(super) fn push(&mut self, log: &mut Log, word: u64) {
+        self.chunks[log.tail as usize].0[log.words as usize % CHUNK] = word;
+        log.words += 1;
+    }
+
+    /// Adds an empty chunk to a log whose last one is full.
+    #[inline(never)]
+    pub(super) fn extend(&mut self, log: &mut Log) {
+        let chunk = match self.vacant {
+            NONE => {
+                self.chunks.push(Chunk([0; CHUNK]));
+                self.after.push(NONE);
+                self.chunks.len() as u32 - 1
+            }
+            vacant => {
+                self.vacant = self.after[vacant as usize];
+                vacant
+            }
+        };
+        let first = if log.words == 0 { chunk } else { core::mem::replace(&mut self.after[log.tail as usize], chunk) };
+        self.after[chunk as usize] = first;
+        log.tail = chunk;
+    }
+
+    /// Takes the first chunk away: its words, and how many they are.
+    #[inline]
+    pub(super) fn pop(&mut self, log: &mut Log) -> Option<([u64; CHUNK], usize)> {
+        if log.words == 0 {
+            return None;
+        }
+        #[cfg(test)]
+        (self.pops += 1);
+        let first = self.after[log.tail as usize];
+        let words = if first == log.tail { (log.words as usize - 1) % CHUNK + 1 } else { CHUNK };
+        let next = core::mem::replace(&mut self.after[first as usize], self.vacant);
+        self.vacant = first;
+        if first != log.tail {
+            self.after[log.tail as usize] = next;
+        }
+        log.words -= words as u32;
+        Some((self.chunks[first as usize].0, words))
+    }
+
+    /// The beginning of a log.
+    pub(super) fn begin(&self, log: &Log) -> Reader {
+        match log.words {
+            0 => Reader::default(),
+            words => Reader { chunk: self.after[log.tail as usize], chunks: words.div_ceil(CHUNK as u32) },
+        }
+    }
+
+    /// The words of the next chunk; the last of them may be old ones. After the log was taken away they may be any
+    /// that are in the pool.
+    #[inline]
+    pub(super) fn read(&self, reader: &mut Reader) -> Option<&[u64; CHUNK]> {
+        if reader.chunks == 0 {
+            return None;
+        }
+        let chunk = reader.chunk as usize;
+        *reader = Reader { chunk: self.after[chunk], chunks: reader.chunks - 1 };
+        prefetch(&self.chunks[reader.chunk as usize]);
+        Some(&self.chunks[chunk].0)
+    }
+}
+
+#[cfg(test)]
+impl Pool {
+    /// What a chunk takes.
+    pub(super) const BYTES: usize = size_of::<Chunk>() + 4;
+
+    /// Chunks there ever were at one time.
+    pub(super) fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    pub(super) fn pops(&self) -> u64 {
+        self.pops
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Several logs share the chunks: what was pushed comes out, in order, and no chunk is lost.
+        #[test]
+        fn logs_are_queues(steps in prop::collection::vec((0usize..4, 0usize..30, 0usize..5), 1..200)) {
+            let mut pool = Pool::new();
+            let mut logs = [Log::default(); 4];
+            let mut queues: [VecDeque<u64>; 4] = Default::default();
+            let mut next = 0;
+            for (which, pushes, pops) in steps {
+                let (log, queue) = (&mut logs[which], &mut queues[which]);
+                for _ in 0..pushes {
+                    if log.is_at_edge() {
+                        pool.extend(log);
+                    }
+                    pool.push(log, next);
+                    queue.push_back(next);
+                    next += 1;
+                }
+                let mut reader = pool.begin(log);
+                let read: Vec<u64> = core::iter::from_fn(|| pool.read(&mut reader)).flatten().copied().collect();
+                prop_assert!(read.len() < queue.len() + CHUNK && read.iter().zip(queue.iter()).all(|(read, queued)| read == queued));
+                for _ in 0..pops {
+                    let Some((words, count)) = pool.pop(log) else { break };
+                    prop_assert!(words[..count].iter().eq(queue.drain(..count).collect::<Vec<_>>().iter()));
+                }
+                prop_assert_eq!(log.words() as usize, queue.len());
+            }
+            let in_use: usize = queues.iter().map(|queue| queue.len().div_ceil(CHUNK)).sum();
+            let vacant = core::iter::successors(Some(pool.vacant), |&chunk| pool.after.get(chunk as usize).copied());
+            prop_assert_eq!(vacant.take_while(|&chunk| chunk != NONE).count() + in_use, pool.chunks.len());
+        }
+    }
+}

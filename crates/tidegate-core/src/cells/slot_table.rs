@@ -1,0 +1,126 @@
+//! The 64 slots that are being planned: for each a few places in order, with one machine word as the index.
+//!
+//! **Law.** The first is that of the smallest key; equal keys leave in the order in which they came.
+//!
+//! **Source.** A counting sort by slot, with an insertion sort within the slot.
+//!
+//! **State.** 4 kB: a cache line per slot, with room for as many entries as it holds words.
+//!
+//! **Cost.** O(1), at most seven words moved.
+//!
+//! **RTL twin.** None yet; the index is a 64-bit priority encoder.
+//!
+//! **Deviations.** A slot for which more come than it has places is shut to those that come after: they have to wait elsewhere.
+
+use super::slot_run::LOW;
+
+/// Entries of one slot.
+const PLACES: usize = 8;
+
+/// Words of a key of 22 bits, the slot and the tick in it, over [`LOW`] bits that are not looked at.
+#[derive(Clone, Debug)]
+pub(super) struct SlotTable {
+    /// A bit per slot that has entries.
+    occupied: u64,
+    /// How many entries a slot takes in all; none if the table is shut.
+    room: u8,
+    /// The first entry of each slot that is still there, and the place after the last.
+    begins: [u8; 64],
+    ends: [u8; 64],
+    slots: [[u64; PLACES]; 64],
+}
+
+impl SlotTable {
+    pub(super) const fn new() -> SlotTable {
+        SlotTable { occupied: 0, room: PLACES as u8, begins: [0; 64], ends: [0; 64], slots: [[0; PLACES]; 64] }
+    }
+
+    /// Empties it for other slots.
+    pub(super) fn clear(&mut self) {
+        (self.occupied, self.room) = (0, PLACES as u8);
+        (self.begins, self.ends) = ([0; 64], [0; 64]);
+    }
+
+    /// No slot takes any more.
+    pub(super) const fn shut(&mut self) {
+        self.room = 0;
+    }
+
+    /// Adds a word; false if its slot is shut.
+    #[inline]
+    pub(super) fn insert(&mut self, word: u64) -> bool {
+        let slot = (word >> 58) as usize;
+        let (begin, end) = (usize::from(self.begins[slot]), usize::from(self.ends[slot]));
+        if end >= usize::from(self.room) {
+            return false;
+        }
+        let places = &mut self.slots[slot];
+        // Before all whose key is greater.
+        let most = word | ((1 << LOW) - 1);
+        let mut at = end;
+        while at > begin && places[(at - 1) % PLACES] > most {
+            places[at % PLACES] = places[(at - 1) % PLACES];
+            at -= 1;
+        }
+        places[at % PLACES] = word;
+        self.ends[slot] = end as u8 + 1;
+        self.occupied |= 1 << slot;
+        true
+    }
+
+    #[inline]
+    pub(super) fn first(&self) -> Option<u64> {
+        if self.occupied == 0 {
+            return None;
+        }
+        let slot = self.occupied.trailing_zeros() as usize;
+        Some(self.slots[slot][usize::from(self.begins[slot]) % PLACES])
+    }
+
+    /// Takes the first out; there is one.
+    #[inline]
+    pub(super) fn pop(&mut self) {
+        let slot = self.occupied.trailing_zeros() as usize % 64;
+        let begin = self.begins[slot] + 1;
+        self.begins[slot] = begin;
+        // No branch: whether a slot has one entry or two cannot be foreseen.
+        self.occupied &= !(u64::from(begin == self.ends[slot]) << slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_table_is_a_stable_sort_until_a_slot_is_shut(
+            steps in prop::collection::vec((0u64..64, 0u64..3, 0usize..3), 1..300), few in 1u64..=64,
+        ) {
+            let (mut table, mut model) = (SlotTable::new(), Vec::new());
+            let mut came = [0; 64];
+            for (number, (slot, tick, pops)) in steps.into_iter().enumerate() {
+                let slot = slot % few;
+                let word = slot << 58 | tick << LOW | number as u64;
+                prop_assert_eq!(table.insert(word), came[slot as usize] < PLACES);
+                if came[slot as usize] < PLACES {
+                    came[slot as usize] += 1;
+                    let at = model.partition_point(|&other: &u64| other >> LOW <= word >> LOW);
+                    model.insert(at, word);
+                }
+                for _ in 0..pops.min(model.len()) {
+                    prop_assert_eq!(table.first(), Some(model.remove(0)));
+                    table.pop();
+                }
+                prop_assert_eq!(table.first(), model.first().copied());
+            }
+            table.shut();
+            prop_assert!(!table.insert(0));
+            table.clear();
+            prop_assert_eq!(table.first(), None);
+            prop_assert!(table.insert(7) && table.first() == Some(7));
+        }
+    }
+}
