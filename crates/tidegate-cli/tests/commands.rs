@@ -64,6 +64,8 @@ fn bounds_are_printed_for_people_and_for_programs() {
     for part in ["every window is kept, whenever packets come", "window 1 of 2", "10 Mbit/s", "3 slots (3.701 ms)", "each of 64 queues"] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }
+    let page = fs::read_to_string(project().join("docs/bounds.md")).unwrap();
+    assert!(page.contains(&text), "docs/bounds.md shows something else than\n{text}");
     let json: serde_json::Value = serde_json::from_str(&expect(0, &["bounds", "scenarios/dwcs-mixture.toml", "--json"])).unwrap();
     let ports = json["variants"].as_array().unwrap().iter().map(|variant| &variant["ports"][0]["nodes"][0]);
     let verdicts: Vec<(&str, Option<&str>)> =
