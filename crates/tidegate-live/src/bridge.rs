@@ -322,6 +322,7 @@ impl<'a> Thread<'a> {
     where
         'a: 'scope,
     {
+        // The kernel shows 15 characters.
         let named = |part: &str| thread::Builder::new().name(format!("tidegate-{number}{part}"));
         match prepared {
             Prepared::Whole(direction) => named("").spawn_scoped(scope, move || {
@@ -329,7 +330,7 @@ impl<'a> Thread<'a> {
                 self.carry(direction)
             }),
             Prepared::Split(Parts { intake, mut engine, mut outlet }) => {
-                let engine = named("-decide").spawn_scoped(scope, move || {
+                let engine = named("-pick").spawn_scoped(scope, move || {
                     self.be_precise();
                     if let Some(core) = self.options.decision_core
                         && let Err(cause) = clock::stay_on(core)
@@ -338,12 +339,12 @@ impl<'a> Thread<'a> {
                     }
                     engine.run()
                 })?;
-                let outlet = named("-send").spawn_scoped(scope, move || {
+                let outlet = named("-out").spawn_scoped(scope, move || {
                     self.be_precise();
                     outlet.run(self.options.spin);
                     outlet
                 })?;
-                named("-receive").spawn_scoped(scope, move || {
+                named("-in").spawn_scoped(scope, move || {
                     self.be_precise();
                     self.carry(Split { intake, engine, outlet })
                 })
