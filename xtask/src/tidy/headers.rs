@@ -3,7 +3,7 @@
 use super::{Finding, Source};
 
 /// The folders of `tidegate-core` in which a file is an algorithm.
-const ALGORITHM_FOLDERS: &[&str] = &["policer", "buffer", "ready", "scheduler", "shaper", "cells"];
+const ALGORITHM_FOLDERS: &[&str] = &["policer", "buffer", "ready", "scheduler", "shaper", "cells", "dwcs"];
 
 /// The labels of an algorithm's header, in order.
 const LABELS: &[&str] = &["Law", "Source", "State", "Cost", "RTL twin", "Deviations"];
