@@ -71,6 +71,8 @@ pub struct Cohorts<R = Wheel> {
     /// Items of equal deadline on their way to the front, and by period where among them a stream or cohort with that period stands.
     staged: Vec<u32>,
     homes: Vec<u32>,
+    /// Members on their way from one cohort to another; empty otherwise.
+    moving: Vec<u32>,
 }
 
 /// A stream or a cohort at the front.
@@ -147,6 +149,7 @@ impl<R: ReadyList> Cohorts<R> {
             late: Vec::new(),
             staged: Vec::new(),
             homes: alloc::vec![NOWHERE; kinds.len()],
+            moving: Vec::new(),
         };
         engine.rank_background();
         Ok(engine)

@@ -166,13 +166,15 @@ pub(super) struct Tournament {
     /// Leaves that are not in use.
     free: Vec<u32>,
     live: usize,
+    /// Whoever moves from a tree to another; empty otherwise.
+    moving: Vec<u32>,
 }
 
 const LEAST_LEAVES: usize = 2;
 
 impl Tournament {
     pub fn new() -> Tournament {
-        let mut tournament = Tournament { nodes: Vec::new(), free: Vec::new(), live: 0 };
+        let mut tournament = Tournament { nodes: Vec::new(), free: Vec::new(), live: 0, moving: Vec::new() };
         tournament.clear();
         tournament
     }
@@ -358,13 +360,15 @@ impl Tournament {
     /// Moves everybody into a tree of this many leaves.
     #[cold]
     fn rebuild(&mut self, leaves: usize, misses: u64, contenders: &mut [Contender]) {
-        let members: Vec<u32> = self.members().collect();
+        let mut members = mem::take(&mut self.moving);
+        members.extend(self.members());
         self.resize(leaves.max(LEAST_LEAVES));
-        for &stream in &members {
+        for stream in members.drain(..) {
             let leaf = self.free.pop().unwrap_or_default();
             contenders[stream as usize].leaf = leaf;
             self.nodes[leaf as usize].winner = stream;
         }
+        self.moving = members;
         self.replay(misses, contenders);
     }
 }

@@ -178,14 +178,16 @@ impl<R: ReadyList> Cohorts<R> {
             (Some(a), Some(b)) => {
                 let size = |number: u32| self.cohorts[number as usize].tournament.len();
                 let (large, small) = if size(a) < size(b) { (b, a) } else { (a, b) };
-                let members: Vec<u32> = self.cohorts[small as usize].tournament.members().collect();
+                let mut members = core::mem::take(&mut self.moving);
+                members.extend(self.cohorts[small as usize].tournament.members());
                 let deadline = self.cohorts[small as usize].deadline;
                 self.cohorts[small as usize].tournament.clear();
                 self.spare.push(small);
-                for stream in members {
+                for stream in members.drain(..) {
                     self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
                     self.join(large, stream);
                 }
+                self.moving = members;
                 self.item_of(large)
             }
         }
