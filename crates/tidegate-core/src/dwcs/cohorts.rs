@@ -66,8 +66,8 @@ pub struct Cohorts<R = Wheel> {
     current: Option<u32>,
     /// Streams without deadlines.
     background: Tournament,
-    /// Streams whose head is to be discarded, in descending order.
-    late: Vec<u32>,
+    /// Streams whose head is to be discarded, the lowest number first; and some whose head has gone otherwise.
+    late: BinaryHeap<Reverse<u32>>,
     /// Items of equal deadline on their way to the front, and by period where among them a stream or cohort with that period stands.
     staged: Vec<u32>,
     homes: Vec<u32>,
@@ -146,7 +146,7 @@ impl<R: ReadyList> Cohorts<R> {
             front: BinaryHeap::new(),
             current: None,
             background: Tournament::new(),
-            late: Vec::new(),
+            late: BinaryHeap::new(),
             staged: Vec::new(),
             homes: alloc::vec![NOWHERE; kinds.len()],
             moving: Vec::new(),
@@ -254,7 +254,6 @@ impl<R: ReadyList> Cohorts<R> {
             let item = self.take_earliest();
             self.miss(item, now);
         }
-        self.late.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     fn is_at_front(&self, stream: u32, stamp: u32) -> bool {
@@ -274,7 +273,7 @@ impl<R: ReadyList> Cohorts<R> {
             record.miss(1, tally);
             record.deadline += record.period;
             record.place = Place::Late;
-            self.late.push(item);
+            self.late.push(Reverse(item));
         } else {
             let times = self.rules.missed.count(record.deadline, record.period, now);
             record.miss(times, tally);
@@ -406,8 +405,11 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
         }
         self.restore_current(now);
         self.sweep(now);
-        if let Some(&stream) = self.late.last() {
-            return Choice::Discard(Flow(stream));
+        while let Some(&Reverse(stream)) = self.late.peek() {
+            if self.records[stream as usize].place == Place::Late {
+                return Choice::Discard(Flow(stream));
+            }
+            self.late.pop();
         }
         loop {
             self.advance_front();
@@ -474,8 +476,11 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
     fn lost(&mut self, stream: Flow, next: Option<u64>) {
         match self.records[stream.index()].place {
             Place::Late => {
-                self.late.retain(|&late| late != stream.0);
                 self.tallies[stream.index()].dropped += 1;
+                // An entry elsewhere is seen to be outdated when it comes first.
+                if self.late.peek() == Some(&Reverse(stream.0)) {
+                    self.late.pop();
+                }
             }
             Place::Waiting => {
                 if self.nearest.is_some_and(|(_, item)| item == stream.0) {

@@ -29,11 +29,11 @@ impl<R: ReadyList> Cohorts<R> {
         cohort.misses += times;
         cohort.deadline += times * cohort.period;
         let served = cohort.served.take();
+        if cohort.misses > MOST_MISSES {
+            self.count_anew(number);
+        }
         if let Some(stream) = served {
             self.stand(number, stream);
-        }
-        if self.cohorts[number as usize].misses > MOST_MISSES {
-            self.count_anew(number);
         }
         self.settle(number);
         if let Some(stream) = served {
@@ -98,9 +98,7 @@ impl<R: ReadyList> Cohorts<R> {
     /// Lets the last member of a cohort go its own way.
     pub(super) fn dissolve(&mut self, number: u32) {
         let cohort = &mut self.cohorts[number as usize];
-        let last = cohort.tournament.members().next();
-        let deadline = cohort.deadline;
-        cohort.tournament.clear();
+        let (last, deadline) = (cohort.tournament.winner(), cohort.deadline);
         self.spare.push(number);
         if let Some(stream) = last {
             self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
@@ -136,7 +134,7 @@ impl<R: ReadyList> Cohorts<R> {
         cohort.tournament.insert(stream, cohort.misses, &mut self.contenders);
     }
 
-    /// A cohort without members that has this stream's deadline and period.
+    /// A spare cohort, or a new one, without members, that has this stream's deadline and period.
     pub(super) fn found(&mut self, stream: u32) -> u32 {
         let number = self.spare.pop().unwrap_or(self.cohorts.len() as u32);
         if number as usize == self.cohorts.len() {
@@ -181,7 +179,6 @@ impl<R: ReadyList> Cohorts<R> {
                 let mut members = core::mem::take(&mut self.moving);
                 members.extend(self.cohorts[small as usize].tournament.members());
                 let deadline = self.cohorts[small as usize].deadline;
-                self.cohorts[small as usize].tournament.clear();
                 self.spare.push(small);
                 for stream in members.drain(..) {
                     self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
