@@ -1,8 +1,7 @@
 //! A register base block: the attributes of one stream, and the logic that updates them.
 //!
 //! **Law.** In an update cycle a block takes at most one step: the winner is accounted for as served, any other one misses at most one
-//! deadline. All deadlines lie within 2^14 ticks of the clock afterwards, later than 2^14 before it and at most 2^14 after it, so any two of
-//! them are less than 2^15 apart.
+//! deadline. All deadlines lie between the clock and 2^14 ticks after it afterwards, so any two of them can be compared.
 //!
 //! **Source**: Krishnamurthy et al., "ShareStreams", section 4, Figures 5 and 7.
 //!
@@ -15,8 +14,8 @@
 //!
 //! **Deviations**: the paper names the fields and their widths, but no flags for packets waiting (`valid`), for deadlines that never come
 //! (`infinite`), for windows that stay as they are (`fixed`) and for a window that has just begun (`fresh`), and holds one pair of window registers where originals and current values are both needed. y' saturates at 255.
-//! A deadline that is left more than 2^14 ticks behind, by one step per cycle or because the stream has no packet, is moved up to there: 16
-//! bits always tell that it has come.
+//! A deadline that is left behind the clock, by one step per cycle or because the stream has no packet, is moved up to it: 16 bits always
+//! tell that it has come.
 
 use super::decision::Attributes;
 use super::timeline::Update;
@@ -24,9 +23,6 @@ use crate::dwcs::{CLAMP, Stream};
 
 /// The latest that a deadline may be, relative to the clock.
 const LATEST: i32 = CLAMP as i32;
-
-/// The earliest that a deadline may be: 2^15 - 1 before the latest.
-const EARLIEST: i32 = LATEST - 0x7fff;
 
 /// What the control unit tells all blocks about time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +46,7 @@ impl Broadcast {
 
     /// The deadline that lies so far ahead, or as far as deadlines may.
     fn after(self, ahead: i32) -> u16 {
-        self.now.wrapping_add(ahead.clamp(EARLIEST, LATEST) as u16)
+        self.now.wrapping_add(ahead.clamp(0, LATEST) as u16)
     }
 }
 
@@ -321,14 +317,14 @@ mod tests {
         let mut late = Block::load(0, &Stream::windowed(Window::new(1, 2), 1), 0, Update::InTurn);
         late.activate(Broadcast::new(0, 0), 0);
         late.update(Broadcast::new(1 << 16, 0), false);
-        assert_eq!((late.deadline(Broadcast::new(1 << 16, 1 << 16)), late.counters().missed), (Some(EARLIEST), 1));
+        assert_eq!((late.deadline(Broadcast::new(1 << 16, 1 << 16)), late.counters().missed), (Some(0), 1));
     }
 
     #[test]
     fn a_deadline_that_has_come_while_idle_is_known_to_have() {
         let mut block = Block::load(0, &Stream { first_deadline: Some(9), ..Stream::windowed(Window::new(1, 2), 7) }, 0, Update::InTurn);
         let mut last = 0;
-        for (now, ahead) in [(5, 4), (9, 0), (10_000, -9991), (20_000, EARLIEST), (30_000, EARLIEST), (200_000, EARLIEST)] {
+        for (now, ahead) in [(5, 4), (9, 0), (10_000, 0), (20_000, 0), (30_000, 0), (200_000, 0)] {
             block.update(Broadcast::new(now, last), false);
             last = now;
             assert_eq!(block.deadline(Broadcast::new(now, now)), Some(ahead), "{now}");
@@ -348,12 +344,12 @@ mod tests {
             block.serve(Broadcast::new(3, 0), Some(0));
             block.update(Broadcast::new(3, 0), true);
             let late = Counters { late: 1, missed: 1, ..Counters::default() };
-            assert_eq!((block.deadline(Broadcast::new(3, 3)), block.counters(), block.drops()), (Some(-1), late, false));
+            assert_eq!((block.deadline(Broadcast::new(3, 3)), block.counters(), block.drops()), (Some(0), late, false));
             // One more per update, and none while the head waits to be dropped.
             for _ in 0..2 {
                 block.update(Broadcast::new(3, 3), false);
                 let missed = Counters { missed: 2, violations: 1, ..late };
-                assert_eq!((block.deadline(Broadcast::new(3, 3)), block.counters(), block.drops()), (Some(0), missed, true));
+                assert_eq!((block.deadline(Broadcast::new(3, 3)), block.counters(), block.drops()), (Some(1), missed, true));
             }
             block.lose(Broadcast::new(3, 3), Some(0));
             assert_eq!((block.counters().dropped, block.drops()), (1, false));
