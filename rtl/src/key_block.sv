@@ -9,8 +9,10 @@ module key_block
   import dwcs_pkg::*;
   import rank_pkg::*;
 (
+  /// Two streams, the first with the smaller number.
   input  key_t first_i,
   input  key_t second_i,
+  /// The first one wins.
   output logic first_wins_o
 );
 
