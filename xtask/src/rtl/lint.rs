@@ -24,6 +24,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter { module: "sharestreams", name: "Routing", values: ROUTINGS },
     Parameter { module: "sharestreams", name: "Ahead", values: EITHER },
     Parameter { module: "sharestreams_axis", name: "N", values: STREAMS },
+    Parameter { module: "speculative", name: "N", values: STREAMS },
     Parameter { module: "register_block", name: "Ahead", values: EITHER },
 ];
 

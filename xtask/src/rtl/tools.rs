@@ -85,6 +85,14 @@ pub fn versions() -> String {
     WHEELS.iter().map(|wheel| format!("{} {}\n", wheel.package, wheel.version)).collect()
 }
 
+/// The version of one package.
+///
+/// # Panics
+/// If the table does not have it.
+pub fn version(package: &str) -> &'static str {
+    WHEELS.iter().find(|wheel| wheel.package == package).map(|wheel| wheel.version).expect("the package is in the table")
+}
+
 fn folder() -> Result<PathBuf, Failure> {
     Ok(target_directory()?.join("tools/rtl"))
 }
@@ -104,6 +112,7 @@ mod tests {
         for wheel in WHEELS {
             assert!(wheel.version.starts_with(|first: char| first.is_ascii_digit()), "{}", wheel.package);
             assert_eq!(WHEELS.iter().filter(|other| other.package == wheel.package).count(), 1, "{}", wheel.package);
+            assert_eq!(version(wheel.package), wheel.version);
         }
     }
 }
