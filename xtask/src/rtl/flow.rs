@@ -49,7 +49,7 @@ pub struct CriticalPath {
     pub nanoseconds: f64,
     /// Of it, wires.
     pub routing: f64,
-    /// Tables (and multipliers and chains) on the way.
+    /// Tables, multipliers and carry chains on the way.
     pub levels: u64,
     /// Of them, multipliers.
     pub multipliers: u64,
@@ -247,6 +247,9 @@ fn placement(report: &Value, places: &Value, seed: u64) -> Option<Placement> {
     let steps = report["critical_paths"].as_array()?.iter().find(is_clocked)?["path"].as_array()?;
     let of_kind = |kind: &'static str| steps.iter().filter(move |step| step["type"] == kind);
     let total = |delays: &mut dyn Iterator<Item = &Value>| delays.filter_map(|step| step["delay"].as_f64()).sum::<f64>();
+    // From one cell of a carry chain to the next there is no wire: a chain counts once.
+    let is_reached_by_wire =
+        |pair: &[Value]| pair[0]["type"] == "routing" && pair[0]["delay"].as_f64() > Some(0.0) && pair[1]["type"] == "logic";
     // Tables beside a multiplier bear its name with more behind it.
     let is_multiplier =
         |step: &&Value| step["from"]["cell"].as_str().is_some_and(|cell| cell.contains("MULT18X18D") && !cell.contains("LUT4"));
@@ -258,7 +261,7 @@ fn placement(report: &Value, places: &Value, seed: u64) -> Option<Placement> {
             to: readable(steps.last()?["to"]["cell"].as_str()?, places),
             nanoseconds: rounded(total(&mut steps.iter())),
             routing: rounded(total(&mut of_kind("routing"))),
-            levels: of_kind("logic").count() as u64,
+            levels: steps.windows(2).filter(|pair| is_reached_by_wire(pair)).count() as u64,
             multipliers: of_kind("logic").filter(is_multiplier).count() as u64,
         },
     })
@@ -417,6 +420,8 @@ mod tests {
             step("clk-to-q", 0.5, "level_0_q_TRELLIS_FF_Q_7_DI_LUT4_D_Z_TRELLIS_FF_DI", "Q"),
             step("routing", 1.25, "a", "Q"),
             step("logic", 4.0, "design_under_test.cross_MULT18X18D_P9", "A4"),
+            step("routing", 0.0, "chain", "F"),
+            step("logic", 0.0, "chain", "F"),
             step("routing", 1.5, "b", "F"),
             step("logic", 0.25, "cross_MULT18X18D_P9_A4_LUT4_Z", "D"),
             step("setup", 0.0, "design_under_test.u_unit.ports_q_TRELLIS_FF_Q_6_DI", "DI"),
