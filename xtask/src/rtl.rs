@@ -8,6 +8,7 @@ mod lint;
 mod lockstep;
 mod mutants;
 mod tools;
+mod verilate;
 
 /// What a run passes to its steps.
 pub struct Options {
