@@ -113,7 +113,10 @@ impl Bench {
         let bits = self.get(self.ports.decision_o);
         if let Some(waiting) = self.waiting {
             self.same("stability", "decision_valid_o while the host is not ready", None, valid, true)?;
-            self.same("stability", "decision_o while the host is not ready", None, format!("{bits:#x}"), format!("{waiting:#x}"))?;
+            if bits != waiting {
+                let field = "decision_o while the host is not ready";
+                return Err(self.differs("stability", field, None, format!("{bits:#x}"), format!("{waiting:#x}")));
+            }
         }
         self.waiting = (valid && !ready).then_some(bits);
         self.stalls += u64::from(valid && !ready);
