@@ -26,7 +26,7 @@ module speculative
   input  logic                rst_ni,
   /// Decides; otherwise streams can be loaded whenever load_ready_o is set.
   input  logic                enable_i,
-  /// The clock is time_i. Otherwise it counts decisions, from the last time_i that it saw with outside_i set and enable_i low.
+  /// The clock is time_i, and loading a stream sets it. Otherwise it counts decisions, from the last time_i that it saw with outside_i set.
   input  logic                outside_i,
   /// The time in ticks; at most 2^14 may pass between two decisions.
   input  tick_t               time_i,
@@ -64,7 +64,7 @@ module speculative
   logic [2:0] ready_q;
   logic [N-1:0] loading;
 
-  assign load_ready_o = ~enable_i & ~run_q & ~ran_q & ~(|loading);
+  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~(|loading);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -73,33 +73,29 @@ module speculative
       ran_q   <= 1'b0;
     end else if (enable_q) begin
       ready_q <= {ready_q[1:0], enable_i & ~(|loading)};
-      run_q   <= enable_i & (&ready_q);
+      run_q   <= ready_q[2];
       ran_q   <= run_q;
     end
   end
 
-  // ---- The clock: of the last decision, of the one under way, and the ends of the services that follow
+  // ---- The clock: of the last decision, of the one under way, and the ends of the services that follow. What blocks prepare is for the end of the
+  // next service, so it has to be known in advance whether there will be a decision.
 
   tick_t before_q, now_q, finish_q, next_finish_q, later_finish_q;
+  logic  outside_q, ticks;
+
+  // Counting begins a tick after the time that was set.
+  assign ticks = ready_q[1] | outside_q;
 
   always_ff @(posedge clk_i) begin
     if (enable_q) begin
-      if (run_q) begin
-        before_q       <= now_q;
-        now_q          <= finish_q;
-        finish_q       <= next_finish_q;
-        next_finish_q  <= later_finish_q;
-        later_finish_q <= outside_i ? time_i : later_finish_q + 16'd1;
-      end else if (outside_i) begin
-        now_q          <= time_i;
-        finish_q       <= time_i;
-        next_finish_q  <= time_i;
-        later_finish_q <= time_i;
-      end else begin
-        finish_q       <= now_q + 16'd1;
-        next_finish_q  <= now_q + 16'd2;
-        later_finish_q <= now_q + 16'd3;
-      end
+      outside_q <= outside_i;
+      if (run_q) before_q <= now_q;
+      if (run_q) now_q <= finish_q;
+      else if (outside_i && (|loading)) now_q <= time_i;
+      finish_q       <= next_finish_q;
+      next_finish_q  <= later_finish_q;
+      later_finish_q <= outside_i ? time_i : later_finish_q + 16'(ticks);
     end
   end
 
