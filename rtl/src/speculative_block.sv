@@ -93,7 +93,8 @@ module speculative_block
     behind_valid = now.taken ? {1'b0, behind_valid_q[2:1]} : behind_valid_q;
   end
 
-  assign pop_o = enable_i & ~behind_valid[2] & next_valid_i;
+  // What is taken in the cycle of a LOAD would be lost.
+  assign pop_o = enable_i & ~load_i & ~behind_valid[2] & next_valid_i;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
@@ -189,7 +190,8 @@ module speculative_block
   assign loading_o = loading_q != 4'd9;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) loading_q <= 4'd9;
+    // After a reset as after a LOAD: a stream that nobody loads has no packet.
+    if (!rst_ni) loading_q <= '0;
     else if (load_i) loading_q <= '0;
     else if (loading_o) loading_q <= loading_q + 4'd1;
   end
@@ -474,6 +476,8 @@ module speculative_block
         window: whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator)
       };
       counters_q <= '0;
+    end else if (loading_o) begin
+      state_q.valid <= 1'b0;
     end else if (enable_i && ran_i) begin
       state_q <= '{
         valid: now.valid, arrival: now.arrival, deadline: now.deadline,
