@@ -35,6 +35,7 @@ const VARIANTS: &[Variant] = &[
     Variant { engine: "compute-ahead-winner-only", top: "sharestreams", parameters: &[WINNER, AHEAD], sizes: SIZES },
     Variant { engine: "exact", top: "sharestreams", parameters: &[EXACT, IN_TURN], sizes: SIZES },
     Variant { engine: "compute-ahead-exact", top: "sharestreams", parameters: &[EXACT, AHEAD], sizes: &[4, 8] },
+    Variant { engine: "speculative", top: "speculative", parameters: &[], sizes: SIZES },
 ];
 
 /// What the bench did with one design.

@@ -108,6 +108,19 @@ impl Bench {
         mismatch
     }
 
+    /// With all among whom was decided.
+    pub(super) fn with_candidates(&self, mut mismatch: Box<Mismatch>) -> Box<Mismatch> {
+        for (stream, kept) in self.kept.iter().enumerate() {
+            let status = Status::decode(self.design.bits(self.ports.status_o), stream);
+            if kept.head.is_some() {
+                let Status { arrival, deadline, numerator, denominator, .. } = status;
+                let rank = if kept.contract.period.is_some() { format!("deadline {deadline}") } else { "no deadline".to_owned() };
+                mismatch.context.push(format!("stream {stream}: {rank}, window {numerator}/{denominator}, arrival {arrival}"));
+            }
+        }
+        mismatch
+    }
+
     /// Every decision arrives once, in order, and stays as it is until it is taken.
     pub(super) fn check_decision(&mut self, valid: bool, ready: bool) -> Checked<()> {
         let bits = self.get(self.ports.decision_o);
