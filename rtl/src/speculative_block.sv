@@ -35,9 +35,7 @@ module speculative_block
   input  tick_t     finish_i,
   input  tick_t     next_finish_i,
   input  tick_t     later_finish_i,
-  /// The top bit of the clock after the decision under way, if there is one.
-  input  logic      clock_top_i,
-  /// The stream's queue; up to three of its packets are taken before they are heads.
+  /// The stream's queue; up to two of its packets are taken before they are heads.
   input  logic      next_valid_i,
   input  tick_t     next_arrival_i,
   output logic      pop_o,
@@ -98,7 +96,8 @@ module speculative_block
     behind_valid = now.taken ? {1'b0, behind_valid_q[1]} : behind_valid_q;
   end
 
-  assign pop_o = enable_i & ~behind_valid[1] & next_valid_i;
+  // What is taken in the cycle of a LOAD would be lost.
+  assign pop_o = enable_i & ~load_i & ~behind_valid[1] & next_valid_i;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
@@ -194,7 +193,8 @@ module speculative_block
   assign loading_o = loading_q != 4'd9;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) loading_q <= 4'd9;
+    // After a reset as after a LOAD: a stream that nobody loads has no packet.
+    if (!rst_ni) loading_q <= '0;
     else if (load_i) loading_q <= '0;
     else if (loading_o) loading_q <= loading_q + 4'd1;
   end
@@ -386,8 +386,8 @@ module speculative_block
     };
   endfunction
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, clock_top_i);
-  assign won_o  = key(won_valid, contract_q.infinite, won_deadline, won_worth, won_head, clock_top_i);
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_i[15]);
+  assign won_o  = key(won_valid, contract_q.infinite, won_deadline, won_worth, won_head, finish_i[15]);
 
   // ---- The deadline after the step that follows, for both
 
@@ -515,6 +515,8 @@ module speculative_block
         window: whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator)
       };
       counters_q <= '0;
+    end else if (loading_o) begin
+      state_q.valid <= 1'b0;
     end else if (enable_i && ran_i) begin
       state_q <= '{
         valid: now.valid, arrival: head, deadline: now.deadline,
