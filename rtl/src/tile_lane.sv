@@ -1,0 +1,341 @@
+// A lane: the register base block of one stream per round, whose registers are words of a RAM, and whose step is a pipeline.
+//
+// A tile that enters is read, takes the one step that priority_update takes, and is written back; its key leaves for the tournament. An arrival
+// waits in the lane's letter box until the tile of its stream comes by with room in the stream's queue; it can be taken from the queue from
+// the next pass on.
+//
+// Law: with step_i the words change as those of a register block whose next_valid_i says that the stream's queue is not empty when the tile
+// is read; without it only the letter box is emptied.
+// Source: Krishnamurthy et al., "ShareStreams", section 4, Figure 7; its vertical tiling. Twin: dwcs::device, `Block`.
+//
+// Latency, in cycles from enter_i (C = 1, with words in block RAM 2):
+//   enter_i, round_i | step_i, won_i, finish_i | dropped_o | step_o    | key_o
+//   0                | C                       | C + 2     | C + 4     | C + 6
+// A tile may enter in every cycle, the same one 7 cycles later.
+
+module tile_lane
+  import dwcs_pkg::*;
+  import tiled_pkg::*;
+#(
+  /// Streams of the lane, at least 2.
+  parameter int unsigned Rounds = 16,
+  /// Arrival times that a stream can have waiting, a power of two.
+  parameter int unsigned Depth  = 16,
+  /// Words lie in block RAM; otherwise in distributed RAM.
+  parameter bit          Block  = 1'b1,
+  /// The table of reciprocals lies in block RAM; otherwise in logic.
+  parameter bit          BlockTable = 1'b1,
+  localparam int unsigned RoundWidth   = $clog2(Rounds),
+  localparam int unsigned PointerWidth = $clog2(Depth) + 1
+) (
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  /// LOAD: takes the contract and the first deadline of a stream, forgets its packets and its counters. Not while a tile is under way.
+  input  logic                  load_i,
+  input  logic [RoundWidth-1:0] load_round_i,
+  input  contract_t             load_contract_i,
+  input  tick_t                 load_deadline_i,
+  /// An arrival for the letter box, if it is empty.
+  input  logic                  arrival_valid_i,
+  output logic                  arrival_ready_o,
+  input  logic [RoundWidth-1:0] arrival_round_i,
+  input  tick_t                 arrival_i,
+  /// A tile enters.
+  input  logic                  enter_i,
+  input  logic [RoundWidth-1:0] round_i,
+  /// C cycles later: it takes its step, and this lane's stream is being served until the end of the service.
+  input  logic                  step_i,
+  input  logic                  won_i,
+  input  tick_t                 finish_i,
+  /// The stream's head is dropped, and was served late.
+  output logic                  dropped_o,
+  output logic                  late_o,
+  /// What is written back.
+  output step_t                 step_o,
+  /// The same for the network: number 0, valid with step_o.
+  output attributes_t           attributes_o,
+  /// What the stream competes with.
+  output key_t                  key_o
+);
+
+  typedef struct packed {
+    contract_t               contract;
+    state_t                  state;
+    logic [PointerWidth-1:0] write;
+    logic [PointerWidth-1:0] read;
+  } context_t;
+
+  typedef logic [RoundWidth-1:0] round_t;
+
+  // Of stage s, counted from the word: word, updated, written.
+  context_t word;
+  logic     word_valid, valid1_q, valid2_q, valid3_q, valid4_q;
+  round_t   word_round, round1_q, round2_q, round3_q, round4_q;
+
+  // The words.
+  logic     write;
+  round_t   write_round;
+  context_t write_word;
+
+  if (Block) begin : gen_block
+    (* ram_style = "block" *) context_t words_q[Rounds];
+    context_t read_q;
+    logic     valid_q;
+    round_t   round_q;
+    always_ff @(posedge clk_i) begin
+      if (write) words_q[write_round] <= write_word;
+      read_q  <= words_q[round_i];
+      word    <= read_q;
+      round_q    <= round_i;
+      word_round <= round_q;
+    end
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) {word_valid, valid_q} <= '0;
+      else {word_valid, valid_q} <= {valid_q, enter_i};
+    end
+  end else begin : gen_distributed
+    (* ram_style = "distributed" *) context_t words_q[Rounds];
+    always_ff @(posedge clk_i) begin
+      if (write) words_q[write_round] <= write_word;
+      word       <= words_q[round_i];
+      word_round <= round_i;
+    end
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) word_valid <= 1'b0;
+      else word_valid <= enter_i;
+    end
+  end
+
+  // The letter box.
+  logic   box_valid_q, deposit;
+  round_t box_round_q;
+  tick_t  box_q;
+  logic [PointerWidth-1:0] level;
+  logic   next_valid;
+
+  assign arrival_ready_o = ~box_valid_q;
+  assign level           = word.write - word.read;
+  assign next_valid      = level != '0;
+  assign deposit         = word_valid & box_valid_q & (box_round_q == word_round) & ~level[PointerWidth-1];
+
+  always_ff @(posedge clk_i) begin
+    if (arrival_valid_i & ~box_valid_q) begin
+      box_round_q <= arrival_round_i;
+      box_q       <= arrival_i;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) box_valid_q <= 1'b0;
+    else if (~box_valid_q) box_valid_q <= arrival_valid_i;
+    else if (deposit | (load_i & (load_round_i == box_round_q))) box_valid_q <= 1'b0;
+  end
+
+  // The queues.
+  (* ram_style = "block" *) tick_t queue_q[Rounds*Depth];
+  tick_t next_raw_q, next2_q;
+
+  always_ff @(posedge clk_i) begin
+    if (deposit) queue_q[{word_round, word.write[PointerWidth-2:0]}] <= box_q;
+    next_raw_q <= queue_q[{word_round, word.read[PointerWidth-2:0]}];
+    next2_q    <= next_raw_q;
+  end
+
+  // Stage 1: how far the deadline lies ahead, and both outcomes of the window.
+  window_t met, missed;
+  logic    violates;
+
+  window_rules u_window_rules (
+    .tolerance_i(word.contract.tolerance),
+    .window_i(word.state.window),
+    .met_o(met),
+    .missed_o(missed),
+    .violates_o(violates)
+  );
+
+  context_t context1_q;
+  window_t  met1_q, missed1_q;
+  tick_t    ahead1_q, finish1_q;
+  logic     violates1_q, next_valid1_q, step1_q, won1_q;
+
+  always_ff @(posedge clk_i) begin
+    round1_q         <= word_round;
+    context1_q       <= word;
+    context1_q.write <= word.write + PointerWidth'(deposit);
+    met1_q           <= met;
+    missed1_q        <= missed;
+    violates1_q      <= violates;
+    next_valid1_q    <= next_valid;
+    ahead1_q         <= word.state.deadline - finish_i;
+    finish1_q        <= finish_i;
+    step1_q          <= step_i;
+    won1_q           <= won_i;
+  end
+
+  // Stage 2: what happens, and the window.
+  contract_t contract1;
+  logic      past, come, won_late, misses, dropped, pop;
+
+  assign contract1 = context1_q.contract;
+  assign past      = ahead1_q[15];
+  assign come      = ~contract1.infinite & (past | (ahead1_q == '0));
+  assign won_late  = won1_q & past & ~contract1.infinite;
+  assign misses    = step1_q & context1_q.state.valid & ~won1_q & come;
+  assign dropped   = misses & contract1.droppable;
+  assign pop       = step1_q & next_valid1_q & (won1_q | dropped | ~context1_q.state.valid);
+
+  context_t           context2_q;
+  logic signed [16:0] advanced2_q;
+  tick_t              ahead2_q, finish2_q;
+  logic               steps2_q, come2_q, pop2_q, dropped2_q, late2_q, missed2_q, violation2_q;
+
+  always_ff @(posedge clk_i) begin
+    round2_q         <= round1_q;
+    context2_q       <= context1_q;
+    context2_q.read  <= context1_q.read + PointerWidth'(pop);
+    if (step1_q & (won1_q | dropped | ~context1_q.state.valid)) context2_q.state.valid <= next_valid1_q;
+    if (~contract1.infinite & step1_q) begin
+      if (misses | won_late) context2_q.state.window <= missed1_q;
+      else if (won1_q) context2_q.state.window <= met1_q;
+      else if (pop & come) context2_q.state.window <= whole(contract1.tolerance.numerator, contract1.tolerance.denominator);
+    end
+    advanced2_q  <= 17'($signed(ahead1_q)) + $signed({2'b00, contract1.period});
+    ahead2_q     <= ahead1_q;
+    finish2_q    <= finish1_q;
+    steps2_q     <= step1_q & (won1_q | misses);
+    come2_q      <= step1_q & come;
+    pop2_q       <= pop;
+    dropped2_q   <= dropped;
+    late2_q      <= won_late;
+    missed2_q    <= misses | won_late;
+    violation2_q <= (misses | won_late) & violates1_q;
+  end
+
+  assign dropped_o = dropped2_q;
+  assign late_o    = late2_q;
+
+  // Stage 3: the deadline from the clock, and the head's arrival.
+  tick_t ahead;
+
+  always_comb begin
+    ahead = ahead2_q;
+    if (~context2_q.contract.infinite) begin
+      if (steps2_q) begin
+        if (advanced2_q < 0) ahead = '0;
+        else if (advanced2_q > $signed({1'b0, Latest})) ahead = Latest;
+        else ahead = advanced2_q[15:0];
+      end else if (come2_q) begin
+        ahead = pop2_q ? 16'(context2_q.contract.period) : '0;
+      end
+    end
+  end
+
+  context_t context3_q;
+  tick_t    ahead3_q, finish3_q;
+  logic     pop3_q, missed3_q, violation3_q;
+
+  always_ff @(posedge clk_i) begin
+    round3_q     <= round2_q;
+    context3_q   <= context2_q;
+    if (pop2_q) context3_q.state.arrival <= next2_q;
+    ahead3_q     <= ahead;
+    finish3_q    <= finish2_q;
+    pop3_q       <= pop2_q;
+    missed3_q    <= missed2_q;
+    violation3_q <= violation2_q;
+  end
+
+  // The counters: read beside stage 2, added to in stage 4.
+  (* ram_style = "block" *) misses_t counters_q[Rounds];
+  misses_t counters_raw_q, counters3_q, counters4_q;
+  logic    load_q;
+  round_t  load_round_q;
+
+  // Stage 4: the deadline; then everything is written.
+  context_t context4_q;
+  tick_t    ahead4_q;
+  logic     pop4_q;
+
+  always_ff @(posedge clk_i) begin
+    counters_raw_q <= counters_q[round1_q];
+    counters3_q    <= counters_raw_q;
+    round4_q       <= round3_q;
+    context4_q     <= context3_q;
+    context4_q.state.deadline <= finish3_q + ahead3_q;
+    counters4_q.missed        <= counters3_q.missed + 16'(missed3_q);
+    counters4_q.violations    <= counters3_q.violations + 16'(violation3_q);
+    ahead4_q       <= ahead3_q;
+    pop4_q         <= pop3_q;
+    load_round_q   <= load_round_i;
+    if (load_i) begin
+      context4_q <= '{
+        contract: load_contract_i,
+        state: '{
+          valid:    1'b0,
+          arrival:  '0,
+          deadline: load_deadline_i,
+          window:   whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator)
+        },
+        write: '0,
+        read: '0
+      };
+      counters4_q <= '0;
+    end
+    if (write) counters_q[write_round] <= counters4_q;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) {valid1_q, valid2_q, valid3_q, valid4_q, load_q} <= '0;
+    else {valid1_q, valid2_q, valid3_q, valid4_q, load_q} <= {word_valid, valid1_q, valid2_q, valid3_q, load_i};
+  end
+
+  assign write       = valid4_q | load_q;
+  assign write_round = load_q ? load_round_q : round4_q;
+  assign write_word  = context4_q;
+
+  assign step_o = '{popped: pop4_q, droppable: context4_q.contract.droppable, state: context4_q.state, misses: counters4_q};
+
+  assign attributes_o = '{
+    valid:       context4_q.state.valid,
+    infinite:    context4_q.contract.infinite,
+    deadline:    context4_q.state.deadline,
+    numerator:   context4_q.state.window.numerator,
+    denominator: context4_q.state.window.denominator,
+    arrival:     context4_q.state.arrival,
+    id:          '0
+  };
+
+  // Stages 3 to 6: the key.
+  key_t key5_q, key6_q;
+  logic [16:0] fraction;
+  logic [7:0]  tie;
+
+  window_rank #(
+    .Block(BlockTable)
+  ) u_window_rank (
+    .clk_i,
+    .numerator_i(context2_q.state.window.numerator),
+    .denominator_i(context2_q.state.window.denominator),
+    .fraction_o(fraction),
+    .tie_o(tie)
+  );
+
+  always_ff @(posedge clk_i) begin
+    key5_q <= '{
+      missing:  ~context4_q.state.valid,
+      infinite: context4_q.contract.infinite,
+      ahead:    context4_q.contract.infinite ? '0 : {~ahead4_q[15], ahead4_q[14:0]},
+      fraction: '0,
+      tie:      '0,
+      arrival:  context4_q.state.arrival
+    };
+    key6_q <= key5_q;
+  end
+
+  always_comb begin
+    key_o          = key6_q;
+    key_o.fraction = fraction;
+    key_o.tie      = tie;
+  end
+
+endmodule
