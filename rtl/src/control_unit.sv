@@ -12,12 +12,14 @@ module control_unit
 #(
   /// log2 of the network's ports.
   parameter int unsigned K       = 2,
+  /// What is wired.
   parameter routing_e    Routing = Lattice,
   /// Blocks compute ahead.
   parameter bit          Ahead   = 1'b0
 ) (
   input  logic       clk_i,
   input  logic       rst_ni,
+  /// Decides.
   input  logic       enable_i,
   /// The clock is time_i; otherwise it moves on by one tick with every winner, from where it was set.
   input  logic       outside_i,

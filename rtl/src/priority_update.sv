@@ -9,7 +9,9 @@
 module priority_update
   import dwcs_pkg::*;
 (
+  /// What the stream asks for.
   input  contract_t contract_i,
+  /// Where it stands.
   input  state_t    state_i,
   /// The clock at the end of the service; at most 2^14 ticks after the update before.
   input  tick_t     now_i,

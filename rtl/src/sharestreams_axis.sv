@@ -139,16 +139,18 @@ module sharestreams_axis
   );
 
   // A question is answered from one moment: all fields of the answer belong together.
-  status_t asked;
-  logic    status_valid_q;
+  status_t      asked;
+  logic         status_valid_q;
+  logic [127:0] status_q;
 
   assign asked                  = status[s_axis_query_tdata_i[$clog2(N)-1:0]];
   assign s_axis_query_tready_o  = ~status_valid_q | m_axis_status_tready_i;
   assign m_axis_status_tvalid_o = status_valid_q;
+  assign m_axis_status_tdata_o  = status_q;
 
   always_ff @(posedge clk_i) begin
     if (s_axis_query_tvalid_i && s_axis_query_tready_o) begin
-      m_axis_status_tdata_o <= {14'd0, asked.state.valid, asked.state.deadline, asked.state.window, asked.counters};
+      status_q <= {14'd0, asked.state.valid, asked.state.deadline, asked.state.window, asked.counters};
     end
   end
 

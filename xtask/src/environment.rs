@@ -65,6 +65,22 @@ fn install_packages(missing: &[&Tool]) -> Result<(), Failure> {
         return Ok(());
     }
     let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+    install(&packages)?;
+    match missing.iter().find(|tool| !tool.programs.iter().any(|program| is_in(program, &search_path()))) {
+        None => Ok(()),
+        Some(tool) => Err(Failure::Environment(format!(
+            "{} is installed and still there is no {} on the path",
+            tool.package,
+            tool.programs.join(" or ")
+        ))),
+    }
+}
+
+/// Installs Debian packages.
+///
+/// # Errors
+/// [`Failure::Environment`] saying what to install, where this cannot.
+pub fn install(packages: &[&str]) -> Result<(), Failure> {
     let advice = format!("install the Debian packages (or your system's equivalents): apt-get install {}", packages.join(" "));
     if !is_in("apt-get", &search_path()) {
         return Err(Failure::Environment(format!("this machine has no apt-get; {advice}")));
@@ -78,17 +94,7 @@ fn install_packages(missing: &[&Tool]) -> Result<(), Failure> {
         succeed(&mut command).map_err(|_| Failure::Environment(format!("apt-get failed; {advice}")))
     };
     apt(&["update", "-q"])?;
-    let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
-    arguments.extend(&packages);
-    apt(&arguments)?;
-    match missing.iter().find(|tool| !tool.programs.iter().any(|program| is_in(program, &search_path()))) {
-        None => Ok(()),
-        Some(tool) => Err(Failure::Environment(format!(
-            "{} is installed and still there is no {} on the path",
-            tool.package,
-            tool.programs.join(" or ")
-        ))),
-    }
+    apt(&[&["install", "-q", "-y", "--no-install-recommends"], packages].concat())
 }
 
 fn install_rust_components() -> Result<(), Failure> {
@@ -147,7 +153,7 @@ pub fn cargo_deny() -> Result<PathBuf, Failure> {
 }
 
 /// True if the program can be started and ends with 0.
-fn starts(command: &mut Command) -> bool {
+pub fn starts(command: &mut Command) -> bool {
     command.current_dir(root()).output().is_ok_and(|output| output.status.success())
 }
 

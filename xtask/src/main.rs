@@ -7,6 +7,8 @@ mod cargo;
 mod contributing;
 mod environment;
 mod fuzz;
+mod rtl;
+mod steps;
 mod test;
 mod tidy;
 
@@ -22,9 +24,14 @@ Tasks:
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
   bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
                            Cost per packet beside DPDK, measured alternately
+  rtl [--only STEP]... [--decisions N]
+                           Check the hardware design: N decisions per variant in lockstep with the software (100000 unless told)
 
 Steps of `test`, in order:
-  environment format tidy clippy docs no-std tests contributing licences
+  environment format tidy clippy docs no-std tests contributing licences rtl
+
+Steps of `rtl`, in order:
+  lint formal lockstep mutants
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
 ";
@@ -51,11 +58,12 @@ fn main() -> ExitCode {
             "tidy" => tidy::run(rest),
             "fuzz" => fuzz::run(rest),
             "bench" => bench::run(rest),
+            "rtl" => rtl::run(rest),
             "help" | "--help" | "-h" => {
                 print!("{HELP}");
                 Ok(())
             }
-            other => Err(Failure::Usage(format!("there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench"))),
+            other => Err(Failure::Usage(format!("there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench, rtl"))),
         },
     };
     match outcome {

@@ -1,31 +1,26 @@
 //! `cargo xtask test`: everything that gates, in one order, with one verdict.
-//!
-//! A step that fails does not stop the later ones, so that one run shows all that is wrong; only a machine that lacks something ends
-//! the run at once.
 
 use crate::Failure;
 use crate::cargo::{cargo, root, succeed};
 use crate::environment::{self, BARE_TARGET};
+use crate::steps::{self, Step};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-struct Step {
-    name: &'static str,
-    /// What it proves, for the heading.
-    proves: &'static str,
-    run: fn() -> Result<(), Failure>,
-}
-
-const STEPS: &[Step] = &[
-    Step { name: "environment", proves: "what the tests start is installed", run: environment::prepare },
-    Step { name: "format", proves: "the sources are formatted", run: format },
-    Step { name: "tidy", proves: "crate arrows, headers, dead files and the other house rules", run: || crate::tidy::run(&[]) },
-    Step { name: "clippy", proves: "no compiler or clippy warning in any target", run: clippy },
-    Step { name: "docs", proves: "the documentation builds without a warning", run: docs },
-    Step { name: "no-std", proves: "tidegate-core needs no operating system", run: no_std },
-    Step { name: "tests", proves: "unit, conformance, integration, documentation and short fuzz tests", run: tests },
-    Step { name: "contributing", proves: "the worked example of CONTRIBUTING.md works", run: crate::contributing::run },
-    Step { name: "licences", proves: "licences, banned crates and sources of every dependency", run: licences },
+const STEPS: &[Step<()>] = &[
+    Step { name: "environment", proves: "what the tests start is installed", run: |()| environment::prepare() },
+    Step { name: "format", proves: "the sources are formatted", run: |()| format() },
+    Step { name: "tidy", proves: "crate arrows, headers, dead files and the other house rules", run: |()| crate::tidy::run(&[]) },
+    Step { name: "clippy", proves: "no compiler or clippy warning in any target", run: |()| clippy() },
+    Step { name: "docs", proves: "the documentation builds without a warning", run: |()| docs() },
+    Step { name: "no-std", proves: "tidegate-core needs no operating system", run: |()| no_std() },
+    Step { name: "tests", proves: "unit, conformance, integration, documentation and short fuzz tests", run: |()| tests() },
+    Step { name: "contributing", proves: "the worked example of CONTRIBUTING.md works", run: |()| crate::contributing::run() },
+    Step { name: "licences", proves: "licences, banned crates and sources of every dependency", run: |()| licences() },
+    Step {
+        name: "rtl",
+        proves: "the hardware decides as the software does, and the rest of `cargo xtask rtl`",
+        run: |()| crate::rtl::run(&[]),
+    },
 ];
 
 /// Runs the steps, or those named with `--only`.
@@ -33,61 +28,20 @@ const STEPS: &[Step] = &[
 /// # Errors
 /// [`Failure::Check`] naming the steps that failed; [`Failure::Usage`] for an unknown step.
 pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    let steps = selected(arguments)?;
-    let begun = Instant::now();
-    let mut failed: Vec<&str> = Vec::new();
-    for (number, step) in steps.iter().enumerate() {
-        println!("\n== {}/{} {}: {}", number + 1, steps.len(), step.name, step.proves);
-        let started = Instant::now();
-        match (step.run)() {
-            Ok(()) => println!("== {}: passed, {}", step.name, shown(started.elapsed())),
-            Err(Failure::Check(problem)) => {
-                println!("error: {problem}\n== {}: FAILED, {}", step.name, shown(started.elapsed()));
-                failed.push(step.name);
-            }
-            Err(other) => {
-                let not_run = steps.len() - number - 1;
-                println!("== {}: FAILED; {not_run} later steps not run", step.name);
-                println!("\n{}", verdict(number - failed.len(), failed.len() + 1));
-                return Err(other);
-            }
-        }
-    }
-    println!("\n{} steps, {}", steps.len(), shown(begun.elapsed()));
-    if !failed.is_empty() {
-        println!("failed: {}", failed.join(", "));
-    }
-    println!("{}", verdict(steps.len() - failed.len(), failed.len()));
-    if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("failed: {}", failed.join(", ")))) }
+    steps::run(&selected(arguments)?, &())
 }
 
-fn selected(arguments: &[String]) -> Result<Vec<&'static Step>, Failure> {
+fn selected(arguments: &[String]) -> Result<Vec<&'static Step<()>>, Failure> {
     let mut names = Vec::new();
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match (argument.as_str(), rest.next()) {
             ("--only", Some(name)) => names.push(name.as_str()),
-            ("--only", None) => return Err(Failure::Usage(format!("--only needs a step: {}", all_names()))),
+            ("--only", None) => return Err(Failure::Usage(format!("--only needs a step: {}", steps::all_names(STEPS)))),
             (other, _) => return Err(Failure::Usage(format!("unknown option \"{other}\"; test takes --only STEP"))),
         }
     }
-    if let Some(unknown) = names.iter().find(|name| !STEPS.iter().any(|step| step.name == **name)) {
-        return Err(Failure::Usage(format!("there is no step \"{unknown}\"; the steps are {}", all_names())));
-    }
-    Ok(STEPS.iter().filter(|step| names.is_empty() || names.contains(&step.name)).collect())
-}
-
-fn all_names() -> String {
-    STEPS.iter().map(|step| step.name).collect::<Vec<_>>().join(", ")
-}
-
-fn verdict(passed: usize, failed: usize) -> String {
-    format!("{passed} passed, {failed} failed")
-}
-
-fn shown(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    if seconds < 60 { format!("{:.1} s", duration.as_secs_f64()) } else { format!("{} min {} s", seconds / 60, seconds % 60) }
+    steps::selected(STEPS, &names)
 }
 
 fn format() -> Result<(), Failure> {
@@ -145,10 +99,5 @@ mod tests {
         assert_eq!(names(&["--only", "test"]), None);
         assert_eq!(names(&["--only"]), None);
         assert_eq!(names(&["--fast"]), None);
-    }
-
-    #[test]
-    fn the_verdict_has_the_form_that_scripts_read() {
-        assert_eq!(verdict(8, 1), "8 passed, 1 failed");
     }
 }

@@ -13,6 +13,7 @@ mod arrows;
 mod dead_files;
 mod dialect;
 mod disciplines;
+mod hardware;
 mod headers;
 mod layout;
 mod source;
@@ -68,6 +69,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     let tree = dead_files::Tree::new(&sources, &dead_files::crate_roots(&metadata, &root));
     findings.extend(tree.check(&sources));
     findings.extend(dead_files::check_linked(&root, &files)?);
+    findings.extend(hardware::check(&root, &files)?);
     findings.extend(layout::check(&root, &files)?);
     findings.extend(dialect::check(&sources, &tree));
     findings.extend(unfinished::check(&root, &files, &sources)?);

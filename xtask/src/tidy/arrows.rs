@@ -49,6 +49,7 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-bench", may_use: &["tidegate-core"], third_party: true },
     // The programs around the product: nothing may use them.
     Rule { package: "xtask", may_use: &["tidegate-core"], third_party: true },
+    Rule { package: "tidegate-lockstep", may_use: &["tidegate-core"], third_party: true },
     Rule {
         package: "tidegate-fuzz",
         may_use: &["tidegate-core", "tidegate-wire", "tidegate-replay", "tidegate-scenario"],

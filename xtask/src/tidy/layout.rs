@@ -10,7 +10,7 @@ const EMPTY_NAMES: &[&str] = &["util", "utils", "utility", "utilities", "common"
 const LONGEST: usize = 600;
 
 /// Extensions of the files that people write and read as programs.
-const PROGRAMS: &[&str] = &["rs", "c", "h", "py", "sh", "js"];
+const PROGRAMS: &[&str] = &["rs", "c", "h", "py", "sh", "js", "sv"];
 
 /// Checks the names of all files and the lengths of all programs.
 ///

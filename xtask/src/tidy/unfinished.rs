@@ -11,7 +11,7 @@ const MARKERS: &[&str] = &["TODO", "FIXME", "XXX", "HACK", "PLACEHOLDER"];
 const STAND_INS: &[&str] = &["todo!", "unimplemented!"];
 
 /// Other files that are written by hand and have comments.
-const COMMENTED: &[&str] = &["c", "h", "toml", "sh", "js", "py", "html", "css"];
+const COMMENTED: &[&str] = &["c", "h", "toml", "sh", "js", "py", "html", "css", "sv"];
 
 /// Checks the comments of every program, and the code of the Rust ones.
 ///

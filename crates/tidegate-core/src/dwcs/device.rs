@@ -134,6 +134,23 @@ impl Device {
         })
     }
 
+    /// LOAD of one stream between decisions: it begins anew with this contract, without a packet, its tally at 0, when the clock stands where
+    /// it stood at the last update.
+    ///
+    /// # Errors
+    /// As [`Device::new`]; nothing is changed then.
+    ///
+    /// # Panics
+    /// If the device has no such stream, or between [`Dwcs::served`] and [`Dwcs::select`]: hardware loads when no decision is under way.
+    pub fn load(&mut self, stream: Flow, contract: &Stream) -> Result<(), StreamError> {
+        assert!(self.winner.is_none(), "no decision is under way");
+        Block::check(contract, self.now).map_err(|problem| StreamError { stream: Some(stream), problem })?;
+        self.blocks[stream.index()] = Block::load(stream.0 as u8, contract, self.now, self.architecture.update);
+        self.tallies[stream.index()] = Tally::default();
+        self.answer = None;
+        Ok(())
+    }
+
     /// What is built.
     pub fn architecture(&self) -> Architecture {
         self.architecture
@@ -325,6 +342,27 @@ mod tests {
         assert_eq!(device.schedule_cycles(), cycles);
         device.served(Flow(2), 1, None);
         assert_eq!(device.select(1), Choice::Idle);
+    }
+
+    #[test]
+    fn a_stream_that_is_loaded_anew_forgets_what_was() {
+        let mut device = Device::new(Architecture::base(Size::Four), Clock::Outside, 0, &equal(3)).unwrap();
+        (0..3).for_each(|stream| device.activate(0, Flow(stream), 0));
+        assert_eq!(device.select(0), Choice::Serve(Flow(0)));
+        device.served(Flow(0), 1, Some(1));
+        assert_eq!(device.select(1), Choice::Serve(Flow(1)));
+        let others = [0, 2].map(|stream| device.standing(Flow(stream)));
+        let contract = Stream { first_deadline: Some(1), ..Stream::windowed(Window::new(0, 7), 9) };
+        device.load(Flow(1), &contract).unwrap();
+        let standing = device.standing(Flow(1));
+        assert_eq!((standing.deadline, standing.tolerance, standing.tally), (1, Tolerance::of(contract.window), Tally::default()));
+        // It has no packet, so the next one is served.
+        assert_eq!(device.select(1), Choice::Serve(Flow(2)));
+        assert_eq!([0, 2].map(|stream| device.standing(Flow(stream))), others);
+        device.activate(1, Flow(1), 1);
+        assert_eq!(device.standing(Flow(1)).deadline, 10);
+        assert!(device.load(Flow(1), &Stream { penalty: 256, ..contract }).is_err());
+        assert_eq!(device.standing(Flow(1)).deadline, 10);
     }
 
     #[test]

@@ -1,0 +1,500 @@
+//! The bench: one design, its golden model, and the queues of arrivals in front of both.
+//!
+//! **Law.** It is driven by events, not by a count of cycles. In a cycle with `update_o` set the model is told what the design does, stream
+//! `winner_o` served until `finish_o` and packets taken as `pop_o` says, and then:
+//! 1. the winner, the clock and the finish are those of the model, and just those packets are taken that the engine may take and must;
+//! 2. so many cycles later as the engine needs (`Engine::status_lag`), deadlines, windows, violation bits, counters and packets are those of
+//!    the model, stream by stream;
+//! 3. `decision_o` brings every decision once, in order, and what was dropped; while the host does not take it, it stays as it is;
+//! 4. the words at the network's ports are those of the model's network, and no stream is there twice;
+//! 5. updates follow each other as the timeline of the architecture says, but for cycles in which the host kept a decision waiting;
+//! 6. arrivals = served + dropped + queued, stream by stream, by the design's own counters.
+//!
+//! Laws 4 and 5 concern engines that have an architecture of the device model.
+
+use crate::design::{Design, PortNumber};
+use crate::engine::{Engine, Golden, Latch};
+use crate::layout::{self, Record, bit};
+use crate::mismatch::{Checked, Mismatch};
+use checks::{Expected, Snapshot};
+use ports::Ports;
+use std::collections::VecDeque;
+use tidegate_core::dwcs::device::Attributes;
+use tidegate_core::dwcs::{CLAMP, Choice, NEVER, Stream, Tally};
+
+mod checks;
+mod ports;
+
+/// The inputs of one cycle that do not follow from the queues.
+#[derive(Clone, Copy, Debug)]
+pub struct Drive {
+    pub enable: bool,
+    /// The clock is `time`; otherwise it counts winners.
+    pub outside: bool,
+    /// At most 2^14 ticks after the last update, never going back.
+    pub time: u64,
+    /// The host takes a decision.
+    pub ready: bool,
+    /// The load port: valid, and the word.
+    pub load: Option<u64>,
+}
+
+/// What a cycle with an update did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Update {
+    /// Who is served.
+    pub served: Option<usize>,
+    /// How many heads were dropped.
+    pub dropped: u32,
+}
+
+/// One stream as the bench keeps it.
+struct Kept {
+    contract: Stream,
+    /// Of the head.
+    head: Option<u64>,
+    /// Behind the head.
+    queue: VecDeque<u64>,
+    /// The cycle in which the front of the queue was first shown to the design.
+    shown: u64,
+    /// Packets since it was loaded, those in the queue by then among them.
+    arrived: u64,
+}
+
+/// The bench.
+pub struct Bench {
+    design: Design,
+    ports: Ports,
+    engine: Engine,
+    /// How many streams the design has.
+    places: usize,
+    golden: Golden,
+    kept: Vec<Kept>,
+    /// Cycles, and decisions that found a winner, since the design was made.
+    cycle: u64,
+    decisions: u64,
+    /// The clock of the design, and as it stood at the last update.
+    now: u64,
+    told: u64,
+    /// What the model says; `None` if it has to be asked.
+    choice: Option<Choice>,
+    /// Dropped in the last update.
+    drops: u32,
+    /// What the design takes in this update, as far as it is not accounted for.
+    pops: Vec<u8>,
+    /// Whose queues it took one from.
+    popped: Vec<usize>,
+    /// Decisions that the host has not taken.
+    records: VecDeque<Record>,
+    /// `decision_o`, as long as it is valid and not taken.
+    waiting: Option<u64>,
+    /// The first cycle of the decision under way.
+    start: u64,
+    /// The times shown since, each from the cycle on.
+    times: Vec<(u64, u64)>,
+    /// Cycles of it in which the host kept it waiting.
+    stalls: u64,
+    snapshots: VecDeque<Snapshot>,
+    spare: Vec<Vec<Expected>>,
+    /// What the network's ports hold a cycle after an update.
+    home: Option<Vec<Attributes>>,
+    /// Decides, or is about to.
+    runs: bool,
+}
+
+impl Bench {
+    /// The bench for a design of so many streams, after its reset.
+    ///
+    /// # Errors
+    /// If the design has other ports.
+    pub fn new(design: Design, engine: Engine, places: usize) -> Result<Bench, String> {
+        let ports = Ports::of(&design, places)?;
+        let golden = engine.golden(places, 0, &[]).map_err(|error| error.to_string())?;
+        let mut bench = Bench {
+            design,
+            ports,
+            engine,
+            places,
+            golden,
+            kept: Vec::new(),
+            cycle: 0,
+            decisions: 0,
+            now: 0,
+            told: 0,
+            choice: None,
+            drops: 0,
+            pops: Vec::new(),
+            popped: Vec::new(),
+            records: VecDeque::new(),
+            waiting: None,
+            start: 0,
+            times: Vec::new(),
+            stalls: 0,
+            snapshots: VecDeque::new(),
+            spare: Vec::new(),
+            home: None,
+            runs: false,
+        };
+        bench.reset();
+        Ok(bench)
+    }
+
+    /// Holds the reset for two cycles, whatever is under way.
+    pub fn reset(&mut self) {
+        self.put(self.ports.rst_ni, 0);
+        self.put(self.ports.enable_i, 0);
+        self.put(self.ports.load_valid_i, 0);
+        for _ in 0..2 {
+            self.design.settle();
+            self.design.edge();
+            self.cycle += 1;
+        }
+        self.put(self.ports.rst_ni, 1);
+        self.runs = false;
+        self.drops = 0;
+        self.records.clear();
+        self.waiting = None;
+        self.snapshots.clear();
+        self.home = None;
+        self.kept.clear();
+        self.show();
+    }
+
+    fn put(&mut self, port: PortNumber, value: u64) {
+        let bits = self.design.bits_mut(port);
+        let width = bits.len();
+        bits.copy_from_slice(&value.to_le_bytes()[..width]);
+    }
+
+    fn get(&self, port: PortNumber) -> u64 {
+        let bits = self.design.bits(port);
+        let mut word = [0; 8];
+        word[..bits.len()].copy_from_slice(bits);
+        u64::from_le_bytes(word)
+    }
+
+    /// The cycles since the design was made.
+    pub fn cycles(&self) -> u64 {
+        self.cycle
+    }
+
+    /// The decisions that found a winner.
+    pub fn decisions(&self) -> u64 {
+        self.decisions
+    }
+
+    /// The clock at the last update.
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// Whether the design can be loaded.
+    pub fn is_loading(&self) -> bool {
+        !self.runs
+    }
+
+    /// Packets that wait behind the head of a stream.
+    pub fn queued(&self, stream: usize) -> usize {
+        self.kept[stream].queue.len()
+    }
+
+    /// The arrival of the oldest packet anywhere.
+    pub fn oldest(&self) -> Option<u64> {
+        self.kept.iter().filter_map(|kept| kept.head.or(kept.queue.front().copied())).min()
+    }
+
+    /// Served and dropped packets, missed deadlines and violations of a stream, by the model.
+    pub fn tally(&self, stream: usize) -> Tally {
+        self.golden.standing(stream).tally
+    }
+
+    /// Whether the network's ports can be seen.
+    pub fn has_network(&self) -> bool {
+        self.ports.home_o.is_some()
+    }
+
+    /// The network's ports as they are now, in the cycle that comes after an update.
+    pub fn home(&mut self) -> Vec<Attributes> {
+        self.design.settle();
+        let bits = self.design.bits(self.ports.home_o.expect("an engine with a network"));
+        (0..self.places).map(|index| layout::attributes(bits, index)).collect()
+    }
+
+    /// Sets the clock to `start` and loads these streams, in this order of their numbers, while nothing is decided. What the queues hold is
+    /// thrown away.
+    ///
+    /// # Errors
+    /// A difference, or a stream that the model refuses.
+    pub fn load(&mut self, start: u64, streams: &[Stream], order: &[usize]) -> Checked<()> {
+        assert!(streams.len() <= self.places && !self.runs);
+        // What the last update has left is still to be looked at.
+        self.cycle(Drive { enable: false, outside: false, time: self.told, ready: false, load: None })?;
+        let golden = self.engine.golden(self.places, start, streams);
+        self.golden = golden.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
+        self.kept = streams.iter().map(|&contract| Kept::new(contract, self.cycle)).collect();
+        self.snapshots.clear();
+        self.show();
+        (self.told, self.now, self.choice) = (start, start, None);
+        for &index in order {
+            let word = layout::load(index, &streams[index], self.first_deadline(index));
+            self.cycle(Drive { enable: false, outside: true, time: start, ready: false, load: Some(word) })?;
+        }
+        self.cycle(Drive { enable: false, outside: true, time: start, ready: false, load: None })?;
+        self.expect_status();
+        Ok(())
+    }
+
+    /// Loads one stream anew, between decisions. Its queue stays, its head goes.
+    ///
+    /// # Errors
+    /// A difference, or a stream that the model refuses.
+    pub fn reload(&mut self, index: usize, contract: Stream, drive: Drive) -> Checked<()> {
+        assert!(!self.runs);
+        if let Golden::Device(device) = &mut self.golden {
+            let outcome = device.load(tidegate_core::packet::Flow(index as u32), &contract);
+            outcome.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
+        }
+        let kept = &mut self.kept[index];
+        (kept.contract, kept.head, kept.arrived) = (contract, None, kept.queue.len() as u64);
+        self.choice = None;
+        let word = layout::load(index, &contract, self.first_deadline(index));
+        self.cycle(Drive { load: Some(word), ..drive })?;
+        self.expect_status();
+        Ok(())
+    }
+
+    fn first_deadline(&self, index: usize) -> u16 {
+        // What is never looked at may be anything.
+        let deadline = self.golden.standing(index).deadline;
+        if deadline == NEVER { self.cycle as u16 } else { deadline as u16 }
+    }
+
+    /// A packet comes, behind those that wait. Ages of packets differ by less than 2^15.
+    pub fn arrive(&mut self, stream: usize, arrival: u64) {
+        let kept = &mut self.kept[stream];
+        kept.arrived += 1;
+        kept.queue.push_back(arrival);
+        if kept.queue.len() == 1 {
+            kept.shown = self.cycle;
+            self.show_one(stream);
+        }
+    }
+
+    /// Puts the fronts of all queues on the ports.
+    fn show(&mut self) {
+        self.design.bits_mut(self.ports.next_valid_i).fill(0);
+        (0..self.kept.len()).for_each(|stream| self.show_one(stream));
+    }
+
+    fn show_one(&mut self, stream: usize) {
+        let front = self.kept[stream].queue.front().copied();
+        layout::set_bit(self.design.bits_mut(self.ports.next_valid_i), stream, front.is_some());
+        // Beside an invalid packet stands what is none.
+        let arrival = front.map_or(!self.cycle as u16, |arrival| arrival as u16);
+        self.design.bits_mut(self.ports.next_arrival_i)[2 * stream..][..2].copy_from_slice(&arrival.to_le_bytes());
+    }
+
+    /// One clock cycle.
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn cycle(&mut self, drive: Drive) -> Checked<Option<Update>> {
+        debug_assert!(drive.time >= self.told && drive.time - self.told <= CLAMP || !drive.outside || !self.runs);
+        self.put(self.ports.enable_i, drive.enable.into());
+        self.put(self.ports.outside_i, drive.outside.into());
+        self.put(self.ports.time_i, drive.time & 0xffff);
+        self.put(self.ports.decision_ready_i, drive.ready.into());
+        self.put(self.ports.load_valid_i, drive.load.is_some().into());
+        if let Some(word) = drive.load {
+            self.put(self.ports.load_i, word);
+        }
+        if self.runs && self.times.last().is_none_or(|&(_, time)| time != drive.time) {
+            self.times.push((self.cycle, drive.time));
+        }
+        self.design.settle();
+        if self.snapshots.front().is_some_and(|snapshot| snapshot.due == self.cycle) {
+            self.check_status()?;
+        }
+        if let Some(home) = self.home.take() {
+            self.check_home(&home)?;
+        }
+        self.check_load()?;
+        let update = self.get(self.ports.update_o) == 1;
+        let valid = self.get(self.ports.decision_valid_o) == 1;
+        let outcome = if update {
+            self.check_timeline(true)?;
+            Some(self.update(drive)?)
+        } else {
+            self.check_timeline(false)?;
+            if self.design.bits(self.ports.pop_o).iter().any(|&bits| bits != 0) {
+                return Err(self.differs("pop", "packets taken without an update", None, "some".into(), "none".into()));
+            }
+            None
+        };
+        self.check_decision(valid, drive.ready, update)?;
+        self.design.edge();
+        // What is behind shows from the next cycle on.
+        while let Some(stream) = self.popped.pop() {
+            self.show_one(stream);
+        }
+        if !self.runs {
+            if drive.outside {
+                self.now = drive.time;
+            }
+            self.runs = drive.enable;
+            self.begin();
+        } else if outcome.is_some() {
+            self.begin();
+            // What has been told is over; a decision that was begun is finished before streams can be loaded.
+            self.runs = drive.enable || self.engine.architecture.is_none();
+        }
+        self.cycle += 1;
+        Ok(outcome)
+    }
+
+    /// The next cycle is the first of a decision.
+    fn begin(&mut self) {
+        (self.start, self.stalls) = (self.cycle + 1, 0);
+        self.times.clear();
+    }
+
+    fn differs(&self, check: &'static str, field: &str, stream: Option<usize>, design: String, model: String) -> Box<Mismatch> {
+        let mut context = Vec::new();
+        if let Some(kept) = stream.and_then(|stream| self.kept.get(stream)) {
+            context.push(format!("{:?}, head {:?}, {} behind it", kept.contract, kept.head, kept.queue.len()));
+        }
+        context.push(format!("clock {} ({:#06x}), last update at {}", self.now, self.now as u16, self.told));
+        Box::new(Mismatch { check, field: field.to_owned(), stream, design, model, at: (self.cycle, self.decisions), context })
+    }
+
+    /// Compares one value.
+    ///
+    /// # Errors
+    /// If they differ.
+    pub fn same<T: PartialEq + std::fmt::Debug>(
+        &self,
+        check: &'static str,
+        field: &str,
+        stream: Option<usize>,
+        design: T,
+        model: T,
+    ) -> Checked<()> {
+        if design == model { Ok(()) } else { Err(self.differs(check, field, stream, format!("{design:?}"), format!("{model:?}"))) }
+    }
+
+    /// What the model wants done next.
+    fn choice(&mut self) -> Choice {
+        let told = self.told;
+        *self.choice.get_or_insert_with(|| self.golden.select(told))
+    }
+
+    fn update(&mut self, drive: Drive) -> Checked<Update> {
+        let served = (self.get(self.ports.served_o) == 1).then(|| self.get(self.ports.winner_o) as usize);
+        let expected = match self.choice() {
+            Choice::Serve(stream) => Some(stream.index()),
+            _ => None,
+        };
+        self.same("winner", "winner", served.or(expected), served, expected)?;
+        self.same("clock", "now_o", None, self.get(self.ports.now_o) as u16, self.now as u16)?;
+        let finish = self.finish(drive, served.is_some())?;
+        self.check_network()?;
+        if served.is_some() || self.drops != 0 {
+            let winner = served.map(|stream| stream as u32);
+            self.records.push_back(Record { winner, timestamp: self.now as u16, drops: self.drops });
+        }
+
+        self.pops.clear();
+        self.pops.extend_from_slice(self.design.bits(self.ports.pop_o));
+        if let Some(stream) = served {
+            let next = self.take(stream, true)?;
+            self.kept[stream].head = next;
+            self.golden.served(stream, finish, next);
+        }
+        for stream in (0..self.kept.len()).filter(|&stream| Some(stream) != served) {
+            if self.kept[stream].head.is_none() {
+                let next = self.take(stream, false)?;
+                if let Some(arrival) = next {
+                    self.kept[stream].head = next;
+                    self.golden.activate(finish, stream, arrival);
+                }
+            }
+        }
+        let mut drops = 0;
+        let choice = loop {
+            match self.golden.select(finish) {
+                Choice::Discard(stream) => {
+                    let stream = stream.index();
+                    drops |= 1u32.checked_shl(stream as u32).unwrap_or(0);
+                    let next = self.take(stream, true)?;
+                    self.kept[stream].head = next;
+                    self.golden.lost(stream, next);
+                }
+                choice => break choice,
+            }
+        };
+        if let Some(stream) = (0..self.places).find(|&stream| bit(&self.pops, stream)) {
+            return Err(self.differs(
+                "pop",
+                "takes the packet behind the head",
+                Some(stream),
+                "true".into(),
+                "false: the head stays".into(),
+            ));
+        }
+        self.decisions += u64::from(served.is_some());
+        (self.drops, self.told, self.now, self.choice) = (drops, finish, finish, Some(choice));
+        self.expect_status();
+        Ok(Update { served, dropped: drops.count_ones() })
+    }
+
+    /// The clock at the end of the service, by the model.
+    fn finish(&self, drive: Drive, served: bool) -> Checked<u64> {
+        let found = self.get(self.ports.finish_o) as u16;
+        if !drive.outside {
+            let finish = self.now + u64::from(served);
+            self.same("clock", "finish_o", None, found, finish as u16)?;
+            return Ok(finish);
+        }
+        let exact = match self.engine.latch {
+            Latch::AtUpdate => drive.time,
+            Latch::AtStart => self.times.first().map_or(drive.time, |&(_, time)| time),
+            Latch::Between => {
+                let shown = self.times.iter().find(|&&(_, time)| time as u16 == found);
+                return shown.map(|&(_, time)| time).ok_or_else(|| {
+                    let times = self.times.iter().map(|&(_, time)| time as u16).collect::<Vec<_>>();
+                    self.differs("clock", "finish_o", None, found.to_string(), format!("one of {times:?}"))
+                });
+            }
+        };
+        self.same("clock", "finish_o", None, found, exact as u16)?;
+        Ok(exact)
+    }
+
+    /// The packet behind the head of `stream`, which the design takes in this cycle if it has to. `always`: it looks only now.
+    fn take(&mut self, stream: usize, always: bool) -> Checked<Option<u64>> {
+        let pops = bit(&self.pops, stream);
+        let kept = &self.kept[stream];
+        let is_there = !kept.queue.is_empty();
+        let since = if always { self.cycle } else { self.start };
+        let expected = match self.engine.latch {
+            Latch::AtUpdate => is_there,
+            Latch::AtStart => is_there && (always || kept.shown <= since),
+            // Whoever has come in the meantime may be taken or not.
+            Latch::Between => is_there && (always || kept.shown <= since || pops),
+        };
+        self.same("pop", "takes the packet behind the head", Some(stream), pops, expected)?;
+        layout::set_bit(&mut self.pops, stream, false);
+        if !pops {
+            return Ok(None);
+        }
+        self.popped.push(stream);
+        self.kept[stream].shown = self.cycle + 1;
+        Ok(self.kept[stream].queue.pop_front())
+    }
+}
+
+impl Kept {
+    fn new(contract: Stream, cycle: u64) -> Kept {
+        Kept { contract, head: None, queue: VecDeque::new(), shown: cycle, arrived: 0 }
+    }
+}

@@ -1,0 +1,210 @@
+//! What is compared in every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
+
+use super::Bench;
+use crate::engine::Golden;
+use crate::layout::{self, Record, Status};
+use crate::mismatch::{Checked, Mismatch};
+use tidegate_core::dwcs::NEVER;
+use tidegate_core::dwcs::device::{Attributes, Routing, Update};
+
+/// What `status_o` is to show of a stream, once the lag is over.
+#[derive(Clone, Copy)]
+pub struct Expected {
+    status: Status,
+    /// The deadline counts exactly; else it only has to have come.
+    deadline: Deadline,
+}
+
+/// How a deadline counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Deadline {
+    Exact,
+    Past,
+    Never,
+}
+
+/// What all streams are to show.
+pub struct Snapshot {
+    pub due: u64,
+    decision: u64,
+    /// The clock.
+    now: u16,
+    streams: Vec<Expected>,
+}
+
+/// The most cycles that a decision takes while the host waits for it.
+const PATIENCE: u64 = 4096;
+
+impl Bench {
+    /// Notes what `status_o` is to show after the lag.
+    pub(super) fn expect_status(&mut self) {
+        let mut streams = self.spare.pop().unwrap_or_default();
+        streams.clear();
+        for index in 0..self.kept.len() {
+            let standing = self.golden.standing(index);
+            let head = self.kept[index].head;
+            let (tolerance, tally) = (standing.tolerance, standing.tally);
+            let deadline = match standing.deadline {
+                NEVER => Deadline::Never,
+                deadline if head.is_none() && deadline <= self.told => Deadline::Past,
+                _ => Deadline::Exact,
+            };
+            let status = Status {
+                valid: head.is_some(),
+                arrival: head.unwrap_or(0) as u16,
+                deadline: standing.deadline as u16,
+                violation: tolerance.in_violation,
+                numerator: tolerance.numerator as u8,
+                denominator: tolerance.denominator.min(255) as u8,
+                counters: [tally.met, tally.late, tally.missed, tally.violations, tally.dropped].map(|counter| counter as u16),
+            };
+            streams.push(Expected { status, deadline });
+        }
+        // After a LOAD this comes when its cycle is over.
+        let due = if self.runs { self.cycle + self.engine.status_lag } else { self.cycle };
+        self.snapshots.push_back(Snapshot { due, decision: self.decisions, now: self.told as u16, streams });
+    }
+
+    pub(super) fn check_status(&mut self) -> Checked<()> {
+        let Some(snapshot) = self.snapshots.pop_front() else { return Ok(()) };
+        let bits = self.design.bits(self.ports.status_o);
+        for (stream, expected) in snapshot.streams.iter().enumerate() {
+            let found = Status::decode(bits, stream);
+            let same_deadline = match expected.deadline {
+                Deadline::Exact => found.deadline == expected.status.deadline,
+                Deadline::Past => found.deadline.wrapping_sub(snapshot.now) as i16 <= 0,
+                Deadline::Never => true,
+            };
+            let arrival = if expected.status.valid { expected.status.arrival } else { found.arrival };
+            let model =
+                Status { arrival, deadline: if same_deadline { found.deadline } else { expected.status.deadline }, ..expected.status };
+            if found != model {
+                return Err(self.status_differs(stream, found, model, snapshot.decision));
+            }
+        }
+        if let Some(stream) = (snapshot.streams.len()..self.places).find(|&stream| Status::decode(bits, stream).valid) {
+            return Err(self.differs("status", "valid", Some(stream), "true".into(), "false: nobody has loaded it".into()));
+        }
+        self.spare.push(snapshot.streams);
+        Ok(())
+    }
+
+    fn status_differs(&self, stream: usize, found: Status, model: Status, decision: u64) -> Box<Mismatch> {
+        const COUNTERS: [&str; 5] = ["counter met", "counter late", "counter missed", "counter violations", "counter dropped"];
+        let mut fields = vec![
+            ("deadline", u32::from(found.deadline), u32::from(model.deadline)),
+            ("numerator x'", found.numerator.into(), model.numerator.into()),
+            ("denominator y'", found.denominator.into(), model.denominator.into()),
+            ("violation bit", found.violation.into(), model.violation.into()),
+            ("valid", found.valid.into(), model.valid.into()),
+            ("arrival", found.arrival.into(), model.arrival.into()),
+        ];
+        fields.extend(COUNTERS.iter().enumerate().map(|(at, name)| (*name, found.counters[at].into(), model.counters[at].into())));
+        let (field, design, golden) = fields.into_iter().find(|(_, design, golden)| design != golden).expect("something differs");
+        let mut mismatch = self.differs("status", field, Some(stream), design.to_string(), golden.to_string());
+        mismatch.at.1 = decision;
+        mismatch.context.push(format!("design {found:?}"));
+        mismatch.context.push(format!("model  {model:?}"));
+        mismatch
+    }
+
+    /// Every decision arrives once, in order, and stays as it is until it is taken.
+    pub(super) fn check_decision(&mut self, valid: bool, ready: bool, updated: bool) -> Checked<()> {
+        let bits = self.get(self.ports.decision_o);
+        if let Some(waiting) = self.waiting {
+            self.same("stability", "decision_valid_o while the host is not ready", None, valid, true)?;
+            self.same("stability", "decision_o while the host is not ready", None, format!("{bits:#x}"), format!("{waiting:#x}"))?;
+        }
+        self.waiting = (valid && !ready).then_some(bits);
+        self.stalls += u64::from(valid && !ready);
+        if valid && ready {
+            let found = Record::decode(&bits.to_le_bytes());
+            let Some(expected) = self.records.pop_front() else {
+                return Err(self.differs("decision", "a decision without an update", None, format!("{found:?}"), "none".into()));
+            };
+            self.same("decision", "decision_o", None, found, expected)?;
+        }
+        // Engines of the device take their step when the host takes the decision; others may be a few decisions ahead.
+        let most = if self.engine.architecture.is_some() { 0 } else { 4 };
+        if self.records.len() > most {
+            let note = format!("{} wait", self.records.len());
+            return Err(self.differs("decision", "decisions that the host was not given", None, note, format!("at most {most}")));
+        }
+        debug_assert!(updated || self.records.len() <= most);
+        Ok(())
+    }
+
+    /// Streams can be loaded if and only if nothing is decided.
+    pub(super) fn check_load(&mut self) -> Checked<()> {
+        let ready = self.get(self.ports.load_ready_o) == 1;
+        if self.engine.architecture.is_none() && self.runs && ready {
+            self.runs = false;
+            return Ok(());
+        }
+        self.same("load", "load_ready_o", None, ready, !self.runs)
+    }
+
+    pub(super) fn check_timeline(&mut self, updated: bool) -> Checked<()> {
+        if !self.runs {
+            return self.same("timeline", "update_o while nothing is decided", None, updated, false);
+        }
+        let spent = self.cycle + 1 - self.start - self.stalls;
+        match self.engine.architecture(self.places) {
+            Some(architecture) => {
+                let period = architecture.timeline(self.places).period();
+                let waits = self.get(self.ports.decision_valid_o) == 1 && self.get(self.ports.decision_ready_i) == 0;
+                self.same("timeline", "update_o in the last cycle of a decision", None, updated, spent == period && !waits)
+            }
+            None => self.same("timeline", "a decision within 4096 cycles", None, spent <= PATIENCE, true),
+        }
+    }
+
+    /// Compares the words at the network's ports, now or a cycle later.
+    pub(super) fn check_network(&mut self) -> Checked<()> {
+        let (Some((routing, style)), Golden::Device(device)) = (self.engine.architecture, &self.golden) else { return Ok(()) };
+        if routing == Routing::Winner {
+            return Ok(());
+        }
+        let home = device.network().home().to_vec();
+        match style {
+            Update::InTurn => self.check_home(&home),
+            Update::Ahead => {
+                self.home = Some(home);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn check_home(&self, model: &[Attributes]) -> Checked<()> {
+        let Some(port) = self.ports.home_o else { return Ok(()) };
+        let bits = self.design.bits(port);
+        let mut seen = 0u64;
+        for (place, model) in model.iter().enumerate() {
+            let found = layout::attributes(bits, place);
+            seen |= 1 << found.id;
+            // Of a stream without a packet nothing but that is of interest, of one without a deadline not what stands in its place.
+            let deadline = if model.infinite { found.deadline } else { model.deadline };
+            let model = if model.valid { Attributes { deadline, ..*model } } else { Attributes { valid: false, ..found } };
+            if found != model {
+                let field = format!("home_o[{place}]");
+                return Err(self.differs("home", &field, None, format!("{found:?}"), format!("{model:?}")));
+            }
+        }
+        self.same("home", "streams at the ports, one bit each", None, seen, u64::MAX >> (64 - self.places))
+    }
+
+    /// Law 6, when nothing has happened for the lag of the status: call it while nothing is decided.
+    ///
+    /// # Errors
+    /// The first stream that has lost or won a packet.
+    pub fn conserve(&self) -> Checked<()> {
+        for (stream, kept) in self.kept.iter().enumerate() {
+            let status = Status::decode(self.design.bits(self.ports.status_o), stream);
+            let [met, late, _, _, dropped] = status.counters;
+            let held = kept.queue.len() as u16 + u16::from(status.valid);
+            let accounted = met.wrapping_add(late).wrapping_add(dropped).wrapping_add(held);
+            self.same("conservation", "served + dropped + queued, against arrivals", Some(stream), accounted, kept.arrived as u16)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! What the bench says when a design does not do as its model: which check, where, and both values.
+
+use std::fmt;
+
+/// What a check returns.
+pub type Checked<T> = Result<T, Box<Mismatch>>;
+
+/// A difference.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mismatch {
+    /// Which check found it.
+    pub check: &'static str,
+    /// What differs.
+    pub field: String,
+    /// The stream, if it is about one.
+    pub stream: Option<usize>,
+    /// What the design has.
+    pub design: String,
+    /// What it should have.
+    pub model: String,
+    /// The clock cycle since the design was made, and the number of the decision.
+    pub at: (u64, u64),
+    /// What helps to understand it: one line each.
+    pub context: Vec<String>,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "check \"{}\" failed in cycle {}, decision {}", self.check, self.at.0, self.at.1)?;
+        if let Some(stream) = self.stream {
+            write!(f, ", stream {stream}")?;
+        }
+        write!(f, "\n  {}: the design has {}, the model {}", self.field, self.design, self.model)?;
+        self.context.iter().try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}

@@ -1,0 +1,152 @@
+//! The published experiments, with their counts, and the cycles of the published timeline.
+
+use super::{Done, Failure, Setup, stop};
+use crate::bench::{Bench, Drive};
+use crate::mismatch::Checked;
+use tidegate_core::dwcs::{Stream, Window};
+
+/// Streams that are always backlogged, the n-th packet of each arriving at tick n, served one per tick.
+struct Backlogged<'a> {
+    bench: &'a mut Bench,
+    served: Vec<u64>,
+    /// Packets announced so far.
+    announced: Vec<u64>,
+    start: u64,
+}
+
+impl Backlogged<'_> {
+    fn new<'a>(bench: &'a mut Bench, start: u64, streams: &[Stream]) -> Checked<Backlogged<'a>> {
+        let order: Vec<usize> = (0..streams.len()).collect();
+        bench.load(start, streams, &order)?;
+        Ok(Backlogged { bench, served: vec![0; streams.len()], announced: vec![0; streams.len()], start })
+    }
+
+    /// So many decisions, of those streams that are `awake`; who was served, one after the other.
+    fn decide(&mut self, decisions: u64, awake: impl Fn(usize) -> bool) -> Checked<Vec<usize>> {
+        let mut winners = Vec::new();
+        while (winners.len() as u64) < decisions {
+            for stream in (0..self.served.len()).filter(|&stream| awake(stream)) {
+                while self.bench.queued(stream) < 2 {
+                    self.bench.arrive(stream, self.start + self.announced[stream]);
+                    self.announced[stream] += 1;
+                }
+            }
+            let drive = Drive { enable: true, outside: false, time: 0, ready: true, load: None };
+            if let Some(stream) = self.bench.cycle(drive)?.and_then(|update| update.served) {
+                self.served[stream] += 1;
+                winners.push(stream);
+            }
+        }
+        Ok(winners)
+    }
+}
+
+/// A published number that the design does not reach, though it does as the model.
+fn published<T: PartialEq + std::fmt::Debug>(bench: &Bench, field: &str, design: T, model: T) -> Checked<()> {
+    bench.same("published", field, None, design, model)
+}
+
+/// Oracles S5 and D2: the clock starts at 65500.
+pub fn shares(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
+    let mut done = Done::default();
+    let mut bench = setup.bench(seed)?;
+    fair_shares(&mut bench).map_err(Failure::of(seed))?;
+    done.add(&bench);
+    Ok(done)
+}
+
+fn fair_shares(bench: &mut Bench) -> Checked<()> {
+    let windows = [(7, 8), (14, 16), (6, 8), (4, 8)];
+    let start = 65_500;
+    let streams = windows.map(|(x, y)| Stream { first_deadline: Some(start + 1), ..Stream::windowed(Window::new(x, y), 1) });
+    let mut traffic = Backlogged::new(bench, start, &streams)?;
+    let first: Vec<usize> = traffic.decide(64_000, |_| true)?.into_iter().take(16).map(|stream| stream + 1).collect();
+    let served = traffic.served;
+    published(bench, "the first winners", first, vec![4, 4, 3, 4, 1, 3, 4, 2, 4, 4, 3, 4, 1, 2, 3, 4])?;
+    published(bench, "services of 64000", served, vec![8000, 8000, 16_000, 32_000])?;
+    for stream in 0..4 {
+        published(bench, "violations", bench.tally(stream).violations, 0)?;
+    }
+    stop(bench, false, 0)?;
+    bench.conserve()
+}
+
+/// Oracles D5 and D6.
+pub fn mixtures(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
+    let mut done = Done::default();
+    let mut bench = setup.bench(seed)?;
+    beside_static_priority(&mut bench).map_err(Failure::of(seed))?;
+    beside_deadlines(&mut bench, Window::TIGHTEST, [19_113, 9556, 14_335, 14_335]).map_err(Failure::of(seed))?;
+    beside_deadlines(&mut bench, Window::NONE, [19_113, 14_334, 9557, 14_335]).map_err(Failure::of(seed))?;
+    done.add(&bench);
+    Ok(done)
+}
+
+/// D5: three fair shares, and a stream that tolerates no loss from slot 63810 on.
+fn beside_static_priority(bench: &mut Bench) -> Checked<()> {
+    for (penalty, then) in [(0, vec![0, 0, 0, 190]), (1, vec![1, 0, 1, 188])] {
+        let stream = |x, y| Stream { penalty, first_deadline: Some(1), ..Stream::windowed(Window::new(x, y), 1) };
+        let streams = [stream(2, 4), stream(3, 4), stream(3, 4), stream(0, 255)];
+        let mut traffic = Backlogged::new(bench, 0, &streams)?;
+        traffic.decide(63_809, |stream| stream < 3)?;
+        // Its first packet comes while the last decision without it is made.
+        traffic.decide(1, |_| true)?;
+        let before = std::mem::replace(&mut traffic.served, vec![0; 4]);
+        traffic.decide(190, |_| true)?;
+        let after = traffic.served;
+        published(bench, "services of 63810", before, vec![31_905, 15_953, 15_952, 0])?;
+        published(bench, "services of 190 beside a stream that tolerates no loss", after, then)?;
+        stop(bench, false, 0)?;
+        bench.conserve()?;
+    }
+    Ok(())
+}
+
+/// D6: two fair shares beside two streams with deadlines every fourth slot.
+fn beside_deadlines(bench: &mut Bench, window: Window, services: [u64; 4]) -> Checked<()> {
+    let share = |x, y| Stream { first_deadline: Some(1), ..Stream::windowed(Window::new(x, y), 1) };
+    let deadline = |first| Stream { first_deadline: Some(first), ..Stream::windowed(window, 4) };
+    let mut traffic = Backlogged::new(bench, 0, &[share(2, 3), share(5, 6), deadline(2), deadline(1)])?;
+    let winners = traffic.decide(57_339, |_| true)?;
+    let served = traffic.served;
+    published(bench, "services of 57339", served, services.to_vec())?;
+    if window == Window::TIGHTEST {
+        let first: Vec<usize> = winners.iter().take(12).map(|stream| stream + 1).collect();
+        published(bench, "the first winners", first, vec![4, 3, 1, 2, 4, 3, 1, 1, 4, 3, 2, 1])?;
+    }
+    stop(bench, false, 0)?;
+    bench.conserve()
+}
+
+/// Oracle S4: the update of decision m comes in the cycle that the timeline says, counted from the last LOAD cycle.
+pub fn timeline(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
+    let mut done = Done::default();
+    let mut bench = setup.bench(seed)?;
+    cycles(setup, &mut bench).map_err(Failure::of(seed))?;
+    done.add(&bench);
+    Ok(done)
+}
+
+fn cycles(setup: &Setup, bench: &mut Bench) -> Checked<()> {
+    let Some(architecture) = setup.engine.architecture(setup.streams) else { return Ok(()) };
+    let timeline = architecture.timeline(setup.streams);
+    let streams = vec![Stream::windowed(Window::new(3, 4), 1); setup.streams];
+    let order: Vec<usize> = (0..setup.streams).collect();
+    bench.load(0, &streams, &order)?;
+    // The first decision finds nobody, because packets are taken in an update; so do those after the last packet.
+    for packet in 0..90 / setup.streams as u64 {
+        (0..setup.streams).for_each(|stream| bench.arrive(stream, packet));
+    }
+    let last = |decision| timeline.update(decision).unwrap_or(timeline.schedule(decision).end - 1);
+    let mut decision = 0;
+    for cycle in 0.. {
+        let updated = bench.cycle(Drive { enable: true, outside: false, time: 0, ready: true, load: None })?.is_some();
+        published(bench, "update_o, by the timeline", (cycle, updated), (cycle, cycle == last(decision)))?;
+        decision += u64::from(updated);
+        if decision == 100 {
+            break;
+        }
+    }
+    stop(bench, false, 0)?;
+    bench.conserve()
+}

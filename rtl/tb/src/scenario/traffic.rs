@@ -1,0 +1,271 @@
+//! Traffic by chance, biased to what is rare: ties, the limits of the registers, streams that run empty and come back, time that jumps, a
+//! host that does not take what was decided, pauses in which streams are loaded anew.
+
+use super::{Done, Failure, Setup, stop};
+use crate::bench::{Bench, Drive};
+use crate::mismatch::Checked;
+use crate::random::Random;
+use tidegate_core::dwcs::{CLAMP, Stream, Window};
+
+/// Everything.
+pub fn random(setup: &Setup, seed: u64, decisions: u64) -> Result<Done, Failure> {
+    runs(setup, seed, decisions, false)
+}
+
+/// Overload: all ask for every slot and miss at once.
+pub fn adversarial(setup: &Setup, seed: u64, decisions: u64) -> Result<Done, Failure> {
+    runs(setup, seed, decisions, true)
+}
+
+/// Runs with a design of their own each, so that a failure is repeated by the seed of its run.
+fn runs(setup: &Setup, seed: u64, decisions: u64, overload: bool) -> Result<Done, Failure> {
+    let mut done = Done::default();
+    let mut seed = seed;
+    while done.decisions < decisions {
+        let mut bench = setup.bench(seed)?;
+        let mut random = Random::new(seed);
+        for episode in 0..1 + random.below(4) {
+            let is_new = episode == 0 || random.once_in(3);
+            if is_new {
+                bench.reset();
+            }
+            // After a reset nobody has a packet, so nobody has to be loaded.
+            let fewer = is_new && random.once_in(4);
+            let streams = if fewer { 1 + random.below(setup.streams as u64) as usize } else { setup.streams };
+            Episode::new(&bench, streams, &mut random, overload).run(&mut bench, &mut random).map_err(Failure::of(seed))?;
+        }
+        done.add(&bench);
+        // Seeds are written by people, too: short ones.
+        seed = Random::new(seed).bits() >> 32;
+    }
+    Ok(done)
+}
+
+/// How contracts are drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Character {
+    /// Small numbers, so that every rule of precedence decides.
+    Ties,
+    /// A deadline in every slot.
+    Overload,
+    /// The widest of everything.
+    Limits,
+    /// Static priority by the published forms.
+    Priority,
+}
+
+/// How the clock moves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// By one with every winner.
+    Decisions,
+    /// By so many ticks.
+    Steps(u64),
+    /// By up to so many.
+    Jumps(u64),
+}
+
+/// How packets come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Load {
+    /// Always one behind the head.
+    Saturated,
+    /// One among all streams in so many cycles.
+    Rare(u64),
+    /// Many at once, then none for so many cycles.
+    Bursts(u64),
+}
+
+struct Episode {
+    /// Streams that are loaded.
+    streams: usize,
+    characters: Vec<Character>,
+    /// Ticks between deadlines where ties are wanted.
+    period: u64,
+    /// All droppable, none, or as it comes.
+    droppable: Option<bool>,
+    pace: Pace,
+    load: Load,
+    /// The host takes a decision once in so many cycles; 1: always.
+    patience: u64,
+    /// A pause once in so many cycles; 0: none.
+    pauses: u64,
+    decisions: u64,
+    cycles: u64,
+    /// When the next packet arrives: it need not be the time, but has to be within 2^15 of all other packets.
+    arrival: u64,
+    /// How far arrivals lie apart.
+    spread: u64,
+    start: u64,
+}
+
+/// The most packets behind a head.
+const DEPTH: usize = 6;
+
+/// Ages of packets differ by less.
+const AGES: u64 = 1 << 15;
+
+impl Episode {
+    fn new(bench: &Bench, streams: usize, random: &mut Random, overload: bool) -> Episode {
+        let all = [Character::Ties, Character::Ties, Character::Overload, Character::Limits, Character::Priority];
+        let one = if overload { Character::Overload } else { random.pick(&all) };
+        let mix = !overload && random.once_in(2);
+        let characters = if mix { all.to_vec() } else { vec![one] };
+        let pace = match random.below(if overload { 4 } else { 7 }) {
+            0..3 => Pace::Decisions,
+            3 => Pace::Steps(random.below(4)),
+            4 => Pace::Jumps(4),
+            5 => Pace::Jumps(CLAMP),
+            _ => Pace::Steps(random.pick(&[CLAMP, CLAMP - 1, 1000])),
+        };
+        let load = match random.below(4) {
+            0 | 1 => Load::Saturated,
+            2 => Load::Rare(1 + random.below(12)),
+            _ => Load::Bursts(1 + random.below(200)),
+        };
+        let near = |random: &mut Random| random.pick(&[0, 0x7fff, 0xffff, 0xff00]) + random.below(64);
+        // Runs long enough for penalties to saturate and for leads to be clamped, and many short ones.
+        let decisions = random.pick(&[1, 20, 100, 100, 500, 500, 2000, 5000]);
+        Episode {
+            streams,
+            characters,
+            period: match pace {
+                Pace::Steps(step) if step > 0 => (step + random.below(3)).min(CLAMP),
+                _ => 1 + random.below(3),
+            },
+            droppable: random.pick(&[None, None, Some(true), Some(false)]),
+            pace,
+            load,
+            patience: random.pick(&[1, 1, 2, 5, 40]),
+            pauses: random.pick(&[0, 0, 50, 500]),
+            decisions,
+            cycles: bench.cycles() + 60 * decisions,
+            arrival: near(random),
+            spread: random.pick(&[1, 2, 2, 3, 2000]),
+            start: near(random),
+        }
+    }
+
+    /// What a stream asks for, when the clock stands at `now`.
+    fn contract(&self, random: &mut Random, now: u64) -> Stream {
+        let small = |random: &mut Random| {
+            let x = random.below(3) as u32;
+            Window::new(x, x + random.below(3) as u32)
+        };
+        let mut stream = match random.pick(&self.characters) {
+            Character::Ties => Stream::windowed(small(random), (self.period + random.below(2)).clamp(1, CLAMP)),
+            Character::Overload => {
+                let window = if random.once_in(2) { Window::new(1, 2) } else { small(random) };
+                Stream::windowed(window, 1)
+            }
+            Character::Limits => {
+                let y = random.pick(&[0, 1, 128, 254, 255]);
+                let x = if random.once_in(3) { y } else { random.below(u64::from(y) + 1) as u32 };
+                Stream::windowed(Window::new(x, y), random.pick(&[CLAMP, CLAMP - 1, CLAMP / 2, 1]))
+            }
+            Character::Priority => match random.below(3) {
+                0 => Stream::without_deadline(small(random)),
+                1 => Stream { is_fixed: true, ..Stream::windowed(Window::new(0, 250 + random.below(6) as u32), self.period) },
+                _ => Stream::windowed(Window::new(0, 0), self.period),
+            },
+        };
+        stream.penalty = random.pick(&[0, 1, 1, 2, 3, 100, 255]);
+        stream.droppable = self.droppable.unwrap_or(random.once_in(3));
+        stream.first_deadline = Some(now + random.pick(&[0, 1, 1, 2, self.period, self.period, CLAMP]).min(CLAMP));
+        stream
+    }
+
+    fn run(mut self, bench: &mut Bench, random: &mut Random) -> Checked<()> {
+        let contracts: Vec<Stream> = (0..self.streams).map(|_| self.contract(random, self.start)).collect();
+        let mut order: Vec<usize> = (0..self.streams).collect();
+        random.shuffle(&mut order);
+        order.push(random.below(self.streams as u64) as usize);
+        bench.load(self.start, &contracts, &order)?;
+
+        let (mut time, mut target) = (self.start, self.start);
+        let first = bench.decisions();
+        let mut enable = false;
+        let mut burst = 0;
+        while bench.decisions() - first < self.decisions && bench.cycles() < self.cycles {
+            self.arrive(bench, random, &mut burst);
+            if bench.is_loading() && !enable {
+                if random.once_in(8) {
+                    let index = random.below(self.streams as u64) as usize;
+                    let contract = self.contract(random, bench.told());
+                    bench.reload(index, contract, self.drive(random, false, time))?;
+                }
+                enable = random.once_in(3);
+            } else if self.pauses > 0 && random.once_in(self.pauses) {
+                enable = false;
+            } else if !enable {
+                // Sometimes it goes on before the decision is over.
+                enable = random.once_in(6);
+            }
+            let mut drive = self.drive(random, enable, time);
+            let decides = enable && !bench.is_loading();
+            // A word on the load port means nothing while decisions are made.
+            drive.load = (decides && random.once_in(4)).then(|| random.bits() >> 1);
+            if bench.cycle(drive)?.is_some() {
+                target = self.target(random, bench.told()).max(time);
+            }
+            if time < target && !random.once_in(3) {
+                time += if random.once_in(3) { 1 + random.below(target - time) } else { target - time };
+            }
+        }
+        let outside = self.pace != Pace::Decisions;
+        stop(bench, outside, time)?;
+        bench.conserve()
+    }
+
+    fn drive(&self, random: &mut Random, enable: bool, time: u64) -> Drive {
+        let outside = self.pace != Pace::Decisions;
+        let time = if outside { time } else { random.bits() & 0xffff };
+        Drive { enable, outside, time, ready: self.patience == 1 || random.once_in(self.patience), load: None }
+    }
+
+    /// Where the clock is to be at the next update.
+    fn target(&self, random: &mut Random, told: u64) -> u64 {
+        told + match self.pace {
+            Pace::Decisions => 0,
+            Pace::Steps(step) => step,
+            Pace::Jumps(most) => random.below(most + 1),
+        }
+    }
+
+    /// The packets that come in one cycle.
+    fn arrive(&mut self, bench: &mut Bench, random: &mut Random, burst: &mut u64) {
+        match self.load {
+            Load::Saturated => {
+                for stream in 0..self.streams {
+                    if bench.queued(stream) == 0 {
+                        self.packet(bench, random, stream);
+                    }
+                }
+            }
+            Load::Rare(cycles) => {
+                if random.once_in(cycles) {
+                    let stream = random.below(self.streams as u64) as usize;
+                    self.packet(bench, random, stream);
+                }
+            }
+            Load::Bursts(pause) => {
+                if *burst == 0 {
+                    *burst = 1 + random.below(pause);
+                    for _ in 0..1 + random.below(4 * self.streams as u64) {
+                        let stream = random.below(self.streams as u64) as usize;
+                        self.packet(bench, random, stream);
+                    }
+                }
+                *burst -= 1;
+            }
+        }
+    }
+
+    fn packet(&mut self, bench: &mut Bench, random: &mut Random, stream: usize) {
+        if bench.queued(stream) < DEPTH {
+            let latest = bench.oldest().map_or(u64::MAX, |oldest| oldest + AGES - 1);
+            self.arrival = (self.arrival + random.below(self.spread)).min(latest);
+            bench.arrive(stream, self.arrival);
+        }
+    }
+}

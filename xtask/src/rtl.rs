@@ -1,0 +1,97 @@
+//! `cargo xtask rtl`: everything that is checked about the hardware design in `rtl/`, in one order, with one verdict.
+
+use crate::Failure;
+use crate::steps::{self, Step};
+
+mod formal;
+mod lint;
+mod lockstep;
+mod mutants;
+mod tools;
+
+/// What a run passes to its steps.
+pub struct Options {
+    /// How many decisions of every variant are compared with the software.
+    pub decisions: u64,
+}
+
+/// Enough for the 16-bit clock to wrap, and few enough for every change to pass them.
+const DECISIONS: u64 = 100_000;
+
+const STEPS: &[Step<Options>] = &[
+    Step { name: "lint", proves: "no warning of Verilator, of the style linter and of the house rules", run: |_| lint::run() },
+    Step { name: "formal", proves: "orders, winners, permutations and handshakes, for every input", run: formal::run },
+    Step { name: "lockstep", proves: "every variant decides as the software does", run: lockstep::run },
+    Step { name: "mutants", proves: "seeded faults are caught", run: mutants::run },
+];
+
+/// Installs the tools, then runs the steps, or those named with `--only`.
+///
+/// # Errors
+/// [`Failure::Check`] naming the steps that failed; [`Failure::Usage`] for what is not understood; [`Failure::Environment`] if the tools
+/// cannot be installed.
+pub fn run(arguments: &[String]) -> Result<(), Failure> {
+    let (names, options) = parse(arguments)?;
+    let steps = steps::selected(STEPS, &names)?;
+    tools::prepare()?;
+    steps::run(&steps, &options)
+}
+
+fn parse(arguments: &[String]) -> Result<(Vec<&str>, Options), Failure> {
+    let mut names = Vec::new();
+    let mut options = Options { decisions: DECISIONS };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
+        match word.as_str() {
+            "--only" => names.push(value()?.as_str()),
+            "--decisions" => options.decisions = number(word, value()?)?,
+            other => return Err(Failure::Usage(format!("unknown option \"{other}\"; rtl takes --only STEP, --decisions N"))),
+        }
+    }
+    Ok((names, options))
+}
+
+/// A number of at least 1.
+fn number(option: &str, text: &str) -> Result<u64, Failure> {
+    match text.parse() {
+        Ok(value) if value > 0 => Ok(value),
+        _ => Err(Failure::Usage(format!("{option} needs a number of at least 1, not \"{text}\""))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn steps_and_decisions_are_read() {
+        let arguments = words("--only lockstep --decisions 100000000 --only lint");
+        let (names, options) = parse(&arguments).ok().unwrap();
+        assert_eq!(names, ["lockstep", "lint"]);
+        assert_eq!(options.decisions, 100_000_000);
+        let selected: Vec<&str> = steps::selected(STEPS, &names).ok().unwrap().iter().map(|step| step.name).collect();
+        assert_eq!(selected, ["lint", "lockstep"]);
+    }
+
+    #[test]
+    fn nothing_said_means_everything() {
+        let (names, options) = parse(&[]).ok().unwrap();
+        assert_eq!(options.decisions, DECISIONS);
+        assert_eq!(steps::selected(STEPS, &names).ok().unwrap().len(), STEPS.len());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        for bad in ["--only", "--decisions", "--decisions 0", "--decisions many", "--fast", "lint"] {
+            assert!(matches!(parse(&words(bad)), Err(Failure::Usage(_))), "{bad}");
+        }
+        let arguments = words("--only simulate");
+        let (names, _) = parse(&arguments).ok().unwrap();
+        assert!(matches!(steps::selected(STEPS, &names), Err(Failure::Usage(_))));
+    }
+}
