@@ -98,6 +98,11 @@ module tiled
 
   localparam int unsigned C = Block ? 2 : 1;
 
+  // More passes than can wait for the host.
+  localparam int unsigned DropRecords = 32;
+  localparam int unsigned DecisionRecords = 8;
+  typedef logic [$clog2(DecisionRecords):0] pass_t;
+
   // What goes with a tile.
   typedef struct packed {
     round_t round;
@@ -112,9 +117,9 @@ module tiled
     logic  last;
     // It takes a step; otherwise the decision is made with what is.
     logic  step;
-    // Of the pass.
+    // Of the pass: it ends in a decision, and its number.
     logic  decides;
-    logic  parity;
+    pass_t pass;
     logic  query;
     tick_t finish;
   } entry_t;
@@ -167,7 +172,8 @@ module tiled
   );
 
   // Entry.
-  logic   first, last, starts, stopped_q, stepped_q, parity_q, pace, query;
+  logic   first, last, starts, stopped_q, stepped_q, pace, query;
+  pass_t  pass_q;
   round_t entered_q;
   logic   settled_q, lead_valid, drop_space, decision_space;
   tick_t  now_q, now_d;
@@ -191,7 +197,7 @@ module tiled
     last:    last,
     step:    stepped_q & ~query,
     decides: decides,
-    parity:  parity_q ^ first,
+    pass:    pass_q + pass_t'(first),
     query:   query,
     finish:  now_d
   };
@@ -219,14 +225,14 @@ module tiled
       entry_valid_q <= 1'b0;
       stopped_q     <= 1'b0;
       stepped_q     <= 1'b0;
-      parity_q      <= 1'b0;
+      pass_q        <= '0;
     end else begin
       entry_valid_q <= enter | query;
       if (query) asked_q <= 1'b1;
       else if (status_valid_o) asked_q <= 1'b0;
       if (enter) begin
         entered_q <= last ? '0 : entered_q + 1'b1;
-        if (first) parity_q <= ~parity_q;
+        if (first) pass_q <= pass_q + 1'b1;
         if (last) begin
           stepped_q <= 1'b1;
           stopped_q <= ~decides;
@@ -556,11 +562,9 @@ module tiled
   end
 
   // Records of drops: a word is set aside for every tile that enters.
-  localparam int unsigned DropRecords = 32;
-  localparam int unsigned DecisionRecords = 8;
-
   logic [N-1:0]  mask_q;
-  logic          mask_valid_q, mask_parity_q, drop_push, drop_back_q, drop_ready, drop_valid, drop_pop, drop_parity;
+  logic          mask_valid_q, drop_push, drop_back_q, drop_ready, drop_valid, drop_pop;
+  pass_t         mask_pass_q, drop_pass;
   round_t        mask_round_q, drop_round;
   logic [N-1:0]  drop_mask;
   logic [$clog2(DropRecords):0] drop_free_q, unused_drops;
@@ -571,7 +575,7 @@ module tiled
   always_ff @(posedge clk_i) begin
     mask_q        <= dropped;
     mask_round_q  <= entries[C+2].tile.round;
-    mask_parity_q <= entries[C+2].parity;
+    mask_pass_q   <= entries[C+2].pass;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -588,17 +592,17 @@ module tiled
   end
 
   fifo #(
-    .Depth(DropRecords), .Width(1 + RoundWidth + N)
+    .Depth(DropRecords), .Width($bits(pass_t) + RoundWidth + N)
   ) u_drops (
     .clk_i,
     .rst_ni,
     .clear_i(1'b0),
     .push_valid_i(drop_push),
     .push_ready_o(drop_ready),
-    .push_data_i({mask_parity_q, mask_round_q, mask_q}),
+    .push_data_i({mask_pass_q, mask_round_q, mask_q}),
     .pop_valid_o(drop_valid),
     .pop_ready_i(drop_pop),
-    .pop_data_o({drop_parity, drop_round, drop_mask}),
+    .pop_data_o({drop_pass, drop_round, drop_mask}),
     .level_o(unused_drops)
   );
 
@@ -626,9 +630,10 @@ module tiled
   );
 
   // Drops of the same pass go before its decision.
-  logic turn_q, drop_first;
+  pass_t turn_q;
+  logic  drop_first;
 
-  assign drop_first     = drop_valid & (drop_parity == turn_q);
+  assign drop_first     = drop_valid & (drop_pass == turn_q);
   assign record_valid_o = drop_first | (decision_valid & decision_served);
   assign record_o       = drop_first ? {1'b1, (RecordWidth - 1)'({drop_round, drop_mask})}
                                      : {1'b0, (RecordWidth - 1)'({decision_stamp, decision_id})};
@@ -637,10 +642,10 @@ module tiled
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      turn_q          <= 1'b1;
+      turn_q          <= pass_t'(1);
       decision_free_q <= ($clog2(DecisionRecords) + 1)'(DecisionRecords);
     end else begin
-      turn_q          <= turn_q ^ decision_pop;
+      turn_q          <= turn_q + pass_t'(decision_pop);
       decision_free_q <= decision_free_q - ($clog2(DecisionRecords) + 1)'(enter & first)
                          + ($clog2(DecisionRecords) + 1)'(decision_pop);
     end
