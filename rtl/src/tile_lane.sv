@@ -58,11 +58,16 @@ module tile_lane
   output key_t                  key_o
 );
 
+  // What a step changes.
   typedef struct packed {
-    contract_t               contract;
     state_t                  state;
     logic [PointerWidth-1:0] write;
     logic [PointerWidth-1:0] read;
+  } varying_t;
+
+  typedef struct packed {
+    contract_t contract;
+    varying_t  varying;
   } context_t;
 
   typedef logic [RoundWidth-1:0] round_t;
@@ -75,15 +80,18 @@ module tile_lane
   // The words.
   logic     write;
   round_t   write_round;
-  context_t write_word;
+  varying_t write_word;
 
   if (Block) begin : gen_block
+    // One word holds both, because a block RAM is wide.
     (* ram_style = "block" *) context_t words_q[Rounds];
-    context_t read_q;
-    logic     valid_q;
-    round_t   round_q;
+    context_t  read_q;
+    contract_t contract4_q;
+    logic      valid_q;
+    round_t    round_q;
     always_ff @(posedge clk_i) begin
-      if (write) words_q[write_round] <= write_word;
+      contract4_q <= contract3_q;
+      if (write) words_q[write_round] <= '{contract: load_i ? load_contract_i : contract4_q, varying: write_word};
       read_q  <= words_q[round_i];
       word    <= read_q;
       round_q    <= round_i;
@@ -94,10 +102,12 @@ module tile_lane
       else {word_valid, valid_q} <= {valid_q, enter_i};
     end
   end else begin : gen_distributed
-    (* ram_style = "distributed" *) context_t words_q[Rounds];
+    (* ram_style = "distributed" *) contract_t contracts_q[Rounds];
+    (* ram_style = "distributed" *) varying_t  words_q[Rounds];
     always_ff @(posedge clk_i) begin
+      if (load_i) contracts_q[load_round_i] <= load_contract_i;
       if (write) words_q[write_round] <= write_word;
-      word       <= words_q[round_i];
+      word       <= '{contract: contracts_q[round_i], varying: words_q[round_i]};
       word_round <= round_i;
     end
     always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -114,7 +124,7 @@ module tile_lane
   logic   next_valid;
 
   assign arrival_ready_o = ~box_valid_q;
-  assign level           = word.write - word.read;
+  assign level           = word.varying.write - word.varying.read;
   assign next_valid      = level != '0;
   assign deposit         = word_valid & box_valid_q & (box_round_q == word_round) & ~level[PointerWidth-1];
 
@@ -136,79 +146,90 @@ module tile_lane
   tick_t next_raw_q, next2_q;
 
   always_ff @(posedge clk_i) begin
-    if (deposit) queue_q[{word_round, word.write[PointerWidth-2:0]}] <= box_q;
-    next_raw_q <= queue_q[{word_round, word.read[PointerWidth-2:0]}];
+    if (deposit) queue_q[{word_round, word.varying.write[PointerWidth-2:0]}] <= box_q;
+    next_raw_q <= queue_q[{word_round, word.varying.read[PointerWidth-2:0]}];
     next2_q    <= next_raw_q;
   end
 
-  // Stage 1: how far the deadline lies ahead, and both outcomes of the window.
-  window_t met, missed;
-  logic    violates;
+  // Stage 1: how far the deadline lies ahead, and what a window can become.
+  contract_t contract1_q;
+  varying_t  varying1_q;
+  tick_t     ahead1_q, finish1_q;
+  logic      equal1_q, next_valid1_q, step1_q, won1_q, zero1_q, last1_q, full1_q;
+  logic [7:0] fewer1_q, tolerated_fewer1_q, raised1_q;
+  logic [8:0] raised;
 
-  window_rules u_window_rules (
-    .tolerance_i(word.contract.tolerance),
-    .window_i(word.state.window),
-    .met_o(met),
-    .missed_o(missed),
-    .violates_o(violates)
-  );
-
-  context_t context1_q;
-  window_t  met1_q, missed1_q;
-  tick_t    ahead1_q, finish1_q;
-  logic     violates1_q, next_valid1_q, step1_q, won1_q;
+  assign raised = 9'(word.varying.state.window.denominator) + 9'(word.contract.tolerance.penalty);
 
   always_ff @(posedge clk_i) begin
-    round1_q         <= word_round;
-    context1_q       <= word;
-    context1_q.write <= word.write + PointerWidth'(deposit);
-    met1_q           <= met;
-    missed1_q        <= missed;
-    violates1_q      <= violates;
-    next_valid1_q    <= next_valid;
-    ahead1_q         <= word.state.deadline - finish_i;
-    finish1_q        <= finish_i;
-    step1_q          <= step_i;
-    won1_q           <= won_i;
+    round1_q           <= word_round;
+    contract1_q        <= word.contract;
+    varying1_q         <= word.varying;
+    varying1_q.write   <= word.varying.write + PointerWidth'(deposit);
+    next_valid1_q      <= next_valid;
+    ahead1_q           <= word.varying.state.deadline - finish_i;
+    equal1_q           <= word.varying.state.deadline == finish_i;
+    finish1_q          <= finish_i;
+    step1_q            <= step_i;
+    won1_q             <= won_i;
+    zero1_q            <= word.varying.state.window.numerator == '0;
+    last1_q            <= word.varying.state.window.denominator[7:1] == '0;
+    full1_q            <= word.varying.state.window.denominator == word.varying.state.window.numerator;
+    fewer1_q           <= word.varying.state.window.denominator - 8'd1;
+    tolerated_fewer1_q <= word.varying.state.window.numerator - 8'd1;
+    raised1_q          <= raised[8] ? 8'hff : raised[7:0];
   end
 
-  // Stage 2: what happens, and the window.
-  contract_t contract1;
-  logic      past, come, won_late, misses, dropped, pop;
+  // Stage 2: what happens, and the window, by the rules of window_rules.
+  window_t window1;
+  logic    has1, past, come, won_late, meets, misses, misses_one, dropped, takes, pop, violates, rules, fresh, raise, down, tolerated_down;
 
-  assign contract1 = context1_q.contract;
-  assign past      = ahead1_q[15];
-  assign come      = ~contract1.infinite & (past | (ahead1_q == '0));
-  assign won_late  = won1_q & past & ~contract1.infinite;
-  assign misses    = step1_q & context1_q.state.valid & ~won1_q & come;
-  assign dropped   = misses & contract1.droppable;
-  assign pop       = step1_q & next_valid1_q & (won1_q | dropped | ~context1_q.state.valid);
+  assign window1        = varying1_q.state.window;
+  assign has1           = varying1_q.state.valid;
+  assign past           = ahead1_q[15];
+  assign come           = ~contract1_q.infinite & (past | equal1_q);
+  assign won_late       = won1_q & past & ~contract1_q.infinite;
+  assign misses         = step1_q & has1 & ~won1_q & come;
+  assign misses_one     = misses | won_late;
+  assign meets          = won1_q & ~won_late;
+  assign dropped        = misses & contract1_q.droppable;
+  assign takes          = step1_q & (won1_q | dropped | ~has1);
+  assign pop            = takes & next_valid1_q;
+  assign rules          = ~contract1_q.tolerance.fixed & ~contract1_q.infinite;
+  assign violates       = zero1_q & (contract1_q.tolerance.denominator != '0) & ~contract1_q.tolerance.fixed;
+  assign raise          = misses_one & violates;
+  assign fresh          = (rules & (meets ? last1_q | window1.violation : misses_one & ~zero1_q & last1_q))
+                        | (pop & come & ~won1_q & ~misses);
+  assign down           = rules & (meets | (misses_one & ~zero1_q));
+  assign tolerated_down = rules & ~zero1_q & (meets ? full1_q : misses_one);
 
-  context_t           context2_q;
+  contract_t          contract2_q;
+  varying_t           varying2_q;
   logic signed [16:0] advanced2_q;
   tick_t              ahead2_q, finish2_q;
   logic               steps2_q, come2_q, pop2_q, dropped2_q, late2_q, missed2_q, violation2_q;
 
   always_ff @(posedge clk_i) begin
     round2_q         <= round1_q;
-    context2_q       <= context1_q;
-    context2_q.read  <= context1_q.read + PointerWidth'(pop);
-    if (step1_q & (won1_q | dropped | ~context1_q.state.valid)) context2_q.state.valid <= next_valid1_q;
-    if (~contract1.infinite & step1_q) begin
-      if (misses | won_late) context2_q.state.window <= missed1_q;
-      else if (won1_q) context2_q.state.window <= met1_q;
-      else if (pop & come) context2_q.state.window <= whole(contract1.tolerance.numerator, contract1.tolerance.denominator);
-    end
-    advanced2_q  <= 17'($signed(ahead1_q)) + $signed({2'b00, contract1.period});
+    contract2_q      <= contract1_q;
+    varying2_q       <= varying1_q;
+    varying2_q.read  <= varying1_q.read + PointerWidth'(pop);
+    if (takes) varying2_q.state.valid <= next_valid1_q;
+    varying2_q.state.window <= '{
+      violation:   ~fresh & (raise | (window1.violation & ~(rules & meets))),
+      numerator:   fresh ? contract1_q.tolerance.numerator : tolerated_down ? tolerated_fewer1_q : window1.numerator,
+      denominator: fresh ? contract1_q.tolerance.denominator : down ? fewer1_q : raise ? raised1_q : window1.denominator
+    };
+    advanced2_q  <= 17'($signed(ahead1_q)) + $signed({2'b00, contract1_q.period});
     ahead2_q     <= ahead1_q;
     finish2_q    <= finish1_q;
-    steps2_q     <= step1_q & (won1_q | misses);
+    steps2_q     <= (step1_q & won1_q) | misses;
     come2_q      <= step1_q & come;
     pop2_q       <= pop;
     dropped2_q   <= dropped;
     late2_q      <= won_late;
-    missed2_q    <= misses | won_late;
-    violation2_q <= (misses | won_late) & violates1_q;
+    missed2_q    <= misses_one;
+    violation2_q <= raise;
   end
 
   assign dropped_o = dropped2_q;
@@ -219,25 +240,27 @@ module tile_lane
 
   always_comb begin
     ahead = ahead2_q;
-    if (~context2_q.contract.infinite) begin
+    if (~contract2_q.infinite) begin
       if (steps2_q) begin
         if (advanced2_q < 0) ahead = '0;
         else if (advanced2_q > $signed({1'b0, Latest})) ahead = Latest;
         else ahead = advanced2_q[15:0];
       end else if (come2_q) begin
-        ahead = pop2_q ? 16'(context2_q.contract.period) : '0;
+        ahead = pop2_q ? 16'(contract2_q.period) : '0;
       end
     end
   end
 
-  context_t context3_q;
+  contract_t contract3_q;
+  varying_t varying3_q;
   tick_t    ahead3_q, finish3_q;
   logic     pop3_q, missed3_q, violation3_q;
 
   always_ff @(posedge clk_i) begin
     round3_q     <= round2_q;
-    context3_q   <= context2_q;
-    if (pop2_q) context3_q.state.arrival <= next2_q;
+    contract3_q  <= contract2_q;
+    varying3_q   <= varying2_q;
+    if (pop2_q) varying3_q.state.arrival <= next2_q;
     ahead3_q     <= ahead;
     finish3_q    <= finish2_q;
     pop3_q       <= pop2_q;
@@ -248,62 +271,66 @@ module tile_lane
   // The counters: read beside stage 2, added to in stage 4.
   (* ram_style = "block" *) misses_t counters_q[Rounds];
   misses_t counters_raw_q, counters3_q, counters4_q;
-  logic    load_q;
-  round_t  load_round_q;
 
   // Stage 4: the deadline; then everything is written.
-  context_t context4_q;
+  varying_t varying4_q;
   tick_t    ahead4_q;
-  logic     pop4_q;
+  logic     pop4_q, infinite4_q, droppable4_q;
 
   always_ff @(posedge clk_i) begin
     counters_raw_q <= counters_q[round1_q];
     counters3_q    <= counters_raw_q;
     round4_q       <= round3_q;
-    context4_q     <= context3_q;
-    context4_q.state.deadline <= finish3_q + ahead3_q;
+    varying4_q     <= varying3_q;
+    varying4_q.state.deadline <= finish3_q + ahead3_q;
     counters4_q.missed        <= counters3_q.missed + 16'(missed3_q);
     counters4_q.violations    <= counters3_q.violations + 16'(violation3_q);
     ahead4_q       <= ahead3_q;
     pop4_q         <= pop3_q;
-    load_round_q   <= load_round_i;
+    infinite4_q    <= contract3_q.infinite;
+    droppable4_q   <= contract3_q.droppable;
+    if (write) counters_q[write_round] <= load_i ? '0 : counters4_q;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) {valid1_q, valid2_q, valid3_q, valid4_q} <= '0;
+    else {valid1_q, valid2_q, valid3_q, valid4_q} <= {word_valid, valid1_q, valid2_q, valid3_q};
+  end
+
+  assign write       = valid4_q | load_i;
+  assign write_round = load_i ? load_round_i : round4_q;
+
+  always_comb begin
+    write_word = varying4_q;
     if (load_i) begin
-      context4_q <= '{
-        contract: load_contract_i,
+      write_word = '{
         state: '{
           valid:    1'b0,
-          arrival:  '0,
+          arrival:  varying4_q.state.arrival,
           deadline: load_deadline_i,
           window:   whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator)
         },
         write: '0,
-        read: '0
+        read:  '0
       };
-      counters4_q <= '0;
     end
-    if (write) counters_q[write_round] <= counters4_q;
   end
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) {valid1_q, valid2_q, valid3_q, valid4_q, load_q} <= '0;
-    else {valid1_q, valid2_q, valid3_q, valid4_q, load_q} <= {word_valid, valid1_q, valid2_q, valid3_q, load_i};
-  end
-
-  assign write       = valid4_q | load_q;
-  assign write_round = load_q ? load_round_q : round4_q;
-  assign write_word  = context4_q;
-
-  assign step_o = '{popped: pop4_q, droppable: context4_q.contract.droppable, state: context4_q.state, misses: counters4_q};
+  assign step_o = '{popped: pop4_q, droppable: droppable4_q, state: varying4_q.state, misses: counters4_q};
 
   assign attributes_o = '{
-    valid:       context4_q.state.valid,
-    infinite:    context4_q.contract.infinite,
-    deadline:    context4_q.state.deadline,
-    numerator:   context4_q.state.window.numerator,
-    denominator: context4_q.state.window.denominator,
-    arrival:     context4_q.state.arrival,
+    valid:       varying4_q.state.valid,
+    infinite:    infinite4_q,
+    deadline:    varying4_q.state.deadline,
+    numerator:   varying4_q.state.window.numerator,
+    denominator: varying4_q.state.window.denominator,
+    arrival:     varying4_q.state.arrival,
     id:          '0
   };
+
+  // Only one kind of RAM writes it back.
+  logic unused;
+  assign unused = ^contract3_q;
 
   // Stages 3 to 6: the key.
   key_t key5_q, key6_q;
@@ -314,20 +341,20 @@ module tile_lane
     .Block(BlockTable)
   ) u_window_rank (
     .clk_i,
-    .numerator_i(context2_q.state.window.numerator),
-    .denominator_i(context2_q.state.window.denominator),
+    .numerator_i(varying2_q.state.window.numerator),
+    .denominator_i(varying2_q.state.window.denominator),
     .fraction_o(fraction),
     .tie_o(tie)
   );
 
   always_ff @(posedge clk_i) begin
     key5_q <= '{
-      missing:  ~context4_q.state.valid,
-      infinite: context4_q.contract.infinite,
-      ahead:    context4_q.contract.infinite ? '0 : {~ahead4_q[15], ahead4_q[14:0]},
+      missing:  ~varying4_q.state.valid,
+      infinite: infinite4_q,
+      ahead:    infinite4_q ? '0 : {~ahead4_q[15], ahead4_q[14:0]},
       fraction: '0,
       tie:      '0,
-      arrival:  context4_q.state.arrival
+      arrival:  varying4_q.state.arrival
     };
     key6_q <= key5_q;
   end

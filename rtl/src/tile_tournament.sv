@@ -3,13 +3,15 @@
 // Law: its winner is the first of the streams in the order of keys, of equal ones that in the lower lane.
 //
 // Source: Krishnamurthy et al., "ShareStreams", section 4, winner-only routing, unrolled. Twin: dwcs::device::Network.
-// Latency: two cycles per match, 2 * ceil(log4 N).
+// Latency: two cycles per match: 2 * log2 N with two ports, 2 * ceil(log4 N) with four.
 
 module tile_tournament
   import tiled_pkg::*;
 #(
   /// Lanes, a power of two, at least 4.
-  parameter int unsigned N = 32,
+  parameter int unsigned N    = 32,
+  /// Ports of a match: 2 or 4.
+  parameter int unsigned Ways = 4,
   localparam int unsigned K = $clog2(N)
 ) (
   input  logic         clk_i,
@@ -18,41 +20,44 @@ module tile_tournament
   output logic [K-1:0] lane_o
 );
 
-  // Four ways at a time from the root down; if a factor of two is left it is the first match.
-  localparam int unsigned Levels = (K + 1) / 2;
+  // From the root down; what is left over is the first match, of two ports then.
+  localparam int unsigned Step   = $clog2(Ways);
+  localparam int unsigned Levels = (K + Step - 1) / Step;
 
   for (genvar level = 0; level < Levels; level++) begin : gen_level
-    localparam int unsigned Ways  = (level == 0 && K % 2 == 1) ? 2 : 4;
-    localparam int unsigned Matches = 1 << (2 * (Levels - 1 - level));
-    localparam int unsigned InWidth = K - $clog2(Ways) - 2 * (Levels - 1 - level);
+    localparam int unsigned Above   = Step * (Levels - 1 - level);
+    localparam int unsigned Matches = 1 << Above;
+    localparam int unsigned Here    = level == 0 ? K - Above : Step;
+    localparam int unsigned Ports   = 1 << Here;
+    localparam int unsigned InWidth = K - Here - Above;
     localparam int unsigned Width = InWidth == 0 ? 1 : InWidth;
 
     key_t [Matches-1:0]                                keys;
-    logic [Matches-1:0][InWidth+$clog2(Ways)-1:0]      lanes;
+    logic [Matches-1:0][InWidth+Here-1:0]      lanes;
 
     for (genvar m = 0; m < Matches; m++) begin : gen_match
-      key_t [Ways-1:0]             ports;
-      logic [Ways-1:0][Width-1:0]  below;
-      logic [Width+$clog2(Ways)-1:0] lane;
+      key_t [Ports-1:0]             ports;
+      logic [Ports-1:0][Width-1:0]  below;
+      logic [Width+Here-1:0] lane;
 
-      for (genvar w = 0; w < Ways; w++) begin : gen_port
+      for (genvar w = 0; w < Ports; w++) begin : gen_port
         if (level == 0) begin : gen_first
-          assign ports[w] = keys_i[m*Ways+w];
+          assign ports[w] = keys_i[m*Ports+w];
           assign below[w] = '0;
         end else begin : gen_next
-          assign ports[w] = gen_level[level-1].keys[m*Ways+w];
-          assign below[w] = gen_level[level-1].lanes[m*Ways+w];
+          assign ports[w] = gen_level[level-1].keys[m*Ports+w];
+          assign below[w] = gen_level[level-1].lanes[m*Ports+w];
         end
       end
 
       tile_match #(
-        .Ways(Ways), .LaneWidth(Width)
+        .Ways(Ports), .LaneWidth(Width)
       ) u_match (
         .clk_i, .keys_i(ports), .lanes_i(below), .key_o(keys[m]), .lane_o(lane)
       );
 
       if (level == 0) begin : gen_lane
-        assign lanes[m] = lane[Width+:$clog2(Ways)];
+        assign lanes[m] = lane[Width+:Here];
         logic unused;
         assign unused = lane[0];
       end else begin : gen_lanes

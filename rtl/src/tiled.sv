@@ -97,6 +97,9 @@ module tiled
   typedef logic [LaneWidth-1:0]  lane_t;
 
   localparam int unsigned C = Block ? 2 : 1;
+  // Matches of two take fewer comparisons, matches of four less time, which counts if a pass has few tiles.
+  localparam int unsigned Ways    = Rounds >= C + 9 + 2 * LaneWidth ? 2 : 4;
+  localparam int unsigned Matches = Ways == 2 ? LaneWidth : (LaneWidth + 1) / 2;
 
   // More passes than can wait for the host.
   localparam int unsigned DropRecords = 32;
@@ -140,11 +143,22 @@ module tiled
   assign query_ready_o = (phase_q == Load) & ~asked_q & ~load_valid_i;
 
   // LOAD; after the reset every stream gets the contract of nobody.
-  logic                   clears, load;
-  logic [IdWidth-1:0]     load_id, clear_q;
-  assign clears  = phase_q == Clear;
-  assign load    = clears | (load_valid_i & load_ready_o);
-  assign load_id = clears ? clear_q : load_id_i;
+  logic                   clears, load_q;
+  logic [IdWidth-1:0]     load_id_q, clear_q;
+  tick_t                  load_deadline_q;
+  contract_t              load_contract_q;
+  assign clears = phase_q == Clear;
+
+  always_ff @(posedge clk_i) begin
+    load_id_q       <= clears ? clear_q : load_id_i;
+    load_deadline_q <= load_deadline_i;
+    load_contract_q <= load_contract_i;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) load_q <= 1'b0;
+    else load_q <= clears | (load_valid_i & load_ready_o);
+  end
 
   // Tiles that wait for their next step.
   logic  push, head_valid, enter, space, stored_valid, store, take;
@@ -314,10 +328,10 @@ module tiled
     ) u_lane (
       .clk_i,
       .rst_ni,
-      .load_i(load & (load_id[LaneWidth-1:0] == lane_t'(l))),
-      .load_round_i(load_id[IdWidth-1:LaneWidth]),
-      .load_contract_i(load_contract_i),
-      .load_deadline_i(load_deadline_i),
+      .load_i(load_q & (load_id_q[LaneWidth-1:0] == lane_t'(l))),
+      .load_round_i(load_id_q[IdWidth-1:LaneWidth]),
+      .load_contract_i(load_contract_q),
+      .load_deadline_i(load_deadline_q),
       .arrival_valid_i(box_push[l]),
       .arrival_ready_o(box_ready[l]),
       .arrival_round_i(arrival_id_q[IdWidth-1:LaneWidth]),
@@ -346,7 +360,7 @@ module tiled
   tile_t x_tile, lead_tile;
 
   if (Pipelined) begin : gen_tree
-    localparam int unsigned Depths = 2 * ((LaneWidth + 1) / 2);
+    localparam int unsigned Depths = 2 * Matches;
     localparam int unsigned T = C + 6;
 
     typedef struct packed {
@@ -378,7 +392,7 @@ module tiled
     lane_t lane;
 
     tile_tournament #(
-      .N(N)
+      .N(N), .Ways(Ways)
     ) u_tournament (
       .clk_i, .keys_i(keys), .key_o(key), .lane_o(lane)
     );
@@ -658,9 +672,8 @@ module tiled
   } services_t;
 
   (* ram_style = "block" *) services_t services_q[1 << IdWidth];
-  services_t          services_raw_q, services3_q, services4_q;
-  logic               won2_q, won3_q, won4_q, late3_q, services_load_q;
-  logic [IdWidth-1:0] services_load_id_q;
+  services_t services_raw_q, services3_q, services4_q;
+  logic      won2_q, won3_q, won4_q, late3_q;
 
   always_ff @(posedge clk_i) begin
     services_raw_q     <= services_q[{entries[C+1].tile.round, entries[C+1].tile.lane}];
@@ -671,11 +684,7 @@ module tiled
     services4_q.met    <= services3_q.met + 16'(won3_q & !late3_q);
     services4_q.late   <= services3_q.late + 16'(won3_q & late3_q);
     won4_q             <= won3_q;
-    services_load_q    <= load;
-    services_load_id_q <= load_id;
-    if (won4_q | services_load_q) begin
-      services_q[services_load_q ? services_load_id_q : winner_o] <= services_load_q ? '0 : services4_q;
-    end
+    if (won4_q | load_q) services_q[load_q ? load_id_q : winner_o] <= load_q ? '0 : services4_q;
   end
 
   // The answer.
