@@ -32,16 +32,19 @@ module control_unit
   /// The host takes the record.
   input  logic       ready_i,
   /// To the network.
-  output logic       first_o,
   output logic [2:0] pass_o,
   output logic [2:0] dimension_o,
+  output logic       take_o,
   output logic       shift_o,
+  /// The last SCHEDULE cycle of a decision.
+  output logic       last_o,
   /// LOAD: register blocks may be loaded.
   output logic       load_o,
   /// To the register blocks.
   output logic       compute_o,
   output logic       update_o,
-  /// The clock at the end of the service under decision.
+  /// The clock at the end of the service under decision: when it is known, and in the cycle of the update.
+  output tick_t      finish_o,
   output tick_t      next_now_o,
   /// The clock at the decision.
   output tick_t      now_o,
@@ -70,22 +73,23 @@ module control_unit
 
   assign valid_o     = decided & record_i;
   assign update_o    = decided & (~record_i | ready_i);
-  assign first_o     = schedules & (pass_q == 3'd1) & (dimension_q == '0);
-  assign compute_o   = first_o;
+  assign compute_o   = Ahead ? schedules & (pass_q == 3'd1) & (dimension_q == '0) : last;
+  assign take_o      = update_o | load_o;
+  assign last_o      = last;
   assign shift_o     = schedules & (~last | update_o | ~Ahead);
   assign pass_o      = pass_q;
   assign dimension_o = dimension_q;
   assign now_o       = now_q;
 
-  if (Ahead) begin : gen_ahead
-    tick_t finish_q;
-    // Outcomes are computed for the instant that the first cycle sees.
-    assign next_now_o = first_o ? (outside_i ? time_i : now_q + 16'(served_i)) : finish_q;
-    always_ff @(posedge clk_i) begin
-      if (first_o) finish_q <= next_now_o;
-    end
-  end else begin : gen_in_turn
-    assign next_now_o = outside_i ? time_i : now_q + 16'(served_i);
+  // The end of the service, as compute_o sees it: in the first SCHEDULE cycle if blocks compute ahead, else in the last.
+  tick_t finish, finish_q;
+
+  assign finish     = outside_i ? time_i : now_q + 16'(served_i);
+  assign finish_o   = finish;
+  assign next_now_o = finish_q;
+
+  always_ff @(posedge clk_i) begin
+    if (compute_o) finish_q <= finish;
   end
 
   always_ff @(posedge clk_i) begin

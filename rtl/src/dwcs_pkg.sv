@@ -73,6 +73,21 @@ package dwcs_pkg;
     window_t window;
   } state_t;
 
+  // What may become of a stream in an update.
+  typedef struct packed {
+    // The deadline has come, has passed, by the end of the service.
+    logic    come;
+    logic    past;
+    // The deadline after a step; of a stream that comes back; and that clock.
+    tick_t   stepped;
+    tick_t   begun;
+    tick_t   now;
+    // The window after service in time, after a miss, and whether that is a violation.
+    window_t met;
+    window_t missed;
+    logic    violates;
+  } outcomes_t;
+
   // What happened in an update, one bit per counter.
   typedef struct packed {
     logic met;

@@ -1,7 +1,7 @@
-// The priority update of one stream: the one step that it takes in a decision.
+// The priority update of one stream: the one step that it takes in a decision, chosen among its outcomes.
 //
 // The winner is accounted for as served; any other stream with a packet misses at most one deadline; a stream without a packet takes one from
-// its queue, and begins a new window if its deadline has come in the meantime. After it, deadlines lie between the clock and 2^14 ticks later.
+// its queue, and begins a new window if its deadline has come in the meantime.
 //
 // Source: Krishnamurthy et al., "ShareStreams", section 4, Figure 7. Twin: dwcs::device, `Block`.
 // Latency: none, it is combinational.
@@ -9,14 +9,19 @@
 module priority_update
   import dwcs_pkg::*;
 (
-  /// What the stream asks for.
-  input  contract_t contract_i,
+  /// Its deadline never comes; a head that misses its deadline is dropped.
+  input  logic      infinite_i,
+  input  logic      droppable_i,
+  /// The window that begins.
+  input  window_t   fresh_i,
   /// Where it stands.
   input  state_t    state_i,
-  /// The clock at the end of the service; at most 2^14 ticks after the update before.
-  input  tick_t     now_i,
+  /// What may become of it.
+  input  outcomes_t outcomes_i,
   /// This stream is being served.
   input  logic      won_i,
+  /// It may take a packet if it has none.
+  input  logic      activate_i,
   /// The packet behind the head.
   input  logic      next_valid_i,
   input  tick_t     next_arrival_i,
@@ -27,61 +32,34 @@ module priority_update
   output logic      pop_o
 );
 
-  window_t met, missed;
-  logic violates;
+  logic misses, won_late;
 
-  window_rules u_window_rules (
-    .tolerance_i(contract_i.tolerance),
-    .window_i(state_i.window),
-    .met_o(met),
-    .missed_o(missed),
-    .violates_o(violates)
-  );
-
-  logic signed [15:0] ahead;
-  logic signed [16:0] advanced;
-  logic come, past, won_late, misses, steps;
-
-  assign ahead    = state_i.deadline - now_i;
-  assign past     = ahead[15];
-  assign come     = ~contract_i.infinite & (past | (ahead == '0));
-  assign advanced = 17'(ahead) + $signed({2'b00, contract_i.period});
-
-  assign won_late = won_i & past & ~contract_i.infinite;
-  assign misses   = state_i.valid & ~won_i & come;
-  assign steps    = won_i | misses;
+  assign misses   = state_i.valid & ~won_i & outcomes_i.come;
+  assign won_late = won_i & outcomes_i.past;
 
   always_comb begin
     events_o = '{
       met:       won_i & ~won_late,
       late:      won_late,
       missed:    misses | won_late,
-      violation: (misses | won_late) & violates,
-      dropped:   misses & contract_i.droppable
+      violation: (misses | won_late) & outcomes_i.violates,
+      dropped:   misses & droppable_i
     };
 
+    pop_o   = (won_i | events_o.dropped | (~state_i.valid & activate_i)) & next_valid_i;
     state_o = state_i;
-    pop_o   = 1'b0;
-    if (won_i | events_o.dropped | ~state_i.valid) begin
-      pop_o         = next_valid_i;
-      state_o.valid = next_valid_i;
-      if (next_valid_i) state_o.arrival = next_arrival_i;
-    end
+    if (won_i | events_o.dropped | ~state_i.valid) state_o.valid = pop_o;
+    if (pop_o) state_o.arrival = next_arrival_i;
 
-    if (~contract_i.infinite) begin
-      if (events_o.missed) state_o.window = missed;
-      else if (won_i) state_o.window = met;
-      else if (pop_o & come) begin
-        state_o.window = whole(contract_i.tolerance.numerator, contract_i.tolerance.denominator);
-      end
+    if (events_o.missed) state_o.window = outcomes_i.missed;
+    else if (won_i & ~infinite_i) state_o.window = outcomes_i.met;
+    else if (~state_i.valid & pop_o & outcomes_i.come) state_o.window = fresh_i;
 
-      if (steps) begin
-        if (advanced < 0) state_o.deadline = now_i;
-        else if (advanced > $signed({1'b0, Latest})) state_o.deadline = now_i + Latest;
-        else state_o.deadline = state_i.deadline + 16'(contract_i.period);
-      end else if (come) begin
-        state_o.deadline = pop_o ? now_i + 16'(contract_i.period) : now_i;
-      end
+    if (won_i | misses) begin
+      if (~infinite_i) state_o.deadline = outcomes_i.stepped;
+    end else if (outcomes_i.come) begin
+      // Without a packet all that is left to know of the deadline is that it has come.
+      state_o.deadline = pop_o ? outcomes_i.begun : outcomes_i.now;
     end
   end
 

@@ -9,7 +9,7 @@
 //
 //            LOAD  |      SCHEDULE     | UPDATE |      SCHEDULE     | UPDATE |      (N = 4, base)
 //   clk_i      0       1         2         3        4         5         6
-//   first_i            1         0         0        1         0         0
+//   compute_i          1         0         0        1         0         0
 //   decision_valid_o                       1                            1
 //   update_o                               1                            1          if decision_ready_i
 //
@@ -54,22 +54,22 @@ module sharestreams
   output tick_t               finish_o,
   /// The clock.
   output tick_t               now_o,
-  /// The streams at the ports of the network after a decision, from one update to the next first SCHEDULE cycle, if blocks update in turn
-  /// from the last SCHEDULE cycle on. Not a sorted list unless Routing is Exact, and then in the order of the bit-reversed port numbers.
+  /// The streams at the ports of the network after a decision, while update_o is set. Not a sorted list unless Routing is Exact, and then in the
+  /// order of the bit-reversed port numbers.
   output attributes_t [N-1:0] home_o,
-  /// Where every stream stands.
+  /// Where every stream stands, counters a cycle later than the rest.
   output status_t     [N-1:0] status_o
 );
 
   localparam int unsigned K = $clog2(N);
 
-  logic                first, shift, compute, update, load;
+  logic                take, shift, last, compute, update, load;
   logic [2:0]          pass, dimension;
-  attributes_t [N-1:0] attributes;
+  attributes_t [N-1:0] attributes, delivered, ports;
   logic                found, served;
   id_t                 found_id, winner;
-  tick_t               finish;
-  logic  [N-1:0]       valid, won, drop, drops_q;
+  tick_t               finish, next_now;
+  logic  [N-1:0]       valid, won, found_one, drop, drops_q;
 
   control_unit #(
     .K(K), .Routing(Routing), .Ahead(Ahead)
@@ -82,14 +82,16 @@ module sharestreams
     .served_i(|valid),
     .record_i(decision_o.served | (|drops_q)),
     .ready_i(decision_ready_i),
-    .first_o(first),
     .pass_o(pass),
     .dimension_o(dimension),
+    .take_o(take),
     .shift_o(shift),
+    .last_o(last),
     .load_o(load),
     .compute_o(compute),
     .update_o(update),
-    .next_now_o(finish),
+    .finish_o(finish),
+    .next_now_o(next_now),
     .now_o,
     .valid_o(decision_valid_o)
   );
@@ -98,19 +100,48 @@ module sharestreams
     .N(N), .Routing(Routing)
   ) u_shuffle_exchange (
     .clk_i,
-    .first_i(first),
+    .load_i(take),
+    .ports_i(attributes),
     .pass_i(pass),
     .dimension_i(dimension),
     .enable_i(shift),
-    .ports_i(attributes),
     .winner_valid_o(found),
     .winner_o(found_id),
-    .home_o
+    .won_o(found_one),
+    .delivered_o(delivered),
+    .ports_o(ports)
   );
 
   // The winner as it leaves the network, or a cycle later.
-  assign served = Ahead ? found : home_o[0].valid;
-  assign winner = Ahead ? found_id : home_o[0].id;
+  if (Ahead) begin : gen_ahead
+    assign served = found;
+    assign winner = found_id;
+    assign won    = found_one;
+    assign home_o = delivered;
+
+    logic unused;
+    assign unused = ^{last, ports};
+  end else begin : gen_in_turn
+    logic         served_q;
+    id_t          winner_q;
+    logic [N-1:0] won_q;
+
+    always_ff @(posedge clk_i) begin
+      if (last) begin
+        served_q <= found;
+        winner_q <= found_id;
+        won_q    <= found_one;
+      end
+    end
+
+    assign served = served_q;
+    assign winner = winner_q;
+    assign won    = won_q;
+    assign home_o = ports;
+
+    logic unused;
+    assign unused = ^delivered;
+  end
 
   for (genvar i = 0; i < N; i++) begin : gen_stream
     register_block #(
@@ -118,22 +149,22 @@ module sharestreams
     ) u_register_block (
       .clk_i,
       .rst_ni,
-      .load_i(load & load_valid_i & (load_i.id == id_t'(i))),
+      .load_i(load_valid_i & load_ready_o & (load_i.id == id_t'(i))),
       .load_contract_i(load_i.contract),
       .load_deadline_i(load_i.deadline),
       .compute_i(compute),
       .update_i(update),
-      .now_i(finish),
+      .finish_i(finish),
+      .now_i(next_now),
       .won_i(won[i]),
       .next_valid_i(next_valid_i[i]),
       .next_arrival_i(next_arrival_i[i]),
       .pop_o(pop_o[i]),
       .drop_o(drop[i]),
       .attributes_o(attributes[i]),
+      .valid_o(valid[i]),
       .status_o(status_o[i])
     );
-    assign valid[i] = attributes[i].valid;
-    assign won[i]   = served & (winner == id_t'(i));
   end
 
   // What was dropped goes with the next decision.
@@ -150,10 +181,10 @@ module sharestreams
     winner:    winner
   };
 
-  assign load_ready_o = load;
+  assign load_ready_o = load & ~enable_i;
   assign update_o     = update;
   assign served_o     = served;
   assign winner_o     = winner;
-  assign finish_o     = finish;
+  assign finish_o     = next_now;
 
 endmodule
