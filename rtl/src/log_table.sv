@@ -7,9 +7,12 @@ module log_table
   import rank_pkg::*;
 (
   input  logic       clk_i,
+  /// A cycle goes by.
   input  logic       enable_i,
+  /// Two numbers.
   input  logic [7:0] first_i,
   input  logic [7:0] second_i,
+  /// Their logarithms.
   output log_t       first_o,
   output log_t       second_o
 );

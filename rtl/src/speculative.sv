@@ -121,10 +121,10 @@ module speculative
         .ran_i(ran_q),
         .enable_i(enable_q),
         .won_i(won_q[I]),
-        // In a pause deadlines lie after the last decision; the time may have moved on.
-        .finish_i(run_q ? finish_q : now_q),
+        .finish_i(finish_q),
         .next_finish_i(next_finish_q),
         .later_finish_i(later_finish_q),
+        .clock_top_i(run_q ? finish_q[15] : now_q[15]),
         .next_valid_i(next_valid_i[I]),
         .next_arrival_i(next_arrival_i[I]),
         .pop_o(pop_o[I]),
@@ -154,7 +154,7 @@ module speculative
   logic [Pairs-1:0][Pairs-1:0] precedes_other;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_row
-    assign precedes_other[p][p] = champion[p].valid;
+    assign precedes_other[p][p] = ~champion[p].idle;
     for (genvar q = p + 1; q < Pairs; q++) begin : gen_column
       key_block u_key_block (.first_i(champion[p]), .second_i(champion[q]), .first_wins_o(precedes_other[p][q]));
       assign precedes_other[q][p] = ~precedes_other[p][q];
