@@ -291,7 +291,7 @@ impl Bench {
         let word = layout::load(index, &contract, self.first_deadline(index));
         self.cycle(Drive { load: Some(word), ..drive })?;
         self.expect_status();
-        Ok(())
+        self.loadable(drive.time, drive.outside)
     }
 
     fn first_deadline(&self, index: usize) -> u16 {

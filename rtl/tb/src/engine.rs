@@ -11,7 +11,8 @@ pub enum Kind {
     /// compared, too. Time and new packets are looked at in the cycle of the update, or in the first one if blocks compute ahead.
     InSteps(Routing, Update),
     /// Several decisions are under way. Packets are fetched some cycles before they become heads, which `take_o` tells. The clock counts all
-    /// decisions, or follows the time a few decisions late. Up to so many decisions wait for the host.
+    /// decisions, or follows the time a few decisions late; no packet is older by it than 2^15 ticks. A LOAD that sets the clock is one of all
+    /// streams. Up to so many decisions wait for the host.
     Pipelined { records: usize },
 }
 
