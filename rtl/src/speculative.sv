@@ -35,7 +35,7 @@ module speculative
   input  logic                load_valid_i,
   output logic                load_ready_o,
   input  load_t               load_i,
-  /// The first packets of the queues, and which of them are taken in this cycle; up to three wait inside for their turn.
+  /// The first packets of the queues, and which of them are taken in this cycle; up to two wait inside for their turn.
   input  logic  [N-1:0]       next_valid_i,
   input  tick_t [N-1:0]       next_arrival_i,
   output logic  [N-1:0]       pop_o,
@@ -125,7 +125,6 @@ module speculative
         .finish_i(finish_q),
         .next_finish_i(next_finish_q),
         .later_finish_i(later_finish_q),
-        .clock_top_i(run_q ? finish_q[15] : now_q[15]),
         .next_valid_i(next_valid_i[I]),
         .next_arrival_i(next_arrival_i[I]),
         .pop_o(pop_o[I]),

@@ -35,9 +35,7 @@ module speculative_block
   input  tick_t     finish_i,
   input  tick_t     next_finish_i,
   input  tick_t     later_finish_i,
-  /// The top bit of the clock after the decision under way, if there is one.
-  input  logic      clock_top_i,
-  /// The stream's queue; up to three of its packets are taken before they are heads.
+  /// The stream's queue; up to two of its packets are taken before they are heads.
   input  logic      next_valid_i,
   input  tick_t     next_arrival_i,
   output logic      pop_o,
@@ -388,8 +386,8 @@ module speculative_block
     };
   endfunction
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, clock_top_i);
-  assign won_o  = key(won_valid, contract_q.infinite, won_deadline, won_worth, won_head, clock_top_i);
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_i[15]);
+  assign won_o  = key(won_valid, contract_q.infinite, won_deadline, won_worth, won_head, finish_i[15]);
 
   // ---- The deadline after the step that follows, for both
 
