@@ -13,14 +13,15 @@
 //! Laws 4 and 5 concern engines in steps.
 
 use crate::design::{Design, PortNumber};
-use crate::engine::{Engine, Golden, Kind};
+use crate::engine::{Engine, Kind};
 use crate::layout::{self, Record, bit};
 use crate::mismatch::{Checked, Mismatch};
 use checks::{Expected, PATIENCE, Snapshot};
 use ports::Ports;
 use std::collections::VecDeque;
-use tidegate_core::dwcs::device::{Attributes, Update as UpdateStyle};
-use tidegate_core::dwcs::{CLAMP, Choice, NEVER, Stream, Tally};
+use tidegate_core::dwcs::device::{Attributes, Device, Update as UpdateStyle};
+use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, NEVER, Stream, Tally};
+use tidegate_core::packet::Flow;
 
 mod checks;
 mod ports;
@@ -70,7 +71,7 @@ pub struct Bench {
     engine: Engine,
     /// How many streams the design has.
     places: usize,
-    golden: Golden,
+    golden: Device,
     kept: Vec<Kept>,
     /// Cycles, and decisions that found a winner, since the design was made.
     cycle: u64,
@@ -210,7 +211,7 @@ impl Bench {
 
     /// Served and dropped packets, missed deadlines and violations of a stream, by the model.
     pub fn tally(&self, stream: usize) -> Tally {
-        self.golden.standing(stream).tally
+        self.golden.standing(Flow(stream as u32)).tally
     }
 
     /// Whether the host has been given all decisions.
@@ -280,10 +281,8 @@ impl Bench {
     pub fn reload(&mut self, index: usize, contract: Stream, drive: Drive) -> Checked<()> {
         assert!(!self.runs);
         self.loadable(drive.time, drive.outside)?;
-        if let Golden::Device(device) = &mut self.golden {
-            let outcome = device.load(tidegate_core::packet::Flow(index as u32), &contract);
-            outcome.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
-        }
+        let outcome = self.golden.load(Flow(index as u32), &contract);
+        outcome.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
         let kept = &mut self.kept[index];
         (kept.contract, kept.head, kept.arrived) = (contract, None, kept.queue.len() as u64);
         kept.fetched.clear();
@@ -296,7 +295,7 @@ impl Bench {
 
     fn first_deadline(&self, index: usize) -> u16 {
         // What is never looked at may be anything.
-        let deadline = self.golden.standing(index).deadline;
+        let deadline = self.golden.standing(Flow(index as u32)).deadline;
         if deadline == NEVER { self.cycle as u16 } else { deadline as u16 }
     }
 
@@ -443,14 +442,14 @@ impl Bench {
         if let Some(stream) = served {
             let next = self.take(stream, true)?;
             self.kept[stream].head = next;
-            self.golden.served(stream, finish, next);
+            self.golden.served(Flow(stream as u32), finish, next);
         }
         for stream in (0..self.kept.len()).filter(|&stream| Some(stream) != served) {
             if self.kept[stream].head.is_none() {
                 let next = self.take(stream, false)?;
                 if let Some(arrival) = next {
                     self.kept[stream].head = next;
-                    self.golden.activate(finish, stream, arrival);
+                    self.golden.activate(finish, Flow(stream as u32), arrival);
                 }
             }
         }
@@ -458,10 +457,9 @@ impl Bench {
         let choice = loop {
             match self.golden.select(finish) {
                 Choice::Discard(stream) => {
-                    let stream = stream.index();
-                    drops |= 1u32.checked_shl(stream as u32).unwrap_or(0);
-                    let next = self.take(stream, true)?;
-                    self.kept[stream].head = next;
+                    drops |= 1 << stream.0;
+                    let next = self.take(stream.index(), true)?;
+                    self.kept[stream.index()].head = next;
                     self.golden.lost(stream, next);
                 }
                 choice => break choice,
