@@ -16,9 +16,11 @@ use crate::design::{Design, PortNumber};
 use crate::engine::{Engine, Kind};
 use crate::layout::{self, Record, bit};
 use crate::mismatch::{Checked, Mismatch};
+use crate::trace::Trace;
 use checks::{Expected, PATIENCE, Snapshot};
 use ports::Ports;
 use std::collections::VecDeque;
+use std::path::Path;
 use tidegate_core::dwcs::device::{Attributes, Device, Update as UpdateStyle};
 use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, NEVER, Stream, Tally};
 use tidegate_core::packet::Flow;
@@ -45,8 +47,6 @@ pub struct Drive {
 pub struct Update {
     /// Who is served.
     pub served: Option<usize>,
-    /// How many heads were dropped.
-    pub dropped: u32,
 }
 
 /// One stream as the bench keeps it.
@@ -67,6 +67,7 @@ struct Kept {
 /// The bench.
 pub struct Bench {
     design: Design,
+    trace: Option<Trace>,
     ports: Ports,
     engine: Engine,
     /// How many streams the design has.
@@ -108,15 +109,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The bench for a design of so many streams, after its reset.
+    /// The bench for a design of so many streams, after its reset, which writes a waveform to `trace`.
     ///
     /// # Errors
-    /// If the design has other ports.
-    pub fn new(design: Design, engine: Engine, places: usize) -> Result<Bench, String> {
+    /// If the design has other ports, or the waveform cannot be written.
+    pub fn new(design: Design, engine: Engine, places: usize, trace: Option<&Path>) -> Result<Bench, String> {
         let ports = Ports::of(&design, places)?;
+        let create =
+            |path: &Path| Trace::create(path, Ports::lines(&design, places)).map_err(|error| format!("{}: {error}", path.display()));
+        let trace = trace.map(create).transpose()?;
         let golden = engine.golden(places, 0, &[]).map_err(|error| error.to_string())?;
         let mut bench = Bench {
             design,
+            trace,
             ports,
             engine,
             places,
@@ -343,6 +348,10 @@ impl Bench {
             self.times.push_back(drive.time);
         }
         self.design.settle();
+        if let Some(trace) = &mut self.trace {
+            let written = trace.sample(&self.design, self.cycle);
+            written.map_err(|error| self.differs("trace", "the waveform", None, error.to_string(), "written".into()))?;
+        }
         if self.snapshots.front().is_some_and(|snapshot| snapshot.due == self.cycle) {
             self.check_status()?;
         }
@@ -477,7 +486,7 @@ impl Bench {
         self.decisions += u64::from(served.is_some());
         (self.drops, self.told, self.now, self.choice) = (drops, finish, finish, Some(choice));
         self.expect_status();
-        Ok(Update { served, dropped: drops.count_ones() })
+        Ok(Update { served })
     }
 
     /// The clock at the end of the service, by the model.
