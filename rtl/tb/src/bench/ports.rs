@@ -67,7 +67,10 @@ impl Ports {
             Some(if bytes == layout::bytes(bits) {
                 Ok(port)
             } else {
-                Err(format!("the port {name} has {bytes} bytes, but {bits} bits: rtl/tb/src/layout.rs differs from rtl/src/dwcs_pkg.sv"))
+                Err(format!(
+                    "the port {name} has {bytes} bytes, but {streams} streams make {bits} bits: the design is for another number of streams, or \
+                     rtl/tb/src/layout.rs differs from rtl/src/dwcs_pkg.sv"
+                ))
             })
         };
         let port = |name: &str| sized(name).unwrap_or_else(|| Err(format!("the design has no port {name}")));
