@@ -122,7 +122,8 @@ module speculative
         .ran_i(ran_q),
         .enable_i(enable_q),
         .won_i(won_q[I]),
-        .finish_i(finish_q),
+        // In a pause deadlines lie after the last decision; the time may have moved on.
+        .finish_i(run_q ? finish_q : now_q),
         .next_finish_i(next_finish_q),
         .later_finish_i(later_finish_q),
         .next_valid_i(next_valid_i[I]),
