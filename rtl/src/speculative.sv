@@ -26,7 +26,8 @@ module speculative
   input  logic                rst_ni,
   /// Decides; otherwise streams can be loaded whenever load_ready_o is set.
   input  logic                enable_i,
-  /// The clock is time_i, and loading a stream sets it. Otherwise it counts decisions, from the last time_i that it saw with outside_i set.
+  /// The clock is time_i, and loading a stream sets it: then all streams are to be loaded. Otherwise it counts decisions, from the last time_i that
+  /// it saw with outside_i set.
   input  logic                outside_i,
   /// The time in ticks; at most 2^14 may pass between two decisions.
   input  tick_t               time_i,

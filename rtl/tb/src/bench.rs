@@ -13,14 +13,17 @@
 //! Laws 4 and 5 concern engines in steps.
 
 use crate::design::{Design, PortNumber};
-use crate::engine::{Engine, Golden, Kind};
+use crate::engine::{Engine, Kind};
 use crate::layout::{self, Record, bit};
 use crate::mismatch::{Checked, Mismatch};
+use crate::trace::Trace;
 use checks::{Expected, PATIENCE, Snapshot};
 use ports::Ports;
 use std::collections::VecDeque;
-use tidegate_core::dwcs::device::{Attributes, Update as UpdateStyle};
-use tidegate_core::dwcs::{CLAMP, Choice, NEVER, Stream, Tally};
+use std::path::Path;
+use tidegate_core::dwcs::device::{Attributes, Device, Update as UpdateStyle};
+use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, NEVER, Stream, Tally};
+use tidegate_core::packet::Flow;
 
 mod checks;
 mod ports;
@@ -44,8 +47,6 @@ pub struct Drive {
 pub struct Update {
     /// Who is served.
     pub served: Option<usize>,
-    /// How many heads were dropped.
-    pub dropped: u32,
 }
 
 /// One stream as the bench keeps it.
@@ -66,11 +67,12 @@ struct Kept {
 /// The bench.
 pub struct Bench {
     design: Design,
+    trace: Option<Trace>,
     ports: Ports,
     engine: Engine,
     /// How many streams the design has.
     places: usize,
-    golden: Golden,
+    golden: Device,
     kept: Vec<Kept>,
     /// Cycles, and decisions that found a winner, since the design was made.
     cycle: u64,
@@ -107,15 +109,19 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// The bench for a design of so many streams, after its reset.
+    /// The bench for a design of so many streams, after its reset, which writes a waveform to `trace`.
     ///
     /// # Errors
-    /// If the design has other ports.
-    pub fn new(design: Design, engine: Engine, places: usize) -> Result<Bench, String> {
+    /// If the design has other ports, or the waveform cannot be written.
+    pub fn new(design: Design, engine: Engine, places: usize, trace: Option<&Path>) -> Result<Bench, String> {
         let ports = Ports::of(&design, places)?;
+        let create =
+            |path: &Path| Trace::create(path, Ports::lines(&design, places)).map_err(|error| format!("{}: {error}", path.display()));
+        let trace = trace.map(create).transpose()?;
         let golden = engine.golden(places, 0, &[]).map_err(|error| error.to_string())?;
         let mut bench = Bench {
             design,
+            trace,
             ports,
             engine,
             places,
@@ -210,7 +216,7 @@ impl Bench {
 
     /// Served and dropped packets, missed deadlines and violations of a stream, by the model.
     pub fn tally(&self, stream: usize) -> Tally {
-        self.golden.standing(stream).tally
+        self.golden.standing(Flow(stream as u32)).tally
     }
 
     /// Whether the host has been given all decisions.
@@ -280,10 +286,8 @@ impl Bench {
     pub fn reload(&mut self, index: usize, contract: Stream, drive: Drive) -> Checked<()> {
         assert!(!self.runs);
         self.loadable(drive.time, drive.outside)?;
-        if let Golden::Device(device) = &mut self.golden {
-            let outcome = device.load(tidegate_core::packet::Flow(index as u32), &contract);
-            outcome.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
-        }
+        let outcome = self.golden.load(Flow(index as u32), &contract);
+        outcome.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
         let kept = &mut self.kept[index];
         (kept.contract, kept.head, kept.arrived) = (contract, None, kept.queue.len() as u64);
         kept.fetched.clear();
@@ -291,12 +295,12 @@ impl Bench {
         let word = layout::load(index, &contract, self.first_deadline(index));
         self.cycle(Drive { load: Some(word), ..drive })?;
         self.expect_status();
-        Ok(())
+        self.loadable(drive.time, drive.outside)
     }
 
     fn first_deadline(&self, index: usize) -> u16 {
         // What is never looked at may be anything.
-        let deadline = self.golden.standing(index).deadline;
+        let deadline = self.golden.standing(Flow(index as u32)).deadline;
         if deadline == NEVER { self.cycle as u16 } else { deadline as u16 }
     }
 
@@ -344,6 +348,10 @@ impl Bench {
             self.times.push_back(drive.time);
         }
         self.design.settle();
+        if let Some(trace) = &mut self.trace {
+            let written = trace.sample(&self.design, self.cycle);
+            written.map_err(|error| self.differs("trace", "the waveform", None, error.to_string(), "written".into()))?;
+        }
         if self.snapshots.front().is_some_and(|snapshot| snapshot.due == self.cycle) {
             self.check_status()?;
         }
@@ -443,14 +451,14 @@ impl Bench {
         if let Some(stream) = served {
             let next = self.take(stream, true)?;
             self.kept[stream].head = next;
-            self.golden.served(stream, finish, next);
+            self.golden.served(Flow(stream as u32), finish, next);
         }
         for stream in (0..self.kept.len()).filter(|&stream| Some(stream) != served) {
             if self.kept[stream].head.is_none() {
                 let next = self.take(stream, false)?;
                 if let Some(arrival) = next {
                     self.kept[stream].head = next;
-                    self.golden.activate(finish, stream, arrival);
+                    self.golden.activate(finish, Flow(stream as u32), arrival);
                 }
             }
         }
@@ -458,10 +466,9 @@ impl Bench {
         let choice = loop {
             match self.golden.select(finish) {
                 Choice::Discard(stream) => {
-                    let stream = stream.index();
-                    drops |= 1u32.checked_shl(stream as u32).unwrap_or(0);
-                    let next = self.take(stream, true)?;
-                    self.kept[stream].head = next;
+                    drops |= 1 << stream.0;
+                    let next = self.take(stream.index(), true)?;
+                    self.kept[stream.index()].head = next;
                     self.golden.lost(stream, next);
                 }
                 choice => break choice,
@@ -479,7 +486,7 @@ impl Bench {
         self.decisions += u64::from(served.is_some());
         (self.drops, self.told, self.now, self.choice) = (drops, finish, finish, Some(choice));
         self.expect_status();
-        Ok(Update { served, dropped: drops.count_ones() })
+        Ok(Update { served })
     }
 
     /// The clock at the end of the service, by the model.

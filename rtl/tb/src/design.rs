@@ -33,8 +33,8 @@ struct Port {
 }
 
 /// A port of the design that named it.
-#[derive(Clone, Copy, Debug)]
-pub struct PortNumber(usize);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortNumber(pub(crate) usize);
 
 impl Design {
     /// The design in this library, before its reset. What no reset sets begins with values that follow from `seed`.

@@ -1,8 +1,7 @@
 //! The engines that are compared: what the bench has to know of each beyond its ports.
 
 use tidegate_core::dwcs::device::{Architecture, Clock, Device, Routing, Size, Update};
-use tidegate_core::dwcs::{Choice, Dwcs, Early, Missed, Order, Rules, Scan, Standing, Stream, StreamError};
-use tidegate_core::packet::Flow;
+use tidegate_core::dwcs::{Stream, StreamError};
 
 /// How an engine goes about a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,7 +10,8 @@ pub enum Kind {
     /// compared, too. Time and new packets are looked at in the cycle of the update, or in the first one if blocks compute ahead.
     InSteps(Routing, Update),
     /// Several decisions are under way. Packets are fetched some cycles before they become heads, which `take_o` tells. The clock counts all
-    /// decisions, or follows the time a few decisions late. Up to so many decisions wait for the host.
+    /// decisions, or follows the time a few decisions late; no packet is older by it than 2^15 ticks. A LOAD that sets the clock is one of all
+    /// streams. Up to so many decisions wait for the host.
     Pipelined { records: usize },
 }
 
@@ -71,62 +71,10 @@ impl Engine {
     /// Its golden model for these streams on so many ports, when the clock stands at `start`.
     ///
     /// # Errors
-    /// If a stream has attributes that the model does not take.
-    pub fn golden(&self, ports: usize, start: u64, streams: &[Stream]) -> Result<Golden, StreamError> {
-        let Some(size) = Size::ALL.into_iter().find(|size| size.ports() == ports) else {
-            let rules = Rules { missed: Missed::Complete, early: Early::Clamp };
-            let placed = |stream: &Stream| Stream { first_deadline: Some(stream.first_deadline.unwrap_or(start)), ..*stream };
-            let streams: Vec<Stream> = streams.iter().map(placed).collect();
-            return Scan::new(rules, Order::DeadlineFirst, &streams).map(Golden::Scan);
-        };
+    /// If a stream has attributes that the model does not take, or there are more streams than it has registers for.
+    pub fn golden(&self, ports: usize, start: u64, streams: &[Stream]) -> Result<Device, StreamError> {
+        let size = Size::ALL.into_iter().find(|size| size.ports() == ports).unwrap_or(Size::ThirtyTwo);
         let architecture = self.architecture(ports).unwrap_or(Architecture::base(size));
-        Device::new(architecture, Clock::Outside, start, streams).map(|device| Golden::Device(Box::new(device)))
-    }
-}
-
-/// What a design is compared with.
-#[derive(Debug)]
-pub enum Golden {
-    /// The device model, of as many streams as a device takes.
-    Device(Box<Device>),
-    /// The scan with clamped deadlines, which does the same as long as no period is shorter than the ticks between two updates, and no
-    /// denominator reaches 255.
-    Scan(Scan),
-}
-
-impl Golden {
-    fn engine(&mut self) -> &mut dyn Dwcs {
-        match self {
-            Golden::Device(device) => device.as_mut(),
-            Golden::Scan(scan) => scan,
-        }
-    }
-
-    /// See [`Dwcs::activate`].
-    pub fn activate(&mut self, now: u64, stream: usize, arrival: u64) {
-        self.engine().activate(now, Flow(stream as u32), arrival);
-    }
-
-    /// See [`Dwcs::select`].
-    pub fn select(&mut self, now: u64) -> Choice {
-        self.engine().select(now)
-    }
-
-    /// See [`Dwcs::served`].
-    pub fn served(&mut self, stream: usize, finish: u64, next: Option<u64>) {
-        self.engine().served(Flow(stream as u32), finish, next);
-    }
-
-    /// See [`Dwcs::lost`].
-    pub fn lost(&mut self, stream: usize, next: Option<u64>) {
-        self.engine().lost(Flow(stream as u32), next);
-    }
-
-    /// See [`Dwcs::standing`].
-    pub fn standing(&self, stream: usize) -> Standing {
-        match self {
-            Golden::Device(device) => device.standing(Flow(stream as u32)),
-            Golden::Scan(scan) => scan.standing(Flow(stream as u32)),
-        }
+        Device::new(architecture, Clock::Outside, start, streams)
     }
 }

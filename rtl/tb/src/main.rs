@@ -9,7 +9,7 @@
 //! | `engine.rs` | the engines, and the golden model of each |
 //! | `bench.rs` | the comparison, cycle by cycle |
 //! | `scenario.rs` | what both are put through |
-//! | `mismatch.rs` | what is said if they differ |
+//! | `mismatch.rs`, `trace.rs` | what is said if they differ, and the waveform of it |
 
 use scenario::{Failure, SCENARIOS, Scenario, Setup};
 use std::process::ExitCode;
@@ -22,6 +22,7 @@ mod layout;
 mod mismatch;
 mod random;
 mod scenario;
+mod trace;
 
 const HELP: &str = "\
 A Verilated engine beside its golden model, decision by decision.
@@ -36,6 +37,7 @@ Options:
   --scenario NAME   Only this one (may be given again): random, adversarial, shares, mixtures, timeline, orders
   --decisions N     Decisions of random and adversarial traffic together (100000 unless told)
   --seed N          The seed of the first run (1 unless told); the seed of a failure repeats it at once
+  --trace FILE      A waveform (VCD) of the ports in the last run, which is the one that fails
 
 Exit codes: 0 the design does as the model, 1 it does not, 2 bad input
 ";
@@ -76,7 +78,7 @@ fn run(options: &Options) -> ExitCode {
                 println!("scenario={name} decisions={} cycles={} seconds={seconds:.2}", done.decisions, done.cycles);
             }
             Err(Failure::Mismatch(mismatch, seed)) => {
-                let Setup { library, engine, streams } = &options.setup;
+                let Setup { library, engine, streams, .. } = &options.setup;
                 println!("{mismatch}");
                 println!("  scenario \"{}\": {}", scenario.name, scenario.about);
                 println!(
@@ -98,7 +100,7 @@ fn run(options: &Options) -> ExitCode {
 }
 
 fn options(arguments: &[String]) -> Result<Options, String> {
-    let (mut library, mut engine, mut streams) = (None, None, None);
+    let (mut library, mut engine, mut streams, mut trace) = (None, None, None, None);
     let (mut scenarios, mut decisions, mut seed) = (Vec::new(), 100_000, 1);
     let mut rest = arguments.iter();
     let number = |option: &str, value: &str| -> Result<u64, String> {
@@ -116,6 +118,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
             "--engine" => engine = Some(engine::Engine::named(value)?),
             "--streams" => streams = Some(number(argument, value)? as usize),
             "--decisions" => decisions = number(argument, value)?,
+            "--trace" => trace = Some(value.into()),
             "--seed" => seed = number(argument, value)?,
             "--scenario" => {
                 let names = || SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
@@ -133,6 +136,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
         library: library.ok_or_else(|| needed("the library"))?,
         engine: engine.ok_or_else(|| needed("--engine"))?,
         streams: streams.filter(|&streams| streams > 1).ok_or_else(|| needed("--streams, at least 2,"))?,
+        trace,
     };
     Ok(Options { setup, scenarios, decisions, seed })
 }

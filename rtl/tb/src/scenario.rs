@@ -17,6 +17,8 @@ pub struct Setup {
     pub engine: Engine,
     /// How many streams it has.
     pub streams: usize,
+    /// Where the waveform of the last run goes.
+    pub trace: Option<PathBuf>,
 }
 
 impl Setup {
@@ -26,7 +28,7 @@ impl Setup {
     /// If the library holds no such design.
     pub fn bench(&self, seed: u64) -> Result<Bench, Failure> {
         let design = Design::load(&self.library, seed).map_err(Failure::Setup)?;
-        Bench::new(design, self.engine, self.streams).map_err(Failure::Setup)
+        Bench::new(design, self.engine, self.streams, self.trace.as_deref()).map_err(Failure::Setup)
     }
 }
 

@@ -3,6 +3,7 @@
 //! What is compared, and with which traffic, is in `rtl/tb`.
 
 use super::Options;
+use super::designs::{self, VARIANTS};
 use super::verilate::{self, Design, at_once};
 use crate::Failure;
 use crate::cargo::{cargo, output, target_directory};
@@ -11,32 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// One architecture in several sizes.
-struct Variant {
-    /// As the bench calls it.
-    engine: &'static str,
-    top: &'static str,
-    parameters: &'static [(&'static str, &'static str)],
-    /// Numbers of streams.
-    sizes: &'static [u32],
-}
+/// Those of the designs that the bench compares, by the names that both have for them.
+const ENGINES: &[&str] = &["base", "winner-only", "compute-ahead", "compute-ahead-winner-only", "exact", "speculative"];
 
-const SIZES: &[u32] = &[4, 8, 16, 32];
-const IN_TURN: (&str, &str) = ("Ahead", "0");
-const AHEAD: (&str, &str) = ("Ahead", "1");
-const LATTICE: (&str, &str) = ("Routing", "0");
-const EXACT: (&str, &str) = ("Routing", "1");
-const WINNER: (&str, &str) = ("Routing", "2");
-
-const VARIANTS: &[Variant] = &[
-    Variant { engine: "base", top: "sharestreams", parameters: &[LATTICE, IN_TURN], sizes: SIZES },
-    Variant { engine: "winner-only", top: "sharestreams", parameters: &[WINNER, IN_TURN], sizes: SIZES },
-    Variant { engine: "compute-ahead", top: "sharestreams", parameters: &[LATTICE, AHEAD], sizes: SIZES },
-    Variant { engine: "compute-ahead-winner-only", top: "sharestreams", parameters: &[WINNER, AHEAD], sizes: SIZES },
-    Variant { engine: "exact", top: "sharestreams", parameters: &[EXACT, IN_TURN], sizes: SIZES },
-    Variant { engine: "compute-ahead-exact", top: "sharestreams", parameters: &[EXACT, AHEAD], sizes: &[4, 8] },
-    Variant { engine: "speculative", top: "speculative", parameters: &[], sizes: SIZES },
-];
+/// Values of parameters that Verilator takes as numbers only.
+const NUMBERS: &[(&str, &str)] = &[("dwcs_pkg::Lattice", "0"), ("dwcs_pkg::Exact", "1"), ("dwcs_pkg::Winner", "2")];
 
 /// What the bench did with one design.
 pub struct Outcome {
@@ -57,19 +37,20 @@ pub struct Outcome {
 pub fn run(options: &Options) -> Result<(), Failure> {
     let bench = bench()?;
     let sources = verilate::sources()?;
-    let designs: Vec<(&Variant, u32)> =
-        VARIANTS.iter().flat_map(|variant| variant.sizes.iter().map(move |&streams| (variant, streams))).collect();
+    let compared = VARIANTS.iter().filter(|variant| ENGINES.contains(&variant.name));
+    let designs: Vec<(&str, u32)> =
+        compared.flat_map(|variant| variant.sizes.iter().map(move |&streams| (variant.name, streams))).collect();
     println!("{:<32}{:>12}{:>14}{:>8}  {:<8}{:>9}{:>9}", "design", "decisions", "cycles", "period", "result", "build s", "run s");
-    let rows = at_once(&designs, |(variant, streams)| {
-        let row = measured(&bench, variant, *streams, &sources, options.decisions)?;
+    let rows = at_once(&designs, |(engine, streams)| {
+        let row = measured(&bench, engine, *streams, &sources, options.decisions)?;
         println!("{}", row.0);
         Ok(row.1)
     });
     let mut failed = Vec::new();
-    for (row, (variant, streams)) in rows.into_iter().zip(&designs) {
+    for (row, (engine, streams)) in rows.into_iter().zip(&designs) {
         if let Some(said) = row? {
-            println!("\n{}-{streams}:\n{said}", variant.engine);
-            failed.push(format!("{}-{streams}", variant.engine));
+            println!("\n{engine}-{streams}:\n{said}");
+            failed.push(format!("{engine}-{streams}"));
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not as the model: {}", failed.join(", ")))) }
@@ -78,16 +59,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 /// The row of the table, and what the bench said if the design differs from the model.
 fn measured(
     bench: &Path,
-    variant: &Variant,
+    engine: &str,
     streams: u32,
     sources: &BTreeMap<String, String>,
     decisions: u64,
 ) -> Result<(String, Option<String>), Failure> {
     let begun = Instant::now();
-    let name = format!("{}-{streams}", variant.engine);
-    let library = verilate::library(&design(&name, variant.engine, streams, sources)?)?;
+    let name = format!("{engine}-{streams}");
+    let library = verilate::library(&design(&name, engine, streams, sources)?)?;
     let built = begun.elapsed().as_secs_f64();
-    let outcome = compare(bench, &library, variant.engine, streams, &["--decisions", &decisions.to_string()])?;
+    let outcome = compare(bench, &library, engine, streams, &["--decisions", &decisions.to_string()])?;
     let Outcome { decisions, cycles, period, failed } = outcome;
     let result = if failed.is_none() { "equal" } else { "DIFFERS" };
     let run = begun.elapsed().as_secs_f64() - built;
@@ -100,11 +81,15 @@ fn measured(
 /// # Errors
 /// [`Failure::Usage`] if there is no such engine.
 pub fn design(name: &str, engine: &str, streams: u32, sources: &BTreeMap<String, String>) -> Result<Design, Failure> {
-    let variant = VARIANTS.iter().find(|variant| variant.engine == engine);
-    let variant = variant.ok_or_else(|| Failure::Usage(format!("there is no engine \"{engine}\"")))?;
-    let mut parameters = vec![("N".to_owned(), streams.to_string())];
-    parameters.extend(variant.parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-    Ok(Design { name: name.to_owned(), top: variant.top.to_owned(), parameters, sources: sources.clone() })
+    let variant = VARIANTS.iter().find(|variant| variant.name == engine);
+    let variant = variant.ok_or_else(|| Failure::Usage(format!("there is no design \"{engine}\"")))?;
+    let designs::Design { top, mut parameters, .. } = variant.design(streams);
+    for (_, value) in &mut parameters {
+        if let Some((_, number)) = NUMBERS.iter().find(|(name, _)| name == value) {
+            *value = (*number).to_owned();
+        }
+    }
+    Ok(Design { name: name.to_owned(), top: top.to_owned(), parameters, sources: sources.clone() })
 }
 
 /// The bench, built anew if need be.
@@ -154,6 +139,15 @@ fn outcome(said: &str) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_engine_is_a_design_with_numbers_for_parameters() {
+        for engine in ENGINES {
+            let design = design("x", engine, 8, &BTreeMap::new()).ok().unwrap();
+            assert!(design.parameters.iter().all(|(_, value)| value.parse::<u32>().is_ok()), "{engine}: {:?}", design.parameters);
+        }
+        assert!(design("x", "none", 8, &BTreeMap::new()).is_err());
+    }
 
     #[test]
     fn what_the_bench_says_is_understood() {

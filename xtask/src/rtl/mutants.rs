@@ -23,6 +23,7 @@ struct Mutant {
 
 const BASE: (&str, u32) = ("base", 4);
 const AHEAD: (&str, u32) = ("compute-ahead", 4);
+const SPECULATIVE: (&str, u32) = ("speculative", 4);
 
 const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -241,6 +242,55 @@ const MUTANTS: &[Mutant] = &[
         replacement: "else if (update) drops_q <= drops_q | drop;",
         fault: "drops are reported again",
         engine: BASE,
+    },
+    Mutant {
+        file: "rank_pkg",
+        text: "return '{fraction: {12'd0, ~m}, numerator: 8'd0};",
+        replacement: "return '{fraction: {12'd0, m}, numerator: 8'd0};",
+        fault: "of two windows without tolerance the shorter one is worth more",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "champion_pair",
+        text: "assign won_first = second_o ? second_won_first : first_won_first;",
+        replacement: "assign won_first = first_won_first;",
+        fault: "a pair forgets which of its streams has won",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "if (now.missed_ends) misses = begins;",
+        replacement: "",
+        fault: "a window that misses have used up does not begin anew",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "if (!rst_ni) loading_q <= '0;",
+        replacement: "if (!rst_ni) loading_q <= 4'd9;",
+        fault: "a stream that nobody has loaded may have a packet",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "assign pop_o = enable_i & ~load_i &",
+        replacement: "assign pop_o = enable_i &",
+        fault: "a packet that comes in the cycle of a LOAD is lost",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative",
+        text: "if (enable_q && ran_q) drops_q <= drop;",
+        replacement: "if (ran_q) drops_q <= drop;",
+        fault: "drops are reported too early after a halt",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative",
+        text: "enable_q <= records < ($clog2(Records) + 1)'(Records / 2);",
+        replacement: "enable_q <= 1'b1;",
+        fault: "decisions are lost if the host is slow",
+        engine: SPECULATIVE,
     },
 ];
 

@@ -1,11 +1,12 @@
 //! What is compared in every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
 
 use super::Bench;
-use crate::engine::{Golden, Kind};
+use crate::engine::Kind;
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
-use tidegate_core::dwcs::NEVER;
 use tidegate_core::dwcs::device::{Attributes, Routing, Update};
+use tidegate_core::dwcs::{Dwcs, NEVER};
+use tidegate_core::packet::Flow;
 
 /// What `status_o` is to show of a stream, once the lag is over.
 #[derive(Clone, Copy)]
@@ -41,7 +42,7 @@ impl Bench {
         let mut streams = self.spare.pop().unwrap_or_default();
         streams.clear();
         for index in 0..self.kept.len() {
-            let standing = self.golden.standing(index);
+            let standing = self.golden.standing(Flow(index as u32));
             let head = self.kept[index].head;
             let (tolerance, tally) = (standing.tolerance, standing.tally);
             let deadline = match standing.deadline {
@@ -180,11 +181,11 @@ impl Bench {
 
     /// Compares the words at the network's ports, now or a cycle later.
     pub(super) fn check_network(&mut self) -> Checked<()> {
-        let (Kind::InSteps(routing, style), Golden::Device(device)) = (self.engine.kind, &self.golden) else { return Ok(()) };
+        let Kind::InSteps(routing, style) = self.engine.kind else { return Ok(()) };
         if routing == Routing::Winner {
             return Ok(());
         }
-        let home = device.network().home().to_vec();
+        let home = self.golden.network().home().to_vec();
         match style {
             Update::InTurn => self.check_home(&home),
             Update::Ahead => {

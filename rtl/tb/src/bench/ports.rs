@@ -2,6 +2,7 @@
 
 use crate::design::{Design, PortNumber};
 use crate::layout;
+use crate::trace::Line;
 
 /// Every port but the clock.
 pub struct Ports {
@@ -28,41 +29,79 @@ pub struct Ports {
     pub status_o: PortNumber,
 }
 
+/// All of them with their widths.
+fn widths(streams: usize) -> [(&'static str, usize); 21] {
+    [
+        ("rst_ni", 1),
+        ("enable_i", 1),
+        ("outside_i", 1),
+        ("time_i", 16),
+        ("load_valid_i", 1),
+        ("load_ready_o", 1),
+        ("load_i", layout::LOAD),
+        ("next_valid_i", streams),
+        ("next_arrival_i", 16 * streams),
+        ("pop_o", streams),
+        ("decision_valid_o", 1),
+        ("decision_ready_i", 1),
+        ("decision_o", layout::DECISION),
+        ("update_o", 1),
+        ("served_o", 1),
+        ("winner_o", 5),
+        ("finish_o", 16),
+        ("now_o", 16),
+        ("take_o", streams),
+        ("home_o", layout::ATTRIBUTES * streams),
+        ("status_o", layout::STATUS * streams),
+    ]
+}
+
 impl Ports {
     /// Finds every port, as wide as `layout` says.
     pub fn of(design: &Design, streams: usize) -> Result<Ports, String> {
-        let sized = |name: &str, bits: usize| {
+        let widths = widths(streams);
+        let sized = |name: &str| {
             let port = design.port(name)?;
+            let bits = widths.iter().find(|(known, _)| *known == name)?.1;
             let bytes = design.bits(port).len();
             Some(if bytes == layout::bytes(bits) {
                 Ok(port)
             } else {
-                Err(format!("the port {name} has {bytes} bytes, but {bits} bits: rtl/tb/src/layout.rs differs from rtl/src/dwcs_pkg.sv"))
+                Err(format!(
+                    "the port {name} has {bytes} bytes, but {streams} streams make {bits} bits: the design is for another number of streams, or \
+                     rtl/tb/src/layout.rs differs from rtl/src/dwcs_pkg.sv"
+                ))
             })
         };
-        let port = |name: &str, bits| sized(name, bits).unwrap_or_else(|| Err(format!("the design has no port {name}")));
+        let port = |name: &str| sized(name).unwrap_or_else(|| Err(format!("the design has no port {name}")));
         Ok(Ports {
-            rst_ni: port("rst_ni", 1)?,
-            enable_i: port("enable_i", 1)?,
-            outside_i: port("outside_i", 1)?,
-            time_i: port("time_i", 16)?,
-            load_valid_i: port("load_valid_i", 1)?,
-            load_ready_o: port("load_ready_o", 1)?,
-            load_i: port("load_i", layout::LOAD)?,
-            next_valid_i: port("next_valid_i", streams)?,
-            next_arrival_i: port("next_arrival_i", 16 * streams)?,
-            pop_o: port("pop_o", streams)?,
-            decision_valid_o: port("decision_valid_o", 1)?,
-            decision_ready_i: port("decision_ready_i", 1)?,
-            decision_o: port("decision_o", layout::DECISION)?,
-            update_o: port("update_o", 1)?,
-            served_o: port("served_o", 1)?,
-            winner_o: port("winner_o", 5)?,
-            finish_o: port("finish_o", 16)?,
-            now_o: port("now_o", 16)?,
-            take_o: sized("take_o", streams).transpose()?,
-            home_o: sized("home_o", layout::ATTRIBUTES * streams).transpose()?,
-            status_o: port("status_o", layout::STATUS * streams)?,
+            rst_ni: port("rst_ni")?,
+            enable_i: port("enable_i")?,
+            outside_i: port("outside_i")?,
+            time_i: port("time_i")?,
+            load_valid_i: port("load_valid_i")?,
+            load_ready_o: port("load_ready_o")?,
+            load_i: port("load_i")?,
+            next_valid_i: port("next_valid_i")?,
+            next_arrival_i: port("next_arrival_i")?,
+            pop_o: port("pop_o")?,
+            decision_valid_o: port("decision_valid_o")?,
+            decision_ready_i: port("decision_ready_i")?,
+            decision_o: port("decision_o")?,
+            update_o: port("update_o")?,
+            served_o: port("served_o")?,
+            winner_o: port("winner_o")?,
+            finish_o: port("finish_o")?,
+            now_o: port("now_o")?,
+            take_o: sized("take_o").transpose()?,
+            home_o: sized("home_o").transpose()?,
+            status_o: port("status_o")?,
         })
+    }
+
+    /// The lines of a waveform.
+    pub fn lines(design: &Design, streams: usize) -> Vec<Line> {
+        let line = |(name, bits)| design.port(name).map(|port| Line { name, port, bits });
+        widths(streams).into_iter().filter_map(line).collect()
     }
 }
