@@ -96,14 +96,16 @@ pub struct Bench {
     start: u64,
     /// The cycle of the last update.
     updated: u64,
-    /// The times that the clock may come to stand at.
+    /// The time that engines in steps have seen.
+    seen: u64,
+    /// The times that the clock of others may come to stand at.
     times: VecDeque<u64>,
     /// Cycles of it in which the host kept it waiting.
     stalls: u64,
     snapshots: VecDeque<Snapshot>,
     spare: Vec<Vec<Expected>>,
-    /// What the network's ports hold a cycle after an update.
-    home: Option<Vec<Attributes>>,
+    /// What the network's ports held in the last update.
+    home: Vec<Attributes>,
     /// Decides, or is about to.
     runs: bool,
 }
@@ -139,11 +141,12 @@ impl Bench {
             waiting: None,
             start: 0,
             updated: 0,
+            seen: 0,
             times: VecDeque::new(),
             stalls: 0,
             snapshots: VecDeque::new(),
             spare: Vec::new(),
-            home: None,
+            home: Vec::new(),
             runs: false,
         };
         bench.reset();
@@ -166,7 +169,6 @@ impl Bench {
         self.records.clear();
         self.waiting = None;
         self.snapshots.clear();
-        self.home = None;
         self.kept.clear();
         self.show();
     }
@@ -234,11 +236,9 @@ impl Bench {
         self.ports.home_o.is_some()
     }
 
-    /// The network's ports as they are now, in the cycle that comes after an update.
-    pub fn home(&mut self) -> Vec<Attributes> {
-        self.design.settle();
-        let bits = self.design.bits(self.ports.home_o.expect("an engine with a network"));
-        (0..self.places).map(|index| layout::attributes(bits, index)).collect()
+    /// The network's ports in the last update.
+    pub fn home(&self) -> &[Attributes] {
+        &self.home
     }
 
     /// Sets the clock to `start` and loads these streams, in this order of their numbers, while nothing is decided. What the queues hold is
@@ -248,8 +248,8 @@ impl Bench {
     /// A difference, or a stream that the model refuses.
     pub fn load(&mut self, start: u64, streams: &[Stream], order: &[usize]) -> Checked<()> {
         assert!(streams.len() <= self.places && !self.runs);
-        // What the last update has left is still to be looked at.
         self.cycle(Drive { enable: false, outside: false, time: self.told, ready: false, load: None })?;
+        self.loadable(self.told, false)?;
         let golden = self.engine.golden(self.places, start, streams);
         self.golden = golden.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
         self.kept = streams.iter().map(|&contract| Kept::new(contract, self.cycle)).collect();
@@ -270,8 +270,9 @@ impl Bench {
 
     /// Waits until the design takes a LOAD.
     fn loadable(&mut self, time: u64, outside: bool) -> Checked<()> {
+        // What the last update has left is still to be looked at.
         for _ in 0..PATIENCE {
-            if self.get(self.ports.load_ready_o) == 1 {
+            if self.get(self.ports.load_ready_o) == 1 && self.snapshots.is_empty() {
                 return Ok(());
             }
             self.cycle(Drive { enable: false, outside, time, ready: false, load: None })?;
@@ -343,8 +344,10 @@ impl Bench {
         if let Some(word) = drive.load {
             self.put(self.ports.load_i, word);
         }
-        let shows_time = drive.outside && (self.runs || self.engine.is_pipelined());
-        if shows_time && self.times.back() != Some(&drive.time) {
+        if self.cycle <= self.latch() {
+            self.seen = drive.time;
+        }
+        if drive.outside && self.engine.is_pipelined() && self.times.back() != Some(&drive.time) {
             self.times.push_back(drive.time);
         }
         self.design.settle();
@@ -355,10 +358,7 @@ impl Bench {
         if self.snapshots.front().is_some_and(|snapshot| snapshot.due == self.cycle) {
             self.check_status()?;
         }
-        if let Some(home) = self.home.take() {
-            self.check_home(&home)?;
-        }
-        self.check_load()?;
+        self.check_load(drive.enable)?;
         let update = self.get(self.ports.update_o) == 1;
         let valid = self.get(self.ports.decision_valid_o) == 1;
         let outcome = if update {
@@ -391,12 +391,17 @@ impl Bench {
         Ok(outcome)
     }
 
+    /// The cycle in which engines in steps look at the time.
+    fn latch(&self) -> u64 {
+        match (self.engine.kind, self.engine.architecture(self.places)) {
+            (Kind::InSteps(_, UpdateStyle::InTurn), Some(architecture)) => self.start + architecture.timeline(self.places).period() - 2,
+            _ => self.start,
+        }
+    }
+
     /// The next cycle is the first of a decision.
     fn begin(&mut self) {
         (self.start, self.stalls) = (self.cycle + 1, 0);
-        if !self.engine.is_pipelined() {
-            self.times.clear();
-        }
     }
 
     fn differs(&self, check: &'static str, field: &str, stream: Option<usize>, design: String, model: String) -> Box<Mismatch> {
@@ -494,8 +499,7 @@ impl Bench {
         let found = self.get(self.ports.finish_o) as u16;
         let finish = match self.engine.kind {
             Kind::InSteps(..) if !drive.outside => self.now + u64::from(served),
-            Kind::InSteps(_, UpdateStyle::InTurn) => drive.time,
-            Kind::InSteps(_, UpdateStyle::Ahead) => self.times.front().copied().unwrap_or(drive.time),
+            Kind::InSteps(..) => self.seen,
             Kind::Pipelined { .. } if !drive.outside => self.now + 1,
             Kind::Pipelined { .. } => {
                 // One of those shown, and none before the last.

@@ -7,7 +7,8 @@ use tidegate_core::dwcs::{Stream, StreamError};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// As published, one decision after the other: the device model has its architecture, so cycles and the words at the network's ports are
-    /// compared, too. Time and new packets are looked at in the cycle of the update, or in the first one if blocks compute ahead.
+    /// compared, too. The time is looked at in the last SCHEDULE cycle and packets in the update, or both in the first SCHEDULE
+    /// cycle if blocks compute ahead.
     InSteps(Routing, Update),
     /// Several decisions are under way. Packets are fetched some cycles before they become heads, which `take_o` tells. The clock counts all
     /// decisions, or follows the time a few decisions late; no packet is older by it than 2^15 ticks. A LOAD that sets the clock is one of all
@@ -26,7 +27,7 @@ pub struct Engine {
 }
 
 const fn in_steps(name: &'static str, routing: Routing, update: Update) -> Engine {
-    Engine { name, kind: Kind::InSteps(routing, update), status_lag: 1 }
+    Engine { name, kind: Kind::InSteps(routing, update), status_lag: 2 }
 }
 
 /// All of them.

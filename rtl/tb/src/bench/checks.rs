@@ -4,7 +4,7 @@ use super::Bench;
 use crate::engine::Kind;
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
-use tidegate_core::dwcs::device::{Attributes, Routing, Update};
+use tidegate_core::dwcs::device::{Attributes, Routing};
 use tidegate_core::dwcs::{Dwcs, NEVER};
 use tidegate_core::packet::Flow;
 
@@ -154,14 +154,14 @@ impl Bench {
     }
 
     /// Streams can be loaded if and only if nothing is decided.
-    pub(super) fn check_load(&mut self) -> Checked<()> {
+    pub(super) fn check_load(&mut self, enable: bool) -> Checked<()> {
         let ready = self.get(self.ports.load_ready_o) == 1;
         if self.engine.is_pipelined() {
             // It stops when what is under way is done, and is busy with every LOAD for a while.
             self.runs &= !ready;
             return Ok(());
         }
-        self.same("load", "load_ready_o", None, ready, !self.runs)
+        self.same("load", "load_ready_o", None, ready, !self.runs && !enable)
     }
 
     pub(super) fn check_timeline(&mut self, updated: bool) -> Checked<()> {
@@ -179,28 +179,17 @@ impl Bench {
         }
     }
 
-    /// Compares the words at the network's ports, now or a cycle later.
+    /// Compares the words at the network's ports.
     pub(super) fn check_network(&mut self) -> Checked<()> {
-        let Kind::InSteps(routing, style) = self.engine.kind else { return Ok(()) };
+        let (Kind::InSteps(routing, _), Some(port)) = (self.engine.kind, self.ports.home_o) else { return Ok(()) };
         if routing == Routing::Winner {
             return Ok(());
         }
-        let home = self.golden.network().home().to_vec();
-        match style {
-            Update::InTurn => self.check_home(&home),
-            Update::Ahead => {
-                self.home = Some(home);
-                Ok(())
-            }
-        }
-    }
-
-    pub(super) fn check_home(&self, model: &[Attributes]) -> Checked<()> {
-        let Some(port) = self.ports.home_o else { return Ok(()) };
         let bits = self.design.bits(port);
+        self.home.clear();
+        self.home.extend((0..self.places).map(|place| layout::attributes(bits, place)));
         let mut seen = 0u64;
-        for (place, model) in model.iter().enumerate() {
-            let found = layout::attributes(bits, place);
+        for (place, (&found, model)) in self.home.iter().zip(self.golden.network().home()).enumerate() {
             seen |= 1 << found.id;
             // Of a stream without a packet nothing but that is of interest, of one without a deadline not what stands in its place.
             let deadline = if model.infinite { found.deadline } else { model.deadline };

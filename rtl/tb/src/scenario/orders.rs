@@ -41,7 +41,8 @@ fn decide(bench: &mut Bench, ranks: &[u64], arrivals: &[u64]) -> Checked<(Option
             winner = winner.or(update.served);
         }
     }
-    let home = if bench.has_network() { bench.home().iter().map(|word| u64::from(word.deadline) - 100).collect() } else { Vec::new() };
+    let home: Vec<u64> =
+        if bench.has_network() { bench.home().iter().map(|word| u64::from(word.deadline) - 100).collect() } else { Vec::new() };
     stop(bench, true, 0)?;
     Ok((winner, home))
 }
