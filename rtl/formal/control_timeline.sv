@@ -1,7 +1,7 @@
-// Proves that the control unit keeps the timeline: after LOAD, or after an update, the first SCHEDULE cycle; the passes and dimensions of a decision
-// one after the other; the winner's record K cycles after the first (K * K for the exact order), in that very cycle if blocks update in turn,
-// one earlier if they compute ahead; an update with the record, or at once if there is nothing to tell; LOAD only after an update, if enable_i is low.
-// A record stays until it is taken, and the clock moves only with updates, or while it is set in LOAD.
+// Proves that the control unit keeps the timeline: after LOAD, or after an update, the first SCHEDULE cycle; the passes and dimensions of a
+// decision one after the other; the winner's record K cycles after the first (K * K for the exact order), in that very cycle if blocks
+// update in turn, one earlier if they compute ahead; an update with the record, or at once if there is nothing to tell; LOAD only after an
+// update, if enable_i is low. A record stays until it is taken, and the clock moves only with updates, or while it is set in LOAD.
 //
 // Sizes: K = 2, 3, 4, 5 (N = 4 to 32), Lattice and Exact (Winner is as Lattice), in turn and ahead.
 // How: induction over cycles.

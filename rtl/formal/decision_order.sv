@@ -1,10 +1,10 @@
-// Proves that the decision block is a strict total order on any three streams of one engine: no stream beats itself or one that beats it, of two
-// streams with packets one wins, whoever beats a winner beats the loser, and a stream without a packet loses. With the products cut also that it is
-// the order of Table 1, written as one key: deadline, window constraint, denominator or numerator, arrival, number.
+// Proves that the decision block is a strict total order on any three streams of one engine: no stream beats itself or one that beats it,
+// of two streams with packets one wins, whoever beats a winner beats the loser, and a stream without a packet loses. With the products cut
+// also that it is the order of Table 1, written as one key: deadline, window constraint, denominator or numerator, arrival, number.
 //
-// Sizes: all widths as they are, in two parts. Products cut: the outputs of all multipliers are arbitrary, only that they compare like ranks,
-// which `cargo xtask rtl --only formal` checks for every pair of fractions by counting them all. Products kept: the multipliers as they are, with
-// numerators and denominators below 2^Operand.
+// Sizes: all widths as they are, in two parts. Products cut: the outputs of all multipliers are arbitrary, only that they compare like
+// ranks, which `cargo xtask rtl --only formal` checks for every pair of fractions by counting them all. Products kept: the multipliers as
+// they are, with numerators and denominators below 2^Operand.
 // How: combinational, one step.
 
 module decision_order

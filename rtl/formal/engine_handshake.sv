@@ -1,5 +1,6 @@
-// Proves the handshakes of the engine: a record that is offered stays, unchanged, until it is taken, and so do the states of all streams; register
-// blocks update in the cycle in which a record is taken, or if there is none; packets are taken only then, and only where there are any.
+// Proves the handshakes of the engine: a record that is offered stays, unchanged, until it is taken, and so do the states of all streams;
+// register blocks update in the cycle in which a record is taken, or if there is none; packets are taken only then, and only where there
+// are any.
 //
 // Sizes: N = 4 and 8, all architectures. Decision blocks go by rank (by_rank/decision_block.sv): all that matters here is that they
 // answer the same if asked the same.

@@ -1,5 +1,5 @@
-// Proves that the queue keeps its words in order, loses none and duplicates none, and never takes more than it holds or gives what it has not: any
-// word that goes in with n words before it comes out, unchanged, after n others; level_o counts what went in and has not come out.
+// Proves that the queue keeps its words in order, loses none and duplicates none, and never takes more than it holds or gives what it has
+// not: any word that goes in with n words before it comes out, unchanged, after n others; level_o counts what went in and has not come out.
 //
 // Sizes: Depth = 2, 4, 16, Width = 16; the words are arbitrary.
 // How: induction over cycles, for any one word marked as it goes in.

@@ -1,13 +1,12 @@
 // Proves what the shuffle-exchange network delivers, for every order of precedence and every set of streams that have packets:
 // the winner is the first of all; with Lattice position N-1 holds the last, and position i precedes position j if the bits of i are among
 // those of j; with Exact the streams at the ports with reversed bits are sorted.
-//
 // With all routings the winner has the attributes that it came with.
 //
-// Sizes: N = 4 and 8; 16 and 32 with --deep. Ranks of log2 N bits give every order of N streams. Exact, N = 16 and 32: ranks of one bit, which is
-// enough for a network of comparators (Knuth, "The Art of Computer Programming", volume 3, section 5.3.4, theorem Z).
-// How: one decision from any state of the network's registers, BMC of as many cycles as a decision has, and one; decision blocks compare deadlines,
-// see by_deadline/decision_block.sv.
+// Sizes: N = 4 and 8; 16 and 32 with --deep. Ranks of log2 N bits give every order of N streams. Exact, N = 8 to 32: ranks of one bit,
+// which is enough for a network of comparators (Knuth, "The Art of Computer Programming", volume 3, section 5.3.4, theorem Z).
+// How: one decision from any state of the network's registers, BMC of as many cycles as a decision has, and one; decision blocks compare
+// deadlines, see by_deadline/decision_block.sv.
 
 module network_order
   import dwcs_pkg::*;

@@ -1,5 +1,5 @@
-// Proves that a register block that computes ahead does as one that updates in turn: from any equal states, after one decision they are in equal
-// states again, have counted, taken and dropped the same; so they always are.
+// Proves that a register block that computes ahead does as one that updates in turn: from any equal states, after one decision they are in
+// equal states again, have counted, taken and dropped the same; so they always are.
 //
 // Sizes: all widths as they are; the update comes 1 to 4 cycles after the first SCHEDULE cycle, and longer waits only hold registers.
 // How: one decision from any state, BMC of 6 cycles.
@@ -44,14 +44,14 @@ module register_ahead
   register_block #(
     .Id(5'd9), .Ahead(1'b0)
   ) u_in_turn (
-    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0), .update_i(updates), .now_i(now),
-    .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop), .drop_o(drop), .attributes_o(attributes), .status_o(status)
+    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0),
+    .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop), .drop_o(drop), .attributes_o(attributes), .status_o(status)
   );
   register_block #(
     .Id(5'd9), .Ahead(1'b1)
   ) u_ahead (
-    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0), .update_i(updates), .now_i(now),
-    .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop_ahead), .drop_o(drop_ahead), .attributes_o(attributes_ahead), .status_o(status_ahead)
+    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0),
+    .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop_ahead), .drop_o(drop_ahead), .attributes_o(attributes_ahead), .status_o(status_ahead)
   );
 
   always_comb begin
@@ -60,8 +60,8 @@ module register_ahead
       equal_contracts: assume (u_in_turn.contract_q == u_ahead.contract_q);
       equal_states: assume (status == status_ahead);
     end
-    // A stream without a packet is decided upon as the first cycle sees it: the inputs of a decision are those of its first cycle. If the queue
-    // of a stream with a packet fills in the meantime, both blocks see it.
+    // A stream without a packet is decided upon as the first cycle sees it: the inputs of a decision are those of its first cycle. If the
+    // queue of a stream with a packet fills in the meantime, both blocks see it.
     same_offer: assume ((cycle_q == '0) | status.state.valid | (next_valid_i == offered_q));
     // A queue keeps its packet until it is taken.
     queue_keeps: assume ((cycle_q == '0) | ~offered_q | next_valid_i);

@@ -1,8 +1,8 @@
-// Proves what always holds of a register block that updates in turn, from LOAD on, and what one update does:
-// of the window x' <= x, x' <= y', y' <= y unless it is violated, and a violated one tolerates nothing, so x' = 0; a fixed window never changes;
-// a deadline lies between the clock and 2^14 ticks after it; an update is at most one step, a service or a missed deadline, and accounts for it
-// once; only the winner is served, only deadlines that have come are missed, only what is droppable is dropped, and a packet is taken only if
-// there is one and there is room for it.
+// Proves what always holds of a register block that updates in turn, from LOAD on, and what one update does: of the window x' <= x, x' <=
+// y', y' <= y unless it is violated, and a violated one tolerates nothing, so x' = 0; a fixed window never changes; a deadline lies between
+// the clock and 2^14 ticks after it; an update is at most one step, a service or a missed deadline, and accounts for it once; only the
+// winner is served, only deadlines that have come are missed, only what is droppable is dropped, and a packet is taken only if there is one
+// and there is room for it.
 //
 // Sizes: all widths as they are.
 // How: induction over cycles, from any LOAD word that the host may write.

@@ -1,11 +1,11 @@
-// Proves that engines of all architectures - base, winner-only, compute-ahead, exact, and their combinations - make the same decisions: from any
-// equal states the same winner, the same record, the same clock. With States also that they take the same packets, drop the same heads and are
-// in equal states again; otherwise that follows from the same winner and register_ahead. So they always agree.
+// Proves that engines of all architectures - base, winner-only, compute-ahead, exact, and their combinations - make the same decisions:
+// from any equal states the same winner, the same record, the same clock. With States also that they take the same packets, drop the same
+// heads and are in equal states again; otherwise that follows from the same winner and register_ahead. So they always agree.
 //
 // Sizes: N = 4 and 8; States with N = 4. Each other architecture beside the base architecture. Decision blocks go by rank, see
 // by_rank/decision_block.sv: the exact order compares other pairs, and agrees only because the order is total.
-// How: one decision from any state, BMC of as many cycles as the longer one takes. Records are taken at once; engine_handshake proves that they do
-// not change while they wait.
+// How: one decision from any state, BMC of as many cycles as the longer one takes. Records are taken at once; engine_handshake proves that
+// they do not change while they wait.
 
 module same_winner
   import dwcs_pkg::*;
@@ -94,7 +94,8 @@ module same_winner
   always_ff @(posedge clk_i) begin
     if (base_update) begin
       base_done_q <= 1'b1;
-      base        <= '{served: base_served, winner: base_served ? base_winner : '0, decision: base_decision, finish: base_finish, pop: base_pop};
+      base        <= '{served: base_served, winner: base_served ? base_winner : '0, decision: base_decision, finish: base_finish,
+                        pop: base_pop};
       if (~base_served) base.decision.winner <= '0;
     end
     if (other_update) begin

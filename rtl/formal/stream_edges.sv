@@ -1,9 +1,9 @@
-// Proves the AXI4-Stream edges: words that are offered (requests for arrivals, decisions, answers) stay, unchanged, until they are taken; and of
-// every stream, arrivals taken since its LOAD = served + dropped + queued, the head in its register block included, so no packet is
+// Proves the AXI4-Stream edges: words that are offered (requests for arrivals, decisions, answers) stay, unchanged, until they are taken;
+// and of every stream, arrivals taken since its LOAD = served + dropped + queued, the head in its register block included, so no packet is
 // lost or invented between a host's word and a decision.
 //
-// Sizes: N = 4, queues of 4 words (fifo_order proves other depths), base architecture and compute-ahead with winner-only routing. Counters of 8 bits,
-// modulo 2^8. Decision blocks go by rank (by_rank/decision_block.sv).
+// Sizes: N = 4, queues of 4 words (fifo_order proves other depths), base architecture and compute-ahead with winner-only routing. Counters
+// of 8 bits, modulo 2^8. Decision blocks go by rank (by_rank/decision_block.sv).
 // How: induction over cycles, for any one stream watched.
 
 module stream_edges

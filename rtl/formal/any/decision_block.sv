@@ -1,5 +1,5 @@
-// Stands in for the decision block where its answers do not matter: nothing drives the output, so the solver chooses it, anew in every cycle and
-// every block.
+// Stands in for the decision block where its answers do not matter: nothing drives the output, so the solver chooses it, anew in every
+// cycle and every block.
 
 module decision_block
   import dwcs_pkg::*;

@@ -39,6 +39,18 @@ pub const HARNESSES: &[Harness] = &[
         sizes: &[size("Operand=4", Combinational, 1), deep("Operand=5", Combinational, 1)],
     },
     Harness {
+        name: "key_order",
+        what: "keys of the speculative engine order as the decision block does (all widths, products cut)",
+        stand_in: None,
+        passes: &["cutpoint t:$mul"],
+        faults: &[Fault {
+            file: "rtl/src/key_block.sv",
+            text: "assign first_wins_o = ~(second_i < first_i);",
+            replacement: "assign first_wins_o = first_i < second_i;",
+        }],
+        sizes: &[size("", Combinational, 1)],
+    },
+    Harness {
         name: "network_order",
         what: "port 0 has the first, port N-1 the last, in between the order of a lattice",
         stand_in: Some("by_deadline"),
@@ -63,7 +75,8 @@ pub const HARNESSES: &[Harness] = &[
         faults: &[Fault { file: "rtl/src/shuffle_exchange.sv", text: "turns = origin[K-s-1];", replacement: "turns = origin[K-s];" }],
         sizes: &[
             size("N=4 Routing=Exact", Bounded(5), 5),
-            size("N=8 Routing=Exact", Bounded(10), 10),
+            size("N=8 Routing=Exact Bits=1", Bounded(10), 10),
+            deep("N=8 Routing=Exact", Bounded(10), 10),
             deep("N=16 Routing=Exact Bits=1", Bounded(17), 17),
             deep("N=32 Routing=Exact Bits=1", Bounded(26), 26),
         ],
