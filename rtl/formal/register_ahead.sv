@@ -45,13 +45,15 @@ module register_ahead
     .Id(5'd9), .Ahead(1'b0)
   ) u_in_turn (
     .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0),
-    .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop), .drop_o(drop), .attributes_o(attributes), .status_o(status)
+    .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop), .drop_o(drop),
+    .attributes_o(attributes), .status_o(status)
   );
   register_block #(
     .Id(5'd9), .Ahead(1'b1)
   ) u_ahead (
     .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0),
-    .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop_ahead), .drop_o(drop_ahead), .attributes_o(attributes_ahead), .status_o(status_ahead)
+    .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop_ahead), .drop_o(drop_ahead),
+    .attributes_o(attributes_ahead), .status_o(status_ahead)
   );
 
   always_comb begin

@@ -1,10 +1,11 @@
 //! What the order of window constraints rests on: products of 8-bit numerators and denominators compare like ranks.
 //!
-//! Solvers are bad at multipliers, so harnesses are proved with arbitrary products, of which it is only assumed that x1 y2 and x2 y1 compare like two
-//! numbers that belong to the fractions x1 / y1 and x2 / y2 alone. Here are such numbers, and that is shown by trying all pairs. For `decision_order`
-//! it is the integer part of 2^16 x / y: two different fractions with denominators below 2^8 are more than 2^-16 apart. For `key_order` it is
-//! the difference of the logarithms of x and y - x that the design itself uses, computed from the table in its source. The design gives 1 / 1,
-//! 2 / 2 and so on different ones, in the order of x, by which equal fractions are ordered anyway; so there x is compared, too.
+//! Solvers are bad at multipliers, so harnesses are proved with arbitrary products, of which it is only assumed that x1 y2 and x2 y1
+//! compare like two numbers that belong to the fractions x1 / y1 and x2 / y2 alone. Here are such numbers, and that is shown by trying all
+//! pairs. For `decision_order` it is the integer part of 2^16 x / y: two different fractions with denominators below 2^8 are more than
+//! 2^-16 apart. For `key_order` it is the difference of the logarithms of x and y - x that the design itself uses, computed from the table
+//! in its source. The design gives 1 / 1, 2 / 2 and so on different ones, in the order of x, by which equal fractions are ordered anyway;
+//! so there x is compared, too.
 
 use crate::cargo::root;
 
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn logarithms_are_read_and_summed() {
-        let text = "  localparam logic [7:0] Prime[Primes] = '{\n    2, 3\n  };\n  localparam log_t PrimeLog[Primes] = '{\n    100,\n    158\n  };\n";
+        let text = "localparam logic [7:0] Prime[Primes] = '{\n  2, 3\n};\nlocalparam log_t PrimeLog[Primes] = '{\n  100,\n  158\n};\n";
         let (primes, of_primes) = (list(text, "Prime").unwrap(), list(text, "PrimeLog").unwrap());
         assert_eq!((primes.as_slice(), of_primes.as_slice()), ([2, 3].as_slice(), [100, 158].as_slice()));
         let logarithms = logarithms(&primes, &of_primes).unwrap();
