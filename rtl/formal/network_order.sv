@@ -3,9 +3,9 @@
 // those of j; with Exact the streams at the ports with reversed bits are sorted.
 // With all routings the winner has the attributes that it came with.
 //
-// Sizes: N = 4 and 8; 16 and 32 with --deep. Ranks of log2 N bits give every order of N streams. Lattice with N = 32, Exact with N = 8 to
-// 32: ranks of one bit, which is enough for a network of comparators (Knuth, "The Art of Computer Programming", volume 3, section 5.3.4,
-// theorem Z).
+// Sizes: N = 4 and 8; 16 and, but for Exact, 32 with --deep. Ranks of log2 N bits give every order of N streams. Lattice with N = 32,
+// Exact with N = 16, and with N = 8 unless --deep: ranks of one bit, which is enough for a network of comparators (Knuth, "The Art of
+// Computer Programming", volume 3, section 5.3.4, theorem Z).
 // How: one decision from any state of the network's registers, BMC of as many cycles as a decision has, and one; decision blocks compare
 // deadlines, see by_deadline/decision_block.sv.
 

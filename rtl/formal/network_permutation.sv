@@ -1,8 +1,8 @@
 // Proves that the shuffle-exchange network loses no stream and duplicates none, whatever the decision blocks say and whatever the control
 // unit does: from the cycle in which the streams entered, in every later one, each of them is at exactly one port, with all its attributes.
 //
-// Sizes: N = 4, 8, 16, 32, Lattice and Exact (with winner-only routing losers are not wired; that its winner is one of the streams is in
-// network_order). Attributes, decisions (any/decision_block.sv) and control signals are arbitrary in every cycle.
+// Sizes: N = 4, 8, 16, Lattice and Exact, and 32, Exact (with winner-only routing losers are not wired; that its winner is one of the
+// streams is in network_order). Attributes, decisions (any/decision_block.sv) and control signals are arbitrary in every cycle.
 // How: induction over cycles, for any one stream watched.
 
 module network_permutation

@@ -2,8 +2,8 @@
 // from any equal states the same winner, the same record, the same clock. With States also that they take the same packets, drop the same
 // heads and are in equal states again; otherwise that follows from the same winner and register_ahead. So they always agree.
 //
-// Sizes: N = 4 and 8; States with N = 4. Each other architecture beside the base architecture. Decision blocks go by rank, see
-// by_rank/decision_block.sv: the exact order compares other pairs, and agrees only because the order is total.
+// Sizes: N = 4, and 8 but for Exact; States with N = 4 and Winner. Each other architecture beside the base architecture. Decision blocks
+// go by rank, see by_rank/decision_block.sv: the exact order compares other pairs, and agrees only because the order is total.
 // How: one decision from any state, BMC of as many cycles as the longer one takes. Records are taken at once; engine_handshake proves that
 // they do not change while they wait.
 
