@@ -3,7 +3,7 @@
 // Law: words leave in the order in which they came, each once. Nothing is taken while it is full, nothing is given while it is empty, and a word
 // that is offered stays until it is taken.
 //
-// Source: none, a ring with one more bit in its pointers than addresses need. Twin: none; formal/fifo.sv proves the law.
+// Source: none, a ring with one more bit in its pointers than addresses need. Twin: none; formal/fifo_order.sv proves the law.
 // Latency: one cycle from a push into the empty queue to pop_valid_o.
 
 module fifo #(

@@ -24,7 +24,7 @@ Tasks:
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
   bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
                            Cost per packet beside DPDK, measured alternately
-  rtl [--only STEP]... [--decisions N]
+  rtl [--only STEP]... [--decisions N] [--deep]
                            Check the hardware design: N decisions per variant in lockstep with the software (100000 unless told)
   rtl-reports [--only NAME]... [--seeds N] [--jobs N] [--render]
                            Synthesise, place and route what has changed, N seeds each (5 unless told), and write docs/rtl.md;

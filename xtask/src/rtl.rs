@@ -19,6 +19,8 @@ mod verilate;
 pub struct Options {
     /// How many decisions of every variant are compared with the software.
     pub decisions: u64,
+    /// Proofs that take long are made, too.
+    pub deep: bool,
 }
 
 /// Enough for the 16-bit clock to wrap, and few enough for every change to pass them.
@@ -51,14 +53,15 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
 
 fn parse(arguments: &[String]) -> Result<(Vec<&str>, Options), Failure> {
     let mut names = Vec::new();
-    let mut options = Options { decisions: DECISIONS };
+    let mut options = Options { decisions: DECISIONS, deep: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
         match word.as_str() {
             "--only" => names.push(value()?.as_str()),
+            "--deep" => options.deep = true,
             "--decisions" => options.decisions = number(word, value()?)?,
-            other => return Err(Failure::Usage(format!("unknown option \"{other}\"; rtl takes --only STEP, --decisions N"))),
+            other => return Err(Failure::Usage(format!("unknown option \"{other}\"; rtl takes --only STEP, --decisions N, --deep"))),
         }
     }
     Ok((names, options))
@@ -82,10 +85,10 @@ mod tests {
 
     #[test]
     fn steps_and_decisions_are_read() {
-        let arguments = words("--only lockstep --decisions 100000000 --only lint");
+        let arguments = words("--only lockstep --decisions 100000000 --deep --only lint");
         let (names, options) = parse(&arguments).ok().unwrap();
         assert_eq!(names, ["lockstep", "lint"]);
-        assert_eq!(options.decisions, 100_000_000);
+        assert_eq!((options.decisions, options.deep), (100_000_000, true));
         let selected: Vec<&str> = steps::selected(STEPS, &names).ok().unwrap().iter().map(|step| step.name).collect();
         assert_eq!(selected, ["lint", "lockstep"]);
     }
@@ -93,7 +96,7 @@ mod tests {
     #[test]
     fn nothing_said_means_everything() {
         let (names, options) = parse(&[]).ok().unwrap();
-        assert_eq!(options.decisions, DECISIONS);
+        assert_eq!((options.decisions, options.deep), (DECISIONS, false));
         assert_eq!(steps::selected(STEPS, &names).ok().unwrap().len(), STEPS.len());
     }
 

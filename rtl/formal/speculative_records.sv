@@ -1,0 +1,109 @@
+// Proves of the speculative engine that it names one stream or none, the first of all champions, that no record is lost however long
+// the host lets them wait, and that a record that is offered stays, unchanged, until it is taken.
+//
+// Sizes: N = 4 and 8. What blocks put forward is arbitrary; that their keys order as the decision block does is key_order.
+// How: induction over cycles.
+
+module speculative_records
+  import dwcs_pkg::*;
+  import rank_pkg::*;
+#(
+  parameter int unsigned N       = 4,
+  localparam int unsigned Pairs  = N / 2
+) (
+  input logic          clk_i,
+  input logic          rst_ni,
+  input logic          enable_i,
+  input logic          outside_i,
+  input tick_t         time_i,
+  input logic          load_valid_i,
+  input load_t         load_i,
+  input logic  [N-1:0] next_valid_i,
+  input tick_t [N-1:0] next_arrival_i,
+  input logic          ready_i
+);
+
+  logic            load_ready, valid, update, served;
+  decision_t       decision;
+  id_t             winner;
+  tick_t           finish, now;
+  logic [N-1:0]    pop, take;
+  status_t [N-1:0] status;
+
+  speculative #(
+    .N(N)
+  ) u_engine (
+    .clk_i,
+    .rst_ni,
+    .enable_i,
+    .outside_i,
+    .time_i,
+    .load_valid_i,
+    .load_ready_o(load_ready),
+    .load_i,
+    .next_valid_i,
+    .next_arrival_i,
+    .pop_o(pop),
+    .decision_valid_o(valid),
+    .decision_ready_i(ready_i),
+    .decision_o(decision),
+    .update_o(update),
+    .served_o(served),
+    .winner_o(winner),
+    .finish_o(finish),
+    .take_o(take),
+    .now_o(now),
+    .status_o(status)
+  );
+
+  // Of the champions of this cycle: who is named, whether anybody can be, whether the named one is the first.
+  logic [3:0] named;
+  logic       somebody, first;
+  always_comb begin
+    named    = '0;
+    somebody = 1'b0;
+    first    = 1'b1;
+    for (int unsigned p = 0; p < Pairs; p++) begin
+      named    += 4'(u_engine.named[p]);
+      somebody |= ~u_engine.champion[p].idle;
+      for (int unsigned q = 0; q < Pairs; q++) begin
+        if (u_engine.named[p]) first &= {u_engine.champion[p], id_t'(p)} <= {u_engine.champion[q], id_t'(q)};
+      end
+    end
+  end
+
+  // The record that was offered in vain in the cycle before.
+  logic      started_q = 1'b0;
+  logic      waited_q = 1'b0;
+  decision_t decision_q;
+  always_ff @(posedge clk_i) begin
+    started_q  <= 1'b1;
+    waited_q   <= rst_ni & valid & ~ready_i;
+    decision_q <= decision;
+  end
+
+  // The queue stops the engine when it is half full, and takes what is under way then.
+  logic [5:0] records;
+  assign records = 6'(u_engine.records);
+
+  always_comb begin
+    // Every run begins with a reset.
+    reset_first: assume (started_q | ~rst_ni);
+    if (started_q & rst_ni) begin
+      one_named: assert (named == 4'(somebody));
+      named_is_first: assert (first);
+      one_winner: assert ((u_engine.won_q & (u_engine.won_q - 1'b1)) == '0);
+      stops_in_time: assert ((records <= 6'd10) & (~u_engine.record_valid_q | (records <= 6'd9))
+                             & (~u_engine.enable_q | (records <= 6'd8)));
+      no_record_lost: assert (~u_engine.record_valid_q | u_engine.records_ready);
+      if (waited_q) stays: assert (valid & (decision == decision_q));
+      takes_what_there_is: assert ((pop & ~next_valid_i) == '0);
+      stopped: cover (records == 6'd10);
+      serves: cover (valid & ready_i & decision.served);
+    end
+  end
+
+  logic unused;
+  assign unused = ^{load_ready, update, served, winner, finish, now, take, status};
+
+endmodule

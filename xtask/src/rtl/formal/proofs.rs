@@ -1,0 +1,266 @@
+//! The table of proofs; what each harness proves, and why it may assume what it does, is in its header.
+
+use super::Method::{self, Bounded, Combinational, Induction};
+use super::{Fault, Harness, Size};
+
+const fn size(parameters: &'static str, method: Method, witness: u32) -> Size {
+    Size { parameters, method, witness, is_deep: false }
+}
+
+/// One that takes long.
+const fn deep(parameters: &'static str, method: Method, witness: u32) -> Size {
+    Size { parameters, method, witness, is_deep: true }
+}
+
+/// All harnesses; faults are seeded in the first size.
+pub const HARNESSES: &[Harness] = &[
+    Harness {
+        name: "decision_order",
+        what: "the decision block is a strict total order (all widths, products cut)",
+        stand_in: None,
+        passes: &["cutpoint t:$mul"],
+        faults: &[Fault {
+            file: "rtl/src/decision_block.sv",
+            text: "? (first_i.denominator > second_i.denominator)",
+            replacement: "? (first_i.denominator >= second_i.denominator)",
+        }],
+        sizes: &[size("Cut=1", Combinational, 1)],
+    },
+    Harness {
+        name: "decision_order",
+        what: "the decision block is a strict total order (small fractions, products kept)",
+        stand_in: None,
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/decision_block.sv",
+            text: "none_zero & (first_cross < second_cross)",
+            replacement: "none_zero & (first_cross <= second_cross)",
+        }],
+        sizes: &[size("Operand=4", Combinational, 1), deep("Operand=5", Combinational, 1)],
+    },
+    Harness {
+        name: "key_order",
+        what: "keys of the speculative engine order as the decision block does (all widths, products cut)",
+        stand_in: None,
+        passes: &["cutpoint t:$mul"],
+        faults: &[Fault {
+            file: "rtl/src/key_block.sv",
+            text: "assign first_wins_o = ~(second_i < first_i);",
+            replacement: "assign first_wins_o = first_i < second_i;",
+        }],
+        sizes: &[size("", Combinational, 1)],
+    },
+    Harness {
+        name: "speculative_records",
+        what: "the speculative engine names the first of its champions, and no record is lost or changed",
+        stand_in: None,
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/speculative.sv",
+            text: "enable_q <= records < ($clog2(Records) + 1)'(Records / 2);",
+            replacement: "enable_q <= records < ($clog2(Records) + 1)'(Records);",
+        }],
+        sizes: &[size("N=4", Induction, 28), deep("N=8", Induction, 28)],
+    },
+    Harness {
+        name: "network_order",
+        what: "port 0 has the first, port N-1 the last, in between the order of a lattice",
+        stand_in: Some("by_deadline"),
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/shuffle_exchange.sv",
+            text: "assign swap = ~first_wins;",
+            replacement: "assign swap = ~first_wins & (j != 0);",
+        }],
+        sizes: &[
+            size("N=4 Routing=Lattice", Bounded(3), 3),
+            size("N=8 Routing=Lattice", Bounded(4), 4),
+            deep("N=16 Routing=Lattice", Bounded(5), 5),
+            deep("N=32 Routing=Lattice Bits=1", Bounded(6), 6),
+        ],
+    },
+    Harness {
+        name: "network_order",
+        what: "the ports are sorted",
+        stand_in: Some("by_deadline"),
+        passes: &[],
+        faults: &[Fault { file: "rtl/src/shuffle_exchange.sv", text: "turns = origin[K-s-1];", replacement: "turns = origin[K-s];" }],
+        sizes: &[
+            size("N=4 Routing=Exact", Bounded(5), 5),
+            size("N=8 Routing=Exact Bits=1", Bounded(10), 10),
+            deep("N=8 Routing=Exact", Bounded(10), 10),
+            deep("N=16 Routing=Exact Bits=1", Bounded(17), 17),
+        ],
+    },
+    Harness {
+        name: "network_order",
+        what: "the winner is the first of all",
+        stand_in: Some("by_deadline"),
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/shuffle_exchange.sv",
+            text: "assign winners[j] = first_wins ? first : second;",
+            replacement: "assign winners[j] = first;",
+        }],
+        sizes: &[
+            size("N=4 Routing=Winner", Bounded(3), 3),
+            size("N=8 Routing=Winner", Bounded(4), 4),
+            deep("N=16 Routing=Winner", Bounded(5), 5),
+            deep("N=32 Routing=Winner", Bounded(6), 6),
+        ],
+    },
+    Harness {
+        name: "network_permutation",
+        what: "the network loses no stream and duplicates none",
+        stand_in: Some("any"),
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/shuffle_exchange.sv",
+            text: "assign delivered[N/2+j]   = swap ? ports[2*j] : ports[2*j+1];",
+            replacement: "assign delivered[N/2+j]   = ports[2*j+1];",
+        }],
+        sizes: &[
+            size("N=4 Routing=Lattice", Induction, 6),
+            size("N=4 Routing=Exact", Induction, 6),
+            size("N=8 Routing=Lattice", Induction, 7),
+            size("N=8 Routing=Exact", Induction, 7),
+            deep("N=16 Routing=Lattice", Induction, 8),
+            size("N=16 Routing=Exact", Induction, 8),
+            deep("N=32 Routing=Exact", Induction, 9),
+        ],
+    },
+    Harness {
+        name: "register_invariants",
+        what: "windows and deadlines within bounds, one step per update",
+        stand_in: None,
+        passes: &[],
+        faults: &[
+            Fault { file: "rtl/src/window_rules.sv", text: "raised[8] ? 8'hff : raised[7:0]", replacement: "raised[7:0]" },
+            Fault {
+                file: "rtl/src/priority_update.sv",
+                text: "if (advanced < 0) state_o.deadline = now_i;\n        else if",
+                replacement: "if",
+            },
+        ],
+        sizes: &[size("", Induction, 6)],
+    },
+    Harness {
+        name: "register_ahead",
+        what: "computing ahead is the same as updating in turn",
+        stand_in: None,
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/register_block.sv",
+            text: "if (won_i | events.dropped) state_d.valid = next_valid_i;",
+            replacement: "if (won_i) state_d.valid = next_valid_i;",
+        }],
+        sizes: &[size("", Bounded(6), 6)],
+    },
+    Harness {
+        name: "same_winner",
+        what: "the same decisions as the base architecture",
+        stand_in: Some("by_rank"),
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/sharestreams.sv",
+            text: "assign winner = Ahead ? found_id : home_o[0].id;",
+            replacement: "assign winner = home_o[0].id;",
+        }],
+        sizes: &[
+            size("N=4 Routing=Lattice Ahead=1", Bounded(4), 4),
+            size("N=4 Routing=Winner Ahead=0", Bounded(4), 4),
+            size("N=4 Routing=Winner Ahead=1", Bounded(4), 4),
+            size("N=4 Routing=Exact Ahead=0", Bounded(6), 6),
+            size("N=4 Routing=Exact Ahead=1", Bounded(5), 5),
+            deep("N=8 Routing=Lattice Ahead=1", Bounded(5), 5),
+            deep("N=8 Routing=Winner Ahead=0", Bounded(5), 5),
+            size("N=8 Routing=Winner Ahead=1", Bounded(5), 5),
+            deep("N=4 Routing=Winner Ahead=0 States=1", Bounded(4), 4),
+            deep("N=4 Routing=Winner Ahead=1 States=1", Bounded(4), 4),
+        ],
+    },
+    Harness {
+        name: "control_timeline",
+        what: "phases follow the timeline, records wait until they are taken",
+        stand_in: None,
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/control_unit.sv",
+            text: "assign last      = schedules & (pass_q == Passes) & (dimension_q == 3'(K - 1));",
+            replacement: "assign last      = schedules & (pass_q == Passes);",
+        }],
+        sizes: &[
+            size("K=2 Routing=Lattice Ahead=0", Induction, 8),
+            size("K=2 Routing=Lattice Ahead=1", Induction, 8),
+            size("K=2 Routing=Exact Ahead=0", Induction, 10),
+            size("K=2 Routing=Exact Ahead=1", Induction, 10),
+            size("K=3 Routing=Lattice Ahead=0", Induction, 9),
+            size("K=3 Routing=Lattice Ahead=1", Induction, 9),
+            size("K=3 Routing=Exact Ahead=0", Induction, 15),
+            size("K=3 Routing=Exact Ahead=1", Induction, 15),
+            size("K=4 Routing=Lattice Ahead=0", Induction, 10),
+            size("K=4 Routing=Lattice Ahead=1", Induction, 10),
+            size("K=4 Routing=Exact Ahead=0", Induction, 22),
+            size("K=4 Routing=Exact Ahead=1", Induction, 22),
+            size("K=5 Routing=Lattice Ahead=0", Induction, 11),
+            size("K=5 Routing=Lattice Ahead=1", Induction, 11),
+            size("K=5 Routing=Exact Ahead=0", Induction, 31),
+            size("K=5 Routing=Exact Ahead=1", Induction, 31),
+        ],
+    },
+    Harness {
+        name: "engine_handshake",
+        what: "records stay unchanged until they are taken",
+        stand_in: Some("by_rank"),
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/control_unit.sv",
+            text: "assign shift_o     = schedules & (~last | update_o | ~Ahead);",
+            replacement: "assign shift_o     = schedules;",
+        }],
+        sizes: &[
+            size("N=4 Routing=Lattice Ahead=1", Induction, 12),
+            size("N=4 Routing=Lattice Ahead=0", Induction, 12),
+            size("N=4 Routing=Winner Ahead=0", Induction, 12),
+            size("N=4 Routing=Winner Ahead=1", Induction, 12),
+            size("N=4 Routing=Exact Ahead=0", Induction, 18),
+            size("N=4 Routing=Exact Ahead=1", Induction, 18),
+            deep("N=8 Routing=Lattice Ahead=1", Induction, 12),
+            deep("N=8 Routing=Winner Ahead=1", Induction, 12),
+        ],
+    },
+    Harness {
+        name: "fifo_order",
+        what: "words leave in order, each once",
+        stand_in: None,
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/fifo.sv",
+                text: "assign push_ready_o = ~level_o[AddressWidth];",
+                replacement: "assign push_ready_o = 1'b1;",
+            },
+            Fault { file: "rtl/src/fifo.sv", text: "if (pop_valid_o && pop_ready_i) read_q", replacement: "if (pop_ready_i) read_q" },
+        ],
+        sizes: &[size("Depth=4", Induction, 10), size("Depth=2", Induction, 8), size("Depth=16", Induction, 24)],
+    },
+    Harness {
+        name: "stream_edges",
+        what: "AXI4-Stream words stay until they are taken, arrivals are conserved",
+        stand_in: Some("by_rank"),
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/streaming_unit.sv",
+                text: "assign ask            = low[turn_q] & (~pull_valid_q | m_pull_ready_i) &",
+                replacement: "assign ask            = low[turn_q] &",
+            },
+            Fault { file: "rtl/src/streaming_unit.sv", text: ".pop_ready_i(pop_i[i]),", replacement: ".pop_ready_i(pop_i[i] & ~push)," },
+        ],
+        sizes: &[
+            size("Routing=Lattice Ahead=0", Induction, 16),
+            size("Routing=Winner Ahead=1", Induction, 16),
+            size("Routing=Exact Ahead=0", Induction, 20),
+        ],
+    },
+];
