@@ -9,7 +9,6 @@
 // Latency: one cycle.
 
 module champion_pair
-  import dwcs_pkg::*;
   import rank_pkg::*;
 (
   input  logic clk_i,

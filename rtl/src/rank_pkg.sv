@@ -15,20 +15,20 @@ package rank_pkg;
   // A window constraint, the smaller the earlier: zero constraints first, the larger y' before the smaller, then x'/y' ascending.
   typedef logic [19:0] fraction_t;
 
-  // What decides between two streams, the smaller the earlier, apart from the order of arrival.
+  // What a window constraint is worth: as a fraction, and among equal ones by x'.
   typedef struct packed {
-    logic       infinite;
-    // Its top bit turned over if the clock's is set, so that it compares as a plain number.
-    tick_t      deadline;
     fraction_t  fraction;
     logic [7:0] numerator;
-  } rank_t;
+  } worth_t;
 
-  // A stream as a decision sees it.
+  // A stream as a decision sees it: one number, the smaller the earlier. Top bits of times are turned over where that makes plain numbers of them.
   typedef struct packed {
-    logic  valid;
-    rank_t rank;
-    tick_t arrival;
+    // Has no packet.
+    logic   idle;
+    logic   infinite;
+    tick_t  deadline;
+    worth_t worth;
+    tick_t  arrival;
   } key_t;
 
   localparam int unsigned Primes = 54;
@@ -64,14 +64,14 @@ package rank_pkg;
 
   localparam log_t [255:0] Logarithms = logarithms();
 
-  // A constraint that tolerates nothing, of m deadlines.
-  function automatic fraction_t zero_fraction(logic [7:0] m);
-    return {11'd0, 9'd256 - {1'b0, m}};
+  // The worth of a constraint that tolerates nothing, of m deadlines.
+  function automatic worth_t zero_worth(logic [7:0] m);
+    return '{fraction: {12'd0, ~m}, numerator: 8'd0};
   endfunction
 
-  // The constraint x/(x + m), x > 0, from the logarithms; of m = 0 that is -2^18.
-  function automatic fraction_t fraction(log_t log_x, logic m_zero, log_t log_m);
-    return {2'b10, log_x} - {m_zero, m_zero, log_m};
+  // The worth of x/(x + m), x > 0, from the logarithms; of m = 0 that is -2^18.
+  function automatic worth_t worth(log_t log_x, logic m_zero, log_t log_m, logic [7:0] x);
+    return '{fraction: {2'b10, log_x} - {m_zero, m_zero, log_m}, numerator: x};
   endfunction
 
   // y' + penalty, as far as 8 bits go.

@@ -34,7 +34,7 @@ module speculative
   input  logic                load_valid_i,
   output logic                load_ready_o,
   input  load_t               load_i,
-  /// The first packets of the queues, and which of them are taken in this cycle; up to three wait inside for their turn.
+  /// The first packets of the queues, and which of them are taken in this cycle; up to two wait inside for their turn.
   input  logic  [N-1:0]       next_valid_i,
   input  tick_t [N-1:0]       next_arrival_i,
   output logic  [N-1:0]       pop_o,
@@ -121,7 +121,8 @@ module speculative
         .ran_i(ran_q),
         .enable_i(enable_q),
         .won_i(won_q[I]),
-        .finish_i(finish_q),
+        // In a pause deadlines lie after the last decision; the time may have moved on.
+        .finish_i(run_q ? finish_q : now_q),
         .next_finish_i(next_finish_q),
         .later_finish_i(later_finish_q),
         .next_valid_i(next_valid_i[I]),
@@ -153,7 +154,7 @@ module speculative
   logic [Pairs-1:0][Pairs-1:0] precedes_other;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_row
-    assign precedes_other[p][p] = champion[p].valid;
+    assign precedes_other[p][p] = ~champion[p].idle;
     for (genvar q = p + 1; q < Pairs; q++) begin : gen_column
       key_block u_key_block (.first_i(champion[p]), .second_i(champion[q]), .first_wins_o(precedes_other[p][q]));
       assign precedes_other[q][p] = ~precedes_other[p][q];

@@ -13,6 +13,7 @@ mod page;
 mod plot;
 pub mod reports;
 mod tools;
+mod verilate;
 
 /// What a run passes to its steps.
 pub struct Options {

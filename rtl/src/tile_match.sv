@@ -1,0 +1,62 @@
+// A match of two or four streams: all pairs are compared in one cycle, the winner is picked in the next.
+//
+// Law: the first in the order of keys; of equal ones that at the lower port.
+//
+// Source: none, a decision block of ShareStreams in two steps and with up to four ports. Twin: dwcs::device::Attributes::wins.
+// Latency: two cycles; a match may begin in every cycle.
+
+module tile_match
+  import tiled_pkg::*;
+#(
+  /// Ports: 2 or 4.
+  parameter int unsigned Ways = 4,
+  /// Bits that say which stream of a port's it is.
+  parameter int unsigned LaneWidth = 1,
+  localparam int unsigned WayWidth = $clog2(Ways)
+) (
+  input  logic                          clk_i,
+  input  key_t [Ways-1:0]               keys_i,
+  input  logic [Ways-1:0][LaneWidth-1:0] lanes_i,
+  /// The winner.
+  output key_t                          key_o,
+  output logic [LaneWidth+WayWidth-1:0] lane_o
+);
+
+  // before[j][i]: j, the higher port, precedes i.
+  logic [Ways-1:0][Ways-1:0] before_q;
+
+  for (genvar j = 0; j < Ways; j++) begin : gen_row
+    for (genvar i = 0; i < Ways; i++) begin : gen_pair
+      if (i < j) begin : gen_compare
+        always_ff @(posedge clk_i) before_q[j][i] <= precedes_key(keys_i[j], keys_i[i]);
+      end else begin : gen_rest
+        assign before_q[j][i] = 1'b0;
+      end
+    end
+  end
+
+  key_t [Ways-1:0]                keys_q;
+  logic [Ways-1:0][LaneWidth-1:0] lanes_q;
+  logic [WayWidth-1:0]            way;
+
+  always_comb begin
+    way = '0;
+    for (int unsigned j = 1; j < Ways; j++) begin
+      logic wins;
+      wins = 1'b1;
+      for (int unsigned i = 0; i < Ways; i++) begin
+        if (i < j) wins &= before_q[j][i];
+        else if (i > j) wins &= ~before_q[i][j];
+      end
+      if (wins) way |= WayWidth'(j);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    keys_q  <= keys_i;
+    lanes_q <= lanes_i;
+    key_o   <= keys_q[way];
+    lane_o  <= {way, lanes_q[way]};
+  end
+
+endmodule

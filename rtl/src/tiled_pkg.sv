@@ -1,0 +1,57 @@
+// What the tiled engine adds to the common words: the key by which streams are compared in one step.
+//
+// Law: for two streams with packets, precedes_key(a, b) says what decision_block says of them, the numbers of the streams left out. The
+// fraction is floor(x' * ceil(2^31 / y') / 2^15): equal for equal x'/y', larger for larger ones, for all 1 <= x' <= y' <= 255 (the bench
+// tries them all).
+//
+// Source: Krishnamurthy et al., "ShareStreams", Table 1; the fraction is ours. Twin: tidegate_core::dwcs::Rank.
+
+package tiled_pkg;
+
+  import dwcs_pkg::*;
+
+  // Of one stream, all that a decision looks at, in the order in which it looks; the smaller key is served first.
+  typedef struct packed {
+    // Has no packet.
+    logic        missing;
+    // Its deadline never comes.
+    logic        infinite;
+    // The deadline from the clock, and 2^15.
+    tick_t       ahead;
+    // x'/y' in steps of 2^-16.
+    logic [16:0] fraction;
+    // x', or of streams that tolerate nothing the complement of y'.
+    logic [7:0]  tie;
+    // Of the head; serial.
+    tick_t       arrival;
+  } key_t;
+
+  localparam int unsigned ReciprocalWidth = 32;
+
+  // 2^31 / y, rounded up.
+  function automatic logic [ReciprocalWidth-1:0] reciprocal(int unsigned y);
+    return y == 0 ? '0 : 32'((64'h8000_0000 + 64'(y) - 64'd1) / 64'(y));
+  endfunction
+
+  // a is served before b, if they are not equal.
+  function automatic logic precedes_key(key_t a, key_t b);
+    return (a[$bits(key_t)-1:16] < b[$bits(key_t)-1:16])
+         | ((a[$bits(key_t)-1:16] == b[$bits(key_t)-1:16]) & precedes(a.arrival, b.arrival));
+  endfunction
+
+  // The counters of one lane's stream.
+  typedef struct packed {
+    logic [15:0] missed;
+    logic [15:0] violations;
+  } misses_t;
+
+  // What a tile's step has made of one stream: for a test bench and for questions.
+  typedef struct packed {
+    // The packet behind the head became the head.
+    logic    popped;
+    logic    droppable;
+    state_t  state;
+    misses_t misses;
+  } step_t;
+
+endpackage
