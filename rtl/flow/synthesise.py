@@ -89,13 +89,59 @@ def harness(top, found):
     return "\n".join(lines) + "\n"
 
 
-def synthesise(design, top, json=None):
+# A multiplier as mapping sees it: a box that takes as long as the device's, in picoseconds. Without it a product would count as there from
+# the beginning, and what waits for it would be mapped as if it did not.
+BOX = """
+(* abc9_box, blackbox *)
+module MULTIPLIER (input [17:0] A, input [17:0] B, output [35:0] P);
+  specify
+    (A *> P) = 3930;
+    (B *> P) = 3930;
+  endspecify
+endmodule
+"""
+
+
+def boxing():
+    """Two maps: from the device's multipliers without registers and signs to boxes, and back."""
+    pins = {"A": range(18), "B": range(18), "P": range(36)}
+    names = [f"{bus}{bit}" for bus in pins for bit in pins[bus]]
+    zeros = ["SIGNEDA", "SIGNEDB", "SOURCEA", "SOURCEB"] + [f"C{bit}" for bit in range(18)]
+    inputs = [name for name in names if name[0] != "P"] + zeros
+    outputs = [name for name in names if name[0] == "P"]
+    buses = ", ".join(f".{bus}({{{', '.join(f'{bus}{bit}' for bit in reversed(pins[bus]))}}})" for bus in pins)
+    bits = ", ".join([f".{bus}{bit}({bus}[{bit}])" for bus in pins for bit in pins[bus]] + [f".{name}(1'b0)" for name in zeros])
+    there = f"""
+module MULT18X18D (input {', '.join(inputs)}, output {', '.join(outputs)});
+  parameter _TECHMAP_CONSTVAL_SIGNEDA_ = 1'bx;
+  parameter _TECHMAP_CONSTVAL_SIGNEDB_ = 1'bx;
+  wire _TECHMAP_FAIL_ = _TECHMAP_CONSTVAL_SIGNEDA_ !== 1'b0 || _TECHMAP_CONSTVAL_SIGNEDB_ !== 1'b0;
+  MULTIPLIER _TECHMAP_REPLACE_ ({buses});
+endmodule
+"""
+    back = f"""
+module MULTIPLIER (input [17:0] A, input [17:0] B, output [35:0] P);
+  MULT18X18D _TECHMAP_REPLACE_ ({bits});
+endmodule
+"""
+    return there, back
+
+
+def synthesise(design, top, folder, json=None):
     """Maps a design to the cells of the device."""
-    run(design, AS_WRITTEN)
+    files = [os.path.join(folder, name) for name in ("box.v", "there.v", "back.v")]
+    for name, text in zip(files, (BOX, *boxing())):
+        with open(name, "w") as file:
+            file.write(text)
+    box, there, back = files
     command = f"synth_ecp5 {OPTIONS} -top {top}" + (f" -json {json}" if json else "")
+    run(design, AS_WRITTEN)
     run(design, f"{command} -run begin:map_luts")
+    run(design, f"read_verilog -specify {box}")
+    run(design, f"techmap -map {there}")
     run(design, f"abc9 -maxlut 4 -W {WIRE}")
     run(design, "clean")
+    run(design, f"techmap -map {back}")
     run(design, f"{command} -run map_cells:")
 
 
@@ -127,7 +173,7 @@ def main():
 
     design = read(task)
     found = ports(design)
-    synthesise(design, task["top"])
+    synthesise(design, task["top"], folder)
     with open(os.path.join(folder, "cells.json"), "w") as file:
         json.dump(cells(design), file, indent=1, sort_keys=True)
 
@@ -138,7 +184,7 @@ def main():
             file.write(harness(task["top"], found))
         run(design, f"read_verilog {around}")
         run(design, "hierarchy -check -top harness")
-        synthesise(design, "harness", os.path.join(folder, "netlist.json"))
+        synthesise(design, "harness", folder, os.path.join(folder, "netlist.json"))
         with open(os.path.join(folder, "places.json"), "w") as file:
             json.dump(places(design), file, indent=1, sort_keys=True)
 

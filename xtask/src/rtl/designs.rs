@@ -9,8 +9,8 @@ pub struct Variant {
     pub top: &'static str,
     /// Those besides the size, as SystemVerilog writes them.
     pub parameters: &'static [(&'static str, &'static str)],
-    /// The parameter that takes the number of streams.
-    pub size: &'static str,
+    /// The parameter that makes the size, and how many streams one of it stands for.
+    pub size: (&'static str, u32),
     /// Numbers of streams.
     pub sizes: &'static [u32],
     /// Clock cycles from one decision to the next, of a number of streams.
@@ -34,7 +34,7 @@ const IN_TURN: (&str, &str) = ("Ahead", "0");
 const AHEAD: (&str, &str) = ("Ahead", "1");
 
 /// The paper's sizes.
-const SIZES: &[u32] = &[4, 8, 16, 32];
+pub const SIZES: &[u32] = &[4, 8, 16, 32];
 
 pub const VARIANTS: &[Variant] = &[
     Variant {
@@ -42,7 +42,7 @@ pub const VARIANTS: &[Variant] = &[
         title: "base",
         top: "sharestreams",
         parameters: &[LATTICE, IN_TURN],
-        size: "N",
+        size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
     },
@@ -51,7 +51,7 @@ pub const VARIANTS: &[Variant] = &[
         title: "winner-only",
         top: "sharestreams",
         parameters: &[WINNER, IN_TURN],
-        size: "N",
+        size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
     },
@@ -60,7 +60,7 @@ pub const VARIANTS: &[Variant] = &[
         title: "compute-ahead",
         top: "sharestreams",
         parameters: &[LATTICE, AHEAD],
-        size: "N",
+        size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2(),
     },
@@ -69,7 +69,7 @@ pub const VARIANTS: &[Variant] = &[
         title: "compute-ahead, winner-only",
         top: "sharestreams",
         parameters: &[WINNER, AHEAD],
-        size: "N",
+        size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2(),
     },
@@ -78,17 +78,36 @@ pub const VARIANTS: &[Variant] = &[
         title: "exact order",
         top: "sharestreams",
         parameters: &[EXACT, IN_TURN],
-        size: "N",
+        size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() * n.ilog2() + 1,
     },
-    Variant { name: "speculative", title: "speculative", top: "speculative", parameters: &[], size: "N", sizes: SIZES, cycles: |_| 1 },
+    Variant { name: "speculative", title: "speculative", top: "speculative", parameters: &[], size: ("N", 1), sizes: SIZES, cycles: |_| 1 },
+    Variant {
+        name: "tiled",
+        title: "tiled, 32 lanes, with queues",
+        top: "tiled",
+        parameters: &[("N", "32")],
+        size: ("Rounds", 32),
+        sizes: &[1024],
+        // Words in block RAM take two cycles, the tournament of 32 lanes six; see the module's header.
+        cycles: |n| (n / 32).max(17),
+    },
+    Variant {
+        name: "tiled-64",
+        title: "tiled, 64 lanes, with queues",
+        top: "tiled",
+        parameters: &[("N", "64")],
+        size: ("Rounds", 64),
+        sizes: &[1024],
+        cycles: |n| (n / 64).max(16),
+    },
     Variant {
         name: "axis",
         title: "base, with queues and AXI4-Stream",
         top: "sharestreams_axis",
         parameters: &[LATTICE, IN_TURN],
-        size: "N",
+        size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
     },
@@ -138,7 +157,7 @@ impl Variant {
     /// The design for this many streams.
     pub fn design(&self, streams: u32) -> Design {
         let mut parameters = owned(self.parameters);
-        parameters.insert(0, (self.size.to_owned(), streams.to_string()));
+        parameters.insert(0, (self.size.0.to_owned(), (streams / self.size.1).to_string()));
         Design { name: format!("{}-{streams}", self.name), top: self.top, parameters, is_placed: true }
     }
 }
@@ -173,6 +192,7 @@ mod tests {
         let position = |name: &str| all.iter().position(|design| design.name == name).unwrap();
         assert!(position("decision-block") < position("exact-4") && position("exact-4") < position("base-32"));
         assert_eq!(all[position("base-32")].parameters[0], ("N".to_owned(), "32".to_owned()));
+        assert_eq!(all[position("tiled-1024")].parameters[0], ("Rounds".to_owned(), "32".to_owned()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The page of measurements, `docs/rtl.md`, and its plots, from the results that are kept.
 
-use super::designs::{PARTS, VARIANTS, Variant};
+use super::designs::{PARTS, SIZES, VARIANTS, Variant};
 use super::flow::{self, DEVICE, Outcome};
 use super::plot::{Chart, Curve, Mark, Scale};
 use super::tools::version;
@@ -118,7 +118,7 @@ LUT4 counts four-input tables: those that compute, two for every carry cell, six
 
 The clock is the median over the seeds, and the best of them. Decisions are those per second at the median clock: every decision of the base
 architecture takes log2 N cycles of comparing and one of updating, blocks that compute ahead need no cycle for updates, and the exact order takes
-the square of log2 N.
+the square of log2 N. The speculative engine decides in every cycle. A tiled engine takes as many cycles as it has tiles, or as its pipeline is long.
 
 ",
         version("pyosys"),
@@ -389,8 +389,11 @@ missing or was made from something else.
 fn charts(rows: &[Row]) -> Vec<(&'static str, Chart)> {
     let curves = |value: fn(&Row) -> f64| -> Vec<Curve> {
         let of = |variant: &'static Variant| {
-            let points: Vec<(u32, f64)> =
-                rows.iter().filter(|row| row.variant.name == variant.name).map(|row| (row.streams, value(row))).collect();
+            let points: Vec<(u32, f64)> = rows
+                .iter()
+                .filter(|row| row.variant.name == variant.name && SIZES.contains(&row.streams))
+                .map(|row| (row.streams, value(row)))
+                .collect();
             Curve { name: variant.title.to_owned(), points }
         };
         VARIANTS.iter().map(of).filter(|curve| !curve.points.is_empty()).collect()

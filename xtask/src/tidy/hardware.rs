@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const DESIGN: &str = "rtl/src";
 
 /// The labels of a module's header. A package computes nothing, and needs none.
-const LABELS: &[&str] = &["Source:", "Twin:", "Latency:"];
+const LABELS: &[&str] = &["Source", "Twin", "Latency"];
 
 /// Ports that mean the same everywhere.
 const SELF_EVIDENT: &[&str] = &["clk_i", "rst_ni"];
@@ -66,10 +66,10 @@ fn unit(line: &str) -> Option<(&str, &str)> {
     matches!(kind, "module" | "package" | "interface").then_some((kind, name))
 }
 
-/// Parameters without a comment of their own, and ports that no comment covers: one above several ports speaks for all of them.
+/// Parameters and ports that no comment covers. One above several speaks for all of them.
 fn uncommented(path: &Path, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let (mut above, mut covers) = (false, false);
+    let mut covers = false;
     let lines =
         text.lines().enumerate().skip_while(|(_, line)| !line.starts_with("module")).take_while(|(_, line)| !line.starts_with(");"));
     for (index, line) in lines {
@@ -77,7 +77,7 @@ fn uncommented(path: &Path, text: &str) -> Vec<Finding> {
         let is_port = ["input ", "output ", "inout "].iter().any(|direction| line.starts_with(direction));
         let is_parameter = line.starts_with("parameter ");
         let name = || declared(line);
-        if is_parameter && !above || is_port && !covers && !SELF_EVIDENT.contains(&name()) {
+        if (is_parameter || is_port) && !covers && !SELF_EVIDENT.contains(&name()) {
             let what = if is_port { "port" } else { "parameter" };
             findings.push(Finding::new(
                 path,
@@ -86,8 +86,7 @@ fn uncommented(path: &Path, text: &str) -> Vec<Finding> {
                 "say with /// above it what it is",
             ));
         }
-        above = line.starts_with("///");
-        covers = if line.starts_with(") (") { false } else { covers || above };
+        covers = (covers || line.starts_with("///")) && !line.starts_with(") (");
     }
     findings
 }
@@ -145,7 +144,7 @@ endmodule
 
     #[test]
     fn a_header_needs_its_labels() {
-        assert_eq!(problems("gate.sv", &GOOD.replace("Latency", "Time")), ["the header has no \"Latency:\""]);
+        assert_eq!(problems("gate.sv", &GOOD.replace("Latency", "Time")), ["the header has no \"Latency\""]);
         assert_eq!(problems("a_pkg.sv", "// Types.\n\npackage a_pkg;\nendpackage\n"), Vec::<String>::new());
     }
 
