@@ -16,8 +16,9 @@
 // dwcs::device::Device for up to 32 streams.
 //
 // Latency, k = log2 N, C = 1, or 2 if words lie in block RAM:
-//   Pipelined: a tile may enter in every cycle; from its entry to the leader's comparison C + 7 + 2 * ceil(k / 2) cycles.
-//     A decision takes max(Rounds, C + 9 + 2 * ceil(k / 2)) cycles.
+//   Pipelined: a tile may enter in every cycle; from its entry until it is known whether it leads C + 8 + M cycles, with M = 3 k for matches of
+//     two in three steps, if Rounds >= C + 10 + 3 k, and otherwise M = 2 * ceil(k / 2) for matches of four in two.
+//     A decision takes max(Rounds, C + 10 + M) cycles.
 //   otherwise, with the paper's recirculating network: a tile may enter every k cycles; from its entry to the comparison C + 4 + k.
 //     A decision takes max(Rounds * k, C + 6 + k) cycles. The winner is known Rounds * k + 1 cycles after the first SCHEDULE cycle began.
 //
@@ -41,7 +42,7 @@ module tiled
   /// Arrival times that a stream can have waiting, a power of two.
   parameter int unsigned Depth     = 16,
   /// The words of the lanes lie in block RAM; otherwise in distributed RAM.
-  parameter bit          Block     = Rounds > 16,
+  parameter bit          Block     = Rounds > 32,
   /// The tables of reciprocals lie in block RAM; otherwise in logic.
   parameter bit          BlockTable = 1'b1,
   localparam int unsigned RoundWidth = $clog2(Rounds),
@@ -97,8 +98,10 @@ module tiled
   typedef logic [LaneWidth-1:0]  lane_t;
 
   localparam int unsigned C = Block ? 2 : 1;
-  // Matches of two take fewer comparisons, matches of four less time, which counts if a pass has few tiles.
-  localparam int unsigned Ways    = Rounds >= C + 9 + 2 * LaneWidth ? 2 : 4;
+  // Matches of two take fewer comparisons, those of three steps a faster clock; matches of four in two steps take less time, which counts if
+  // a pass has few tiles.
+  localparam int unsigned Ways    = Rounds >= C + 10 + 3 * LaneWidth ? 2 : 4;
+  localparam int unsigned Steps   = Ways == 2 ? 3 : 2;
   localparam int unsigned Matches = Ways == 2 ? LaneWidth : (LaneWidth + 1) / 2;
 
   // More passes than can wait for the host.
@@ -360,7 +363,7 @@ module tiled
   tile_t x_tile, lead_tile;
 
   if (Pipelined) begin : gen_tree
-    localparam int unsigned Depths = 2 * Matches;
+    localparam int unsigned Depths = Steps * Matches;
     localparam int unsigned T = C + 6;
 
     typedef struct packed {
@@ -392,28 +395,36 @@ module tiled
     lane_t lane;
 
     tile_tournament #(
-      .N(N), .Ways(Ways)
+      .N(N), .Ways(Ways), .Steps(Steps)
     ) u_tournament (
       .clk_i, .keys_i(keys), .key_o(key), .lane_o(lane)
     );
 
-    // x is compared with the leader before; the bit that says who wins is worked out a cycle ahead, for both outcomes of the comparison
-    // before that.
-    exit_t next, x_q;
-    key_t  x_key_q, lead_key_q;
-    lane_t x_lane_q, lead_lane_q;
+    // A tile's winner is compared, y, and a cycle later it is known whether it leads, x. When the comparison begins, the two tiles before it
+    // may still come to lead: it is compared with both of them and with the leader before them, and one of the three counts.
+    exit_t  y_q, x_q;
+    key_t   y_key_q, x_key_q, lead_key_q;
+    lane_t  y_lane_q, x_lane_q, lead_lane_q;
     round_t lead_round_q;
-    logic  x_wins_q, before_x, before_lead;
+    parts_t to_y_q, to_x_q, to_lead_q;
+    logic   below_y_q, below_x_q, below_lead_q, x_wins_q, took, took_q;
 
-    assign next        = exits[Depths];
-    assign before_x    = precedes_key(key, x_key_q) | ((key == x_key_q) & (next.round < x_q.round));
-    assign before_lead = precedes_key(key, lead_key_q) | ((key == lead_key_q) & (next.round < lead_round_q));
+    assign took = x_q.valid & x_wins_q;
 
     always_ff @(posedge clk_i) begin
-      x_key_q  <= key;
-      x_lane_q <= lane;
-      x_wins_q <= next.first | (x_q.valid & x_wins_q ? before_x : before_lead);
-      if (x_q.valid & x_wins_q) begin
+      y_key_q      <= key;
+      y_lane_q     <= lane;
+      to_y_q       <= compare(key, y_key_q);
+      to_x_q       <= compare(key, x_key_q);
+      to_lead_q    <= compare(key, lead_key_q);
+      below_y_q    <= exits[Depths].round < y_q.round;
+      below_x_q    <= exits[Depths].round < x_q.round;
+      below_lead_q <= exits[Depths].round < lead_round_q;
+      x_key_q      <= y_key_q;
+      x_lane_q     <= y_lane_q;
+      x_wins_q     <= y_q.first | (took ? served_before(to_y_q, below_y_q)
+                                        : took_q ? served_before(to_x_q, below_x_q) : served_before(to_lead_q, below_lead_q));
+      if (took) begin
         lead_key_q   <= x_key_q;
         lead_lane_q  <= x_lane_q;
         lead_round_q <= x_q.round;
@@ -421,8 +432,15 @@ module tiled
     end
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) x_q <= '0;
-      else x_q <= next;
+      if (!rst_ni) begin
+        y_q    <= '0;
+        x_q    <= '0;
+        took_q <= 1'b0;
+      end else begin
+        y_q    <= exits[Depths];
+        x_q    <= y_q;
+        took_q <= took;
+      end
     end
 
     assign x_valid    = x_q.valid;
@@ -687,29 +705,48 @@ module tiled
     if (won4_q | load_q) services_q[load_q ? load_id_q : winner_o] <= load_q ? '0 : services4_q;
   end
 
-  // The answer.
-  step_t asked;
-  assign asked = observed_o[entries[C+4].tile.lane];
+  // The answer: the lane out of its group, then the group.
+  localparam int unsigned Group  = 4;
+  localparam int unsigned Groups = N / Group;
+  step_t [Groups-1:0] groups_q;
+  step_t              asked;
+  services_t          services5_q;
+  logic               answer_q;
+  logic [LaneWidth-1:0] lane5_q;
+
+  for (genvar g = 0; g < Groups; g++) begin : gen_group
+    step_t [Group-1:0] members;
+    assign members = observed_o[Group*g+:Group];
+    always_ff @(posedge clk_i) groups_q[g] <= members[entries[C+4].tile.lane[1:0]];
+  end
+
+  if (Groups == 1) begin : gen_alone
+    assign asked = groups_q[0];
+  end else begin : gen_groups
+    assign asked = groups_q[lane5_q[LaneWidth-1:2]];
+  end
 
   always_ff @(posedge clk_i) begin
-    status_o <= '{
+    services5_q <= services4_q;
+    lane5_q     <= entries[C+4].tile.lane;
+    status_o    <= '{
       state: asked.state,
       counters: '{
-        met:        services4_q.met,
-        late:       services4_q.late,
+        met:        services5_q.met,
+        late:       services5_q.late,
         missed:     asked.misses.missed,
         violations: asked.misses.violations,
-        dropped:    asked.droppable ? asked.misses.missed - services4_q.late : '0
+        dropped:    asked.droppable ? asked.misses.missed - services5_q.late : '0
       }
     };
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) status_valid_o <= 1'b0;
-    else status_valid_o <= valid[C+4] & entries[C+4].query;
+    if (!rst_ni) {status_valid_o, answer_q} <= '0;
+    else {status_valid_o, answer_q} <= {answer_q, valid[C+4] & entries[C+4].query};
   end
 
   logic unused;
-  assign unused = ^{asked.popped, space, drop_ready, decision_ready, unused_level, unused_drops, unused_decisions};
+  assign unused = ^{asked.popped, lane5_q, space, drop_ready, decision_ready, unused_level, unused_drops, unused_decisions};
 
 endmodule

@@ -21,7 +21,7 @@ module tiled_axis
   parameter int unsigned Rounds     = 32,
   parameter bit          Pipelined  = 1'b1,
   parameter int unsigned Depth      = 16,
-  parameter bit          Block      = Rounds > 16,
+  parameter bit          Block      = Rounds > 32,
   parameter bit          BlockTable = 1'b1,
   localparam int unsigned IdWidth     = $clog2(Rounds) + $clog2(N),
   localparam int unsigned DropWidth   = $clog2(Rounds) + N,
