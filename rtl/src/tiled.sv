@@ -201,7 +201,7 @@ module tiled
   assign last   = entered_q == round_t'(Rounds - 1);
   // Whether somebody is being served is known as soon as a stream with a packet leads.
   assign starts = ~stopped_q & decision_space & (outside_i | ~stepped_q | lead_valid | settled_q);
-  assign enter  = (phase_q == Seed || phase_q == Run) & head_valid & drop_space & pace & (~first | starts);
+  assign enter  = (phase_q == Run) & head_valid & drop_space & pace & (~first | starts);
   assign now_d  = ~first | ~stepped_q ? now_q : outside_i ? time_i : now_q + 16'(lead_valid);
   assign query  = query_valid_i & query_ready_o;
 
