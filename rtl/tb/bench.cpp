@@ -69,6 +69,7 @@ void *bench_port(Bench *bench, size_t index, const char **name, size_t *bytes) {
         PORT(winner_o)
         PORT(finish_o)
         PORT(now_o)
+        PORT(take_o)
         PORT(home_o)
         PORT(load_id_i)
         PORT(load_deadline_i)

@@ -26,12 +26,15 @@ Tasks:
                            Cost per packet beside DPDK, measured alternately
   rtl [--only STEP]... [--decisions N]
                            Check the hardware design: N decisions per variant in lockstep with the software (100000 unless told)
+  rtl-reports [--only NAME]... [--seeds N] [--jobs N] [--render]
+                           Synthesise, place and route what has changed, N seeds each (5 unless told), and write docs/rtl.md;
+                           with --render only write it, from the results that are there
 
 Steps of `test`, in order:
   environment format tidy clippy docs no-std tests contributing licences rtl
 
 Steps of `rtl`, in order:
-  lint formal lockstep mutants
+  lint formal lockstep mutants place
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
 ";
@@ -59,11 +62,12 @@ fn main() -> ExitCode {
             "fuzz" => fuzz::run(rest),
             "bench" => bench::run(rest),
             "rtl" => rtl::run(rest),
+            "rtl-reports" => rtl::reports::run(rest),
             "help" | "--help" | "-h" => {
                 print!("{HELP}");
                 Ok(())
             }
-            other => Err(Failure::Usage(format!("there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench, rtl"))),
+            other => Err(Failure::Usage(format!("there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench, rtl, rtl-reports"))),
         },
     };
     match outcome {

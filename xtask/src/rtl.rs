@@ -3,11 +3,17 @@
 use crate::Failure;
 use crate::steps::{self, Step};
 
+mod designs;
+mod flow;
 mod formal;
 mod lint;
 mod lockstep;
 mod mutants;
+mod page;
+mod plot;
+pub mod reports;
 mod tools;
+mod verilate;
 
 /// What a run passes to its steps.
 pub struct Options {
@@ -23,7 +29,13 @@ const STEPS: &[Step<Options>] = &[
     Step { name: "formal", proves: "orders, winners, permutations and handshakes, for every input", run: formal::run },
     Step { name: "lockstep", proves: "every variant decides as the software does", run: lockstep::run },
     Step { name: "mutants", proves: "seeded faults are caught", run: mutants::run },
+    Step { name: "place", proves: "a small design can be synthesised, placed and routed", run: |_| place() },
 ];
+
+/// The smallest design of the first architecture.
+fn place() -> Result<(), Failure> {
+    flow::try_out(&designs::VARIANTS[0].design(designs::VARIANTS[0].sizes[0]))
+}
 
 /// Installs the tools, then runs the steps, or those named with `--only`.
 ///

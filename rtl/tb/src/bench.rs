@@ -1,7 +1,7 @@
 //! The bench: one design, its golden model, and the queues of arrivals in front of both.
 //!
 //! **Law.** It is driven by events, not by a count of cycles. In a cycle with `update_o` set the model is told what the design does, stream
-//! `winner_o` served until `finish_o` and packets taken as `pop_o` says, and then:
+//! `winner_o` served until `finish_o` and packets taken as `pop_o` says (or `take_o`, if packets are fetched ahead), and then:
 //! 1. the winner, the clock and the finish are those of the model, and just those packets are taken that the engine may take and must;
 //! 2. so many cycles later as the engine needs (`Engine::status_lag`), deadlines, windows, violation bits, counters and packets are those of
 //!    the model, stream by stream;
@@ -10,16 +10,16 @@
 //! 5. updates follow each other as the timeline of the architecture says, but for cycles in which the host kept a decision waiting;
 //! 6. arrivals = served + dropped + queued, stream by stream, by the design's own counters.
 //!
-//! Laws 4 and 5 concern engines that have an architecture of the device model.
+//! Laws 4 and 5 concern engines in steps.
 
 use crate::design::{Design, PortNumber};
-use crate::engine::{Engine, Golden, Latch};
+use crate::engine::{Engine, Golden, Kind};
 use crate::layout::{self, Record, bit};
 use crate::mismatch::{Checked, Mismatch};
-use checks::{Expected, Snapshot};
+use checks::{Expected, PATIENCE, Snapshot};
 use ports::Ports;
 use std::collections::VecDeque;
-use tidegate_core::dwcs::device::Attributes;
+use tidegate_core::dwcs::device::{Attributes, Update as UpdateStyle};
 use tidegate_core::dwcs::{CLAMP, Choice, NEVER, Stream, Tally};
 
 mod checks;
@@ -53,7 +53,9 @@ struct Kept {
     contract: Stream,
     /// Of the head.
     head: Option<u64>,
-    /// Behind the head.
+    /// Behind the head, inside the design, with the cycles in which it took them.
+    fetched: VecDeque<(u64, u64)>,
+    /// Behind those.
     queue: VecDeque<u64>,
     /// The cycle in which the front of the queue was first shown to the design.
     shown: u64,
@@ -90,8 +92,10 @@ pub struct Bench {
     waiting: Option<u64>,
     /// The first cycle of the decision under way.
     start: u64,
-    /// The times shown since, each from the cycle on.
-    times: Vec<(u64, u64)>,
+    /// The cycle of the last update.
+    updated: u64,
+    /// The times that the clock may come to stand at.
+    times: VecDeque<u64>,
     /// Cycles of it in which the host kept it waiting.
     stalls: u64,
     snapshots: VecDeque<Snapshot>,
@@ -128,7 +132,8 @@ impl Bench {
             records: VecDeque::new(),
             waiting: None,
             start: 0,
-            times: Vec::new(),
+            updated: 0,
+            times: VecDeque::new(),
             stalls: 0,
             snapshots: VecDeque::new(),
             spare: Vec::new(),
@@ -200,12 +205,22 @@ impl Bench {
 
     /// The arrival of the oldest packet anywhere.
     pub fn oldest(&self) -> Option<u64> {
-        self.kept.iter().filter_map(|kept| kept.head.or(kept.queue.front().copied())).min()
+        self.kept.iter().filter_map(Kept::oldest).min()
     }
 
     /// Served and dropped packets, missed deadlines and violations of a stream, by the model.
     pub fn tally(&self, stream: usize) -> Tally {
         self.golden.standing(stream).tally
+    }
+
+    /// Whether the host has been given all decisions.
+    pub fn is_drained(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// How the engine goes about decisions.
+    pub fn engine(&self) -> Engine {
+        self.engine
     }
 
     /// Whether the network's ports can be seen.
@@ -235,13 +250,27 @@ impl Bench {
         self.snapshots.clear();
         self.show();
         (self.told, self.now, self.choice) = (start, start, None);
+        self.times.clear();
         for &index in order {
             let word = layout::load(index, &streams[index], self.first_deadline(index));
+            self.loadable(start, true)?;
             self.cycle(Drive { enable: false, outside: true, time: start, ready: false, load: Some(word) })?;
         }
         self.cycle(Drive { enable: false, outside: true, time: start, ready: false, load: None })?;
+        self.loadable(start, true)?;
         self.expect_status();
         Ok(())
+    }
+
+    /// Waits until the design takes a LOAD.
+    fn loadable(&mut self, time: u64, outside: bool) -> Checked<()> {
+        for _ in 0..PATIENCE {
+            if self.get(self.ports.load_ready_o) == 1 {
+                return Ok(());
+            }
+            self.cycle(Drive { enable: false, outside, time, ready: false, load: None })?;
+        }
+        self.same("load", "load_ready_o within 4096 cycles", None, false, true)
     }
 
     /// Loads one stream anew, between decisions. Its queue stays, its head goes.
@@ -250,17 +279,19 @@ impl Bench {
     /// A difference, or a stream that the model refuses.
     pub fn reload(&mut self, index: usize, contract: Stream, drive: Drive) -> Checked<()> {
         assert!(!self.runs);
+        self.loadable(drive.time, drive.outside)?;
         if let Golden::Device(device) = &mut self.golden {
             let outcome = device.load(tidegate_core::packet::Flow(index as u32), &contract);
             outcome.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
         }
         let kept = &mut self.kept[index];
         (kept.contract, kept.head, kept.arrived) = (contract, None, kept.queue.len() as u64);
+        kept.fetched.clear();
         self.choice = None;
         let word = layout::load(index, &contract, self.first_deadline(index));
         self.cycle(Drive { load: Some(word), ..drive })?;
         self.expect_status();
-        Ok(())
+        self.loadable(drive.time, drive.outside)
     }
 
     fn first_deadline(&self, index: usize) -> u16 {
@@ -308,8 +339,9 @@ impl Bench {
         if let Some(word) = drive.load {
             self.put(self.ports.load_i, word);
         }
-        if self.runs && self.times.last().is_none_or(|&(_, time)| time != drive.time) {
-            self.times.push((self.cycle, drive.time));
+        let shows_time = drive.outside && (self.runs || self.engine.is_pipelined());
+        if shows_time && self.times.back() != Some(&drive.time) {
+            self.times.push_back(drive.time);
         }
         self.design.settle();
         if self.snapshots.front().is_some_and(|snapshot| snapshot.due == self.cycle) {
@@ -326,19 +358,18 @@ impl Bench {
             Some(self.update(drive)?)
         } else {
             self.check_timeline(false)?;
-            if self.design.bits(self.ports.pop_o).iter().any(|&bits| bits != 0) {
-                return Err(self.differs("pop", "packets taken without an update", None, "some".into(), "none".into()));
-            }
             None
         };
-        self.check_decision(valid, drive.ready, update)?;
+        self.fetch(update, drive.load)?;
+        self.check_decision(valid, drive.ready)?;
         self.design.edge();
         // What is behind shows from the next cycle on.
         while let Some(stream) = self.popped.pop() {
             self.show_one(stream);
         }
         if !self.runs {
-            if drive.outside {
+            // Where several decisions are under way the clock is set by a LOAD, and otherwise by a decision.
+            if drive.outside && (!self.engine.is_pipelined() || drive.load.is_some()) {
                 self.now = drive.time;
             }
             self.runs = drive.enable;
@@ -346,7 +377,7 @@ impl Bench {
         } else if outcome.is_some() {
             self.begin();
             // What has been told is over; a decision that was begun is finished before streams can be loaded.
-            self.runs = drive.enable || self.engine.architecture.is_none();
+            self.runs = drive.enable || self.engine.is_pipelined();
         }
         self.cycle += 1;
         Ok(outcome)
@@ -355,7 +386,9 @@ impl Bench {
     /// The next cycle is the first of a decision.
     fn begin(&mut self) {
         (self.start, self.stalls) = (self.cycle + 1, 0);
-        self.times.clear();
+        if !self.engine.is_pipelined() {
+            self.times.clear();
+        }
     }
 
     fn differs(&self, check: &'static str, field: &str, stream: Option<usize>, design: String, model: String) -> Box<Mismatch> {
@@ -394,9 +427,11 @@ impl Bench {
             Choice::Serve(stream) => Some(stream.index()),
             _ => None,
         };
-        self.same("winner", "winner", served.or(expected), served, expected)?;
-        self.same("clock", "now_o", None, self.get(self.ports.now_o) as u16, self.now as u16)?;
+        self.same("winner", "winner", None, served, expected).map_err(|mismatch| self.with_candidates(mismatch))?;
         let finish = self.finish(drive, served.is_some())?;
+        // With several decisions under way the clock is one ahead.
+        let now = if self.engine.is_pipelined() { finish } else { self.now };
+        self.same("clock", "now_o", None, self.get(self.ports.now_o) as u16, now as u16)?;
         self.check_network()?;
         if served.is_some() || self.drops != 0 {
             let winner = served.map(|stream| stream as u32);
@@ -404,7 +439,7 @@ impl Bench {
         }
 
         self.pops.clear();
-        self.pops.extend_from_slice(self.design.bits(self.ports.pop_o));
+        self.pops.extend_from_slice(self.design.bits(self.ports.take_o.unwrap_or(self.ports.pop_o)));
         if let Some(stream) = served {
             let next = self.take(stream, true)?;
             self.kept[stream].head = next;
@@ -448,53 +483,85 @@ impl Bench {
     }
 
     /// The clock at the end of the service, by the model.
-    fn finish(&self, drive: Drive, served: bool) -> Checked<u64> {
+    fn finish(&mut self, drive: Drive, served: bool) -> Checked<u64> {
         let found = self.get(self.ports.finish_o) as u16;
-        if !drive.outside {
-            let finish = self.now + u64::from(served);
-            self.same("clock", "finish_o", None, found, finish as u16)?;
-            return Ok(finish);
-        }
-        let exact = match self.engine.latch {
-            Latch::AtUpdate => drive.time,
-            Latch::AtStart => self.times.first().map_or(drive.time, |&(_, time)| time),
-            Latch::Between => {
-                let shown = self.times.iter().find(|&&(_, time)| time as u16 == found);
-                return shown.map(|&(_, time)| time).ok_or_else(|| {
-                    let times = self.times.iter().map(|&(_, time)| time as u16).collect::<Vec<_>>();
-                    self.differs("clock", "finish_o", None, found.to_string(), format!("one of {times:?}"))
-                });
+        let finish = match self.engine.kind {
+            Kind::InSteps(..) if !drive.outside => self.now + u64::from(served),
+            Kind::InSteps(_, UpdateStyle::InTurn) => drive.time,
+            Kind::InSteps(_, UpdateStyle::Ahead) => self.times.front().copied().unwrap_or(drive.time),
+            Kind::Pipelined { .. } if !drive.outside => self.now + 1,
+            Kind::Pipelined { .. } => {
+                // One of those shown, and none before the last.
+                let Some(at) = self.times.iter().position(|&time| time >= self.told && time as u16 == found) else {
+                    return Err(self.differs("clock", "finish_o", None, found.to_string(), format!("one of {:?}", self.times)));
+                };
+                self.times.drain(..at);
+                self.times[0]
             }
         };
-        self.same("clock", "finish_o", None, found, exact as u16)?;
-        Ok(exact)
+        self.same("clock", "finish_o", None, found, finish as u16)?;
+        Ok(finish)
     }
 
-    /// The packet behind the head of `stream`, which the design takes in this cycle if it has to. `always`: it looks only now.
+    /// The packet that becomes the head of `stream` in this update, if the design takes one; it may and must if it has seen one. `always`: it
+    /// looks in this cycle.
     fn take(&mut self, stream: usize, always: bool) -> Checked<Option<u64>> {
-        let pops = bit(&self.pops, stream);
+        let takes = bit(&self.pops, stream);
         let kept = &self.kept[stream];
         let is_there = !kept.queue.is_empty();
-        let since = if always { self.cycle } else { self.start };
-        let expected = match self.engine.latch {
-            Latch::AtUpdate => is_there,
-            Latch::AtStart => is_there && (always || kept.shown <= since),
-            // Whoever has come in the meantime may be taken or not.
-            Latch::Between => is_there && (always || kept.shown <= since || pops),
+        let expected = match self.engine.kind {
+            Kind::InSteps(_, UpdateStyle::InTurn) => is_there,
+            Kind::InSteps(_, UpdateStyle::Ahead) => is_there && (always || kept.shown <= self.start),
+            // It has seen what was fetched before the last update.
+            Kind::Pipelined { .. } => kept.fetched.front().is_some_and(|&(_, cycle)| cycle < self.updated || cycle < self.cycle && takes),
         };
-        self.same("pop", "takes the packet behind the head", Some(stream), pops, expected)?;
+        self.same("pop", "takes the packet behind the head", Some(stream), takes, expected)?;
         layout::set_bit(&mut self.pops, stream, false);
-        if !pops {
+        if !takes {
             return Ok(None);
+        }
+        if self.engine.is_pipelined() {
+            return Ok(self.kept[stream].fetched.pop_front().map(|(arrival, _)| arrival));
         }
         self.popped.push(stream);
         self.kept[stream].shown = self.cycle + 1;
         Ok(self.kept[stream].queue.pop_front())
     }
+
+    /// Packets that leave their queues before they become heads, and none but those; a LOAD throws away what is inside.
+    fn fetch(&mut self, update: bool, load: Option<u64>) -> Checked<()> {
+        if !self.engine.is_pipelined() {
+            let pops = self.design.bits(self.ports.pop_o).iter().any(|&bits| bits != 0);
+            return self.same("pop", "packets taken without an update", None, pops && !update, false);
+        }
+        if update {
+            self.updated = self.cycle;
+        }
+        let loaded = load.filter(|_| self.get(self.ports.load_ready_o) == 1).map(layout::loaded);
+        for stream in 0..self.places {
+            let pops = bit(self.design.bits(self.ports.pop_o), stream);
+            if pops && loaded == Some(stream) {
+                return Err(self.differs("pop", "takes a packet while its stream is loaded", Some(stream), "true".into(), "false".into()));
+            }
+            if pops {
+                let Some(arrival) = self.kept.get_mut(stream).and_then(|kept| kept.queue.pop_front()) else {
+                    return Err(self.differs("pop", "takes a packet that is not there", Some(stream), "true".into(), "false".into()));
+                };
+                self.kept[stream].fetched.push_back((arrival, self.cycle));
+                self.popped.push(stream);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Kept {
+    fn oldest(&self) -> Option<u64> {
+        let fetched = self.fetched.front().map(|&(arrival, _)| arrival);
+        self.head.or(fetched).or(self.queue.front().copied())
+    }
+
     fn new(contract: Stream, cycle: u64) -> Kept {
-        Kept { contract, head: None, queue: VecDeque::new(), shown: cycle, arrived: 0 }
+        Kept { contract, head: None, fetched: VecDeque::new(), queue: VecDeque::new(), shown: cycle, arrived: 0 }
     }
 }

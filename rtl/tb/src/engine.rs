@@ -4,15 +4,16 @@ use tidegate_core::dwcs::device::{Architecture, Clock, Device, Routing, Size, Up
 use tidegate_core::dwcs::{Choice, Dwcs, Early, Missed, Order, Rules, Scan, Standing, Stream, StreamError};
 use tidegate_core::packet::Flow;
 
-/// When an engine looks at the time and at the packets of streams that have none, relative to the update that it decides.
+/// How an engine goes about a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Latch {
-    /// In the cycle of the update.
-    AtUpdate,
-    /// In the first cycle after the update before.
-    AtStart,
-    /// Some time from the first cycle after the update before to the update.
-    Between,
+pub enum Kind {
+    /// As published, one decision after the other: the device model has its architecture, so cycles and the words at the network's ports are
+    /// compared, too. Time and new packets are looked at in the cycle of the update, or in the first one if blocks compute ahead.
+    InSteps(Routing, Update),
+    /// Several decisions are under way. Packets are fetched some cycles before they become heads, which `take_o` tells. The clock counts all
+    /// decisions, or follows the time a few decisions late; no packet is older by it than 2^15 ticks. A LOAD that sets the clock is one of all
+    /// streams. Up to so many decisions wait for the host.
+    Pipelined { records: usize },
 }
 
 /// What is built, apart from the number of streams.
@@ -20,32 +21,24 @@ pub enum Latch {
 pub struct Engine {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The architecture of the device model, if it has one: then cycles and the words at the network's ports are compared, too.
-    pub architecture: Option<(Routing, Update)>,
-    /// When it looks at its inputs.
-    pub latch: Latch,
+    pub kind: Kind,
     /// So many cycles after an update `status_o` shows what has become of the streams.
     pub status_lag: u64,
 }
 
-const fn sharestreams(name: &'static str, routing: Routing, update: Update) -> Engine {
-    let latch = match update {
-        Update::InTurn => Latch::AtUpdate,
-        Update::Ahead => Latch::AtStart,
-    };
-    Engine { name, architecture: Some((routing, update)), latch, status_lag: 1 }
+const fn in_steps(name: &'static str, routing: Routing, update: Update) -> Engine {
+    Engine { name, kind: Kind::InSteps(routing, update), status_lag: 1 }
 }
 
 /// All of them.
 pub const ENGINES: &[Engine] = &[
-    sharestreams("base", Routing::Lattice, Update::InTurn),
-    sharestreams("winner-only", Routing::Winner, Update::InTurn),
-    sharestreams("compute-ahead", Routing::Lattice, Update::Ahead),
-    sharestreams("compute-ahead-winner-only", Routing::Winner, Update::Ahead),
-    sharestreams("exact", Routing::Exact, Update::InTurn),
-    sharestreams("compute-ahead-exact", Routing::Exact, Update::Ahead),
-    // One decision per cycle.
-    Engine { name: "speculative", architecture: None, latch: Latch::Between, status_lag: 1 },
+    in_steps("base", Routing::Lattice, Update::InTurn),
+    in_steps("winner-only", Routing::Winner, Update::InTurn),
+    in_steps("compute-ahead", Routing::Lattice, Update::Ahead),
+    in_steps("compute-ahead-winner-only", Routing::Winner, Update::Ahead),
+    in_steps("exact", Routing::Exact, Update::InTurn),
+    in_steps("compute-ahead-exact", Routing::Exact, Update::Ahead),
+    Engine { name: "speculative", kind: Kind::Pipelined { records: 20 }, status_lag: 1 },
 ];
 
 impl Engine {
@@ -62,10 +55,18 @@ impl Engine {
             .ok_or_else(|| format!("there is no engine \"{name}\"; there are {}", names()))
     }
 
+    /// Whether several decisions are under way.
+    pub fn is_pipelined(&self) -> bool {
+        matches!(self.kind, Kind::Pipelined { .. })
+    }
+
     /// Its architecture with so many ports.
     pub fn architecture(&self, ports: usize) -> Option<Architecture> {
         let size = Size::ALL.into_iter().find(|size| size.ports() == ports)?;
-        self.architecture.map(|(routing, update)| Architecture { size, routing, update })
+        match self.kind {
+            Kind::InSteps(routing, update) => Some(Architecture { size, routing, update }),
+            Kind::Pipelined { .. } => None,
+        }
     }
 
     /// Its golden model for these streams on so many ports, when the clock stands at `start`.

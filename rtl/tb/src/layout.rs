@@ -134,6 +134,11 @@ pub fn load(index: usize, stream: &Stream, deadline: u16) -> u64 {
         | (index as u64) << 58
 }
 
+/// The stream that such a word is for.
+pub fn loaded(word: u64) -> usize {
+    (word >> 58) as usize & ((1 << ID) - 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +165,6 @@ mod tests {
         assert_eq!([field(&word, 0, 8), field(&word, 8, 8), field(&word, 16, 8), field(&word, 25, 15)], [3, 5, 2, 1 << 14]);
         assert_eq!([bit(&word, 24), bit(&word, 40), bit(&word, 41)], [false, true, false]);
         assert_eq!((field(&word, 42, 16), field(&word, 58, 6)), (0xffff, 31));
+        assert_eq!(loaded(u64::from_le_bytes(word)), 31);
     }
 }

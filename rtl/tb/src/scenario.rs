@@ -83,7 +83,12 @@ fn stop(bench: &mut Bench, outside: bool, time: u64) -> Checked<()> {
     while !bench.is_loading() {
         bench.cycle(Drive { enable: false, outside, time, ready: true, load: None })?;
     }
-    // One more for the status of the last update.
-    bench.cycle(Drive { enable: false, outside, time, ready: true, load: None })?;
-    Ok(())
+    // More for the status of the last update, and for what the host has still to be given.
+    for _ in 0..64 {
+        bench.cycle(Drive { enable: false, outside, time, ready: true, load: None })?;
+        if bench.is_drained() {
+            return Ok(());
+        }
+    }
+    bench.same("decision", "decisions left when nothing is decided any more", None, true, false)
 }

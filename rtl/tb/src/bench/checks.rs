@@ -1,7 +1,7 @@
 //! What is compared in every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
 
 use super::Bench;
-use crate::engine::Golden;
+use crate::engine::{Golden, Kind};
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
 use tidegate_core::dwcs::NEVER;
@@ -33,7 +33,7 @@ pub struct Snapshot {
 }
 
 /// The most cycles that a decision takes while the host waits for it.
-const PATIENCE: u64 = 4096;
+pub const PATIENCE: u64 = 4096;
 
 impl Bench {
     /// Notes what `status_o` is to show after the lag.
@@ -108,12 +108,28 @@ impl Bench {
         mismatch
     }
 
+    /// With all among whom was decided.
+    pub(super) fn with_candidates(&self, mut mismatch: Box<Mismatch>) -> Box<Mismatch> {
+        for (stream, kept) in self.kept.iter().enumerate() {
+            let status = Status::decode(self.design.bits(self.ports.status_o), stream);
+            if kept.head.is_some() {
+                let Status { arrival, deadline, numerator, denominator, .. } = status;
+                let rank = if kept.contract.period.is_some() { format!("deadline {deadline}") } else { "no deadline".to_owned() };
+                mismatch.context.push(format!("stream {stream}: {rank}, window {numerator}/{denominator}, arrival {arrival}"));
+            }
+        }
+        mismatch
+    }
+
     /// Every decision arrives once, in order, and stays as it is until it is taken.
-    pub(super) fn check_decision(&mut self, valid: bool, ready: bool, updated: bool) -> Checked<()> {
+    pub(super) fn check_decision(&mut self, valid: bool, ready: bool) -> Checked<()> {
         let bits = self.get(self.ports.decision_o);
         if let Some(waiting) = self.waiting {
             self.same("stability", "decision_valid_o while the host is not ready", None, valid, true)?;
-            self.same("stability", "decision_o while the host is not ready", None, format!("{bits:#x}"), format!("{waiting:#x}"))?;
+            if bits != waiting {
+                let field = "decision_o while the host is not ready";
+                return Err(self.differs("stability", field, None, format!("{bits:#x}"), format!("{waiting:#x}")));
+            }
         }
         self.waiting = (valid && !ready).then_some(bits);
         self.stalls += u64::from(valid && !ready);
@@ -124,21 +140,24 @@ impl Bench {
             };
             self.same("decision", "decision_o", None, found, expected)?;
         }
-        // Engines of the device take their step when the host takes the decision; others may be a few decisions ahead.
-        let most = if self.engine.architecture.is_some() { 0 } else { 4 };
+        // Engines in steps take theirs when the host takes the decision.
+        let most = match self.engine.kind {
+            Kind::InSteps(..) => 0,
+            Kind::Pipelined { records } => records,
+        };
         if self.records.len() > most {
             let note = format!("{} wait", self.records.len());
             return Err(self.differs("decision", "decisions that the host was not given", None, note, format!("at most {most}")));
         }
-        debug_assert!(updated || self.records.len() <= most);
         Ok(())
     }
 
     /// Streams can be loaded if and only if nothing is decided.
     pub(super) fn check_load(&mut self) -> Checked<()> {
         let ready = self.get(self.ports.load_ready_o) == 1;
-        if self.engine.architecture.is_none() && self.runs && ready {
-            self.runs = false;
+        if self.engine.is_pipelined() {
+            // It stops when what is under way is done, and is busy with every LOAD for a while.
+            self.runs &= !ready;
             return Ok(());
         }
         self.same("load", "load_ready_o", None, ready, !self.runs)
@@ -161,7 +180,7 @@ impl Bench {
 
     /// Compares the words at the network's ports, now or a cycle later.
     pub(super) fn check_network(&mut self) -> Checked<()> {
-        let (Some((routing, style)), Golden::Device(device)) = (self.engine.architecture, &self.golden) else { return Ok(()) };
+        let (Kind::InSteps(routing, style), Golden::Device(device)) = (self.engine.kind, &self.golden) else { return Ok(()) };
         if routing == Routing::Winner {
             return Ok(());
         }
@@ -201,7 +220,7 @@ impl Bench {
         for (stream, kept) in self.kept.iter().enumerate() {
             let status = Status::decode(self.design.bits(self.ports.status_o), stream);
             let [met, late, _, _, dropped] = status.counters;
-            let held = kept.queue.len() as u16 + u16::from(status.valid);
+            let held = (kept.queue.len() + kept.fetched.len()) as u16 + u16::from(status.valid);
             let accounted = met.wrapping_add(late).wrapping_add(dropped).wrapping_add(held);
             self.same("conservation", "served + dropped + queued, against arrivals", Some(stream), accounted, kept.arrived as u16)?;
         }

@@ -23,6 +23,7 @@ pub struct Ports {
     pub winner_o: PortNumber,
     pub finish_o: PortNumber,
     pub now_o: PortNumber,
+    pub take_o: Option<PortNumber>,
     pub home_o: Option<PortNumber>,
     pub status_o: PortNumber,
 }
@@ -59,6 +60,7 @@ impl Ports {
             winner_o: port("winner_o", 5)?,
             finish_o: port("finish_o", 16)?,
             now_o: port("now_o", 16)?,
+            take_o: sized("take_o", streams).transpose()?,
             home_o: sized("home_o", layout::ATTRIBUTES * streams).transpose()?,
             status_o: port("status_o", layout::STATUS * streams)?,
         })

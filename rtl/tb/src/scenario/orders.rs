@@ -2,6 +2,7 @@
 
 use super::{Done, Failure, Setup, stop};
 use crate::bench::{Bench, Drive};
+use crate::engine::Kind;
 use crate::mismatch::Checked;
 use crate::random::Random;
 use std::collections::BTreeSet;
@@ -13,7 +14,7 @@ pub fn run(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
     let mut done = Done::default();
     let mut bench = setup.bench(seed)?;
     serial(&mut bench).map_err(Failure::of(seed))?;
-    if let Some((routing, _)) = setup.engine.architecture
+    if let Kind::InSteps(routing, _) = setup.engine.kind
         && routing != Routing::Winner
     {
         published(setup, &mut bench, routing).map_err(Failure::of(seed))?;
@@ -30,17 +31,14 @@ fn decide(bench: &mut Bench, ranks: &[u64], arrivals: &[u64]) -> Checked<(Option
     let order: Vec<usize> = (0..streams.len()).collect();
     bench.load(0, &streams, &order)?;
     arrivals.iter().enumerate().for_each(|(stream, &arrival)| bench.arrive(stream, arrival));
+    // The first decision finds nobody: it takes the packets. Where several are under way others follow the one that counts.
     let mut winner = None;
     let mut updates = 0;
-    // The first decision finds nobody: it takes the packets.
-    while updates < 2 {
-        let enable = updates == 0;
+    while winner.is_none() || !bench.is_loading() {
+        let enable = winner.is_none() && (updates == 0 || bench.engine().is_pipelined());
         if let Some(update) = bench.cycle(Drive { enable, outside: true, time: 0, ready: true, load: None })? {
-            winner = update.served;
             updates += 1;
-        }
-        if updates == 1 && bench.is_loading() {
-            break;
+            winner = winner.or(update.served);
         }
     }
     let home = if bench.has_network() { bench.home().iter().map(|word| u64::from(word.deadline) - 100).collect() } else { Vec::new() };

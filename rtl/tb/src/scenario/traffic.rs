@@ -92,7 +92,8 @@ struct Episode {
     pauses: u64,
     decisions: u64,
     cycles: u64,
-    /// When the next packet arrives: it need not be the time, but has to be within 2^15 of all other packets.
+    /// When the next packet arrives: it need not be the time, but has to be within 2^15 of all other packets, and of the clock in engines with
+    /// several decisions under way.
     arrival: u64,
     /// How far arrivals lie apart.
     spread: u64,
@@ -136,13 +137,14 @@ impl Episode {
             droppable: random.pick(&[None, None, Some(true), Some(false)]),
             pace,
             load,
-            patience: random.pick(&[1, 1, 2, 5, 40]),
+            patience: random.pick(&[1, 1, 1, 1, 1, 2, 3, 40]),
             pauses: random.pick(&[0, 0, 50, 500]),
             decisions,
-            cycles: bench.cycles() + 60 * decisions,
-            arrival: near(random),
+            cycles: bench.cycles() + 40 * decisions,
+            arrival: (1 << 16) + near(random),
             spread: random.pick(&[1, 2, 2, 3, 2000]),
-            start: near(random),
+            // Arrivals may lie before it.
+            start: (1 << 16) + near(random),
         }
     }
 
@@ -192,7 +194,9 @@ impl Episode {
                 if random.once_in(8) {
                     let index = random.below(self.streams as u64) as usize;
                     let contract = self.contract(random, bench.told());
-                    bench.reload(index, contract, self.drive(random, false, time))?;
+                    let drive = self.drive(random, false, time);
+                    // Where several decisions are under way a LOAD that sets the clock is one of all streams.
+                    bench.reload(index, contract, Drive { outside: drive.outside && !bench.engine().is_pipelined(), ..drive })?;
                 }
                 enable = random.once_in(3);
             } else if self.pauses > 0 && random.once_in(self.pauses) {
@@ -206,7 +210,11 @@ impl Episode {
             // A word on the load port means nothing while decisions are made.
             drive.load = (decides && random.once_in(4)).then(|| random.bits() >> 1);
             if bench.cycle(drive)?.is_some() {
-                target = self.target(random, bench.told()).max(time);
+                target = self.target(random, bench).max(time);
+            }
+            // A clock that follows the time late does so from the first decision on.
+            if bench.engine().is_pipelined() && bench.is_loading() {
+                target = time;
             }
             if time < target && !random.once_in(3) {
                 time += if random.once_in(3) { 1 + random.below(target - time) } else { target - time };
@@ -224,11 +232,17 @@ impl Episode {
     }
 
     /// Where the clock is to be at the next update.
-    fn target(&self, random: &mut Random, told: u64) -> u64 {
-        told + match self.pace {
-            Pace::Decisions => 0,
-            Pace::Steps(step) => step,
-            Pace::Jumps(most) => random.below(most + 1),
+    fn target(&self, random: &mut Random, bench: &Bench) -> u64 {
+        let target = bench.told()
+            + match self.pace {
+                Pace::Decisions => 0,
+                Pace::Steps(step) => step,
+                Pace::Jumps(most) => random.below(most + 1),
+            };
+        match bench.oldest() {
+            // Where several decisions are under way ages are those that the clock gives.
+            Some(oldest) if bench.engine().is_pipelined() => target.min(oldest + AGES - 1),
+            _ => target,
         }
     }
 
@@ -262,10 +276,16 @@ impl Episode {
     }
 
     fn packet(&mut self, bench: &mut Bench, random: &mut Random, stream: usize) {
-        if bench.queued(stream) < DEPTH {
-            let latest = bench.oldest().map_or(u64::MAX, |oldest| oldest + AGES - 1);
-            self.arrival = (self.arrival + random.below(self.spread)).min(latest);
-            bench.arrive(stream, self.arrival);
+        if bench.queued(stream) == DEPTH {
+            return;
         }
+        let arrival = self.arrival + random.below(self.spread);
+        self.arrival = if bench.engine().is_pipelined() {
+            // Neither in the future nor so long ago that it can become too old within an episode.
+            arrival.clamp(bench.told() - AGES / 2, bench.told())
+        } else {
+            arrival.min(bench.oldest().map_or(u64::MAX, |oldest| oldest + AGES - 1))
+        };
+        bench.arrive(stream, self.arrival);
     }
 }

@@ -1,0 +1,236 @@
+// ShareStreams with a decision in every clock cycle.
+//
+// Blocks and pairs of streams are ready for either outcome of the decision under way, so that nothing but the choice among the champions of the pairs
+// lies between two decisions: each of them is compared with all others at once, by one wide number that stands for the rules of precedence. Decisions,
+// deadlines, windows and counters are those of `sharestreams`, given the same clock.
+//
+// The clock moves by one tick per decision, whether a stream is served or not, or follows time_i, three decisions late. A packet is seen two cycles
+// after it was the first of its queue. Decisions wait in a queue for the host; when it fills up, everything stops.
+//
+// Source: beyond Krishnamurthy et al., "ShareStreams". Twin: dwcs::device::Device.
+// Latency: one decision per cycle; its effect shows two cycles later, its record four cycles later.
+//
+//   clk_i         0       1       2       3
+//   run           step 0  step 1  step 2  step 3      champions of the pairs are compared
+//   update_o              0       1       2           served_o, winner_o, finish_o, take_o of that step
+//   status_o                      0       1           after that step
+
+module speculative
+  import dwcs_pkg::*;
+  import rank_pkg::*;
+#(
+  /// Streams: 4, 8, 16 or 32.
+  parameter int unsigned N = 4
+) (
+  input  logic                clk_i,
+  input  logic                rst_ni,
+  /// Decides; otherwise streams can be loaded whenever load_ready_o is set.
+  input  logic                enable_i,
+  /// The clock is time_i, and loading a stream sets it: then all streams are to be loaded. Otherwise it counts decisions, from the last time_i that
+  /// it saw with outside_i set.
+  input  logic                outside_i,
+  /// The time in ticks; at most 2^14 may pass between two decisions.
+  input  tick_t               time_i,
+  /// LOAD: what a stream asks for.
+  input  logic                load_valid_i,
+  output logic                load_ready_o,
+  input  load_t               load_i,
+  /// The first packets of the queues, and which of them are taken in this cycle; up to two wait inside for their turn.
+  input  logic  [N-1:0]       next_valid_i,
+  input  tick_t [N-1:0]       next_arrival_i,
+  output logic  [N-1:0]       pop_o,
+  /// Decisions.
+  output logic                decision_valid_o,
+  input  logic                decision_ready_i,
+  output decision_t           decision_o,
+  /// A decision takes effect: stream winner_o is served until finish_o, if served_o, and of the streams in take_o the next packet becomes the head.
+  output logic                update_o,
+  output logic                served_o,
+  output id_t                 winner_o,
+  output tick_t               finish_o,
+  output logic  [N-1:0]       take_o,
+  /// The clock.
+  output tick_t               now_o,
+  /// Where every stream stands.
+  output status_t     [N-1:0] status_o
+);
+
+  localparam int unsigned Pairs = N / 2;
+  // Records that can wait, and at how many everything stops: four more may be under way.
+  localparam int unsigned Records = 16;
+
+  // ---- Phases: decisions are made in run, when all blocks have been ready for a while
+
+  logic       enable_q, run_q, ran_q;
+  logic [2:0] ready_q;
+  logic [N-1:0] loading;
+
+  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~(|loading);
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      ready_q <= '0;
+      run_q   <= 1'b0;
+      ran_q   <= 1'b0;
+    end else if (enable_q) begin
+      ready_q <= {ready_q[1:0], enable_i & ~(|loading)};
+      run_q   <= ready_q[2];
+      ran_q   <= run_q;
+    end
+  end
+
+  // ---- The clock: of the last decision, of the one under way, and the ends of the services that follow. What blocks prepare is for the end of the
+  // next service, so it has to be known in advance whether there will be a decision.
+
+  tick_t before_q, now_q, finish_q, next_finish_q, later_finish_q;
+  logic  outside_q, ticks;
+
+  // Counting begins a tick after the time that was set.
+  assign ticks = ready_q[1] | outside_q;
+
+  always_ff @(posedge clk_i) begin
+    if (enable_q) begin
+      outside_q <= outside_i;
+      if (run_q) before_q <= now_q;
+      if (run_q) now_q <= finish_q;
+      else if (outside_i && (|loading)) now_q <= time_i;
+      finish_q       <= next_finish_q;
+      next_finish_q  <= later_finish_q;
+      later_finish_q <= outside_i ? time_i : later_finish_q + 16'(ticks);
+    end
+  end
+
+  // ---- Blocks and pairs
+
+  logic [N-1:0]     won_q, drop;
+  logic [Pairs-1:0] named, named_q, second;
+  key_t [Pairs-1:0] champion;
+
+  for (genvar p = 0; p < Pairs; p++) begin : gen_pair
+    key_t [1:0] lost, won;
+
+    for (genvar s = 0; s < 2; s++) begin : gen_stream
+      localparam int unsigned I = 2 * p + s;
+      speculative_block u_block (
+        .clk_i,
+        .rst_ni,
+        .load_i(load_valid_i & load_ready_o & (load_i.id == id_t'(I))),
+        .load_contract_i(load_i.contract),
+        .load_deadline_i(load_i.deadline),
+        .loading_o(loading[I]),
+        .run_i(run_q),
+        .ran_i(ran_q),
+        .enable_i(enable_q),
+        .won_i(won_q[I]),
+        .finish_i(finish_q),
+        .next_finish_i(next_finish_q),
+        .later_finish_i(later_finish_q),
+        .next_valid_i(next_valid_i[I]),
+        .next_arrival_i(next_arrival_i[I]),
+        .pop_o(pop_o[I]),
+        .lost_o(lost[s]),
+        .won_o(won[s]),
+        .take_o(take_o[I]),
+        .drop_o(drop[I]),
+        .status_o(status_o[I])
+      );
+    end
+
+    champion_pair u_champion_pair (
+      .clk_i,
+      .enable_i(enable_q),
+      .named_i(named_q[p]),
+      .first_lost_i(lost[0]),
+      .first_won_i(won[0]),
+      .second_lost_i(lost[1]),
+      .second_won_i(won[1]),
+      .key_o(champion[p]),
+      .second_o(second[p])
+    );
+  end
+
+  // ---- The decision: every champion beside every other
+
+  logic [Pairs-1:0][Pairs-1:0] precedes_other;
+
+  for (genvar p = 0; p < Pairs; p++) begin : gen_row
+    assign precedes_other[p][p] = ~champion[p].idle;
+    for (genvar q = p + 1; q < Pairs; q++) begin : gen_column
+      key_block u_key_block (.first_i(champion[p]), .second_i(champion[q]), .first_wins_o(precedes_other[p][q]));
+      assign precedes_other[q][p] = ~precedes_other[p][q];
+    end
+    assign named[p] = &precedes_other[p];
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      named_q <= '0;
+      won_q   <= '0;
+    end else if (enable_q) begin
+      for (int unsigned p = 0; p < Pairs; p++) begin
+        named_q[p]     <= named[p] & run_q;
+        won_q[2*p]     <= named[p] & run_q & ~second[p];
+        won_q[2*p + 1] <= named[p] & run_q & second[p];
+      end
+    end
+  end
+
+  // ---- What the host is told
+
+  decision_t              record, record_q;
+  logic                   record_valid_q;
+  logic [N-1:0]           drops_q;
+  logic [$clog2(Records):0] records;
+  logic                   records_ready;
+
+  always_comb begin
+    record           = '0;
+    record.drops     = MostStreams'(drops_q);
+    record.timestamp = before_q;
+    record.served    = |won_q;
+    for (int unsigned i = 0; i < N; i++) begin
+      if (won_q[i]) record.winner |= id_t'(i);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    record_q <= record;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      record_valid_q <= 1'b0;
+      drops_q        <= '0;
+      enable_q       <= 1'b1;
+    end else begin
+      record_valid_q <= enable_q & ran_q & (record.served | (|drops_q));
+      if (enable_q && ran_q) drops_q <= drop;
+      enable_q <= records < ($clog2(Records) + 1)'(Records / 2);
+    end
+  end
+
+  fifo #(
+    .Depth(Records), .Width($bits(decision_t))
+  ) u_records (
+    .clk_i,
+    .rst_ni,
+    .clear_i(1'b0),
+    .push_valid_i(record_valid_q),
+    .push_ready_o(records_ready),
+    .push_data_i(record_q),
+    .pop_valid_o(decision_valid_o),
+    .pop_ready_i(decision_ready_i),
+    .pop_data_o(decision_o),
+    .level_o(records)
+  );
+
+  assign update_o = enable_q & ran_q;
+  assign served_o = record.served;
+  assign winner_o = record.winner;
+  assign finish_o = now_q;
+  assign now_o    = now_q;
+
+  logic unused;
+  assign unused = records_ready;
+
+endmodule

@@ -1,0 +1,185 @@
+//! What is synthesised, placed and routed: a table that is easy to extend.
+
+/// One architecture in several sizes.
+pub struct Variant {
+    /// Its designs are called `name-size`.
+    pub name: &'static str,
+    /// What a reader calls it.
+    pub title: &'static str,
+    pub top: &'static str,
+    /// Those besides the size, as SystemVerilog writes them.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// The parameter that takes the number of streams.
+    pub size: &'static str,
+    /// Numbers of streams.
+    pub sizes: &'static [u32],
+    /// Clock cycles from one decision to the next, of a number of streams.
+    pub cycles: fn(u32) -> u32,
+}
+
+/// A module that is synthesised alone, for its area.
+pub struct Part {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub top: &'static str,
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// What the paper gives for it: slices of Virtex-I, slices of Virtex-II, multipliers of Virtex-II.
+    pub published: Option<(u32, Option<u32>, Option<u32>)>,
+}
+
+const LATTICE: (&str, &str) = ("Routing", "dwcs_pkg::Lattice");
+const WINNER: (&str, &str) = ("Routing", "dwcs_pkg::Winner");
+const EXACT: (&str, &str) = ("Routing", "dwcs_pkg::Exact");
+const IN_TURN: (&str, &str) = ("Ahead", "0");
+const AHEAD: (&str, &str) = ("Ahead", "1");
+
+/// The paper's sizes.
+const SIZES: &[u32] = &[4, 8, 16, 32];
+
+pub const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "base",
+        title: "base",
+        top: "sharestreams",
+        parameters: &[LATTICE, IN_TURN],
+        size: "N",
+        sizes: SIZES,
+        cycles: |n| n.ilog2() + 1,
+    },
+    Variant {
+        name: "winner-only",
+        title: "winner-only",
+        top: "sharestreams",
+        parameters: &[WINNER, IN_TURN],
+        size: "N",
+        sizes: SIZES,
+        cycles: |n| n.ilog2() + 1,
+    },
+    Variant {
+        name: "compute-ahead",
+        title: "compute-ahead",
+        top: "sharestreams",
+        parameters: &[LATTICE, AHEAD],
+        size: "N",
+        sizes: SIZES,
+        cycles: |n| n.ilog2(),
+    },
+    Variant {
+        name: "compute-ahead-winner-only",
+        title: "compute-ahead, winner-only",
+        top: "sharestreams",
+        parameters: &[WINNER, AHEAD],
+        size: "N",
+        sizes: SIZES,
+        cycles: |n| n.ilog2(),
+    },
+    Variant {
+        name: "exact",
+        title: "exact order",
+        top: "sharestreams",
+        parameters: &[EXACT, IN_TURN],
+        size: "N",
+        sizes: SIZES,
+        cycles: |n| n.ilog2() * n.ilog2() + 1,
+    },
+    Variant { name: "speculative", title: "speculative", top: "speculative", parameters: &[], size: "N", sizes: SIZES, cycles: |_| 1 },
+    Variant {
+        name: "axis",
+        title: "base, with queues and AXI4-Stream",
+        top: "sharestreams_axis",
+        parameters: &[LATTICE, IN_TURN],
+        size: "N",
+        sizes: SIZES,
+        cycles: |n| n.ilog2() + 1,
+    },
+];
+
+pub const PARTS: &[Part] = &[
+    Part {
+        name: "control-unit",
+        title: "control unit (N = 4)",
+        top: "control_unit",
+        parameters: &[("K", "2")],
+        published: Some((22, Some(22), None)),
+    },
+    Part {
+        name: "decision-block",
+        title: "decision block",
+        top: "decision_block",
+        parameters: &[],
+        published: Some((190, Some(122), Some(2))),
+    },
+    Part {
+        name: "register-block",
+        title: "register block",
+        top: "register_block",
+        parameters: &[IN_TURN],
+        published: Some((150, Some(148), None)),
+    },
+    Part {
+        name: "register-block-ahead",
+        title: "register block, compute-ahead",
+        top: "register_block",
+        parameters: &[AHEAD],
+        published: None,
+    },
+];
+
+/// One thing to synthesise and, unless it is a part, to place and route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Design {
+    pub name: String,
+    pub top: &'static str,
+    pub parameters: Vec<(String, String)>,
+    pub is_placed: bool,
+}
+
+impl Variant {
+    /// The design for this many streams.
+    pub fn design(&self, streams: u32) -> Design {
+        let mut parameters = owned(self.parameters);
+        parameters.insert(0, (self.size.to_owned(), streams.to_string()));
+        Design { name: format!("{}-{streams}", self.name), top: self.top, parameters, is_placed: true }
+    }
+}
+
+impl Part {
+    pub fn design(&self) -> Design {
+        Design { name: self.name.to_owned(), top: self.top, parameters: owned(self.parameters), is_placed: false }
+    }
+}
+
+/// Every design: parts, then small ones before large ones, so that the first results come soon.
+pub fn all() -> Vec<Design> {
+    let mut sized: Vec<(u32, Design)> =
+        VARIANTS.iter().flat_map(|variant| variant.sizes.iter().map(|&streams| (streams, variant.design(streams)))).collect();
+    sized.sort_by_key(|(streams, _)| *streams);
+    PARTS.iter().map(Part::design).chain(sized.into_iter().map(|(_, design)| design)).collect()
+}
+
+fn owned(parameters: &[(&str, &str)]) -> Vec<(String, String)> {
+    parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn designs_have_names_of_their_own_and_small_ones_come_first() {
+        let all = all();
+        let names: std::collections::BTreeSet<&str> = all.iter().map(|design| design.name.as_str()).collect();
+        assert_eq!(names.len(), all.len());
+        let position = |name: &str| all.iter().position(|design| design.name == name).unwrap();
+        assert!(position("decision-block") < position("exact-4") && position("exact-4") < position("base-32"));
+        assert_eq!(all[position("base-32")].parameters[0], ("N".to_owned(), "32".to_owned()));
+    }
+
+    #[test]
+    fn cycles_are_those_of_the_timeline() {
+        let cycles = |name: &str, streams| (VARIANTS.iter().find(|variant| variant.name == name).unwrap().cycles)(streams);
+        assert_eq!([cycles("base", 4), cycles("base", 32)], [3, 6]);
+        assert_eq!([cycles("compute-ahead", 4), cycles("compute-ahead-winner-only", 32)], [2, 5]);
+        assert_eq!(cycles("exact", 8), 10);
+    }
+}

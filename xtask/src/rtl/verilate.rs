@@ -1,0 +1,228 @@
+//! A design as a shared library that the lockstep bench loads: Verilator makes C++ of it, and that is compiled with `rtl/tb/bench.cpp`.
+//!
+//! Libraries are kept below `target/rtl` under the hash of all that they are made of, so that only what has changed is made again.
+
+use super::lint::{is_package, stem};
+use super::tools;
+use crate::Failure;
+use crate::cargo::{output, root, target_directory};
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The program around a design, relative to the root.
+const BENCH: &str = "rtl/tb/bench.cpp";
+
+/// Registers without a reset begin with random bits, what is undefined becomes random bits: neither may matter.
+const VERILATOR: &[&str] = &[
+    "--cc",
+    "--prefix",
+    "Vbench",
+    "--x-initial",
+    "unique",
+    "--x-assign",
+    "unique",
+    "--no-timing",
+    "-O3",
+    "--output-split",
+    "0",
+    "-Wno-lint",
+    "-Wno-style",
+    "-Wno-fatal",
+    "--quiet",
+];
+
+/// Enough for a million clock cycles per second, and quick to compile.
+const COMPILER: &[&str] = &["-std=c++20", "-O1", "-fPIC", "-shared"];
+
+/// Parts of Verilator's own library.
+const RUNTIME: &[&str] = &["verilated.cpp", "verilated_threads.cpp"];
+
+/// What is made into a library.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// Its name, which no other one has.
+    pub name: String,
+    pub top: String,
+    /// Names and values, as Verilator takes them.
+    pub parameters: Vec<(String, String)>,
+    /// The texts of all files by their names without ending.
+    pub sources: BTreeMap<String, String>,
+}
+
+/// The texts of the files below `rtl/src`, by their names without ending.
+///
+/// # Errors
+/// [`Failure::Environment`] if a file cannot be read.
+pub fn sources() -> Result<BTreeMap<String, String>, Failure> {
+    let mut texts = BTreeMap::new();
+    for path in super::lint::sources()? {
+        let text = std::fs::read_to_string(root().join(&path)).map_err(|error| unusable("read", &path, &error))?;
+        texts.insert(stem(&path), text);
+    }
+    Ok(texts)
+}
+
+/// Makes the library, if it is not there.
+///
+/// # Errors
+/// [`Failure::Check`] with the messages if it cannot be translated or compiled, [`Failure::Environment`] if a program or a file is missing.
+pub fn library(design: &Design) -> Result<PathBuf, Failure> {
+    let bench = std::fs::read_to_string(root().join(BENCH)).map_err(|error| unusable("read", Path::new(BENCH), &error))?;
+    let files = needed(&design.top, &design.sources);
+    let mut hasher = DefaultHasher::new();
+    (&bench, &design.top, &design.parameters, VERILATOR, COMPILER, tools::versions()).hash(&mut hasher);
+    files.iter().for_each(|name| design.sources[*name].hash(&mut hasher));
+    let name = format!("{:016x}", hasher.finish());
+    let folder = target_directory()?.join("rtl").join(&design.name);
+    let library = folder.join(format!("{name}.so"));
+    if library.exists() {
+        return Ok(library);
+    }
+
+    // What was made of older sources is of no use any more.
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|error| unusable("delete", &folder, &error))?;
+    }
+    let texts = folder.join("src");
+    std::fs::create_dir_all(&texts).map_err(|error| unusable("make", &texts, &error))?;
+    let verilator = tools::program("verilator-cli")?;
+    let mut translate = Command::new(&verilator);
+    translate.args(VERILATOR).args(["--top-module", &design.top]).arg("--Mdir").arg(folder.join("cc"));
+    translate.args(design.parameters.iter().map(|(name, value)| format!("-G{name}={value}")));
+    for name in &files {
+        let path = texts.join(format!("{name}.sv"));
+        std::fs::write(&path, &design.sources[*name]).map_err(|error| unusable("write", &path, &error))?;
+        translate.arg(path);
+    }
+    silently(&mut translate)?;
+
+    let include = include(&verilator)?;
+    let unit = folder.join("cc/all.cc");
+    let written = std::fs::read_dir(folder.join("cc")).map_err(|error| unusable("read", &folder, &error))?;
+    let mut units: Vec<PathBuf> = written.flatten().map(|entry| entry.path()).filter(|path| has_extension(path, "cpp")).collect();
+    units.sort();
+    units.push(root().join(BENCH));
+    let text: String = units.iter().map(|path| format!("#include \"{}\"\n", path.display())).collect();
+    std::fs::write(&unit, text).map_err(|error| unusable("write", &unit, &error))?;
+    // The last step gives it its name, so that a library that is there is complete.
+    let unnamed = folder.join("library");
+    let mut compile = Command::new("g++");
+    compile.args(COMPILER).arg("-I").arg(folder.join("cc")).arg("-I").arg(&include).arg("-o").arg(&unnamed).arg(&unit);
+    silently(compile.args(runtime(&include)?).args(["-lpthread", "-latomic"]))?;
+    std::fs::rename(&unnamed, &library).map_err(|error| unusable("name", &library, &error))?;
+    Ok(library)
+}
+
+/// The folder of Verilator's own headers.
+fn include(verilator: &Path) -> Result<PathBuf, Failure> {
+    let text = output(Command::new(verilator).args(["--getenv", "VERILATOR_ROOT"]))?;
+    Ok(Path::new(text.trim()).join("include"))
+}
+
+/// Verilator's own library, compiled once for all designs.
+fn runtime(include: &Path) -> Result<Vec<PathBuf>, Failure> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock();
+    let mut hasher = DefaultHasher::new();
+    tools::versions().hash(&mut hasher);
+    let folder = target_directory()?.join("rtl/runtime").join(format!("{:016x}", hasher.finish()));
+    std::fs::create_dir_all(&folder).map_err(|error| unusable("make", &folder, &error))?;
+    let mut objects = Vec::new();
+    for part in RUNTIME {
+        let object = folder.join(part).with_extension("o");
+        if !object.exists() {
+            let unnamed = folder.join("unnamed");
+            let mut compile = Command::new("g++");
+            compile.args(["-std=c++20", "-O2", "-fPIC", "-c", "-I"]).arg(include).arg("-o").arg(&unnamed);
+            silently(compile.arg(include.join(part)))?;
+            std::fs::rename(&unnamed, &object).map_err(|error| unusable("name", &object, &error))?;
+        }
+        objects.push(object);
+    }
+    Ok(objects)
+}
+
+/// The files that `top` is made of, packages first: those whose names it says, and so on.
+fn needed<'a>(top: &str, sources: &'a BTreeMap<String, String>) -> Vec<&'a str> {
+    let says = |text: &str, name: &str| text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).any(|word| word == name);
+    let mut found: Vec<&str> = sources.keys().map(String::as_str).filter(|name| *name == top).collect();
+    let mut next = 0;
+    while let Some(&name) = found.get(next) {
+        next += 1;
+        for other in sources.keys().map(String::as_str) {
+            if !found.contains(&other) && says(&sources[name], other) {
+                found.push(other);
+            }
+        }
+    }
+    found.sort_by_key(|name| (!is_package(Path::new(&format!("{name}.sv"))), *name));
+    found
+}
+
+/// Runs `job` on every item, as many at a time as there are cores, and gives the answers in order.
+pub fn at_once<Item: Sync, Answer: Send>(items: &[Item], job: impl Fn(&Item) -> Answer + Sync) -> Vec<Answer> {
+    let next = AtomicUsize::new(0);
+    let answers = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((number, item)) = items.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+            let answer = job(item);
+            answers.lock().expect("no job panics").push((number, answer));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let mut answers = answers.into_inner().expect("no job panics");
+    answers.sort_by_key(|(number, _)| *number);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// Runs a command; what it says is said only if it fails.
+fn silently(command: &mut Command) -> Result<(), Failure> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {program}: {error}")))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    Err(Failure::Check(format!("{program} ended with {}:\n{said}", output.status)))
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+fn unusable(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Environment(format!("cannot {verb} {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_design_needs_what_it_names() {
+        let text = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let sources = BTreeMap::from([
+            text("a_pkg", ""),
+            text("b", "import a_pkg::*; c u_c();"),
+            text("c", "b2"),
+            text("d", "b"),
+            text("z_top", "b u_b ();"),
+        ]);
+        assert_eq!(needed("z_top", &sources), ["a_pkg", "b", "c", "z_top"]);
+        assert_eq!(needed("none", &sources), [""; 0]);
+    }
+
+    #[test]
+    fn answers_come_in_the_order_of_the_questions() {
+        let items: Vec<u32> = (0..50).collect();
+        assert_eq!(at_once(&items, |item| item * 2), items.iter().map(|item| item * 2).collect::<Vec<_>>());
+    }
+}
