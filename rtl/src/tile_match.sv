@@ -17,6 +17,7 @@ module tile_match
   localparam int unsigned WayWidth = $clog2(Ways)
 ) (
   input  logic                          clk_i,
+  /// The streams, and which of a port's each is.
   input  key_t [Ways-1:0]               keys_i,
   input  logic [Ways-1:0][LaneWidth-1:0] lanes_i,
   /// The winner.

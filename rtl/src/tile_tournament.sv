@@ -17,7 +17,9 @@ module tile_tournament
   localparam int unsigned K = $clog2(N)
 ) (
   input  logic         clk_i,
+  /// The streams of a tile.
   input  key_t [N-1:0] keys_i,
+  /// The winner.
   output key_t         key_o,
   output logic [K-1:0] lane_o
 );

@@ -15,7 +15,7 @@
 // Source: Krishnamurthy et al., "ShareStreams", sections 4 and 5 (vertical scaling); the circulation is ours. Twin: dwcs::Scan, and
 // dwcs::device::Device for up to 32 streams.
 //
-// Latency, k = log2 N, C = 1, or 2 if words lie in block RAM:
+// Latency: with k = log2 N and C = 1, or 2 if words lie in block RAM:
 //   Pipelined: a tile may enter in every cycle; from its entry until it is known whether it leads C + 8 + M cycles, with M = 3 k for matches of
 //     two in three steps, if Rounds >= C + 10 + 3 k, and otherwise M = 2 * ceil(k / 2) for matches of four in two.
 //     A decision takes max(Rounds, C + 10 + M) cycles.
@@ -102,12 +102,6 @@ module tiled
   // a pass has few tiles.
   localparam int unsigned Ways    = Rounds >= C + 10 + 3 * LaneWidth ? 2 : 4;
   localparam int unsigned Steps   = Ways == 2 ? 3 : 2;
-  localparam int unsigned Matches = Ways == 2 ? LaneWidth : (LaneWidth + 1) / 2;
-
-  // More passes than can wait for the host.
-  localparam int unsigned DropRecords = 32;
-  localparam int unsigned DecisionRecords = 8;
-  typedef logic [$clog2(DecisionRecords):0] pass_t;
 
   // What goes with a tile.
   typedef struct packed {
@@ -362,201 +356,77 @@ module tiled
   logic  x_valid, x_first, x_last, x_decides, x_wins;
   tile_t x_tile, lead_tile;
 
+  assign x_tile.won    = 1'b0;
+  assign lead_tile.won = lead_valid;
+
   if (Pipelined) begin : gen_tree
-    localparam int unsigned Depths = Steps * Matches;
     localparam int unsigned T = C + 6;
 
-    typedef struct packed {
-      logic   valid;
-      round_t round;
-      logic   first;
-      logic   last;
-      logic   decides;
-    } exit_t;
-
-    exit_t [Depths:0] exits;
-    assign exits[0] = '{
-      valid:   valid[T] & ~entries[T].query,
-      round:   entries[T].tile.round,
-      first:   entries[T].first,
-      last:    entries[T].last,
-      decides: entries[T].decides
-    };
-    for (genvar d = 1; d <= Depths; d++) begin : gen_delay
-      exit_t exit_q;
-      always_ff @(posedge clk_i or negedge rst_ni) begin
-        if (!rst_ni) exit_q <= '0;
-        else exit_q <= exits[d-1];
-      end
-      assign exits[d] = exit_q;
-    end
-
-    key_t  key;
-    lane_t lane;
-
-    tile_tournament #(
-      .N(N), .Ways(Ways), .Steps(Steps)
-    ) u_tournament (
-      .clk_i, .keys_i(keys), .key_o(key), .lane_o(lane)
+    tile_tree #(
+      .N(N), .Rounds(Rounds), .Ways(Ways), .Steps(Steps)
+    ) u_tree (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid[T] & ~entries[T].query),
+      .round_i(entries[T].tile.round),
+      .first_i(entries[T].first),
+      .last_i(entries[T].last),
+      .decides_i(entries[T].decides),
+      .keys_i(keys),
+      .compared_o(x_valid),
+      .compared_round_o(x_tile.round),
+      .compared_lane_o(x_tile.lane),
+      .compared_first_o(x_first),
+      .compared_last_o(x_last),
+      .compared_decides_o(x_decides),
+      .leads_o(x_wins),
+      .lead_valid_o(lead_valid),
+      .lead_round_o(lead_tile.round),
+      .lead_lane_o(lead_tile.lane)
     );
 
-    // A tile's winner is compared, y, and a cycle later it is known whether it leads, x. When the comparison begins, the two tiles before it
-    // may still come to lead: it is compared with both of them and with the leader before them, and one of the three counts.
-    exit_t  y_q, x_q;
-    key_t   y_key_q, x_key_q, lead_key_q;
-    lane_t  y_lane_q, x_lane_q, lead_lane_q;
-    round_t lead_round_q;
-    parts_t to_y_q, to_x_q, to_lead_q;
-    logic   below_y_q, below_x_q, below_lead_q, x_wins_q, took, took_q;
-
-    assign took = x_q.valid & x_wins_q;
-
-    always_ff @(posedge clk_i) begin
-      y_key_q      <= key;
-      y_lane_q     <= lane;
-      to_y_q       <= compare(key, y_key_q);
-      to_x_q       <= compare(key, x_key_q);
-      to_lead_q    <= compare(key, lead_key_q);
-      below_y_q    <= exits[Depths].round < y_q.round;
-      below_x_q    <= exits[Depths].round < x_q.round;
-      below_lead_q <= exits[Depths].round < lead_round_q;
-      x_key_q      <= y_key_q;
-      x_lane_q     <= y_lane_q;
-      x_wins_q     <= y_q.first | (took ? served_before(to_y_q, below_y_q)
-                                        : took_q ? served_before(to_x_q, below_x_q) : served_before(to_lead_q, below_lead_q));
-      if (took) begin
-        lead_key_q   <= x_key_q;
-        lead_lane_q  <= x_lane_q;
-        lead_round_q <= x_q.round;
-      end
-    end
-
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
-        y_q    <= '0;
-        x_q    <= '0;
-        took_q <= 1'b0;
-      end else begin
-        y_q    <= exits[Depths];
-        x_q    <= y_q;
-        took_q <= took;
-      end
-    end
-
-    assign x_valid    = x_q.valid;
-    assign x_first    = x_q.first;
-    assign x_last     = x_q.last;
-    assign x_decides  = x_q.decides;
-    assign x_wins     = x_wins_q;
-    assign x_tile     = '{round: x_q.round, won: 1'b0, lane: x_lane_q};
-    assign lead_tile  = '{round: lead_round_q, won: ~lead_key_q.missing, lane: lead_lane_q};
-    assign lead_valid = ~lead_key_q.missing;
-    assign pace       = 1'b1;
+    assign pace = 1'b1;
 
     logic unused;
     assign unused = ^attributes;
   end else begin : gen_recirculating
     localparam int unsigned T = C + 4;
-    localparam logic [2:0] Last = 3'(LaneWidth - 1);
 
-    // A tile enters every k cycles.
-    logic [2:0] pace_q, dimension_q;
-    assign pace = pace_q == '0;
-
-    // The tile in the network, and the one that leaves it, which may find the next one entering.
-    typedef struct packed {
-      round_t round;
-      logic   first;
-      logic   last;
-      logic   decides;
-    } exit_t;
-    exit_t in_q, x_q;
-    logic  busy_q, out_q, starts_now;
-    assign starts_now = valid[T] & ~entries[T].query;
-
-    attributes_t [N-1:0] ports, home;
-    logic                unused_valid;
-    id_t                 unused_winner;
-    for (genvar l = 0; l < N; l++) begin : gen_port
-      always_comb begin
-        ports[l]    = attributes[l];
-        ports[l].id = id_t'(l);
-      end
-    end
-
-    shuffle_exchange #(
-      .N(N), .Routing(Winner)
-    ) u_network (
+    tile_recirculation #(
+      .N(N), .Rounds(Rounds)
+    ) u_recirculation (
       .clk_i,
-      .first_i(starts_now),
-      .pass_i(3'd1),
-      .dimension_i(dimension_q),
-      .enable_i(1'b1),
-      .ports_i(ports),
-      .winner_valid_o(unused_valid),
-      .winner_o(unused_winner),
-      .home_o(home)
+      .rst_ni,
+      .valid_i(valid[T] & ~entries[T].query),
+      .round_i(entries[T].tile.round),
+      .first_i(entries[T].first),
+      .last_i(entries[T].last),
+      .decides_i(entries[T].decides),
+      .attributes_i(attributes),
+      .compared_o(x_valid),
+      .compared_round_o(x_tile.round),
+      .compared_lane_o(x_tile.lane),
+      .compared_first_o(x_first),
+      .compared_last_o(x_last),
+      .compared_decides_o(x_decides),
+      .leads_o(x_wins),
+      .lead_valid_o(lead_valid),
+      .lead_round_o(lead_tile.round),
+      .lead_lane_o(lead_tile.lane)
     );
 
-    always_ff @(posedge clk_i) begin
-      if (starts_now) begin
-        in_q <= '{
-          round:   entries[T].tile.round,
-          first:   entries[T].first,
-          last:    entries[T].last,
-          decides: entries[T].decides
-        };
-      end
-      x_q <= in_q;
-    end
+    // A tile enters every k cycles.
+    logic [2:0] pace_q;
+    assign pace = pace_q == '0;
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
-        pace_q      <= '0;
-        dimension_q <= '0;
-        busy_q      <= 1'b0;
-        out_q       <= 1'b0;
-      end else begin
-        pace_q      <= enter ? Last : pace_q - 3'(pace_q != '0);
-        dimension_q <= starts_now ? 3'd1 : dimension_q + 3'd1;
-        busy_q      <= starts_now | (busy_q & (dimension_q != Last));
-        out_q       <= busy_q & (dimension_q == Last);
-      end
+      if (!rst_ni) pace_q <= '0;
+      else if (enter) pace_q <= 3'(LaneWidth - 1);
+      else if (!pace) pace_q <= pace_q - 1'b1;
     end
-
-    // The tile's winner and the leader: whoever has the smaller round has the smaller number.
-    attributes_t x, lead, lead_q;
-    lane_t       lead_lane_q;
-    round_t      lead_round_q;
-    logic        wins;
-    always_comb begin
-      x       = home[0];
-      lead    = lead_q;
-      x.id    = id_t'(x_q.round > lead_round_q);
-      lead.id = id_t'(x_q.round <= lead_round_q);
-    end
-
-    decision_block u_leader (.first_i(x), .second_i(lead), .first_wins_o(wins));
-
-    always_ff @(posedge clk_i) begin
-      if (x_valid & x_wins) begin
-        lead_q       <= home[0];
-        lead_lane_q  <= lane_t'(home[0].id);
-        lead_round_q <= x_q.round;
-      end
-    end
-
-    assign x_valid    = out_q;
-    assign x_first    = x_q.first;
-    assign x_last     = x_q.last;
-    assign x_decides  = x_q.decides;
-    assign x_wins     = x_first | wins;
-    assign x_tile     = '{round: x_q.round, won: 1'b0, lane: lane_t'(home[0].id)};
-    assign lead_tile  = '{round: lead_round_q, won: lead_q.valid, lane: lead_lane_q};
-    assign lead_valid = lead_q.valid;
 
     logic unused;
-    assign unused = ^{unused_valid, unused_winner, keys, home};
+    assign unused = ^keys;
   end
 
   // Who loses goes back at once, the winner at the end of the pass.
@@ -593,95 +463,27 @@ module tiled
     end
   end
 
-  // Records of drops: a word is set aside for every tile that enters.
-  logic [N-1:0]  mask_q;
-  logic          mask_valid_q, drop_push, drop_back_q, drop_ready, drop_valid, drop_pop;
-  pass_t         mask_pass_q, drop_pass;
-  round_t        mask_round_q, drop_round;
-  logic [N-1:0]  drop_mask;
-  logic [$clog2(DropRecords):0] drop_free_q, unused_drops;
-
-  assign drop_push  = mask_valid_q & (|mask_q);
-  assign drop_space = drop_free_q != '0;
-
-  always_ff @(posedge clk_i) begin
-    mask_q        <= dropped;
-    mask_round_q  <= entries[C+2].tile.round;
-    mask_pass_q   <= entries[C+2].pass;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      mask_valid_q <= 1'b0;
-      drop_back_q  <= 1'b0;
-      drop_free_q  <= ($clog2(DropRecords) + 1)'(DropRecords);
-    end else begin
-      mask_valid_q <= valid[C+2] & ~entries[C+2].query;
-      drop_back_q  <= mask_valid_q & ~(|mask_q);
-      drop_free_q  <= drop_free_q - ($clog2(DropRecords) + 1)'(enter) + ($clog2(DropRecords) + 1)'(drop_back_q)
-                      + ($clog2(DropRecords) + 1)'(drop_pop);
-    end
-  end
-
-  fifo #(
-    .Depth(DropRecords), .Width($bits(pass_t) + RoundWidth + N)
-  ) u_drops (
+  tile_records #(
+    .N(N), .Rounds(Rounds)
+  ) u_records (
     .clk_i,
     .rst_ni,
-    .clear_i(1'b0),
-    .push_valid_i(drop_push),
-    .push_ready_o(drop_ready),
-    .push_data_i({mask_pass_q, mask_round_q, mask_q}),
-    .pop_valid_o(drop_valid),
-    .pop_ready_i(drop_pop),
-    .pop_data_o({drop_pass, drop_round, drop_mask}),
-    .level_o(unused_drops)
+    .enter_i(enter),
+    .begins_i(enter & first),
+    .drop_space_o(drop_space),
+    .decision_space_o(decision_space),
+    .valid_i(valid[C+2] & ~entries[C+2].query),
+    .round_i(entries[C+2].tile.round),
+    .pass_i(entries[C+2].pass),
+    .dropped_i(dropped),
+    .done_i(done_q),
+    .served_i(lead_valid & done_decides_q),
+    .winner_i({lead_tile.round, lead_tile.lane}),
+    .stamp_i(stamp_q),
+    .record_valid_o,
+    .record_ready_i,
+    .record_o
   );
-
-  // Records of decisions: a word is set aside for every pass.
-  logic               decision_ready, decision_valid, decision_pop, decision_served;
-  logic [IdWidth-1:0] decision_id;
-  tick_t              decision_stamp;
-  logic [$clog2(DecisionRecords):0] decision_free_q, unused_decisions;
-
-  assign decision_space = decision_free_q != '0;
-
-  fifo #(
-    .Depth(DecisionRecords), .Width(1 + IdWidth + 16)
-  ) u_decisions (
-    .clk_i,
-    .rst_ni,
-    .clear_i(1'b0),
-    .push_valid_i(done_q),
-    .push_ready_o(decision_ready),
-    .push_data_i({lead_valid & done_decides_q, lead_tile.round, lead_tile.lane, stamp_q}),
-    .pop_valid_o(decision_valid),
-    .pop_ready_i(decision_pop),
-    .pop_data_o({decision_served, decision_id, decision_stamp}),
-    .level_o(unused_decisions)
-  );
-
-  // Drops of the same pass go before its decision.
-  pass_t turn_q;
-  logic  drop_first;
-
-  assign drop_first     = drop_valid & (drop_pass == turn_q);
-  assign record_valid_o = drop_first | (decision_valid & decision_served);
-  assign record_o       = drop_first ? {1'b1, (RecordWidth - 1)'({drop_round, drop_mask})}
-                                     : {1'b0, (RecordWidth - 1)'({decision_stamp, decision_id})};
-  assign drop_pop       = drop_first & record_ready_i;
-  assign decision_pop   = ~drop_first & decision_valid & (record_ready_i | ~decision_served);
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      turn_q          <= pass_t'(1);
-      decision_free_q <= ($clog2(DecisionRecords) + 1)'(DecisionRecords);
-    end else begin
-      turn_q          <= turn_q + pass_t'(decision_pop);
-      decision_free_q <= decision_free_q - ($clog2(DecisionRecords) + 1)'(enter & first)
-                         + ($clog2(DecisionRecords) + 1)'(decision_pop);
-    end
-  end
 
   // What only a winner counts: one stream per decision. Stages C + 1 to C + 4.
   typedef struct packed {
@@ -711,7 +513,8 @@ module tiled
   step_t [Groups-1:0] groups_q;
   step_t              asked;
   services_t          services5_q;
-  logic               answer_q;
+  logic               answer_q, status_q;
+  assign status_valid_o = status_q;
   logic [LaneWidth-1:0] lane5_q;
 
   for (genvar g = 0; g < Groups; g++) begin : gen_group
@@ -742,11 +545,16 @@ module tiled
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) {status_valid_o, answer_q} <= '0;
-    else {status_valid_o, answer_q} <= {answer_q, valid[C+4] & entries[C+4].query};
+    if (!rst_ni) begin
+      answer_q <= 1'b0;
+      status_q <= 1'b0;
+    end else begin
+      answer_q <= valid[C+4] & entries[C+4].query;
+      status_q <= answer_q;
+    end
   end
 
   logic unused;
-  assign unused = ^{asked.popped, lane5_q, space, drop_ready, decision_ready, unused_level, unused_drops, unused_decisions};
+  assign unused = ^{asked.popped, lane5_q, space, unused_level};
 
 endmodule

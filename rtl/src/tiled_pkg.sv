@@ -64,6 +64,10 @@ package tiled_pkg;
          | (parts.as_soon & (parts.tighter | (parts.as_tight & (parts.older | (parts.as_old & otherwise)))));
   endfunction
 
+  // Decisions that can wait for the host, and numbers for more passes than that.
+  localparam int unsigned DecisionRecords = 8;
+  typedef logic [$clog2(DecisionRecords):0] pass_t;
+
   // The counters of one lane's stream.
   typedef struct packed {
     logic [15:0] missed;
