@@ -8,7 +8,7 @@
 // is read; without it only the letter box is emptied.
 // Source: Krishnamurthy et al., "ShareStreams", section 4, Figure 7; its vertical tiling. Twin: dwcs::device, `Block`.
 //
-// Latency, in cycles from enter_i (C = 1, with words in block RAM 2):
+// Latency: in cycles from enter_i (C = 1, with words in block RAM 2)
 //   enter_i, round_i | step_i, won_i, finish_i | dropped_o | step_o    | key_o
 //   0                | C                       | C + 2     | C + 4     | C + 6
 // A tile may enter in every cycle, the same one 7 cycles later.
@@ -73,9 +73,9 @@ module tile_lane
   typedef logic [RoundWidth-1:0] round_t;
 
   // Of stage s, counted from the word: word, updated, written.
-  context_t word;
-  logic     word_valid, valid1_q, valid2_q, valid3_q, valid4_q;
-  round_t   word_round, round1_q, round2_q, round3_q, round4_q;
+  context_t word_q;
+  logic     word_valid_q, valid1_q, valid2_q, valid3_q, valid4_q;
+  round_t   word_round_q, round1_q, round2_q, round3_q, round4_q;
 
   // The words.
   logic     write;
@@ -93,13 +93,18 @@ module tile_lane
       contract4_q <= contract3_q;
       if (write) words_q[write_round] <= '{contract: load_i ? load_contract_i : contract4_q, varying: write_word};
       read_q  <= words_q[round_i];
-      word    <= read_q;
+      word_q    <= read_q;
       round_q    <= round_i;
-      word_round <= round_q;
+      word_round_q <= round_q;
     end
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) {word_valid, valid_q} <= '0;
-      else {word_valid, valid_q} <= {valid_q, enter_i};
+      if (!rst_ni) begin
+        valid_q      <= 1'b0;
+        word_valid_q <= 1'b0;
+      end else begin
+        valid_q      <= enter_i;
+        word_valid_q <= valid_q;
+      end
     end
   end else begin : gen_distributed
     (* ram_style = "distributed" *) contract_t contracts_q[Rounds];
@@ -107,12 +112,12 @@ module tile_lane
     always_ff @(posedge clk_i) begin
       if (load_i) contracts_q[load_round_i] <= load_contract_i;
       if (write) words_q[write_round] <= write_word;
-      word       <= '{contract: contracts_q[round_i], varying: words_q[round_i]};
-      word_round <= round_i;
+      word_q       <= '{contract: contracts_q[round_i], varying: words_q[round_i]};
+      word_round_q <= round_i;
     end
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) word_valid <= 1'b0;
-      else word_valid <= enter_i;
+      if (!rst_ni) word_valid_q <= 1'b0;
+      else word_valid_q <= enter_i;
     end
   end
 
@@ -124,9 +129,9 @@ module tile_lane
   logic   next_valid;
 
   assign arrival_ready_o = ~box_valid_q;
-  assign level           = word.varying.write - word.varying.read;
+  assign level           = word_q.varying.write - word_q.varying.read;
   assign next_valid      = level != '0;
-  assign deposit         = word_valid & box_valid_q & (box_round_q == word_round) & ~level[PointerWidth-1];
+  assign deposit         = word_valid_q & box_valid_q & (box_round_q == word_round_q) & ~level[PointerWidth-1];
 
   always_ff @(posedge clk_i) begin
     if (arrival_valid_i & ~box_valid_q) begin
@@ -146,8 +151,8 @@ module tile_lane
   tick_t next_raw_q, next2_q;
 
   always_ff @(posedge clk_i) begin
-    if (deposit) queue_q[{word_round, word.varying.write[PointerWidth-2:0]}] <= box_q;
-    next_raw_q <= queue_q[{word_round, word.varying.read[PointerWidth-2:0]}];
+    if (deposit) queue_q[{word_round_q, word_q.varying.write[PointerWidth-2:0]}] <= box_q;
+    next_raw_q <= queue_q[{word_round_q, word_q.varying.read[PointerWidth-2:0]}];
     next2_q    <= next_raw_q;
   end
 
@@ -159,24 +164,24 @@ module tile_lane
   logic [7:0] fewer1_q, tolerated_fewer1_q, raised1_q;
   logic [8:0] raised;
 
-  assign raised = 9'(word.varying.state.window.denominator) + 9'(word.contract.tolerance.penalty);
+  assign raised = 9'(word_q.varying.state.window.denominator) + 9'(word_q.contract.tolerance.penalty);
 
   always_ff @(posedge clk_i) begin
-    round1_q           <= word_round;
-    contract1_q        <= word.contract;
-    varying1_q         <= word.varying;
-    varying1_q.write   <= word.varying.write + PointerWidth'(deposit);
+    round1_q           <= word_round_q;
+    contract1_q        <= word_q.contract;
+    varying1_q         <= word_q.varying;
+    varying1_q.write   <= word_q.varying.write + PointerWidth'(deposit);
     next_valid1_q      <= next_valid;
-    ahead1_q           <= word.varying.state.deadline - finish_i;
-    equal1_q           <= word.varying.state.deadline == finish_i;
+    ahead1_q           <= word_q.varying.state.deadline - finish_i;
+    equal1_q           <= word_q.varying.state.deadline == finish_i;
     finish1_q          <= finish_i;
     step1_q            <= step_i;
     won1_q             <= won_i;
-    zero1_q            <= word.varying.state.window.numerator == '0;
-    last1_q            <= word.varying.state.window.denominator[7:1] == '0;
-    full1_q            <= word.varying.state.window.denominator == word.varying.state.window.numerator;
-    fewer1_q           <= word.varying.state.window.denominator - 8'd1;
-    tolerated_fewer1_q <= word.varying.state.window.numerator - 8'd1;
+    zero1_q            <= word_q.varying.state.window.numerator == '0;
+    last1_q            <= word_q.varying.state.window.denominator[7:1] == '0;
+    full1_q            <= word_q.varying.state.window.denominator == word_q.varying.state.window.numerator;
+    fewer1_q           <= word_q.varying.state.window.denominator - 8'd1;
+    tolerated_fewer1_q <= word_q.varying.state.window.numerator - 8'd1;
     raised1_q          <= raised[8] ? 8'hff : raised[7:0];
   end
 
@@ -293,8 +298,17 @@ module tile_lane
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) {valid1_q, valid2_q, valid3_q, valid4_q} <= '0;
-    else {valid1_q, valid2_q, valid3_q, valid4_q} <= {word_valid, valid1_q, valid2_q, valid3_q};
+    if (!rst_ni) begin
+      valid1_q <= 1'b0;
+      valid2_q <= 1'b0;
+      valid3_q <= 1'b0;
+      valid4_q <= 1'b0;
+    end else begin
+      valid1_q <= word_valid_q;
+      valid2_q <= valid1_q;
+      valid3_q <= valid2_q;
+      valid4_q <= valid3_q;
+    end
   end
 
   assign write       = valid4_q | load_i;

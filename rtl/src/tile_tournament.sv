@@ -3,7 +3,7 @@
 // Law: its winner is the first of the streams in the order of keys, of equal ones that in the lower lane.
 //
 // Source: Krishnamurthy et al., "ShareStreams", section 4, winner-only routing, unrolled. Twin: dwcs::device::Network.
-// Latency: two cycles per match: 2 * log2 N with two ports, 2 * ceil(log4 N) with four.
+// Latency: Steps cycles per match, of which there are log2 N with two ports, ceil(log4 N) with four.
 
 module tile_tournament
   import tiled_pkg::*;
@@ -12,10 +12,14 @@ module tile_tournament
   parameter int unsigned N    = 32,
   /// Ports of a match: 2 or 4.
   parameter int unsigned Ways = 4,
+  /// Cycles of a match: 2 or 3.
+  parameter int unsigned Steps = 2,
   localparam int unsigned K = $clog2(N)
 ) (
   input  logic         clk_i,
+  /// The streams of a tile.
   input  key_t [N-1:0] keys_i,
+  /// The winner.
   output key_t         key_o,
   output logic [K-1:0] lane_o
 );
@@ -51,7 +55,7 @@ module tile_tournament
       end
 
       tile_match #(
-        .Ways(Ports), .LaneWidth(Width)
+        .Ways(Ports), .Steps(Steps), .LaneWidth(Width)
       ) u_match (
         .clk_i, .keys_i(ports), .lanes_i(below), .key_o(keys[m]), .lane_o(lane)
       );

@@ -15,9 +15,10 @@
 // Source: Krishnamurthy et al., "ShareStreams", sections 4 and 5 (vertical scaling); the circulation is ours. Twin: dwcs::Scan, and
 // dwcs::device::Device for up to 32 streams.
 //
-// Latency, k = log2 N, C = 1, or 2 if words lie in block RAM:
-//   Pipelined: a tile may enter in every cycle; from its entry to the leader's comparison C + 7 + 2 * ceil(k / 2) cycles.
-//     A decision takes max(Rounds, C + 9 + 2 * ceil(k / 2)) cycles.
+// Latency: with k = log2 N and C = 1, or 2 if words lie in block RAM:
+//   Pipelined: a tile may enter in every cycle; from its entry until it is known whether it leads C + 8 + M cycles, with M = 3 k for matches of
+//     two in three steps, if Rounds >= C + 10 + 3 k, and otherwise M = 2 * ceil(k / 2) for matches of four in two.
+//     A decision takes max(Rounds, C + 10 + M) cycles.
 //   otherwise, with the paper's recirculating network: a tile may enter every k cycles; from its entry to the comparison C + 4 + k.
 //     A decision takes max(Rounds * k, C + 6 + k) cycles. The winner is known Rounds * k + 1 cycles after the first SCHEDULE cycle began.
 //
@@ -41,7 +42,7 @@ module tiled
   /// Arrival times that a stream can have waiting, a power of two.
   parameter int unsigned Depth     = 16,
   /// The words of the lanes lie in block RAM; otherwise in distributed RAM.
-  parameter bit          Block     = Rounds > 16,
+  parameter bit          Block     = Rounds > 32,
   /// The tables of reciprocals lie in block RAM; otherwise in logic.
   parameter bit          BlockTable = 1'b1,
   localparam int unsigned RoundWidth = $clog2(Rounds),
@@ -97,14 +98,10 @@ module tiled
   typedef logic [LaneWidth-1:0]  lane_t;
 
   localparam int unsigned C = Block ? 2 : 1;
-  // Matches of two take fewer comparisons, matches of four less time, which counts if a pass has few tiles.
-  localparam int unsigned Ways    = Rounds >= C + 9 + 2 * LaneWidth ? 2 : 4;
-  localparam int unsigned Matches = Ways == 2 ? LaneWidth : (LaneWidth + 1) / 2;
-
-  // More passes than can wait for the host.
-  localparam int unsigned DropRecords = 32;
-  localparam int unsigned DecisionRecords = 8;
-  typedef logic [$clog2(DecisionRecords):0] pass_t;
+  // Matches of two take fewer comparisons, those of three steps a faster clock; matches of four in two steps take less time, which counts if
+  // a pass has few tiles.
+  localparam int unsigned Ways    = Rounds >= C + 10 + 3 * LaneWidth ? 2 : 4;
+  localparam int unsigned Steps   = Ways == 2 ? 3 : 2;
 
   // What goes with a tile.
   typedef struct packed {
@@ -198,7 +195,7 @@ module tiled
   assign last   = entered_q == round_t'(Rounds - 1);
   // Whether somebody is being served is known as soon as a stream with a packet leads.
   assign starts = ~stopped_q & decision_space & (outside_i | ~stepped_q | lead_valid | settled_q);
-  assign enter  = (phase_q == Seed || phase_q == Run) & head_valid & drop_space & pace & (~first | starts);
+  assign enter  = (phase_q == Run) & head_valid & drop_space & pace & (~first | starts);
   assign now_d  = ~first | ~stepped_q ? now_q : outside_i ? time_i : now_q + 16'(lead_valid);
   assign query  = query_valid_i & query_ready_o;
 
@@ -359,186 +356,77 @@ module tiled
   logic  x_valid, x_first, x_last, x_decides, x_wins;
   tile_t x_tile, lead_tile;
 
+  assign x_tile.won    = 1'b0;
+  assign lead_tile.won = lead_valid;
+
   if (Pipelined) begin : gen_tree
-    localparam int unsigned Depths = 2 * Matches;
     localparam int unsigned T = C + 6;
 
-    typedef struct packed {
-      logic   valid;
-      round_t round;
-      logic   first;
-      logic   last;
-      logic   decides;
-    } exit_t;
-
-    exit_t [Depths:0] exits;
-    assign exits[0] = '{
-      valid:   valid[T] & ~entries[T].query,
-      round:   entries[T].tile.round,
-      first:   entries[T].first,
-      last:    entries[T].last,
-      decides: entries[T].decides
-    };
-    for (genvar d = 1; d <= Depths; d++) begin : gen_delay
-      exit_t exit_q;
-      always_ff @(posedge clk_i or negedge rst_ni) begin
-        if (!rst_ni) exit_q <= '0;
-        else exit_q <= exits[d-1];
-      end
-      assign exits[d] = exit_q;
-    end
-
-    key_t  key;
-    lane_t lane;
-
-    tile_tournament #(
-      .N(N), .Ways(Ways)
-    ) u_tournament (
-      .clk_i, .keys_i(keys), .key_o(key), .lane_o(lane)
+    tile_tree #(
+      .N(N), .Rounds(Rounds), .Ways(Ways), .Steps(Steps)
+    ) u_tree (
+      .clk_i,
+      .rst_ni,
+      .valid_i(valid[T] & ~entries[T].query),
+      .round_i(entries[T].tile.round),
+      .first_i(entries[T].first),
+      .last_i(entries[T].last),
+      .decides_i(entries[T].decides),
+      .keys_i(keys),
+      .compared_o(x_valid),
+      .compared_round_o(x_tile.round),
+      .compared_lane_o(x_tile.lane),
+      .compared_first_o(x_first),
+      .compared_last_o(x_last),
+      .compared_decides_o(x_decides),
+      .leads_o(x_wins),
+      .lead_valid_o(lead_valid),
+      .lead_round_o(lead_tile.round),
+      .lead_lane_o(lead_tile.lane)
     );
 
-    // x is compared with the leader before; the bit that says who wins is worked out a cycle ahead, for both outcomes of the comparison
-    // before that.
-    exit_t next, x_q;
-    key_t  x_key_q, lead_key_q;
-    lane_t x_lane_q, lead_lane_q;
-    round_t lead_round_q;
-    logic  x_wins_q, before_x, before_lead;
-
-    assign next        = exits[Depths];
-    assign before_x    = precedes_key(key, x_key_q) | ((key == x_key_q) & (next.round < x_q.round));
-    assign before_lead = precedes_key(key, lead_key_q) | ((key == lead_key_q) & (next.round < lead_round_q));
-
-    always_ff @(posedge clk_i) begin
-      x_key_q  <= key;
-      x_lane_q <= lane;
-      x_wins_q <= next.first | (x_q.valid & x_wins_q ? before_x : before_lead);
-      if (x_q.valid & x_wins_q) begin
-        lead_key_q   <= x_key_q;
-        lead_lane_q  <= x_lane_q;
-        lead_round_q <= x_q.round;
-      end
-    end
-
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) x_q <= '0;
-      else x_q <= next;
-    end
-
-    assign x_valid    = x_q.valid;
-    assign x_first    = x_q.first;
-    assign x_last     = x_q.last;
-    assign x_decides  = x_q.decides;
-    assign x_wins     = x_wins_q;
-    assign x_tile     = '{round: x_q.round, won: 1'b0, lane: x_lane_q};
-    assign lead_tile  = '{round: lead_round_q, won: ~lead_key_q.missing, lane: lead_lane_q};
-    assign lead_valid = ~lead_key_q.missing;
-    assign pace       = 1'b1;
+    assign pace = 1'b1;
 
     logic unused;
     assign unused = ^attributes;
   end else begin : gen_recirculating
     localparam int unsigned T = C + 4;
-    localparam logic [2:0] Last = 3'(LaneWidth - 1);
 
-    // A tile enters every k cycles.
-    logic [2:0] pace_q, dimension_q;
-    assign pace = pace_q == '0;
-
-    // The tile in the network, and the one that leaves it, which may find the next one entering.
-    typedef struct packed {
-      round_t round;
-      logic   first;
-      logic   last;
-      logic   decides;
-    } exit_t;
-    exit_t in_q, x_q;
-    logic  busy_q, out_q, starts_now;
-    assign starts_now = valid[T] & ~entries[T].query;
-
-    attributes_t [N-1:0] ports, home;
-    logic                unused_valid;
-    id_t                 unused_winner;
-    for (genvar l = 0; l < N; l++) begin : gen_port
-      always_comb begin
-        ports[l]    = attributes[l];
-        ports[l].id = id_t'(l);
-      end
-    end
-
-    shuffle_exchange #(
-      .N(N), .Routing(Winner)
-    ) u_network (
+    tile_recirculation #(
+      .N(N), .Rounds(Rounds)
+    ) u_recirculation (
       .clk_i,
-      .first_i(starts_now),
-      .pass_i(3'd1),
-      .dimension_i(dimension_q),
-      .enable_i(1'b1),
-      .ports_i(ports),
-      .winner_valid_o(unused_valid),
-      .winner_o(unused_winner),
-      .home_o(home)
+      .rst_ni,
+      .valid_i(valid[T] & ~entries[T].query),
+      .round_i(entries[T].tile.round),
+      .first_i(entries[T].first),
+      .last_i(entries[T].last),
+      .decides_i(entries[T].decides),
+      .attributes_i(attributes),
+      .compared_o(x_valid),
+      .compared_round_o(x_tile.round),
+      .compared_lane_o(x_tile.lane),
+      .compared_first_o(x_first),
+      .compared_last_o(x_last),
+      .compared_decides_o(x_decides),
+      .leads_o(x_wins),
+      .lead_valid_o(lead_valid),
+      .lead_round_o(lead_tile.round),
+      .lead_lane_o(lead_tile.lane)
     );
 
-    always_ff @(posedge clk_i) begin
-      if (starts_now) begin
-        in_q <= '{
-          round:   entries[T].tile.round,
-          first:   entries[T].first,
-          last:    entries[T].last,
-          decides: entries[T].decides
-        };
-      end
-      x_q <= in_q;
-    end
+    // A tile enters every k cycles.
+    logic [2:0] pace_q;
+    assign pace = pace_q == '0;
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) begin
-        pace_q      <= '0;
-        dimension_q <= '0;
-        busy_q      <= 1'b0;
-        out_q       <= 1'b0;
-      end else begin
-        pace_q      <= enter ? Last : pace_q - 3'(pace_q != '0);
-        dimension_q <= starts_now ? 3'd1 : dimension_q + 3'd1;
-        busy_q      <= starts_now | (busy_q & (dimension_q != Last));
-        out_q       <= busy_q & (dimension_q == Last);
-      end
+      if (!rst_ni) pace_q <= '0;
+      else if (enter) pace_q <= 3'(LaneWidth - 1);
+      else if (!pace) pace_q <= pace_q - 1'b1;
     end
-
-    // The tile's winner and the leader: whoever has the smaller round has the smaller number.
-    attributes_t x, lead, lead_q;
-    lane_t       lead_lane_q;
-    round_t      lead_round_q;
-    logic        wins;
-    always_comb begin
-      x       = home[0];
-      lead    = lead_q;
-      x.id    = id_t'(x_q.round > lead_round_q);
-      lead.id = id_t'(x_q.round <= lead_round_q);
-    end
-
-    decision_block u_leader (.first_i(x), .second_i(lead), .first_wins_o(wins));
-
-    always_ff @(posedge clk_i) begin
-      if (x_valid & x_wins) begin
-        lead_q       <= home[0];
-        lead_lane_q  <= lane_t'(home[0].id);
-        lead_round_q <= x_q.round;
-      end
-    end
-
-    assign x_valid    = out_q;
-    assign x_first    = x_q.first;
-    assign x_last     = x_q.last;
-    assign x_decides  = x_q.decides;
-    assign x_wins     = x_first | wins;
-    assign x_tile     = '{round: x_q.round, won: 1'b0, lane: lane_t'(home[0].id)};
-    assign lead_tile  = '{round: lead_round_q, won: lead_q.valid, lane: lead_lane_q};
-    assign lead_valid = lead_q.valid;
 
     logic unused;
-    assign unused = ^{unused_valid, unused_winner, keys, home};
+    assign unused = ^keys;
   end
 
   // Who loses goes back at once, the winner at the end of the pass.
@@ -575,95 +463,27 @@ module tiled
     end
   end
 
-  // Records of drops: a word is set aside for every tile that enters.
-  logic [N-1:0]  mask_q;
-  logic          mask_valid_q, drop_push, drop_back_q, drop_ready, drop_valid, drop_pop;
-  pass_t         mask_pass_q, drop_pass;
-  round_t        mask_round_q, drop_round;
-  logic [N-1:0]  drop_mask;
-  logic [$clog2(DropRecords):0] drop_free_q, unused_drops;
-
-  assign drop_push  = mask_valid_q & (|mask_q);
-  assign drop_space = drop_free_q != '0;
-
-  always_ff @(posedge clk_i) begin
-    mask_q        <= dropped;
-    mask_round_q  <= entries[C+2].tile.round;
-    mask_pass_q   <= entries[C+2].pass;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      mask_valid_q <= 1'b0;
-      drop_back_q  <= 1'b0;
-      drop_free_q  <= ($clog2(DropRecords) + 1)'(DropRecords);
-    end else begin
-      mask_valid_q <= valid[C+2] & ~entries[C+2].query;
-      drop_back_q  <= mask_valid_q & ~(|mask_q);
-      drop_free_q  <= drop_free_q - ($clog2(DropRecords) + 1)'(enter) + ($clog2(DropRecords) + 1)'(drop_back_q)
-                      + ($clog2(DropRecords) + 1)'(drop_pop);
-    end
-  end
-
-  fifo #(
-    .Depth(DropRecords), .Width($bits(pass_t) + RoundWidth + N)
-  ) u_drops (
+  tile_records #(
+    .N(N), .Rounds(Rounds)
+  ) u_records (
     .clk_i,
     .rst_ni,
-    .clear_i(1'b0),
-    .push_valid_i(drop_push),
-    .push_ready_o(drop_ready),
-    .push_data_i({mask_pass_q, mask_round_q, mask_q}),
-    .pop_valid_o(drop_valid),
-    .pop_ready_i(drop_pop),
-    .pop_data_o({drop_pass, drop_round, drop_mask}),
-    .level_o(unused_drops)
+    .enter_i(enter),
+    .begins_i(enter & first),
+    .drop_space_o(drop_space),
+    .decision_space_o(decision_space),
+    .valid_i(valid[C+2] & ~entries[C+2].query),
+    .round_i(entries[C+2].tile.round),
+    .pass_i(entries[C+2].pass),
+    .dropped_i(dropped),
+    .done_i(done_q),
+    .served_i(lead_valid & done_decides_q),
+    .winner_i({lead_tile.round, lead_tile.lane}),
+    .stamp_i(stamp_q),
+    .record_valid_o,
+    .record_ready_i,
+    .record_o
   );
-
-  // Records of decisions: a word is set aside for every pass.
-  logic               decision_ready, decision_valid, decision_pop, decision_served;
-  logic [IdWidth-1:0] decision_id;
-  tick_t              decision_stamp;
-  logic [$clog2(DecisionRecords):0] decision_free_q, unused_decisions;
-
-  assign decision_space = decision_free_q != '0;
-
-  fifo #(
-    .Depth(DecisionRecords), .Width(1 + IdWidth + 16)
-  ) u_decisions (
-    .clk_i,
-    .rst_ni,
-    .clear_i(1'b0),
-    .push_valid_i(done_q),
-    .push_ready_o(decision_ready),
-    .push_data_i({lead_valid & done_decides_q, lead_tile.round, lead_tile.lane, stamp_q}),
-    .pop_valid_o(decision_valid),
-    .pop_ready_i(decision_pop),
-    .pop_data_o({decision_served, decision_id, decision_stamp}),
-    .level_o(unused_decisions)
-  );
-
-  // Drops of the same pass go before its decision.
-  pass_t turn_q;
-  logic  drop_first;
-
-  assign drop_first     = drop_valid & (drop_pass == turn_q);
-  assign record_valid_o = drop_first | (decision_valid & decision_served);
-  assign record_o       = drop_first ? {1'b1, (RecordWidth - 1)'({drop_round, drop_mask})}
-                                     : {1'b0, (RecordWidth - 1)'({decision_stamp, decision_id})};
-  assign drop_pop       = drop_first & record_ready_i;
-  assign decision_pop   = ~drop_first & decision_valid & (record_ready_i | ~decision_served);
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      turn_q          <= pass_t'(1);
-      decision_free_q <= ($clog2(DecisionRecords) + 1)'(DecisionRecords);
-    end else begin
-      turn_q          <= turn_q + pass_t'(decision_pop);
-      decision_free_q <= decision_free_q - ($clog2(DecisionRecords) + 1)'(enter & first)
-                         + ($clog2(DecisionRecords) + 1)'(decision_pop);
-    end
-  end
 
   // What only a winner counts: one stream per decision. Stages C + 1 to C + 4.
   typedef struct packed {
@@ -687,29 +507,54 @@ module tiled
     if (won4_q | load_q) services_q[load_q ? load_id_q : winner_o] <= load_q ? '0 : services4_q;
   end
 
-  // The answer.
-  step_t asked;
-  assign asked = observed_o[entries[C+4].tile.lane];
+  // The answer: the lane out of its group, then the group.
+  localparam int unsigned Group  = 4;
+  localparam int unsigned Groups = N / Group;
+  step_t [Groups-1:0] groups_q;
+  step_t              asked;
+  services_t          services5_q;
+  logic               answer_q, status_q;
+  assign status_valid_o = status_q;
+  logic [LaneWidth-1:0] lane5_q;
+
+  for (genvar g = 0; g < Groups; g++) begin : gen_group
+    step_t [Group-1:0] members;
+    assign members = observed_o[Group*g+:Group];
+    always_ff @(posedge clk_i) groups_q[g] <= members[entries[C+4].tile.lane[1:0]];
+  end
+
+  if (Groups == 1) begin : gen_alone
+    assign asked = groups_q[0];
+  end else begin : gen_groups
+    assign asked = groups_q[lane5_q[LaneWidth-1:2]];
+  end
 
   always_ff @(posedge clk_i) begin
-    status_o <= '{
+    services5_q <= services4_q;
+    lane5_q     <= entries[C+4].tile.lane;
+    status_o    <= '{
       state: asked.state,
       counters: '{
-        met:        services4_q.met,
-        late:       services4_q.late,
+        met:        services5_q.met,
+        late:       services5_q.late,
         missed:     asked.misses.missed,
         violations: asked.misses.violations,
-        dropped:    asked.droppable ? asked.misses.missed - services4_q.late : '0
+        dropped:    asked.droppable ? asked.misses.missed - services5_q.late : '0
       }
     };
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) status_valid_o <= 1'b0;
-    else status_valid_o <= valid[C+4] & entries[C+4].query;
+    if (!rst_ni) begin
+      answer_q <= 1'b0;
+      status_q <= 1'b0;
+    end else begin
+      answer_q <= valid[C+4] & entries[C+4].query;
+      status_q <= answer_q;
+    end
   end
 
   logic unused;
-  assign unused = ^{asked.popped, space, drop_ready, decision_ready, unused_level, unused_drops, unused_decisions};
+  assign unused = ^{asked.popped, lane5_q, space, unused_level};
 
 endmodule

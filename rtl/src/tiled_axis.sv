@@ -16,12 +16,17 @@ module tiled_axis
   import dwcs_pkg::*;
   import tiled_pkg::*;
 #(
-  /// As of `tiled`.
+  /// Lanes.
   parameter int unsigned N          = 32,
+  /// Tiles.
   parameter int unsigned Rounds     = 32,
+  /// A tournament; otherwise the paper's network.
   parameter bit          Pipelined  = 1'b1,
+  /// Arrival times that a stream can have waiting, a power of two.
   parameter int unsigned Depth      = 16,
-  parameter bit          Block      = Rounds > 16,
+  /// The words of the lanes lie in block RAM.
+  parameter bit          Block      = Rounds > 32,
+  /// The tables of reciprocals lie in block RAM.
   parameter bit          BlockTable = 1'b1,
   localparam int unsigned IdWidth     = $clog2(Rounds) + $clog2(N),
   localparam int unsigned DropWidth   = $clog2(Rounds) + N,

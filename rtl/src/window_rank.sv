@@ -39,7 +39,7 @@ module window_rank
   end
 
   // Two factors of at most 18 bits, as multipliers have them.
-  logic [7:0]  numerator_q, numerator_qq, tie_q, tie_qq, tie_qqq;
+  logic [7:0]  numerator_q, numerator2_q, tie_q, tie2_q, tie3_q;
   logic [25:0] high_q;
   logic [21:0] low_q;
   logic [39:0] product;
@@ -50,13 +50,13 @@ module window_rank
     numerator_q  <= numerator_i;
     tie_q        <= numerator_i == '0 ? ~denominator_i : numerator_i;
     reciprocal_q <= word_q;
-    numerator_qq <= numerator_q;
-    tie_qq       <= tie_q;
-    high_q       <= 26'(numerator_qq) * 26'(reciprocal_q[31:14]);
-    low_q        <= 22'(numerator_qq) * 22'(reciprocal_q[13:0]);
-    tie_qqq      <= tie_qq;
+    numerator2_q <= numerator_q;
+    tie2_q       <= tie_q;
+    high_q       <= 26'(numerator2_q) * 26'(reciprocal_q[31:14]);
+    low_q        <= 22'(numerator2_q) * 22'(reciprocal_q[13:0]);
+    tie3_q      <= tie2_q;
     fraction_o   <= product[31:15];
-    tie_o        <= tie_qqq;
+    tie_o        <= tie3_q;
   end
 
   logic unused;

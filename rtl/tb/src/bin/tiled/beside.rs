@@ -1,4 +1,4 @@
-//! The bench of the tiled engine: a Verilated `tiled` beside the golden models of `tidegate-core`, stream by stream and decision by decision.
+//! The comparison: one design, its model, and the packets in front of both.
 //!
 //! **Law.** Of every pass, the model is told what the tiles did as they were written back: who was served until when, and which streams took a
 //! packet. Then:
@@ -12,144 +12,19 @@
 //! Up to 32 streams are compared with the device model, more with the scan, and then with periods at least as long as the ticks between two
 //! passes, until a denominator comes close to 255.
 
-use layout::{bit, field};
-use random::Random;
+use crate::design::Design;
+use crate::layout::{self, bit, field};
+use crate::ports::{Ports, flag, get, set};
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::time::Instant;
-use tidegate_core::dwcs::device::{Architecture, Clock, Device, MOST_STREAMS, Size};
-use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Window};
+use tidegate_core::dwcs::device::MOST_STREAMS;
+use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, Stream};
 use tidegate_core::packet::Flow;
 
-#[path = "../design.rs"]
-mod design;
-#[allow(dead_code, reason = "the other engines have more ports")]
-#[path = "../layout.rs"]
-mod layout;
-#[allow(dead_code, reason = "the other engines need more")]
-#[path = "../random.rs"]
-mod random;
-
-use design::{Design, PortNumber};
-
-const HELP: &str = "\
-A Verilated tiled engine beside its golden model, decision by decision.
-
-Usage: tiled LIBRARY --lanes N --rounds R [--decisions N] [--seed N]
-
-LIBRARY is a design as `cargo xtask rtl` builds it.
-
-Exit codes: 0 the design does as the model, 1 it does not, 2 bad input
-";
+/// What a check returns.
+pub type Checked<T> = Result<T, String>;
 
 /// Bits of `step_t`: popped, droppable, state, missed, violations.
 const STEP: usize = 2 + 50 + 32;
-
-type Checked<T> = Result<T, String>;
-
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let Some((library, lanes, rounds, decisions, seed)) = options(&arguments) else {
-        print!("{HELP}");
-        return ExitCode::from(2);
-    };
-    let begun = Instant::now();
-    let (mut done, mut cycles, mut busy, mut seed) = (0, 0, (0, 0), seed);
-    while done < decisions {
-        match run(&library, lanes, rounds, seed, decisions - done) {
-            Ok(run) => {
-                done += run.decisions;
-                cycles += run.cycles;
-                busy = (busy.0 + run.free_cycles, busy.1 + run.free_passes);
-            }
-            Err(problem) => {
-                println!("seed {seed}: {problem}");
-                return ExitCode::from(1);
-            }
-        }
-        seed += 1;
-    }
-    let seconds = begun.elapsed().as_secs_f64();
-    let period = busy.0 as f64 / (busy.1 as f64).max(1.0);
-    println!("lanes={lanes} rounds={rounds} decisions={done} cycles={cycles} cycles_per_decision={period:.2} seconds={seconds:.2}");
-    ExitCode::SUCCESS
-}
-
-fn options(arguments: &[String]) -> Option<(PathBuf, usize, usize, u64, u64)> {
-    let (mut library, mut lanes, mut rounds, mut decisions, mut seed) = (None, None, None, 100_000, 1);
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if !argument.starts_with("--") {
-            library = Some(PathBuf::from(argument));
-            continue;
-        }
-        let value = rest.next()?.parse::<u64>().ok()?;
-        match argument.as_str() {
-            "--lanes" => lanes = Some(value as usize),
-            "--rounds" => rounds = Some(value as usize),
-            "--decisions" => decisions = value,
-            "--seed" => seed = value,
-            _ => return None,
-        }
-    }
-    Some((library?, lanes?, rounds?, decisions, seed))
-}
-
-/// What the streams ask for and how packets come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Traffic {
-    /// Contracts and arrivals by chance.
-    Random,
-    /// All ask for every slot and drop what is late, so that all miss and drop at once.
-    AllDrop,
-    /// All ask for every slot and drop nothing.
-    AllMiss,
-    /// All alike, so that arrivals and numbers decide.
-    Alike,
-}
-
-/// The ports that are used in every cycle.
-struct Ports {
-    rst: PortNumber,
-    enable: PortNumber,
-    outside: PortNumber,
-    time: PortNumber,
-    load: [PortNumber; 5],
-    arrival: [PortNumber; 4],
-    record: [PortNumber; 3],
-    query: [PortNumber; 3],
-    status: [PortNumber; 2],
-    update: PortNumber,
-    round: PortNumber,
-    served: PortNumber,
-    winner: PortNumber,
-    finish: PortNumber,
-    observed: PortNumber,
-}
-
-impl Ports {
-    fn new(design: &Design) -> Checked<Ports> {
-        let port = |name: &str| design.port(name).ok_or_else(|| format!("the design has no port {name}"));
-        Ok(Ports {
-            rst: port("rst_ni")?,
-            enable: port("enable_i")?,
-            outside: port("outside_i")?,
-            time: port("time_i")?,
-            load: [port("load_valid_i")?, port("load_ready_o")?, port("load_id_i")?, port("load_deadline_i")?, port("load_contract_i")?],
-            arrival: [port("arrival_valid_i")?, port("arrival_ready_o")?, port("arrival_id_i")?, port("arrival_i")?],
-            record: [port("record_valid_o")?, port("record_ready_i")?, port("record_o")?],
-            query: [port("query_valid_i")?, port("query_ready_o")?, port("query_id_i")?],
-            status: [port("status_valid_o")?, port("status_o")?],
-            update: port("update_o")?,
-            round: port("update_round_o")?,
-            served: port("served_o")?,
-            winner: port("winner_o")?,
-            finish: port("finish_o")?,
-            observed: port("observed_o")?,
-        })
-    }
-}
 
 /// What the host reads, or should.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -176,17 +51,10 @@ struct Kept {
     taken: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Done {
-    decisions: u64,
-    cycles: u64,
-    free_cycles: u64,
-    free_passes: u64,
-}
-
-struct Bench {
-    design: Design,
-    ports: Ports,
+/// The bench.
+pub struct Bench {
+    pub design: Design,
+    pub ports: Ports,
     lanes: usize,
     rounds: usize,
     model: Box<dyn Dwcs>,
@@ -195,7 +63,7 @@ struct Bench {
     /// How many packets of each stream the engine had taken in when the pass before, and this one, were under way.
     settled: [Vec<u64>; 3],
     /// The model's clock.
-    now: u64,
+    pub now: u64,
     /// The model's last answer.
     choice: Choice,
     /// The tiles of the pass under way.
@@ -208,47 +76,65 @@ struct Bench {
     records: VecDeque<Record>,
     held: Option<Vec<u8>>,
     /// A packet at the design's door.
-    offered: Option<(usize, u64)>,
-    cycle: u64,
-    decisions: u64,
-    passes: u64,
-}
-
-fn set(design: &mut Design, port: PortNumber, value: u64) {
-    let bytes = value.to_le_bytes();
-    let bits = design.bits_mut(port);
-    let length = bits.len().min(8);
-    bits[..length].copy_from_slice(&bytes[..length]);
-}
-
-fn get(design: &Design, port: PortNumber) -> u64 {
-    design.bits(port).iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
-}
-
-fn flag(design: &Design, port: PortNumber) -> bool {
-    design.bits(port)[0] & 1 == 1
+    pub offered: Option<(usize, u64)>,
+    pub cycle: u64,
+    pub decisions: u64,
+    pub passes: u64,
 }
 
 impl Bench {
+    /// A design before its reset, beside a model whose clock stands at `start`.
+    ///
+    /// # Errors
+    /// If the design lacks a port.
+    pub fn new(design: Design, lanes: usize, rounds: usize, model: Box<dyn Dwcs>, streams: Vec<Stream>, start: u64) -> Checked<Bench> {
+        let total = lanes * rounds;
+        Ok(Bench {
+            ports: Ports::new(&design)?,
+            design,
+            lanes,
+            rounds,
+            model,
+            kept: vec![Kept::default(); total],
+            settled: [vec![0; total], vec![0; total], vec![0; total]],
+            streams,
+            now: start,
+            choice: Choice::Idle,
+            seen: vec![false; rounds],
+            popped: vec![false; total],
+            steps: vec![Vec::new(); rounds],
+            served: None,
+            finish: None,
+            expected: VecDeque::new(),
+            records: VecDeque::new(),
+            held: None,
+            offered: None,
+            cycle: 0,
+            decisions: 0,
+            passes: 0,
+        })
+    }
+
     /// The number of a stream is its round above its lane.
     fn width(count: usize) -> usize {
         count.next_power_of_two().trailing_zeros() as usize
     }
 
     fn id(&self, stream: usize) -> u64 {
-        ((stream / self.lanes) << Bench::width(self.lanes) | stream % self.lanes) as u64
+        (((stream / self.lanes) << Bench::width(self.lanes)) | (stream % self.lanes)) as u64
     }
 
     fn stream(&self, id: usize) -> usize {
         (id >> Bench::width(self.lanes)) * self.lanes + (id & ((1 << Bench::width(self.lanes)) - 1))
     }
 
-    fn total(&self) -> usize {
+    /// How many streams it has.
+    pub fn total(&self) -> usize {
         self.lanes * self.rounds
     }
 
     /// One clock cycle with the inputs that are set. True if a pass ended in it.
-    fn cycle(&mut self, ready: bool) -> Checked<bool> {
+    pub fn cycle(&mut self, ready: bool) -> Checked<bool> {
         set(&mut self.design, self.ports.record[1], u64::from(ready));
         self.design.settle();
         self.record(ready)?;
@@ -388,6 +274,12 @@ impl Bench {
         Ok(())
     }
 
+    /// It goes on: the decision that it stopped before is made at this instant.
+    pub fn resume(&mut self, stamp: u64) {
+        let decision = self.decision(stamp);
+        self.expected.push_back(Expected { drops: Vec::new(), decision });
+    }
+
     fn decision(&self, stamp: u64) -> Option<Record> {
         if let Choice::Serve(stream) = self.choice { Some(Record::Decision(stream.index(), stamp as u16)) } else { None }
     }
@@ -443,7 +335,7 @@ impl Bench {
     }
 
     /// Nothing more comes: every expected record has been seen but for the decision that was not made.
-    fn stopped(&mut self, ready_cycles: usize) -> Checked<()> {
+    pub fn stopped(&mut self, ready_cycles: usize) -> Checked<()> {
         for _ in 0..ready_cycles {
             self.cycle(true)?;
         }
@@ -463,7 +355,7 @@ impl Bench {
     }
 
     /// A packet waits until the design takes it.
-    fn offer(&mut self, stream: usize, arrival: u64) {
+    pub fn offer(&mut self, stream: usize, arrival: u64) {
         self.offered = Some((stream, arrival));
         let number = self.id(stream);
         let [valid, _, id, time] = self.ports.arrival;
@@ -472,7 +364,8 @@ impl Bench {
         set(&mut self.design, time, arrival & 0xffff);
     }
 
-    fn load(&mut self, stream: usize) -> Checked<()> {
+    /// LOAD.
+    pub fn load(&mut self, stream: usize) -> Checked<()> {
         let contract = self.streams[stream];
         let deadline = contract.first_deadline.unwrap_or(self.now) as u16;
         let word = layout::load(0, &contract, deadline);
@@ -494,7 +387,8 @@ impl Bench {
         Ok(())
     }
 
-    fn question(&mut self, stream: usize) -> Checked<()> {
+    /// Asks where a stream stands.
+    pub fn question(&mut self, stream: usize) -> Checked<()> {
         let [valid, ready, id] = self.ports.query;
         let number = self.id(stream);
         set(&mut self.design, id, number);
@@ -518,179 +412,8 @@ impl Bench {
         Err(format!("cycle {}: no answer to a question", self.cycle))
     }
 
-    fn fits(&self) -> bool {
+    /// Whether the model is still one of the design: the scan knows no largest denominator.
+    pub fn fits(&self) -> bool {
         self.total() <= MOST_STREAMS || (0..self.total()).all(|stream| self.model.standing(Flow(stream as u32)).tolerance.denominator < 250)
     }
-}
-
-fn contracts(traffic: Traffic, total: usize, least: u64, start: u64, random: &mut Random) -> Vec<Stream> {
-    let penalty = random.below(3) as u32;
-    (0..total)
-        .map(|_| {
-            let x = random.below(4) as u32;
-            let window = Window::new(x, x + random.below(4) as u32);
-            let span = random.pick(&[4, 2000]);
-            let first_deadline = Some(start + random.below(span));
-            let all = |droppable| Stream { droppable, penalty, first_deadline: Some(start), ..Stream::windowed(window, 1) };
-            match traffic {
-                Traffic::AllDrop => all(true),
-                Traffic::AllMiss => all(false),
-                Traffic::Alike => Stream { first_deadline: Some(start), penalty: 0, ..Stream::windowed(Window::new(1, 2), least) },
-                Traffic::Random => {
-                    let period = match random.below(8) {
-                        0 => CLAMP - random.below(2),
-                        1 | 2 => least,
-                        3 => least + random.below(3),
-                        4 => return Stream::without_deadline(window),
-                        _ => least + random.below(2 * total as u64),
-                    };
-                    let stream = Stream { first_deadline, penalty, droppable: random.once_in(2), ..Stream::windowed(window, period) };
-                    let fixed = random.once_in(8);
-                    if fixed { Stream { is_fixed: true, window: Window::new(0, window.deadlines), ..stream } } else { stream }
-                }
-            }
-        })
-        .collect()
-}
-
-/// One run: contracts of one kind, from reset to the questions at the end.
-fn run(library: &Path, lanes: usize, rounds: usize, seed: u64, most: u64) -> Checked<Done> {
-    let mut random = Random::new(seed);
-    let design = Design::load(library, seed)?;
-    let ports = Ports::new(&design)?;
-    let total = lanes * rounds;
-    let traffic = random.pick(&[Traffic::Random, Traffic::Random, Traffic::AllDrop, Traffic::AllMiss, Traffic::Alike]);
-    // The time that the design sees moves on by at most two steps between two passes.
-    let outside = traffic == Traffic::Random && random.once_in(2);
-    let step = if outside { 1 + random.below(3) } else { 1 };
-    let least = if outside && total > MOST_STREAMS { 2 * step } else { 1 };
-    let start = random.pick(&[0, 32_700, 65_500, 65_530]) + random.below(30);
-    let streams = contracts(traffic, total, least, start, &mut random);
-    let size = Size::ALL.into_iter().find(|size| size.ports() == lanes.min(32)).ok_or("no such network")?;
-    let model: Box<dyn Dwcs> = if total <= MOST_STREAMS {
-        let device = Device::new(Architecture::winner_only(size), Clock::Outside, start, &streams);
-        Box::new(device.map_err(|error| error.to_string())?)
-    } else {
-        let rules = Rules { missed: Missed::Complete, early: Early::Clamp };
-        Box::new(Scan::new(rules, Order::DeadlineFirst, &streams).map_err(|error| error.to_string())?)
-    };
-    let mut bench = Bench {
-        design,
-        ports,
-        lanes,
-        rounds,
-        model,
-        kept: vec![Kept::default(); total],
-        settled: [vec![0; total], vec![0; total], vec![0; total]],
-        streams,
-        now: start,
-        choice: Choice::Idle,
-        seen: vec![false; rounds],
-        popped: vec![false; total],
-        steps: vec![Vec::new(); rounds],
-        served: None,
-        finish: None,
-        expected: VecDeque::new(),
-        records: VecDeque::new(),
-        held: None,
-        offered: None,
-        cycle: 0,
-        decisions: 0,
-        passes: 0,
-    };
-    // Reset; then LOAD, in any order.
-    let (rst, enable, time, clock) = (bench.ports.rst, bench.ports.enable, bench.ports.time, bench.ports.outside);
-    for port in [rst, enable, bench.ports.load[0], bench.ports.arrival[0], bench.ports.query[0]] {
-        set(&mut bench.design, port, 0);
-    }
-    for _ in 0..2 {
-        bench.design.settle();
-        bench.design.edge();
-    }
-    set(&mut bench.design, rst, 1);
-    set(&mut bench.design, clock, 1);
-    set(&mut bench.design, time, start & 0xffff);
-    let mut order: Vec<usize> = (0..total).collect();
-    random.shuffle(&mut order);
-    for stream in order {
-        bench.load(stream)?;
-    }
-    set(&mut bench.design, clock, u64::from(outside));
-    let decisions = most.min(if total > 256 { 2000 } else { 20_000 });
-    let mut done = Done::default();
-    let (mut told, mut stop_at) = (start, 0);
-    let slow_host = random.once_in(4);
-    let lazy = random.pick(&[0, 1, 3, 20]);
-    let mut burst = 0;
-    let (mut last_pass, mut last_passes) = (0u64, 0u64);
-    let mut stalled = 0;
-    while bench.decisions < decisions && bench.fits() {
-        // Now and then it is stopped, asked, and goes on.
-        let stopping = bench.passes >= stop_at;
-        set(&mut bench.design, enable, u64::from(!stopping));
-        if stopping {
-            let ready = bench.ports.load[1];
-            bench.design.settle();
-            if flag(&bench.design, ready) {
-                bench.stopped(200)?;
-                let asked = random.below(total as u64) as usize;
-                for stream in 0..total.min(64) {
-                    bench.question((asked + stream) % total)?;
-                }
-                let pause = random.pick(&[3, 1000, 1000]);
-                stop_at = bench.passes + 1 + random.below(pause);
-                // It goes on with what was decided and not done; a clock from outside has been set meanwhile.
-                let stamp = if outside { told } else { bench.now };
-                let decision = bench.decision(stamp);
-                bench.expected.push_back(Expected { drops: Vec::new(), decision });
-                last_pass = bench.cycle;
-                last_passes = bench.passes;
-                continue;
-            }
-        }
-        // Packets.
-        if bench.offered.is_none() && (burst > 0 || random.below(lazy + 1) == 0) {
-            let longest = if random.once_in(20) { 200 } else { 4 };
-            burst = if burst > 0 { burst - 1 } else { random.below(longest) };
-            bench.offer(random.below(total as u64) as usize, told);
-        }
-        let host = !slow_host || random.below(100) < 3;
-        if bench.cycle(host)? {
-            stalled = 0;
-            if outside {
-                told += random.below(step + 1);
-                set(&mut bench.design, time, told & 0xffff);
-            } else {
-                told = bench.now;
-            }
-        }
-        stalled += 1;
-        if stalled > 20_000 {
-            return Err(format!("cycle {}: no pass for a long time", bench.cycle));
-        }
-        // How long passes take while nothing holds them up.
-        if stopping || slow_host {
-            (last_pass, last_passes) = (bench.cycle, bench.passes);
-        } else if bench.passes == last_passes + 20 {
-            done.free_cycles += bench.cycle - last_pass;
-            done.free_passes += 20;
-            (last_pass, last_passes) = (bench.cycle, bench.passes);
-        }
-    }
-    set(&mut bench.design, enable, 0);
-    let ready = bench.ports.load[1];
-    loop {
-        bench.design.settle();
-        if flag(&bench.design, ready) {
-            break;
-        }
-        bench.cycle(true)?;
-    }
-    bench.stopped(200)?;
-    for stream in 0..total {
-        bench.question(stream)?;
-    }
-    done.decisions = bench.decisions.max(1);
-    done.cycles = bench.cycle;
-    Ok(done)
 }
