@@ -309,8 +309,8 @@ module speculative_block
 
     // Rule B.
     misses = '{
-      violation: now.violation | x_zero, to_meet: x_zero ? penalised : m, met: whole_q, missed: whole_q, begun: 1'b0, numerator_sank: ~x_zero,
-      to_meet_sank: 1'b0
+      violation: now.violation | x_zero, to_meet: x_zero ? penalised : m, met: whole_q, missed: whole_q, begun: 1'b0,
+      numerator_sank: ~x_zero, to_meet_sank: 1'b0
     };
     if (!x_zero) begin
       if (m_zero) begin

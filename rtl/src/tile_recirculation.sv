@@ -4,7 +4,7 @@
 //
 // Source: Krishnamurthy et al., "ShareStreams", sections 4 and 5; the leader takes the place of the tree of tiles. Twin:
 // dwcs::device::Network.
-// Latency: log2 N cycles from valid_i to compared_o; a tile may come in every log2 N cycles.
+// Latency: log2 N + 1 cycles from valid_i to compared_o; a tile may come in every log2 N cycles.
 
 module tile_recirculation
   import dwcs_pkg::*;
@@ -56,9 +56,11 @@ module tile_recirculation
   logic [2:0] dimension_q;
   assign starts_now = valid_i;
 
-  attributes_t [N-1:0] ports, home;
+  attributes_t [N-1:0] ports, delivered, unused_ports;
+  attributes_t         winner_q;
   logic                unused_valid;
   id_t                 unused_winner;
+  logic [N-1:0]        unused_won;
   for (genvar l = 0; l < N; l++) begin : gen_port
     always_comb begin
       ports[l]    = attributes_i[l];
@@ -70,21 +72,24 @@ module tile_recirculation
     .N(N), .Routing(Winner)
   ) u_network (
     .clk_i,
-    .first_i(starts_now),
+    .load_i(starts_now),
+    .ports_i(ports),
     .pass_i(3'd1),
     .dimension_i(dimension_q),
     .enable_i(1'b1),
-    .ports_i(ports),
     .winner_valid_o(unused_valid),
     .winner_o(unused_winner),
-    .home_o(home)
+    .won_o(unused_won),
+    .delivered_o(delivered),
+    .ports_o(unused_ports)
   );
 
   always_ff @(posedge clk_i) begin
     if (starts_now) begin
       in_q <= '{round: round_i, first: first_i, last: last_i, decides: decides_i};
     end
-    x_q <= in_q;
+    x_q      <= in_q;
+    winner_q <= delivered[0];
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -93,7 +98,7 @@ module tile_recirculation
       busy_q      <= 1'b0;
       out_q       <= 1'b0;
     end else begin
-      dimension_q <= starts_now ? 3'd1 : dimension_q + 3'd1;
+      dimension_q <= starts_now ? '0 : dimension_q + 3'd1;
       busy_q      <= starts_now | (busy_q & (dimension_q != Last));
       out_q       <= busy_q & (dimension_q == Last);
     end
@@ -104,7 +109,7 @@ module tile_recirculation
   lane_t       lead_lane_q;
   round_t      lead_round_q;
   always_comb begin
-    x       = home[0];
+    x       = winner_q;
     lead    = lead_q;
     x.id    = id_t'(x_q.round > lead_round_q);
     lead.id = id_t'(x_q.round <= lead_round_q);
@@ -114,8 +119,8 @@ module tile_recirculation
 
   always_ff @(posedge clk_i) begin
     if (out_q & x_wins) begin
-      lead_q       <= home[0];
-      lead_lane_q  <= lane_t'(home[0].id);
+      lead_q       <= winner_q;
+      lead_lane_q  <= lane_t'(winner_q.id);
       lead_round_q <= x_q.round;
     end
   end
@@ -123,7 +128,7 @@ module tile_recirculation
   assign x_wins             = x_q.first | wins;
   assign compared_o         = out_q;
   assign compared_round_o   = x_q.round;
-  assign compared_lane_o    = lane_t'(home[0].id);
+  assign compared_lane_o    = lane_t'(winner_q.id);
   assign compared_first_o   = x_q.first;
   assign compared_last_o    = x_q.last;
   assign compared_decides_o = x_q.decides;
@@ -133,6 +138,6 @@ module tile_recirculation
   assign lead_lane_o        = lead_lane_q;
 
   logic unused;
-  assign unused = ^{unused_valid, unused_winner, home};
+  assign unused = ^{unused_valid, unused_winner, unused_won, unused_ports, delivered};
 
 endmodule
