@@ -25,9 +25,9 @@ module control_timeline
 
   localparam int unsigned Cycles = Routing == Exact ? K * K : K;
 
-  logic       first, shift, load, compute, update, valid;
+  logic       take, last_cycle, shift, load, compute, update, valid;
   logic [2:0] pass, dimension;
-  tick_t      next_now, now;
+  tick_t      finish, next_now, now;
 
   control_unit #(
     .K(K), .Routing(Routing), .Ahead(Ahead)
@@ -40,13 +40,15 @@ module control_timeline
     .served_i,
     .record_i,
     .ready_i,
-    .first_o(first),
     .pass_o(pass),
     .dimension_o(dimension),
+    .take_o(take),
     .shift_o(shift),
+    .last_o(last_cycle),
     .load_o(load),
     .compute_o(compute),
     .update_o(update),
+    .finish_o(finish),
     .next_now_o(next_now),
     .now_o(now),
     .valid_o(valid)
@@ -72,10 +74,12 @@ module control_timeline
   end
 
   // What was in the cycle before.
-  logic  update_q, load_q, valid_q, ready_q, outside_q;
-  tick_t now_q, next_now_q, time_q;
+  logic  update_q, load_q, valid_q, ready_q, outside_q, compute_q;
+  tick_t now_q, next_now_q, time_q, finish_q;
   always_ff @(posedge clk_i) begin
     update_q   <= update;
+    compute_q  <= compute;
+    finish_q   <= finish;
     load_q     <= load;
     valid_q    <= valid & rst_ni;
     ready_q    <= ready_i;
@@ -97,8 +101,9 @@ module control_timeline
   always_comb begin
     if (started_q & rst_ni) begin
       loads_or_decides: assert (load == ~decides_q);
-      first_cycle: assert (first == (decides_q & (cycle_q == '0)));
-      computes_first: assert (compute == first);
+      computes_in_time: assert (compute == (decides_q & (cycle_q == (Ahead ? '0 : 6'(Cycles - 1)))));
+      last_of_all: assert (last_cycle == (decides_q & (cycle_q == 6'(Cycles - 1))));
+      network_loads: assert (take == (update | load));
       in_sequence: assert (~decides_q | (cycle_q >= 6'(Cycles)) | (32'(cycle_q) == (32'(pass) - 1) * K + 32'(dimension)));
       within_bounds: assert ((cycle_q <= 6'(Ahead ? Cycles - 1 : Cycles)) & (32'(dimension) < K) & (pass >= 3'd1)
         & (pass <= (Routing == Exact ? 3'(K) : 3'd1)) & (decides_q | (cycle_q == '0)));
@@ -109,7 +114,8 @@ module control_timeline
       network_rests: assert (~shift | (decides_q & (cycle_q < 6'(Cycles)) & (~last | update | ~Ahead)));
       record_stays: assert (~(valid_q & ~ready_q) | valid);
       clock_with_update: assert (now == (update_q ? next_now_q : load_q & outside_q ? time_q : now_q));
-      one_tick: assert (outside_i | Ahead | (next_now == now + 16'(served_i)));
+      one_tick: assert (finish == (outside_i ? time_i : now + 16'(served_i)));
+      finish_kept: assert (~compute_q | (next_now == finish_q));
     end
   end
 
@@ -117,7 +123,7 @@ module control_timeline
     if (started_q & rst_ni) begin
       waits: cover (valid_q & ~ready_q & update);
       nothing_to_tell: cover (update & ~valid);
-      next_decision: cover (update_q & first);
+      next_decision: cover (update_q & decides_q & (cycle_q == '0));
       back_to_load: cover (update_q & load);
     end
   end

@@ -67,7 +67,7 @@ module engine_handshake
   logic            rested_q = 1'b0;
   logic            served_q;
   decision_t       decision_q;
-  status_t [N-1:0] status_q;
+  state_t [N-1:0]  states, states_q;
   tick_t           now_q;
   logic            started_q = 1'b0;
   always_ff @(posedge clk_i) begin
@@ -76,9 +76,17 @@ module engine_handshake
     rested_q   <= rst_ni & ~update & ~(load_ready & load_valid_i);
     served_q   <= served;
     decision_q <= decision;
-    status_q   <= status;
+    states_q   <= states;
     now_q      <= now;
   end
+
+  for (genvar i = 0; i < N; i++) begin : gen_state
+    assign states[i] = status[i].state;
+  end
+
+  // The first SCHEDULE cycle.
+  logic first;
+  assign first = u_engine.u_control_unit.schedules & (u_engine.pass == 3'd1) & (u_engine.dimension == '0);
 
   always_comb begin
     // Every run begins with a reset.
@@ -88,7 +96,10 @@ module engine_handshake
         stays_valid: assert (valid);
         stays_unchanged: assert ((decision == decision_q) & (served == served_q) & (now == now_q));
       end
-      if (rested_q) states_rest: assert (status == status_q);
+      if (rested_q) states_rest: assert (states == states_q);
+      in_sequence: assert ((u_engine.pass >= 3'd1) & (32'(u_engine.pass) <= (Routing == Exact ? $clog2(N) : 1))
+                           & (32'(u_engine.dimension) < $clog2(N)));
+      network_loaded: assert (~first | (u_engine.u_shuffle_exchange.ports_q == u_engine.attributes));
       update_with_record: assert (~update | ~valid | ready_i);
       record_with_update: assert (~(valid & ready_i) | update);
       loads_apart: assert (~(update & load_ready));

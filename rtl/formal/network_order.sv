@@ -25,19 +25,22 @@ module network_order
 
   localparam int unsigned Cycles = Routing == Exact ? K * K : K;
 
-  attributes_t [N-1:0] home;
+  attributes_t [N-1:0] home, ports;
   logic                winner_valid;
   id_t                 winner;
+  logic [N-1:0]        won;
 
-  // The cycle of the decision, as the control unit counts; control_timeline proves that it does.
+  // The cycle, the network being loaded in 0, and what the control unit counts from 1 on; control_timeline proves that it does.
   logic [5:0] cycle_q = '0;
   logic [2:0] pass_q = 3'd1;
   logic [2:0] dimension_q = '0;
 
   always_ff @(posedge clk_i) begin
     cycle_q     <= cycle_q + 6'd1;
-    dimension_q <= dimension_q == 3'(K - 1) ? '0 : dimension_q + 3'd1;
-    if (dimension_q == 3'(K - 1)) pass_q <= pass_q + 3'd1;
+    if (cycle_q != '0) begin
+      dimension_q <= dimension_q == 3'(K - 1) ? '0 : dimension_q + 3'd1;
+      if (dimension_q == 3'(K - 1)) pass_q <= pass_q + 3'd1;
+    end
   end
 
   // The streams of the decision; afterwards the ports may show anything.
@@ -66,14 +69,16 @@ module network_order
     .N(N), .Routing(Routing)
   ) u_shuffle_exchange (
     .clk_i,
-    .first_i(cycle_q == '0),
+    .load_i(cycle_q == '0),
+    .ports_i,
     .pass_i(pass_q),
     .dimension_i(dimension_q),
     .enable_i(1'b1),
-    .ports_i,
     .winner_valid_o(winner_valid),
     .winner_o(winner),
-    .home_o(home)
+    .won_o(won),
+    .delivered_o(home),
+    .ports_o(ports)
   );
 
   // The stream at one place does not come after the stream at another.
@@ -88,6 +93,9 @@ module network_order
   attributes_t named;
   logic        names_first, keeps_first, keeps_last, keeps_lattice, sorts;
   assign named = streams[winner[K-1:0]];
+  logic unused;
+  assign unused = ^ports;
+
   always_comb begin
     {names_first, keeps_first, keeps_last, keeps_lattice, sorts} = '1;
     for (int unsigned i = 0; i < N; i++) begin
@@ -99,11 +107,10 @@ module network_order
         if (i < j) sorts &= in_order(home[reversed(K'(i))], home[reversed(K'(j))]);
       end
     end
-    if (cycle_q == 6'(Cycles - 1)) begin
+    if (cycle_q == 6'(Cycles)) begin
       somebody_wins: assert (winner_valid == ~none_valid);
       winner_is_first: assert (names_first & (named.valid == winner_valid) & (32'(winner) < N));
-    end
-    if (cycle_q == 6'(Cycles)) begin
+      one_bit_for_it: assert (won == (winner_valid ? N'(1) << winner : '0));
       port_0_is_first: assert (keeps_first);
       port_0_is_whole: assert (home[0] == streams[home[0].id[K-1:0]]);
       last_port_is_last: assert ((Routing == Winner) | keeps_last);

@@ -14,7 +14,7 @@ module network_permutation
 ) (
   input logic                clk_i,
   /// The control unit.
-  input logic                first_i,
+  input logic                load_i,
   input logic                enable_i,
   input logic [2:0]          pass_i,
   input logic [2:0]          dimension_i,
@@ -24,22 +24,25 @@ module network_permutation
   input logic [K-1:0]        watched_i
 );
 
-  attributes_t [N-1:0] home;
+  attributes_t [N-1:0] home, delivered;
   logic                winner_valid;
   id_t                 winner;
+  logic [N-1:0]        won;
 
   shuffle_exchange #(
     .N(N), .Routing(Routing)
   ) u_shuffle_exchange (
     .clk_i,
-    .first_i,
+    .load_i,
+    .ports_i,
     .pass_i,
     .dimension_i,
     .enable_i,
-    .ports_i,
     .winner_valid_o(winner_valid),
     .winner_o(winner),
-    .home_o(home)
+    .won_o(won),
+    .delivered_o(delivered),
+    .ports_o(home)
   );
 
   // The watched stream as it entered.
@@ -47,7 +50,7 @@ module network_permutation
   logic [K-1:0] watched_q;
   attributes_t  stream_q;
   always_ff @(posedge clk_i) begin
-    if (first_i & enable_i) begin
+    if (load_i) begin
       entered_q <= 1'b1;
       watched_q <= watched_i;
       stream_q  <= ports_i[watched_i];
@@ -75,6 +78,6 @@ module network_permutation
   end
 
   logic unused;
-  assign unused = ^{winner_valid, winner};
+  assign unused = ^{winner_valid, winner, won, delivered};
 
 endmodule

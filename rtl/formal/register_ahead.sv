@@ -37,30 +37,30 @@ module register_ahead
     if (cycle_q == '0) offered_q <= next_valid_i;
   end
 
-  logic        pop, pop_ahead, drop, drop_ahead;
+  logic        pop, pop_ahead, drop, drop_ahead, valid, valid_ahead;
   attributes_t attributes, attributes_ahead;
   status_t     status, status_ahead;
 
   register_block #(
     .Id(5'd9), .Ahead(1'b0)
   ) u_in_turn (
-    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0),
+    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0), .finish_i(now),
     .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop), .drop_o(drop),
-    .attributes_o(attributes), .status_o(status)
+    .attributes_o(attributes), .valid_o(valid), .status_o(status)
   );
   register_block #(
     .Id(5'd9), .Ahead(1'b1)
   ) u_ahead (
-    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0),
+    .clk_i, .rst_ni(1'b1), .load_i(1'b0), .load_contract_i('0), .load_deadline_i('0), .compute_i(cycle_q == '0), .finish_i(now),
     .update_i(updates), .now_i(now), .won_i, .next_valid_i, .next_arrival_i, .pop_o(pop_ahead), .drop_o(drop_ahead),
-    .attributes_o(attributes_ahead), .status_o(status_ahead)
+    .attributes_o(attributes_ahead), .valid_o(valid_ahead), .status_o(status_ahead)
   );
 
   always_comb begin
     if (cycle_q == '0) begin
       // What is proved begins with equal states; contracts never change after LOAD.
       equal_contracts: assume (u_in_turn.contract_q == u_ahead.contract_q);
-      equal_states: assume (status == status_ahead);
+      equal_states: assume ((status == status_ahead) & (u_in_turn.events_q == u_ahead.events_q));
     end
     // A stream without a packet is decided upon as the first cycle sees it: the inputs of a decision are those of its first cycle. If the
     // queue of a stream with a packet fills in the meantime, both blocks see it.
@@ -74,6 +74,7 @@ module register_ahead
     same_attributes: assert (attributes == attributes_ahead);
     same_pop: assert (pop == pop_ahead);
     same_drop: assert (drop == drop_ahead);
+    same_valid: assert (valid == valid_ahead);
 
     if (updates) begin
       won_late: cover (won_i & u_in_turn.events.late & pop);

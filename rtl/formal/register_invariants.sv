@@ -15,6 +15,8 @@ module register_invariants
   input logic      load_i,
   input contract_t load_contract_i,
   input tick_t     load_deadline_i,
+  input logic      compute_i,
+  input tick_t     finish_i,
   input logic      update_i,
   input tick_t     now_i,
   input logic      won_i,
@@ -22,7 +24,7 @@ module register_invariants
   input tick_t     next_arrival_i
 );
 
-  logic        pop, drop;
+  logic        pop, drop, valid;
   attributes_t attributes;
   status_t     status;
 
@@ -34,7 +36,8 @@ module register_invariants
     .load_i,
     .load_contract_i,
     .load_deadline_i,
-    .compute_i(1'b0),
+    .compute_i,
+    .finish_i,
     .update_i,
     .now_i,
     .won_i,
@@ -43,6 +46,7 @@ module register_invariants
     .pop_o(pop),
     .drop_o(drop),
     .attributes_o(attributes),
+    .valid_o(valid),
     .status_o(status)
   );
 
@@ -52,6 +56,15 @@ module register_invariants
   always_ff @(posedge clk_i) begin
     if (load_i) loaded_q <= 1'b1;
     if (load_i | update_i) clock_q <= now_i;
+  end
+
+  // The end of the service that was computed last, for the contract that there is.
+  logic  computed_q = 1'b0;
+  tick_t finish_q;
+  always_ff @(posedge clk_i) begin
+    if (load_i) computed_q <= 1'b0;
+    else if (compute_i) computed_q <= 1'b1;
+    if (compute_i) finish_q <= finish_i;
   end
 
   contract_t  contract;
@@ -72,6 +85,8 @@ module register_invariants
     legal_deadline: assume (~load_i | (16'(load_deadline_i - now_i) <= Latest));
     // At most 2^14 ticks pass between two updates (time_i of the engine).
     in_time: assume (~update_i | load_i | (16'(now_i - clock_q) <= Latest));
+    // The control unit computes the end of the service before the update, and shows it again (control_timeline).
+    finish_known: assume (~update_i | (computed_q & (finish_q == now_i)));
     // The network names a winner that has a packet (network_order).
     winner_has_packet: assume (~won_i | state.valid);
   end
@@ -96,9 +111,11 @@ module register_invariants
   assign expected = 16'(target);
 
   attributes_t seen;
-  assign seen = '{
-    valid: state.valid, infinite: contract.infinite, deadline: state.deadline, numerator: state.window.numerator,
-    denominator: state.window.denominator, arrival: state.arrival, id: 5'd7
+  state_t      shown;
+  assign shown = update_i ? after : state;
+  assign seen  = '{
+    valid: shown.valid, infinite: contract.infinite, deadline: shown.deadline, numerator: shown.window.numerator,
+    denominator: shown.window.denominator, arrival: shown.arrival, id: 5'd7
   };
 
   always_comb begin
@@ -112,7 +129,8 @@ module register_invariants
       denominator_bounded: assert (state.window.violation | (state.window.denominator <= tolerance.denominator));
       fixed_stays: assert (~tolerance.fixed | (state.window == whole(tolerance.numerator, tolerance.denominator)));
       deadline_near: assert (contract.infinite | (16'(state.deadline - clock_q) <= Latest));
-      network_sees_state: assert (attributes == seen);
+      network_sees_state: assert ((attributes == seen) & (valid == state.valid));
+      period_from_finish: assert (~computed_q | (u_block.gen_in_turn.period_from_now_q == 16'(contract.period) - finish_q));
     end
     // One update.
     if (loaded_q & update_i & ~load_i) begin

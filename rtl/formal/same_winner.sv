@@ -76,10 +76,16 @@ module same_winner
   );
 
   // Register blocks with the same contracts.
-  logic [N-1:0] same_contract;
+  logic [N-1:0] same_contract, same_events;
   for (genvar i = 0; i < N; i++) begin : gen_stream
     assign same_contract[i] = u_base.gen_stream[i].u_register_block.contract_q == u_other.gen_stream[i].u_register_block.contract_q;
+    assign same_events[i]   = u_base.gen_stream[i].u_register_block.events_q == u_other.gen_stream[i].u_register_block.events_q;
   end
+
+  // The first SCHEDULE cycle.
+  logic base_first, other_first;
+  assign base_first  = u_base.u_control_unit.schedules & (u_base.pass == 3'd1) & (u_base.dimension == '0);
+  assign other_first = u_other.u_control_unit.schedules & (u_other.pass == 3'd1) & (u_other.dimension == '0);
 
   // What each engine did in its update.
   typedef struct packed {
@@ -109,9 +115,12 @@ module same_winner
   always_comb begin
     if (~begun_q) begin
       // What is proved begins with equal states, in the first cycle of a decision.
-      both_begin: assume (u_base.u_control_unit.first_o & u_other.u_control_unit.first_o);
+      both_begin: assume (base_first & other_first);
+      // Then the network has been loaded with the streams as they are (engine_handshake).
+      networks_loaded: assume ((u_base.u_shuffle_exchange.ports_q == u_base.attributes)
+                               & (u_other.u_shuffle_exchange.ports_q == u_other.attributes));
       equal_contracts: assume (&same_contract);
-      equal_states: assume (base_status == other_status);
+      equal_states: assume ((base_status == other_status) & (&same_events));
       equal_clocks: assume (base_now == other_now);
       equal_drops: assume (u_base.drops_q == u_other.drops_q);
     end

@@ -94,7 +94,8 @@ module stream_edges
   logic [$clog2(Depth):0] level;
   assign taken   = arrival_valid_i & arrival_ready & (arrival_i[20:16] == id_t'(watched));
   assign loaded  = load_valid_i & load_ready & (load_i[$bits(load_t)-1-:5] == id_t'(watched));
-  assign served  = u_axis.update & u_axis.served & (u_axis.served_id == id_t'(watched));
+  // The bit of the winner; network_order proves that it belongs to the number in the record.
+  assign served  = u_axis.update & u_axis.u_sharestreams.won[watched];
   assign dropped = u_axis.u_sharestreams.drop[watched];
   assign head    = u_axis.status[watched].state.valid;
   assign level   = u_axis.u_streaming_unit.level[watched];
@@ -112,22 +113,6 @@ module stream_edges
     end
   end
 
-  // What the outcomes that a block computed ahead have to do with the packets that there are: induction needs to know.
-  logic [N-1:0] consistent;
-  for (genvar i = 0; i < N; i++) begin : gen_stream
-    if (Ahead) begin : gen_ahead
-      logic valid, drops, activates;
-      assign valid         = u_axis.status[i].state.valid;
-      assign drops         = u_axis.u_sharestreams.gen_stream[i].u_register_block.gen_ahead.lost_events_q.dropped;
-      assign activates     = u_axis.u_sharestreams.gen_stream[i].u_register_block.gen_ahead.activate_q;
-      assign consistent[i] = ~u_axis.u_sharestreams.gen_stream[i].u_register_block.gen_ahead.won_events_q.dropped
-                           & (valid | ~drops) & ~(activates & (valid | ~u_axis.next_valid[i]))
-                           & (drops | (u_axis.u_sharestreams.gen_stream[i].u_register_block.gen_ahead.lost_q.valid == (valid | activates)));
-    end else begin : gen_in_turn
-      assign consistent[i] = 1'b1;
-    end
-  end
-
   always_comb begin
     // Every run begins with a reset.
     reset_first: assume (started_q | ~rst_ni);
@@ -141,7 +126,6 @@ module stream_edges
       conserved: assert (taken_q == served_q + dropped_q + 8'(level) + 8'(head));
       one_pass: assert ((Routing == Exact) | (u_axis.u_sharestreams.pass == 3'd1));
       begins_with_first: assert (~Ahead | ~load_ready | ((u_axis.u_sharestreams.pass == 3'd1) & (u_axis.u_sharestreams.dimension == '0)));
-      outcomes_consistent: assert (&consistent | load_ready | u_axis.u_sharestreams.first);
       within_depth: assert (32'(level) <= Depth);
       served_twice: cover (served_q == 8'd2);
       full: cover (arrival_valid_i & ~arrival_ready);

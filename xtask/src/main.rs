@@ -34,7 +34,7 @@ Steps of `test`, in order:
   environment format tidy clippy docs no-std tests contributing licences rtl
 
 Steps of `rtl`, in order:
-  lint formal lockstep mutants place
+  lint formal lockstep tiled mutants place
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
 ";

@@ -21,8 +21,8 @@ pub const HARNESSES: &[Harness] = &[
         passes: &["cutpoint t:$mul"],
         faults: &[Fault {
             file: "rtl/src/decision_block.sv",
-            text: "? (first_i.denominator > second_i.denominator)",
-            replacement: "? (first_i.denominator >= second_i.denominator)",
+            text: "(first_i.denominator > second_i.denominator)",
+            replacement: "(first_i.denominator >= second_i.denominator)",
         }],
         sizes: &[size("Cut=1", Combinational, 1)],
     },
@@ -33,8 +33,8 @@ pub const HARNESSES: &[Harness] = &[
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/decision_block.sv",
-            text: "none_zero & (first_cross < second_cross)",
-            replacement: "none_zero & (first_cross <= second_cross)",
+            text: "{1'b0, second_cross, tie}",
+            replacement: "{1'b0, second_cross, 1'b1}",
         }],
         sizes: &[size("Operand=4", Combinational, 1), deep("Operand=5", Combinational, 1)],
     },
@@ -73,10 +73,10 @@ pub const HARNESSES: &[Harness] = &[
             replacement: "assign swap = ~first_wins & (j != 0);",
         }],
         sizes: &[
-            size("N=4 Routing=Lattice", Bounded(3), 3),
-            size("N=8 Routing=Lattice", Bounded(4), 4),
-            deep("N=16 Routing=Lattice", Bounded(5), 5),
-            deep("N=32 Routing=Lattice Bits=1", Bounded(6), 6),
+            size("N=4 Routing=Lattice", Bounded(4), 4),
+            size("N=8 Routing=Lattice", Bounded(5), 5),
+            deep("N=16 Routing=Lattice", Bounded(6), 6),
+            deep("N=32 Routing=Lattice Bits=1", Bounded(7), 7),
         ],
     },
     Harness {
@@ -86,10 +86,10 @@ pub const HARNESSES: &[Harness] = &[
         passes: &[],
         faults: &[Fault { file: "rtl/src/shuffle_exchange.sv", text: "turns = origin[K-s-1];", replacement: "turns = origin[K-s];" }],
         sizes: &[
-            size("N=4 Routing=Exact", Bounded(5), 5),
-            size("N=8 Routing=Exact Bits=1", Bounded(10), 10),
-            deep("N=8 Routing=Exact", Bounded(10), 10),
-            deep("N=16 Routing=Exact Bits=1", Bounded(17), 17),
+            size("N=4 Routing=Exact", Bounded(6), 6),
+            size("N=8 Routing=Exact Bits=1", Bounded(11), 11),
+            deep("N=8 Routing=Exact", Bounded(11), 11),
+            deep("N=16 Routing=Exact Bits=1", Bounded(18), 18),
         ],
     },
     Harness {
@@ -99,14 +99,14 @@ pub const HARNESSES: &[Harness] = &[
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/shuffle_exchange.sv",
-            text: "assign winners[j] = first_wins ? first : second;",
-            replacement: "assign winners[j] = first;",
+            text: "assign ports_d[j]       = first_wins ? straight : swapped;",
+            replacement: "assign ports_d[j]       = straight;",
         }],
         sizes: &[
-            size("N=4 Routing=Winner", Bounded(3), 3),
-            size("N=8 Routing=Winner", Bounded(4), 4),
-            deep("N=16 Routing=Winner", Bounded(5), 5),
-            deep("N=32 Routing=Winner", Bounded(6), 6),
+            size("N=4 Routing=Winner", Bounded(4), 4),
+            size("N=8 Routing=Winner", Bounded(5), 5),
+            deep("N=16 Routing=Winner", Bounded(6), 6),
+            deep("N=32 Routing=Winner", Bounded(7), 7),
         ],
     },
     Harness {
@@ -116,8 +116,8 @@ pub const HARNESSES: &[Harness] = &[
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/shuffle_exchange.sv",
-            text: "assign delivered[N/2+j]   = swap ? ports[2*j] : ports[2*j+1];",
-            replacement: "assign delivered[N/2+j]   = ports[2*j+1];",
+            text: "assign ports_d[N/2+j]   = swap ? swapped[1] : straight[1];",
+            replacement: "assign ports_d[N/2+j]   = straight[1];",
         }],
         sizes: &[
             size("N=4 Routing=Lattice", Induction, 6),
@@ -137,9 +137,9 @@ pub const HARNESSES: &[Harness] = &[
         faults: &[
             Fault { file: "rtl/src/window_rules.sv", text: "raised[8] ? 8'hff : raised[7:0]", replacement: "raised[7:0]" },
             Fault {
-                file: "rtl/src/priority_update.sv",
-                text: "if (advanced < 0) state_o.deadline = now_i;\n        else if",
-                replacement: "if",
+                file: "rtl/src/priority_outcomes.sv",
+                text: "2'b11:   stepped = now_i;",
+                replacement: "2'b11:   stepped = deadline_i + 16'(period_i);",
             },
         ],
         sizes: &[size("", Induction, 6)],
@@ -151,8 +151,8 @@ pub const HARNESSES: &[Harness] = &[
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/register_block.sv",
-            text: "if (won_i | events.dropped) state_d.valid = next_valid_i;",
-            replacement: "if (won_i) state_d.valid = next_valid_i;",
+            text: "assign period_from_now = 16'(contract_q.period) - finish_i;",
+            replacement: "assign period_from_now = 16'(contract_q.period);",
         }],
         sizes: &[size("", Bounded(6), 6)],
     },
@@ -161,11 +161,7 @@ pub const HARNESSES: &[Harness] = &[
         what: "the same decisions as the base architecture",
         stand_in: Some("by_rank"),
         passes: &[],
-        faults: &[Fault {
-            file: "rtl/src/sharestreams.sv",
-            text: "assign winner = Ahead ? found_id : home_o[0].id;",
-            replacement: "assign winner = home_o[0].id;",
-        }],
+        faults: &[Fault { file: "rtl/src/sharestreams.sv", text: "    assign winner = found_id;", replacement: "    assign winner = '0;" }],
         sizes: &[
             size("N=4 Routing=Lattice Ahead=1", Bounded(4), 4),
             size("N=4 Routing=Winner Ahead=0", Bounded(4), 4),
