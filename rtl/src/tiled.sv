@@ -19,8 +19,8 @@
 //   Pipelined: a tile may enter in every cycle; from its entry until it is known whether it leads C + 8 + M cycles, with M = 3 k for matches of
 //     two in three steps, if Rounds >= C + 10 + 3 k, and otherwise M = 2 * ceil(k / 2) for matches of four in two.
 //     A decision takes max(Rounds, C + 10 + M) cycles.
-//   otherwise, with the paper's recirculating network: a tile may enter every k cycles; from its entry to the comparison C + 4 + k.
-//     A decision takes max(Rounds * k, C + 6 + k) cycles. The winner is known Rounds * k + 1 cycles after the first SCHEDULE cycle began.
+//   otherwise, with the paper's recirculating network: a tile may enter every k cycles; from its entry to the comparison C + 5 + k.
+//     A decision takes max(Rounds * k, C + 7 + k) cycles. The winner is known Rounds * k + 1 cycles after the first SCHEDULE cycle began.
 //
 //   cycle        0   1   2   3  ..  L  L+1  L+2  L+3  L+4 ..      (4 tiles, L from entry to comparison)
 //   enters       a   b   c   d              a'                    the primed ones with the next decision's step

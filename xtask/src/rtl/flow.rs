@@ -51,8 +51,6 @@ pub struct CriticalPath {
     pub routing: f64,
     /// Tables, multipliers and carry chains on the way.
     pub levels: u64,
-    /// Of them, multipliers.
-    pub multipliers: u64,
 }
 
 /// One placement.
@@ -250,9 +248,6 @@ fn placement(report: &Value, places: &Value, seed: u64) -> Option<Placement> {
     // From one cell of a carry chain to the next there is no wire: a chain counts once.
     let is_reached_by_wire =
         |pair: &[Value]| pair[0]["type"] == "routing" && pair[0]["delay"].as_f64() > Some(0.0) && pair[1]["type"] == "logic";
-    // Tables beside a multiplier bear its name with more behind it.
-    let is_multiplier =
-        |step: &&Value| step["from"]["cell"].as_str().is_some_and(|cell| cell.contains("MULT18X18D") && !cell.contains("LUT4"));
     Some(Placement {
         seed,
         megahertz: rounded(megahertz),
@@ -262,7 +257,6 @@ fn placement(report: &Value, places: &Value, seed: u64) -> Option<Placement> {
             nanoseconds: rounded(total(&mut steps.iter())),
             routing: rounded(total(&mut of_kind("routing"))),
             levels: steps.windows(2).filter(|pair| is_reached_by_wire(pair)).count() as u64,
-            multipliers: of_kind("logic").filter(is_multiplier).count() as u64,
         },
     })
 }
@@ -283,11 +277,7 @@ fn readable(cell: &str, places: &Value) -> String {
 
 impl CriticalPath {
     fn shown(&self) -> String {
-        let with = if self.multipliers > 0 { ", a multiplier among them" } else { "" };
-        format!(
-            "{:.1} ns ({:.1} of them wires, {} levels{with}) from {} to {}",
-            self.nanoseconds, self.routing, self.levels, self.from, self.to
-        )
+        format!("{:.1} ns ({:.1} of them wires, {} levels) from {} to {}", self.nanoseconds, self.routing, self.levels, self.from, self.to)
     }
 }
 
@@ -310,7 +300,6 @@ fn placement_as_json(placement: &Placement) -> Value {
         "nanoseconds": critical.nanoseconds,
         "routing": critical.routing,
         "levels": critical.levels,
-        "multipliers": critical.multipliers,
     }})
 }
 
@@ -340,7 +329,6 @@ fn outcome(value: &Value) -> Option<Outcome> {
                 nanoseconds: critical["nanoseconds"].as_f64()?,
                 routing: critical["routing"].as_f64()?,
                 levels: critical["levels"].as_u64()?,
-                multipliers: critical["multipliers"].as_u64()?,
             },
         })
     };
@@ -433,14 +421,8 @@ mod tests {
                 {"from": "posedge clock", "to": "posedge clock", "path": path},
             ],
         });
-        let critical = CriticalPath {
-            from: "unit.sv:12".to_owned(),
-            to: "u_unit.ports_q".to_owned(),
-            nanoseconds: 7.5,
-            routing: 2.75,
-            levels: 2,
-            multipliers: 1,
-        };
+        let critical =
+            CriticalPath { from: "unit.sv:12".to_owned(), to: "u_unit.ports_q".to_owned(), nanoseconds: 7.5, routing: 2.75, levels: 2 };
         let places = json!({"level_0_q_TRELLIS_FF_Q_7_DI_LUT4_D_Z_TRELLIS_FF_DI": "unit.sv:12"});
         assert_eq!(placement(&report, &places, 3), Some(Placement { seed: 3, megahertz: 66.67, critical }));
         assert_eq!(placement(&json!({"fmax": {}}), &places, 3), None);
@@ -456,8 +438,7 @@ mod tests {
 
     #[test]
     fn results_are_read_as_they_were_written() {
-        let critical =
-            CriticalPath { from: "a".to_owned(), to: "b".to_owned(), nanoseconds: 9.5, routing: 4.25, levels: 7, multipliers: 1 };
+        let critical = CriticalPath { from: "a".to_owned(), to: "b".to_owned(), nanoseconds: 9.5, routing: 4.25, levels: 7 };
         let placement = Placement { seed: 2, megahertz: 105.26, critical };
         let area = Area { lut4: 9, carry: 2, memory: 6, flip_flops: 5, multipliers: 4, block_rams: 1 };
         let value = json!({"name": "x", "origin": {}, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});

