@@ -26,8 +26,8 @@ module speculative
   input  logic                rst_ni,
   /// Decides; otherwise streams can be loaded whenever load_ready_o is set.
   input  logic                enable_i,
-  /// The clock is time_i, and loading a stream sets it: then all streams are to be loaded. Otherwise it counts decisions, from the last time_i that
-  /// it saw with outside_i set.
+  /// The clock is time_i, and loading a stream sets it. Otherwise it counts decisions, from the last time_i that it saw with outside_i set. Unless
+  /// all streams are loaded, it is set at most 2^14 ticks after the last decision.
   input  logic                outside_i,
   /// The time in ticks; at most 2^14 may pass between two decisions.
   input  tick_t               time_i,
@@ -93,21 +93,23 @@ module speculative
       outside_q <= outside_i;
       if (run_q) before_q <= now_q;
       if (run_q) now_q <= finish_q;
-      else if (outside_i && (|loading)) now_q <= time_i;
       finish_q       <= next_finish_q;
       next_finish_q  <= later_finish_q;
       later_finish_q <= outside_i ? time_i : later_finish_q + 16'(ticks);
     end
+    if (outside_i && (|loading)) now_q <= time_i;
   end
 
   // ---- Blocks and pairs
 
   logic [N-1:0]     won_q, drop;
+  // Copies that synthesis is not to take for one register.
+  (* keep *) logic [N-1:0] won_second_q, won_third_q;
   logic [Pairs-1:0] named, named_q, second;
   key_t [Pairs-1:0] champion;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_pair
-    key_t [1:0] lost, won;
+    key_t [1:0] lost, gained;
 
     for (genvar s = 0; s < 2; s++) begin : gen_stream
       localparam int unsigned I = 2 * p + s;
@@ -121,16 +123,15 @@ module speculative
         .run_i(run_q),
         .ran_i(ran_q),
         .enable_i(enable_q),
-        .won_i(won_q[I]),
-        // In a pause deadlines lie after the last decision; the time may have moved on.
-        .finish_i(run_q ? finish_q : now_q),
+        .won_i({won_third_q[I], won_second_q[I], won_q[I]}),
+        .finish_i(finish_q),
         .next_finish_i(next_finish_q),
         .later_finish_i(later_finish_q),
         .next_valid_i(next_valid_i[I]),
         .next_arrival_i(next_arrival_i[I]),
         .pop_o(pop_o[I]),
         .lost_o(lost[s]),
-        .won_o(won[s]),
+        .won_o(gained[s]),
         .take_o(take_o[I]),
         .drop_o(drop[I]),
         .status_o(status_o[I])
@@ -142,9 +143,9 @@ module speculative
       .enable_i(enable_q),
       .named_i(named_q[p]),
       .first_lost_i(lost[0]),
-      .first_won_i(won[0]),
+      .first_won_i(gained[0]),
       .second_lost_i(lost[1]),
-      .second_won_i(won[1]),
+      .second_won_i(gained[1]),
       .key_o(champion[p]),
       .second_o(second[p])
     );
@@ -153,6 +154,7 @@ module speculative
   // ---- The decision: every champion beside every other
 
   logic [Pairs-1:0][Pairs-1:0] precedes_other;
+  logic [N-1:0]                won;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_row
     assign precedes_other[p][p] = ~champion[p].idle;
@@ -160,19 +162,22 @@ module speculative
       key_block u_key_block (.first_i(champion[p]), .second_i(champion[q]), .first_wins_o(precedes_other[p][q]));
       assign precedes_other[q][p] = ~precedes_other[p][q];
     end
-    assign named[p] = &precedes_other[p];
+    assign named[p]     = &precedes_other[p];
+    assign won[2*p]     = named[p] & run_q & ~second[p];
+    assign won[2*p + 1] = named[p] & run_q & second[p];
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      named_q <= '0;
-      won_q   <= '0;
+      named_q      <= '0;
+      won_q        <= '0;
+      won_second_q <= '0;
+      won_third_q  <= '0;
     end else if (enable_q) begin
-      for (int unsigned p = 0; p < Pairs; p++) begin
-        named_q[p]     <= named[p] & run_q;
-        won_q[2*p]     <= named[p] & run_q & ~second[p];
-        won_q[2*p + 1] <= named[p] & run_q & second[p];
-      end
+      named_q      <= named & {Pairs{run_q}};
+      won_q        <= won;
+      won_second_q <= won;
+      won_third_q  <= won;
     end
   end
 

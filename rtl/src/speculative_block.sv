@@ -29,8 +29,8 @@ module speculative_block
   input  logic      ran_i,
   /// A cycle goes by.
   input  logic      enable_i,
-  /// The stream was named in the last decision.
-  input  logic      won_i,
+  /// The stream was named in the last decision: three copies, because so much depends on it.
+  input  logic [2:0] won_i,
   /// The clock at the end of the service under decision, of the next one, and of the one after that.
   input  tick_t     finish_i,
   input  tick_t     next_finish_i,
@@ -82,7 +82,17 @@ module speculative_block
 
   // ---- What the last decision made of the stream
 
-  assign now = won_i ? won_q : lost_q;
+  always_comb begin
+    now             = won_i[0] ? won_q : lost_q;
+    now.worth       = won_i[1] ? won_q.worth : lost_q.worth;
+    now.met         = won_i[1] ? won_q.met : lost_q.met;
+    now.missed      = won_i[1] ? won_q.missed : lost_q.missed;
+    now.deadline    = won_i[2] ? won_q.deadline : lost_q.deadline;
+    now.stepped     = won_i[2] ? won_q.stepped : lost_q.stepped;
+    now.valid       = won_i[2] ? won_q.valid : lost_q.valid;
+    now.come        = won_i[2] ? won_q.come : lost_q.come;
+    now.past        = won_i[2] ? won_q.past : lost_q.past;
+  end
 
   // ---- Packets: the head, and two places behind it, the older first
 
@@ -374,20 +384,20 @@ module speculative_block
     won_head     = behind[0];
   end
 
-  // Deadlines lie from the clock to 2^14 ticks after it, arrivals less than 2^15 before it.
+  // Deadlines lie at most 2^14 ticks from the clock, before it only while nothing is decided; arrivals less than 2^15 before it.
   function automatic key_t key(
-      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic clock_top);
+      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic [1:0] clock_top);
     return '{
       idle:     ~valid,
       infinite: infinite,
-      deadline: infinite ? '0 : {deadline[15] ^ clock_top, deadline[14:0]},
+      deadline: infinite ? '0 : {deadline[15:14] - clock_top + 2'd1, deadline[13:0]},
       worth:    window_worth,
-      arrival:  {~(arrival[15] ^ clock_top), arrival[14:0]}
+      arrival:  {~(arrival[15] ^ clock_top[1]), arrival[14:0]}
     };
   endfunction
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_i[15]);
-  assign won_o  = key(won_valid, contract_q.infinite, won_deadline, won_worth, won_head, finish_i[15]);
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_i[15:14]);
+  assign won_o  = key(won_valid, contract_q.infinite, won_deadline, won_worth, won_head, finish_i[15:14]);
 
   // ---- The deadline after the step that follows, for both
 
