@@ -62,7 +62,7 @@ pub struct Cohorts<R = Wheel> {
     held: R,
     /// What has the earliest deadline, and perhaps more.
     front: BinaryHeap<Reverse<Item>>,
-    /// The cohort one of whose streams was served last; it is neither at the front nor waiting.
+    /// The cohort one of whose streams was served last. What stands for it at the front, still before all others, is outdated.
     current: Option<u32>,
     /// Streams without deadlines.
     background: Tournament,
@@ -130,7 +130,7 @@ impl<R: ReadyList> Cohorts<R> {
                 is_fixed: stream.is_fixed,
                 is_fresh: false,
             });
-            contenders.push(Contender::default());
+            contenders.push(Contender::new(index as u32));
         }
         let mut engine = Cohorts {
             rules,
@@ -168,7 +168,7 @@ impl<R: ReadyList> Cohorts<R> {
             if index == 0 || !rank(order[index - 1]).compare_tied(&rank(stream)).is_eq() {
                 denominator -= 1;
             }
-            self.contenders[stream as usize].stand(Tolerance { numerator: 0, in_violation: false, denominator }, 0, 0);
+            self.contenders[stream as usize].claim.stand(Tolerance { numerator: 0, in_violation: false, denominator }, 0, 0);
         }
     }
 
@@ -289,6 +289,9 @@ impl<R: ReadyList> Cohorts<R> {
             && self.front.peek().is_none_or(|Reverse(top)| deadline <= top.rank.deadline)
         {
             let first = self.take_earliest();
+            if let Some(cohort) = self.is_cohort(first) {
+                self.cohorts[cohort as usize].tournament.fetch();
+            }
             if self.earliest() != Some(deadline) {
                 self.bring_to_front(first);
                 continue;
@@ -339,7 +342,7 @@ impl<R: ReadyList> Cohorts<R> {
             None => {
                 let record = &mut self.records[item as usize];
                 record.place = Place::Front;
-                let arrival = self.contenders[item as usize].arrival;
+                let arrival = self.contenders[item as usize].claim.arrival;
                 (Rank { deadline: record.deadline, tolerance: record.tolerance, arrival, stream: item }, record.stamp)
             }
         };
@@ -352,6 +355,7 @@ impl<R: ReadyList> Cohorts<R> {
         let Some(number) = self.current.take() else { return };
         let cohort = &self.cohorts[number as usize];
         if self.rules.missed.is_past(cohort.deadline, now) {
+            self.front.pop();
             return self.miss_together(number, now);
         }
         let cohort = &mut self.cohorts[number as usize];
@@ -360,7 +364,14 @@ impl<R: ReadyList> Cohorts<R> {
             self.contenders[stream as usize].leaf = cohort.ahead.len() as u32;
             cohort.ahead.push(stream);
         }
-        self.bring_to_front(self.item_of(number));
+        let Some(rank) = self.first_of(number) else {
+            self.front.pop();
+            return self.move_on(number);
+        };
+        let item = self.item_of(number);
+        if let Some(mut top) = self.front.peek_mut() {
+            *top = Reverse(Item { rank, item, stamp: 0 });
+        }
     }
 
     /// The first at the front, which is up to date.
@@ -385,7 +396,7 @@ impl<R: ReadyList> Cohorts<R> {
 impl<R: ReadyList> Dwcs for Cohorts<R> {
     fn activate(&mut self, now: u64, stream: Flow, arrival: u64) {
         let record = &mut self.records[stream.index()];
-        self.contenders[stream.index()].arrival = arrival;
+        self.contenders[stream.index()].claim.arrival = arrival;
         if record.deadline <= now {
             record.deadline = now + record.period;
             record.tolerance = Tolerance::of(record.window);
@@ -442,10 +453,11 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
             self.background.remove(stream.0, 0, &self.contenders);
             return self.follow(stream, next);
         }
-        self.front.pop();
         if let Place::Member(number) = place {
             self.current = Some(number);
             record.touch(self.cohorts[number as usize].deadline, tally);
+        } else {
+            self.front.pop();
         }
         if self.rules.missed.is_late(record.deadline, start, finish) {
             tally.late += 1;
@@ -464,7 +476,7 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
                 && record.deadline == regular
                 && self.rules.early != Early::Hold
             {
-                self.contenders[index].arrival = arrival;
+                self.contenders[index].claim.arrival = arrival;
                 cohort.served = Some(stream.0);
                 return;
             }
@@ -520,7 +532,7 @@ impl<R: ReadyList> Cohorts<R> {
     fn follow(&mut self, stream: Flow, next: Option<u64>) {
         match next {
             Some(arrival) => {
-                self.contenders[stream.index()].arrival = arrival;
+                self.contenders[stream.index()].claim.arrival = arrival;
                 self.enter(stream.0);
             }
             None => self.records[stream.index()].place = Place::Idle,

@@ -11,7 +11,8 @@
 //! **Source**: the certificates are those of kinetic data structures (Basch, Guibas and Hershberger, "Data structures for mobile data", SODA
 //! 1997), with the number of missed deadlines for time.
 //!
-//! **State**: 32 bytes per stream, and 16 bytes per node of a tree with up to four leaves per stream.
+//! **State**: 32 bytes per stream, and 32 bytes per node of a tree with up to four leaves per stream: a node holds all that decides about its
+//! winner, and two siblings fill a cache line, so that a change of a stream reads one line per level and nothing else.
 //!
 //! **Cost**: O(log n) per change of a stream, one division per level where constraints of different pace meet; O(1) per common miss, and
 //! O(log n) per expired certificate.
@@ -23,45 +24,73 @@
 #[cfg(doc)]
 use super::Rank;
 use super::Tolerance;
+use crate::prefetch::prefetch;
 use alloc::vec::Vec;
+use core::hint::select_unpredictable;
 use core::mem;
 
 /// The most misses that a cohort counts before its members are made to stand anew ([`Tournament::replay`]).
 pub(super) const MOST_MISSES: u64 = 1 << 40;
 
-/// What the tournament knows of a stream. Counts of misses are those of its cohort.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Contender {
-    /// Orders contenders of one slope, the smaller first; the sort in the highest bits, below it what [`Contender::at`] makes of it.
+/// What decides between streams. Counts of misses are those of their cohort.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Claim {
+    /// Orders claims of one slope, the smaller first; the sort in the highest bits, below it what [`Claim::at`] makes of it.
     order: u64,
     /// The arrival of its head.
     pub arrival: u64,
-    /// While `x' > 0`: `y' - x'`. Then: the growth of `y'` per miss.
-    slope: u32,
+    /// Whose it is, and above that the slope: while `x' > 0`, `y' - x'`; then the growth of `y'` per miss.
+    pace: u64,
+}
+
+/// What is kept of a stream, whether it is in a tournament or not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contender {
+    pub claim: Claim,
     /// Its leaf; whoever takes a stream out of the tree may keep a number of its own here.
     pub leaf: u32,
+}
+
+impl Contender {
+    pub fn new(stream: u32) -> Contender {
+        Contender { claim: Claim { order: 0, arrival: 0, pace: stream.into() }, leaf: 0 }
+    }
 }
 
 /// The sorts of contenders, in their order of precedence: nothing tolerated, some of what is left, all that is left.
 const CLOSED: u64 = 0;
 const OPEN: u64 = 1;
 const BOUNDLESS: u64 = 2;
+/// No stream at all.
+const VACANT: u64 = 3;
 const SORT: u32 = 62;
 /// The largest `y'` at the count 0 that can be told apart.
 const HIGHEST: u64 = 1 << 61;
 
-impl Contender {
+impl Claim {
     /// Takes on `tolerance` at the count `misses`; `penalty` is what a violation costs the stream.
     #[inline]
     pub fn stand(&mut self, tolerance: Tolerance, penalty: u32, misses: u64) {
+        let stream = self.pace & u64::from(u32::MAX);
         if tolerance.numerator > 0 {
-            self.slope = (tolerance.denominator - u64::from(tolerance.numerator)) as u32;
-            let sort = if self.slope > 0 { OPEN } else { BOUNDLESS };
+            let slope = tolerance.denominator - u64::from(tolerance.numerator);
+            self.pace = slope << 32 | stream;
+            let sort = if slope > 0 { OPEN } else { BOUNDLESS };
             self.order = sort << SORT | (misses + u64::from(tolerance.numerator));
         } else {
-            self.slope = penalty;
+            self.pace = u64::from(penalty) << 32 | stream;
             self.order = HIGHEST + u64::from(penalty) * misses - tolerance.denominator;
         }
+    }
+
+    #[inline]
+    pub fn stream(&self) -> u32 {
+        self.pace as u32
+    }
+
+    #[inline]
+    fn slope(&self) -> u64 {
+        self.pace >> 32
     }
 
     #[inline]
@@ -78,7 +107,7 @@ impl Contender {
     /// `y'` of one that tolerates nothing.
     #[inline]
     fn denominator(&self, misses: u64) -> u64 {
-        HIGHEST + u64::from(self.slope) * misses - self.order
+        HIGHEST + self.slope() * misses - self.order
     }
 
     /// The count at which it stops being what it is, whoever else there is.
@@ -87,32 +116,42 @@ impl Contender {
         if self.sort() == CLOSED { u64::MAX } else { self.at() }
     }
 
-    /// Its window constraint at the count `misses`, which lies before [`Contender::expires`].
+    /// This one if it wins, otherwise the other: a coin toss that a branch would often lose.
+    #[inline]
+    fn pick(&self, other: &Claim, wins: bool) -> Claim {
+        Claim {
+            order: select_unpredictable(wins, self.order, other.order),
+            arrival: select_unpredictable(wins, self.arrival, other.arrival),
+            pace: select_unpredictable(wins, self.pace, other.pace),
+        }
+    }
+
+    /// Its window constraint at the count `misses`, which lies before [`Claim::expires`].
     #[inline]
     pub fn tolerance(&self, misses: u64) -> Tolerance {
         if self.sort() == CLOSED {
             return Tolerance { numerator: 0, in_violation: false, denominator: self.denominator(misses) };
         }
         let left = self.at() - misses;
-        Tolerance { numerator: left as u32, in_violation: false, denominator: left + u64::from(self.slope) }
+        Tolerance { numerator: left as u32, in_violation: false, denominator: left + self.slope() }
     }
 }
 
-/// True if `a` is first at the count `misses`, and the count from which on the other one is.
+/// True if the first of two claims of different streams is first at the count `misses`, and the count from which on the other one is.
 #[inline]
-fn duel((a, first): (u32, &Contender), (b, second): (u32, &Contender), misses: u64) -> (bool, u64) {
-    if first.slope == second.slope || first.sort() != second.sort() {
-        // No branch on who wins: nothing predicts it.
-        let key = |contender: &Contender| u128::from(contender.order) << 64 | u128::from(contender.arrival);
-        let (one, other) = (key(first), key(second));
-        return ((one < other) | ((one == other) & (a < b)), u64::MAX);
+fn duel(first: &Claim, second: &Claim, misses: u64) -> (bool, u64) {
+    if first.slope() != second.slope() && first.sort() == second.sort() {
+        return race(first, second, misses);
     }
-    race((a, first), (b, second), misses)
+    // A branch for what is rare, and none on who wins: nothing predicts that.
+    let key = |claim: &Claim| u128::from(claim.order) << 64 | u128::from(claim.arrival);
+    let (one, other) = (key(first), key(second));
+    (if one == other { first.pace < second.pace } else { one < other }, u64::MAX)
 }
 
-/// A duel of contenders of one sort that change at different paces.
-fn race((a, first): (u32, &Contender), (b, second): (u32, &Contender), misses: u64) -> (bool, u64) {
-    let (g1, g2) = (u64::from(first.slope), u64::from(second.slope));
+/// A duel of claims of one sort that change at different paces.
+fn race(first: &Claim, second: &Claim, misses: u64) -> (bool, u64) {
+    let (g1, g2) = (first.slope(), second.slope());
     if first.sort() == OPEN {
         // x1 / (x1 + g1) < x2 / (x2 + g2); at equality the smaller x, which has the smaller g.
         let (left, right) = ((first.at() - misses) * g2, (second.at() - misses) * g1);
@@ -121,7 +160,8 @@ fn race((a, first): (u32, &Contender), (b, second): (u32, &Contender), misses: u
         let until = if slow < fast { misses + (behind - ahead).div_ceil(fast - slow) } else { u64::MAX };
         return (wins, until);
     }
-    let (y1, y2, is_older) = (first.denominator(misses), second.denominator(misses), (first.arrival, a) < (second.arrival, b));
+    let (y1, y2) = (first.denominator(misses), second.denominator(misses));
+    let is_older = (first.arrival, first.stream()) < (second.arrival, second.stream());
     let wins = y1 > y2 || (y1 == y2 && is_older);
     let (lead, slow, fast) = if wins { (y1 - y2, g1, g2) } else { (y2 - y1, g2, g1) };
     let until = match fast.checked_sub(slow) {
@@ -135,28 +175,52 @@ fn race((a, first): (u32, &Contender), (b, second): (u32, &Contender), misses: u
 
 const NOBODY: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(32))]
 struct Node {
-    winner: u32,
+    /// The winner's.
+    claim: Claim,
     /// The count of misses at which the first certificate in or below this node expires.
     expires: u64,
 }
 
-const EMPTY: Node = Node { winner: NOBODY, expires: u64::MAX };
+/// Loses every duel.
+const EMPTY: Node = Node { claim: Claim { order: VACANT << SORT, arrival: u64::MAX, pace: NOBODY as u64 }, expires: u64::MAX };
 
-/// What two subtrees make together.
-#[inline]
-fn meet(one: Node, other: Node, misses: u64, contenders: &[Contender]) -> Node {
-    let expires = one.expires.min(other.expires);
-    if other.winner == NOBODY {
-        return one;
+impl Node {
+    #[inline]
+    fn leaf(claim: Claim) -> Node {
+        Node { claim, expires: claim.expires() }
     }
-    if one.winner == NOBODY {
-        return other;
+
+    /// What two subtrees make together.
+    #[inline]
+    fn of(one: &Node, other: &Node, misses: u64) -> Node {
+        let (wins, until) = duel(&one.claim, &other.claim, misses);
+        Node { claim: one.claim.pick(&other.claim, wins), expires: one.expires.min(other.expires).min(until) }
     }
-    let of = |node: Node| (node.winner, &contenders[node.winner as usize]);
-    let (wins, until) = duel(of(one), of(other), misses);
-    Node { winner: if wins { one.winner } else { other.winner }, expires: expires.min(until) }
+
+    /// Equality in one branch.
+    #[inline]
+    fn is(&self, node: &Node) -> bool {
+        let (a, b) = (&self.claim, &node.claim);
+        (a.order ^ b.order) | (a.arrival ^ b.arrival) | (a.pace ^ b.pace) | (self.expires ^ node.expires) == 0
+    }
+
+    /// Field by field: whole, it would go through memory, where the next read of it waits.
+    #[inline]
+    fn set(&mut self, node: &Node) {
+        self.claim.order = node.claim.order;
+        self.claim.arrival = node.claim.arrival;
+        self.claim.pace = node.claim.pace;
+        self.expires = node.expires;
+    }
+
+    /// Who wins here, if anybody is here.
+    #[inline]
+    fn winner(&self) -> Option<u32> {
+        (self.claim.stream() != NOBODY).then_some(self.claim.stream())
+    }
 }
 
 /// The tree: node 1 is the root, the children of node i are 2i and 2i + 1, the leaves are the last half.
@@ -171,6 +235,8 @@ pub(super) struct Tournament {
 }
 
 const LEAST_LEAVES: usize = 2;
+/// The most leaves that are fetched all together.
+const FEW: usize = 64;
 
 impl Tournament {
     pub fn new() -> Tournament {
@@ -196,28 +262,40 @@ impl Tournament {
         self.live
     }
 
+    /// Asks the processor for a small tree as a whole, which will be played through soon.
+    pub fn fetch(&self) {
+        if self.nodes.len() <= 2 * FEW {
+            self.nodes.chunks(2).for_each(|pair| prefetch(&pair[0]));
+        }
+    }
+
     /// Everybody, in no particular order.
     pub fn members(&self) -> impl Iterator<Item = u32> {
-        self.nodes[self.nodes.len() / 2..].iter().map(|leaf| leaf.winner).filter(|&winner| winner != NOBODY)
+        self.nodes[self.nodes.len() / 2..].iter().filter_map(Node::winner)
     }
 
     /// The first of all. [`Tournament::settle`] has been called with the present count.
     #[inline]
     pub fn winner(&self) -> Option<u32> {
-        let winner = self.nodes[1].winner;
-        (winner != NOBODY).then_some(winner)
+        self.nodes[1].winner()
+    }
+
+    /// The claim of the first of all, if there is one.
+    #[inline]
+    pub fn first(&self) -> Option<&Claim> {
+        self.winner().map(|_| &self.nodes[1].claim)
     }
 
     /// The winner is one of them, and the next winner perhaps another; some may be nobody.
     #[inline]
     pub fn finalists(&self) -> [u32; 2] {
-        [self.nodes[2].winner, self.nodes[3].winner]
+        [self.nodes[2].claim.stream(), self.nodes[3].claim.stream()]
     }
 
     /// Adds a stream whose contender stands as of the count `misses`.
     pub fn insert(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
         let leaf = self.seat(stream, misses, contenders);
-        self.climb(leaf, stream, misses, contenders);
+        self.climb(leaf, Node::leaf(contenders[stream as usize].claim), misses);
     }
 
     /// Adds several.
@@ -229,7 +307,7 @@ impl Tournament {
         for &stream in streams {
             self.seat(stream, misses, contenders);
         }
-        self.replay(misses, contenders);
+        self.play_all(misses);
     }
 
     /// Gives a stream a leaf.
@@ -242,7 +320,7 @@ impl Tournament {
         let contender = &mut contenders[stream as usize];
         contender.leaf = leaf;
         self.live += 1;
-        self.nodes[leaf as usize] = Node { winner: stream, expires: contender.expires() };
+        self.nodes[leaf as usize] = Node::leaf(contender.claim);
         leaf
     }
 
@@ -250,10 +328,9 @@ impl Tournament {
     #[inline]
     pub fn remove(&mut self, stream: u32, misses: u64, contenders: &[Contender]) {
         let leaf = contenders[stream as usize].leaf;
-        self.nodes[leaf as usize] = EMPTY;
         self.free.push(leaf);
         self.live -= 1;
-        self.climb(leaf, stream, misses, contenders);
+        self.climb(leaf, EMPTY, misses);
     }
 
     /// Gives up room if there is far more than for `members`.
@@ -267,13 +344,12 @@ impl Tournament {
     #[inline]
     pub fn update(&mut self, stream: u32, misses: u64, contenders: &[Contender]) {
         let contender = &contenders[stream as usize];
-        self.nodes[contender.leaf as usize].expires = contender.expires();
-        self.climb(contender.leaf, stream, misses, contenders);
+        self.climb(contender.leaf, Node::leaf(contender.claim), misses);
     }
 
     /// Plays again what has expired at the count `misses`. `stand` makes a stream's contender stand as of this count.
     #[inline]
-    pub fn settle(&mut self, misses: u64, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Contender)) {
+    pub fn settle(&mut self, misses: u64, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Claim)) {
         while self.nodes[1].expires <= misses {
             // Usually one certificate has expired, or one leaf: a path, which is climbed faster than searched.
             let mut node = 1;
@@ -284,62 +360,48 @@ impl Tournament {
                     _ => break,
                 }
             }
-            let before = self.nodes[node].winner;
-            self.settle_below(node, misses, contenders, stand);
-            let changed = if node < self.nodes.len() / 2 { NOBODY } else { before };
-            self.climb(node as u32, changed, misses, contenders);
+            let settled = self.settle_below(node, misses, contenders, stand);
+            self.climb(node as u32, settled, misses);
         }
     }
 
-    fn settle_below(&mut self, node: usize, misses: u64, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Contender)) {
+    /// What a node becomes, all below it being settled.
+    fn settle_below(&mut self, node: usize, misses: u64, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Claim)) -> Node {
         if node >= self.nodes.len() / 2 {
-            let stream = self.nodes[node].winner;
-            let contender = &mut contenders[stream as usize];
-            stand(stream, contender);
-            self.nodes[node].expires = contender.expires();
-            return;
+            let stream = self.nodes[node].claim.stream();
+            let claim = &mut contenders[stream as usize].claim;
+            stand(stream, claim);
+            return Node::leaf(*claim);
         }
         for child in [2 * node, 2 * node + 1] {
             if self.nodes[child].expires <= misses {
-                self.settle_below(child, misses, contenders, stand);
+                self.nodes[child] = self.settle_below(child, misses, contenders, stand);
             }
         }
-        self.nodes[node] = self.play(node, misses, contenders);
+        self.play(node, misses)
     }
 
     #[inline]
-    fn play(&self, node: usize, misses: u64, contenders: &[Contender]) -> Node {
-        meet(self.nodes[2 * node], self.nodes[2 * node + 1], misses, contenders)
+    fn play(&self, node: usize, misses: u64) -> Node {
+        Node::of(&self.nodes[2 * node], &self.nodes[2 * node + 1], misses)
     }
 
-    /// Plays again from a node up, as far as anything changes. `changed` is the stream whose contender has, if one has.
+    /// Puts a node in its place and plays again from there up, as far as anything changes.
     #[inline]
-    fn climb(&mut self, from: u32, changed: u32, misses: u64, contenders: &[Contender]) {
+    fn climb(&mut self, from: u32, mut node: Node, misses: u64) {
         let mut at = from as usize;
-        let mut node = self.nodes[at];
-        // What the winner is goes up with it: a load per level would have to wait for the comparison below.
-        let mut climber = if node.winner == NOBODY { Contender::default() } else { contenders[node.winner as usize] };
+        // The length is a power of two, so masking the index tells the compiler that it is in range.
+        let mask = self.nodes.len() - 1;
+        let nodes = &mut *self.nodes;
+        nodes[at & mask].set(&node);
         while at > 1 {
-            let sibling = self.nodes[at ^ 1];
-            if sibling.winner != NOBODY {
-                let rival = contenders[sibling.winner as usize];
-                if node.winner == NOBODY {
-                    (node, climber) = (sibling, rival);
-                } else {
-                    let (wins, until) = duel((node.winner, &climber), (sibling.winner, &rival), misses);
-                    let pick = |one: u64, other: u64| other ^ ((one ^ other) & u64::from(wins).wrapping_neg());
-                    climber.order = pick(climber.order, rival.order);
-                    climber.arrival = pick(climber.arrival, rival.arrival);
-                    climber.slope = pick(u64::from(climber.slope), u64::from(rival.slope)) as u32;
-                    let winner = pick(u64::from(node.winner), u64::from(sibling.winner)) as u32;
-                    node = Node { winner, expires: node.expires.min(sibling.expires).min(until) };
-                }
-            }
+            node = Node::of(&node, &nodes[(at ^ 1) & mask], misses);
             at /= 2;
-            let before = mem::replace(&mut self.nodes[at], node);
-            if node.winner == before.winner && node.winner != changed && node.expires == before.expires {
+            let place = &mut nodes[at & mask];
+            if place.is(&node) {
                 return;
             }
+            place.set(&node);
         }
     }
 
@@ -348,12 +410,16 @@ impl Tournament {
     pub fn replay(&mut self, misses: u64, contenders: &[Contender]) {
         let leaves = self.nodes.len() / 2;
         for leaf in &mut self.nodes[leaves..] {
-            if leaf.winner != NOBODY {
-                leaf.expires = contenders[leaf.winner as usize].expires();
+            if let Some(stream) = leaf.winner() {
+                *leaf = Node::leaf(contenders[stream as usize].claim);
             }
         }
-        for node in (1..leaves).rev() {
-            self.nodes[node] = self.play(node, misses, contenders);
+        self.play_all(misses);
+    }
+
+    fn play_all(&mut self, misses: u64) {
+        for node in (1..self.nodes.len() / 2).rev() {
+            self.nodes[node] = self.play(node, misses);
         }
     }
 
@@ -365,10 +431,11 @@ impl Tournament {
         self.resize(leaves.max(LEAST_LEAVES));
         for stream in members.drain(..) {
             let leaf = self.free.pop().unwrap_or_default();
-            contenders[stream as usize].leaf = leaf;
-            self.nodes[leaf as usize].winner = stream;
+            let contender = &mut contenders[stream as usize];
+            contender.leaf = leaf;
+            self.nodes[leaf as usize] = Node::leaf(contender.claim);
         }
         self.moving = members;
-        self.replay(misses, contenders);
+        self.play_all(misses);
     }
 }

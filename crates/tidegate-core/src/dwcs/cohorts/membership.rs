@@ -92,7 +92,7 @@ impl<R: ReadyList> Cohorts<R> {
         let cohort = &self.cohorts[number as usize];
         let record = &mut self.records[stream as usize];
         record.touch(cohort.deadline, &mut self.tallies[stream as usize]);
-        self.contenders[stream as usize].stand(record.tolerance, record.penalty, cohort.misses);
+        self.contenders[stream as usize].claim.stand(record.tolerance, record.penalty, cohort.misses);
     }
 
     /// Lets the last member of a cohort go its own way.
@@ -196,10 +196,10 @@ impl<R: ReadyList> Cohorts<R> {
         let cohort = &mut self.cohorts[number as usize];
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let (records, tallies) = (&mut self.records, &mut self.tallies);
-        cohort.tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
+        cohort.tournament.settle(misses, &mut self.contenders, &mut |stream, claim| {
             let record = &mut records[stream as usize];
             record.touch(deadline, &mut tallies[stream as usize]);
-            contender.stand(record.tolerance, record.penalty, misses);
+            claim.stand(record.tolerance, record.penalty, misses);
         });
     }
 
@@ -208,7 +208,8 @@ impl<R: ReadyList> Cohorts<R> {
     pub(super) fn first_of(&self, number: u32) -> Option<Rank> {
         let cohort = &self.cohorts[number as usize];
         let (deadline, misses) = (cohort.deadline, cohort.misses);
-        let stream = cohort.tournament.winner()?;
+        let claim = cohort.tournament.first()?;
+        let stream = claim.stream();
         prefetch(&self.records[stream as usize]);
         prefetch(&self.tallies[stream as usize]);
         for next in cohort.tournament.finalists() {
@@ -217,7 +218,6 @@ impl<R: ReadyList> Cohorts<R> {
                 prefetch(tally);
             }
         }
-        let contender = &self.contenders[stream as usize];
-        Some(Rank { deadline, tolerance: contender.tolerance(misses), arrival: contender.arrival, stream })
+        Some(Rank { deadline, tolerance: claim.tolerance(misses), arrival: claim.arrival, stream })
     }
 }
