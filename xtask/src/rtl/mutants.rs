@@ -2,6 +2,7 @@
 
 use super::Options;
 use super::lockstep::{bench, compare, design};
+use super::tiled;
 use super::verilate::{self, at_once};
 use crate::Failure;
 use std::collections::BTreeMap;
@@ -17,13 +18,15 @@ struct Mutant {
     replacement: &'static str,
     /// What is wrong then.
     fault: &'static str,
-    /// The engine that it is looked for in, and its number of streams.
+    /// The engine that it is looked for in, and its number of streams; of the tiled one, of its lanes.
     engine: (&'static str, u32),
 }
 
 const BASE: (&str, u32) = ("base", 4);
 const AHEAD: (&str, u32) = ("compute-ahead", 4);
 const SPECULATIVE: (&str, u32) = ("speculative", 4);
+/// With four rounds.
+const TILED: (&str, u32) = ("tiled", 8);
 
 const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -292,9 +295,62 @@ const MUTANTS: &[Mutant] = &[
         fault: "decisions are lost if the host is slow",
         engine: SPECULATIVE,
     },
+    Mutant {
+        file: "tile_lane",
+        text: "ahead1_q           <= word_q.varying.state.deadline - finish_i;",
+        replacement: "ahead1_q           <= word_q.varying.state.deadline - finish1_q;",
+        fault: "a tile steps to the end of the service before",
+        engine: TILED,
+    },
+    Mutant {
+        file: "tile_lane",
+        text: "& ~level[PointerWidth-1];",
+        replacement: ";",
+        fault: "a letter box is emptied into a queue that is full",
+        engine: TILED,
+    },
+    Mutant {
+        file: "tile_tree",
+        text: ": took_q ? served_before(to_x_q, below_x_q) : served_before(to_lead_q, below_lead_q));",
+        replacement: ": served_before(to_lead_q, below_lead_q));",
+        fault: "a tile is not compared with the one that took the lead just before",
+        engine: TILED,
+    },
+    Mutant {
+        file: "tile_tree",
+        text: "below_lead_q <= exits[Depths].round < lead_round_q;",
+        replacement: "below_lead_q <= exits[Depths].round > lead_round_q;",
+        fault: "among equals the tile with the larger number leads",
+        engine: TILED,
+    },
+    Mutant {
+        file: "window_rank",
+        text: "numerator_i == '0 ? ~denominator_i : numerator_i",
+        replacement: "numerator_i",
+        fault: "of two windows without tolerance none goes first",
+        engine: TILED,
+    },
+    Mutant {
+        file: "tiled",
+        text: "pushed = x_wins ? lead_tile : x_tile;",
+        replacement: "pushed = x_tile;",
+        fault: "a leader that has lost does not circulate",
+        engine: TILED,
+    },
+    Mutant {
+        file: "tile_records",
+        text: "assign drop_first     = drop_valid & (drop_pass == turn_q);",
+        replacement: "assign drop_first     = drop_valid & ~decision_valid;",
+        fault: "drops are told after the decision that follows them",
+        engine: TILED,
+    },
 ];
 
 /// Enough decisions for every fault: they show within a few thousand.
+/// Of the tiled engine: tiles, and the decisions that are compared.
+const ROUNDS: u32 = 4;
+const DECISIONS: u64 = 60_000;
+
 const TRAFFIC: &[&str] = &["--decisions", "40000", "--scenario", "random", "--scenario", "adversarial", "--scenario", "orders"];
 
 /// Seeds every fault and runs the bench.
@@ -346,10 +402,17 @@ impl Mutant {
     /// The check that finds the fault, if any does, and the seconds that it took.
     fn caught_by(&self, bench: &Path, number: usize, sources: &BTreeMap<String, String>) -> Result<(Option<String>, f64), Failure> {
         let begun = Instant::now();
-        let (engine, streams) = self.engine;
-        let library = verilate::library(&design(&format!("mutants/{number}"), engine, streams, sources)?)?;
-        let outcome = compare(bench, &library, engine, streams, TRAFFIC)?;
-        Ok((outcome.failed.map(|(check, _)| check), begun.elapsed().as_secs_f64()))
+        let (name, (engine, streams)) = (format!("mutants/{number}"), self.engine);
+        let check = if self.engine == TILED {
+            let library = verilate::library(&tiled::design(&name, streams, ROUNDS, true, sources))?;
+            let (is_equal, said) = tiled::compare(&bench.with_file_name("tiled"), &library, streams, ROUNDS, DECISIONS)?;
+            // "seed 1: cycle 5, ...": the check is what follows.
+            (!is_equal).then(|| said.split([':', ',']).nth(2).unwrap_or(&said).trim().to_owned())
+        } else {
+            let library = verilate::library(&design(&name, engine, streams, sources)?)?;
+            compare(bench, &library, engine, streams, TRAFFIC)?.failed.map(|(check, _)| check)
+        };
+        Ok((check, begun.elapsed().as_secs_f64()))
     }
 }
 

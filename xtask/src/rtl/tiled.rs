@@ -6,6 +6,8 @@ use super::Options;
 use super::verilate::{self, Design};
 use crate::Failure;
 use crate::cargo::{cargo, output, target_directory};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Lanes, rounds, whether the network is a pipelined tree, and of how many decisions one is made for every one that is asked for: the large ones
@@ -27,24 +29,49 @@ const SIZES: &[(u32, u32, bool, u64)] = &[
 /// [`Failure::Check`] naming those that differ from the model, after what differs has been printed; [`Failure::Environment`] if a tool is
 /// missing.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    output(cargo().args(["build", "--quiet", "--release", "--package", "tidegate-lockstep"]))?;
-    let bench = target_directory()?.join("release/tiled");
+    let bench = bench()?;
     let sources = verilate::sources()?;
     let mut failed = Vec::new();
-    for &(lanes, rounds, pipelined, share) in SIZES {
-        let name = format!("tiled-{}x{lanes}{}", lanes * rounds, if pipelined { "" } else { "-recirculating" });
-        let parameters = [("N", lanes), ("Rounds", rounds), ("Pipelined", u32::from(pipelined))];
-        let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
-        let library = verilate::library(&Design { name: name.clone(), top: "tiled".to_owned(), parameters, sources: sources.clone() })?;
-        let mut command = Command::new(&bench);
-        command.arg(library).args(["--lanes", &lanes.to_string(), "--rounds", &rounds.to_string()]);
-        command.args(["--decisions", &options.decisions.div_ceil(share).to_string()]);
-        let said = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", bench.display())))?;
-        println!("{name:<32}{}", String::from_utf8_lossy(&said.stdout).trim_end());
-        if !said.status.success() {
-            eprint!("{}", String::from_utf8_lossy(&said.stderr));
+    for &(lanes, rounds, is_pipelined, share) in SIZES {
+        let name = format!("tiled-{}x{lanes}{}", lanes * rounds, if is_pipelined { "" } else { "-recirculating" });
+        let library = verilate::library(&design(&name, lanes, rounds, is_pipelined, &sources))?;
+        let (is_equal, said) = compare(&bench, &library, lanes, rounds, options.decisions.div_ceil(share))?;
+        println!("{name:<32}{}", said.trim_end());
+        if !is_equal {
             failed.push(name);
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not as the model: {}", failed.join(", ")))) }
+}
+
+/// The engine with so many lanes and rounds, made of these sources.
+pub fn design(name: &str, lanes: u32, rounds: u32, is_pipelined: bool, sources: &BTreeMap<String, String>) -> Design {
+    let parameters = [("N", lanes), ("Rounds", rounds), ("Pipelined", u32::from(is_pipelined))];
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
+    Design { name: name.to_owned(), top: "tiled".to_owned(), parameters, sources: sources.clone() }
+}
+
+/// The bench, built anew if need be.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be built.
+pub fn bench() -> Result<PathBuf, Failure> {
+    output(cargo().args(["build", "--quiet", "--release", "--package", "tidegate-lockstep"]))?;
+    Ok(target_directory()?.join("release/tiled"))
+}
+
+/// Runs the bench on one library: whether the design does as the model, and what the bench said.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be run.
+pub fn compare(bench: &Path, library: &Path, lanes: u32, rounds: u32, decisions: u64) -> Result<(bool, String), Failure> {
+    let mut command = Command::new(bench);
+    command.arg(library).args(["--lanes", &lanes.to_string(), "--rounds", &rounds.to_string(), "--decisions", &decisions.to_string()]);
+    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", bench.display())))?;
+    let [said, wrong] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    match output.status.code() {
+        Some(0) => Ok((true, said)),
+        Some(1) => Ok((false, said)),
+        _ => Err(Failure::Environment(format!("the bench ended with {}: {said}{wrong}", output.status))),
+    }
 }
