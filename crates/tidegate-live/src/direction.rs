@@ -1,11 +1,11 @@
-//! One direction of a bridge: frames in, through a port, frames out. It is told the time and never waits.
+//! One direction of a bridge: frames in, through a port, along a link, frames out. It is told the time and never waits.
 
 use crate::counters::{DirectionCounters, Unsent};
 use crate::end_system::EngineRecord;
 use crate::ingress::{self, Arrived, Checksums};
-use crate::io::{Receive, SendError, Transmit};
+use crate::io::{Receive, Transmit};
 use crate::offload::Segmentation;
-use crate::outbox::{self, Outbox, Owner};
+use crate::outbox::{self, Outbox, Outcome, Owner};
 use crate::pool::FramePool;
 use crate::watch::{Frame, Watch};
 use std::io;
@@ -14,6 +14,7 @@ use tidegate_core::observer::Observer;
 use tidegate_core::packet::Colour;
 use tidegate_core::port::{Port, PortSetup, Volume};
 use tidegate_core::units::{Duration, Time};
+use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
 
 /// The most packets taken in at one instant; what a super-frame holds beyond it still is.
@@ -42,7 +43,7 @@ pub(crate) struct Direction<R, T, O> {
     observer: O,
     checksums: Checksums,
     catch_up: Duration,
-    /// Sent by the port, not yet taken by the kernel.
+    /// Sent by the port, not yet taken by the kernel: on the link, and at its end.
     outbox: Outbox<Outgoing>,
     /// The last instant up to which the port has done what was due.
     worked: Time,
@@ -84,7 +85,7 @@ pub(crate) trait Carry<O> {
     /// True if it cannot go on.
     fn is_broken(&self) -> bool;
 
-    /// Ends it. What it still holds stays counted as queued.
+    /// Ends it. What it still holds stays counted as queued or in flight.
     fn finish(self, now: Time) -> Remains<O>;
 }
 
@@ -96,6 +97,9 @@ pub(crate) struct Treatment {
     /// How long before an instant threads watch the clock.
     pub(crate) spin: Duration,
     pub(crate) slots: u32,
+    pub(crate) link: Link,
+    /// The number of the direction, from 0: its losses are its own.
+    pub(crate) number: u64,
 }
 
 impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
@@ -114,13 +118,13 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             receiver,
             transmitter,
             recorder: PortRecorder::new(now, &setup.classifier),
+            // Every frame in it has a slot, so it never grows beyond this.
+            outbox: Outbox::new(&treatment.link, treatment.number, setup.rate, setup.overhead, treatment.slots as usize),
             port: Port::new(now, setup),
             pool,
             observer,
             checksums: treatment.checksums,
             catch_up: treatment.catch_up,
-            // Every frame in it has a slot, so it never grows beyond this.
-            outbox: Outbox::new(treatment.slots as usize),
             worked: now,
             counters: DirectionCounters { receiving: connected[0], sending: connected[1], ..DirectionCounters::default() },
             lateness: Delays::default(),
@@ -140,19 +144,22 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
         }
         self.port.forgo(horizon);
         let mut watch = Watch::new(&mut self.recorder, &mut self.pool, &mut self.observer);
-        let wake = start(&mut self.port, now, &mut watch, &mut self.outbox, &mut self.lateness, &mut self.busy);
+        let wake = start(&mut self.port, now, &mut watch, &mut self.outbox, &mut self.busy);
         self.worked = now;
-        match (self.flush(now), wake) {
-            (false, _) => Next::Blocked,
-            (true, Some(time)) => Next::At(time),
-            (true, None) => Next::Idle,
+        if !self.flush(now) {
+            return Next::Blocked;
+        }
+        match (wake, self.outbox.first_due()) {
+            (Some(wake), Some(due)) => Next::At(wake.earlier(due)),
+            (Some(time), None) | (None, Some(time)) => Next::At(time),
+            (None, None) => Next::Idle,
         }
     }
 
     /// Takes in frames that have been received; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
         let before = self.counters.received.packets;
-        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, lateness, busy, .. } = self;
+        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, busy, .. } = self;
         let mut any = false;
         while counters.received.packets - before < BURST {
             let taken = receiver.receive(|received| {
@@ -169,7 +176,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
                     // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link
                     // that the kernel blocks is not idle.
                     if !outbox.is_blocked() && port.busy_until(now).is_none() {
-                        start(port, now, &mut watch, outbox, lateness, busy);
+                        start(port, now, &mut watch, outbox, busy);
                     }
                 });
                 let refused_now = refused.total();
@@ -186,8 +193,8 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
 
     /// Gives the kernel what it has room for; false if something is left.
     fn flush(&mut self, now: Time) -> bool {
-        let DirectionCounters { delivered, unsent, .. } = &mut self.counters;
-        self.outbox.flush(now, &mut self.transmitter, &mut Leaving { pool: &mut self.pool, delivered, unsent })
+        let Direction { outbox, transmitter, pool, lateness, counters: DirectionCounters { delivered, unsent, .. }, .. } = self;
+        outbox.flush(now, transmitter, &mut Leaving { pool, delivered, unsent, lateness })
     }
 }
 
@@ -208,11 +215,10 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Carry<O> for Direction<R, T, O
 
     fn counters(&self) -> DirectionCounters {
         let occupancy = self.port.occupancy();
-        let mut queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
-        for outgoing in self.outbox.iter() {
-            queued.add(outgoing.length);
-        }
-        DirectionCounters { port: *self.port.counters(), queued, ..self.counters }
+        let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
+        let mut in_flight = Volume::default();
+        self.outbox.iter().for_each(|outgoing| in_flight.add(outgoing.length));
+        DirectionCounters { port: *self.port.counters(), queued, in_flight, ..self.counters }
     }
 
     fn recorder(&self) -> &PortRecorder {
@@ -246,18 +252,19 @@ struct Leaving<'a> {
     pool: &'a mut FramePool,
     delivered: &'a mut Volume,
     unsent: &'a mut Unsent,
+    lateness: &'a mut Delays,
 }
 
 impl Owner<Outgoing> for Leaving<'_> {
     #[inline]
-    fn message<'a>(&'a self, frame: &'a Outgoing) -> Option<&'a [u8]> {
-        Some(self.pool.message(frame.slot, frame.length))
+    fn message<'a>(&'a self, frame: &'a Outgoing) -> &'a [u8] {
+        self.pool.message(frame.slot, frame.length)
     }
 
     #[inline]
-    fn gone(&mut self, frame: Outgoing, outcome: Result<(), SendError>) {
+    fn gone(&mut self, frame: Outgoing, outcome: Outcome) {
         self.pool.release(frame.slot);
-        outbox::count(outcome, frame.length, self.delivered, self.unsent);
+        outbox::count(outcome, frame.length, self.delivered, self.unsent, self.lateness);
     }
 }
 
@@ -267,13 +274,12 @@ fn start<O: Observer<Frame>>(
     now: Time,
     watch: &mut Watch<'_, O>,
     outbox: &mut Outbox<Outgoing>,
-    lateness: &mut Delays,
     busy: &mut u128,
 ) -> Option<Time> {
     port.advance(now, watch, |transmission| {
-        lateness.record(now.since(transmission.start));
         *busy += u128::from(transmission.finish.since(transmission.start).picoseconds());
-        outbox.push(Outgoing { slot: transmission.packet.payload.slot(), length: transmission.packet.length });
+        let length = transmission.packet.length;
+        outbox.push(transmission.start, length, Outgoing { slot: transmission.packet.payload.slot(), length });
     })
 }
 

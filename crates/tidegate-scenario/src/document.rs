@@ -8,7 +8,7 @@ use crate::choice::{
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::service::ServiceName;
 use crate::units::{Limit, Period, Ratio};
-use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Text, Whole};
+use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Probability, Text, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
@@ -99,6 +99,10 @@ pub struct PolicyTable {
     /// The longest frame the port accepts, without overhead; longer ones are dropped as oversize.
     #[schemars(extend("default" = "1518 B"))]
     pub longest_frame: Option<At<Bytes>>,
+    /// The link behind the port, but for its rate and overhead: how long packets are on their way, and how many of them get lost. What holds
+    /// at the port (limits, promises, statistics) ends where the link begins.
+    #[schemars(extend("default" = "no delay, no loss", "examples" = [{ "delay": "15 ms" }]))]
+    pub link: Option<Block<PolicyLinkTable>>,
     /// The most packets the port can hold, whatever the buffer allows: memory is set aside for them.
     #[schemars(extend("default" = "the buffer's limit if it is in packets, otherwise one packet per 64 bytes of it, at most a million"))]
     pub packet_limit: Option<At<Packets>>,
@@ -118,6 +122,31 @@ pub struct PolicyTable {
     /// The inner nodes of the scheduling tree. Without groups, all classes hang directly below the link.
     #[serde(default)]
     pub group: Vec<Block<GroupTable>>,
+}
+
+/// The link behind the port of a policy.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyLinkTable {
+    /// The time a bit takes from one end to the other. A simulated link may override it.
+    #[schemars(extend("default" = "0 s", "examples" = ["15 ms"]))]
+    pub delay: Option<At<Duration>>,
+    /// Packets that get lost at random, each independently of all others. For `tidegate live` and `tidegate replay`.
+    #[schemars(extend("default" = "none", "examples" = [{ "probability": 0.01, "seed": 1 }]))]
+    pub loss: Option<Block<LossTable>>,
+}
+
+/// Packets that get lost at random.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LossTable {
+    /// How likely a packet is to get lost: a number from 0 to 1 with at most nine decimals, or a percentage.
+    #[schemars(extend("examples" = [0.01, "1 %"]))]
+    pub probability: At<Probability>,
+    /// The seed of the random numbers. The same seed loses the same packets, by their number on the link. Both directions of a bridge may
+    /// have one seed: their losses are independent nevertheless.
+    #[schemars(extend("default" = 1))]
+    pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }
 
 /// Who decides whether a packet may stay.
@@ -383,7 +412,7 @@ pub struct LinkTable {
     #[schemars(extend("default" = "the policy's"))]
     pub rate: Option<At<Rate>>,
     /// The time a bit takes from one end to the other.
-    #[schemars(extend("default" = "0 s", "examples" = ["5 ms"]))]
+    #[schemars(extend("default" = "the policy's", "examples" = ["5 ms"]))]
     pub delay: Option<At<Duration>>,
 }
 

@@ -186,7 +186,8 @@ impl Building<'_> {
                 let finding = Diagnostic::error(table.to.span.clone(), format!("link `{}` leads back to where it starts", table.name.0));
                 self.findings.push(finding.context(table.from.span.clone(), "it starts here").help("name another node"));
             }
-            let propagation = table.delay.as_ref().map_or(Duration::ZERO, |at| at.value);
+            let behind = self.link_of_policy(table);
+            let propagation = table.delay.as_ref().map_or(behind.delay, |at| at.value);
             if let (true, Some(at)) = (propagation > LONGEST, &table.delay) {
                 self.findings.push(Diagnostic::error(at.span.clone(), "a delay of more than 26 days cannot be simulated"));
             }
@@ -207,6 +208,20 @@ impl Building<'_> {
             self.nodes.push(name.0.clone());
             self.nodes.len() - 1
         })
+    }
+
+    /// What the link's policy says of the link behind its port.
+    fn link_of_policy(&mut self, table: &LinkTable) -> tidegate_link::Link {
+        let policies = self.file.policy.0.iter().zip(self.policies);
+        let Some(((_, written), policy)) = policies.into_iter().find(|((name, _), _)| name.value == table.policy.value) else {
+            return tidegate_link::Link::default();
+        };
+        if let Some(loss) = written.link.as_ref().and_then(|link| link.loss.as_ref()) {
+            let problem = format!("packets get lost at random behind policy `{}`, and a simulated link loses none", table.policy.0);
+            let finding = Diagnostic::error(table.policy.span.clone(), problem).context(loss.span.clone(), "the loss");
+            self.findings.push(finding.help("remove `loss`, or use the policy with `tidegate live` or `tidegate replay`"));
+        }
+        policy.as_ref().map_or_else(tidegate_link::Link::default, |policy| policy.link)
     }
 
     /// The port of a link, and what is known of it.
