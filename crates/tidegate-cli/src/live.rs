@@ -167,7 +167,8 @@ fn remarks(direction: &DirectionOutcome) -> Vec<String> {
         remarks.push(format!("{name}: {} packets were still queued when the time for draining was up.", counters.queued.packets));
     }
     if counters.in_flight.packets > 0 {
-        remarks.push(format!("{name}: {} packets were still on their way along the link then.", counters.in_flight.packets));
+        let packets = counters.in_flight.packets;
+        remarks.push(format!("{name}: {packets} packets were still on their way along the link when the time for draining was up."));
     }
     if counters.super_frames > 0 {
         remarks

@@ -4,7 +4,6 @@ use crate::counters::{DirectionCounters, Unsent};
 use crate::end_system::EngineRecord;
 use crate::ingress::{self, Arrived, Checksums};
 use crate::io::{Receive, Transmit};
-use crate::offload::Segmentation;
 use crate::outbox::{self, Outbox, Outcome, Owner};
 use crate::pool::FramePool;
 use crate::watch::{Frame, Watch};
@@ -16,9 +15,6 @@ use tidegate_core::port::{Port, PortSetup, Volume};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
-
-/// The most packets taken in at one instant; what a super-frame holds beyond it still is.
-pub(crate) const BURST: u64 = 128;
 
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,8 +39,8 @@ pub(crate) struct Direction<R, T, O> {
     observer: O,
     checksums: Checksums,
     catch_up: Duration,
-    /// Sent by the port, not yet taken by the kernel: on the link, and at its end.
-    outbox: Outbox<Outgoing>,
+    /// Sent by the port, not yet taken by the kernel: on the link, and at its end. By slot.
+    outbox: Outbox<u32>,
     /// The last instant up to which the port has done what was due.
     worked: Time,
     counters: DirectionCounters,
@@ -158,37 +154,19 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
 
     /// Takes in frames that have been received; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
-        let before = self.counters.received.packets;
         let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, busy, .. } = self;
-        let mut any = false;
-        while counters.received.packets - before < BURST {
-            let taken = receiver.receive(|received| {
-                counters.frames += 1;
-                counters.super_frames += u64::from(received.offload.segmentation != Segmentation::None);
-                let DirectionCounters { received: volume, refused, .. } = &mut *counters;
-                let refused_before = refused.total();
-                ingress::packets(received, *checksums, pool, refused, |pool, header, Arrived { slot, length }| {
-                    volume.add(length);
-                    let frame = Frame::new(slot, port.counters().offered.packets);
-                    let flow = port.classifier().classify(header);
-                    let mut watch = Watch::new(recorder, pool, observer);
-                    port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
-                    // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link
-                    // that the kernel blocks is not idle.
-                    if !outbox.is_blocked() && port.busy_until(now).is_none() {
-                        start(port, now, &mut watch, outbox, busy);
-                    }
-                });
-                let refused_now = refused.total();
-                volume.packets += refused_now.packets - refused_before.packets;
-                volume.bytes += refused_now.bytes - refused_before.bytes;
-            });
-            if !taken {
-                break;
+        ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+            let frame = Frame::new(slot, port.counters().offered.packets);
+            let flow = port.classifier().classify(header);
+            let mut watch = Watch::new(recorder, pool, observer);
+            port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
+            // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link that the
+            // kernel blocks is not idle.
+            if !outbox.is_blocked() && port.busy_until(now).is_none() {
+                start(port, now, &mut watch, outbox, busy);
             }
-            any = true;
-        }
-        any
+            Ok(())
+        })
     }
 
     /// Gives the kernel what it has room for; false if something is left.
@@ -216,9 +194,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Carry<O> for Direction<R, T, O
     fn counters(&self) -> DirectionCounters {
         let occupancy = self.port.occupancy();
         let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
-        let mut in_flight = Volume::default();
-        self.outbox.iter().for_each(|outgoing| in_flight.add(outgoing.length));
-        DirectionCounters { port: *self.port.counters(), queued, in_flight, ..self.counters }
+        DirectionCounters { port: *self.port.counters(), queued, in_flight: self.outbox.held(), ..self.counters }
     }
 
     fn recorder(&self) -> &PortRecorder {
@@ -240,13 +216,6 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Carry<O> for Direction<R, T, O
     }
 }
 
-/// A frame ready to leave: its slot and its length in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Outgoing {
-    slot: u32,
-    length: u32,
-}
-
 /// The slots of frames that leave.
 struct Leaving<'a> {
     pool: &'a mut FramePool,
@@ -255,16 +224,16 @@ struct Leaving<'a> {
     lateness: &'a mut Delays,
 }
 
-impl Owner<Outgoing> for Leaving<'_> {
+impl Owner<u32> for Leaving<'_> {
     #[inline]
-    fn message<'a>(&'a self, frame: &'a Outgoing) -> &'a [u8] {
-        self.pool.message(frame.slot, frame.length)
+    fn message<'a>(&'a self, &slot: &'a u32, length: u32) -> &'a [u8] {
+        self.pool.message(slot, length)
     }
 
     #[inline]
-    fn gone(&mut self, frame: Outgoing, outcome: Outcome) {
-        self.pool.release(frame.slot);
-        outbox::count(outcome, frame.length, self.delivered, self.unsent, self.lateness);
+    fn gone(&mut self, slot: u32, length: u32, outcome: Outcome) {
+        self.pool.release(slot);
+        outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
     }
 }
 
@@ -273,13 +242,12 @@ fn start<O: Observer<Frame>>(
     port: &mut Port<Frame>,
     now: Time,
     watch: &mut Watch<'_, O>,
-    outbox: &mut Outbox<Outgoing>,
+    outbox: &mut Outbox<u32>,
     busy: &mut u128,
 ) -> Option<Time> {
     port.advance(now, watch, |transmission| {
         *busy += u128::from(transmission.finish.since(transmission.start).picoseconds());
-        let length = transmission.packet.length;
-        outbox.push(transmission.start, length, Outgoing { slot: transmission.packet.payload.slot(), length });
+        outbox.push(transmission.start, transmission.packet.length, transmission.packet.payload.slot());
     })
 }
 

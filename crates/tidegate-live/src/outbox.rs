@@ -8,7 +8,7 @@ use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
 use tidegate_core::port::{Overhead, Volume};
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
-use tidegate_link::{Full, Line, Link};
+use tidegate_link::{Full, Line, Link, Underway};
 use tidegate_statistics::Delays;
 
 /// For how long a frame is tried again while the kernel has no room for it.
@@ -27,17 +27,25 @@ pub(crate) enum Outcome {
 
 /// Who knows where the bytes of frames are, and what is to be done with frames that are gone.
 pub(crate) trait Owner<F> {
-    /// The frame behind its virtio-net header.
-    fn message<'a>(&'a self, frame: &'a F) -> &'a [u8];
+    /// A frame of `length` bytes behind its virtio-net header.
+    fn message<'a>(&'a self, frame: &'a F, length: u32) -> &'a [u8];
 
-    /// The frame has come to its end.
-    fn gone(&mut self, frame: F, outcome: Outcome);
+    /// A frame of `length` bytes has come to its end.
+    fn gone(&mut self, frame: F, length: u32, outcome: Outcome);
+}
+
+/// A frame that the port has sent, and its length in bytes.
+#[derive(Debug)]
+struct Sent<F> {
+    frame: F,
+    length: u32,
 }
 
 /// The frames, in the order in which they leave.
 #[derive(Debug)]
 pub(crate) struct Outbox<F> {
-    line: Line<F>,
+    line: Line<Sent<F>>,
+    held: Volume,
     /// What tells a packet's transmission time, on a link with a delay.
     transmission: Option<(TimePerByte, Overhead)>,
     blocked_since: Option<Time>,
@@ -48,19 +56,21 @@ impl<F> Outbox<F> {
     /// apart.
     pub(crate) fn new(link: &Link, stream: u64, rate: Rate, overhead: Overhead, capacity: usize) -> Outbox<F> {
         let transmission = (link.delay > Duration::ZERO).then(|| (rate.time_per_byte(), overhead));
-        Outbox { line: Line::new(link, stream, capacity), transmission, blocked_since: None }
+        Outbox { line: Line::new(link, stream, capacity), held: Volume::default(), transmission, blocked_since: None }
     }
 
     /// The port starts to transmit a frame of `length` bytes. There is room for it, because it has a slot.
     pub(crate) fn push(&mut self, start: Time, length: u32, frame: F) {
         let duration = self.transmission.map_or(Duration::ZERO, |(each, overhead)| each.ceil(overhead.wire_length(length)));
-        if let Err(Full(_)) = self.line.enter(start + duration, frame) {
+        if let Err(Full(_)) = self.line.enter(start + duration, Sent { frame, length }) {
             unreachable!("more frames are under way than there are slots");
         }
+        self.held.add(length);
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &F> {
-        self.line.iter().map(|underway| &underway.packet)
+    /// Everything in it.
+    pub(crate) fn held(&self) -> Volume {
+        self.held
     }
 
     /// True if the kernel had no room when it was last asked.
@@ -81,12 +91,10 @@ impl<F> Outbox<F> {
                 continue;
             }
             let ready = self.line.arrived(now).take_while(|underway| !underway.is_lost);
-            match transmitter.send(ready.map(|underway| owner.message(&underway.packet))) {
+            match transmitter.send(ready.map(|underway| owner.message(&underway.packet.frame, underway.packet.length))) {
                 Ok(sent) => {
                     self.blocked_since = None;
-                    for underway in (0..sent).map_while(|_| self.line.leave()) {
-                        owner.gone(underway.packet, Outcome::Delivered(now.since(underway.due)));
-                    }
+                    self.let_go(sent, |underway| Outcome::Delivered(now.since(underway.due)), owner);
                 }
                 Err(reason @ SendError::Busy) => {
                     let since = *self.blocked_since.get_or_insert(now);
@@ -103,11 +111,20 @@ impl<F> Outbox<F> {
         true
     }
 
-    /// Lets go of the first frames, at most so many, among those that are due.
+    /// Gives up the first frames, at most so many, among those that are due.
     fn give_up(&mut self, now: Time, most: usize, outcome: Outcome, owner: &mut impl Owner<F>) {
         let due = self.line.arrived(now).take(most).count();
-        for underway in (0..due).map_while(|_| self.line.leave()) {
-            owner.gone(underway.packet, if underway.is_lost { Outcome::Lost } else { outcome });
+        self.let_go(due, |underway| if underway.is_lost { Outcome::Lost } else { outcome }, owner);
+    }
+
+    /// The first frames, so many, have come to their end.
+    fn let_go(&mut self, frames: usize, outcome: impl Fn(&Underway<Sent<F>>) -> Outcome, owner: &mut impl Owner<F>) {
+        for underway in (0..frames).map_while(|_| self.line.leave()) {
+            let outcome = outcome(&underway);
+            let Sent { frame, length } = underway.packet;
+            self.held.packets -= 1;
+            self.held.bytes -= u64::from(length);
+            owner.gone(frame, length, outcome);
         }
     }
 }

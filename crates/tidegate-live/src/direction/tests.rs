@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::io::{KernelCounters, Received, SendError};
-use crate::offload::Offload;
+use crate::offload::{Offload, Segmentation};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -268,7 +268,7 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
     // What comes now stays with the port, where the policy can still choose.
     arrive(&mut direction, 3..5);
     assert_eq!(direction.turn(at(9100), true), Next::Blocked);
-    assert_eq!((direction.outbox.iter().count(), direction.port.occupancy().packets()), (1, 2));
+    assert_eq!((direction.outbox.held().packets, direction.port.occupancy().packets()), (1, 2));
     // The patience is over, and the two others go within the catching up.
     assert_eq!(direction.turn(at(2100 + 20_000), true), Next::Idle);
     assert_eq!(direction.transmitter.sent, [0, 1, 3, 4]);
@@ -520,7 +520,11 @@ proptest! {
 
 #[test]
 fn the_packet_path_does_not_allocate() {
-    let mut direction = direction(1000);
+    allocates_nothing(direction(1000));
+    allocates_nothing(direction_along(5_000, 100_000_000, 1000));
+}
+
+fn allocates_nothing(mut direction: Tested) {
     let mut frame = vec![2; 12];
     frame.extend([0x08, 0x00, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 26, 0, 0]);
     frame.resize(60, 0);

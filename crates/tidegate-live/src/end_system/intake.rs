@@ -2,10 +2,9 @@
 
 use super::{Flags, Follower, Outlet, Report};
 use crate::counters::DirectionCounters;
-use crate::direction::{BURST, Carry, Next, Remains};
-use crate::ingress::{self, Arrived, Checksums};
+use crate::direction::{Carry, Next, Remains};
+use crate::ingress::{self, Arrived, Checksums, NoMemory};
 use crate::io::{Receive, Transmit};
-use crate::offload::Segmentation;
 use crate::outbox;
 use crate::pool::{FramePool, Lent};
 use crate::watch::{Frame, Watch};
@@ -78,46 +77,24 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
 
     /// Takes in frames that have been received; true if there were any. `now` is an instant of the end system.
     fn take_in(&mut self, now: Time) -> bool {
-        let before = self.counters.received.packets;
         let Intake { receiver, port, pool, recorder, observer, counters, checksums, ring, producer, .. } = self;
         let Some(producer) = producer else { return false };
-        let mut any = false;
-        while counters.received.packets - before < BURST {
-            let mut overfull = Volume::default();
-            let taken = receiver.receive(|received| {
-                counters.frames += 1;
-                counters.super_frames += u64::from(received.offload.segmentation != Segmentation::None);
-                let DirectionCounters { received: volume, refused, .. } = &mut *counters;
-                let refused_before = refused.total();
-                ingress::packets(received, *checksums, pool, refused, |pool, header, Arrived { slot, length }| {
-                    volume.add(length);
-                    let flow = port.classifier().classify(header);
-                    // The port's queue loses a frame no earlier than the ring: if there is room here, there is room there.
-                    if port.occupancy().flow_packets(flow) >= *ring {
-                        overfull.add(length);
-                        slot.into_iter().for_each(|slot| pool.release(slot));
-                        return;
-                    }
-                    let frame = Frame::new(slot, port.counters().offered.packets);
-                    let mut watch = Watch::new(recorder, pool, observer);
-                    port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
-                    if let Some(colour) = watch.queued()
-                        && producer.offer(flow, now, length, colour, pool.lend(frame.slot())).is_err()
-                    {
-                        unreachable!("the ring of a flow holds more than its queue");
-                    }
-                });
-                let refused_now = refused.total();
-                volume.packets += refused_now.packets - refused_before.packets;
-                volume.bytes += refused_now.bytes - refused_before.bytes;
-                let memory = &mut refused.no_memory;
-                (memory.packets, memory.bytes) = (memory.packets + overfull.packets, memory.bytes + overfull.bytes);
-            });
-            if !taken {
-                break;
+        let any = ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+            let flow = port.classifier().classify(header);
+            // The port's queue loses a frame no earlier than the ring: if there is room here, there is room there.
+            if port.occupancy().flow_packets(flow) >= *ring {
+                return Err(NoMemory);
             }
-            any = true;
-        }
+            let frame = Frame::new(slot, port.counters().offered.packets);
+            let mut watch = Watch::new(recorder, pool, observer);
+            port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
+            if let Some(colour) = watch.queued()
+                && producer.offer(flow, now, length, colour, pool.lend(frame.slot())).is_err()
+            {
+                unreachable!("the ring of a flow holds more than its queue");
+            }
+            Ok(())
+        });
         producer.flush();
         any
     }

@@ -17,16 +17,9 @@ use tidegate_endsystem::{Departure, Fate, Next, Transfers, TransmissionEngine};
 pub(crate) struct Outlet<T> {
     transmission: TransmissionEngine<Lent>,
     pub(super) transmitter: T,
-    outbox: Outbox<Outgoing>,
+    outbox: Outbox<Lent>,
     reporting: Reporting,
     flags: Arc<Flags>,
-}
-
-/// A frame ready to leave, and its length in bytes.
-#[derive(Debug)]
-pub(super) struct Outgoing {
-    lent: Lent,
-    length: u32,
 }
 
 /// The way back to the intake.
@@ -41,15 +34,15 @@ impl Reporting {
     }
 }
 
-impl Owner<Outgoing> for Reporting {
+impl Owner<Lent> for Reporting {
     #[inline]
-    fn message<'a>(&'a self, frame: &'a Outgoing) -> &'a [u8] {
-        frame.lent.message(frame.length)
+    fn message<'a>(&'a self, lent: &'a Lent, length: u32) -> &'a [u8] {
+        lent.message(length)
     }
 
     #[inline]
-    fn gone(&mut self, frame: Outgoing, outcome: Outcome) {
-        self.report(Report::Back { lent: frame.lent, sent: Some((frame.length, outcome)) });
+    fn gone(&mut self, lent: Lent, length: u32, outcome: Outcome) {
+        self.report(Report::Back { lent, sent: Some((length, outcome)) });
     }
 }
 
@@ -57,7 +50,7 @@ impl<T: Transmit> Outlet<T> {
     pub(super) fn new(
         transmission: TransmissionEngine<Lent>,
         transmitter: T,
-        outbox: Outbox<Outgoing>,
+        outbox: Outbox<Lent>,
         reporting: rtrb::Producer<Report>,
         flags: Arc<Flags>,
     ) -> Outlet<T> {
@@ -100,7 +93,7 @@ impl<T: Transmit> Outlet<T> {
             match fate {
                 Fate::Sent => {
                     reporting.report(decided);
-                    outbox.push(at, length, Outgoing { lent, length });
+                    outbox.push(at, length, lent);
                 }
                 // The memory is back before the port lets go of the packet and its slot.
                 Fate::Late => {
