@@ -8,7 +8,7 @@ use crate::choice::{
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::service::ServiceName;
 use crate::units::{Limit, Period, Ratio};
-use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Probability, Text, Whole};
+use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Text, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
@@ -101,7 +101,7 @@ pub struct PolicyTable {
     pub longest_frame: Option<At<Bytes>>,
     /// The link behind the port, but for its rate and overhead: how long packets are on their way, and how many of them get lost. What holds
     /// at the port (limits, promises, statistics) ends where the link begins.
-    #[schemars(extend("default" = "no delay, no loss", "examples" = [{ "delay": "15 ms" }]))]
+    #[schemars(extend("default" = "no delay, no loss", "examples" = [{ "delay": "15 ms", "loss": "0.1 %" }]))]
     pub link: Option<Block<PolicyLinkTable>>,
     /// The most packets the port can hold, whatever the buffer allows: memory is set aside for them.
     #[schemars(extend("default" = "the buffer's limit if it is in packets, otherwise one packet per 64 bytes of it, at most a million"))]
@@ -131,20 +131,12 @@ pub struct PolicyLinkTable {
     /// The time a bit takes from one end to the other. A simulated link may override it.
     #[schemars(extend("default" = "0 s", "examples" = ["15 ms"]))]
     pub delay: Option<At<Duration>>,
-    /// Packets that get lost at random, each independently of all others. For `tidegate live` and `tidegate replay`.
-    #[schemars(extend("default" = "none", "examples" = [{ "probability": 0.01, "seed": 1 }]))]
-    pub loss: Option<Block<LossTable>>,
-}
-
-/// Packets that get lost at random.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LossTable {
-    /// How likely a packet is to get lost: a number from 0 to 1 with at most nine decimals, or a percentage.
-    #[schemars(extend("examples" = [0.01, "1 %"]))]
-    pub probability: At<Probability>,
-    /// The seed of the random numbers. The same seed loses the same packets, by their number on the link. Both directions of a bridge may
-    /// have one seed: their losses are independent nevertheless.
+    /// The share of packets that are lost on the link after they have been transmitted, each independently of all others. For
+    /// `tidegate live` and `tidegate replay`.
+    #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
+    pub loss: Option<At<Ratio>>,
+    /// The seed of the losses: the same seed loses the same packets, by their number on the link. Both directions of a bridge may have one
+    /// seed, their losses are independent nevertheless.
     #[schemars(extend("default" = 1))]
     pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }

@@ -209,16 +209,19 @@ impl<'a> Resolution<'a> {
     fn link(&self) -> Link {
         let Some(table) = &self.table.link else { return Link::default() };
         let delay = table.delay.as_ref().map_or(Duration::ZERO, |at| at.value);
-        let loss = table.loss.as_ref().and_then(|loss| {
-            let seed = loss.seed.as_ref().map_or(1, |at| at.value.0);
-            Loss::new(loss.probability.value.billionths(), seed)
-        });
+        let seed = table.seed.as_ref().map_or(1, |at| at.value.0);
+        let loss = table.loss.as_ref().and_then(|at| Loss::new(at.value.billionths(), seed));
         Link { delay, loss }
     }
 
     /// Reports a link that holds more than memory can be set aside for.
     fn judge_link(&mut self) {
-        let Some(at) = self.table.link.as_ref().and_then(|link| link.delay.as_ref()) else { return };
+        let Some(table) = &self.table.link else { return };
+        if let (None, Some(seed)) = (&table.loss, &table.seed) {
+            let finding = Diagnostic::error(seed.span.clone(), "`seed` has no effect: the link loses nothing");
+            self.findings.push(finding.help("remove it, or add the share of packets that are lost, like loss = \"0.1 %\""));
+        }
+        let Some(at) = &table.delay else { return };
         let extent = self.link().extent(self.rate.value, self.overhead(), self.longest_frame as u32);
         if at.value > LONGEST {
             self.findings.push(Diagnostic::error(at.span.clone(), "a link with a delay of more than 26 days cannot be followed"));

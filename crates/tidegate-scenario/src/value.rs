@@ -245,7 +245,6 @@ leaves!(
     Period,
     Ratio,
     Percentile,
-    Probability,
     Decimal,
     AlphaFactor,
     crate::header::Dscp,
@@ -430,40 +429,6 @@ impl Leaf for Percentile {
     }
 }
 
-/// A probability, exact to a billionth.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Probability(u64);
-
-impl Probability {
-    /// In billionths, 0 to 10^9.
-    pub fn billionths(self) -> u64 {
-        self.0
-    }
-}
-
-impl Leaf for Probability {
-    const NAME: &'static str = "probability";
-    fn schema() -> Value {
-        json!({ "anyOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": pattern::RATIO }] })
-    }
-    fn read(scalar: &Scalar<'_>) -> Result<Probability, String> {
-        // Small numbers come with an exponent, however they were written.
-        let number: f64 = match scalar {
-            Scalar::Text(text) => return units::ratio(text).map(|ratio| Probability(ratio.billionths())),
-            Scalar::Integer(_) | Scalar::Decimal(_) => scalar.to_string().replace('_', "").parse().unwrap_or(f64::NAN),
-            other => return Err(format!("expected a probability like 0.01 or \"1 %\", not {other}")),
-        };
-        if !(0.0..=1.0).contains(&number) {
-            return Err(format!("the probability {scalar} is outside 0 to 1; write one in a hundred as 0.01 or \"1 %\""));
-        }
-        let billionths = (number * 1e9).round();
-        if (billionths / 1e9 - number).abs() > 1e-16 {
-            return Err(format!("the probability {scalar} has more than nine decimals"));
-        }
-        Ok(Probability(billionths as u64))
-    }
-}
-
 /// A number above zero with at most six decimals, in millionths.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Decimal(pub u64);
@@ -557,23 +522,6 @@ mod tests {
         for wrong in ["0.0", "100.0", "nan", "-1.0", "99.99999999"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn probabilities_are_exact_to_a_billionth_however_they_are_written() {
-        let read = |text: &'static str| Probability::read(&Scalar::Decimal(text.into())).map(Probability::billionths);
-        for (text, billionths) in
-            [("0.01", 10_000_000), ("1e-2", 10_000_000), ("0.000000001", 1), ("1e-9", 1), ("0.3", 300_000_000), ("0.000_1", 100_000)]
-        {
-            assert_eq!(read(text), Ok(billionths), "{text}");
-        }
-        assert_eq!(Probability::read(&Scalar::Text("0.1 %".into())).map(Probability::billionths), Ok(1_000_000));
-        assert_eq!(Probability::read(&Scalar::Integer(1)).map(Probability::billionths), Ok(1_000_000_000));
-        for wrong in ["1.1", "-0.1", "nan", "inf", "0.0000000001", "1e-10", "0.1234567891"] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-        assert!(Probability::read(&Scalar::Integer(2)).is_err());
-        assert!(Probability::read(&Scalar::Text("101 %".into())).is_err());
     }
 
     #[test]

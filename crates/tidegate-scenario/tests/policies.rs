@@ -28,13 +28,13 @@ fn udp(source: [u8; 4], destination: [u8; 4], ports: (u16, u16), dscp: u8) -> He
 
 #[test]
 fn the_link_behind_a_port_reaches_the_policy_and_the_summary() {
-    let text = "[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { delay = \"15 ms\", loss = { probability = 0.001, seed = 7 } }\n";
+    let text = "[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { delay = \"15 ms\", loss = \"0.1 %\", seed = 7 }\n";
     let link = policy(text).link;
     assert_eq!((link.delay, link.loss), (Duration::from_milliseconds(15), Loss::new(1_000_000, 7)));
     let summary = summary(&parse_str("wan.toml", text).unwrap());
     assert!(summary.contains("delay 15 ms, up to 626 packets (39.018 kB) on the way; random loss of 0.1 %, seed 7"), "{summary}");
 
-    let usual = policy("[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { loss = { probability = \"2 %\" } }\n").link;
+    let usual = policy("[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { loss = \"2 %\" }\n").link;
     assert_eq!((usual.delay, usual.loss), (Duration::ZERO, Loss::new(20_000_000, 1)));
     assert_eq!(policy("[policy.wan]\nrate = \"20 Mbit/s\"\n").link, Link::default());
 

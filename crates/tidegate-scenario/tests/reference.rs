@@ -17,7 +17,6 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`[policy.NAME]`", "PolicyTable"),
     ("`buffer` of a policy", "BufferTable"),
     ("`link` of a policy", "PolicyLinkTable"),
-    ("`loss` of a link", "LossTable"),
     ("`[[policy.NAME.class]]`", "ClassTable"),
     ("`match` of a class", "RuleTable"),
     ("`[[policy.NAME.group]]`", "GroupTable"),
