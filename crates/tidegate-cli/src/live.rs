@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tidegate_live::{Checksums, DirectionOutcome, DirectionState, EngineRecord, LiveConfig, Tick, Transfers};
+use tidegate_live::{Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, LiveConfig, Tick, Transfers};
 use tidegate_report::{Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
@@ -81,6 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => there,
     };
     let mut config = LiveConfig::new(&arguments.inside, &arguments.outside, there.setup(), back.setup());
+    config.links = [there.link, back.link];
     config.options.catch_up = arguments.catch_up;
     config.options.spin = arguments.spin;
     config.options.drain = arguments.drain;
@@ -165,6 +166,10 @@ fn remarks(direction: &DirectionOutcome) -> Vec<String> {
     if counters.queued.packets > 0 {
         remarks.push(format!("{name}: {} packets were still queued when the time for draining was up.", counters.queued.packets));
     }
+    if counters.in_flight.packets > 0 {
+        let packets = counters.in_flight.packets;
+        remarks.push(format!("{name}: {packets} packets were still on their way along the link when the time for draining was up."));
+    }
     if counters.super_frames > 0 {
         remarks
             .push(format!("{name}: {} super-frames of segmentation offload were cut into packets before the port.", counters.super_frames));
@@ -219,7 +224,8 @@ impl Ticker<'_> {
             let bits = (now.counters.delivered.bytes - then.counters.delivered.bytes) as f64 * 8.0 / seconds;
             let dropped = |state: &DirectionState| state.counters.dropped().map(|(_, volume)| volume.packets).sum::<u64>();
             let drops = dropped(now) - dropped(then);
-            format!("{arrow} {:>12}, {drops} dropped, {} queued", format_rate(bits), now.counters.queued.packets)
+            let DirectionCounters { queued, in_flight, .. } = now.counters;
+            format!("{arrow} {:>12}, {drops} dropped, {} queued, {} in flight", format_rate(bits), queued.packets, in_flight.packets)
         };
         let line = format!(
             "{:>6} s  {}   {}",

@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => true,
         Some(wanted) => interface.name.as_deref() == Some(wanted) || wanted.parse() == Ok(number),
     };
-    let replayed = replay(policy.setup(), &mut capture, takes, &mut sent_file, &mut dropped_file, |record| {
+    let replayed = replay(policy.setup(), &policy.link, &mut capture, takes, &mut sent_file, &mut dropped_file, |record| {
         bytes += record.data.len() as u64 + 16;
         progress.at(bytes);
     });
@@ -124,6 +124,12 @@ fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
             "{} packets bear a timestamp before that of an earlier packet, by up to {}; they were offered at the later time.",
             replayed.disorder.packets,
             tidegate_report::format_time(replayed.disorder.largest_nanoseconds as f64 / 1e9)
+        ));
+    }
+    if replayed.lost.packets > 0 {
+        notes.push(format!(
+            "{} packets ({} bytes) that the port sent were lost on the link; the tables show what happened at the port.",
+            replayed.lost.packets, replayed.lost.bytes
         ));
     }
     let oversize = replayed.counters.dropped[DropReason::Oversize as usize].packets;

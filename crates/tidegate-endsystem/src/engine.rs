@@ -1,14 +1,13 @@
 //! The decision engine: it takes in arrivals and says whose frame is next. It never sees a frame.
 
+use crate::Next;
 use crate::arrival::{Arrival, Grain};
 use crate::bell::Bell;
 use crate::queues::Setup;
 use crate::streaming::{StreamingUnit, Transfers, Winner};
-use crate::{GLANCE, Next};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use tidegate_core::packet::{Flow, Packet};
 use tidegate_core::port::{MEMORY, Overhead};
 use tidegate_core::queue::Queues;
@@ -187,18 +186,7 @@ impl<S: Scheduler> DecisionEngine<S> {
     /// and at least every hundredth of a second, says no. `clock` tells the machine's time.
     pub fn run(&mut self, clock: impl Fn() -> Time, mut go_on: impl FnMut(&DecisionEngine<S>) -> bool) {
         self.bells.own.listen();
-        while go_on(self) {
-            match self.turn(clock()) {
-                Next::At(time) => {
-                    let left = time.since(clock());
-                    if left > Duration::ZERO {
-                        thread::park_timeout(std::time::Duration::from_nanos(left.picoseconds().div_ceil(1000)).min(GLANCE));
-                    }
-                }
-                Next::Waiting => thread::park_timeout(GLANCE),
-                Next::Ended => return,
-            }
-        }
+        while go_on(self) && self.turn(clock()).sleep(&clock) {}
     }
 
     /// Arrivals that are not decided yet.

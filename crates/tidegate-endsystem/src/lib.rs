@@ -50,6 +50,7 @@ pub use slots::Slots;
 pub use streaming::Transfers;
 pub use transmission::{Departure, Fate, TransmissionCounters, TransmissionEngine};
 
+use std::thread;
 use std::time::Duration;
 use tidegate_core::units::Time;
 
@@ -62,6 +63,23 @@ pub enum Next {
     Waiting,
     /// Nothing will ever be there to be done: the parts before this one have gone, and all they left has been passed on.
     Ended,
+}
+
+impl Next {
+    /// Sleeps until it is time for the next turn, or until another part rings, or for a glance. False if there is no next turn. `clock` tells
+    /// the machine's time.
+    fn sleep(self, clock: impl Fn() -> Time) -> bool {
+        let left = match self {
+            // The turn took its time: what is left to wait counts from now.
+            Next::At(time) => Duration::from_nanos(time.since(clock()).picoseconds().div_ceil(1000)).min(GLANCE),
+            Next::Waiting => GLANCE,
+            Next::Ended => return false,
+        };
+        if left > Duration::ZERO {
+            thread::park_timeout(left);
+        }
+        true
+    }
 }
 
 /// How long a part sleeps at most before it looks again, and asks whether to go on.

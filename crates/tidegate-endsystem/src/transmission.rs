@@ -1,15 +1,14 @@
 //! The Transmission Engine: it takes winners in batches and hands over the frames at the heads of their rings.
 
+use crate::Next;
 use crate::account::Account;
 use crate::bell::Bell;
 use crate::queues::{ProducerCounters, Setup};
 use crate::streaming::{Transfers, Winner};
-use crate::{GLANCE, Next};
 use rtrb::Consumer;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Overhead, Volume};
 use tidegate_core::units::{Duration, Time, TimePerByte};
@@ -163,18 +162,7 @@ impl<F> TransmissionEngine<F> {
         mut depart: impl FnMut(Departure<F>),
     ) {
         self.listen();
-        while go_on(self) {
-            match self.turn(clock(), &mut depart) {
-                Next::At(time) => {
-                    let left = time.since(clock());
-                    if left > Duration::ZERO {
-                        thread::park_timeout(std::time::Duration::from_nanos(left.picoseconds().div_ceil(1000)).min(GLANCE));
-                    }
-                }
-                Next::Waiting => thread::park_timeout(GLANCE),
-                Next::Ended => return,
-            }
-        }
+        while go_on(self) && self.turn(clock(), &mut depart).sleep(&clock) {}
     }
 
     /// From now on the engine wakes the calling thread, for those who take turns by themselves.

@@ -18,6 +18,7 @@ use tidegate_core::observer::Observer;
 use tidegate_core::port::{Overhead, PortSetup, Volume};
 use tidegate_core::registry::AnyBufferManager;
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
+use tidegate_link::Link;
 use tidegate_statistics::{ClassRecord, Delays, PortRecorder};
 
 /// How often a direction looks after its interfaces, publishes its counters and looks at the stop flag.
@@ -115,7 +116,7 @@ pub fn run_observed<O: Observer<Frame> + Send>(
     mut on_tick: impl FnMut(&Tick),
     observers: [O; 2],
 ) -> Result<(LiveOutcome, [O; 2]), LiveError> {
-    let LiveConfig { interfaces: [a, b], setups: [a_to_b, b_to_a], options } = config;
+    let LiveConfig { interfaces: [a, b], setups: [a_to_b, b_to_a], links, options } = config;
     let inquiry = Inquiry::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", &a, cause))?;
     let facts = [inquiry.of_user(&a)?, inquiry.of_user(&b)?];
     if facts[0].index == facts[1].index {
@@ -129,8 +130,8 @@ pub fn run_observed<O: Observer<Frame> + Send>(
 
     let (began, started) = (Instant::now(), clock::now());
     let [watch_a, watch_b] = observers;
-    let there = prepare(started, [&a, &b], [&facts[0], &facts[1]], a_to_b, options, watch_a)?;
-    let back = prepare(started, [&b, &a], [&facts[1], &facts[0]], b_to_a, options, watch_b)?;
+    let there = prepare(started, [&a, &b], [&facts[0], &facts[1]], a_to_b, (links[0], 0), options, watch_a)?;
+    let back = prepare(started, [&b, &a], [&facts[1], &facts[0]], b_to_a, (links[1], 1), options, watch_b)?;
 
     let states = [Mutex::new(there.state()), Mutex::new(back.state())];
     let (there, back) = thread::scope(|scope| {
@@ -179,6 +180,7 @@ fn prepare<O: Observer<Frame>>(
     [from, to]: [&str; 2],
     [incoming, outgoing]: [&Facts; 2],
     setup: PortSetup,
+    (link, number): (Link, u64),
     options: Options,
     observer: O,
 ) -> Result<Prepared<O>, LiveError> {
@@ -187,9 +189,11 @@ fn prepare<O: Observer<Frame>>(
     }
     let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;
     let transmitter = SendSocket::open(to, outgoing.index)?;
-    let slots = setup.packet_limit.saturating_add(options.spare_frames);
     let longest = setup.longest_frame;
-    let treatment = Treatment { checksums: options.checksums, catch_up: options.catch_up, spin: options.spin, slots };
+    let on_link = u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
+    let slots = setup.packet_limit.saturating_add(on_link).saturating_add(options.spare_frames);
+    let Options { checksums, catch_up, spin, .. } = options;
+    let treatment = Treatment { checksums, catch_up, spin, slots, link, number };
     let connected = [incoming, outgoing].map(|facts| facts.up && facts.carrier);
     let prepared = if options.end_system {
         end_system::open(now, setup, treatment, receiver, transmitter, connected, observer).map(Prepared::Split)

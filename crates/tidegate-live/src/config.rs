@@ -3,22 +3,30 @@
 use crate::ingress::Checksums;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::Duration;
+use tidegate_link::Link;
 
-/// Two interfaces and the policy of each direction.
+/// Two interfaces, and the policy and the link of each direction.
 #[derive(Clone, Debug)]
 pub struct LiveConfig {
     /// The names of interface A and interface B.
     pub interfaces: [String; 2],
     /// The port for what comes in on A and goes out on B, then the port for the way back.
     pub setups: [PortSetup; 2],
+    /// What lies behind either port. Their losses are independent, also if they have one seed.
+    pub links: [Link; 2],
     /// Everything that has a default.
     pub options: Options,
 }
 
 impl LiveConfig {
-    /// A bridge between `a` and `b` with the default options.
+    /// A bridge between `a` and `b` with the default options, behind whose ports nothing is delayed or lost.
     pub fn new(a: &str, b: &str, a_to_b: PortSetup, b_to_a: PortSetup) -> LiveConfig {
-        LiveConfig { interfaces: [a.to_owned(), b.to_owned()], setups: [a_to_b, b_to_a], options: Options::default() }
+        LiveConfig {
+            interfaces: [a.to_owned(), b.to_owned()],
+            setups: [a_to_b, b_to_a],
+            links: [Link::default(); 2],
+            options: Options::default(),
+        }
     }
 }
 

@@ -7,9 +7,11 @@ use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Counters, Volume};
 use tidegate_core::units::Duration;
 
-/// What the port sent but the outgoing interface did not take.
+/// What the port sent but did not come out: it was lost on the link, or the outgoing interface did not take it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unsent {
+    /// It was lost at random, as the policy's link says.
+    pub lost: Volume,
     /// The interface was down or gone.
     pub interface_down: Volume,
     /// The frame was longer than the interface's MTU allows.
@@ -22,8 +24,9 @@ pub struct Unsent {
 
 impl Unsent {
     /// Every reason with its name and what fell to it.
-    pub fn by_reason(&self) -> [(&'static str, Volume); 4] {
+    pub fn by_reason(&self) -> [(&'static str, Volume); 5] {
         [
+            ("lost-on-link", self.lost),
             ("interface-down", self.interface_down),
             ("too-long-for-interface", self.too_long),
             ("no-room-in-kernel", self.no_room),
@@ -43,10 +46,12 @@ pub struct DirectionCounters {
     pub port: Counters,
     /// Everything that the outgoing interface took.
     pub delivered: Volume,
-    /// What the port sent but the interface did not take.
+    /// What the port sent but did not come out.
     pub unsent: Unsent,
-    /// What is held: in the port's queues, or sent by the port and waiting for room in the kernel.
+    /// What the port holds in its queues.
     pub queued: Volume,
+    /// What the port has sent and has come to no end yet: on its way along the link, or waiting for room in the kernel.
+    pub in_flight: Volume,
     /// Frames read from the kernel, a super-frame counting once.
     pub frames: u64,
     /// Those of them that were super-frames.
@@ -72,7 +77,7 @@ impl DirectionCounters {
         changed
     }
 
-    /// Everything dropped here, by name of the reason: before the port, by the port, after the port. Reasons that never occurred are
+    /// Everything dropped here, by name of the reason: before the port, by the port, behind the port. Reasons that never occurred are
     /// left out.
     pub fn dropped(&self) -> impl Iterator<Item = (&'static str, Volume)> {
         let port = DropReason::ALL.iter().zip(self.port.dropped).map(|(reason, volume)| (reason.name(), volume));
@@ -80,13 +85,13 @@ impl DirectionCounters {
         all.filter(|(_, volume)| volume.packets > 0)
     }
 
-    /// Checks that nothing got lost uncounted: received = delivered + dropped + queued, in packets and in bytes.
+    /// Checks that nothing got lost uncounted: received = delivered + dropped + queued + in flight, in packets and in bytes.
     ///
     /// # Errors
     /// [`Leak`] with both sides of the equation: a defect of this crate or of the port.
     pub fn check(&self) -> Result<(), Leak> {
         let mut accounted = self.delivered;
-        for volume in self.dropped().map(|(_, volume)| volume).chain([self.queued]) {
+        for volume in self.dropped().map(|(_, volume)| volume).chain([self.queued, self.in_flight]) {
             accounted.packets += volume.packets;
             accounted.bytes += volume.bytes;
         }
@@ -131,9 +136,13 @@ mod tests {
         counters.port.dropped[DropReason::Policed as usize] = one;
         counters.unsent.too_long = one;
         assert_eq!(counters.check(), Err(Leak { received: counters.received, accounted: Volume { packets: 8, bytes: 800 } }));
-        counters.queued = Volume { packets: 2, bytes: 200 };
+        counters.queued = one;
+        counters.in_flight = one;
+        assert_eq!(counters.check(), Ok(()));
+        counters.unsent.lost = one;
+        counters.received.add(100);
         assert_eq!(counters.check(), Ok(()));
         let reasons: Vec<&str> = counters.dropped().map(|(reason, _)| reason).collect();
-        assert_eq!(reasons, ["no-memory", "policed", "too-long-for-interface"]);
+        assert_eq!(reasons, ["no-memory", "policed", "lost-on-link", "too-long-for-interface"]);
     }
 }

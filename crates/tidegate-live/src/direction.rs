@@ -1,11 +1,10 @@
-//! One direction of a bridge: frames in, through a port, frames out. It is told the time and never waits.
+//! One direction of a bridge: frames in, through a port, along a link, frames out. It is told the time and never waits.
 
 use crate::counters::{DirectionCounters, Unsent};
 use crate::end_system::EngineRecord;
 use crate::ingress::{self, Arrived, Checksums};
-use crate::io::{Receive, SendError, Transmit};
-use crate::offload::Segmentation;
-use crate::outbox::{self, Outbox, Owner};
+use crate::io::{Receive, Transmit};
+use crate::outbox::{self, Outbox, Outcome, Owner};
 use crate::pool::FramePool;
 use crate::watch::{Frame, Watch};
 use std::io;
@@ -14,10 +13,8 @@ use tidegate_core::observer::Observer;
 use tidegate_core::packet::Colour;
 use tidegate_core::port::{Port, PortSetup, Volume};
 use tidegate_core::units::{Duration, Time};
+use tidegate_link::Link;
 use tidegate_statistics::{Delays, PortRecorder};
-
-/// The most packets taken in at one instant; what a super-frame holds beyond it still is.
-pub(crate) const BURST: u64 = 128;
 
 /// What to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +39,8 @@ pub(crate) struct Direction<R, T, O> {
     observer: O,
     checksums: Checksums,
     catch_up: Duration,
-    /// Sent by the port, not yet taken by the kernel.
-    outbox: Outbox<Outgoing>,
+    /// Sent by the port, not yet taken by the kernel: on the link, and at its end. By slot.
+    outbox: Outbox<u32>,
     /// The last instant up to which the port has done what was due.
     worked: Time,
     counters: DirectionCounters,
@@ -84,7 +81,7 @@ pub(crate) trait Carry<O> {
     /// True if it cannot go on.
     fn is_broken(&self) -> bool;
 
-    /// Ends it. What it still holds stays counted as queued.
+    /// Ends it. What it still holds stays counted as queued or in flight.
     fn finish(self, now: Time) -> Remains<O>;
 }
 
@@ -96,6 +93,9 @@ pub(crate) struct Treatment {
     /// How long before an instant threads watch the clock.
     pub(crate) spin: Duration,
     pub(crate) slots: u32,
+    pub(crate) link: Link,
+    /// The number of the direction, from 0: its losses are its own.
+    pub(crate) number: u64,
 }
 
 impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
@@ -114,13 +114,13 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
             receiver,
             transmitter,
             recorder: PortRecorder::new(now, &setup.classifier),
+            // Every frame in it has a slot, so it never grows beyond this.
+            outbox: Outbox::new(&treatment.link, treatment.number, setup.rate, setup.overhead, treatment.slots as usize),
             port: Port::new(now, setup),
             pool,
             observer,
             checksums: treatment.checksums,
             catch_up: treatment.catch_up,
-            // Every frame in it has a slot, so it never grows beyond this.
-            outbox: Outbox::new(treatment.slots as usize),
             worked: now,
             counters: DirectionCounters { receiving: connected[0], sending: connected[1], ..DirectionCounters::default() },
             lateness: Delays::default(),
@@ -140,54 +140,39 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
         }
         self.port.forgo(horizon);
         let mut watch = Watch::new(&mut self.recorder, &mut self.pool, &mut self.observer);
-        let wake = start(&mut self.port, now, &mut watch, &mut self.outbox, &mut self.lateness, &mut self.busy);
+        let wake = start(&mut self.port, now, &mut watch, &mut self.outbox, &mut self.busy);
         self.worked = now;
-        match (self.flush(now), wake) {
-            (false, _) => Next::Blocked,
-            (true, Some(time)) => Next::At(time),
-            (true, None) => Next::Idle,
+        if !self.flush(now) {
+            return Next::Blocked;
+        }
+        match (wake, self.outbox.first_due()) {
+            (Some(wake), Some(due)) => Next::At(wake.earlier(due)),
+            (Some(time), None) | (None, Some(time)) => Next::At(time),
+            (None, None) => Next::Idle,
         }
     }
 
     /// Takes in frames that have been received; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
-        let before = self.counters.received.packets;
-        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, lateness, busy, .. } = self;
-        let mut any = false;
-        while counters.received.packets - before < BURST {
-            let taken = receiver.receive(|received| {
-                counters.frames += 1;
-                counters.super_frames += u64::from(received.offload.segmentation != Segmentation::None);
-                let DirectionCounters { received: volume, refused, .. } = &mut *counters;
-                let refused_before = refused.total();
-                ingress::packets(received, *checksums, pool, refused, |pool, header, Arrived { slot, length }| {
-                    volume.add(length);
-                    let frame = Frame::new(slot, port.counters().offered.packets);
-                    let flow = port.classifier().classify(header);
-                    let mut watch = Watch::new(recorder, pool, observer);
-                    port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
-                    // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link
-                    // that the kernel blocks is not idle.
-                    if !outbox.is_blocked() && port.busy_until(now).is_none() {
-                        start(port, now, &mut watch, outbox, lateness, busy);
-                    }
-                });
-                let refused_now = refused.total();
-                volume.packets += refused_now.packets - refused_before.packets;
-                volume.bytes += refused_now.bytes - refused_before.bytes;
-            });
-            if !taken {
-                break;
+        let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, busy, .. } = self;
+        ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+            let frame = Frame::new(slot, port.counters().offered.packets);
+            let flow = port.classifier().classify(header);
+            let mut watch = Watch::new(recorder, pool, observer);
+            port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
+            // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link that the
+            // kernel blocks is not idle.
+            if !outbox.is_blocked() && port.busy_until(now).is_none() {
+                start(port, now, &mut watch, outbox, busy);
             }
-            any = true;
-        }
-        any
+            Ok(())
+        })
     }
 
     /// Gives the kernel what it has room for; false if something is left.
     fn flush(&mut self, now: Time) -> bool {
-        let DirectionCounters { delivered, unsent, .. } = &mut self.counters;
-        self.outbox.flush(now, &mut self.transmitter, &mut Leaving { pool: &mut self.pool, delivered, unsent })
+        let Direction { outbox, transmitter, pool, lateness, counters: DirectionCounters { delivered, unsent, .. }, .. } = self;
+        outbox.flush(now, transmitter, &mut Leaving { pool, delivered, unsent, lateness })
     }
 }
 
@@ -208,11 +193,8 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Carry<O> for Direction<R, T, O
 
     fn counters(&self) -> DirectionCounters {
         let occupancy = self.port.occupancy();
-        let mut queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
-        for outgoing in self.outbox.iter() {
-            queued.add(outgoing.length);
-        }
-        DirectionCounters { port: *self.port.counters(), queued, ..self.counters }
+        let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
+        DirectionCounters { port: *self.port.counters(), queued, in_flight: self.outbox.held(), ..self.counters }
     }
 
     fn recorder(&self) -> &PortRecorder {
@@ -234,30 +216,24 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Carry<O> for Direction<R, T, O
     }
 }
 
-/// A frame ready to leave: its slot and its length in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Outgoing {
-    slot: u32,
-    length: u32,
-}
-
 /// The slots of frames that leave.
 struct Leaving<'a> {
     pool: &'a mut FramePool,
     delivered: &'a mut Volume,
     unsent: &'a mut Unsent,
+    lateness: &'a mut Delays,
 }
 
-impl Owner<Outgoing> for Leaving<'_> {
+impl Owner<u32> for Leaving<'_> {
     #[inline]
-    fn message<'a>(&'a self, frame: &'a Outgoing) -> Option<&'a [u8]> {
-        Some(self.pool.message(frame.slot, frame.length))
+    fn message<'a>(&'a self, &slot: &'a u32, length: u32) -> &'a [u8] {
+        self.pool.message(slot, length)
     }
 
     #[inline]
-    fn gone(&mut self, frame: Outgoing, outcome: Result<(), SendError>) {
-        self.pool.release(frame.slot);
-        outbox::count(outcome, frame.length, self.delivered, self.unsent);
+    fn gone(&mut self, slot: u32, length: u32, outcome: Outcome) {
+        self.pool.release(slot);
+        outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
     }
 }
 
@@ -266,14 +242,12 @@ fn start<O: Observer<Frame>>(
     port: &mut Port<Frame>,
     now: Time,
     watch: &mut Watch<'_, O>,
-    outbox: &mut Outbox<Outgoing>,
-    lateness: &mut Delays,
+    outbox: &mut Outbox<u32>,
     busy: &mut u128,
 ) -> Option<Time> {
     port.advance(now, watch, |transmission| {
-        lateness.record(now.since(transmission.start));
         *busy += u128::from(transmission.finish.since(transmission.start).picoseconds());
-        outbox.push(Outgoing { slot: transmission.packet.payload.slot(), length: transmission.packet.length });
+        outbox.push(transmission.start, transmission.packet.length, transmission.packet.payload.slot());
     })
 }
 

@@ -21,7 +21,8 @@ pub(crate) use outlet::Outlet;
 use crate::clock;
 use crate::counters::DirectionCounters;
 use crate::direction::Treatment;
-use crate::io::{SendError, Transmit};
+use crate::io::Transmit;
+use crate::outbox::{Outbox, Outcome};
 use crate::pool::{FramePool, Lent};
 use follower::Follower;
 use std::io;
@@ -30,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::registry::AnyScheduler;
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::units::Time;
 use tidegate_endsystem::{DecisionEngine, Descriptor, EndSystem, EngineCounters, Fate, QueueManager, Setup};
 use tidegate_statistics::{Delays, PortRecorder};
 
@@ -41,18 +42,17 @@ const RING_FRAMES: u32 = 1 << 20;
 /// The least that a ring holds.
 const SHORTEST_RING: u32 = 64;
 
-/// What has become of a frame, on its way back to the intake with its memory.
+/// What the intake is told of a frame.
 #[derive(Debug)]
-struct Return {
-    lent: Lent,
-    stream: Flow,
-    length: u32,
-    fate: Fate,
-    /// When it started to leave, and how much later it was handed to the kernel.
-    at: Time,
-    lateness: Duration,
-    outcome: Result<(), SendError>,
+enum Report {
+    /// Its transmission starts at `at`, or it is discarded then.
+    Decided { stream: Flow, slot: u32, length: u32, fate: Fate, at: Time },
+    /// It has left its ring: its memory comes back, and what has become of it if it was transmitted.
+    Back { lent: Lent, sent: Option<(u32, Outcome)> },
 }
+
+/// The most that is told of a frame before its slot can be used again.
+const REPORTS_PER_FRAME: usize = 2;
 
 /// What the threads of a direction tell each other beside frames.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ pub(crate) fn open<R, T: Transmit, O>(
     let Some(producer) = producers.pop() else { unreachable!("an end system has a producer") };
     let setup = PortSetup { rate, overhead, classifier, policers, buffer, scheduler: Follower::default(), packet_limit, longest_frame };
     // Every frame in it has a slot, so it is never full.
-    let (returning, returned) = rtrb::RingBuffer::new(treatment.slots as usize);
+    let (reporting, reports) = rtrb::RingBuffer::new(REPORTS_PER_FRAME * treatment.slots as usize);
     let flags = Arc::new(Flags { halt: AtomicBool::new(false), sending: AtomicBool::new(connected[1]), forgone: AtomicU64::new(0) });
     let [receiving, sending] = connected;
     let intake = Intake {
@@ -128,14 +128,15 @@ pub(crate) fn open<R, T: Transmit, O>(
         grain: timing.grain,
         ring: frames,
         producer: Some(producer),
-        returned,
+        reports,
         flags: flags.clone(),
         counters: DirectionCounters { receiving, sending, ..DirectionCounters::default() },
         lateness: Delays::default(),
         busy: 0,
     };
+    let outbox = Outbox::new(&treatment.link, treatment.number, rate, overhead, treatment.slots as usize);
     let engine = Engine { decisions: engine, flags: flags.clone() };
-    Ok(Parts { intake, engine, outlet: Outlet::new(transmission, transmitter, returning, treatment.slots as usize, flags) })
+    Ok(Parts { intake, engine, outlet: Outlet::new(transmission, transmitter, outbox, reporting, flags) })
 }
 
 #[cfg(test)]

@@ -106,7 +106,8 @@ impl fmt::Display for LiveError {
             ),
             LiveError::Memory { direction, bytes, cause } => write!(
                 f,
-                "no memory for the frames of {direction}: {bytes} bytes ({cause}). Lower the policy's packet_limit or longest_frame"
+                "no memory for the frames of {direction}: {bytes} bytes ({cause}). Lower the policy's packet_limit, longest_frame or \
+                 the delay of its link"
             ),
             LiveError::System { doing, interface, cause } => match cause.raw_os_error() {
                 Some(libc::EAFNOSUPPORT) => {

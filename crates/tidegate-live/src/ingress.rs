@@ -3,7 +3,8 @@
 //! This comes before the port, so that what a shaper counts and a scheduler orders is a real packet: a 64 kB super-frame would hold a
 //! link of 10 Mbit/s for 52 ms.
 
-use crate::io::Received;
+use crate::counters::DirectionCounters;
+use crate::io::{Receive, Received};
 use crate::offload::{PartialChecksum, Segmentation};
 use crate::pool::FramePool;
 use tidegate_core::classifier::{Header, Network};
@@ -62,8 +63,54 @@ pub(crate) struct Arrived {
     pub(crate) length: u32,
 }
 
+/// The most packets taken in at one instant; what a super-frame holds beyond it still is.
+const BURST: u64 = 128;
+
+/// There is no room for a packet where it is to go.
+pub(crate) struct NoMemory;
+
+/// Takes in what has been received, up to a burst, and counts it. Every packet is handed to `offer` with its header; its memory is freed
+/// again if there is no room for it. True if there was anything.
+pub(crate) fn take_in(
+    receiver: &mut impl Receive,
+    checksums: Checksums,
+    pool: &mut FramePool,
+    counters: &mut DirectionCounters,
+    mut offer: impl FnMut(&mut FramePool, &Header, Arrived) -> Result<(), NoMemory>,
+) -> bool {
+    let DirectionCounters { received: volume, refused, frames, super_frames, .. } = counters;
+    let before = volume.packets;
+    let mut any = false;
+    while volume.packets - before < BURST {
+        let taken = receiver.receive(|received| {
+            *frames += 1;
+            *super_frames += u64::from(received.offload.segmentation != Segmentation::None);
+            let refused_before = refused.total();
+            let mut no_room = Volume::default();
+            packets(received, checksums, pool, refused, |pool, header, arrived| match offer(pool, header, arrived) {
+                Ok(()) => volume.add(arrived.length),
+                Err(NoMemory) => {
+                    no_room.add(arrived.length);
+                    arrived.slot.into_iter().for_each(|slot| pool.release(slot));
+                }
+            });
+            refused.no_memory.packets += no_room.packets;
+            refused.no_memory.bytes += no_room.bytes;
+            // What was refused was received, too.
+            let refused_now = refused.total();
+            volume.packets += refused_now.packets - refused_before.packets;
+            volume.bytes += refused_now.bytes - refused_before.bytes;
+        });
+        if !taken {
+            break;
+        }
+        any = true;
+    }
+    any
+}
+
 /// Turns a received frame into packets, hands each to `offer` with the header that they all share, and counts what it refuses.
-pub(crate) fn packets(
+fn packets(
     received: Received<'_>,
     checksums: Checksums,
     pool: &mut FramePool,

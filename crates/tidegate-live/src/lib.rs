@@ -4,15 +4,15 @@
 //! to the port of its direction and goes out on the other side when the port sends it.
 //!
 //! ```text
-//! interface A -> packets as on the wire -> port of A to B -> interface B
-//! interface A <- port of B to A <- packets as on the wire <- interface B
+//! interface A -> packets as on the wire -> port of A to B -> its link -> interface B
+//! interface A <- its link <- port of B to A <- packets as on the wire <- interface B
 //! ```
 //!
 //! Each direction has a thread (or three, as an end system), a port, frame memory and sockets of its own; the two share nothing.
-//! Super-frames of segmentation offload are cut before the port, unfinished checksums are passed on or completed. The port is told one
+//! A link delays what its port sends, and loses some of it, as the policy says. Super-frames of segmentation offload are cut before the port, unfinished checksums are passed on or completed. The port is told one
 //! instant per burst, and what it decides is what the same port would decide in a simulation or a replay of the same arrivals.
 //!
-//! **Law.** In each direction and at every instant, in packets and in bytes: received = delivered + dropped (by reason) + queued
+//! **Law.** In each direction and at every instant, in packets and in bytes: received = delivered + dropped (by reason) + queued + in flight
 //! ([`DirectionCounters::check`]). What the kernel lost before is counted apart.
 //!
 //! | module | holds |
@@ -23,7 +23,7 @@
 //! | `ingress` | from received frames to packets |
 //! | `io` | the seam to the kernel; a faster path than packet sockets goes beside `packet` |
 //! | `packet` | packet sockets: ring to receive, batches to send |
-//! | `outbox`, `watch` | frames on their way to the kernel; who watches the port |
+//! | `outbox`, `watch` | frames on their way along the link and to the kernel; who watches the port |
 //! | `interface`, `clock`, `memory`, `pool`, `offload` | what these stand on |
 #![warn(missing_docs)]
 #![cfg(target_os = "linux")]
@@ -53,4 +53,5 @@ pub use error::LiveError;
 pub use ingress::{Checksums, Refused};
 pub use io::KernelCounters;
 pub use tidegate_endsystem::{EngineCounters, Transfers};
+pub use tidegate_link::{Link, Loss};
 pub use watch::Frame;

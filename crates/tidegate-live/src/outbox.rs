@@ -1,42 +1,76 @@
-//! Frames whose transmission has started and that the kernel has not taken yet.
+//! What the port has sent: on its way along the link, and from there to the kernel.
+//!
+//! A port that sends a packet starts to transmit it. Without a delay the outgoing interface is the link: the packet is handed to the kernel at
+//! once, and the interface transmits it. With one the link is an emulated one as a whole: the packet is handed to the kernel when its last bit
+//! has come to the end, a transmission time and the delay after its start, which is when it would have been received there.
 
 use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
-use std::collections::VecDeque;
-use tidegate_core::port::Volume;
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::port::{Overhead, Volume};
+use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+use tidegate_link::{Full, Line, Link, Underway};
+use tidegate_statistics::Delays;
 
 /// For how long a frame is tried again while the kernel has no room for it.
 const PATIENCE: Duration = Duration::from_milliseconds(20);
 
+/// What has become of a frame in the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// The kernel has taken it, so much later than its instant.
+    Delivered(Duration),
+    /// It was lost on the link.
+    Lost,
+    /// The kernel has not taken it.
+    Unsent(SendError),
+}
+
 /// Who knows where the bytes of frames are, and what is to be done with frames that are gone.
 pub(crate) trait Owner<F> {
-    /// The frame behind its virtio-net header; `None` if it only keeps its place in the order.
-    fn message<'a>(&'a self, frame: &'a F) -> Option<&'a [u8]>;
+    /// A frame of `length` bytes behind its virtio-net header.
+    fn message<'a>(&'a self, frame: &'a F, length: u32) -> &'a [u8];
 
-    /// The kernel has taken the frame, or it was given up.
-    fn gone(&mut self, frame: F, outcome: Result<(), SendError>);
+    /// A frame of `length` bytes has come to its end.
+    fn gone(&mut self, frame: F, length: u32, outcome: Outcome);
+}
+
+/// A frame that the port has sent, and its length in bytes.
+#[derive(Debug)]
+struct Sent<F> {
+    frame: F,
+    length: u32,
 }
 
 /// The frames, in the order in which they leave.
 #[derive(Debug)]
 pub(crate) struct Outbox<F> {
-    frames: VecDeque<F>,
+    line: Line<Sent<F>>,
+    held: Volume,
+    /// What tells a packet's transmission time, on a link with a delay.
+    transmission: Option<(TimePerByte, Overhead)>,
     blocked_since: Option<Time>,
 }
 
 impl<F> Outbox<F> {
-    /// An outbox that never holds more than `capacity` frames.
-    pub(crate) fn new(capacity: usize) -> Outbox<F> {
-        Outbox { frames: VecDeque::with_capacity(capacity), blocked_since: None }
+    /// An outbox behind a port of this rate that never holds more than `capacity` frames. `stream` tells the links of the two directions
+    /// apart.
+    pub(crate) fn new(link: &Link, stream: u64, rate: Rate, overhead: Overhead, capacity: usize) -> Outbox<F> {
+        let transmission = (link.delay > Duration::ZERO).then(|| (rate.time_per_byte(), overhead));
+        Outbox { line: Line::new(link, stream, capacity), held: Volume::default(), transmission, blocked_since: None }
     }
 
-    pub(crate) fn push(&mut self, frame: F) {
-        self.frames.push_back(frame);
+    /// The port starts to transmit a frame of `length` bytes. There is room for it, because it has a slot.
+    pub(crate) fn push(&mut self, start: Time, length: u32, frame: F) {
+        let duration = self.transmission.map_or(Duration::ZERO, |(each, overhead)| each.ceil(overhead.wire_length(length)));
+        if let Err(Full(_)) = self.line.enter(start + duration, Sent { frame, length }) {
+            unreachable!("more frames are under way than there are slots");
+        }
+        self.held.add(length);
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &F> {
-        self.frames.iter()
+    /// Everything in it.
+    pub(crate) fn held(&self) -> Volume {
+        self.held
     }
 
     /// True if the kernel had no room when it was last asked.
@@ -44,46 +78,69 @@ impl<F> Outbox<F> {
         self.blocked_since.is_some()
     }
 
-    /// Gives the kernel what it has room for; false if something is left.
+    /// When the first frame is to be handed over.
+    pub(crate) fn first_due(&self) -> Option<Time> {
+        self.line.first().map(|first| first.due)
+    }
+
+    /// Gives the kernel what is due and what it has room for; false if something due is left.
     pub(crate) fn flush(&mut self, now: Time, transmitter: &mut impl Transmit, owner: &mut impl Owner<F>) -> bool {
-        while let Some(first) = self.frames.front() {
-            if owner.message(first).is_none() {
-                self.give_up(1, Ok(()), owner);
+        while let Some(first) = self.line.first().filter(|first| !first.due.is_after(now)) {
+            if first.is_lost {
+                self.give_up(now, 1, Outcome::Lost, owner);
                 continue;
             }
-            match transmitter.send(self.frames.iter().map_while(|frame| owner.message(frame))) {
+            let ready = self.line.arrived(now).take_while(|underway| !underway.is_lost);
+            match transmitter.send(ready.map(|underway| owner.message(&underway.packet.frame, underway.packet.length))) {
                 Ok(sent) => {
                     self.blocked_since = None;
-                    self.give_up(sent, Ok(()), owner);
+                    self.let_go(sent, |underway| Outcome::Delivered(now.since(underway.due)), owner);
                 }
-                Err(SendError::Busy) => {
+                Err(reason @ SendError::Busy) => {
                     let since = *self.blocked_since.get_or_insert(now);
                     if now.since(since) < PATIENCE {
                         return false;
                     }
                     self.blocked_since = None;
-                    self.give_up(self.frames.len(), Err(SendError::Busy), owner);
+                    self.give_up(now, usize::MAX, Outcome::Unsent(reason), owner);
                 }
-                Err(SendError::Down) => self.give_up(self.frames.len(), Err(SendError::Down), owner),
-                Err(reason) => self.give_up(1, Err(reason), owner),
+                Err(reason @ SendError::Down) => self.give_up(now, usize::MAX, Outcome::Unsent(reason), owner),
+                Err(reason) => self.give_up(now, 1, Outcome::Unsent(reason), owner),
             }
         }
         true
     }
 
-    fn give_up(&mut self, frames: usize, outcome: Result<(), SendError>, owner: &mut impl Owner<F>) {
-        self.frames.drain(..frames).for_each(|frame| owner.gone(frame, outcome));
+    /// Gives up the first frames, at most so many, among those that are due.
+    fn give_up(&mut self, now: Time, most: usize, outcome: Outcome, owner: &mut impl Owner<F>) {
+        let due = self.line.arrived(now).take(most).count();
+        self.let_go(due, |underway| if underway.is_lost { Outcome::Lost } else { outcome }, owner);
+    }
+
+    /// The first frames, so many, have come to their end.
+    fn let_go(&mut self, frames: usize, outcome: impl Fn(&Underway<Sent<F>>) -> Outcome, owner: &mut impl Owner<F>) {
+        for underway in (0..frames).map_while(|_| self.line.leave()) {
+            let outcome = outcome(&underway);
+            let Sent { frame, length } = underway.packet;
+            self.held.packets -= 1;
+            self.held.bytes -= u64::from(length);
+            owner.gone(frame, length, outcome);
+        }
     }
 }
 
-/// Counts a frame that the kernel took, or did not.
-pub(crate) fn count(outcome: Result<(), SendError>, length: u32, delivered: &mut Volume, unsent: &mut Unsent) {
+/// Counts what has become of a frame.
+pub(crate) fn count(outcome: Outcome, length: u32, delivered: &mut Volume, unsent: &mut Unsent, lateness: &mut Delays) {
     let volume = match outcome {
-        Ok(()) => delivered,
-        Err(SendError::Busy) => &mut unsent.no_room,
-        Err(SendError::Down) => &mut unsent.interface_down,
-        Err(SendError::TooLong) => &mut unsent.too_long,
-        Err(SendError::Rejected) => &mut unsent.rejected,
+        Outcome::Delivered(late) => {
+            lateness.record(late);
+            delivered
+        }
+        Outcome::Lost => &mut unsent.lost,
+        Outcome::Unsent(SendError::Busy) => &mut unsent.no_room,
+        Outcome::Unsent(SendError::Down) => &mut unsent.interface_down,
+        Outcome::Unsent(SendError::TooLong) => &mut unsent.too_long,
+        Outcome::Unsent(SendError::Rejected) => &mut unsent.rejected,
     };
     volume.add(length);
 }

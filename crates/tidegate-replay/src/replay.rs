@@ -1,17 +1,19 @@
-//! A capture through a port in virtual time.
+//! A capture through a port in virtual time, and along the link behind it.
 //!
 //! The port's clock is the capture's: packets arrive at their timestamps and leave when the policy lets them, however long that takes
-//! to compute. A silence of years is crossed in steps that the port's wrapping clock can follow.
+//! to compute; on the link they take their time and may get lost. A silence of years is crossed in steps that the port's wrapping clock can follow.
 
 use crate::capture::{CaptureError, CaptureReader, Record};
 use crate::writer::CaptureWriter;
+use std::cmp::Reverse;
 use std::fmt;
 use std::io::{self, Read, Write};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced};
+use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
+use tidegate_link::{Line, Link, Underway};
 use tidegate_statistics::PortRecorder;
 use tidegate_wire::parse;
 
@@ -42,13 +44,15 @@ pub struct Replayed {
     pub recorder: PortRecorder,
     /// The port's own counters; its queue is empty at the end.
     pub counters: Counters,
+    /// Packets that the port sent and the link lost.
+    pub lost: Volume,
     /// Packets that the chosen interfaces did not include.
     pub skipped: u64,
     /// Timestamps that ran backwards.
     pub disorder: Disorder,
     /// True if the capture ended in the middle of a record.
     pub cut_short: bool,
-    /// From the first arrival to the last bit sent, in seconds.
+    /// From the first arrival to the last bit sent by the port, in seconds.
     pub seconds: f64,
 }
 
@@ -87,17 +91,21 @@ impl From<io::Error> for ReplayError {
     }
 }
 
-/// Runs `capture` through a port made from `setup`.
+/// The reason of packets that the link lost, beside those of [`DropReason`].
+const LOST: &str = "lost-on-link";
+
+/// Runs `capture` through a port made from `setup`, and what it sends along `link`.
 ///
 /// Every packet of an interface that `takes` accepts is offered at its timestamp with its length on the wire and the colour of its code
-/// point ([`Colour::of`]). What leaves is written to `sent` with the instant of its last bit as timestamp, and a comment if a policer
-/// changed its colour; what is dropped goes to `dropped` at the instant of the drop, with the reason. After the last packet the queue
-/// drains. `progress` is called for every packet, taken or not.
+/// point ([`Colour::of`]). What leaves is written to `sent` with the instant at which its last bit comes to the end of the link as timestamp,
+/// and a comment if a policer changed its colour; what is dropped goes to `dropped` at the instant of the drop, with the reason, and what the
+/// link loses at the instant at which its transmission started. After the last packet the queue drains. `progress` is called for every packet, taken or not.
 ///
 /// # Errors
 /// [`ReplayError`] if the capture is damaged or a result cannot be written.
 pub fn replay<R: Read, W: Write, X: Write>(
     setup: PortSetup,
+    link: &Link,
     capture: &mut CaptureReader<R>,
     takes: impl Fn(usize, &crate::Interface) -> bool,
     sent: &mut CaptureWriter<W>,
@@ -108,7 +116,9 @@ pub fn replay<R: Read, W: Write, X: Write>(
     // The port's clock is the capture's, modulo its wrap: what is rounded to a clock's ticks is rounded alike wherever a packet is seen.
     let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds));
     let mut port: Port<Box<Frame>> = Port::new(start, setup);
-    let mut watcher = Watcher { recorder: PortRecorder::new(start, port.classifier()), drops: Vec::new() };
+    let recorder = PortRecorder::new(start, port.classifier());
+    // In virtual time nobody waits for packets on their way: each leaves the line as soon as it has entered.
+    let mut watcher = Watcher { recorder, drops: Vec::new(), line: Line::new(link, 0, 1), lost: Volume::default() };
     let mut clock = Clock { now: start, nanoseconds: None };
     let mut leaving = Vec::new();
     let (mut skipped, mut number) = (0, 0);
@@ -157,6 +167,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
     Ok(Replayed {
         counters: *port.counters(),
         seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),
+        lost: watcher.lost,
         recorder: watcher.recorder,
         skipped,
         disorder,
@@ -202,7 +213,10 @@ impl Clock {
 /// Records everything and keeps the drops until they can be written.
 struct Watcher {
     recorder: PortRecorder,
-    drops: Vec<(Time, Packet<Box<Frame>>, DropReason)>,
+    /// When, what and why.
+    drops: Vec<(Time, Packet<Box<Frame>>, &'static str)>,
+    line: Line<Transmission<Box<Frame>>>,
+    lost: Volume,
 }
 
 impl Observer<Box<Frame>> for Watcher {
@@ -221,7 +235,7 @@ impl Observer<Box<Frame>> for Watcher {
     fn dropped(&mut self, now: Time, packet: Packet<Box<Frame>>, reason: DropReason, occupancy: &Occupancy) {
         let seen = Packet { flow: packet.flow, length: packet.length, arrival: packet.arrival, colour: packet.colour, payload: () };
         self.recorder.dropped(now, seen, reason, occupancy);
-        self.drops.push((now, packet, reason));
+        self.drops.push((now, packet, reason.name()));
     }
 
     fn sent(&mut self, now: Time, packet: &Packet<Box<Frame>>, finish: Time, occupancy: &Occupancy) {
@@ -239,15 +253,26 @@ fn write_out<R: Read, W: Write, X: Write>(
     dropped: &mut CaptureWriter<X>,
 ) -> io::Result<u128> {
     let mut last_bit = 0;
-    for Transmission { packet, finish, .. } in leaving.drain(..) {
+    for transmission in leaving.drain(..) {
+        let recorded = watcher.recorder.elapsed();
+        last_bit = recorded + u128::from(transmission.finish.since(clock.now).picoseconds());
+        let Some(underway) = watcher.line.enter(transmission.finish, transmission).ok().and_then(|()| watcher.line.leave()) else {
+            unreachable!("the line is empty again after every packet")
+        };
+        let Underway { due, packet: Transmission { packet, start, finish }, is_lost } = underway;
+        if is_lost {
+            watcher.lost.add(packet.length);
+            watcher.drops.push((start, packet, LOST));
+            continue;
+        }
         let frame = &packet.payload;
         let comment = (packet.colour != frame.colour)
             .then(|| format!("tidegate: marked {}, was {}; waited {}", packet.colour.name(), frame.colour.name(), wait(&packet, finish)));
-        let at = clock.nanoseconds_of(finish);
+        let at = clock.nanoseconds_of(due);
         sent.write(capture.interfaces(), frame.record.interface, at, packet.length, &frame.record.data, comment.as_deref())?;
-        let recorded = watcher.recorder.elapsed();
-        last_bit = recorded + u128::from(finish.since(clock.now).picoseconds());
     }
+    // The oldest first: what the link lost started at some instant between the port's drops.
+    watcher.drops.sort_by_key(|(time, ..)| Reverse(clock.now.since(*time)));
     for (time, packet, reason) in watcher.drops.drain(..) {
         let frame = &packet.payload;
         let comment = format!("tidegate: dropped, {reason}; waited {}", wait(&packet, time));

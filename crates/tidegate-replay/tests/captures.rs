@@ -12,7 +12,8 @@ use tidegate_core::policer::Contract;
 use tidegate_core::port::{Overhead, PortSetup, Volume};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Duration, Rate};
+use tidegate_link::{Link, Loss, LossStream};
 use tidegate_replay::{CaptureReader, CaptureWriter, Record, Replayed, replay};
 
 const RATE: u64 = 1_000_000;
@@ -75,9 +76,13 @@ fn read(bytes: &[u8]) -> Vec<Record> {
 }
 
 fn run(path: &Path) -> (Replayed, Vec<u8>, Vec<u8>) {
+    run_along(&Link::default(), path)
+}
+
+fn run_along(link: &Link, path: &Path) -> (Replayed, Vec<u8>, Vec<u8>) {
     let mut capture = CaptureReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "sent").unwrap(), CaptureWriter::new(Vec::new(), "dropped").unwrap());
-    let replayed = replay(setup(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    let replayed = replay(setup(), link, &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
     (replayed, sent.finish().unwrap(), dropped.finish().unwrap())
 }
 
@@ -136,6 +141,39 @@ fn the_same_capture_gives_the_same_bytes() {
     assert!(sent == sent_again && dropped == dropped_again);
 }
 
+/// Behind the port every packet takes as long, and those are lost whose numbers the seed says. The port itself sees nothing of it.
+#[test]
+fn a_link_delays_and_loses_what_the_port_sends() {
+    let path = captures().into_iter().next().unwrap();
+    let (at_port, sent_by_port, dropped_by_port) = run(&path);
+    let loss = Loss::new(100_000_000, 5).unwrap();
+    let link = Link { delay: Duration::from_milliseconds(15), loss: Some(loss) };
+    let (replayed, sent, dropped) = run_along(&link, &path);
+    assert_eq!((replayed.counters, replayed.seconds), (at_port.counters, at_port.seconds));
+
+    let mut losses = LossStream::new(loss, 0);
+    let (mut arrived, mut lost) = (Vec::new(), Vec::new());
+    for mut record in read(&sent_by_port) {
+        record.nanoseconds += 15_000_000;
+        if losses.loses_next() { lost.push(record) } else { arrived.push(record) }
+    }
+    assert!(lost.len() > 5 && arrived.len() > lost.len(), "{} of {}", lost.len(), arrived.len());
+    assert_eq!(read(&sent), arrived);
+    let bytes = lost.iter().map(|record| u64::from(record.length)).sum();
+    assert_eq!(replayed.lost, Volume { packets: lost.len() as u64, bytes });
+
+    let (before, after) = (read(&dropped_by_port), read(&dropped));
+    assert!(after.windows(2).all(|pair| pair[0].nanoseconds <= pair[1].nanoseconds));
+    let key = |record: &Record| (record.length, record.data.clone());
+    let mut expected: Vec<_> = before.iter().chain(&lost).map(key).collect();
+    let mut found: Vec<_> = after.iter().map(key).collect();
+    expected.sort();
+    found.sort();
+    assert_eq!(found, expected);
+    let named = String::from_utf8_lossy(&dropped).matches("tidegate: dropped, lost-on-link; waited").count();
+    assert_eq!(named, lost.len());
+}
+
 /// A capture of packets at the given seconds.
 fn capture_at(seconds: &[u32]) -> Vec<u8> {
     let mut file = Vec::new();
@@ -159,7 +197,7 @@ fn silences_of_years_and_steps_backwards_are_survived() {
     let file = capture_at(&seconds);
     let mut capture = CaptureReader::new(&file[..]).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
-    let replayed = replay(setup(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    let replayed = replay(setup(), &Link::default(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
     assert_eq!((replayed.disorder.packets, replayed.disorder.largest_nanoseconds), (1, (20 * u64::from(year) - 3) * 1_000_000_000));
     // 84 bytes at 1 Mbit/s are 672 us; the packet from the past arrives third at its instant.
     let own = 672_000;

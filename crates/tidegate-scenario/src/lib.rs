@@ -59,6 +59,7 @@ mod schema;
 mod service;
 mod source;
 mod structure;
+mod tcp;
 mod tree;
 mod value;
 

@@ -18,7 +18,9 @@ use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{AnyBufferManager, BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Duration, Rate};
+use tidegate_link::{Extent, Link, Loss};
+use tidegate_sim::network::LONGEST;
 
 /// The longest frame a port may be told to accept: far beyond jumbo frames, and what segmentation offload hands over.
 const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
@@ -26,6 +28,8 @@ const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
 const MOST_PACKETS: u64 = 16_777_216;
 /// The packets a port holds at most if the buffer's limit is in bytes and nothing else is said.
 const USUAL_PACKETS: u64 = 1_000_000;
+/// The most that may be on a link at once: memory is set aside for it.
+const MOST_ON_LINK: Extent = Extent { packets: 4_194_304, bytes: 1_000_000_000 };
 /// The shortest frame on Ethernet.
 const SHORTEST_FRAME: u64 = 64;
 const USUAL_LONGEST_FRAME: u64 = 1518;
@@ -42,6 +46,8 @@ pub struct Policy {
     pub overhead: Overhead,
     /// The longest frame accepted, in bytes.
     pub longest_frame: u32,
+    /// What lies behind the port.
+    pub link: Link,
     /// The most packets the port can hold.
     pub packet_limit: u32,
     /// Who decides whether a packet may stay, and within what.
@@ -172,6 +178,7 @@ impl<'a> Resolution<'a> {
         let promises: Vec<Option<Promise>> = self.table.class.iter().map(|class| self.promise(class)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
         let (buffer, packet_limit) = self.buffer();
+        self.judge_link();
         let manager = self.buffer_manager(buffer, packet_limit, &tree, &limits);
         let queues: Vec<u32> = tree.classes.iter().map(|class| class.queues).collect();
         let names: Vec<String> = tree.classes.iter().map(|class| class.given.name.clone()).collect();
@@ -197,6 +204,41 @@ impl<'a> Resolution<'a> {
             longest_frame: self.longest_frame as u32,
         };
         Some(self.policy(&tree, buffer, setup, policers, limits, promises))
+    }
+
+    fn link(&self) -> Link {
+        let Some(table) = &self.table.link else { return Link::default() };
+        let delay = table.delay.as_ref().map_or(Duration::ZERO, |at| at.value);
+        let seed = table.seed.as_ref().map_or(1, |at| at.value.0);
+        let loss = table.loss.as_ref().and_then(|at| Loss::new(at.value.billionths(), seed));
+        Link { delay, loss }
+    }
+
+    /// Reports a link that holds more than memory can be set aside for.
+    fn judge_link(&mut self) {
+        let Some(table) = &self.table.link else { return };
+        if let (None, Some(seed)) = (&table.loss, &table.seed) {
+            let finding = Diagnostic::error(seed.span.clone(), "`seed` has no effect: the link loses nothing");
+            self.findings.push(finding.help("remove it, or add the share of packets that are lost, like loss = \"0.1 %\""));
+        }
+        let Some(at) = &table.delay else { return };
+        let extent = self.link().extent(self.rate.value, self.overhead(), self.longest_frame as u32);
+        if at.value > LONGEST {
+            self.findings.push(Diagnostic::error(at.span.clone(), "a link with a delay of more than 26 days cannot be followed"));
+        } else if extent.packets > MOST_ON_LINK.packets || extent.bytes > MOST_ON_LINK.bytes {
+            let problem = format!(
+                "up to {} packets, {} in all, would be on their way along this link at once",
+                extent.packets,
+                print_size(extent.bytes)
+            );
+            let help = format!(
+                "shorten the delay, or lower the rate: memory is set aside for at most {} packets and {}",
+                MOST_ON_LINK.packets,
+                print_size(MOST_ON_LINK.bytes)
+            );
+            let finding = Diagnostic::error(at.span.clone(), problem);
+            self.findings.push(finding.context(self.rate.span.clone(), "the rate of the link").help(help));
+        }
     }
 
     fn overhead(&self) -> Overhead {
@@ -466,6 +508,7 @@ impl<'a> Resolution<'a> {
             rate: self.rate.value,
             overhead: setup.overhead,
             longest_frame: setup.longest_frame,
+            link: self.link(),
             packet_limit: setup.packet_limit,
             buffer,
             scheduler: tree.root.kind,

@@ -6,13 +6,15 @@ use crate::policy::{Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
-use crate::units::{print_duration, print_limit, print_rate, print_size, print_slots};
+use crate::units::{Ratio, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots};
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_core::port::Overhead;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Duration, Rate};
+use tidegate_link::Link;
+use tidegate_sim::tcp::{Application, Tcp};
 use tidegate_sim::{Holding, LengthDistribution, Source};
 
 /// Reads a file and describes it, after whatever is probably not meant in it.
@@ -75,7 +77,7 @@ fn policy(policy: &Policy) -> String {
     }
     let longest = print_size(u64::from(policy.longest_frame));
     let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
-    let _ = writeln!(text, "  link: {}", listed([policy.scheduler.name().to_owned(), slots_of(policy, None)]));
+    let _ = writeln!(text, "  link: {}", listed([policy.scheduler.name().to_owned(), slots_of(policy, None), behind(policy)]));
     let mut rows = Vec::new();
     branches(policy, None, "  ", &mut rows);
     let width = rows.iter().map(|(branch, _)| branch.chars().count()).max().unwrap_or(0);
@@ -154,6 +156,18 @@ fn slots_of(policy: &Policy, node: Option<usize>) -> String {
     }
 }
 
+/// What lies behind the port.
+fn behind(policy: &Policy) -> String {
+    let Link { delay, loss } = policy.link;
+    let extent = policy.link.extent(policy.rate, policy.overhead, policy.longest_frame);
+    let delay = (delay > Duration::ZERO).then(|| {
+        format!("delay {}, up to {} ({}) on the way", print_duration(delay), print_count(extent.packets), print_size(extent.bytes))
+    });
+    let loss = loss
+        .and_then(|loss| Some(format!("random loss of {}, seed {}", print_ratio(Ratio::from_billionths(loss.billionths())?), loss.seed())));
+    listed([delay, loss].into_iter().flatten())
+}
+
 fn shape(shape: &Option<ShapingContract>) -> String {
     shape.as_ref().map_or(String::new(), |shape| {
         let peak = shape.peak.map_or(String::new(), |peak| format!(", peak {}", print_rate(peak)));
@@ -220,7 +234,22 @@ fn source(source: &Source) -> String {
         }
         Source::Capture { packets } => format!("{mean}capture of {}", plural(packets.len(), "packet")),
         Source::Greedy { length, window } => format!("greedy, {} of {} kept queued", plural(*window as usize, "packet"), size(*length)),
+        Source::Tcp(tcp) => connection(tcp),
     }
+}
+
+fn connection(tcp: &Tcp) -> String {
+    let size = |bytes: u64| print_size(bytes);
+    let data = match &tcp.application {
+        Application::Endless => "always more to send".to_owned(),
+        Application::Transfers(transfers) => {
+            let many = transfers.count.map_or("transfers".to_owned(), |count| plural(count as usize, "transfer"));
+            let asked = if transfers.request.is_some() { ", each on request" } else { "" };
+            format!("{many} of {}{asked}", size(transfers.size.mean() as u64))
+        }
+    };
+    let (congestion, recovery) = (tcp.congestion.name(), tcp.recovery.name());
+    format!("TCP, {congestion} and {recovery}, window {} in segments of {}, {data}", size(tcp.window), size(u64::from(tcp.segment)))
 }
 
 fn plural(count: usize, noun: &str) -> String {

@@ -112,6 +112,11 @@ pub struct Ratio(u64);
 impl Ratio {
     const WHOLE: u64 = 1_000_000_000;
 
+    /// So many billionths; `None` if that is more than the whole.
+    pub const fn from_billionths(billionths: u64) -> Option<Ratio> {
+        if billionths <= Ratio::WHOLE { Some(Ratio(billionths)) } else { None }
+    }
+
     /// The ratio in billionths, 0 to 10^9.
     pub const fn billionths(self) -> u64 {
         self.0

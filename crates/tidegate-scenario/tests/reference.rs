@@ -16,6 +16,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("Top level", ""),
     ("`[policy.NAME]`", "PolicyTable"),
     ("`buffer` of a policy", "BufferTable"),
+    ("`link` of a policy", "PolicyLinkTable"),
     ("`[[policy.NAME.class]]`", "ClassTable"),
     ("`match` of a class", "RuleTable"),
     ("`[[policy.NAME.group]]`", "GroupTable"),

@@ -16,12 +16,13 @@ use std::time::Duration as Sleep;
 use tidegate_core::classifier::Header;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::PortSetup;
+use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
+use tidegate_link::{Link as LinkBehind, Loss};
 use tidegate_live::{Frame, LiveConfig};
 use tidegate_replay::{CaptureReader, CaptureWriter, Interface, replay};
-use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Link, Network, NodeId, Source};
+use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Impairment, Link, Network, NodeId, Source};
 use tidegate_wire::{LinkType, parse};
 use topology::{Place, Topology};
 
@@ -141,13 +142,19 @@ fn setup(policy: &str) -> PortSetup {
     scenario.policy(None).unwrap().setup()
 }
 
-/// Sends UDP packets of all classes through a live bridge and returns what its port decided.
-fn live(policy: &str) -> Vec<Decided> {
+/// What lies behind the port, live and in the replay: the port decides as if it were not there.
+fn link() -> LinkBehind {
+    LinkBehind { delay: Duration::from_milliseconds(3), loss: Loss::new(200_000_000, 11) }
+}
+
+/// Sends UDP packets of all classes through a live bridge and returns what its port decided, and how much of it its link lost.
+fn live(policy: &str) -> (Vec<Decided>, Volume) {
     let topology = Topology::new();
     let mut config = LiveConfig::new("tgb", "tgc", setup(policy), setup(policy));
     // However late a thread wakes, no link time is given up: the port then depends on the arrivals alone.
     config.options.catch_up = Duration::from_seconds(10);
     config.options.drain = Duration::from_seconds(10);
+    config.links[0] = link();
     let bridge = topology.bridge_observed(config, [Notes::default(), Notes::default()]);
     topology.call(Place::Host1, || {
         let socket = UdpSocket::bind("10.77.0.1:0").unwrap();
@@ -165,9 +172,9 @@ fn live(policy: &str) -> Vec<Decided> {
         }
     });
     let (outcome, [notes, _]) = bridge.finish_observed();
-    let forgone = outcome.directions[0].counters.forgone;
-    assert_eq!(forgone, Duration::ZERO, "the machine was stopped for seconds; nothing can be compared");
-    notes.0
+    let counters = outcome.directions[0].counters;
+    assert_eq!(counters.forgone, Duration::ZERO, "the machine was stopped for seconds; nothing can be compared");
+    (notes.0, counters.unsent.lost)
 }
 
 /// The class that takes what no rule matches, address resolution among it.
@@ -200,13 +207,14 @@ type Wanted<'a> = (&'a str, fn(&Decided) -> bool);
 
 /// Carries packets live and compares. The comparison is worth something only if everything that can happen does: each of `wanted`.
 fn compare(policy: &str, wanted: &[Wanted]) {
-    let decided = live(policy);
+    let (decided, lost) = live(policy);
+    assert!(lost.packets > 20, "{lost:?}");
     assert!(decided.len() > 300, "{} packets", decided.len());
     for (what, happened) in wanted {
         let count = decided.iter().filter(|packet| happened(packet)).count();
         assert!(count > 5, "only {count} packets were {what}");
     }
-    compare_replay(policy, &decided);
+    compare_replay(policy, &decided, lost);
     compare_simulation(policy, &decided);
 }
 
@@ -237,7 +245,7 @@ fn live_replay_and_simulation_decide_alike() {
     );
 }
 
-fn compare_replay(policy: &str, decided: &[Decided]) {
+fn compare_replay(policy: &str, decided: &[Decided], lost: Volume) {
     let interfaces = [Interface { name: None, link_type: 1, link: LinkType::Ethernet }];
     let mut file = CaptureWriter::new(Vec::new(), "arrivals").unwrap();
     for (number, packet) in decided.iter().enumerate() {
@@ -249,7 +257,7 @@ fn compare_replay(policy: &str, decided: &[Decided]) {
     let capture = file.finish().unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
     let mut reader = CaptureReader::new(&capture[..]).unwrap();
-    let replayed = replay(setup(policy), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    let replayed = replay(setup(policy), &LinkBehind::default(), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
 
     let mut reached = vec![None; decided.len()];
     for (file, left) in [(sent.finish().unwrap(), true), (dropped.finish().unwrap(), false)] {
@@ -268,6 +276,10 @@ fn compare_replay(policy: &str, decided: &[Decided]) {
         };
         assert_eq!(reached[number], Some(expected), "packet {number}: {packet:?}");
     }
+    // The link loses the same packets: of as many bytes.
+    let mut reader = CaptureReader::new(&capture[..]).unwrap();
+    let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
+    assert_eq!(replay(setup(policy), &link(), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap().lost, lost);
     for reason in DropReason::ALL {
         let live = decided.iter().filter(|packet| packet.fate == Some(Fate::Dropped(reason))).count();
         assert_eq!(replayed.counters.dropped[reason as usize].packets, live as u64, "{reason}");
@@ -295,7 +307,14 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
     };
     let network = Network {
         nodes: vec!["from".into(), "to".into()],
-        links: vec![Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation: Duration::ZERO, port: setup(policy) }],
+        links: vec![Link {
+            name: "link".into(),
+            from: NodeId(0),
+            to: NodeId(1),
+            propagation: Duration::ZERO,
+            port: setup(policy),
+            impairment: Impairment::default(),
+        }],
         flows: decided.iter().enumerate().map(flow).collect(),
     };
     let last = decided.last().map_or(Duration::ZERO, |packet| packet.arrival.since(start));

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use crate::io::{KernelCounters, Received};
-use crate::offload::Offload;
+use crate::io::{KernelCounters, Received, SendError};
+use crate::offload::{Offload, Segmentation};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,6 +17,7 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::Rate;
+use tidegate_link::{Loss, LossStream};
 use tidegate_wire::checksum;
 use tidegate_wire::segment::SuperFrameKind;
 
@@ -138,9 +139,17 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
     }
 }
 
+/// As a bridge treats frames unless told otherwise.
+pub(crate) fn treatment(slots: u32) -> Treatment {
+    let catch_up = Duration::from_milliseconds(2);
+    Treatment { checksums: Checksums::PassOn, catch_up, spin: Duration::ZERO, slots, link: Link::default(), number: 0 }
+}
+
 fn direction_with<O: Observer<Frame>>(packets: u32, observer: O) -> Tested<O> {
-    let treatment =
-        Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), spin: Duration::ZERO, slots: packets + 4 };
+    direction_on(packets, treatment(packets + 4), observer)
+}
+
+fn direction_on<O: Observer<Frame>>(packets: u32, treatment: Treatment, observer: O) -> Tested<O> {
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
     Direction::new(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
@@ -149,8 +158,14 @@ fn direction(packets: u32) -> Tested {
     direction_with(packets, ())
 }
 
+/// A direction whose link delays by so many microseconds and loses so many of a billion packets.
+fn direction_along(microseconds: u64, billionths: u64, packets: u32) -> Tested {
+    let link = Link { delay: Duration::from_microseconds(microseconds), loss: Loss::new(billionths, 1) };
+    direction_on(packets, Treatment { link, ..treatment(packets + 40) }, ())
+}
+
 /// A frame that takes exactly one millisecond at 10 Mbit/s, told apart by the byte after its Ethernet header.
-fn millisecond(name: u8) -> (Vec<u8>, Offload) {
+pub(crate) fn millisecond(name: u8) -> (Vec<u8>, Offload) {
     let mut frame = vec![0; 1250 - 24];
     frame[14] = name;
     (frame, Offload::default())
@@ -167,7 +182,8 @@ fn arrive(direction: &mut Tested, names: std::ops::Range<u8>) {
 fn balanced<O: Observer<Frame>>(direction: &Tested<O>) -> DirectionCounters {
     let counters = direction.counters();
     assert_eq!(counters.check(), Ok(()), "{counters:?}");
-    assert_eq!(u64::from(direction.pool.in_use()), counters.queued.packets, "every queued packet has a slot, and nothing else has");
+    let held = counters.queued.packets + counters.in_flight.packets;
+    assert_eq!(u64::from(direction.pool.in_use()), held, "every packet that is held has a slot, and nothing else has");
     counters
 }
 
@@ -240,7 +256,8 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
     arrive(&mut direction, 0..3);
     direction.transmitter.refusals.push_back((SendError::Busy, 3));
     assert_eq!(direction.turn(at(0), true), Next::Blocked);
-    assert_eq!(balanced(&direction).queued.packets, 3);
+    let counters = balanced(&direction);
+    assert_eq!((counters.queued.packets, counters.in_flight.packets), (2, 1));
     assert_eq!(direction.turn(at(50), true), Next::Blocked);
     assert_eq!(direction.turn(at(100), true), Next::Blocked);
     assert_eq!(direction.turn(at(1100), true), Next::At(at(2000)));
@@ -251,7 +268,7 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
     // What comes now stays with the port, where the policy can still choose.
     arrive(&mut direction, 3..5);
     assert_eq!(direction.turn(at(9100), true), Next::Blocked);
-    assert_eq!((direction.outbox.iter().count(), direction.port.occupancy().packets()), (1, 2));
+    assert_eq!((direction.outbox.held().packets, direction.port.occupancy().packets()), (1, 2));
     // The patience is over, and the two others go within the catching up.
     assert_eq!(direction.turn(at(2100 + 20_000), true), Next::Idle);
     assert_eq!(direction.transmitter.sent, [0, 1, 3, 4]);
@@ -287,6 +304,104 @@ fn a_stopped_direction_reads_no_more_and_drains() {
     assert_eq!(direction.turn(at(3000), false), Next::Idle);
     let counters = balanced(&direction);
     assert_eq!((counters.received.packets, counters.delivered.packets, counters.queued.packets), (3, 3, 0));
+}
+
+#[test]
+fn packets_leave_a_delay_after_their_last_bit_at_the_rate_of_the_port() {
+    let mut direction = direction_along(1500, 0, 100);
+    arrive(&mut direction, 0..4);
+    assert_eq!(direction.turn(at(0), true), Next::Again);
+    assert_eq!(direction.turn(at(0), true), Next::At(at(1000)));
+    for (now, next, sent) in [
+        (1000, 2000, 0),
+        // The thread is half a millisecond late for the port: nobody sees it behind the link.
+        (2499, 2500, 0),
+        (2500, 3000, 1),
+        (3000, 3500, 1),
+        (3500, 4000, 2),
+        (4000, 4500, 2),
+        (4499, 4500, 2),
+        (4500, 5500, 3),
+    ] {
+        assert_eq!(direction.turn(at(now), true), Next::At(at(next)), "at {now}");
+        assert_eq!(direction.transmitter.sent.len(), sent, "at {now}");
+        let counters = balanced(&direction);
+        let started = (now / 1000 + 1).min(4);
+        assert_eq!((counters.in_flight.packets, counters.queued.packets), (started - sent as u64, 4 - started), "at {now}");
+    }
+    assert_eq!(direction.turn(at(5507), true), Next::Idle);
+    assert_eq!(direction.transmitter.sent, [0, 1, 2, 3]);
+    let remains = direction.finish(at(5507));
+    assert_eq!((remains.busy, remains.counters.forgone), (4_000_000_000, Duration::ZERO));
+    // The last one, by 7 us; what was late for the port but not for the end of the link is not counted.
+    assert_eq!(remains.lateness.maximum_seconds(), Some(7e-6));
+}
+
+#[test]
+fn a_link_loses_packets_by_number_and_counts_them() {
+    let mut direction = direction_along(2500, 400_000_000, 100);
+    arrive(&mut direction, 0..100);
+    for now in 0..110 {
+        direction.turn(at(now * 1000), true);
+        balanced(&direction);
+    }
+    let mut losses = LossStream::new(Loss::new(400_000_000, 1).unwrap(), 0);
+    let kept: Vec<u8> = (0..100).filter(|_| !losses.loses_next()).collect();
+    assert_eq!(direction.transmitter.sent, kept);
+    let counters = balanced(&direction);
+    assert_eq!(counters.unsent.lost.packets, 100 - kept.len() as u64);
+    // The port knows nothing of it.
+    assert_eq!((counters.port.sent.packets, counters.delivered.packets), (100, kept.len() as u64));
+    assert_eq!(counters.dropped().map(|(reason, _)| reason).collect::<Vec<_>>(), ["lost-on-link"]);
+}
+
+#[test]
+fn a_stopped_direction_empties_its_link_or_counts_what_is_on_it() {
+    for (stop, left) in [(None, 0), (Some(9_000), 3)] {
+        let mut direction = direction_along(7_000, 0, 100);
+        arrive(&mut direction, 0..5);
+        let mut next = direction.turn(at(0), true);
+        let mut now = 0;
+        while next != Next::Idle && stop.is_none_or(|stop| now < stop) {
+            now += 500;
+            next = direction.turn(at(now), false);
+        }
+        assert_eq!(now, stop.unwrap_or(12_000));
+        let counters = direction.finish(at(now)).counters;
+        assert_eq!(counters.check(), Ok(()));
+        assert_eq!((counters.in_flight.packets, counters.delivered.packets, counters.queued.packets), (left, 5 - left, 0));
+    }
+}
+
+#[test]
+fn an_interface_that_is_down_when_packets_arrive_at_it_costs_those_and_no_others() {
+    let mut direction = direction_along(1000, 0, 100);
+    arrive(&mut direction, 0..4);
+    direction.turn(at(0), true);
+    direction.transmitter.refusals.push_back((SendError::Down, 1));
+    for now in 1..8 {
+        direction.turn(at(now * 1000), true);
+    }
+    assert_eq!(direction.transmitter.sent, [1, 2, 3]);
+    assert_eq!(balanced(&direction).unsent.interface_down.packets, 1);
+}
+
+/// Shorter frames than Ethernet's: more of them are under way than memory was set aside for. What comes then is refused by name.
+#[test]
+fn a_link_that_holds_all_memory_costs_packets_that_are_counted() {
+    let mut direction = direction_along(1_000_000, 0, 10);
+    for now in 0..100 {
+        // Ten bytes and Ethernet's overhead: 27.2 us of link.
+        direction.receiver.frames.extend((0..10).map(|_| (vec![0; 10], Offload::default())));
+        direction.turn(at(now * 1000), true);
+        balanced(&direction);
+    }
+    let counters = balanced(&direction);
+    assert_eq!(counters.received.packets, 1000);
+    assert_eq!(counters.in_flight.packets, 50);
+    assert_eq!(counters.refused.no_memory.packets, 950);
+    assert_eq!(direction.turn(at(2_000_000), true), Next::Idle);
+    assert_eq!(balanced(&direction).delivered.packets, 50);
 }
 
 #[test]
@@ -376,8 +491,10 @@ proptest! {
     #[test]
     fn nothing_is_lost_uncounted_whatever_the_kernel_does(
         steps in proptest::collection::vec((0u64..3000, 0usize..6, 0usize..2000, 0u8..8, 0u32..3), 1..100),
+        delay in proptest::sample::select(vec![0, 100, 5_000, 100_000]),
+        billionths in proptest::sample::select(vec![0, 200_000_000, 1_000_000_000]),
     ) {
-        let mut direction = direction(8);
+        let mut direction = direction_along(delay, billionths, 8);
         let mut now = 0;
         for (pause, frames, length, reason, times) in steps {
             now += pause;
@@ -403,7 +520,11 @@ proptest! {
 
 #[test]
 fn the_packet_path_does_not_allocate() {
-    let mut direction = direction(1000);
+    allocates_nothing(direction(1000));
+    allocates_nothing(direction_along(5_000, 100_000_000, 1000));
+}
+
+fn allocates_nothing(mut direction: Tested) {
     let mut frame = vec![2; 12];
     frame.extend([0x08, 0x00, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 26, 0, 0]);
     frame.resize(60, 0);

@@ -1,11 +1,10 @@
 //! The incoming side: from received frames to the rings of their streams, and the account of what became of them.
 
-use super::{Flags, Follower, Outlet, Return};
+use super::{Flags, Follower, Outlet, Report};
 use crate::counters::DirectionCounters;
-use crate::direction::{BURST, Carry, Next, Remains};
-use crate::ingress::{self, Arrived, Checksums};
+use crate::direction::{Carry, Next, Remains};
+use crate::ingress::{self, Arrived, Checksums, NoMemory};
 use crate::io::{Receive, Transmit};
-use crate::offload::Segmentation;
 use crate::outbox;
 use crate::pool::{FramePool, Lent};
 use crate::watch::{Frame, Watch};
@@ -37,7 +36,7 @@ pub(crate) struct Intake<R, O> {
     pub(super) ring: u32,
     /// `None` when nothing will be received any more.
     pub(super) producer: Option<Producer<Lent>>,
-    pub(super) returned: rtrb::Consumer<Return>,
+    pub(super) reports: rtrb::Consumer<Report>,
     pub(super) flags: Arc<Flags>,
     pub(super) counters: DirectionCounters,
     pub(super) lateness: Delays,
@@ -50,7 +49,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
         self.settle();
         if reading && self.take_in(self.grain.floor(now)) {
             Next::Again
-        } else if self.port.occupancy().packets() > 0 {
+        } else if self.port.occupancy().packets() > 0 || self.counters.in_flight.packets > 0 {
             Next::At(now + SETTLE)
         } else {
             Next::Idle
@@ -78,68 +77,56 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
 
     /// Takes in frames that have been received; true if there were any. `now` is an instant of the end system.
     fn take_in(&mut self, now: Time) -> bool {
-        let before = self.counters.received.packets;
         let Intake { receiver, port, pool, recorder, observer, counters, checksums, ring, producer, .. } = self;
         let Some(producer) = producer else { return false };
-        let mut any = false;
-        while counters.received.packets - before < BURST {
-            let mut overfull = Volume::default();
-            let taken = receiver.receive(|received| {
-                counters.frames += 1;
-                counters.super_frames += u64::from(received.offload.segmentation != Segmentation::None);
-                let DirectionCounters { received: volume, refused, .. } = &mut *counters;
-                let refused_before = refused.total();
-                ingress::packets(received, *checksums, pool, refused, |pool, header, Arrived { slot, length }| {
-                    volume.add(length);
-                    let flow = port.classifier().classify(header);
-                    // The port's queue loses a frame no earlier than the ring: if there is room here, there is room there.
-                    if port.occupancy().flow_packets(flow) >= *ring {
-                        overfull.add(length);
-                        slot.into_iter().for_each(|slot| pool.release(slot));
-                        return;
-                    }
-                    let frame = Frame::new(slot, port.counters().offered.packets);
-                    let mut watch = Watch::new(recorder, pool, observer);
-                    port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
-                    if let Some(colour) = watch.queued()
-                        && producer.offer(flow, now, length, colour, pool.lend(frame.slot())).is_err()
-                    {
-                        unreachable!("the ring of a flow holds more than its queue");
-                    }
-                });
-                let refused_now = refused.total();
-                volume.packets += refused_now.packets - refused_before.packets;
-                volume.bytes += refused_now.bytes - refused_before.bytes;
-                let memory = &mut refused.no_memory;
-                (memory.packets, memory.bytes) = (memory.packets + overfull.packets, memory.bytes + overfull.bytes);
-            });
-            if !taken {
-                break;
+        let any = ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+            let flow = port.classifier().classify(header);
+            // The port's queue loses a frame no earlier than the ring: if there is room here, there is room there.
+            if port.occupancy().flow_packets(flow) >= *ring {
+                return Err(NoMemory);
             }
-            any = true;
-        }
+            let frame = Frame::new(slot, port.counters().offered.packets);
+            let mut watch = Watch::new(recorder, pool, observer);
+            port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
+            if let Some(colour) = watch.queued()
+                && producer.offer(flow, now, length, colour, pool.lend(frame.slot())).is_err()
+            {
+                unreachable!("the ring of a flow holds more than its queue");
+            }
+            Ok(())
+        });
         producer.flush();
         any
     }
 
-    /// Repeats at the port what has become of frames elsewhere.
+    /// Repeats at the port what was decided elsewhere, and counts what has become of what it sent.
     fn settle(&mut self) {
-        let Intake { port, pool, recorder, observer, returned, counters, lateness, busy, .. } = self;
-        while let Ok(Return { lent, stream, length, fate, at, lateness: late, outcome }) = returned.pop() {
-            let slot = lent.slot();
-            pool.take_back(lent);
-            port.scheduler_mut().tell(match fate {
-                Fate::Sent => Decision::Serve(stream),
-                Fate::Late => Decision::Discard(stream),
-            });
-            // A frame may be discarded while another is on the link; the port looks at it when the link is free.
-            let at = at.later(port.busy_until(at).unwrap_or(at));
-            if let PortNext::Transmit(sent) = port.poll(at, &mut Watch::new(recorder, pool, observer)) {
-                debug_assert_eq!((sent.packet.payload.slot(), sent.packet.length), (slot, length));
-                lateness.record(late);
-                *busy += u128::from(sent.finish.since(sent.start).picoseconds());
-                pool.release(slot);
-                outbox::count(outcome, length, &mut counters.delivered, &mut counters.unsent);
+        let Intake { port, pool, recorder, observer, reports, counters, lateness, busy, .. } = self;
+        while let Ok(report) = reports.pop() {
+            match report {
+                Report::Decided { stream, slot, length, fate, at } => {
+                    port.scheduler_mut().tell(match fate {
+                        Fate::Sent => Decision::Serve(stream),
+                        Fate::Late => Decision::Discard(stream),
+                    });
+                    // A frame may be discarded while another is on the link; the port looks at it when the link is free.
+                    let at = at.later(port.busy_until(at).unwrap_or(at));
+                    if let PortNext::Transmit(sent) = port.poll(at, &mut Watch::new(recorder, pool, observer)) {
+                        debug_assert_eq!((sent.packet.payload.slot(), sent.packet.length), (slot, length));
+                        *busy += u128::from(sent.finish.since(sent.start).picoseconds());
+                        counters.in_flight.add(length);
+                    }
+                }
+                Report::Back { lent, sent } => {
+                    let slot = lent.slot();
+                    pool.take_back(lent);
+                    if let Some((length, outcome)) = sent {
+                        pool.release(slot);
+                        counters.in_flight.packets -= 1;
+                        counters.in_flight.bytes -= u64::from(length);
+                        outbox::count(outcome, length, &mut counters.delivered, &mut counters.unsent, lateness);
+                    }
+                }
             }
         }
     }
@@ -149,11 +136,11 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
         self.producer = None;
     }
 
-    /// Ends it. `left` is what was found in the rings and behind them, and stays counted as queued.
-    pub(super) fn finish(mut self, now: Time, left: Volume) -> Remains<O> {
+    /// Ends it. `queued` is what was found in the rings, and stays counted as queued.
+    pub(super) fn finish(mut self, now: Time, queued: Volume) -> Remains<O> {
         self.settle();
         self.attend(now);
-        let counters = DirectionCounters { queued: left, ..self.counters() };
+        let counters = DirectionCounters { queued, ..self.counters() };
         Remains { counters, recorder: self.recorder, lateness: self.lateness, busy: self.busy, observer: self.observer, engine: None }
     }
 }
@@ -207,7 +194,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Carry<O> for Split<'_, R, T, O
         // A panic in a part is a defect: it goes on in the caller.
         let engine = self.engine.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let mut outlet = self.outlet.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let remains = self.intake.finish(now, outlet.left());
+        let remains = self.intake.finish(now, outlet.queued());
         Remains { engine: Some(EngineRecord { engine, winners: outlet.winners() }), ..remains }
     }
 }

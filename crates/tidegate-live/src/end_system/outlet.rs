@@ -1,10 +1,10 @@
-//! The outgoing side: the Transmission Engine with a socket.
+//! The outgoing side: the Transmission Engine with a link and a socket.
 
-use super::{Flags, Return};
+use super::{Flags, Report};
 use crate::bridge::{CHORES, RETRY};
 use crate::clock;
-use crate::io::{SendError, Transmit};
-use crate::outbox::{Outbox, Owner};
+use crate::io::Transmit;
+use crate::outbox::{Outbox, Outcome, Owner};
 use crate::pool::Lent;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,25 +17,32 @@ use tidegate_endsystem::{Departure, Fate, Next, Transfers, TransmissionEngine};
 pub(crate) struct Outlet<T> {
     transmission: TransmissionEngine<Lent>,
     pub(super) transmitter: T,
-    outbox: Outbox<Return>,
-    returning: Returning,
+    outbox: Outbox<Lent>,
+    reporting: Reporting,
     flags: Arc<Flags>,
 }
 
 /// The way back to the intake.
-struct Returning(rtrb::Producer<Return>);
+struct Reporting(rtrb::Producer<Report>);
 
-impl Owner<Return> for Returning {
+impl Reporting {
     #[inline]
-    fn message<'a>(&'a self, frame: &'a Return) -> Option<&'a [u8]> {
-        (frame.fate == Fate::Sent).then(|| frame.lent.message(frame.length))
+    fn report(&mut self, report: Report) {
+        if self.0.push(report).is_err() {
+            unreachable!("more is told of frames than there are slots for them");
+        }
+    }
+}
+
+impl Owner<Lent> for Reporting {
+    #[inline]
+    fn message<'a>(&'a self, lent: &'a Lent, length: u32) -> &'a [u8] {
+        lent.message(length)
     }
 
     #[inline]
-    fn gone(&mut self, frame: Return, outcome: Result<(), SendError>) {
-        if self.0.push(Return { outcome, ..frame }).is_err() {
-            unreachable!("more frames come back than there are slots");
-        }
+    fn gone(&mut self, lent: Lent, length: u32, outcome: Outcome) {
+        self.report(Report::Back { lent, sent: Some((length, outcome)) });
     }
 }
 
@@ -43,11 +50,11 @@ impl<T: Transmit> Outlet<T> {
     pub(super) fn new(
         transmission: TransmissionEngine<Lent>,
         transmitter: T,
-        returning: rtrb::Producer<Return>,
-        slots: usize,
+        outbox: Outbox<Lent>,
+        reporting: rtrb::Producer<Report>,
         flags: Arc<Flags>,
     ) -> Outlet<T> {
-        Outlet { transmission, transmitter, outbox: Outbox::new(slots), returning: Returning(returning), flags }
+        Outlet { transmission, transmitter, outbox, reporting: Reporting(reporting), flags }
     }
 
     /// Carries frames until everything before it has gone and left nothing, or until it is told to halt. `spin` is how long before an
@@ -76,15 +83,33 @@ impl<T: Transmit> Outlet<T> {
 
     /// Sends what is due; `None` if the kernel has no room for it.
     pub(super) fn turn(&mut self, now: Time) -> Option<Next> {
-        let Outlet { transmission, transmitter, outbox, returning, .. } = self;
+        let Outlet { transmission, transmitter, outbox, reporting, .. } = self;
         // What is decided while the kernel has no room waits in its rings, and so does, in the end, the engine.
-        if !outbox.flush(now, transmitter, returning) {
+        if !outbox.flush(now, transmitter, reporting) {
             return None;
         }
-        let next = transmission.turn(now, |Departure { stream, length, frame, fate, at, .. }| {
-            outbox.push(Return { lent: frame, stream, length, fate, at, lateness: now.since(at), outcome: Ok(()) });
+        let next = transmission.turn(now, |Departure { stream, length, frame: lent, fate, at, .. }| {
+            let decided = Report::Decided { stream, slot: lent.slot(), length, fate, at };
+            match fate {
+                Fate::Sent => {
+                    reporting.report(decided);
+                    outbox.push(at, length, lent);
+                }
+                // The memory is back before the port lets go of the packet and its slot.
+                Fate::Late => {
+                    reporting.report(Report::Back { lent, sent: None });
+                    reporting.report(decided);
+                }
+            }
         });
-        outbox.flush(now, transmitter, returning).then_some(next)
+        if !outbox.flush(now, transmitter, reporting) {
+            return None;
+        }
+        Some(match (next, outbox.first_due()) {
+            (Next::At(wake), Some(due)) => Next::At(wake.earlier(due)),
+            (Next::Waiting | Next::Ended, Some(due)) => Next::At(due),
+            (next, None) => next,
+        })
     }
 
     /// The winners that came in.
@@ -92,10 +117,8 @@ impl<T: Transmit> Outlet<T> {
         self.transmission.counters().winners
     }
 
-    /// What it and the rings still hold.
-    pub(super) fn left(&mut self) -> Volume {
-        let mut left = self.transmission.account(&[]).queued;
-        self.outbox.iter().for_each(|frame| left.add(frame.length));
-        left
+    /// What the rings still hold.
+    pub(super) fn queued(&mut self) -> Volume {
+        self.transmission.account(&[]).queued
     }
 }

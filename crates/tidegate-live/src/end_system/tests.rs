@@ -1,20 +1,24 @@
 //! A direction in three parts between frames in memory, whose parts take turns in an order of the tests' choice.
 
 use super::*;
-use crate::direction::tests::{Arrivals, Departures, Log, at, setup};
-use crate::ingress::Checksums;
+use crate::direction::tests::{Arrivals, Departures, Log, at, millisecond, setup, treatment};
+use crate::io::SendError;
 use crate::offload::{Offload, PartialChecksum, Segmentation};
 use proptest::prelude::*;
 use tidegate_core::packet::Colour;
 use tidegate_core::port::Volume;
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Duration, Rate};
+use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::segment::SuperFrameKind;
 
 type Tested<O> = Parts<Arrivals, Departures, O>;
 
 fn parts<O>(packets: u32, observer: O) -> Tested<O> {
-    let treatment =
-        Treatment { checksums: Checksums::PassOn, catch_up: Duration::from_milliseconds(2), spin: Duration::ZERO, slots: packets + 4 };
+    parts_along(Link::default(), packets, observer)
+}
+
+fn parts_along<O>(link: Link, packets: u32, observer: O) -> Tested<O> {
+    let treatment = Treatment { link, ..treatment(packets + 40) };
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
     open(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
@@ -23,7 +27,8 @@ fn parts<O>(packets: u32, observer: O) -> Tested<O> {
 fn balanced<O: tidegate_core::observer::Observer<crate::Frame>>(parts: &Tested<O>) -> DirectionCounters {
     let counters = parts.intake.counters();
     assert_eq!(counters.check(), Ok(()), "{counters:?}");
-    assert_eq!(u64::from(parts.intake.pool.in_use()), counters.queued.packets, "every queued packet has a slot, and nothing else has");
+    let held = counters.queued.packets + counters.in_flight.packets;
+    assert_eq!(u64::from(parts.intake.pool.in_use()), held, "every packet that is held has a slot, and nothing else has");
     counters
 }
 
@@ -32,8 +37,11 @@ proptest! {
     fn nothing_is_lost_uncounted_whatever_the_kernel_does_and_whoever_is_late(
         steps in prop::collection::vec((0u64..3000, 0usize..6, 0usize..2000, 0u8..8, 0u32..3, any::<[bool; 3]>()), 1..100),
         drain: bool,
+        delay in prop::sample::select(vec![0, 100, 5_000, 50_000]),
+        billionths in prop::sample::select(vec![0, 200_000_000, 1_000_000_000]),
     ) {
-        let mut parts = parts(8, ());
+        let link = Link { delay: Duration::from_microseconds(delay), loss: Loss::new(billionths, 1) };
+        let mut parts = parts_along(link, 8, ());
         let mut now = 0;
         for (pause, frames, length, reason, times, turns) in steps {
             now += pause;
@@ -73,9 +81,9 @@ proptest! {
         // What is found in the rings is what the port says is queued, once all that has left has been settled.
         let Parts { mut intake, mut outlet, .. } = parts;
         intake.close();
-        let remains = intake.finish(at(now), outlet.left());
+        let remains = intake.finish(at(now), outlet.queued());
         prop_assert_eq!(remains.counters.check(), Ok(()));
-        prop_assert!(!drain || remains.counters.queued == Volume::default());
+        prop_assert!(!drain || (remains.counters.queued, remains.counters.in_flight) == Default::default());
     }
 
     /// However late a part is within the catching up, the decisions are those of a port that was asked at every instant.
@@ -112,11 +120,41 @@ proptest! {
     }
 }
 
+/// A packet on the link has left the port: the buffer has room for the next one.
+#[test]
+fn what_is_on_the_link_is_not_in_the_ports_buffer_and_is_lost_by_number() {
+    let loss = Loss::new(300_000_000, 1);
+    let mut parts = parts_along(Link { delay: Duration::from_microseconds(19_500), loss }, 2, Log::default());
+    parts.engine.decisions.turn(at(0));
+    for now in 0..30 {
+        if now < 12 {
+            parts.intake.receiver.frames.push_back(millisecond(now as u8));
+        }
+        parts.intake.turn(at(now * 1000), true);
+        parts.engine.decisions.turn(at(now * 1000));
+        parts.outlet.turn(at(now * 1000));
+        parts.intake.turn(at(now * 1000), false);
+        let counters = balanced(&parts);
+        let (started, arrived) = ((now + 1).min(12), (now + 1).saturating_sub(21).min(12));
+        assert_eq!((counters.in_flight.packets, counters.queued.packets), (started - arrived, 0), "at {now}");
+    }
+    for now in 30..35 {
+        parts.outlet.turn(at(now * 1000));
+    }
+    parts.intake.turn(at(35_000), false);
+    let mut losses = LossStream::new(loss.unwrap(), 0);
+    let kept: Vec<u8> = (0..12).filter(|_| !losses.loses_next()).collect();
+    assert_eq!(parts.outlet.transmitter.sent, kept);
+    let counters = balanced(&parts);
+    assert_eq!((counters.unsent.lost.packets, counters.port.sent.packets), (12 - kept.len() as u64, 12));
+    assert!(kept.len() < 12 && !kept.is_empty());
+}
+
 #[test]
 fn a_flow_whose_ring_is_full_loses_frames_to_lack_of_memory() {
     let mut setup = setup(200);
     setup.rate = Rate::MIN;
-    let treatment = Treatment { checksums: Checksums::PassOn, catch_up: Duration::ZERO, spin: Duration::ZERO, slots: 300 };
+    let treatment = Treatment { catch_up: Duration::ZERO, ..treatment(300) };
     let mut parts = open(Time::ZERO, setup, treatment, Arrivals::default(), Departures::default(), [true; 2], ()).unwrap();
     parts.intake.ring = 64;
     parts.intake.receiver.frames.extend((0..100).map(|_| (vec![0; 100], Offload::default())));

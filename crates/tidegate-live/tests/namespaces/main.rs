@@ -4,6 +4,8 @@
 //! of their own.
 
 mod end_system;
+mod kernel_tcp;
+mod link;
 mod policy;
 mod raw;
 mod topology;
