@@ -13,6 +13,7 @@ struct Rule {
 }
 
 const EVERY_CRATE: &[&str] = &[
+    "tidegate-atm",
     "tidegate-bench",
     "tidegate-core",
     "tidegate-endsystem",
@@ -28,6 +29,7 @@ const EVERY_CRATE: &[&str] = &[
 
 const RULES: &[Rule] = &[
     Rule { package: "tidegate-core", may_use: &[], third_party: false },
+    Rule { package: "tidegate-atm", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-wire", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-statistics", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-replay", may_use: &["tidegate-core", "tidegate-wire", "tidegate-statistics"], third_party: true },
