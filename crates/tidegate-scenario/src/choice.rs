@@ -10,6 +10,7 @@ use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::Shares;
+use tidegate_sim::tcp::{CongestionKind, RecoveryKind, TimerKind};
 
 /// The schema keyword under which a choice keeps one sentence per name.
 pub const MEANINGS: &str = "x-meanings";
@@ -54,6 +55,9 @@ choices! {
     ReadingName, "reading", "a reading of weighted buffer allocation", READINGS;
     SharesName, "measure of shares", "a measure of shares", SHARES;
     Admission, "admission", "an answer to infeasibility", ADMISSION;
+    CongestionName, "congestion control", "a congestion control", congestion_controls();
+    RecoveryName, "loss recovery", "a loss recovery", loss_recoveries();
+    TimerName, "retransmission timer", "a retransmission timer", retransmission_timers();
     SourceKind, "kind of source", "a kind of source", SourceKind::ENTRIES;
     Holding, "distribution", "a distribution", Holding::ENTRIES;
 }
@@ -98,6 +102,30 @@ fn conformance_definitions() -> Vec<Entry<ConformanceName>> {
         Conformance::Gfr2 => "as gfr.1, and green frames above the minimum rate are marked yellow",
     };
     Conformance::ALL.iter().map(|&definition| (definition.name(), ConformanceName(definition), meaning(definition))).collect()
+}
+
+/// A registered congestion control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CongestionName(pub CongestionKind);
+
+fn congestion_controls() -> Vec<Entry<CongestionName>> {
+    CongestionKind::ALL.iter().map(|&kind| (kind.name(), CongestionName(kind), kind.summary())).collect()
+}
+
+/// A registered loss recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecoveryName(pub RecoveryKind);
+
+fn loss_recoveries() -> Vec<Entry<RecoveryName>> {
+    RecoveryKind::ALL.iter().map(|&kind| (kind.name(), RecoveryName(kind), kind.summary())).collect()
+}
+
+/// A registered retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerName(pub TimerKind);
+
+fn retransmission_timers() -> Vec<Entry<TimerName>> {
+    TimerKind::ALL.iter().map(|&kind| (kind.name(), TimerName(kind), kind.summary())).collect()
 }
 
 /// What becomes of a packet outside its contract.
@@ -219,16 +247,19 @@ pub enum SourceKind {
     Capture,
     /// As much as the first queue takes.
     Greedy,
+    /// A TCP connection.
+    Tcp,
 }
 
 impl SourceKind {
-    const ENTRIES: [Entry<SourceKind>; 6] = [
+    const ENTRIES: [Entry<SourceKind>; 7] = [
         ("cbr", SourceKind::Cbr, "constant bit rate: packets of one size, evenly spaced"),
         ("poisson", SourceKind::Poisson, "packets at independent, exponentially distributed intervals"),
         ("on-off", SourceKind::OnOff, "alternates between its peak rate and silence"),
         ("frames", SourceKind::Frames, "video: one frame per interval, cut into packets that are sent together; the sizes repeat"),
         ("capture", SourceKind::Capture, "the packets of a capture file, once, at their own times and with their own headers"),
         ("greedy", SourceKind::Greedy, "always has more to send: keeps a number of packets in the first queue of its path"),
+        ("tcp", SourceKind::Tcp, "the sending end of a TCP connection, whose acknowledgements come back as packets"),
     ];
 
     /// The name in files.

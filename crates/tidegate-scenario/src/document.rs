@@ -2,16 +2,20 @@
 //! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
 
 use crate::choice::{
-    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, Holding, LateName, Overhead, PolicerName, ReadingName, SchedulerName,
-    SharesName, SourceKind, ViolationName,
+    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, Overhead, PolicerName, ReadingName, SchedulerName,
+    SharesName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::service::ServiceName;
 use crate::units::{Limit, Period, Ratio};
-use crate::value::{AlphaFactor, At, Block, Bytes, Decimal, Name, Named, Packets, Percentile, Text, Whole};
+use crate::value::{AlphaFactor, At, Block, Bytes, Name, Named, Packets, Percentile, Text, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
+
+mod source;
+
+pub use source::SourceTable;
 
 /// A scenario file: one or more policies, the links they govern and the traffic that crosses them. Without `simulation`, `link` and
 /// `flow` it is a policy file, for replay and live use.
@@ -403,6 +407,12 @@ pub struct LinkTable {
     /// The time a bit takes from one end to the other.
     #[schemars(extend("default" = "0 s", "examples" = ["5 ms"]))]
     pub delay: Option<At<Duration>>,
+    /// The share of packets that are lost on the link after they have been transmitted, each independently of all others.
+    #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
+    pub loss: Option<At<Ratio>>,
+    /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
+    #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
+    pub mark_above: Option<At<Bytes>>,
 }
 
 /// One flow, or several of a kind: who sends what along which links.
@@ -422,10 +432,13 @@ pub struct FlowTable {
     /// The links it takes, in order, instead of `from` and `to`.
     #[schemars(extend("examples" = [["first", "second"]]))]
     pub path: Option<Block<Vec<At<Name>>>>,
+    /// For a `tcp` source: the links that acknowledgements take, in order.
+    #[schemars(extend("default" = "the path with the fewest links from the end to the start", "examples" = [["second-back", "first-back"]]))]
+    pub back: Option<Block<Vec<At<Name>>>>,
     /// What is sent, and when.
     pub source: Block<SourceTable>,
     /// The header that classifiers see.
-    #[schemars(extend("default" = "UDP over IPv4", "examples" = [{ "dscp": "ef" }]))]
+    #[schemars(extend("default" = "UDP over IPv4, or TCP for a `tcp` source", "examples" = [{ "dscp": "ef" }]))]
     pub header: Option<Block<HeaderTable>>,
     /// When it starts.
     #[schemars(extend("default" = "0 s"))]
@@ -438,68 +451,6 @@ pub struct FlowTable {
     pub promise: Option<Block<PromiseTable>>,
 }
 
-/// What is sent, and when. Rates count frames as they are, without any link's overhead.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SourceTable {
-    /// The kind of source, on which the other keys depend.
-    pub kind: At<SourceKind>,
-    /// For `cbr` and `poisson`: the mean rate.
-    #[schemars(extend("examples" = ["2 Mbit/s"]))]
-    pub rate: Option<At<Rate>>,
-    /// For `cbr` in place of `rate`: the time from packet to packet. For `frames`: the time from frame to frame.
-    #[schemars(extend("examples" = ["20 ms"]))]
-    pub interval: Option<At<Duration>>,
-    /// The size of every packet, as a frame without overhead. For `frames`: the longest packet that frames are cut into.
-    #[schemars(extend("examples" = ["200 B"]))]
-    pub packet: Option<At<Bytes>>,
-    /// For `poisson` in place of `packet`: exponentially distributed sizes with this mean. Longer ones than the policy's
-    /// `longest_frame` are dropped as oversize.
-    #[schemars(extend("examples" = ["1000 B"]))]
-    pub mean_packet: Option<At<Bytes>>,
-    /// For `poisson` in place of `packet`: sizes and how often each occurs.
-    #[schemars(extend("examples" = [[{ "packet": "64 B", "weight": 7 }, { "packet": "1500 B", "weight": 3 }]]))]
-    pub packet_mix: Option<Block<Vec<Block<MixTable>>>>,
-    /// For `on-off`: the rate while it is on.
-    #[schemars(extend("examples" = ["1.5 Mbit/s"]))]
-    pub peak: Option<At<Rate>>,
-    /// For `on-off`: the mean time it stays on.
-    #[schemars(extend("examples" = ["2 ms"]))]
-    pub on: Option<At<Duration>>,
-    /// For `on-off`: the mean time it stays off.
-    #[schemars(extend("examples" = ["2 ms"]))]
-    pub off: Option<At<Duration>>,
-    /// For `on-off`: how the times on and off are distributed.
-    #[schemars(extend("default" = "exponential"))]
-    pub holding: Option<At<Holding>>,
-    /// For `on-off` with `holding = "pareto"`: the exponent of the distribution, above 1. Below 2 the variance is infinite.
-    #[schemars(extend("examples" = [1.5]))]
-    pub pareto_shape: Option<At<Decimal>>,
-    /// For `frames`: the sizes of the frames, in order; they repeat.
-    #[schemars(extend("examples" = [["30 kB", "6 kB", "6 kB"]]))]
-    pub sizes: Option<Block<Vec<At<Bytes>>>>,
-    /// For `capture`: the capture file (pcap or pcapng), relative to the scenario file.
-    #[schemars(extend("examples" = ["captures/quic-video.pcap"]))]
-    pub file: Option<At<Text>>,
-    /// For `greedy`: how many packets it keeps in the first queue of its path.
-    #[schemars(extend("default" = "10 packets"))]
-    pub window: Option<At<Packets>>,
-    /// For `cbr` and `frames`: true to start within a random part of the first interval (for `frames`, at a random frame), so that
-    /// several sources are not in step; false to start at once.
-    #[schemars(extend("default" = true))]
-    pub random_phase: Option<At<bool>>,
-}
-
-/// A size of packets, and how often it occurs.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MixTable {
-    /// The size.
-    pub packet: At<Bytes>,
-    /// How often it occurs, relative to the others.
-    pub weight: At<Whole<1, 1_000_000>>,
-}
-
 /// The header that classifiers see. What is not given is UDP over IPv4 with addresses and a source port of the flow's own.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -508,7 +459,7 @@ pub struct HeaderTable {
     #[schemars(extend("default" = "default", "examples" = ["ef"]))]
     pub dscp: Option<At<Dscp>>,
     /// Transport protocol, 0 to 255 or a name.
-    #[schemars(extend("default" = "udp"))]
+    #[schemars(extend("default" = "udp, or tcp for a `tcp` source"))]
     pub protocol: Option<At<Protocol>>,
     /// Source address, IPv4 or IPv6.
     #[schemars(extend("default" = "10.x.y.z, by the number of the flow in the file"))]

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_core::classifier::{Header, Network, Transport};
 
 const UDP: u8 = 17;
+const TCP: u8 = 6;
 const USUAL_SOURCE_PORT: u16 = 49_152;
 const USUAL_DESTINATION_PORT: u16 = 5000;
 const USUAL_DESTINATION_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -22,8 +23,8 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Reads the table. `count` is the number of flows that share it.
-    pub fn resolve(table: Option<&Block<HeaderTable>>, count: u32, findings: &mut Vec<Diagnostic>) -> Endpoint {
+    /// Reads the table. `count` is the number of flows that share it; they are TCP's if they do not say otherwise and `is_tcp`.
+    pub fn resolve(table: Option<&Block<HeaderTable>>, is_tcp: bool, count: u32, findings: &mut Vec<Diagnostic>) -> Endpoint {
         let usual = HeaderTable::default();
         let table = table.map_or(&usual, |block| &block.value);
         let source = table.source.as_ref().and_then(|at| single(at, findings));
@@ -36,7 +37,7 @@ impl Endpoint {
                     .help("write both as IPv4 or both as IPv6"),
             );
         }
-        let protocol = table.protocol.as_ref().map_or(UDP, |at| at.value.0);
+        let protocol = table.protocol.as_ref().map_or(if is_tcp { TCP } else { UDP }, |at| at.value.0);
         let ports = WITH_PORTS.contains(&protocol).then(|| {
             let port = |at: &Option<At<crate::value::Whole<0, 65535>>>, usual| at.as_ref().map_or(usual, |at| at.value.0 as u16);
             (port(&table.source_port, USUAL_SOURCE_PORT), port(&table.destination_port, USUAL_DESTINATION_PORT))
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn flows_differ_in_address_and_port() {
-        let endpoint = Endpoint::resolve(None, 2, &mut Vec::new());
+        let endpoint = Endpoint::resolve(None, false, 2, &mut Vec::new());
         let parts = |number, index| match endpoint.header(number, index).network {
             Network::V4 { source, transport, .. } => (Ipv4Addr::from_bits(source).to_string(), transport.ports),
             _ => panic!("IPv4 is the default"),

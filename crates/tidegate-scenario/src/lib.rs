@@ -60,6 +60,7 @@ mod schema;
 mod service;
 mod source;
 mod structure;
+mod tcp;
 mod tree;
 mod value;
 

@@ -1,6 +1,7 @@
 //! A simulation: the network and the experiment, from what a file says.
 
 use crate::bounds::NodeBounds;
+use crate::choice::SourceKind;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{File, FlowTable, LinkTable, SimulationTable};
 use crate::endpoint::Endpoint;
@@ -14,7 +15,7 @@ use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::network::LONGEST;
-use tidegate_sim::{Experiment, FlowSpec, Link, LinkId, Network, NodeId, Source, Subject};
+use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject};
 
 /// Ready to be run by the simulator.
 #[derive(Clone, Debug)]
@@ -194,11 +195,23 @@ impl Building<'_> {
             let name = table.name.0.clone();
             match port {
                 Some((port, bounds)) => {
-                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port });
+                    let impairment = self.impairment(table);
+                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment });
                     self.bounds_of_link.push(bounds);
                 }
                 None => self.is_complete = false,
             }
+        }
+    }
+
+    fn impairment(&mut self, table: &LinkTable) -> Impairment {
+        if let Some(at) = table.loss.as_ref().filter(|at| at.value.as_f64() >= 1.0) {
+            let finding = Diagnostic::error(at.span.clone(), format!("link `{}` would lose every packet", table.name.0));
+            self.findings.push(finding.help("write less than 100 %, or remove the link"));
+        }
+        Impairment {
+            loss: table.loss.as_ref().map_or(0.0, |at| at.value.as_f64()),
+            mark_above: table.mark_above.as_ref().map(|at| at.value.0),
         }
     }
 
@@ -241,17 +254,23 @@ impl Building<'_> {
         let mut groups = Vec::new();
         for table in &self.file.flow {
             let count = table.count.as_ref().map_or(1, |at| at.value.0 as u32);
-            let source = source(&table.source, capture, self.findings);
+            let mut source = source(&table.source, capture, self.findings);
             if let (Some(Source::Capture { .. }), Some(header)) = (&source, &table.header) {
                 let finding = Diagnostic::error(header.span.clone(), "the packets of a capture bring their own headers");
                 self.findings.push(finding.help("remove `header`"));
             }
-            let endpoint = Endpoint::resolve(table.header.as_ref(), count, self.findings);
+            let is_tcp = table.source.kind.value == SourceKind::Tcp;
+            let endpoint = Endpoint::resolve(table.header.as_ref(), is_tcp, count, self.findings);
             let path = self.path(table, &network);
+            let back = self.back(table, path.as_deref(), &network);
             let start = table.start.as_ref().map_or(Duration::ZERO, |at| at.value);
             self.judge_times(table, start);
             let promise = table.promise.as_ref().map(|promise| Promise::resolve(promise, self.findings));
             groups.push(FlowGroup { name: table.name.0.clone(), first: network.flows.len(), count: count as usize, promise });
+            if let Some(Source::Tcp(tcp)) = &mut source {
+                let Some(back) = back else { continue };
+                tcp.back = back;
+            }
             let (Some(source), Some(path)) = (source, path) else { continue };
             let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
             self.judge_packets(table, &source, &links);
@@ -347,6 +366,37 @@ impl Building<'_> {
                 None
             }
         }
+    }
+
+    /// The way back of a TCP flow.
+    fn back(&mut self, table: &FlowTable, path: Option<&[LinkId]>, network: &Network) -> Option<Vec<LinkId>> {
+        let kind = &table.source.kind;
+        if kind.value != SourceKind::Tcp {
+            if let Some(back) = &table.back {
+                let finding = Diagnostic::error(back.span.clone(), format!("nothing comes back to a {} source", kind.value.name()));
+                self.findings.push(finding.context(kind.span.clone(), "chosen here").help("remove `back`"));
+            }
+            return None;
+        }
+        let (first, last) = (path?.first()?, path?.last()?);
+        let (start, end) = (network.links.get(first.0)?.from, network.links.get(last.0)?.to);
+        let (from, to) = (&network.nodes[end.0], &network.nodes[start.0]);
+        let Some(listed) = &table.back else {
+            let back = network.shortest_path(end, start);
+            if back.is_none() {
+                let finding = Diagnostic::error(table.name.span.clone(), format!("no links lead back from `{from}` to `{to}`"));
+                self.findings.push(finding.context(kind.span.clone(), "acknowledgements come back as packets").help("add links for them"));
+            }
+            return back;
+        };
+        let back = self.listed_path(table, listed)?;
+        let ends = back.first().zip(back.last()).map(|(first, last)| (network.links[first.0].from, network.links[last.0].to));
+        if ends != Some((end, start)) {
+            let finding = Diagnostic::error(listed.span.clone(), "it does not lead back to where the flow starts");
+            self.findings.push(finding.help(format!("list links from `{from}` to `{to}`")));
+            return None;
+        }
+        Some(back)
     }
 
     fn shortest_path(&mut self, from: &At<Name>, to: &At<Name>, network: &Network) -> Option<Vec<LinkId>> {

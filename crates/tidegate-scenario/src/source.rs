@@ -44,6 +44,7 @@ const fn keys(kind: SourceKind) -> (&'static [&'static [&'static str]], &'static
         SourceKind::Frames => (&[&["sizes"], &["interval"], &["packet"]], &["random_phase"]),
         SourceKind::Capture => (&[&["file"]], &[]),
         SourceKind::Greedy => (&[&["packet"]], &["window"]),
+        SourceKind::Tcp => (&[], crate::tcp::KEYS),
     }
 }
 
@@ -66,6 +67,31 @@ fn given(table: &SourceTable) -> Vec<(&'static str, Span)> {
         of("file", &table.file),
         of("window", &table.window),
         of("random_phase", &table.random_phase),
+        of("congestion", &table.congestion),
+        of("recovery", &table.recovery),
+        of("timer", &table.timer),
+        of("granularity", &table.granularity),
+        of("minimum_timeout", &table.minimum_timeout),
+        of("maximum_timeout", &table.maximum_timeout),
+        of("initial_timeout", &table.initial_timeout),
+        of("segment", &table.segment),
+        of("headers", &table.headers),
+        of("initial_window", &table.initial_window),
+        of("receive_window", &table.receive_window),
+        of("window_scale", &table.window_scale),
+        of("delayed_ack", &table.delayed_ack),
+        of("limited_transmit", &table.limited_transmit),
+        of("handshake", &table.handshake),
+        of("ecn", &table.ecn),
+        of("start_within", &table.start_within),
+        of("processing", &table.processing),
+        of("jitter", &table.jitter),
+        of("transfer", &table.transfer),
+        of("transfer_sizes", &table.transfer_sizes),
+        of("transfers", &table.transfers),
+        of("think", &table.think),
+        of("request", &table.request),
+        of("reconnect", &table.reconnect),
     ];
     all.into_iter().flatten().collect()
 }
@@ -76,6 +102,8 @@ fn span_of(table: &SourceTable, key: &str) -> Option<Span> {
         "length" | "packet_length" => "packet",
         "frames" => "sizes",
         "packets" => "file",
+        "window" if table.kind.value == SourceKind::Tcp => "receive_window",
+        "transfer_shape" => "pareto_shape",
         key => key,
     };
     given(table).into_iter().find(|entry| entry.0 == key).map(|entry| entry.1)
@@ -187,6 +215,7 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
             let window = table.window.as_ref().map_or(USUAL_WINDOW, |at| u32::try_from(at.0).unwrap_or(u32::MAX));
             Some(Source::Greedy { length: packet?, window })
         }
+        SourceKind::Tcp => crate::tcp::tcp(table, findings).map(|tcp| Source::Tcp(Box::new(tcp))),
     }
 }
 
@@ -248,6 +277,7 @@ pub(crate) fn longest_packet(source: &Source, table: &SourceTable) -> Option<(u3
     match source {
         Source::Cbr { length, .. } | Source::OnOff { length, .. } | Source::Greedy { length, .. } => Some((*length, at("packet"))),
         Source::FrameTrace { packet_length, .. } => Some((*packet_length, at("packet"))),
+        Source::Tcp(tcp) => Some((tcp.frame(), at("segment"))),
         Source::Poisson { length: LengthDistribution::Fixed(length), .. } => Some((*length, at("packet"))),
         Source::Poisson { length: LengthDistribution::Empirical(mix), .. } => {
             mix.iter().map(|entry| entry.0).max().map(|longest| (longest, at("packet_mix")))
@@ -271,6 +301,7 @@ pub(crate) fn wire_rate(source: &Source, overhead: Overhead) -> Option<f64> {
             mean * wire / frames
         }
         Source::Poisson { length, .. } => mean * factor(length.mean()),
+        Source::Tcp(tcp) => mean * factor(f64::from(tcp.frame())),
         Source::FrameTrace { frames, packet_length, .. } => {
             let (mut bytes, mut wire) = (0u64, 0u64);
             for &frame in frames.iter() {

@@ -13,6 +13,7 @@ use tidegate_core::port::Overhead;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::Rate;
+use tidegate_sim::tcp::{Application, Tcp};
 use tidegate_sim::{Holding, LengthDistribution, Source};
 
 /// Reads a file and describes it, after whatever is probably not meant in it.
@@ -226,7 +227,22 @@ fn source(source: &Source) -> String {
         }
         Source::Capture { packets } => format!("{mean}capture of {}", plural(packets.len(), "packet")),
         Source::Greedy { length, window } => format!("greedy, {} of {} kept queued", plural(*window as usize, "packet"), size(*length)),
+        Source::Tcp(tcp) => connection(tcp),
     }
+}
+
+fn connection(tcp: &Tcp) -> String {
+    let size = |bytes: u64| print_size(bytes);
+    let data = match &tcp.application {
+        Application::Endless => "always more to send".to_owned(),
+        Application::Transfers(transfers) => {
+            let many = transfers.count.map_or("transfers".to_owned(), |count| plural(count as usize, "transfer"));
+            let asked = if transfers.request.is_some() { ", each on request" } else { "" };
+            format!("{many} of {}{asked}", size(transfers.size.mean() as u64))
+        }
+    };
+    let (congestion, recovery) = (tcp.congestion.name(), tcp.recovery.name());
+    format!("TCP, {congestion} and {recovery}, window {} in segments of {}, {data}", size(tcp.window), size(u64::from(tcp.segment)))
 }
 
 fn plural(count: usize, noun: &str) -> String {

@@ -32,7 +32,7 @@
 //! use tidegate_core::registry::{BufferKind, SchedulerKind};
 //! use tidegate_core::scheduler::{FlowParameters, Setup};
 //! use tidegate_core::units::{Duration, Rate};
-//! use tidegate_sim::{Control, Experiment, FlowSpec, Link, LinkId, Network, NodeId, Source, run};
+//! use tidegate_sim::{Control, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
 //!
 //! // One link of 10 Mbit/s and 5 ms, served first in, first out.
 //! let rate = Rate::new(10_000_000).unwrap();
@@ -48,7 +48,8 @@
 //!     longest_frame: 1500,
 //! };
 //! let propagation = Duration::from_milliseconds(5);
-//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port };
+//! let impairment = Impairment::default();
+//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment };
 //! // 8 Mbit/s of 1000-byte packets.
 //! let source = Source::Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false };
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
@@ -70,13 +71,15 @@ pub mod network;
 pub mod random;
 pub mod source;
 pub mod statistics;
+pub mod tcp;
 
 mod events;
+mod impairment;
 mod route;
 mod simulation;
 
 pub use error::{Problem, SimulationError, Subject};
 pub use experiment::{Control, Experiment, run};
-pub use network::{FlowSpec, Link, LinkId, Network, NodeId};
+pub use network::{FlowSpec, Impairment, Link, LinkId, Network, NodeId};
 pub use source::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
 pub use statistics::{ClassOutcome, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication};

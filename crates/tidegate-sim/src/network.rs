@@ -42,6 +42,19 @@ pub struct Link {
     pub propagation: Duration,
     /// The port; its rate is the link's.
     pub port: PortSetup,
+    /// What the link does to packets besides carrying them.
+    pub impairment: Impairment,
+}
+
+/// What a link does to packets besides carrying them.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Impairment {
+    /// The probability that a packet is lost on the link, each independently of all others: 0 to less than 1. It has been transmitted then, and
+    /// counts as sent by the port.
+    pub loss: f64,
+    /// Packets of TCP connections with ECN get a congestion mark if as many bytes as this, or more, are queued when they come to the port;
+    /// `None` for never.
+    pub mark_above: Option<u64>,
 }
 
 /// Packets from one source that take one path.
@@ -113,6 +126,9 @@ impl Network {
                     return refuse(key, format!("node {} does not exist", node.0), format!("a node below {}", self.nodes.len()));
                 }
             }
+            if !(0.0..1.0).contains(&link.impairment.loss) {
+                return refuse("loss", format!("{}", link.impairment.loss), "a probability from 0 to less than 1".into());
+            }
             if link.propagation > LONGEST {
                 return refuse("propagation", "longer than 26 days".into(), "a delay that can be simulated".into());
             }
@@ -133,18 +149,16 @@ impl Network {
             if !streams.insert(crate::random::stream_number(&flow.name)) {
                 return refuse("name", "its random stream is that of another flow".into(), "any other name".into());
             }
-            if flow.path.is_empty() {
-                return refuse("path", "no link in it".into(), "at least one link".into());
+            if let Err((problem, expected)) = self.check_path(&flow.path) {
+                return refuse("path", problem, expected);
             }
-            if let Some(link) = flow.path.iter().find(|link| link.0 >= self.links.len()) {
-                return refuse("path", format!("link {} does not exist", link.0), format!("a link below {}", self.links.len()));
-            }
-            for pair in flow.path.windows(2) {
-                let (before, after) = (&self.links[pair[0].0], &self.links[pair[1].0]);
-                if before.to != after.from {
-                    let (end, begin) = (&self.nodes[before.to.0], &self.nodes[after.from.0]);
-                    let problem = format!("link {} ends at {end} but link {} starts at {begin}", before.name, after.name);
-                    return refuse("path", problem, "links that join up".into());
+            if let Source::Tcp(tcp) = &flow.source {
+                if let Err((problem, expected)) = self.check_path(&tcp.back) {
+                    return refuse("back", problem, expected);
+                }
+                let ends = |path: &[LinkId]| path.first().zip(path.last()).map(|(a, b)| (self.links[a.0].from, self.links[b.0].to));
+                if ends(&tcp.back) != ends(&flow.path).map(|(from, to)| (to, from)) {
+                    return refuse("back", "it does not lead back".into(), "a path from where the flow ends to where it starts".into());
                 }
             }
             if flow.start > LONGEST {
@@ -155,6 +169,25 @@ impl Network {
             }
             if let Err(fault) = flow.source.check() {
                 return refuse(fault.key, fault.problem, fault.expected);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is wrong with a path, and what would be right.
+    fn check_path(&self, path: &[LinkId]) -> Result<(), (String, String)> {
+        if path.is_empty() {
+            return Err(("no link in it".into(), "at least one link".into()));
+        }
+        if let Some(link) = path.iter().find(|link| link.0 >= self.links.len()) {
+            return Err((format!("link {} does not exist", link.0), format!("a link below {}", self.links.len())));
+        }
+        for pair in path.windows(2) {
+            let (before, after) = (&self.links[pair[0].0], &self.links[pair[1].0]);
+            if before.to != after.from {
+                let (end, begin) = (&self.nodes[before.to.0], &self.nodes[after.from.0]);
+                let problem = format!("link {} ends at {end} but link {} starts at {begin}", before.name, after.name);
+                return Err((problem, "links that join up".into()));
             }
         }
         Ok(())

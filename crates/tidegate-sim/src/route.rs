@@ -7,21 +7,29 @@ use crate::network::{LinkId, Network};
 use crate::source::Source;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tidegate_core::classifier::Header;
+use tidegate_core::classifier::{Header, Network as Layer, Transport};
 use tidegate_core::packet::{Colour, Flow};
 
 /// The link of a hop that stands for the sink.
 pub(crate) const SINK: u32 = u32::MAX;
 
+/// The link of a hop that stands for an end of a TCP connection. Unlike a sink it reacts, so a packet arrives there by an event.
+pub(crate) const ENDPOINT: u32 = u32::MAX - 1;
+
+/// Marks the flow of a hop on the way back, which acknowledgements take.
+pub(crate) const BACK: u32 = 1 << 31;
+
 /// One step of a packet's way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
-    /// The link, or [`SINK`].
+    /// The link, [`SINK`] or [`ENDPOINT`].
     pub link: u32,
-    /// The queue of its port.
+    /// The queue of its port; at an [`ENDPOINT`] the number of the connection.
     pub queue: Flow,
     /// The number of the link within the path, from 0.
     pub place: u32,
+    /// The flow; on the way back the number of the connection, and [`BACK`].
+    pub flow: u32,
 }
 
 /// Where the packets with one header start.
@@ -50,7 +58,9 @@ impl Routes {
     /// The ways through a network that has been checked.
     pub(crate) fn of(network: &Network) -> Routes {
         let mut routes = Routes { hops: Vec::new(), variants: Vec::new(), first_variant: Vec::new(), packet_variants: Vec::new() };
-        for flow in &network.flows {
+        let mut connections = 0;
+        for (index, flow) in network.flows.iter().enumerate() {
+            let number = index as u32;
             routes.first_variant.push(routes.variants.len() as u32);
             let mut packet_variants = Vec::new();
             match &flow.source {
@@ -60,25 +70,31 @@ impl Routes {
                         let next = known.len() as u32;
                         let variant = *known.entry(packet.header).or_insert(next);
                         if variant == next {
-                            routes.add(network, &flow.path, &packet.header);
+                            routes.add(network, number, &flow.path, &packet.header, (SINK, Flow(0)));
                         }
                         packet_variants.push(variant);
                     }
                 }
-                _ => routes.add(network, &flow.path, &flow.header),
+                Source::Tcp(tcp) => {
+                    let end = (ENDPOINT, Flow(connections));
+                    routes.add(network, number, &flow.path, &flow.header, end);
+                    routes.add(network, connections | BACK, &tcp.back, &reversed(&flow.header), end);
+                    connections += 1;
+                }
+                _ => routes.add(network, number, &flow.path, &flow.header, (SINK, Flow(0))),
             }
             routes.packet_variants.push(packet_variants.into());
         }
         routes
     }
 
-    fn add(&mut self, network: &Network, path: &[LinkId], header: &Header) {
+    fn add(&mut self, network: &Network, flow: u32, path: &[LinkId], header: &Header, end: (u32, Flow)) {
         self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header) });
         for (place, &link) in path.iter().enumerate() {
             let queue = network.links[link.0].port.classifier.classify(header);
-            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u32 });
+            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u32, flow });
         }
-        self.hops.push(Hop { link: SINK, queue: Flow(0), place: path.len() as u32 });
+        self.hops.push(Hop { link: end.0, queue: end.1, place: path.len() as u32, flow });
     }
 
     /// The class of each flow's first variant at every link of its path.
@@ -95,4 +111,22 @@ impl Routes {
         };
         self.first_variant.iter().enumerate().map(of_flow).collect()
     }
+}
+
+/// The header of what comes back: addresses and ports change places.
+fn reversed(header: &Header) -> Header {
+    let mut header = *header;
+    let turn = |transport: &mut Transport| transport.ports = transport.ports.map(|(source, destination)| (destination, source));
+    match &mut header.network {
+        Layer::V4 { source, destination, transport } => {
+            std::mem::swap(source, destination);
+            turn(transport);
+        }
+        Layer::V6 { source, destination, transport } => {
+            std::mem::swap(source, destination);
+            turn(transport);
+        }
+        _ => {}
+    }
+    header
 }

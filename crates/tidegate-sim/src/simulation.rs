@@ -11,14 +11,18 @@
 use crate::error::SimulationError;
 use crate::events::Events;
 use crate::experiment::Experiment;
+use crate::impairment::Loss;
 use crate::network::Network;
 use crate::random::Stream;
-use crate::route::{Routes, SINK};
+use crate::route::{BACK, ENDPOINT, Routes, SINK};
 use crate::source::greedy::Greedy;
 use crate::source::{Generator, NEVER, Source};
 use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
-use crate::statistics::{ClassStatistics, Replication, sum};
+use crate::statistics::tcp::BackMeter;
+use crate::statistics::{ClassStatistics, Replication, TcpStatistics, sum};
+use crate::tcp::connection::{Connection, Message, NUMBER_BITS};
+use crate::tcp::segment::Segment;
 use std::collections::VecDeque;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
@@ -34,9 +38,51 @@ const EVENTS_PER_TICK: u32 = 1 << 15;
 struct Tag {
     /// When its source emitted it.
     created: u64,
-    flow: u32,
-    /// Its hop, as an index into [`Routes::hops`].
+    /// Its hop, as an index into [`Routes::hops`], where its flow stands.
     cursor: u32,
+    /// For a TCP segment the low bits of its number and the bits below, for what comes back an index into [`Messages`]; otherwise 0.
+    word: u32,
+}
+
+/// The bits of a TCP segment's word: it may be marked; it has been marked; the sender has reduced its window.
+const MARKABLE: u32 = 1 << 31;
+const MARKED: u32 = 1 << 30;
+const REDUCED: u32 = 1 << 29;
+
+/// What the packets on the ways back hold, and their books.
+#[derive(Default)]
+struct Backs {
+    messages: Vec<Message>,
+    free: Vec<u32>,
+    /// By connection.
+    meters: Vec<BackMeter>,
+}
+
+impl Backs {
+    #[inline]
+    fn put(&mut self, message: Message) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.messages[slot as usize] = message;
+                slot
+            }
+            None => {
+                self.messages.push(message);
+                self.messages.len() as u32 - 1
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, slot: u32) -> Message {
+        self.free.push(slot);
+        self.messages[slot as usize]
+    }
+
+    fn lose(&mut self, connection: u32, word: u32, length: u32) {
+        self.take(word);
+        self.meters[connection as usize].lost.add(length);
+    }
 }
 
 /// A packet on a link.
@@ -55,6 +101,11 @@ struct LinkState {
     /// Until when the link transmits.
     busy_until: u64,
     in_flight: VecDeque<InFlight>,
+    loss: Option<Box<Loss>>,
+    /// What was lost on the link.
+    lost: Volume,
+    /// From how many queued bytes on packets are marked.
+    mark_above: u64,
 }
 
 struct SourceState {
@@ -79,6 +130,11 @@ pub(crate) struct Simulation<'a> {
     greedy: Vec<Option<Greedy>>,
     /// Flows of greedy sources whose first queue has just changed.
     woken: Vec<u32>,
+    /// The TCP connections, in the order of their flows; the flow of each; and the connection of each flow that is one.
+    connections: Vec<Connection<'a>>,
+    flow_of: Vec<u32>,
+    connection_of: Vec<u32>,
+    backs: Backs,
     /// Sent off to a sink that they reach after the end.
     towards_sinks: Volume,
     event_count: u64,
@@ -92,6 +148,7 @@ struct Watch<'a> {
     routes: &'a Routes,
     greedy: &'a mut [Option<Greedy>],
     woken: &'a mut Vec<u32>,
+    backs: &'a mut Backs,
 }
 
 impl Observer<Tag> for Watch<'_> {
@@ -112,7 +169,11 @@ impl Observer<Tag> for Watch<'_> {
 
     fn dropped(&mut self, now: Time, packet: Packet<Tag>, reason: DropReason, occupancy: &Occupancy) {
         self.meter.dropped(now.picoseconds(), packet.flow, packet.length, reason, occupancy.bytes());
-        let (flow, place) = (packet.payload.flow, self.routes.hops[packet.payload.cursor as usize].place);
+        let hop = self.routes.hops[packet.payload.cursor as usize];
+        let (flow, place) = (hop.flow, hop.place);
+        if flow & BACK != 0 {
+            return self.backs.lose(flow & !BACK, packet.payload.word, packet.length);
+        }
         self.flows[flow as usize].lose(place as usize, packet.length, reason);
         if let (0, Some(Some(source))) = (place, self.greedy.get_mut(flow as usize)) {
             source.lost();
@@ -131,14 +192,23 @@ impl<'a> Simulation<'a> {
     pub(crate) fn new(network: &'a Network, experiment: &Experiment, routes: &'a Routes, replication: u32) -> Simulation<'a> {
         let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
-        let mut events = Events::new(2 * network.links.len() + network.flows.len());
+        let tcp_flows = network.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp(_))).count();
+        let mut events = Events::new(2 * network.links.len() + network.flows.len() + tcp_flows);
         let links = network.links.iter().map(|link| LinkState {
             port: Port::new(Time::ZERO, link.port.clone()),
             meter: PortMeter::new(&link.port.classifier, sample_interval),
             propagation: link.propagation.picoseconds(),
             busy_until: 0,
             in_flight: VecDeque::new(),
+            loss: (link.impairment.loss > 0.0).then(|| {
+                let stream = Stream::new(experiment.seed, replication, &format!("loss on link {}", link.name));
+                Box::new(Loss::new(link.impairment.loss, stream))
+            }),
+            lost: Volume::default(),
+            mark_above: link.impairment.mark_above.unwrap_or(u64::MAX),
         });
+        let (mut connections, mut flow_of) = (Vec::with_capacity(tcp_flows), Vec::with_capacity(tcp_flows));
+        let mut connection_of = vec![u32::MAX; if tcp_flows > 0 { network.flows.len() } else { 0 }];
         let mut sources = Vec::with_capacity(network.flows.len());
         for (index, flow) in network.flows.iter().enumerate() {
             let mut source = SourceState {
@@ -147,7 +217,18 @@ impl<'a> Simulation<'a> {
                 stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
                 first_variant: routes.first_variant[index],
             };
-            let first = source.generator.first(flow.start.picoseconds(), &mut source.stream);
+            let first = match &flow.source {
+                Source::Tcp(tcp) => {
+                    let stream = Stream::new(experiment.seed, replication, &flow.name);
+                    let connection = Connection::new(tcp, stream, flow.start.picoseconds(), source.stop, warm_up, sample_interval);
+                    let first = connection.wake();
+                    connection_of[index] = connections.len() as u32;
+                    connections.push(connection);
+                    flow_of.push(index as u32);
+                    first
+                }
+                _ => source.generator.first(flow.start.picoseconds(), &mut source.stream),
+            };
             events.set(2 * network.links.len() + index, if first < source.stop { first } else { NEVER });
             sources.push(source);
         }
@@ -175,6 +256,10 @@ impl<'a> Simulation<'a> {
             flows: network.flows.iter().map(|flow| FlowMeter::new(flow.path.len(), warm_up, sample_interval)).collect(),
             greedy: if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() },
             woken: Vec::new(),
+            backs: Backs { meters: vec![BackMeter::default(); connections.len()], ..Backs::default() },
+            connections,
+            flow_of,
+            connection_of,
             towards_sinks: Volume::default(),
             event_count: 0,
             packet_hops: 0,
@@ -188,6 +273,7 @@ impl<'a> Simulation<'a> {
             link.meter.restart(self.warm_up, link.port.counters(), queued(&link.port));
         }
         self.flows.iter_mut().for_each(FlowMeter::restart);
+        self.connections.iter_mut().for_each(Connection::restart);
         self.run_until(self.end, tick)?;
         tick(1.0);
         self.finish()
@@ -207,8 +293,10 @@ impl<'a> Simulation<'a> {
                     self.serve(now, slot);
                 } else if slot < 2 * links {
                     self.land(now, slot - links);
-                } else {
+                } else if slot < 2 * links + self.sources.len() {
                     self.emit(now, slot - 2 * links);
+                } else {
+                    self.leave(now, slot - 2 * links - self.sources.len());
                 }
                 while let Some(flow) = self.woken.pop() {
                     self.fill(now, flow as usize);
@@ -231,11 +319,14 @@ impl<'a> Simulation<'a> {
             }
             return self.fill(now, flow);
         }
+        if let Generator::Tcp = source.generator {
+            return self.wake(now, self.connection_of[flow] as usize);
+        }
         let emission = source.generator.emit(now, &mut source.stream);
         self.events.set(slot, if emission.next < source.stop { emission.next } else { NEVER });
         let variant = self.routes.variants[(source.first_variant + emission.variant) as usize];
         self.flows[flow].emitted.add(emission.length);
-        let tag = Tag { created: now, flow: flow as u32, cursor: variant.cursor };
+        let tag = Tag { created: now, cursor: variant.cursor, word: 0 };
         self.arrive(now, tag, emission.length, variant.colour);
     }
 
@@ -255,7 +346,7 @@ impl<'a> Simulation<'a> {
             }
             let length = source.length;
             self.flows[flow].emitted.add(length);
-            self.arrive(now, Tag { created: now, flow: flow as u32, cursor: variant.cursor }, length, variant.colour);
+            self.arrive(now, Tag { created: now, cursor: variant.cursor, word: 0 }, length, variant.colour);
         }
     }
 
@@ -271,18 +362,137 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// A packet reaches the port of its hop.
+    /// A packet reaches an end of a TCP connection, which answers.
     #[inline]
-    fn arrive(&mut self, now: u64, tag: Tag, length: u32, colour: Colour) {
+    fn reach(&mut self, now: u64, number: usize, flow: u32, tag: Tag, length: u32) {
+        let mut sooner = false;
+        if flow & BACK == 0 {
+            self.flows[flow as usize].deliver(now, tag.created, length);
+            let connection = &mut self.connections[number];
+            let (marked, reduced) = (tag.word & MARKED != 0, tag.word & REDUCED != 0);
+            let data = length - connection.tcp().headers;
+            if let Some(message) = connection.on_segment(now, tag.word & ((1 << NUMBER_BITS) - 1), data, marked, reduced) {
+                self.send_back(now, number, message);
+            }
+        } else {
+            self.backs.meters[number].delivered.add(length);
+            match self.backs.take(tag.word) {
+                Message::Ack(ack) => sooner = self.connections[number].on_ack(now, &ack),
+                Message::Request(request) => self.connections[number].on_request(now, request),
+                Message::Open => self.open(now, number),
+            }
+            sooner |= self.send(now, number);
+        }
+        self.reschedule(now, number, sooner);
+    }
+
+    /// The pending event of a connection.
+    #[cold]
+    fn wake(&mut self, now: u64, number: usize) {
+        let (ack, message, opens) = self.connections[number].on_timer(now);
+        if let Some(ack) = ack {
+            self.send_back(now, number, Message::Ack(ack));
+        }
+        if let Some(message) = message {
+            self.send_back(now, number, message);
+        }
+        if opens {
+            self.open(now, number);
+        }
+        self.send(now, number);
+        let slot = 2 * self.links.len() + self.flow_of[number] as usize;
+        self.events.set(slot, NEVER);
+        self.reschedule(now, number, true);
+    }
+
+    #[inline]
+    fn reschedule(&mut self, now: u64, number: usize, sooner: bool) {
+        if let Some(at) = self.connections[number].reschedule(now, sooner) {
+            let slot = 2 * self.links.len() + self.flow_of[number] as usize;
+            self.events.set(slot, at);
+        }
+    }
+
+    /// Takes all that a connection may send now. True if its timer was started.
+    #[inline]
+    fn send(&mut self, now: u64, number: usize) -> bool {
+        let was_waiting = self.connections[number].sender.is_waiting();
+        while let Some(segment) = self.connections[number].next_segment(now) {
+            self.post(now, number, segment);
+        }
+        !was_waiting
+    }
+
+    /// The sending end opens a connection, or agrees to one.
+    #[cold]
+    fn open(&mut self, now: u64, number: usize) {
+        let segment = self.connections[number].opening();
+        self.post(now, number, segment);
+    }
+
+    /// A segment goes through the sending host.
+    #[inline]
+    fn post(&mut self, now: u64, number: usize, segment: Segment) {
+        if self.connections[number].tcp().is_instant() {
+            self.depart(now, number, segment);
+        } else if let Some(leaves) = self.connections[number].post(now, segment) {
+            self.events.set(2 * self.links.len() + self.sources.len() + number, leaves);
+        }
+    }
+
+    /// A segment leaves the sending host.
+    fn leave(&mut self, now: u64, number: usize) {
+        let (segment, next) = self.connections[number].leave();
+        self.events.set(2 * self.links.len() + self.sources.len() + number, next);
+        if let Some(segment) = segment {
+            self.depart(now, number, segment);
+        }
+    }
+
+    #[inline]
+    fn depart(&mut self, now: u64, number: usize, segment: Segment) {
+        let flow = self.flow_of[number] as usize;
+        let tcp = self.connections[number].tcp();
+        let variant = self.routes.variants[self.sources[flow].first_variant as usize];
+        let mut word = segment.number as u32 & ((1 << NUMBER_BITS) - 1);
+        if tcp.ecn {
+            word |= MARKABLE | if segment.reduced { REDUCED } else { 0 };
+        }
+        let length = segment.length + tcp.headers;
+        self.flows[flow].emitted.add(length);
+        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
+    }
+
+    /// An acknowledgement or a request sets out.
+    #[inline]
+    fn send_back(&mut self, now: u64, number: usize, message: Message) {
+        let flow = self.flow_of[number] as usize;
+        let variant = self.routes.variants[self.sources[flow].first_variant as usize + 1];
+        let length = self.connections[number].tcp().length_of(&message);
+        self.backs.meters[number].emitted.add(length);
+        let word = self.backs.put(message);
+        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
+    }
+
+    /// A packet reaches the port of its hop, or an end of its connection.
+    #[inline]
+    fn arrive(&mut self, now: u64, mut tag: Tag, length: u32, colour: Colour) {
         let hop = self.routes.hops[tag.cursor as usize];
+        if hop.link == ENDPOINT {
+            return self.reach(now, hop.queue.index(), hop.flow, tag, length);
+        }
         let link = hop.link as usize;
         let state = &mut self.links[link];
+        if tag.word >= MARKABLE && state.port.occupancy().bytes() >= state.mark_above {
+            tag.word |= MARKED;
+        }
         let mut watch = Watch {
             meter: &mut state.meter,
             flows: &mut self.flows,
             routes: self.routes,
             greedy: &mut self.greedy,
             woken: &mut self.woken,
+            backs: &mut self.backs,
         };
         state.port.offer(Time::from_picoseconds(now), hop.queue, length, colour, tag, &mut watch);
         if state.busy_until <= now {
@@ -302,6 +512,7 @@ impl<'a> Simulation<'a> {
             routes: self.routes,
             greedy: &mut self.greedy,
             woken: &mut self.woken,
+            backs: &mut self.backs,
         };
         let wake = match state.port.poll(Time::from_picoseconds(now), &mut watch) {
             Next::Transmit(transmission) => {
@@ -327,27 +538,37 @@ impl<'a> Simulation<'a> {
         let state = &mut self.links[link];
         let arrives = finish.picoseconds() + state.propagation;
         let cursor = tag.cursor + 1;
-        if self.routes.hops[cursor as usize].link != SINK {
+        let hop = self.routes.hops[cursor as usize];
+        if let Some(loss) = &mut state.loss
+            && loss.strikes()
+        {
+            state.lost.add(length);
+            if hop.flow & BACK != 0 {
+                self.backs.lose(hop.flow & !BACK, tag.word, length);
+            } else {
+                self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
+            }
+        } else if hop.link != SINK {
             if state.in_flight.is_empty() {
                 self.events.set(self.links.len() + link, arrives);
             }
             self.links[link].in_flight.push_back(InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
         } else if arrives < self.end {
-            self.flows[tag.flow as usize].deliver(arrives, tag.created, length);
+            self.flows[hop.flow as usize].deliver(arrives, tag.created, length);
         } else {
             self.towards_sinks.add(length);
         }
-        if let Some(Some(source)) = self.greedy.get_mut(tag.flow as usize)
-            && self.routes.hops[tag.cursor as usize].place == 0
+        if let Some(Some(source)) = self.greedy.get_mut(hop.flow as usize)
+            && hop.place == 1
         {
             source.transmitted();
-            self.woken.push(tag.flow);
+            self.woken.push(hop.flow);
         }
     }
 
     fn finish(self) -> Result<Replication, SimulationError> {
         self.check_conservation()?;
-        let Simulation { network, replication, end, links, flows, .. } = self;
+        let Simulation { network, replication, end, links, flows, connections, flow_of, backs, .. } = self;
         let mut flow_statistics = Vec::with_capacity(flows.len());
         for (meter, flow) in flows.into_iter().zip(&network.flows) {
             let (emitted, accounted) = (meter.emitted, meter.gone());
@@ -356,6 +577,9 @@ impl<'a> Simulation<'a> {
                 return Err(SimulationError::NotConserved { replication, place, emitted, accounted });
             };
             flow_statistics.push(statistics);
+        }
+        for ((connection, back), flow) in connections.into_iter().zip(&backs.meters).zip(flow_of) {
+            flow_statistics[flow as usize].tcp = Some(Box::new(TcpStatistics::of(connection.finish(end), back)));
         }
         let ports = links.into_iter().map(|link| link.meter.finish(end, link.port.counters(), queued(&link.port))).collect();
         let replication = Replication { flows: flow_statistics, ports, events: self.event_count, packet_hops: self.packet_hops };
@@ -377,14 +601,37 @@ impl<'a> Simulation<'a> {
             }
             accounted = state.port.counters().dropped.iter().fold(sum(accounted, queued(&state.port)), |all, &part| sum(all, part));
             state.in_flight.iter().for_each(|packet| accounted.add(packet.length));
+            accounted = sum(accounted, state.lost);
         }
+        self.check_connections()?;
         accounted = self.flows.iter().fold(accounted, |all, flow| sum(all, flow.delivered()));
+        accounted = self.backs.meters.iter().fold(accounted, |all, back| sum(all, back.delivered));
         let emitted = self.flows.iter().fold(Volume::default(), |all, flow| sum(all, flow.emitted));
+        let emitted = self.backs.meters.iter().fold(emitted, |all, back| sum(all, back.emitted));
         if accounted == emitted {
             return Ok(());
         }
         Err(SimulationError::NotConserved { replication: self.replication, place: "the network".into(), emitted, accounted })
     }
+
+    fn check_connections(&self) -> Result<(), SimulationError> {
+        for ((connection, back), &flow) in self.connections.iter().zip(&self.backs.meters).zip(&self.flow_of) {
+            if let Err((emitted, accounted)) = check_connection(connection, self.flows[flow as usize].emitted, back) {
+                let place = format!("connection {}", self.network.flows[flow as usize].name);
+                return Err(SimulationError::NotConserved { replication: self.replication, place, emitted, accounted });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ends of every connection agree with each other and with the network's books.
+fn check_connection(connection: &Connection, emitted: Volume, back: &BackMeter) -> Result<(), (Volume, Volume)> {
+    let sent = connection.sent();
+    if sent != emitted {
+        return Err((sent, emitted));
+    }
+    back.under_way().map(|_| ()).ok_or((back.emitted, sum(back.delivered, back.lost)))
 }
 
 fn queued(port: &Port<Tag>) -> Volume {
@@ -408,7 +655,7 @@ fn check_classes(network: &Network, statistics: &Replication, replication: u32) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::{FlowSpec, Link, LinkId, NodeId};
+    use crate::network::{FlowSpec, Impairment, Link, LinkId, NodeId};
     use tidegate_core::buffer::BufferParameters;
     use tidegate_core::classifier::{ClassRules, Classifier, Header};
     use tidegate_core::port::{Overhead, PortSetup};
@@ -430,7 +677,14 @@ mod tests {
             longest_frame: 125,
         };
         let propagation = Duration::from_milliseconds(3);
-        let link = |name: &str, from, to| Link { name: name.into(), from: NodeId(from), to: NodeId(to), propagation, port: port.clone() };
+        let link = |name: &str, from, to| Link {
+            name: name.into(),
+            from: NodeId(from),
+            to: NodeId(to),
+            propagation,
+            port: port.clone(),
+            impairment: Impairment::default(),
+        };
         let source = Source::Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false };
         let (header, path, start) = (Header::default(), vec![LinkId(0), LinkId(1)], Duration::ZERO);
         let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None };

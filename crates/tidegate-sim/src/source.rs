@@ -5,6 +5,7 @@
 
 use crate::network::LONGEST;
 use crate::random::Stream;
+use crate::tcp::Tcp;
 use std::sync::Arc;
 use tidegate_core::classifier::Header;
 use tidegate_core::units::{Duration, MAX_BYTES, Rate};
@@ -82,6 +83,8 @@ pub enum Source {
         /// The number of packets kept in the first queue, at least 1.
         window: u32,
     },
+    /// The sending end of a TCP connection.
+    Tcp(Box<Tcp>),
 }
 
 /// What becomes of the part of an on period that is too short for another packet.
@@ -168,11 +171,12 @@ impl Source {
                 }
                 check_length("length", *length)
             }
+            Source::Tcp(tcp) => tcp.check(),
         }
     }
 
-    /// The mean rate in bits of frames per second, where it does not depend on the network: `None` for [`Source::Greedy`], for a capture
-    /// of no duration, and for an on/off source whose periods are completed and not exponential.
+    /// The mean rate in bits of frames per second, where it does not depend on the network: `None` for [`Source::Greedy`] and [`Source::Tcp`], for
+    /// a capture of no duration, and for an on/off source whose periods are completed and not exponential.
     pub fn mean_bits_per_second(&self) -> Option<f64> {
         match self {
             Source::Cbr { rate, .. } => Some(rate.bits_per_second() as f64),
@@ -187,7 +191,7 @@ impl Source {
                 let bytes: u64 = packets.iter().map(|packet| u64::from(packet.length)).sum();
                 (duration > 0.0).then(|| bytes as f64 * 8.0 / duration)
             }
-            Source::Greedy { .. } => None,
+            Source::Greedy { .. } | Source::Tcp(_) => None,
         }
     }
 }
@@ -227,6 +231,8 @@ pub(crate) enum Generator {
     Capture(capture::Capture),
     /// Driven by its first queue instead: see [`greedy::Greedy`].
     Greedy,
+    /// Driven by acknowledgements instead: see [`crate::tcp::connection::Connection`].
+    Tcp,
 }
 
 impl Generator {
@@ -246,6 +252,7 @@ impl Generator {
             }
             Source::Capture { packets } => Generator::Capture(capture::Capture::new(packets.clone(), variants.clone())),
             Source::Greedy { .. } => Generator::Greedy,
+            Source::Tcp(_) => Generator::Tcp,
         }
     }
 
@@ -257,7 +264,7 @@ impl Generator {
             Generator::OnOff(source) => source.first(start, stream),
             Generator::FrameTrace(source) => source.first(start, stream),
             Generator::Capture(source) => source.first(start),
-            Generator::Greedy => start,
+            Generator::Greedy | Generator::Tcp => start,
         }
     }
 
@@ -270,7 +277,7 @@ impl Generator {
             Generator::OnOff(source) => source.emit(now, stream),
             Generator::FrameTrace(source) => source.emit(now),
             Generator::Capture(source) => source.emit(),
-            Generator::Greedy => unreachable!("a greedy source is asked by its first queue"),
+            Generator::Greedy | Generator::Tcp => unreachable!("these are not asked by the clock"),
         }
     }
 }

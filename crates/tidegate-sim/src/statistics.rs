@@ -5,6 +5,7 @@
 //! | [`time_weighted`] | a quantity that changes at instants: its mean over time, maximum and course |
 //! | [`flow`] | one flow, end to end, in one replication |
 //! | [`port`] | one port and its classes in one replication |
+//! | [`tcp`] | one TCP connection in one replication |
 //! | [`estimate`] | a mean over replications with its confidence interval |
 //! | [`outcome`] | all replications together |
 //!
@@ -15,12 +16,14 @@ pub mod estimate;
 pub mod flow;
 pub mod outcome;
 pub mod port;
+pub mod tcp;
 pub mod time_weighted;
 
 pub use estimate::Estimate;
 pub use flow::FlowStatistics;
 pub use outcome::{ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication};
 pub use port::{ClassStatistics, PortStatistics};
+pub use tcp::TcpStatistics;
 pub use tidegate_statistics::Histogram;
 pub use time_weighted::TimeWeighted;
 

@@ -21,7 +21,7 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_live::{Frame, LiveConfig};
 use tidegate_replay::{CaptureReader, CaptureWriter, Interface, replay};
-use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Link, Network, NodeId, Source};
+use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Impairment, Link, Network, NodeId, Source};
 use tidegate_wire::{LinkType, parse};
 use topology::{Place, Topology};
 
@@ -295,7 +295,14 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
     };
     let network = Network {
         nodes: vec!["from".into(), "to".into()],
-        links: vec![Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation: Duration::ZERO, port: setup(policy) }],
+        links: vec![Link {
+            name: "link".into(),
+            from: NodeId(0),
+            to: NodeId(1),
+            propagation: Duration::ZERO,
+            port: setup(policy),
+            impairment: Impairment::default(),
+        }],
         flows: decided.iter().enumerate().map(flow).collect(),
     };
     let last = decided.last().map_or(Duration::ZERO, |packet| packet.arrival.since(start));

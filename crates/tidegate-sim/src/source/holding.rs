@@ -36,7 +36,7 @@ impl Holding {
         }
     }
 
-    pub(super) fn check(&self, key: &'static str) -> Result<(), Fault> {
+    pub(crate) fn check(&self, key: &'static str) -> Result<(), Fault> {
         if self.mean() == Duration::ZERO || self.mean() > LONGEST {
             return Err(Fault::new(key, format!("a mean of {} s", seconds(self.mean())), "a mean above 0, at most 26 days"));
         }
@@ -49,7 +49,7 @@ impl Holding {
     }
 
     /// A whole period, in picoseconds.
-    pub(super) fn draw(&self, stream: &mut Stream) -> u64 {
+    pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
         match *self {
             Holding::Constant { time } => time.picoseconds(),
             Holding::Exponential { mean } => span(mean.picoseconds() as f64, stream.exponential()),

@@ -1,6 +1,6 @@
 //! One flow, end to end, in one replication.
 
-use super::{Bins, Dropped, Histogram, sum};
+use super::{Bins, Dropped, Histogram, TcpStatistics, sum};
 use crate::network::LinkId;
 use crate::source::NEVER;
 use tidegate_core::packet::DropReason;
@@ -17,6 +17,10 @@ pub struct FlowStatistics {
     pub in_network: Volume,
     /// What was lost at each link of the path, by reason.
     pub dropped: Vec<(LinkId, Dropped)>,
+    /// What was lost on each link of the path, after it had been transmitted.
+    pub lost_on_links: Vec<(LinkId, Volume)>,
+    /// What its two ends did, if it is a TCP connection.
+    pub tcp: Option<Box<TcpStatistics>>,
     /// Delays from emission to the arrival of the last bit at the sink.
     pub delays: Histogram,
     /// Absolute differences between the delays of consecutive deliveries: their sum in picoseconds, and how many there are.
@@ -28,7 +32,8 @@ pub struct FlowStatistics {
 impl FlowStatistics {
     /// Everything lost.
     pub fn lost(&self) -> Volume {
-        self.dropped.iter().flat_map(|(_, by_reason)| by_reason).fold(Volume::default(), |all, &part| sum(all, part))
+        let dropped = self.dropped.iter().flat_map(|(_, by_reason)| by_reason);
+        dropped.chain(self.lost_on_links.iter().map(|(_, lost)| lost)).fold(Volume::default(), |all, &part| sum(all, part))
     }
 
     /// Packets lost per packet emitted since the warm-up, at most 1; `None` if none was emitted.
@@ -61,6 +66,7 @@ pub(crate) struct FlowMeter {
     last_delay: u64,
     jitter: (u128, u64),
     dropped: Vec<Dropped>,
+    lost_on_links: Vec<Volume>,
     delivered_bytes: Bins,
 }
 
@@ -77,6 +83,7 @@ impl FlowMeter {
             last_delay: NEVER,
             jitter: (0, 0),
             dropped: vec![Dropped::default(); links],
+            lost_on_links: vec![Volume::default(); links],
             delivered_bytes: Bins::new(sample_interval),
         }
     }
@@ -105,10 +112,17 @@ impl FlowMeter {
         self.dropped[hop][reason as usize].add(length);
     }
 
+    /// A packet is lost on the `hop`-th link of the path.
+    pub(crate) fn lose_on_link(&mut self, hop: usize, length: u32) {
+        self.lost.add(length);
+        self.lost_on_links[hop].add(length);
+    }
+
     /// The warm-up ends.
     pub(crate) fn restart(&mut self) {
         self.emitted_before = self.emitted;
         self.dropped.fill(Dropped::default());
+        self.lost_on_links.fill(Volume::default());
     }
 
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can bring about.
@@ -121,6 +135,8 @@ impl FlowMeter {
             delivered: super::difference(self.delivered, self.delivered_before),
             in_network,
             dropped: path.iter().copied().zip(self.dropped).collect(),
+            lost_on_links: path.iter().copied().zip(self.lost_on_links).filter(|(_, lost)| lost.packets > 0).collect(),
+            tcp: None,
             delays: self.delays,
             jitter: self.jitter,
             delivered_bytes: self.delivered_bytes.finish(end),

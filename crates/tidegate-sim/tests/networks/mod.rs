@@ -1,13 +1,15 @@
 //! Small networks for the tests: ports whose class is the packet's code point, links and flows.
 #![allow(dead_code)]
 
+pub mod dumbbell;
+
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Header, Network as NetworkLayer, Rule, Transport};
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Parameter, Setup};
 use tidegate_core::units::{Duration, Rate};
-use tidegate_sim::{FlowSpec, Link, LinkId, Network, NodeId, Source};
+use tidegate_sim::{FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source};
 
 pub fn rate(bits_per_second: u64) -> Rate {
     Rate::new(bits_per_second).unwrap()
@@ -65,7 +67,7 @@ pub fn fifo(bits_per_second: u64, packet_limit: u32) -> PortSetup {
 }
 
 pub fn link(name: &str, from: usize, to: usize, propagation: Duration, port: PortSetup) -> Link {
-    Link { name: name.into(), from: NodeId(from), to: NodeId(to), propagation, port }
+    Link { name: name.into(), from: NodeId(from), to: NodeId(to), propagation, port, impairment: Impairment::default() }
 }
 
 pub fn flow(name: &str, source: Source, dscp: u8, path: &[usize]) -> FlowSpec {

@@ -1,0 +1,145 @@
+//! TCP connections, from what a file says.
+
+use crate::choice::Holding as HoldingName;
+use crate::diagnostic::Diagnostic;
+use crate::document::SourceTable;
+use crate::value::{At, Bytes};
+use tidegate_core::units::Duration;
+use tidegate_sim::Holding;
+use tidegate_sim::tcp::{Application, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
+
+/// The keys that a TCP source may have; it needs none.
+pub(crate) const KEYS: &[&str] = &[
+    "congestion",
+    "recovery",
+    "timer",
+    "granularity",
+    "minimum_timeout",
+    "maximum_timeout",
+    "initial_timeout",
+    "segment",
+    "headers",
+    "initial_window",
+    "receive_window",
+    "window_scale",
+    "delayed_ack",
+    "limited_transmit",
+    "handshake",
+    "ecn",
+    "start_within",
+    "processing",
+    "jitter",
+    "transfer",
+    "transfer_sizes",
+    "transfers",
+    "think",
+    "holding",
+    "pareto_shape",
+    "request",
+    "reconnect",
+];
+
+/// The connection of a table whose keys have been judged. The way back is still missing.
+pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<Tcp> {
+    let mut tcp = Tcp::usual(Vec::new());
+    let flag = |at: &Option<At<bool>>, usual| at.as_ref().map_or(usual, |at| at.value);
+    let time = |at: &Option<At<Duration>>, usual| at.as_ref().map_or(usual, |at| at.value);
+    tcp.congestion = table.congestion.as_ref().map_or(tcp.congestion, |at| at.value.0);
+    tcp.recovery = table.recovery.as_ref().map_or(tcp.recovery, |at| at.value.0);
+    let timer = TimerSettings::usual(table.timer.as_ref().map_or(TimerKind::Fine, |at| at.value.0));
+    tcp.timer = TimerSettings {
+        granularity: time(&table.granularity, timer.granularity),
+        minimum: time(&table.minimum_timeout, timer.minimum),
+        maximum: time(&table.maximum_timeout, timer.maximum),
+        initial: time(&table.initial_timeout, timer.initial),
+        ..timer
+    };
+    tcp.segment = bytes(&table.segment, tcp.segment);
+    tcp.headers = bytes(&table.headers, tcp.headers);
+    tcp.initial_window = table.initial_window.as_ref().map_or(tcp.initial_window, |at| at.value.0 as u32);
+    tcp.window = table.receive_window.as_ref().map_or(tcp.window, |at| at.value.0);
+    tcp.window_scale = flag(&table.window_scale, tcp.window_scale);
+    if let Some(at) = &table.delayed_ack {
+        tcp.delayed_ack = (at.value > Duration::ZERO).then_some(at.value);
+    }
+    tcp.limited_transmit = flag(&table.limited_transmit, tcp.limited_transmit);
+    tcp.handshake = flag(&table.handshake, tcp.handshake);
+    tcp.ecn = flag(&table.ecn, tcp.ecn);
+    tcp.start_within = time(&table.start_within, tcp.start_within);
+    tcp.processing = time(&table.processing, tcp.processing);
+    tcp.jitter = time(&table.jitter, tcp.jitter);
+    tcp.application = application(table, findings)?;
+    Some(tcp)
+}
+
+/// What does not fit is refused later, by the simulator's own bounds.
+fn bytes(at: &Option<At<Bytes>>, usual: u32) -> u32 {
+    at.as_ref().map_or(usual, |at| u32::try_from(at.value.0).unwrap_or(u32::MAX))
+}
+
+fn application(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<Application> {
+    let Some(transfer) = &table.transfer else {
+        let orphans = [
+            table.transfer_sizes.as_ref().map(|at| ("transfer_sizes", at.span.clone())),
+            table.transfers.as_ref().map(|at| ("transfers", at.span.clone())),
+            table.think.as_ref().map(|at| ("think", at.span.clone())),
+            table.holding.as_ref().map(|at| ("holding", at.span.clone())),
+            table.pareto_shape.as_ref().map(|at| ("pareto_shape", at.span.clone())),
+            table.request.as_ref().map(|at| ("request", at.span.clone())),
+            table.reconnect.as_ref().map(|at| ("reconnect", at.span.clone())),
+        ];
+        let mut orphans = orphans.into_iter().flatten().peekable();
+        if orphans.peek().is_none() {
+            return Some(Application::Endless);
+        }
+        for (key, span) in orphans {
+            let finding = Diagnostic::error(span, format!("`{key}` has no effect on a connection that always has more to send"));
+            findings.push(finding.help("add `transfer`, the size of a transfer, or remove it"));
+        }
+        return None;
+    };
+    let shape = shape(table, findings)?;
+    let mean = transfer.value.0 as f64;
+    let size = match table.transfer_sizes.as_ref().map_or(HoldingName::Constant, |at| at.value) {
+        HoldingName::Constant => TransferSize::Fixed(transfer.value.0),
+        HoldingName::Exponential => TransferSize::Exponential(mean),
+        HoldingName::Pareto => TransferSize::Pareto { mean, shape },
+    };
+    let think = table.think.as_ref().map(|at| at.value).filter(|&think| think > Duration::ZERO);
+    let think = think.map(|mean| match table.holding.as_ref().map_or(HoldingName::Exponential, |at| at.value) {
+        HoldingName::Constant => Holding::Constant { time: mean },
+        HoldingName::Exponential => Holding::Exponential { mean },
+        HoldingName::Pareto => Holding::Pareto { mean, shape },
+    });
+    let usual = if table.think.is_some() { None } else { Some(1) };
+    Some(Application::Transfers(Transfers {
+        size,
+        count: table.transfers.as_ref().map_or(usual, |at| Some(at.value.0)),
+        think,
+        request: table.request.as_ref().map(|at| u32::try_from(at.value.0).unwrap_or(u32::MAX)),
+        reconnects: table.reconnect.as_ref().is_some_and(|at| at.value),
+    }))
+}
+
+/// The exponent of whatever is Pareto; 0 if nothing is.
+fn shape(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<f64> {
+    let pareto = [&table.transfer_sizes, &table.holding].into_iter().flatten().find(|at| at.value == HoldingName::Pareto);
+    match (pareto, &table.pareto_shape) {
+        (Some(at), None) => {
+            let finding = Diagnostic::error(at.span.clone(), "a Pareto distribution needs `pareto_shape`");
+            findings.push(finding.help("add pareto_shape = 1.5, or any number above 1"));
+            None
+        }
+        (Some(_), Some(shape)) if shape.as_f64() <= 1.0 => {
+            let finding = Diagnostic::error(shape.span.clone(), "a Pareto shape of 1 or less has no mean");
+            findings.push(finding.help("write a shape above 1, like 1.5"));
+            None
+        }
+        (None, Some(shape)) => {
+            let finding = Diagnostic::error(shape.span.clone(), "`pareto_shape` has no effect where nothing is pareto");
+            findings.push(finding.help("set transfer_sizes = \"pareto\" or holding = \"pareto\", or remove it"));
+            None
+        }
+        (_, shape) => Some(shape.as_ref().map_or(0.0, |shape| shape.as_f64())),
+    }
+}

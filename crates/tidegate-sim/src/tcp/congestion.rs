@@ -1,0 +1,87 @@
+//! Congestion control: how much may be in flight. One algorithm, one file; the list below gives it its name in files.
+//!
+//! **Laws.** The window is never below one segment, and grows only on acknowledgements of new data. What is to be done about a loss is
+//! [`super::recovery`]'s; it asks here how far the window goes down.
+//!
+//! To add one: write its file, and add its line to the list.
+
+use super::flight::Flight;
+
+mod cubic;
+mod reno;
+
+/// What congestion control decides.
+pub(crate) trait CongestionControl {
+    /// The name in files.
+    const NAME: &'static str;
+    /// One sentence.
+    const SUMMARY: &'static str;
+
+    /// A fresh connection.
+    fn new() -> Self;
+
+    /// `acked` segments have been acknowledged for the first time, outside of recovery: the window may grow.
+    fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64);
+
+    /// A loss was noticed, or the network marked a packet: the new slow start threshold in bytes, at least two segments.
+    fn reduced(&mut self, flight: &Flight) -> u64;
+
+    /// Nothing came back in time: the new slow start threshold in bytes, at least two segments.
+    fn timed_out(&mut self, flight: &Flight) -> u64;
+}
+
+/// One segment per acknowledgement: RFC 5681, equation 2, with at most a segment per acknowledgement.
+#[inline]
+fn slow_start(flight: &mut Flight) {
+    flight.cwnd += flight.segment;
+}
+
+macro_rules! congestion_controls {
+    ($($variant:ident = $type:ty;)*) => {
+        /// The congestion controls by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)]
+        pub enum CongestionKind { $($variant,)* }
+
+        impl CongestionKind {
+            /// Every congestion control, in the order of the list.
+            pub const ALL: &'static [CongestionKind] = &[$(CongestionKind::$variant,)*];
+
+            /// The name in files.
+            pub const fn name(self) -> &'static str {
+                match self { $(CongestionKind::$variant => <$type as CongestionControl>::NAME,)* }
+            }
+
+            /// One sentence: how it goes about it.
+            pub const fn summary(self) -> &'static str {
+                match self { $(CongestionKind::$variant => <$type as CongestionControl>::SUMMARY,)* }
+            }
+
+            pub(crate) fn build(self) -> AnyCongestion {
+                match self { $(CongestionKind::$variant => AnyCongestion::$variant(<$type as CongestionControl>::new()),)* }
+            }
+        }
+
+        /// Any of them.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyCongestion { $($variant($type),)* }
+
+        impl AnyCongestion {
+            #[inline]
+            pub(crate) fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64) {
+                match self { $(AnyCongestion::$variant(control) => control.acked(now, flight, acked),)* }
+            }
+            pub(crate) fn reduced(&mut self, flight: &Flight) -> u64 {
+                match self { $(AnyCongestion::$variant(control) => control.reduced(flight),)* }
+            }
+            pub(crate) fn timed_out(&mut self, flight: &Flight) -> u64 {
+                match self { $(AnyCongestion::$variant(control) => control.timed_out(flight),)* }
+            }
+        }
+    };
+}
+
+congestion_controls! {
+    Reno = reno::Reno;
+    Cubic = cubic::Cubic;
+}

@@ -1,0 +1,45 @@
+//! Reno: one segment more per round trip, and half as much after a loss.
+//!
+//! **Law.** A window of w segments grows by at most 1/w segments per acknowledgement, and so by at most one segment per round trip.
+//!
+//! **Source.** RFC 5681, sections 3.1 (equations 2 to 4) and 3.2; the arithmetic is that of 4.4BSD.
+//!
+//! **State.** None beyond the windows.
+//!
+//! **Cost.** One division per acknowledgement.
+//!
+//! **Deviations.** None. (4.4BSD takes half of the window where the RFC takes half of what is in flight; here it is the latter after duplicate
+//! acknowledgements, and the former after a timeout, when half of a window's worth of holes is not in flight at all.)
+
+use super::{CongestionControl, slow_start};
+use crate::tcp::flight::Flight;
+
+/// Reno's window.
+#[derive(Clone, Debug)]
+pub(crate) struct Reno;
+
+impl CongestionControl for Reno {
+    const NAME: &'static str = "reno";
+    const SUMMARY: &'static str = "one segment more per round trip, half the window after a loss (RFC 5681)";
+
+    fn new() -> Reno {
+        Reno
+    }
+
+    #[inline]
+    fn acked(&mut self, _now: u64, flight: &mut Flight, _acked: u64) {
+        if flight.cwnd < flight.ssthresh {
+            slow_start(flight);
+        } else {
+            flight.cwnd += (flight.segment * flight.segment / flight.cwnd).max(1);
+        }
+    }
+
+    fn reduced(&mut self, flight: &Flight) -> u64 {
+        (flight.size() / 2).max(2 * flight.segment)
+    }
+
+    fn timed_out(&mut self, flight: &Flight) -> u64 {
+        (flight.cwnd.min(flight.window) / 2).max(2 * flight.segment)
+    }
+}

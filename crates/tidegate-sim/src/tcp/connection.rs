@@ -1,0 +1,430 @@
+//! The two ends of one connection in a simulation, and what their applications do.
+
+use super::application::{Application, Transfers, up_to};
+use super::receiver::Receiver;
+use super::segment::{Ack, Segment};
+use super::sender::{Counts, Sender};
+use super::{Tcp, TimerKind};
+use crate::random::Stream;
+use crate::source::NEVER;
+use crate::statistics::{Histogram, TimeWeighted};
+use std::collections::VecDeque;
+use tidegate_core::port::Volume;
+
+/// The wait before a request is repeated for the first time: RFC 6298's initial timeout, in picoseconds.
+const REPEAT: u64 = 1_000_000_000_000;
+
+/// What travels against the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Message {
+    /// An acknowledgement.
+    Ack(Ack),
+    /// The wish for a connection.
+    Open,
+    /// A request, by number.
+    Request(u64),
+}
+
+/// What one of the applications waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// For this instant, to begin the next transfer.
+    Pausing(u64),
+    /// For the answer to the wish for a connection, which the sending end has.
+    Opening(Patience),
+    /// For the answer to the same wish of the receiving end.
+    Calling(Patience),
+    /// For the response to a request.
+    Asking(Patience),
+    /// For the last byte.
+    Transferring,
+    /// For the last acknowledgement.
+    Draining,
+    /// For nothing any more.
+    Finished,
+}
+
+/// How long an answer is waited for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Patience {
+    /// When the question is repeated.
+    again: u64,
+    /// How long after it was put last.
+    wait: u64,
+}
+
+impl Patience {
+    fn new(now: u64) -> Patience {
+        Patience { again: now + REPEAT, wait: REPEAT }
+    }
+
+    fn longer(self, now: u64) -> Patience {
+        let wait = (2 * self.wait).min(64 * REPEAT);
+        Patience { again: now + wait, wait }
+    }
+}
+
+/// What is left to measure of a connection when the simulation ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub counts: Counts,
+    /// Bytes delivered in order.
+    pub delivered: u64,
+    /// Times of complete transfers, from the request or the first byte written to the last byte delivered.
+    pub completions: Histogram,
+    /// The congestion window in bytes.
+    pub cwnd: Option<TimeWeighted>,
+}
+
+/// A connection.
+pub(crate) struct Connection<'a> {
+    tcp: &'a Tcp,
+    pub(crate) sender: Sender,
+    receiver: Receiver,
+    stream: Stream,
+    /// The phase of the sending host's clock.
+    phase: u64,
+    stop: u64,
+    stage: Stage,
+    /// Transfers left after the present one.
+    left: u64,
+    /// The present transfer: its number, its first segment and the one behind its last, and when it began.
+    number: u64,
+    first: u64,
+    end: u64,
+    began: u64,
+    /// Packets without data that the sending end has sent to open a connection.
+    openings: u64,
+    /// Segments on their way through the sending host, and when each leaves it.
+    outbox: VecDeque<(u64, Segment)>,
+    /// The instant of the pending event; never later than anything that is due.
+    wake: u64,
+    completions: Option<Box<Histogram>>,
+    cwnd: Option<Box<TimeWeighted>>,
+    warm_up: u64,
+    delivered_before: u64,
+    counts_before: Counts,
+}
+
+impl<'a> Connection<'a> {
+    pub(crate) fn new(tcp: &'a Tcp, mut stream: Stream, start: u64, stop: u64, warm_up: u64, sample_interval: u64) -> Connection<'a> {
+        let start = start + up_to(tcp.start_within.picoseconds(), &mut stream);
+        let phase = match tcp.timer.kind {
+            TimerKind::Coarse => stream.below(tcp.timer.granularity.picoseconds()),
+            TimerKind::Fine => 0,
+        };
+        let delay = tcp.delayed_ack.map_or(0, |delay| delay.picoseconds());
+        let transfers = match &tcp.application {
+            Application::Endless => None,
+            Application::Transfers(transfers) => Some(transfers),
+        };
+        Connection {
+            tcp,
+            sender: Sender::new(tcp, phase),
+            receiver: Receiver::new(tcp.segment, tcp.recovery.is_selective(), delay),
+            stream,
+            phase,
+            stop,
+            stage: Stage::Pausing(start),
+            left: transfers.and_then(|transfers| transfers.count).unwrap_or(u64::MAX),
+            number: 0,
+            first: 0,
+            end: u64::MAX,
+            began: start,
+            openings: 0,
+            outbox: VecDeque::new(),
+            wake: start.min(stop),
+            completions: transfers.map(|_| Box::default()),
+            cwnd: (sample_interval > 0).then(|| Box::new(TimeWeighted::new(sample_interval))),
+            warm_up,
+            delivered_before: 0,
+            counts_before: Counts::default(),
+        }
+    }
+
+    /// The connection's parameters.
+    pub(crate) fn tcp(&self) -> &'a Tcp {
+        self.tcp
+    }
+
+    /// The instant of the pending event.
+    pub(crate) fn wake(&self) -> u64 {
+        self.wake
+    }
+
+    fn transfers(&self) -> Option<&'a Transfers> {
+        match &self.tcp.application {
+            Application::Endless => None,
+            Application::Transfers(transfers) => Some(transfers),
+        }
+    }
+
+    /// A segment reaches the receiving end. `number` is the low part of its number, of which 28 bits are given.
+    #[inline]
+    pub(crate) fn on_segment(&mut self, now: u64, number: u32, length: u32, marked: bool, reduced: bool) -> Option<Message> {
+        if length == 0 {
+            return self.on_opening(now);
+        }
+        let number = widen(number, self.receiver.next());
+        if self.tcp.ecn {
+            self.receiver.congestion(marked, reduced);
+        }
+        let ack = self.receiver.on_segment(now, number, length);
+        if self.end != u64::MAX {
+            self.arrived(now, number);
+        }
+        ack.map(Message::Ack)
+    }
+
+    /// A packet without data reaches the receiving end: it opens a connection, or answers the wish for one.
+    fn on_opening(&mut self, now: u64) -> Option<Message> {
+        if let Stage::Calling(_) = self.stage {
+            self.stage = Stage::Asking(Patience::new(now));
+            return Some(Message::Request(self.number));
+        }
+        Some(Message::Ack(Ack { next: self.receiver.next(), ..Ack::default() }))
+    }
+
+    fn arrived(&mut self, now: u64, number: u64) {
+        if matches!(self.stage, Stage::Asking(_)) && self.first != 0 && number >= self.first {
+            self.stage = Stage::Transferring;
+        }
+        if self.stage == Stage::Transferring && self.receiver.next() >= self.end {
+            if let Some(completions) = self.completions.as_mut().filter(|_| now >= self.warm_up) {
+                completions.record(now - self.began);
+            }
+            match self.transfers().filter(|transfers| transfers.request.is_some()) {
+                Some(transfers) => self.pause(now, transfers),
+                None => self.stage = Stage::Draining,
+            }
+        }
+    }
+
+    fn pause(&mut self, now: u64, transfers: &Transfers) {
+        self.stage = if self.left == 0 { Stage::Finished } else { Stage::Pausing(now + transfers.pause(&mut self.stream)) };
+    }
+
+    /// An acknowledgement reaches the sending end. True if something may be due earlier than the pending event.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: u64, ack: &Ack) -> bool {
+        if now >= self.stop {
+            return false;
+        }
+        if let Stage::Opening(_) = self.stage {
+            self.write(now);
+            self.stage = Stage::Transferring;
+            return true;
+        }
+        let sooner = self.sender.on_ack(now, ack);
+        if let Some(cwnd) = &mut self.cwnd {
+            cwnd.set(now, self.sender.cwnd());
+        }
+        if self.stage == Stage::Draining
+            && self.sender.is_done()
+            && let Some(transfers) = self.transfers()
+        {
+            self.pause(now, transfers);
+            return true;
+        }
+        sooner
+    }
+
+    /// A request reaches the sending end.
+    pub(crate) fn on_request(&mut self, now: u64, number: u64) {
+        if number == self.number && self.end < u64::MAX && self.first == 0 {
+            self.write(now);
+        }
+    }
+
+    /// A packet without data, by the number of the segment before the first that has not been written: it opens a connection.
+    pub(crate) fn opening(&mut self) -> Segment {
+        self.openings += 1;
+        Segment { number: self.sender.written() - 1, length: 0, reduced: false }
+    }
+
+    /// True if the present transfer is the first of a connection.
+    fn is_fresh(&self) -> bool {
+        self.number == 1 || self.transfers().is_some_and(|transfers| transfers.reconnects)
+    }
+
+    /// The next transfer is handed to the sender.
+    fn write(&mut self, now: u64) {
+        let Some(transfers) = self.transfers() else { return self.sender.write(now, u64::MAX) };
+        if self.is_fresh() && self.number > 1 {
+            self.sender.reopen(self.tcp, self.phase);
+        }
+        self.first = self.sender.written();
+        self.sender.write(now, transfers.size.draw(&mut self.stream));
+        self.end = self.sender.written();
+    }
+
+    /// The pending event's time has come: the application's turn. What the receiving end has to say, and whether the sending end opens a
+    /// connection.
+    fn on_pause_over(&mut self, now: u64) -> (Option<Message>, bool) {
+        self.number += 1;
+        self.left -= u64::from(self.left < u64::MAX);
+        self.began = now;
+        let opens = self.tcp.handshake && self.is_fresh();
+        if self.transfers().is_some_and(|transfers| transfers.request.is_some()) {
+            // Nothing has been written for it, and its end is unknown but finite.
+            (self.first, self.end) = (0, u64::MAX - 1);
+            let patience = Patience::new(now);
+            self.stage = if opens { Stage::Calling(patience) } else { Stage::Asking(patience) };
+            return (Some(if opens { Message::Open } else { Message::Request(self.number) }), false);
+        }
+        if opens {
+            self.stage = Stage::Opening(Patience::new(now));
+            return (None, true);
+        }
+        self.write(now);
+        self.stage = Stage::Transferring;
+        (None, false)
+    }
+
+    fn on_impatience(&mut self, now: u64) -> (Option<Message>, bool) {
+        match &mut self.stage {
+            Stage::Opening(patience) if patience.again <= now => {
+                *patience = patience.longer(now);
+                (None, true)
+            }
+            Stage::Calling(patience) if patience.again <= now => {
+                *patience = patience.longer(now);
+                (Some(Message::Open), false)
+            }
+            Stage::Asking(patience) if patience.again <= now => {
+                *patience = patience.longer(now);
+                (Some(Message::Request(self.number)), false)
+            }
+            _ => (None, false),
+        }
+    }
+
+    /// The pending event's time has come. What the receiving end has to say: an acknowledgement, and something of its application's;
+    /// and whether the sending end opens a connection. It may have segments now, too.
+    pub(crate) fn on_timer(&mut self, now: u64) -> (Option<Ack>, Option<Message>, bool) {
+        let (message, opens) = match self.stage {
+            _ if now >= self.stop => (None, false),
+            Stage::Pausing(at) if at <= now => self.on_pause_over(now),
+            _ => self.on_impatience(now),
+        };
+        let ack = self.receiver.on_timer(now);
+        if now < self.stop {
+            self.sender.on_timer(now);
+            if let Some(cwnd) = &mut self.cwnd {
+                cwnd.set(now, self.sender.cwnd());
+            }
+        }
+        self.wake = NEVER;
+        (ack, message, opens)
+    }
+
+    /// The next segment that the sender lets go.
+    #[inline]
+    pub(crate) fn next_segment(&mut self, now: u64) -> Option<Segment> {
+        if now >= self.stop { None } else { self.sender.next_segment(now) }
+    }
+
+    /// Something has changed: the instant of the pending event, if that has to be earlier now. `sooner` says that the retransmission timer may
+    /// be due earlier than it was; otherwise it has only moved on, and the event may stay where it is and find nothing to do.
+    #[inline]
+    pub(crate) fn reschedule(&mut self, now: u64, sooner: bool) -> Option<u64> {
+        let mut due = self.receiver.deadline();
+        match self.stage {
+            _ if now >= self.stop => {}
+            Stage::Pausing(at) => due = due.min(at),
+            Stage::Opening(patience) | Stage::Calling(patience) | Stage::Asking(patience) => due = due.min(patience.again),
+            _ => {}
+        }
+        if (sooner || self.wake == NEVER) && now < self.stop {
+            due = due.min(self.sender.deadline());
+        }
+        if due >= self.wake {
+            return None;
+        }
+        // What is only due after the stop is not due at all, but for acknowledgements.
+        self.wake = due.max(now);
+        Some(self.wake)
+    }
+
+    /// Takes a segment into the sending host; when it leaves, if no other does before.
+    pub(crate) fn post(&mut self, now: u64, segment: Segment) -> Option<u64> {
+        let delay = self.tcp.processing.picoseconds() + up_to(self.tcp.jitter.picoseconds(), &mut self.stream);
+        let last = self.outbox.back().map_or(0, |last| last.0);
+        let leaves = (now + delay).max(last);
+        self.outbox.push_back((leaves, segment));
+        (self.outbox.len() == 1).then_some(leaves)
+    }
+
+    /// The segment that leaves the sending host now, and when the next one does.
+    pub(crate) fn leave(&mut self) -> (Option<Segment>, u64) {
+        let segment = self.outbox.pop_front().map(|(_, segment)| segment);
+        (segment, self.outbox.front().map_or(NEVER, |next| next.0))
+    }
+
+    /// What the sender has let go and the sending host has passed on.
+    pub(crate) fn sent(&self) -> Volume {
+        let headers = u64::from(self.tcp.headers);
+        let kept = self.outbox.iter().map(|(_, segment)| u64::from(segment.length)).sum::<u64>();
+        let packets = self.sender.counts.segments + self.openings - self.outbox.len() as u64;
+        Volume { packets, bytes: self.sender.counts.bytes - kept + packets * headers }
+    }
+
+    /// The warm-up ends.
+    pub(crate) fn restart(&mut self) {
+        self.delivered_before = self.receiver.delivered();
+        self.counts_before = self.sender.counts;
+        self.sender.counts.round_trips = (0, 0, 0, 0);
+        if let Some(cwnd) = &mut self.cwnd {
+            cwnd.restart(self.warm_up);
+        }
+    }
+
+    pub(crate) fn finish(mut self, end: u64) -> Measured {
+        let (now, before) = (self.sender.counts, self.counts_before);
+        let counts = Counts {
+            segments: now.segments - before.segments,
+            bytes: now.bytes - before.bytes,
+            retransmissions: now.retransmissions - before.retransmissions,
+            timeouts: now.timeouts - before.timeouts,
+            recoveries: now.recoveries - before.recoveries,
+            marks: now.marks - before.marks,
+            round_trips: now.round_trips,
+        };
+        if let Some(cwnd) = &mut self.cwnd {
+            cwnd.finish(end);
+        }
+        Measured {
+            counts,
+            delivered: self.receiver.delivered() - self.delivered_before,
+            completions: self.completions.map_or_else(Histogram::default, |completions| *completions),
+            cwnd: self.cwnd.map(|cwnd| *cwnd),
+        }
+    }
+}
+
+/// Bits of a segment's number that a packet carries.
+pub(crate) const NUMBER_BITS: u32 = 28;
+
+/// The number near `near` whose low bits are `low`.
+#[inline]
+fn widen(low: u32, near: u64) -> u64 {
+    const HALF: u64 = 1 << (NUMBER_BITS - 1);
+    const MASK: u64 = (1 << NUMBER_BITS) - 1;
+    let ahead = u64::from(low).wrapping_sub(near) & MASK;
+    if ahead < HALF { near + ahead } else { (near + ahead).wrapping_sub(MASK + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_complete_near_where_they_belong() {
+        let wrap = 1u64 << NUMBER_BITS;
+        for near in [1, 5, wrap - 1, wrap, wrap + 1, 3 * wrap + 17] {
+            for number in near.saturating_sub(1000)..near + 1000 {
+                assert_eq!(widen((number & (wrap - 1)) as u32, near), number);
+            }
+        }
+    }
+}

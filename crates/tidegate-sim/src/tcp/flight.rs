@@ -1,0 +1,69 @@
+//! What is in flight, and the windows that bound it: the state that congestion control and loss recovery share.
+//!
+//! Segments are numbered from 1, and windows count bytes. The last segment of a transfer may be short; for windows it counts as a full one (as
+//! in Linux, which counts in segments), so that a number stands for a position in the stream.
+
+use super::scoreboard::Scoreboard;
+
+/// The sender's view of the network.
+#[derive(Clone, Debug)]
+pub(crate) struct Flight {
+    /// Bytes of data in a full segment.
+    pub segment: u64,
+    /// The first segment that has not been acknowledged.
+    pub una: u64,
+    /// The segment to send next; below `max` after a timeout, when all is sent again.
+    pub nxt: u64,
+    /// The first segment that has never been sent.
+    pub max: u64,
+    /// The first segment that the application has not written.
+    pub written: u64,
+    /// The congestion window in bytes.
+    pub cwnd: u64,
+    /// The slow start threshold in bytes.
+    pub ssthresh: u64,
+    /// The receiver's window in bytes.
+    pub window: u64,
+    /// Duplicate acknowledgements in a row.
+    pub duplicates: u32,
+    /// What had been sent when the last recovery or timeout began: the segment behind it.
+    pub recover: u64,
+    /// A segment to be sent again before anything else, whatever the window.
+    pub resend: Option<u64>,
+    /// What selective acknowledgements have told.
+    pub board: Scoreboard,
+    /// The last round-trip time that was measured, in picoseconds; 0 before the first.
+    pub round_trip: u64,
+    /// True while the application, and not a window, is what keeps the sender from sending.
+    pub is_idle: bool,
+}
+
+impl Flight {
+    /// RFC 5681's FlightSize in bytes.
+    pub fn size(&self) -> u64 {
+        (self.max - self.una) * self.segment
+    }
+
+    /// True if the receiver's window and the application allow a segment that has never been sent.
+    pub fn has_new(&self) -> bool {
+        self.max < self.written && (self.max - self.una + 1) * self.segment <= self.window
+    }
+
+    /// The next segment in order, if it fits a window of `cwnd` bytes; segments that the receiver has reported are passed over, and
+    /// if `discounts` they take no room.
+    #[inline]
+    pub fn in_order(&mut self, cwnd: u64, discounts: bool) -> Option<u64> {
+        while self.nxt < self.max && self.board.is_sacked(self.nxt) {
+            self.nxt += 1;
+        }
+        if self.nxt >= self.written {
+            self.is_idle = true;
+            return None;
+        }
+        self.is_idle = false;
+        let held = if !discounts { 0 } else { self.board.sacked_between(self.una, self.nxt) };
+        let ahead = self.nxt - self.una + 1;
+        let fits = (ahead - held) * self.segment <= cwnd && ahead * self.segment <= self.window;
+        fits.then_some(self.nxt)
+    }
+}

@@ -1,0 +1,126 @@
+//! Loss recovery: when a segment counts as lost without a timeout, and what is sent until all is well again. One variant, one file; the
+//! list below gives it its name in files.
+//!
+//! **Laws.** It begins with duplicate acknowledgements and ends with an acknowledgement of new data or with a timeout. What it lets go
+//! fits the receiver's window. How far the window goes down is [`super::congestion`]'s business.
+
+use super::flight::Flight;
+
+mod fack;
+mod new_reno;
+mod reno;
+mod sack;
+mod sack_1996;
+
+/// Whether a recovery goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// It does.
+    Stays,
+    /// It is over.
+    Ends,
+    /// It has failed: only sending everything again helps, as after a timeout.
+    Fails,
+}
+
+/// What loss recovery decides. `duplicates` of the flight counts the duplicate acknowledgements, `ssthresh` has been set when a
+/// recovery begins, and `recover` is where it ends.
+pub(crate) trait LossRecovery {
+    /// The name in files.
+    const NAME: &'static str;
+    /// One sentence.
+    const SUMMARY: &'static str;
+    /// True if it wants selective acknowledgements.
+    const SELECTIVE: bool;
+
+    /// A fresh connection.
+    fn new() -> Self;
+
+    /// A duplicate acknowledgement has come: true if recovery begins.
+    fn begins(&self, flight: &Flight) -> bool {
+        flight.duplicates >= 3
+    }
+
+    /// Recovery begins.
+    fn begin(&mut self, flight: &mut Flight);
+
+    /// A duplicate acknowledgement during recovery, with `news` segments that were not known to have come.
+    fn duplicate(&mut self, flight: &mut Flight, news: u64) -> Verdict;
+
+    /// `acked` segments have been acknowledged during recovery; `una` is beyond them already.
+    fn progress(&mut self, flight: &mut Flight, acked: u64) -> Verdict;
+
+    /// The segment to send next during recovery. It will be sent: `max` and `nxt` move on by themselves.
+    fn next(&mut self, flight: &mut Flight) -> Option<u64>;
+
+    /// True if an acknowledgement of part of what was lost starts the retransmission timer anew, for the `nth` one of a recovery.
+    fn restarts_timer(&self, _nth: u32) -> bool {
+        true
+    }
+}
+
+macro_rules! loss_recoveries {
+    ($($variant:ident = $type:ty;)*) => {
+        /// The variants of loss recovery by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)]
+        pub enum RecoveryKind { $($variant,)* }
+
+        impl RecoveryKind {
+            /// Every variant, in the order of the list.
+            pub const ALL: &'static [RecoveryKind] = &[$(RecoveryKind::$variant,)*];
+
+            /// The name in files.
+            pub const fn name(self) -> &'static str {
+                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::NAME,)* }
+            }
+
+            /// One sentence: how it goes about it.
+            pub const fn summary(self) -> &'static str {
+                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::SUMMARY,)* }
+            }
+
+            /// True if it wants selective acknowledgements.
+            pub const fn is_selective(self) -> bool {
+                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::SELECTIVE,)* }
+            }
+
+            pub(crate) fn build(self) -> AnyRecovery {
+                match self { $(RecoveryKind::$variant => AnyRecovery::$variant(<$type as LossRecovery>::new()),)* }
+            }
+        }
+
+        /// Any of them.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyRecovery { $($variant($type),)* }
+
+        impl AnyRecovery {
+            pub(crate) fn begins(&self, flight: &Flight) -> bool {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.begins(flight),)* }
+            }
+            pub(crate) fn begin(&mut self, flight: &mut Flight) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.begin(flight),)* }
+            }
+            pub(crate) fn duplicate(&mut self, flight: &mut Flight, news: u64) -> Verdict {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.duplicate(flight, news),)* }
+            }
+            pub(crate) fn progress(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.progress(flight, acked),)* }
+            }
+            pub(crate) fn next(&mut self, flight: &mut Flight) -> Option<u64> {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.next(flight),)* }
+            }
+            pub(crate) fn restarts_timer(&self, nth: u32) -> bool {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.restarts_timer(nth),)* }
+            }
+        }
+    };
+}
+
+loss_recoveries! {
+    Reno = reno::Reno;
+    NewReno = new_reno::NewReno;
+    Sack = sack::Sack;
+    Sack1996 = sack_1996::Sack1996;
+    Fack = fack::Fack;
+}

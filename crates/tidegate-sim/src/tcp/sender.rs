@@ -1,0 +1,392 @@
+//! The sending end: windows, losses and the timer, as a machine without clock or network. Whoever drives it tells it of acknowledgements
+//! and of time, and then takes segments from it until it has no more to give.
+//!
+//! **Source.** RFC 5681 (the order of things), RFC 6298, section 5 (when the timer runs), RFC 3042 (limited transmit), RFC 6582, section 4.1
+//! (no fast retransmit for what a timeout has sent again), RFC 3168, section 6.1.2 (congestion marks).
+//!
+//! **State.** [`Flight`], a congestion control, a loss recovery and a timer.
+//!
+//! **Cost.** Independent of the window, but for words of 64 segments at a time in the scoreboard.
+//!
+//! **Deviations.** A timeout of what a timeout has sent before leaves the slow start threshold as it is (RFC 5681, section 3.1), where 4.4BSD goes
+//! down to two segments. There is no limit to the number of timeouts.
+
+use super::Tcp;
+use super::congestion::AnyCongestion;
+use super::flight::Flight;
+use super::recovery::{AnyRecovery, Verdict};
+use super::scoreboard::Scoreboard;
+use super::segment::{Ack, Segment};
+use super::timer::AnyTimer;
+use crate::source::NEVER;
+use std::collections::VecDeque;
+
+/// What the sender has done and measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    /// Segments sent, again or for the first time.
+    pub segments: u64,
+    /// Bytes of data in them.
+    pub bytes: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Recoveries that duplicate acknowledgements began.
+    pub recoveries: u64,
+    /// Reductions that congestion marks asked for.
+    pub marks: u64,
+    /// Round-trip times measured: how many, their sum, the least and the greatest, in picoseconds.
+    pub round_trips: (u64, u64, u64, u64),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// Nothing is known to be lost.
+    Open,
+    /// Duplicate acknowledgements tell of a loss.
+    Recovery,
+    /// The timer has fired, and what was in flight is sent again.
+    Timeout,
+}
+
+/// The sender of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(super) flight: Flight,
+    congestion: AnyCongestion,
+    recovery: AnyRecovery,
+    timer: AnyTimer,
+    phase: Phase,
+    /// When the timer was last started, or [`NEVER`] if it does not run.
+    armed: u64,
+    /// The segment whose round-trip time is being measured, and when it was sent; 0 for none.
+    timed: (u64, u64),
+    /// Partial acknowledgements in this recovery.
+    partial: u32,
+    /// The first unacknowledged segment when the timer last fired.
+    stuck_at: u64,
+    /// Segments that are shorter than the others.
+    short: VecDeque<(u64, u32)>,
+    initial_window: u64,
+    limited_transmit: bool,
+    guard: bool,
+    selective: bool,
+    /// Up to where a reaction to congestion marks holds: one per window.
+    marked_to: u64,
+    says_reduced: bool,
+    last_sent: u64,
+    pub(super) counts: Counts,
+}
+
+impl Sender {
+    /// The sender of a fresh connection to which nothing has been written. `phase` is that of the host's clock, below the granularity.
+    pub(crate) fn new(tcp: &Tcp, phase: u64) -> Sender {
+        let segment = u64::from(tcp.segment);
+        let window = tcp.receive_window();
+        let flight = Flight {
+            segment,
+            una: 1,
+            nxt: 1,
+            max: 1,
+            written: 1,
+            cwnd: (u64::from(tcp.initial_window) * segment).min(window),
+            ssthresh: window,
+            window,
+            duplicates: 0,
+            recover: 0,
+            resend: None,
+            board: Scoreboard::new(window / segment),
+            round_trip: 0,
+            is_idle: true,
+        };
+        Sender {
+            initial_window: flight.cwnd,
+            flight,
+            congestion: tcp.congestion.build(),
+            recovery: tcp.recovery.build(),
+            timer: AnyTimer::new(&tcp.timer, phase),
+            phase: Phase::Open,
+            armed: NEVER,
+            timed: (0, 0),
+            partial: 0,
+            stuck_at: 0,
+            short: VecDeque::new(),
+            limited_transmit: tcp.limited_transmit,
+            guard: tcp.guarded,
+            selective: tcp.recovery.is_selective(),
+            marked_to: 0,
+            says_reduced: false,
+            last_sent: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The application has this many more bytes to send; the last segment may be short.
+    pub(crate) fn write(&mut self, now: u64, bytes: u64) {
+        let flight = &mut self.flight;
+        let (whole, rest) = (bytes / flight.segment, bytes % flight.segment);
+        if flight.una == flight.max && self.last_sent > 0 && now > self.timer.deadline(self.last_sent) {
+            // RFC 5681, section 4.1: after a silence nothing is known of the network any more.
+            flight.cwnd = flight.cwnd.min(self.initial_window);
+        }
+        flight.written = flight.written.saturating_add(whole);
+        if rest > 0 {
+            self.short.push_back((flight.written, rest as u32));
+            flight.written += 1;
+        }
+    }
+
+    /// A new connection in place of the old one, all of whose data has arrived. Numbers go on where they were.
+    pub(crate) fn reopen(&mut self, tcp: &Tcp, phase: u64) {
+        let (counts, next) = (self.counts, self.flight.written);
+        *self = Sender::new(tcp, phase);
+        self.counts = counts;
+        let flight = &mut self.flight;
+        (flight.una, flight.nxt, flight.max, flight.written, flight.recover) = (next, next, next, next, next - 1);
+    }
+
+    /// True if everything written has been acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.flight.una == self.flight.written
+    }
+
+    /// The congestion window in bytes.
+    #[inline]
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.flight.cwnd
+    }
+
+    /// When [`Sender::on_timer`] is due, or [`NEVER`]. It moves on with every acknowledgement; only after one of
+    /// [`Sender::on_ack`]'s that returns true can it come earlier than before.
+    pub(crate) fn deadline(&self) -> u64 {
+        if self.armed == NEVER { NEVER } else { self.timer.deadline(self.armed) }
+    }
+
+    /// True if the timer runs.
+    #[inline]
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.armed != NEVER
+    }
+
+    /// An acknowledgement arrives. True if the timer may be due earlier than it was.
+    #[inline]
+    pub(crate) fn on_ack(&mut self, now: u64, ack: &Ack) -> bool {
+        let mut sooner = false;
+        if ack.next > self.flight.max || ack.next < self.flight.una {
+            return false;
+        }
+        if ack.echo {
+            self.congested(ack.next);
+        }
+        let (next, before) = (ack.next, self.flight.una);
+        let acked = next - before;
+        if acked > 0 {
+            self.flight.board.advance(before, next);
+            self.flight.una = next;
+            self.flight.nxt = self.flight.nxt.max(next);
+            if self.timed.0 != 0 && next > self.timed.0 {
+                self.measured(now);
+                sooner = true;
+            }
+            while self.short.front().is_some_and(|short| short.0 < next) {
+                self.short.pop_front();
+            }
+        }
+        let mut news = 0;
+        if self.selective {
+            for &(from, to) in &ack.blocks[..ack.count as usize] {
+                let (from, to) = (from.max(next + 1), to.min(self.flight.max));
+                if from < to {
+                    news += self.flight.board.mark(next, from, to);
+                }
+            }
+        }
+        if acked > 0 {
+            self.advanced(now, acked);
+        } else if self.flight.una < self.flight.max && (news > 0 || !self.selective) {
+            self.duplicate(now, news);
+        }
+        sooner
+    }
+
+    /// New data has been acknowledged.
+    #[inline]
+    fn advanced(&mut self, now: u64, acked: u64) {
+        let flight = &mut self.flight;
+        flight.duplicates = 0;
+        let mut restarts = true;
+        match self.phase {
+            Phase::Recovery => {
+                self.partial += 1;
+                restarts = self.recovery.restarts_timer(self.partial);
+                match self.recovery.progress(flight, acked) {
+                    Verdict::Stays => {}
+                    Verdict::Ends => {
+                        self.phase = Phase::Open;
+                        flight.resend = None;
+                        flight.nxt = flight.nxt.max(flight.una);
+                        restarts = true;
+                    }
+                    Verdict::Fails => return self.time_out(now),
+                }
+            }
+            Phase::Open | Phase::Timeout => {
+                if self.phase == Phase::Timeout && flight.una >= flight.recover {
+                    self.phase = Phase::Open;
+                }
+                // A window that the application does not fill says nothing about the network.
+                if !flight.is_idle || 2 * (flight.size() + acked * flight.segment) >= flight.cwnd {
+                    self.congestion.acked(now, flight, acked);
+                    flight.cwnd = flight.cwnd.min(flight.window);
+                }
+            }
+        }
+        if flight.una == flight.max {
+            self.armed = NEVER;
+        } else if restarts {
+            self.armed = now;
+        }
+    }
+
+    #[cold]
+    fn duplicate(&mut self, now: u64, news: u64) {
+        let flight = &mut self.flight;
+        if self.phase == Phase::Recovery {
+            if self.recovery.duplicate(flight, news) == Verdict::Fails {
+                self.time_out(now);
+            }
+            return;
+        }
+        flight.duplicates += 1;
+        // Duplicates may come of segments that were sent again without need. Selective acknowledgements tell the difference once all that
+        // was sent before the timeout has been acknowledged; without them the first segment beyond has to be, too.
+        let guarded = if self.selective { flight.una < flight.recover } else { flight.una <= flight.recover };
+        if (guarded && self.guard) || !self.recovery.begins(flight) {
+            return;
+        }
+        flight.ssthresh = self.congestion.reduced(flight);
+        flight.recover = flight.max;
+        flight.nxt = flight.max;
+        self.recovery.begin(flight);
+        self.phase = Phase::Recovery;
+        self.partial = 0;
+        self.timed = (0, 0);
+        self.armed = now;
+        self.counts.recoveries += 1;
+    }
+
+    /// Time has come to [`Sender::deadline`] or later. True if it was the timer's.
+    pub(crate) fn on_timer(&mut self, now: u64) -> bool {
+        let is_due = self.deadline() <= now;
+        if is_due {
+            self.timer.back_off();
+            self.time_out(now);
+        }
+        is_due
+    }
+
+    fn time_out(&mut self, now: u64) {
+        let flight = &mut self.flight;
+        if self.phase != Phase::Timeout || self.stuck_at != flight.una {
+            flight.ssthresh = self.congestion.timed_out(flight);
+        }
+        flight.cwnd = flight.segment;
+        flight.duplicates = 0;
+        flight.nxt = flight.una;
+        flight.recover = flight.max;
+        flight.resend = None;
+        flight.board.clear();
+        flight.board.restart(flight.una);
+        self.phase = Phase::Timeout;
+        self.stuck_at = flight.una;
+        self.timed = (0, 0);
+        self.armed = now;
+        self.counts.timeouts += 1;
+    }
+
+    fn measured(&mut self, now: u64) {
+        let sent = self.timed.1;
+        self.timer.sample(sent, now);
+        self.timed = (0, 0);
+        let time = now - sent;
+        self.flight.round_trip = time;
+        let (count, sum, least, greatest) = &mut self.counts.round_trips;
+        *least = if *count == 0 { time } else { time.min(*least) };
+        *greatest = time.max(*greatest);
+        *count += 1;
+        *sum += time;
+    }
+
+    /// The receiver says that the network marked a packet: as for a loss, at most once per window, but nothing has to be sent again.
+    #[cold]
+    fn congested(&mut self, next: u64) {
+        if self.phase != Phase::Open || next <= self.marked_to {
+            return;
+        }
+        self.flight.ssthresh = self.congestion.reduced(&self.flight);
+        self.flight.cwnd = self.flight.ssthresh;
+        self.marked_to = self.flight.max;
+        self.says_reduced = true;
+        self.counts.marks += 1;
+    }
+
+    /// The next segment to send, if there is one that may be sent now.
+    #[inline]
+    pub(crate) fn next_segment(&mut self, now: u64) -> Option<Segment> {
+        let number = self.choose()?;
+        let flight = &mut self.flight;
+        if number == flight.max {
+            flight.max += 1;
+            if self.timed.0 == 0 {
+                self.timed = (number, now);
+            }
+        } else {
+            self.counts.retransmissions += 1;
+            if self.timed.0 >= number {
+                // Its acknowledgement would not tell which of the two it is for, or would come late for what was sent in between.
+                self.timed = (0, 0);
+            }
+        }
+        flight.nxt = flight.nxt.max(number + 1);
+        if self.armed == NEVER {
+            self.armed = now;
+        }
+        self.counts.segments += 1;
+        self.last_sent = now;
+        let reduced = std::mem::take(&mut self.says_reduced);
+        let length = self.length(number);
+        self.counts.bytes += u64::from(length);
+        Some(Segment { number, length, reduced })
+    }
+
+    #[inline]
+    fn choose(&mut self) -> Option<u64> {
+        let flight = &mut self.flight;
+        match self.phase {
+            Phase::Recovery => match flight.resend.take() {
+                Some(segment) => Some(segment),
+                None => self.recovery.next(flight),
+            },
+            Phase::Open | Phase::Timeout => {
+                let extra = if self.limited_transmit { u64::from(flight.duplicates.min(2)) * flight.segment } else { 0 };
+                let window = flight.cwnd + extra;
+                flight.in_order(window, self.phase == Phase::Timeout)
+            }
+        }
+    }
+
+    /// Bytes of data in a segment.
+    #[inline]
+    pub(crate) fn length(&self, number: u64) -> u32 {
+        if self.short.is_empty() {
+            return self.flight.segment as u32;
+        }
+        self.short.iter().find(|short| short.0 == number).map_or(self.flight.segment as u32, |short| short.1)
+    }
+
+    /// The segment behind the last one written.
+    pub(crate) fn written(&self) -> u64 {
+        self.flight.written
+    }
+}

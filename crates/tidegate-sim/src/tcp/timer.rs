@@ -1,0 +1,104 @@
+//! The retransmission timer: how long to wait for an acknowledgement. One kind, one file; the list below gives it its name in files.
+//!
+//! **Laws.** The wait is between the least and the greatest that were set, and every timeout in a row doubles it, until a round-trip time is
+//! measured. Segments that were sent twice are not measured (Karn and Partridge, SIGCOMM 1987); that is the sender's business.
+
+use tidegate_core::units::Duration;
+
+mod coarse;
+mod fine;
+
+/// How the retransmission timer is set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerSettings {
+    /// The kind.
+    pub kind: TimerKind,
+    /// The distance of the clock's ticks: above 0.
+    pub granularity: Duration,
+    /// The least wait.
+    pub minimum: Duration,
+    /// The greatest wait, at least the least one.
+    pub maximum: Duration,
+    /// The wait before the first round-trip time has been measured.
+    pub initial: Duration,
+}
+
+impl TimerSettings {
+    /// What is usual for this kind: RFC 6298 with Linux's minimum of 200 ms, or 4.4BSD.
+    pub const fn usual(kind: TimerKind) -> TimerSettings {
+        let (granularity, minimum, maximum, initial) = match kind {
+            TimerKind::Fine => (Duration::from_milliseconds(1), 200, 60_000, 1_000),
+            TimerKind::Coarse => (Duration::from_milliseconds(500), 1_000, 64_000, 6_000),
+        };
+        let milliseconds = Duration::from_milliseconds;
+        TimerSettings { kind, granularity, minimum: milliseconds(minimum), maximum: milliseconds(maximum), initial: milliseconds(initial) }
+    }
+}
+
+/// What a retransmission timer decides. Instants and spans are picoseconds.
+pub(crate) trait RetransmissionTimer {
+    /// The name in files.
+    const NAME: &'static str;
+    /// One sentence.
+    const SUMMARY: &'static str;
+
+    /// A timer whose host's clock ticks `phase` after each multiple of the granularity.
+    fn new(settings: &TimerSettings, phase: u64) -> Self;
+
+    /// A segment sent at `sent` was acknowledged at `now`.
+    fn sample(&mut self, sent: u64, now: u64);
+
+    /// The timer has fired.
+    fn back_off(&mut self);
+
+    /// When a timer that is started at `now` fires.
+    fn deadline(&self, now: u64) -> u64;
+}
+
+macro_rules! timers {
+    ($($variant:ident = $type:ty;)*) => {
+        /// The retransmission timers by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)]
+        pub enum TimerKind { $($variant,)* }
+
+        impl TimerKind {
+            /// Every timer, in the order of the list.
+            pub const ALL: &'static [TimerKind] = &[$(TimerKind::$variant,)*];
+
+            /// The name in files.
+            pub const fn name(self) -> &'static str {
+                match self { $(TimerKind::$variant => <$type as RetransmissionTimer>::NAME,)* }
+            }
+
+            /// One sentence: how it measures and waits.
+            pub const fn summary(self) -> &'static str {
+                match self { $(TimerKind::$variant => <$type as RetransmissionTimer>::SUMMARY,)* }
+            }
+        }
+
+        /// Any of them.
+        #[derive(Clone, Debug)]
+        pub(crate) enum AnyTimer { $($variant($type),)* }
+
+        impl AnyTimer {
+            pub(crate) fn new(settings: &TimerSettings, phase: u64) -> AnyTimer {
+                match settings.kind { $(TimerKind::$variant => AnyTimer::$variant(RetransmissionTimer::new(settings, phase)),)* }
+            }
+            pub(crate) fn sample(&mut self, sent: u64, now: u64) {
+                match self { $(AnyTimer::$variant(timer) => timer.sample(sent, now),)* }
+            }
+            pub(crate) fn back_off(&mut self) {
+                match self { $(AnyTimer::$variant(timer) => timer.back_off(),)* }
+            }
+            pub(crate) fn deadline(&self, now: u64) -> u64 {
+                match self { $(AnyTimer::$variant(timer) => timer.deadline(now),)* }
+            }
+        }
+    };
+}
+
+timers! {
+    Fine = fine::Fine;
+    Coarse = coarse::Coarse;
+}
