@@ -413,6 +413,11 @@ pub struct LinkTable {
     /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
     #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
     pub mark_above: Option<At<Bytes>>,
+    /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
+    /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
+    /// `overhead = "aal5"` come cell by cell.
+    #[schemars(extend("default" = false))]
+    pub cells: Option<At<bool>>,
 }
 
 /// One flow, or several of a kind: who sends what along which links.

@@ -29,6 +29,8 @@ const MOST_PACKETS: u64 = 16_777_216;
 const USUAL_PACKETS: u64 = 1_000_000;
 /// The shortest frame on Ethernet.
 const SHORTEST_FRAME: u64 = 64;
+/// The least of longest frames: an ATM cell.
+const SHORTEST_LONGEST_FRAME: u64 = 53;
 const USUAL_LONGEST_FRAME: u64 = 1518;
 const USUAL_BUFFER: Limit = Limit::Packets(1000);
 
@@ -159,9 +161,9 @@ impl<'a> Resolution<'a> {
     fn new(name: &'a At<Name>, table: &'a Block<PolicyTable>, rate: Option<&'a At<Rate>>, findings: &'a mut Vec<Diagnostic>) -> Self {
         let rate = rate.unwrap_or(&table.rate);
         let mut longest_frame = table.longest_frame.as_ref().map_or(USUAL_LONGEST_FRAME, |at| at.value.0);
-        if !(SHORTEST_FRAME..=MOST_BYTES_PER_FRAME).contains(&longest_frame) {
+        if !(SHORTEST_LONGEST_FRAME..=MOST_BYTES_PER_FRAME).contains(&longest_frame) {
             let span = table.longest_frame.as_ref().map_or(table.span.clone(), |at| at.span.clone());
-            let range = format!("{} to {}", print_size(SHORTEST_FRAME), print_size(MOST_BYTES_PER_FRAME));
+            let range = format!("{} to {}", print_size(SHORTEST_LONGEST_FRAME), print_size(MOST_BYTES_PER_FRAME));
             findings.push(
                 Diagnostic::error(span, format!("the longest frame is outside {range}")).help("Ethernet has 1518 B, jumbo frames 9018 B"),
             );

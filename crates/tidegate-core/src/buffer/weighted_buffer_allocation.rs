@@ -17,6 +17,7 @@
 
 use super::frames::{FrameRule, Framewise, Sight, threshold};
 use super::{BufferError, BufferField, BufferParameters, Reading, Scaling};
+use crate::units::Rate;
 use alloc::vec::Vec;
 
 /// Refuses the frames of flows beyond their part of the buffer.
@@ -54,9 +55,9 @@ impl FrameRule for AboveWeightedShare {
 
     fn build(parameters: &BufferParameters, size: u64) -> Result<AboveWeightedShare, BufferError> {
         let threshold = threshold(parameters.threshold, size, 5, BufferField::Threshold)?;
-        let Some(capacity) = parameters.capacity else {
-            return Err(BufferField::Guarantees.wrong("are parts of the link's rate, which must be given"));
-        };
+        if parameters.capacity.is_none() && !parameters.guarantees.is_empty() {
+            return Err(BufferField::Guarantees.wrong("is a part of the link's rate, which must be given"));
+        }
         let mut rates = alloc::vec![0; parameters.flows];
         for guarantee in &parameters.guarantees {
             let first = guarantee.first_flow.index();
@@ -68,7 +69,8 @@ impl FrameRule for AboveWeightedShare {
             }
             flows.fill(guarantee.rate.bits_per_second());
         }
-        let capacity = capacity.bits_per_second();
+        // Without guarantees all shares are 0, parts of whatever rate.
+        let capacity = parameters.capacity.unwrap_or(Rate::MIN).bits_per_second();
         if rates.iter().fold(0u64, |sum, rate| sum.saturating_add(*rate)) > capacity {
             return Err(BufferField::Guarantees.wrong("sums up to more than the rate of the link: lower it"));
         }
@@ -98,7 +100,6 @@ mod tests {
     use super::*;
     use crate::buffer::Guarantee;
     use crate::packet::Flow;
-    use crate::units::Rate;
 
     fn rule(reading: Reading) -> AboveWeightedShare {
         let parameters = BufferParameters {
