@@ -4,7 +4,7 @@
 //! as nothing else is due, so a cell costs no event of the network's.
 
 use super::books::queued;
-use super::{Simulation, Tag};
+use super::{MARKABLE, MARKED, Simulation, Tag};
 use crate::cells::{CELL, Cell, CellPort, Fate, Train};
 use crate::network::Link;
 use crate::route::{BACK, ENDPOINT};
@@ -73,10 +73,14 @@ impl Simulation<'_> {
     }
 
     /// The first cell of a packet reaches the port of its hop; the others follow at this pace.
-    pub(super) fn arrive_as_cells(&mut self, now: u64, pace: u64, tag: Tag, length: u32, colour: Colour) {
+    pub(super) fn arrive_as_cells(&mut self, now: u64, pace: u64, mut tag: Tag, length: u32, colour: Colour) {
         let hop = self.routes.hops[tag.cursor as usize];
         let link = hop.link as usize;
+        let mark_above = self.links[link].mark_above;
         if let Some(cells) = &mut self.links[link].cells {
+            if tag.word >= MARKABLE && cells.port().occupancy().bytes() >= mark_above {
+                tag.word |= MARKED;
+            }
             cells.push(hop.queue, Train { tag, length, colour, first: now, pace });
             let next = cells.next();
             if next != self.events.at(link) {
