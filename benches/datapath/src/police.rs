@@ -50,6 +50,10 @@ pub fn set_up(name: &str, flows: u32) -> Result<Benchmark, String> {
         PolicerKind::TrTcm4115 => {
             run(name, order, prefetched, only(built, |any| if let AnyPolicer::TrTcm4115(p) = any { Some(p) } else { None }))
         }
+        PolicerKind::Gfr => run(name, order, prefetched, only(built, |any| if let AnyPolicer::Gfr(p) = any { Some(p) } else { None })),
+        PolicerKind::GfrTm41 => {
+            run(name, order, prefetched, only(built, |any| if let AnyPolicer::GfrTm41(p) = any { Some(p) } else { None }))
+        }
     })
 }
 
@@ -76,7 +80,7 @@ fn draw(kind: PolicerKind, flows: u32, random: &mut Random) -> Contract {
     contract.peak_burst = uses(ContractField::PeakBurst).then_some(peak_burst);
     contract.excess_burst = uses(ContractField::ExcessBurst).then_some(peak_burst);
     if uses(ContractField::Conformance) {
-        contract.conformance = Some(Conformance::Vbr3);
+        contract.conformance = Some(if kind == PolicerKind::GfrTm41 { Conformance::Gfr2 } else { Conformance::Vbr3 });
         // The tolerance of the peak rate plays the part of the peak burst.
         contract.delay_variation_tolerance = Some(Duration::from_picoseconds(peak.time_per_byte().floor(peak_burst).picoseconds()));
     }

@@ -11,7 +11,7 @@
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
 use std::num::NonZeroU32;
-use tidegate_core::packet::{Colour, Flow, Packet};
+use tidegate_core::packet::{Colour, Flow, Packet, Part};
 use tidegate_core::port::Overhead;
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
@@ -162,7 +162,7 @@ impl Node {
     #[inline(always)]
     fn enqueue(&mut self, flow: Flow) {
         let Store { queues, now, .. } = &mut self.store;
-        let packet = Packet { flow, length: PACKET_BYTES, arrival: *now, colour: Colour::Green, payload: Buffer::MIN };
+        let packet = Packet { flow, length: PACKET_BYTES, arrival: *now, colour: Colour::Green, part: Part::Whole, payload: Buffer::MIN };
         if let Some(head) = queues.push(packet) {
             self.scheduler.activate(*now, flow, head);
         }

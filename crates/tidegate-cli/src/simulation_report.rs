@@ -2,9 +2,12 @@
 
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
-use tidegate_report::{ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind};
+use tidegate_report::{
+    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind, TcpResult,
+    TransferSummary,
+};
 use tidegate_sim::statistics::outcome::ClassOutcome;
-use tidegate_sim::statistics::{DelayOutcome, Dropped};
+use tidegate_sim::statistics::{DelayOutcome, Dropped, TcpOutcome, jain};
 use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
 
 /// The run called `name` with everything the outcome holds; promises are for the caller to judge.
@@ -16,11 +19,16 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
         if !flow.throughput_over_time_bps.is_empty() {
             run.series.push(series(SeriesKind::Throughput, &flow.name, &times, &flow.throughput_over_time_bps));
         }
+        if let Some(tcp) = flow.tcp.as_ref().filter(|tcp| !tcp.cwnd_over_time_bytes.is_empty()) {
+            run.series.push(series(SeriesKind::Cwnd, &flow.name, &times, &tcp.cwnd_over_time_bytes));
+        }
         if let Some(delay) = &flow.delay {
             let (delays_s, ccdf) = delay.histogram.tail();
             run.distributions.push(Distribution { flow: flow.name.clone(), delays_s, ccdf });
         }
     }
+    let goodputs: Vec<f64> = outcome.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.goodput_bps.mean).collect();
+    run.tcp_fairness = jain(&goodputs).filter(|_| goodputs.len() > 1);
     for port in &outcome.ports {
         run.ports.push(port_result(port));
         if !port.occupancy_over_time_bytes.is_empty() {
@@ -52,10 +60,31 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
             .drops
             .iter()
             .map(|(link, reason, lost)| DropCount::new(&outcome.ports[link.0].name, reason.name(), volume(*lost)))
+            .chain(flow.lost_on_links.iter().map(|(link, lost)| DropCount::new(&outcome.ports[link.0].name, "lost-on-link", volume(*lost))))
             .collect(),
         throughput_bps: estimate(&flow.throughput_bps),
         loss: estimate(&flow.loss),
         delay: flow.delay.as_ref().and_then(delay_summary),
+        tcp: flow.tcp.as_ref().map(tcp_result),
+    }
+}
+
+fn tcp_result(tcp: &TcpOutcome) -> TcpResult {
+    let transfers = tcp.completions.mean().and_then(|mean_s| {
+        let quantile = |part| tcp.completions.quantile(part);
+        let (p50_s, p99_s, max_s) = (quantile(0.5)?, quantile(0.99)?, tcp.completions.maximum()?);
+        Some(TransferSummary { count: tcp.completions.count(), mean_s, p50_s, p99_s, max_s })
+    });
+    TcpResult {
+        goodput_bps: estimate(&tcp.goodput_bps),
+        segments: tcp.segments,
+        retransmissions: tcp.retransmissions,
+        timeouts: tcp.timeouts,
+        recoveries: tcp.recoveries,
+        marks: tcp.marks,
+        round_trip_s: tcp.round_trip_s.as_ref().map(estimate),
+        cwnd_bytes: tcp.cwnd_bytes.as_ref().map(estimate),
+        transfers,
     }
 }
 

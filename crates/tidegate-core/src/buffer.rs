@@ -7,20 +7,34 @@
 //! 3. nothing is pushed out in vain: a packet that makes others give way is accepted in the end;
 //! 4. the order within a queue is never touched.
 
-use crate::packet::{Colour, DropReason, Flow};
+use crate::packet::{Colour, DropReason, Flow, Packet, Part};
 use crate::queue::Occupancy;
 use crate::units::Time;
 
 mod dynamic_threshold;
+mod early_packet_discard;
+mod fair_buffer_allocation;
+mod frames;
 mod limits;
 mod longest;
 mod longest_queue_push_out;
+mod partial_packet_discard;
+mod selective_drop;
+mod tag_sensitive;
 mod tail_drop;
+mod weighted_buffer_allocation;
 
 pub use dynamic_threshold::DynamicThreshold;
-pub use limits::{Alpha, BufferError, BufferField, BufferParameters, FlowLimit, Override};
+pub use early_packet_discard::EarlyPacketDiscard;
+pub use fair_buffer_allocation::FairBufferAllocation;
+pub use frames::Framewise;
+pub use limits::{Alpha, BufferError, BufferField, BufferParameters, FlowLimit, Guarantee, Override, Reading, Scaling};
 pub use longest_queue_push_out::LongestQueuePushOut;
+pub use partial_packet_discard::PartialPacketDiscard;
+pub use selective_drop::SelectiveDrop;
+pub use tag_sensitive::TagSensitive;
 pub use tail_drop::TailDrop;
+pub use weighted_buffer_allocation::WeightedBufferAllocation;
 
 /// A packet that asks for room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,8 +45,37 @@ pub struct Arrival {
     pub length: u32,
     /// Its colour after policing.
     pub colour: Colour,
+    /// Where it stands in its frame.
+    pub part: Part,
     /// When it arrived.
     pub now: Time,
+}
+
+/// A queue has grown or shrunk by a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// The queue.
+    pub flow: Flow,
+    /// The packet's length in bytes, without the link's overhead.
+    pub length: u32,
+    /// The packet's colour after policing.
+    pub colour: Colour,
+    /// True if the packet joined the queue, false if it left: transmitted, pushed out or late.
+    pub has_joined: bool,
+}
+
+impl Change {
+    /// The packet has joined its queue.
+    #[inline]
+    pub const fn joined<P>(packet: &Packet<P>) -> Change {
+        Change { flow: packet.flow, length: packet.length, colour: packet.colour, has_joined: true }
+    }
+
+    /// The packet has left its queue.
+    #[inline]
+    pub const fn left<P>(packet: &Packet<P>) -> Change {
+        Change { flow: packet.flow, length: packet.length, colour: packet.colour, has_joined: false }
+    }
 }
 
 /// Which packet of a queue gives way.
@@ -60,10 +103,10 @@ pub trait BufferManager {
     /// Judges an arrival. Called again after every push-out, with the occupancy that results.
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission;
 
-    /// The queue of `flow` has just grown or shrunk by a packet; `occupancy` is as it now stands.
+    /// A queue has just grown or shrunk by a packet; `occupancy` is as it now stands.
     #[inline]
-    fn changed(&mut self, flow: Flow, occupancy: &Occupancy) {
-        let _ = (flow, occupancy);
+    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
+        let _ = (change, occupancy);
     }
 }
 
@@ -73,8 +116,8 @@ pub trait BufferPolicy: BufferManager + Sized {
     const NAME: &'static str;
     /// One sentence for the index: who may stay.
     const SUMMARY: &'static str;
-    /// True if it uses [`BufferParameters::alpha`].
-    const USES_ALPHA: bool;
+    /// The parameters it uses besides limits; any other is refused.
+    const ACCEPTS: &'static [BufferField];
 
     /// Builds it for an empty buffer. The caller has checked what does not depend on the manager.
     ///

@@ -51,6 +51,47 @@ impl Colour {
     }
 }
 
+/// Where a packet stands in its frame. A plain packet is a whole frame; an ATM cell is a part of one, so that a policy for frames works on
+/// both. The parts of a frame come in order, and those of a flow's frames one frame after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Part {
+    /// Neither the first nor the last.
+    Middle = 0,
+    /// The first of several.
+    First = 1,
+    /// The last of several: on ATM, the cell that ends an AAL5 frame (EOM).
+    Last = 2,
+    /// First and last at once.
+    #[default]
+    Whole = 3,
+}
+
+impl Part {
+    /// The part that is first, or last, or both, or neither.
+    #[inline]
+    pub const fn of(is_first: bool, is_last: bool) -> Part {
+        match (is_first, is_last) {
+            (false, false) => Part::Middle,
+            (true, false) => Part::First,
+            (false, true) => Part::Last,
+            (true, true) => Part::Whole,
+        }
+    }
+
+    /// True if a frame begins with it.
+    #[inline]
+    pub const fn is_first(self) -> bool {
+        self as u8 & Part::First as u8 != 0
+    }
+
+    /// True if a frame ends with it.
+    #[inline]
+    pub const fn is_last(self) -> bool {
+        self as u8 & Part::Last as u8 != 0
+    }
+}
+
 /// A packet as a port sees it. The payload is whatever the surrounding world needs to carry: a frame buffer, an index, nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<P> {
@@ -62,6 +103,8 @@ pub struct Packet<P> {
     pub arrival: Time,
     /// Its colour, after policing.
     pub colour: Colour,
+    /// Where it stands in its frame.
+    pub part: Part,
     /// What the world attached to it.
     pub payload: P,
 }
@@ -97,11 +140,15 @@ pub enum DropReason {
     Late,
     /// It is longer than the port's largest packet.
     Oversize,
+    /// Its frame was refused as a whole, at the first packet, because the buffer is congested.
+    EarlyDiscard,
+    /// A packet of its frame before it was dropped, which makes the rest useless.
+    PartialFrame,
 }
 
 impl DropReason {
     /// Every reason, in the order of its discriminant.
-    pub const ALL: [DropReason; 7] = [
+    pub const ALL: [DropReason; 9] = [
         DropReason::Policed,
         DropReason::FlowLimit,
         DropReason::SharedLimit,
@@ -109,6 +156,8 @@ impl DropReason {
         DropReason::PushedOut,
         DropReason::Late,
         DropReason::Oversize,
+        DropReason::EarlyDiscard,
+        DropReason::PartialFrame,
     ];
 
     /// The name used in reports and capture comments.
@@ -121,6 +170,8 @@ impl DropReason {
             DropReason::PushedOut => "pushed-out",
             DropReason::Late => "late",
             DropReason::Oversize => "oversize",
+            DropReason::EarlyDiscard => "early-discard",
+            DropReason::PartialFrame => "partial-frame",
         }
     }
 }

@@ -9,13 +9,16 @@
 //! An operator describes what a policer enforces as a [`Contract`]; [`crate::registry::PolicerKind`] builds the policer of a given name
 //! from it. Many policers are asked at once, with one reading of the clock, by [`police_burst`] and [`police_burst_ahead`].
 
-use crate::packet::Colour;
+use crate::packet::{Colour, Part};
 use crate::units::Time;
 
 mod burst;
 mod contract;
 mod dual_gcra;
+mod frame_bucket;
 mod gcra;
+mod gfr;
+mod gfr_tm41;
 mod sr_tcm;
 mod tr_tcm_2698;
 mod tr_tcm_4115;
@@ -25,6 +28,8 @@ pub use burst::{Query, police_burst, police_burst_ahead, prefetch_burst};
 pub use contract::{Conformance, Contract, ContractError, ContractField, Violation};
 pub use dual_gcra::{DualGcra, burst_tolerance, maximum_burst_size, packet_burst_tolerance};
 pub use gcra::{LeakyBucket, VirtualScheduling, back_to_back_cells};
+pub use gfr::Gfr;
+pub use gfr_tm41::GfrTm41;
 pub use sr_tcm::SrTcm;
 pub use tr_tcm_2698::TrTcm2698;
 pub use tr_tcm_4115::TrTcm4115;
@@ -60,6 +65,14 @@ pub trait Policer {
 
     /// Judges a packet of `length` bytes (on the wire) that arrives at `now` with `colour`. Calls come with non-decreasing `now`.
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict;
+
+    /// Judges a packet that is a part of a frame. A policer that judges every packet by itself has no use for `part`; for one that
+    /// judges frames, [`Policer::police`] is about a frame of one packet.
+    #[inline]
+    fn police_part(&mut self, now: Time, length: u32, colour: Colour, part: Part) -> Verdict {
+        let _ = part;
+        self.police(now, length, colour)
+    }
 
     /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^61 ps.
     fn refresh(&mut self, now: Time);

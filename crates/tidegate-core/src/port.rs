@@ -14,10 +14,10 @@
 //!
 //! **Ties.** A transmission due at the instant of an arrival starts before the arrival is looked at.
 
-use crate::buffer::{Admission, Arrival, BufferManager, Victim};
+use crate::buffer::{Admission, Arrival, BufferManager, Change, Victim};
 use crate::classifier::Classifier;
 use crate::observer::Observer;
-use crate::packet::{Colour, DropReason, Flow, Packet};
+use crate::packet::{Colour, DropReason, Flow, Packet, Part};
 use crate::policer::{Policer, Verdict};
 use crate::queue::{Occupancy, Queues};
 use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
@@ -188,7 +188,7 @@ impl<P, B: BufferManager> Store<P, B> {
                     if let Some(upcoming) = scheduler.upcoming() {
                         self.queues.expect(upcoming);
                     }
-                    self.buffer.changed(flow, self.queues.occupancy());
+                    self.buffer.changed(Change::left(&packet), self.queues.occupancy());
                     let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
                     self.busy_until = finish;
                     self.counters.sent.add(packet.length);
@@ -198,7 +198,7 @@ impl<P, B: BufferManager> Store<P, B> {
                 Decision::Discard(flow) => {
                     if let Some((packet, next)) = self.queues.pop(flow) {
                         scheduler.lost(now, flow, next);
-                        self.buffer.changed(flow, self.queues.occupancy());
+                        self.buffer.changed(Change::left(&packet), self.queues.occupancy());
                         self.drop_packet(now, packet, DropReason::Late, observer);
                     }
                 }
@@ -329,9 +329,26 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// Transmissions that are due before `now` must have been polled before ([`Port::advance`] does).
     #[inline]
     pub fn offer<O: Observer<P>>(&mut self, now: Time, flow: Flow, length: u32, colour: Colour, payload: P, observer: &mut O) {
+        self.offer_part(now, Part::Whole, flow, length, colour, payload, observer);
+    }
+
+    /// Takes in a packet that is a part of a frame: an ATM cell, say.
+    // One argument more than a call may have without a remark, and that only for whom a packet is less than a frame.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    pub fn offer_part<O: Observer<P>>(
+        &mut self,
+        now: Time,
+        part: Part,
+        flow: Flow,
+        length: u32,
+        colour: Colour,
+        payload: P,
+        observer: &mut O,
+    ) {
         self.keep_memory(now);
         self.clock = now;
-        let mut packet = Packet { flow, length, arrival: now, colour, payload };
+        let mut packet = Packet { flow, length, arrival: now, colour, part, payload };
         self.store.counters.offered.add(length);
         observer.offered(now, &packet);
         if length > self.longest_frame {
@@ -340,7 +357,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         if self.policing
             && let Some(policer) = &mut self.policers[self.classifier.class_of(flow)]
         {
-            match policer.police(now, self.store.overhead.wire_length(length), colour) {
+            match policer.police_part(now, self.store.overhead.wire_length(length), colour, part) {
                 Verdict::Conform => {}
                 Verdict::Mark(colour) => {
                     let from = packet.colour;
@@ -350,7 +367,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 Verdict::Discard => return self.store.drop_packet(now, packet, DropReason::Policed, observer),
             }
         }
-        let arrival = Arrival { flow, length, colour: packet.colour, now };
+        let arrival = Arrival { flow, length, colour: packet.colour, part, now };
         loop {
             match self.store.buffer.admit(&arrival, self.store.queues.occupancy()) {
                 Admission::Accept if self.store.queues.is_full() => {
@@ -361,9 +378,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 Admission::PushOut(victim) => self.push_out(now, victim, observer),
             }
         }
-        let seen = Packet { flow, length, arrival: now, colour: packet.colour, payload: () };
+        let seen = Packet { flow, length, arrival: now, colour: packet.colour, part, payload: () };
         let became_head = self.store.queues.push(packet);
-        self.store.buffer.changed(flow, self.store.queues.occupancy());
+        self.store.buffer.changed(Change::joined(&seen), self.store.queues.occupancy());
         observer.queued(now, &seen, self.store.queues.occupancy());
         if let Some(head) = became_head {
             self.scheduler.activate(now, flow, head);
@@ -434,7 +451,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         if was_head {
             self.scheduler.lost(now, flow, self.store.queues.head(flow));
         }
-        self.store.buffer.changed(flow, self.store.queues.occupancy());
+        self.store.buffer.changed(Change::left(&packet), self.store.queues.occupancy());
         self.store.drop_packet(now, packet, DropReason::PushedOut, observer);
     }
 

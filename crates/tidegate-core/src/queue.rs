@@ -3,7 +3,7 @@
 //! The pool is allocated once, for the port's limit in packets; a queue is a linked list through it, so a million empty queues cost
 //! 16 bytes each and no packet is ever copied between queues.
 
-use crate::packet::{Colour, Flow, Head, Packet};
+use crate::packet::{Colour, Flow, Head, Packet, Part};
 use crate::prefetch::prefetch;
 use crate::units::Time;
 use alloc::vec::Vec;
@@ -72,6 +72,7 @@ struct Slot<P> {
     number: u32,
     arrival: Time,
     colour: Colour,
+    part: Part,
     payload: Option<P>,
 }
 
@@ -153,9 +154,9 @@ impl<P> Queues<P> {
         debug_assert!(!self.is_full());
         let queue = &mut self.occupancy.flows[packet.flow.index()];
         let is_head = queue.packets == 0;
-        let Packet { length, arrival, colour, .. } = packet;
+        let Packet { length, arrival, colour, part, .. } = packet;
         let number = self.next_number;
-        let slot = Slot { next: NONE, previous: queue.last, length, number, arrival, colour, payload: Some(packet.payload) };
+        let slot = Slot { next: NONE, previous: queue.last, length, number, arrival, colour, part, payload: Some(packet.payload) };
         self.next_number = number.wrapping_add(1);
         let mut at = self.free;
         if let Some(reused) = self.slots.get_mut(at as usize) {
@@ -191,7 +192,7 @@ impl<P> Queues<P> {
         let at = queue.first;
         let slot = &mut slots[at as usize];
         let (next, length) = (slot.next, slot.length);
-        let packet = Packet { flow, length, arrival: slot.arrival, colour: slot.colour, payload: slot.payload.take()? };
+        let packet = Packet { flow, length, arrival: slot.arrival, colour: slot.colour, part: slot.part, payload: slot.payload.take()? };
         slot.next = self.free;
         self.free = at;
         queue.first = next;
@@ -212,7 +213,14 @@ impl<P> Queues<P> {
         }
         let at = queue.last;
         let slot = &mut self.slots[at as usize];
-        let packet = Packet { flow, length: slot.length, arrival: slot.arrival, colour: slot.colour, payload: slot.payload.take()? };
+        let packet = Packet {
+            flow,
+            length: slot.length,
+            arrival: slot.arrival,
+            colour: slot.colour,
+            part: slot.part,
+            payload: slot.payload.take()?,
+        };
         queue.last = slot.previous;
         slot.next = self.free;
         self.free = at;

@@ -3,8 +3,8 @@
 //!
 //! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
 
-use crate::buffer::{Admission, Arrival, BufferError, BufferManager, BufferParameters, BufferPolicy};
-use crate::packet::{Colour, Flow, Head};
+use crate::buffer::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy, Change};
+use crate::packet::{Colour, Flow, Head, Part};
 use crate::policer::{Contract, ContractError, ContractField, Enforcement, Policer, Verdict};
 use crate::queue::Occupancy;
 use crate::scheduler::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, Task};
@@ -172,6 +172,7 @@ schedulers! {
         WeightedRoundRobin = crate::scheduler::WeightedRoundRobin;
         DeficitRoundRobin = crate::scheduler::DeficitRoundRobin;
         Wf2qPlus = crate::scheduler::Wf2qPlus;
+        SelfClocked = crate::scheduler::SelfClocked;
         VirtualClock = crate::scheduler::VirtualClock;
         EarliestDeadlineFirst = crate::scheduler::EarliestDeadlineFirst;
         Dwcs = crate::scheduler::Dwcs;
@@ -259,6 +260,10 @@ macro_rules! policers {
             fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
                 match self { $(AnyPolicer::$variant(p) => p.police(now, length, colour),)* }
             }
+            #[inline]
+            fn police_part(&mut self, now: Time, length: u32, colour: Colour, part: Part) -> Verdict {
+                match self { $(AnyPolicer::$variant(p) => p.police_part(now, length, colour, part),)* }
+            }
             fn refresh(&mut self, now: Time) {
                 match self { $(AnyPolicer::$variant(p) => p.refresh(now),)* }
             }
@@ -272,6 +277,8 @@ policers! {
     SrTcm = crate::policer::SrTcm;
     TrTcm2698 = crate::policer::TrTcm2698;
     TrTcm4115 = crate::policer::TrTcm4115;
+    Gfr = crate::policer::Gfr;
+    GfrTm41 = crate::policer::GfrTm41;
 }
 
 impl PolicerKind {
@@ -307,9 +314,9 @@ macro_rules! buffer_managers {
                 match self { $(BufferKind::$variant => <$type as BufferPolicy>::SUMMARY,)* }
             }
 
-            /// True if it uses [`BufferParameters::alpha`].
-            pub const fn uses_alpha(self) -> bool {
-                match self { $(BufferKind::$variant => <$type as BufferPolicy>::USES_ALPHA,)* }
+            /// The parameters it uses besides limits.
+            pub const fn accepts(self) -> &'static [BufferField] {
+                match self { $(BufferKind::$variant => <$type as BufferPolicy>::ACCEPTS,)* }
             }
 
             /// Builds it for an empty buffer.
@@ -317,7 +324,7 @@ macro_rules! buffer_managers {
             /// # Errors
             /// [`BufferError`] for a parameter that is missing, out of range, or not used by this manager.
             pub fn build(self, parameters: &BufferParameters) -> Result<AnyBufferManager, BufferError> {
-                parameters.check(self.uses_alpha())?;
+                parameters.check(self.accepts())?;
                 match self { $(BufferKind::$variant => <$type as BufferPolicy>::build(parameters).map(AnyBufferManager::$variant),)* }
             }
         }
@@ -328,8 +335,8 @@ macro_rules! buffer_managers {
                 match self { $(AnyBufferManager::$variant(b) => b.admit(arrival, occupancy),)* }
             }
             #[inline]
-            fn changed(&mut self, flow: Flow, occupancy: &Occupancy) {
-                match self { $(AnyBufferManager::$variant(b) => b.changed(flow, occupancy),)* }
+            fn changed(&mut self, change: Change, occupancy: &Occupancy) {
+                match self { $(AnyBufferManager::$variant(b) => b.changed(change, occupancy),)* }
             }
         }
     };
@@ -339,6 +346,12 @@ buffer_managers! {
     TailDrop = crate::buffer::TailDrop;
     DynamicThreshold = crate::buffer::DynamicThreshold;
     LongestQueuePushOut = crate::buffer::LongestQueuePushOut;
+    PartialPacketDiscard = crate::buffer::PartialPacketDiscard;
+    EarlyPacketDiscard = crate::buffer::EarlyPacketDiscard;
+    TagSensitive = crate::buffer::TagSensitive;
+    SelectiveDrop = crate::buffer::SelectiveDrop;
+    FairBufferAllocation = crate::buffer::FairBufferAllocation;
+    WeightedBufferAllocation = crate::buffer::WeightedBufferAllocation;
 }
 
 impl BufferKind {

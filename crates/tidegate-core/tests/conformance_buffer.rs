@@ -3,10 +3,13 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use tidegate_core::buffer::{Admission, Alpha, Arrival, BufferField, BufferManager, BufferParameters, FlowLimit, Override, Victim};
+use tidegate_core::buffer::{
+    Admission, Alpha, Arrival, BufferField, BufferManager, BufferParameters, Change, FlowLimit, Guarantee, Override, Reading, Scaling,
+    Victim,
+};
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
+use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
 use tidegate_core::port::{Overhead, Port, PortSetup};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
@@ -33,6 +36,13 @@ impl Random {
         (self.below(2) == 0).then_some(value)
     }
 
+    /// The next part of a flow's frames; `begun` says whether one is under way.
+    fn part(&mut self, begun: &mut bool) -> Part {
+        let (is_first, is_last) = (!*begun, self.below(3) == 0);
+        *begun = !is_last;
+        Part::of(is_first, is_last)
+    }
+
     fn flow_limit(&mut self) -> FlowLimit {
         let (packets, bytes) = (1 + self.below(20) as u32, 1 + self.below(8_000) as u32);
         FlowLimit { packets: self.maybe(packets), bytes: self.maybe(bytes) }
@@ -55,8 +65,42 @@ fn parameters(kind: BufferKind, random: &mut Random) -> BufferParameters {
         bytes: in_bytes,
         flow: random.maybe(flow).unwrap_or(unlimited),
         overrides: random.maybe(vec![exception]).unwrap_or_default(),
-        alpha: if kind.uses_alpha() { Alpha::from_exponent(exponent) } else { None },
+        alpha: Alpha::from_exponent(exponent).filter(|_| kind.accepts().contains(&BufferField::Alpha)),
+        ..frame_parameters(kind, in_bytes.or(packets.map(u64::from)).unwrap(), random)
     }
+}
+
+/// What the managers for frames take besides, each with and without; the others take nothing of it.
+fn frame_parameters(kind: BufferKind, size: u64, random: &mut Random) -> BufferParameters {
+    let takes = |field| kind.accepts().contains(&field);
+    let mut parameters = BufferParameters::default();
+    if takes(BufferField::Threshold) {
+        let threshold = random.below(size + 1);
+        parameters.threshold = random.maybe(threshold);
+    }
+    if takes(BufferField::TaggedThreshold) {
+        let lower = random.below(parameters.threshold.unwrap_or(size * 9 / 10) + 1);
+        parameters.tagged_threshold = random.maybe(lower);
+    }
+    if takes(BufferField::Scaling) {
+        let scaling = Scaling::new(random.below(11) as u32, 10).unwrap();
+        parameters.scaling = random.maybe(scaling);
+    }
+    if takes(BufferField::Guarantees) {
+        parameters.capacity = Some(rate());
+        let each = random.below(rate().bits_per_second() / FLOWS as u64 - 1000) + 1000;
+        let guarantee = Guarantee { first_flow: Flow(1), flows: 3, rate: Rate::new(each).unwrap() };
+        parameters.guarantees = random.maybe(vec![guarantee]).unwrap_or_default();
+    }
+    if takes(BufferField::Reading) {
+        parameters.reading = random.maybe(Reading::Prose);
+    }
+    parameters
+}
+
+/// The rate of the link.
+fn rate() -> Rate {
+    Rate::new(8_000_000).unwrap()
 }
 
 /// What a manager is asked and told, as the laws and its definition see it.
@@ -85,13 +129,13 @@ impl Judge {
             && self.parameters.bytes.is_none_or(|most| occupancy.bytes() + u64::from(arrival.length) <= most)
     }
 
-    /// What the definition says of an arrival.
-    fn expected(&self, kind: BufferKind, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+    /// What the definition says of an arrival; `None` for the managers of frames, whose definitions are in the tests of frames.
+    fn expected(&self, kind: BufferKind, arrival: &Arrival, occupancy: &Occupancy) -> Option<Admission> {
         if !self.fits_flow(arrival, occupancy) {
-            return Admission::Refuse(DropReason::FlowLimit);
+            return Some(Admission::Refuse(DropReason::FlowLimit));
         }
         let fits = self.fits_buffer(arrival, occupancy);
-        match kind {
+        let expected = match kind {
             BufferKind::TailDrop if fits => Admission::Accept,
             BufferKind::TailDrop => Admission::Refuse(DropReason::SharedLimit),
             BufferKind::DynamicThreshold => {
@@ -126,15 +170,15 @@ impl Judge {
                     Admission::PushOut(Victim::Head(Flow(longest)))
                 }
             }
-        }
+            _ => return None,
+        };
+        Some(expected)
     }
 
     fn judge(&mut self, arrival: &Arrival, occupancy: &Occupancy, said: Admission) -> Option<String> {
-        if let Some(kind) = self.definition {
-            let expected = self.expected(kind, arrival, occupancy);
-            if said != expected {
-                return Some(format!("by definition {expected:?}, but it said {said:?}"));
-            }
+        let expected = self.definition.and_then(|kind| self.expected(kind, arrival, occupancy));
+        if let Some(expected) = expected.filter(|&expected| expected != said) {
+            return Some(format!("by definition {expected:?}, but it said {said:?}"));
         }
         match said {
             Admission::Accept => {
@@ -178,8 +222,8 @@ impl<B: BufferManager> BufferManager for Watched<B> {
         if judge.broken.is_some() { Admission::Refuse(DropReason::SharedLimit) } else { said }
     }
 
-    fn changed(&mut self, flow: Flow, occupancy: &Occupancy) {
-        self.manager.changed(flow, occupancy);
+    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
+        self.manager.changed(change, occupancy);
     }
 }
 
@@ -258,7 +302,7 @@ fn check<B: BufferManager>(
     let judge = Judge { parameters: parameters.clone(), definition, has_pushed_out: false, broken: None };
     let judge = Rc::new(RefCell::new(judge));
     let classifier = Classifier::new(vec![ClassRules { name: "all".into(), queues: FLOWS as u32, rules: vec![] }], 0).unwrap();
-    let rate = Rate::new(8_000_000).unwrap();
+    let rate = rate();
     let flows = [FlowParameters::default(); FLOWS];
     let mut port: Port<u64, AnyScheduler, Watched<B>> = Port::new(
         Time::ZERO,
@@ -275,9 +319,13 @@ fn check<B: BufferManager>(
     );
     let mut order = Order::default();
     let mut now = Time::ZERO;
+    // Frames of some packets, and plain packets.
+    let mut begun = [false; FLOWS];
     for number in 1..=400 {
         let (flow, length) = traffic.packet(number, random);
-        port.offer(now, flow, length, Colour::Green, number, &mut order);
+        let part = random.part(&mut begun[flow.index()]);
+        let colour = [Colour::Green, Colour::Yellow][random.below(2) as usize];
+        port.offer_part(now, part, flow, length, colour, number, &mut order);
         port.check().map_err(|unbalanced| unbalanced.to_string())?;
         if let Some(broken) = judge.borrow_mut().broken.take() {
             return Err(format!("packet {number} of {traffic:?}: {broken} under {parameters:?}"));
@@ -317,6 +365,15 @@ fn every_manager_keeps_the_laws_and_does_what_it_says() {
             BufferKind::TailDrop => {}
             BufferKind::DynamicThreshold => reaches(DropReason::Threshold),
             BufferKind::LongestQueuePushOut => reaches(DropReason::PushedOut),
+            BufferKind::PartialPacketDiscard => reaches(DropReason::PartialFrame),
+            BufferKind::EarlyPacketDiscard
+            | BufferKind::TagSensitive
+            | BufferKind::SelectiveDrop
+            | BufferKind::FairBufferAllocation
+            | BufferKind::WeightedBufferAllocation => {
+                reaches(DropReason::PartialFrame);
+                reaches(DropReason::EarlyDiscard);
+            }
         }
     }
 }
@@ -324,7 +381,8 @@ fn every_manager_keeps_the_laws_and_does_what_it_says() {
 #[test]
 fn parameters_are_checked_field_by_field() {
     for &kind in BufferKind::ALL {
-        let sound = BufferParameters { flows: 4, packets: Some(10), bytes: Some(1000), ..BufferParameters::default() };
+        let capacity = Some(rate());
+        let sound = BufferParameters { flows: 4, packets: Some(10), bytes: Some(1000), capacity, ..BufferParameters::default() };
         assert!(kind.build(&sound).is_ok());
         let field = |change: &dyn Fn(&mut BufferParameters)| {
             let mut parameters = sound.clone();
@@ -341,8 +399,19 @@ fn parameters_are_checked_field_by_field() {
         assert_eq!(field(&|p| p.overrides = vec![exception(0, 2, 1), exception(1, 2, 1)]), Some(BufferField::Overrides));
         assert_eq!(field(&|p| p.overrides = vec![exception(3, 2, 1)]), Some(BufferField::Overrides));
         assert_eq!(field(&|p| p.overrides = vec![exception(u32::MAX, u32::MAX, 1)]), Some(BufferField::Overrides));
-        let takes_alpha = field(&|p| p.alpha = Alpha::from_exponent(1)).is_none();
-        assert_eq!(takes_alpha, kind.uses_alpha());
+        let guarantee = Guarantee { first_flow: Flow(3), flows: 1, rate: Rate::MIN };
+        for &special in BufferField::SPECIAL {
+            let refused = field(&|p| match special {
+                BufferField::Alpha => p.alpha = Alpha::from_exponent(1),
+                BufferField::Threshold => p.threshold = Some(500),
+                BufferField::TaggedThreshold => p.tagged_threshold = Some(500),
+                BufferField::Scaling => p.scaling = Scaling::new(1, 2),
+                BufferField::Guarantees => p.guarantees = vec![guarantee],
+                BufferField::Reading => p.reading = Some(Reading::Prose),
+                other => panic!("{other:?} is not special"),
+            });
+            assert_eq!(refused, (!kind.accepts().contains(&special)).then_some(special), "{}", kind.name());
+        }
         assert_eq!(BufferKind::from_name(kind.name()), Some(kind));
     }
     assert_eq!(BufferKind::from_name("red"), None);

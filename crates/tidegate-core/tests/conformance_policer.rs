@@ -69,6 +69,14 @@ fn contract(kind: PolicerKind, random: &mut Random) -> Contract {
                     contract.burst = committed;
                 }
             }
+            PolicerKind::Gfr | PolicerKind::GfrTm41 => {
+                contract.peak_rate = Some(faster);
+                contract.burst = committed.filter(|_| random.below(2) == 0);
+                contract.delay_variation_tolerance = Some(tolerance).filter(|_| random.below(2) == 0);
+                if kind == PolicerKind::GfrTm41 {
+                    contract.conformance = [None, Some(Conformance::Gfr1), Some(Conformance::Gfr2)][random.below(3) as usize];
+                }
+            }
             PolicerKind::SrTcm => (contract.burst, contract.excess_burst) = (committed, other),
             PolicerKind::TrTcm2698 => {
                 (contract.burst, contract.peak_rate, contract.peak_burst) = (committed, Some(faster), other);
@@ -78,7 +86,7 @@ fn contract(kind: PolicerKind, random: &mut Random) -> Contract {
                 (contract.burst, contract.excess_rate, contract.excess_burst) = (committed, Some(rate), other);
             }
         }
-        if !matches!(kind, PolicerKind::Gcra | PolicerKind::DualGcra) {
+        if matches!(kind, PolicerKind::SrTcm | PolicerKind::TrTcm2698 | PolicerKind::TrTcm4115) {
             contract.colour_aware = Some(random.below(2) == 0);
         }
         // Rates too far apart for one tick are refused; they are not what these tests are about.
@@ -350,6 +358,7 @@ fn contracts_are_checked_field_by_field() {
                 ContractField::ExcessRate => (without.excess_rate, with.excess_rate) = (None, Some(Rate::MAX)),
                 ContractField::Burst => (without.burst, with.burst) = (None, Some(1 << 20)),
                 ContractField::ExcessBurst => (without.excess_burst, with.excess_burst) = (None, Some(1 << 20)),
+                ContractField::MaximumFrame => (without.maximum_frame, with.maximum_frame) = (None, Some(1 << 20)),
                 ContractField::PeakBurst => (without.peak_burst, with.peak_burst) = (None, Some(1 << 20)),
                 ContractField::DelayVariationTolerance => {
                     (without.delay_variation_tolerance, with.delay_variation_tolerance) = (None, Some(Duration::from_microseconds(1)));

@@ -6,7 +6,7 @@ use link::{Arrival, Departure, in_order, run};
 use proptest::prelude::*;
 use tidegate_core::packet::Flow;
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
-use tidegate_core::scheduler::{Discipline, EarliestDeadlineFirst, FlowParameters, Parameter, Setup, VirtualClock, Wf2qPlus};
+use tidegate_core::scheduler::{Discipline, EarliestDeadlineFirst, FlowParameters, Parameter, SelfClocked, Setup, VirtualClock, Wf2qPlus};
 use tidegate_core::units::{Duration, Rate};
 
 const SECOND: u128 = 1_000_000_000_000;
@@ -161,9 +161,19 @@ fn of_flow(departures: &[Departure], flow: usize) -> Vec<&Departure> {
 /// Every packet leaves by its flow's fluid finish plus the longest packet's time plus `slack`, whatever the other flows do; and a flow
 /// that keeps within its token bucket is delayed by at most `burst / rate` plus the same.
 fn check_guaranteed_rates(experiment: &Experiment, departures: &[Departure], conforming: usize, slack: u64) -> Result<(), TestCaseError> {
-    let blocking = experiment.link_time(experiment.longest()) + slack;
+    check_rates_but_for(&|_| experiment.link_time(experiment.longest()) + slack, experiment, departures, conforming)
+}
+
+/// The same with another time in place of the longest packet's, for each flow.
+fn check_rates_but_for(
+    blocking: &dyn Fn(usize) -> u64,
+    experiment: &Experiment,
+    departures: &[Departure],
+    conforming: usize,
+) -> Result<(), TestCaseError> {
     for (flow, spec) in experiment.flows.iter().enumerate() {
         let packets = of_flow(departures, flow);
+        let blocking = blocking(flow);
         for (packet, fluid) in packets.iter().zip(fluid_finishes(spec, &packets)) {
             let rate = u128::from(spec.rate);
             prop_assert!(u128::from(packet.finish - blocking.min(packet.finish)) * rate <= fluid, "{packet:?} after {} ps", fluid / rate);
@@ -206,6 +216,49 @@ proptest! {
     }
 
     #[test]
+    fn scfq_guarantees_rates((experiment, scripts) in trials(2)) {
+        let arrivals = traffic(&experiment, &scripts);
+        let exact = run_scfq::<Heap>(&experiment, &arrivals);
+        let slack = experiment.rounding(&exact);
+        let others = |flow| {
+            let longest = experiment.flows.iter().enumerate().filter(|&(other, _)| other != flow);
+            longest.map(|(_, spec)| experiment.link_time(spec.longest)).sum::<u64>() + slack
+        };
+        check_rates_but_for(&others, &experiment, &exact, 2)?;
+        prop_assert_eq!(run_scfq::<Wheel>(&experiment, &arrivals), exact);
+    }
+
+    #[test]
+    fn scfq_shares_fairly_between_any_two_flows(experiment in experiments(), fractions in prop::collection::vec(any::<u8>(), 200)) {
+        let mut arrivals = Vec::new();
+        for (number, fraction) in fractions.iter().cycle().take(1600).enumerate() {
+            let flow = number % experiment.flows.len();
+            let length = (u64::from(experiment.flows[flow].longest) * (u64::from(*fraction) + 1) / 256).max(1) as u32;
+            arrivals.push(Arrival { time: 0, flow, length });
+        }
+        let departures = run_scfq::<Wheel>(&experiment, &arrivals);
+        for (one, first) in experiment.flows.iter().enumerate() {
+            for (other, second) in experiment.flows.iter().enumerate().skip(one + 1) {
+                // The lead of one flow over another, times both rates: over any interval it changes by at most one packet of each.
+                let last = |flow| departures.iter().rposition(|sent| sent.flow == flow).unwrap();
+                let (mut lead, mut least, mut most) = (0i128, 0, 0);
+                for sent in &departures[..last(one).min(last(other))] {
+                    let work = Spec::work(sent.length) as i128;
+                    if sent.flow == one {
+                        lead += work * i128::from(second.rate);
+                    } else if sent.flow == other {
+                        lead -= work * i128::from(first.rate);
+                    }
+                    (least, most) = (least.min(lead), most.max(lead));
+                }
+                let bound = |spec: &Spec, rate| Spec::work(spec.longest) as i128 * i128::from(rate);
+                let slack = i128::from(experiment.rounding(&departures)) * i128::from(first.rate) * i128::from(second.rate);
+                prop_assert!(most - least <= bound(first, second.rate) + bound(second, first.rate) + slack);
+            }
+        }
+    }
+
+    #[test]
     fn earliest_deadline_first_meets_feasible_deadlines((experiment, scripts) in trials(usize::MAX), ranks in any::<u64>()) {
         let arrivals = traffic(&experiment, &scripts);
         let delays = tightest_delays(&experiment, ranks);
@@ -235,6 +288,12 @@ proptest! {
         check_worst_case_fairness(&experiment, &exact, experiment.rounding(&exact))?;
         prop_assert_eq!(run_wf2q_plus::<Wheel>(&experiment, &flows, &arrivals), exact);
     }
+}
+
+fn run_scfq<R: ReadyList>(experiment: &Experiment, arrivals: &[Arrival]) -> Vec<Departure> {
+    let flows = experiment.parameters(with_rate);
+    let mut scheduler: SelfClocked<R> = Discipline::build(&experiment.setup(), &flows).unwrap();
+    run(&mut scheduler, experiment.link, flows.len(), arrivals)
 }
 
 fn run_wf2q_plus<R: ReadyList>(experiment: &Experiment, flows: &[FlowParameters], arrivals: &[Arrival]) -> Vec<Departure> {

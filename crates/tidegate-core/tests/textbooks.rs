@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
 use tidegate_core::scheduler::{
-    Decision, Discipline, EarliestDeadlineFirst, Fifo, FlowParameters, Scheduler, Setup, VirtualClock, Wf2qPlus,
+    Decision, Discipline, EarliestDeadlineFirst, Fifo, FlowParameters, Scheduler, SelfClocked, Setup, VirtualClock, Wf2qPlus,
 };
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 
@@ -80,6 +80,41 @@ impl Referee for Clocks {
     }
     fn sent(&mut self, _: u128, flow: usize, packet: Packet) {
         self.clocks[flow] = self.finish(flow, packet);
+    }
+}
+
+/// SCFQ, with the stamps that packets get on arrival: the flow's stamp before, or the clock if that is later, and the packet's own time.
+struct SelfClock {
+    rates: Vec<TimePerByte>,
+    /// The stamp of the flow's last packet that was sent.
+    charged: Vec<u128>,
+    /// The clock when the flow's queue last became non-empty.
+    joined: Vec<u128>,
+    clock: u128,
+}
+
+impl SelfClock {
+    fn stamp(&self, flow: usize, packet: Packet) -> u128 {
+        self.charged[flow].max(self.joined[flow]) + time(self.rates[flow], packet.length)
+    }
+}
+
+impl Referee for SelfClock {
+    fn head(&mut self, _: u128, queues: &[VecDeque<Packet>], flow: usize) {
+        // The source starts afresh when nothing is queued. Its clock is at 0 then, as are all stamps; a common shift changes no order.
+        if queues.iter().map(VecDeque::len).sum::<usize>() == 1 {
+            self.charged.fill(0);
+            self.joined.fill(0);
+            self.clock = 0;
+        }
+        self.joined[flow] = self.clock;
+    }
+    fn check(&mut self, _: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
+        smallest(queues, flow, |flow| self.stamp(flow, queues[flow][0]))
+    }
+    fn sent(&mut self, _: u128, flow: usize, packet: Packet) {
+        self.charged[flow] = self.stamp(flow, packet);
+        self.clock = self.clock.max(self.charged[flow]);
     }
 }
 
@@ -306,6 +341,20 @@ proptest! {
             let mut scheduler: VirtualClock<R> = Discipline::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
             let rates = rates.iter().map(|rate| rate.time_per_byte()).collect();
             judge(&mut scheduler, &mut Clocks { rates, clocks: vec![0; weights.len()] }, weights.len(), link, origin, script)
+        }
+        go::<Heap>(link, origin, &weights, &script)?;
+        go::<Wheel>(link, origin, &weights, &script)?;
+    }
+
+    #[test]
+    fn self_clocked(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
+        fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
+            let rates = shares(link, weights);
+            let mut scheduler: SelfClocked<R> = Discipline::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
+            let rates = rates.iter().map(|rate| rate.time_per_byte()).collect();
+            let zeros = || vec![0; weights.len()];
+            let mut referee = SelfClock { rates, charged: zeros(), joined: zeros(), clock: 0 };
+            judge(&mut scheduler, &mut referee, weights.len(), link, origin, script)
         }
         go::<Heap>(link, origin, &weights, &script)?;
         go::<Wheel>(link, origin, &weights, &script)?;

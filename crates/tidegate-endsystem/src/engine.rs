@@ -8,7 +8,7 @@ use crate::streaming::{StreamingUnit, Transfers, Winner};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tidegate_core::packet::{Flow, Packet};
+use tidegate_core::packet::{Flow, Packet, Part};
 use tidegate_core::port::{MEMORY, Overhead};
 use tidegate_core::queue::Queues;
 use tidegate_core::scheduler::{Decision, Scheduler};
@@ -328,7 +328,8 @@ impl<S: Scheduler> DecisionEngine<S> {
     fn tell(&mut self, now: Time, arrival: Time, announced: Arrival) {
         self.clock = self.clock.later(now);
         let stream = Flow(announced.stream);
-        let packet = Packet { flow: stream, length: announced.length, arrival, colour: announced.colour, payload: () };
+        let Arrival { length, colour, .. } = announced;
+        let packet = Packet { flow: stream, length, arrival, colour, part: Part::Whole, payload: () };
         if let Some(head) = self.store.push(packet) {
             self.scheduler.activate(self.clock, stream, head);
         }

@@ -233,7 +233,8 @@ impl Observer<Box<Frame>> for Watcher {
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<Box<Frame>>, reason: DropReason, occupancy: &Occupancy) {
-        let seen = Packet { flow: packet.flow, length: packet.length, arrival: packet.arrival, colour: packet.colour, payload: () };
+        let Packet { flow, length, arrival, colour, part, .. } = packet;
+        let seen = Packet { flow, length, arrival, colour, part, payload: () };
         self.recorder.dropped(now, seen, reason, occupancy);
         self.drops.push((now, packet, reason.name()));
     }

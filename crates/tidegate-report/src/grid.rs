@@ -208,6 +208,59 @@ pub(crate) fn prominent_flows(run: &Run, limit: usize) -> Vec<usize> {
     chosen
 }
 
+/// The TCP connections of a run, at most `limit` of them; `None` if it has none.
+pub(crate) fn connections(run: &Run, limit: usize) -> Option<Grid> {
+    let all = run.flows.iter().filter(|flow| flow.tcp.is_some()).count();
+    let with_transfers = run.flows.iter().any(|flow| flow.tcp.is_some_and(|tcp| tcp.transfers.is_some()));
+    let with_marks = run.flows.iter().any(|flow| flow.tcp.is_some_and(|tcp| tcp.marks > 0));
+    let mut columns = vec![
+        text_column("TCP connection"),
+        number_column("goodput"),
+        unless_narrow(number_column("segments")),
+        number_column("sent again"),
+        number_column("timeouts"),
+        number_column("recoveries"),
+        number_column("round trip"),
+        number_column("mean window"),
+    ];
+    if with_marks {
+        columns.push(number_column("reductions by marks"));
+    }
+    if with_transfers {
+        columns.extend([number_column("transfers"), number_column("mean time"), detail_column("p50"), number_column("p99")]);
+    }
+    let row = |flow: &FlowResult| {
+        let tcp = flow.tcp?;
+        let mut row = vec![
+            Cell::plain(&flow.name),
+            Cell::estimate(rate_estimate(tcp.goodput_bps)),
+            Cell::plain(quantity::count(tcp.segments)),
+            Cell::plain(quantity::count(tcp.retransmissions)),
+            Cell::plain(quantity::count(tcp.timeouts)),
+            Cell::plain(quantity::count(tcp.recoveries)),
+            tcp.round_trip_s.map_or_else(Cell::nothing, |time| Cell::estimate(time_estimate(time))),
+            tcp.cwnd_bytes.map_or_else(Cell::nothing, |window| Cell::plain(quantity::bytes(window.mean))),
+        ];
+        if with_marks {
+            row.push(Cell::plain(quantity::count(tcp.marks)));
+        }
+        match tcp.transfers.filter(|_| with_transfers) {
+            Some(transfers) => row.extend([
+                Cell::plain(quantity::count(transfers.count)),
+                time(transfers.mean_s),
+                time(transfers.p50_s),
+                time(transfers.p99_s),
+            ]),
+            None if with_transfers => row.extend(std::iter::repeat_n(Cell::nothing(), 4)),
+            None => {}
+        }
+        Some(row)
+    };
+    let rows: Vec<Vec<Cell>> = prominent_flows(run, limit).into_iter().filter_map(|index| row(&run.flows[index])).collect();
+    let left_out = all - rows.len();
+    (all > 0).then_some(Grid { title: "TCP connections", columns, rows, left_out })
+}
+
 /// The ports of a run; `None` if it has none.
 pub(crate) fn ports(run: &Run) -> Option<Grid> {
     if run.ports.is_empty() {
@@ -349,6 +402,7 @@ fn detail_column(head: &str) -> Column {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{TcpResult, TransferSummary};
     use crate::sample::sample_report;
 
     #[test]
@@ -365,6 +419,32 @@ mod tests {
                 assert_eq!(row.len(), grid.columns.len(), "{}", grid.title);
             }
         }
+    }
+
+    #[test]
+    fn connections_have_a_table_of_their_own() {
+        let mut run = sample_report().runs.remove(0);
+        assert!(connections(&run, 9).is_none());
+        let tcp = TcpResult {
+            goodput_bps: Estimate::single(1e6),
+            segments: 1000,
+            retransmissions: 10,
+            timeouts: 1,
+            recoveries: 3,
+            marks: 0,
+            round_trip_s: Some(Estimate::single(0.03)),
+            cwnd_bytes: None,
+            transfers: None,
+        };
+        run.flows[0].tcp = Some(tcp);
+        let grid = connections(&run, 9).unwrap();
+        assert_eq!((grid.rows.len(), grid.left_out), (1, 0));
+        assert_eq!(grid.rows[0].len(), grid.columns.len());
+        assert_eq!(grid.rows[0][3].text, "10");
+        let transfers = TransferSummary { count: 5, mean_s: 0.1, p50_s: 0.1, p99_s: 0.2, max_s: 0.2 };
+        run.flows[1].tcp = Some(TcpResult { transfers: Some(transfers), marks: 2, ..tcp });
+        let grid = connections(&run, 9).unwrap();
+        assert!(grid.rows.iter().all(|row| row.len() == grid.columns.len()));
     }
 
     #[test]

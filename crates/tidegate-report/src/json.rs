@@ -30,11 +30,20 @@ struct RunSummary<'a> {
     promises: &'a [PromiseResult],
     flows: &'a [FlowResult],
     ports: &'a [PortResult],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_fairness: Option<f64>,
 }
 
 impl<'a> RunSummary<'a> {
     fn new(run: &'a Run) -> Self {
-        Self { name: &run.name, promises_kept: run.promises_kept(), promises: &run.promises, flows: &run.flows, ports: &run.ports }
+        Self {
+            name: &run.name,
+            promises_kept: run.promises_kept(),
+            promises: &run.promises,
+            flows: &run.flows,
+            ports: &run.ports,
+            tcp_fairness: run.tcp_fairness,
+        }
     }
 }
 

@@ -92,6 +92,9 @@ pub struct Run {
     pub distributions: Vec<Distribution>,
     /// What was promised to the flows, and whether it held.
     pub promises: Vec<PromiseResult>,
+    /// Jain's index of fairness over the goodputs of the TCP connections, 0 to 1; `None` with fewer than two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp_fairness: Option<f64>,
 }
 
 impl Run {
@@ -129,6 +132,47 @@ pub struct FlowResult {
     pub loss: Estimate,
     /// Delay of the delivered packets; `None` if none was delivered.
     pub delay: Option<DelaySummary>,
+    /// What the two ends of a TCP connection did; `None` for any other flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpResult>,
+}
+
+/// What the two ends of a TCP connection did.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TcpResult {
+    /// Bits of data delivered in order per second, each once.
+    pub goodput_bps: Estimate,
+    /// Segments sent, again or for the first time.
+    pub segments: u64,
+    /// Of them, those sent again.
+    pub retransmissions: u64,
+    /// How often the retransmission timer fired.
+    pub timeouts: u64,
+    /// How often duplicate acknowledgements began a recovery.
+    pub recoveries: u64,
+    /// How often a congestion mark reduced the window.
+    pub marks: u64,
+    /// Mean round-trip time; `None` if none was measured.
+    pub round_trip_s: Option<Estimate>,
+    /// Mean congestion window; `None` if it was not sampled.
+    pub cwnd_bytes: Option<Estimate>,
+    /// Times of complete transfers; `None` if there was none.
+    pub transfers: Option<TransferSummary>,
+}
+
+/// How long transfers took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TransferSummary {
+    /// How many were complete.
+    pub count: u64,
+    /// Mean time from the request, or from the first byte written, to the last byte delivered.
+    pub mean_s: f64,
+    /// Median.
+    pub p50_s: f64,
+    /// Time that 99 % of the transfers do not exceed.
+    pub p99_s: f64,
+    /// Longest time.
+    pub max_s: f64,
 }
 
 /// A number of packets and their bytes.
@@ -270,6 +314,8 @@ pub enum SeriesKind {
     Occupancy,
     /// Dropped packets per second, by reason, averaged since the point before.
     Drops,
+    /// Congestion window of a TCP connection in bytes, averaged since the point before.
+    Cwnd,
 }
 
 impl SeriesKind {
@@ -279,6 +325,7 @@ impl SeriesKind {
             Self::Throughput => "throughput",
             Self::Occupancy => "occupancy",
             Self::Drops => "drops",
+            Self::Cwnd => "cwnd",
         }
     }
 
@@ -286,7 +333,7 @@ impl SeriesKind {
     pub const fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "bit/s",
-            Self::Occupancy => "byte",
+            Self::Occupancy | Self::Cwnd => "byte",
             Self::Drops => "packet/s",
         }
     }

@@ -14,7 +14,7 @@
 
 use crate::columnar::{Column, Values};
 use crate::grid::total;
-use crate::model::{DelaySummary, DropCount, Report, Run, Volume};
+use crate::model::{DelaySummary, DropCount, FlowResult, Report, Run, TcpResult, Volume};
 
 /// The file names with their columns, in the order in which they are written.
 pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 6] {
@@ -61,7 +61,31 @@ fn flows(report: &Report) -> Vec<Column<'_>> {
         column("jitter_half_width_s", half_width(|delay| delay.jitter_s.half_width)),
         column("promises_kept", Values::OptionalFlag(kept.collect())),
     ]);
+    columns.extend(connections(&flows));
     columns
+}
+
+/// What only TCP connections have.
+fn connections<'a>(flows: &[&'a FlowResult]) -> [Column<'a>; 14] {
+    let number = |figure: fn(&TcpResult) -> Option<f64>| {
+        Values::OptionalNumber(flows.iter().map(|flow| flow.tcp.as_ref().and_then(figure)).collect())
+    };
+    [
+        column("goodput_bps", number(|tcp| Some(tcp.goodput_bps.mean))),
+        column("goodput_half_width_bps", number(|tcp| tcp.goodput_bps.half_width)),
+        column("segments", number(|tcp| Some(tcp.segments as f64))),
+        column("retransmissions", number(|tcp| Some(tcp.retransmissions as f64))),
+        column("timeouts", number(|tcp| Some(tcp.timeouts as f64))),
+        column("recoveries", number(|tcp| Some(tcp.recoveries as f64))),
+        column("mark_reductions", number(|tcp| Some(tcp.marks as f64))),
+        column("round_trip_s", number(|tcp| tcp.round_trip_s.map(|time| time.mean))),
+        column("cwnd_bytes", number(|tcp| tcp.cwnd_bytes.map(|window| window.mean))),
+        column("transfers", number(|tcp| tcp.transfers.map(|transfers| transfers.count as f64))),
+        column("transfer_mean_s", number(|tcp| tcp.transfers.map(|transfers| transfers.mean_s))),
+        column("transfer_p50_s", number(|tcp| tcp.transfers.map(|transfers| transfers.p50_s))),
+        column("transfer_p99_s", number(|tcp| tcp.transfers.map(|transfers| transfers.p99_s))),
+        column("transfer_max_s", number(|tcp| tcp.transfers.map(|transfers| transfers.max_s))),
+    ]
 }
 
 fn ports(report: &Report) -> Vec<Column<'_>> {

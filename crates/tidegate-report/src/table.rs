@@ -41,7 +41,8 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     for run in &report.runs {
         text.push('\n');
         text.push_str(&heading(&run_heading(run), options));
-        let grids = [grid::flows(run, FLOW_LIMIT), grid::ports(run), grid::classes(run), grid::drops(run)];
+        let connections = grid::connections(run, FLOW_LIMIT);
+        let grids = [grid::flows(run, FLOW_LIMIT), connections, grid::ports(run), grid::classes(run), grid::drops(run)];
         let mut first = true;
         for grid in grids.iter().flatten() {
             if !first {
@@ -49,6 +50,9 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
             }
             first = false;
             text.push_str(&render(grid, options));
+            if let Some(fairness) = run.tcp_fairness.filter(|_| grid.title == "TCP connections") {
+                text.push_str(&format!("Jain's index of their goodputs: {fairness:.3}\n"));
+            }
         }
     }
     text.replace(NO_BREAK_SPACE, " ")

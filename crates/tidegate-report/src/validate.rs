@@ -52,6 +52,11 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
     estimate(&at, "throughput_bps", flow.throughput_bps)?;
     estimate(&at, "loss", flow.loss)?;
     at_most_one(&at, "loss", flow.loss.mean)?;
+    if let Some(tcp) = &flow.tcp {
+        estimate(&at, "goodput_bps", tcp.goodput_bps)?;
+        tcp.round_trip_s.map_or(Ok(()), |time| estimate(&at, "round_trip_s", time))?;
+        tcp.cwnd_bytes.map_or(Ok(()), |window| estimate(&at, "cwnd_bytes", window))?;
+    }
     let Some(delay) = flow.delay else {
         return Ok(());
     };

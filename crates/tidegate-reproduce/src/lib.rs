@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`figure`] | figures, gates, charts and tables |
+//! | [`gfr`] | Goyal et al., guaranteed frame rate for TCP over ATM |
 //! | [`schiller`] | Schiller and Gunningberg, a cell-level scheduler in software |
 //! | [`sharestreams`] | Krishnamurthy et al., packet schedulers in hardware |
 //!
@@ -19,6 +20,7 @@
 #![warn(missing_docs)]
 
 pub mod figure;
+pub mod gfr;
 pub mod schiller;
 pub mod sharestreams;
 
@@ -49,7 +51,7 @@ pub struct Plan {
 }
 
 /// Every experiment there is. A new one is a module of this crate and a line here.
-pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT, sharestreams::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT];
 
 /// What an id names: an experiment with all its figures ("schiller"), or with one of them ("schiller/figure-3").
 pub fn find(id: &str) -> Option<(&'static Experiment, &'static [Plan])> {

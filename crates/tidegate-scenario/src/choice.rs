@@ -4,6 +4,7 @@
 use crate::units;
 use crate::value::{Leaf, Scalar, expect_text, one_of};
 use serde_json::{Map, Value, json};
+use tidegate_core::buffer::Reading;
 use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
@@ -51,6 +52,7 @@ choices! {
     LateName, "late packets", "an answer to lateness", LATE;
     DeadlineName, "deadline", "what a deadline ends", DEADLINES;
     EarlyName, "early service", "an answer to earliness", EARLY;
+    ReadingName, "reading", "a reading of weighted buffer allocation", READINGS;
     SharesName, "measure of shares", "a measure of shares", SHARES;
     Admission, "admission", "an answer to infeasibility", ADMISSION;
     CongestionName, "congestion control", "a congestion control", congestion_controls();
@@ -96,6 +98,8 @@ fn conformance_definitions() -> Vec<Entry<ConformanceName>> {
         Conformance::Vbr3 => "as vbr.2, but green packets above the sustained rate are marked yellow instead of dropped",
         Conformance::Ubr1 => "every packet within the peak rate",
         Conformance::Ubr2 => "every packet within the peak rate, and every packet is marked yellow",
+        Conformance::Gfr1 => "every packet within the peak rate, in the colour of its frame's first, in a frame that is not too long",
+        Conformance::Gfr2 => "as gfr.1, and green frames above the minimum rate are marked yellow",
     };
     Conformance::ALL.iter().map(|&definition| (definition.name(), ConformanceName(definition), meaning(definition))).collect()
 }
@@ -168,6 +172,15 @@ pub struct SharesName(pub Shares);
 const SHARES: [Entry<SharesName>; 2] = [
     ("bytes", SharesName(Shares::Bytes), "a slot is worth the bytes of the longest packet, so that shares are exact whatever the lengths"),
     ("packets", SharesName(Shares::Packets), "a slot is one packet, whatever its length"),
+];
+
+/// Which description of weighted buffer allocation is followed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReadingName(pub Reading);
+
+const READINGS: [Entry<ReadingName>; 2] = [
+    ("pseudo-code", ReadingName(Reading::PseudoCode), "a tagged frame of a queue below its share may stay within the excess"),
+    ("prose", ReadingName(Reading::Prose), "a tagged frame of a queue below its share is refused"),
 ];
 
 /// What becomes of a policy that cannot keep its windows and deadlines.

@@ -56,6 +56,7 @@ pub(crate) fn police(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec
         burst: bytes(&table.burst, findings),
         excess_burst: bytes(&table.excess_burst, findings),
         peak_burst: bytes(&table.peak_burst, findings),
+        maximum_frame: bytes(&table.maximum_frame, findings),
         delay_variation_tolerance: value(&table.delay_variation_tolerance),
         conformance: table.conformance.as_ref().map(|name| name.value.0),
         colour_aware: value(&table.colour_aware),
@@ -86,6 +87,7 @@ fn given(table: &PoliceTable, field: ContractField) -> Option<Span> {
         ContractField::Burst => span(&table.burst),
         ContractField::ExcessBurst => span(&table.excess_burst),
         ContractField::PeakBurst => span(&table.peak_burst),
+        ContractField::MaximumFrame => span(&table.maximum_frame),
         ContractField::DelayVariationTolerance => span(&table.delay_variation_tolerance),
         ContractField::Conformance => span(&table.conformance),
         ContractField::ColourAware => span(&table.colour_aware),
@@ -137,7 +139,7 @@ fn default_tolerance(wire: &Wire) -> Duration {
 fn refused(error: &ContractError, span: Span, wire: &Wire) -> Diagnostic {
     let finding = Diagnostic::error(span, format!("`{}` {}", error.field.name(), error.problem));
     match error.field {
-        ContractField::Burst | ContractField::ExcessBurst | ContractField::PeakBurst => {
+        ContractField::Burst | ContractField::ExcessBurst | ContractField::PeakBurst | ContractField::MaximumFrame => {
             finding.help(format!("the longest frame takes {} on the wire, overhead included", print_size(u64::from(wire.longest))))
         }
         _ => finding,

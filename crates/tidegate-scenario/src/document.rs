@@ -2,8 +2,8 @@
 //! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
 
 use crate::choice::{
-    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, Overhead, PolicerName, SchedulerName, SharesName,
-    ViolationName,
+    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, Overhead, PolicerName, ReadingName, SchedulerName,
+    SharesName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::service::ServiceName;
@@ -158,6 +158,18 @@ pub struct BufferTable {
     /// For `dynamic-threshold`: a queue may grow to this multiple of the free part of the buffer. A power of two.
     #[schemars(extend("default" = 1, "examples" = [0.5]))]
     pub alpha: Option<At<AlphaFactor>>,
+    /// For the managers of frames: the part of the buffer from which on frames may be refused (R).
+    #[schemars(extend("default" = "90 %; 50 % for `weighted-buffer-allocation`", "examples" = ["80 %"]))]
+    pub threshold: Option<At<Ratio>>,
+    /// For `tag-sensitive`: the part of the buffer from which on tagged frames are refused.
+    #[schemars(extend("default" = "50 %", "examples" = ["30 %"]))]
+    pub tagged_threshold: Option<At<Ratio>>,
+    /// For the managers that share the buffer: how much of an equal share a queue may take (Z). Exact to 0.0001 %.
+    #[schemars(extend("default" = "80 %", "examples" = ["100 %"]))]
+    pub scaling: Option<At<Ratio>>,
+    /// For `weighted-buffer-allocation`: which of its two descriptions is followed.
+    #[schemars(extend("default" = "pseudo-code"))]
+    pub reading: Option<At<ReadingName>>,
 }
 
 /// A class of traffic: which packets, and how they are treated.
@@ -189,6 +201,9 @@ pub struct ClassTable {
     /// Guaranteed rate on the wire.
     #[schemars(extend("examples" = ["2 Mbit/s"]))]
     pub rate: Option<At<Rate>>,
+    /// For `weighted-buffer-allocation`: the rate for which each queue of the class has its part of the buffer.
+    #[schemars(extend("default" = "none", "examples" = ["2 Mbit/s"]))]
+    pub minimum_rate: Option<At<Rate>>,
     /// The largest tolerable time from arrival to start of transmission, from which deadlines follow.
     #[schemars(extend("examples" = ["10 ms"]))]
     pub delay: Option<At<Duration>>,
@@ -340,6 +355,9 @@ pub struct PoliceTable {
     pub excess_rate: Option<At<Rate>>,
     /// The excess burst: EBS.
     pub excess_burst: Option<At<Bytes>>,
+    /// The longest frame: MFS, for policers of frames.
+    #[schemars(extend("default" = "the longest frame of the port, with its overhead", "examples" = ["1219 B"]))]
+    pub maximum_frame: Option<At<Bytes>>,
     /// How much earlier than its ideal time a packet may come because of jitter upstream: CDVT.
     #[schemars(extend("examples" = ["1 ms"]))]
     pub delay_variation_tolerance: Option<At<Duration>>,
@@ -348,7 +366,7 @@ pub struct PoliceTable {
     /// True if the colour of arriving packets counts; false to take them all for green.
     pub colour_aware: Option<At<bool>>,
     /// What becomes of a packet outside the contract.
-    #[schemars(extend("default" = "discard"))]
+    #[schemars(extend("default" = "discard; yellow for `gfr`"))]
     pub violation: Option<At<ViolationName>>,
 }
 
@@ -416,6 +434,11 @@ pub struct LinkTable {
     /// From how many queued bytes on packets of TCP connections with `ecn` get a congestion mark when they come to the port.
     #[schemars(extend("default" = "never", "examples" = ["30 kB"]))]
     pub mark_above: Option<At<Bytes>>,
+    /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
+    /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
+    /// `overhead = "aal5"` come cell by cell.
+    #[schemars(extend("default" = false))]
+    pub cells: Option<At<bool>>,
 }
 
 /// One flow, or several of a kind: who sends what along which links.

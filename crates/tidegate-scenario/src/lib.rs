@@ -46,6 +46,7 @@ pub mod simulation;
 pub mod summary;
 pub mod units;
 
+mod buffer;
 mod capture;
 mod choice;
 mod contract;

@@ -1,6 +1,7 @@
 //! A policy: what one output port does with its packets, checked and ready to be built into ports.
 
 use crate::bounds::NodeBounds;
+use crate::buffer::{guarantees, judge_special, part_of, parts, scaling, special};
 use crate::choice::SchedulerName;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -9,10 +10,10 @@ use crate::promise::Promise;
 use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
 use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
-use crate::units::{Limit, print_limit, print_size};
+use crate::units::{Limit, Ratio, print_limit, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
-use tidegate_core::buffer::{Alpha, BufferParameters, FlowLimit, Override};
+use tidegate_core::buffer::{Alpha, BufferField, BufferParameters, FlowLimit, Override, Reading};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{AnyBufferManager, BufferKind, SchedulerKind};
@@ -32,6 +33,8 @@ const USUAL_PACKETS: u64 = 1_000_000;
 const MOST_ON_LINK: Extent = Extent { packets: 4_194_304, bytes: 1_000_000_000 };
 /// The shortest frame on Ethernet.
 const SHORTEST_FRAME: u64 = 64;
+/// The least of longest frames: an ATM cell.
+const SHORTEST_LONGEST_FRAME: u64 = 53;
 const USUAL_LONGEST_FRAME: u64 = 1518;
 const USUAL_BUFFER: Limit = Limit::Packets(1000);
 
@@ -73,6 +76,14 @@ pub struct Buffer {
     pub limit: Limit,
     /// The factor of the dynamic threshold.
     pub alpha: Option<Alpha>,
+    /// The part of the size from which on frames may be refused.
+    pub threshold: Option<Ratio>,
+    /// The part of the size from which on tagged frames are refused.
+    pub tagged_threshold: Option<Ratio>,
+    /// How much of an equal share a queue may take.
+    pub scaling: Option<Ratio>,
+    /// How weighted buffer allocation is read.
+    pub reading: Option<Reading>,
 }
 
 /// A class of a policy.
@@ -156,9 +167,9 @@ impl<'a> Resolution<'a> {
     fn new(name: &'a At<Name>, table: &'a Block<PolicyTable>, rate: Option<&'a At<Rate>>, findings: &'a mut Vec<Diagnostic>) -> Self {
         let rate = rate.unwrap_or(&table.rate);
         let mut longest_frame = table.longest_frame.as_ref().map_or(USUAL_LONGEST_FRAME, |at| at.value.0);
-        if !(SHORTEST_FRAME..=MOST_BYTES_PER_FRAME).contains(&longest_frame) {
+        if !(SHORTEST_LONGEST_FRAME..=MOST_BYTES_PER_FRAME).contains(&longest_frame) {
             let span = table.longest_frame.as_ref().map_or(table.span.clone(), |at| at.span.clone());
-            let range = format!("{} to {}", print_size(SHORTEST_FRAME), print_size(MOST_BYTES_PER_FRAME));
+            let range = format!("{} to {}", print_size(SHORTEST_LONGEST_FRAME), print_size(MOST_BYTES_PER_FRAME));
             findings.push(
                 Diagnostic::error(span, format!("the longest frame is outside {range}")).help("Ethernet has 1518 B, jumbo frames 9018 B"),
             );
@@ -412,11 +423,13 @@ impl<'a> Resolution<'a> {
             self.judge_limit(limit, "the buffer", (1 << 47) - 1);
         }
         let limit = written.map_or(USUAL_BUFFER, |at| at.value);
-        if let (false, Some(alpha)) = (kind.uses_alpha(), table.and_then(|table| table.alpha.as_ref())) {
-            let finding = Diagnostic::error(alpha.span.clone(), format!("`alpha` is not used by {}", kind.name()));
-            self.findings.push(finding.help("remove it, or set manager = \"dynamic-threshold\""));
+        if let Some(table) = table {
+            judge_special(kind, table, self.findings);
         }
-        let alpha = table.and_then(|table| table.alpha.as_ref()).map(|at| at.value.0).filter(|_| kind.uses_alpha());
+        let takes_alpha = kind.accepts().contains(&BufferField::Alpha);
+        let alpha = table.and_then(|table| table.alpha.as_ref()).map(|at| at.value.0).filter(|_| takes_alpha);
+        let [threshold, tagged_threshold, scaling] = parts(table, kind);
+        let reading = table.and_then(|table| table.reading.as_ref()).map(|at| at.value.0);
         let usual = match limit {
             Limit::Packets(packets) => packets,
             Limit::Bytes(bytes) => (bytes / SHORTEST_FRAME).clamp(1, USUAL_PACKETS),
@@ -435,12 +448,13 @@ impl<'a> Resolution<'a> {
                 at.value.0
             }
         };
-        (Buffer { kind, limit, alpha }, packets.min(MOST_PACKETS) as u32)
+        (Buffer { kind, limit, alpha, threshold, tagged_threshold, scaling, reading }, packets.min(MOST_PACKETS) as u32)
     }
 
     fn buffer_manager(&mut self, buffer: Buffer, packet_limit: u32, tree: &Tree, limits: &[Option<Limit>]) -> Option<AnyBufferManager> {
         let mut first = 0;
         let mut overrides = Vec::new();
+        let guarantees = guarantees(&self.table.class, buffer.kind, self.findings);
         for (class, limit) in tree.classes.iter().zip(limits) {
             if let Some(limit) = *limit {
                 let limit = match limit {
@@ -453,13 +467,31 @@ impl<'a> Resolution<'a> {
         }
         let flows = tree.classes.iter().map(|class| class.queues as usize).sum();
         let bytes = if let Limit::Bytes(bytes) = buffer.limit { Some(bytes) } else { None };
-        let parameters =
-            BufferParameters { flows, packets: Some(packet_limit), bytes, flow: FlowLimit::default(), overrides, alpha: buffer.alpha };
+        let size = bytes.unwrap_or(packet_limit.into());
+        let scaling = buffer.scaling.and_then(|ratio| scaling(ratio, self.table.buffer.as_ref(), self.findings));
+        let parameters = BufferParameters {
+            flows,
+            packets: Some(packet_limit),
+            bytes,
+            flow: FlowLimit::default(),
+            overrides,
+            alpha: buffer.alpha,
+            threshold: buffer.threshold.map(|ratio| part_of(size, ratio)),
+            tagged_threshold: buffer.tagged_threshold.map(|ratio| part_of(size, ratio)),
+            scaling,
+            guarantees,
+            capacity: Some(self.rate.value),
+            reading: buffer.reading,
+        };
         match buffer.kind.build(&parameters) {
             Ok(manager) => Some(manager),
             Err(error) => {
                 // A limit of zero has been reported where it was written.
-                let span = self.table.buffer.as_ref().map_or(self.table.span.clone(), |block| block.span.clone());
+                let block = self.table.buffer.as_ref();
+                let span = block.map_or(self.table.span.clone(), |block| block.span.clone());
+                let span = block.and_then(|block| special(&block.value, error.field)).unwrap_or(span);
+                let mut rates = self.table.class.iter().filter_map(|class| class.minimum_rate.as_ref());
+                let span = rates.next_back().filter(|_| error.field == BufferField::Guarantees).map_or(span, |at| at.span.clone());
                 if !self.findings.iter().any(|finding| finding.severity == Severity::Error) {
                     self.findings.push(Diagnostic::error(span, format!("the buffer: {error}")));
                 }

@@ -11,11 +11,14 @@ use crate::source::{ReadCapture, longest_packet, source, wire_rate};
 use crate::units::{print_duration, print_rate, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
-use tidegate_core::port::PortSetup;
+use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::network::LONGEST;
 use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject};
+
+/// Bytes of a cell.
+const CELL: u32 = 53;
 
 /// Ready to be run by the simulator.
 #[derive(Clone, Debug)]
@@ -197,7 +200,13 @@ impl Building<'_> {
             match port {
                 Some((port, bounds)) => {
                     let impairment = self.impairment(table);
-                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment });
+                    let cells = table.cells.as_ref().is_some_and(|at| at.value);
+                    if let (true, Some(at)) = (cells && (port.longest_frame != CELL || port.overhead != Overhead::None), &table.cells) {
+                        let problem = format!("policy `{}` is not one for cells", table.policy.0);
+                        let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
+                        self.findings.push(finding.help("give it longest_frame = \"53 B\" and no `overhead`, or remove `cells`"));
+                    }
+                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment, cells });
                     self.bounds_of_link.push(bounds);
                 }
                 None => self.is_complete = false,
@@ -313,7 +322,7 @@ impl Building<'_> {
     /// Reports packets that the first port would always drop.
     fn judge_packets(&mut self, table: &FlowTable, source: &Source, path: &[&Link]) {
         let Some((longest, span)) = longest_packet(source, &table.source) else { return };
-        let short = path.iter().find(|link| link.port.longest_frame < longest);
+        let short = path.iter().find(|link| !link.cells && link.port.longest_frame < longest);
         if let Some(link) = short {
             let limit = print_size(u64::from(link.port.longest_frame));
             let problem =

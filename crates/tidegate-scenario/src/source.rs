@@ -81,6 +81,7 @@ fn given(table: &SourceTable) -> Vec<(&'static str, Span)> {
         of("window_scale", &table.window_scale),
         of("delayed_ack", &table.delayed_ack),
         of("limited_transmit", &table.limited_transmit),
+        of("halve_pipe", &table.halve_pipe),
         of("handshake", &table.handshake),
         of("ecn", &table.ecn),
         of("start_within", &table.start_within),

@@ -2,7 +2,7 @@
 
 use crate::bounds::{print_part, print_service, print_time};
 use crate::diagnostic::Problems;
-use crate::policy::{Class, Group, Policy};
+use crate::policy::{Buffer, Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
@@ -74,6 +74,12 @@ fn policy(policy: &Policy) -> String {
     let mut buffer = format!("{} within {}", policy.buffer.kind.name(), print_limit(policy.buffer.limit));
     if let Some(alpha) = policy.buffer.alpha {
         let _ = write!(buffer, ", alpha {}", 2f64.powi(alpha.exponent()));
+    }
+    let Buffer { threshold, tagged_threshold, scaling, .. } = policy.buffer;
+    for (name, part) in [("threshold", threshold), ("tagged threshold", tagged_threshold), ("scaling", scaling)] {
+        if let Some(part) = part {
+            let _ = write!(buffer, ", {name} {}", print_ratio(part));
+        }
     }
     let longest = print_size(u64::from(policy.longest_frame));
     let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));

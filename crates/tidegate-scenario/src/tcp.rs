@@ -24,6 +24,7 @@ pub(crate) const KEYS: &[&str] = &[
     "window_scale",
     "delayed_ack",
     "limited_transmit",
+    "halve_pipe",
     "handshake",
     "ecn",
     "start_within",
@@ -63,6 +64,7 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
         tcp.delayed_ack = (at.value > Duration::ZERO).then_some(at.value);
     }
     tcp.limited_transmit = flag(&table.limited_transmit, tcp.limited_transmit);
+    tcp.halves_pipe = flag(&table.halve_pipe, tcp.halves_pipe);
     tcp.handshake = flag(&table.handshake, tcp.handshake);
     tcp.ecn = flag(&table.ecn, tcp.ecn);
     tcp.start_within = time(&table.start_within, tcp.start_within);

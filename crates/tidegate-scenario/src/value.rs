@@ -258,6 +258,7 @@ leaves!(
     crate::choice::PolicerName,
     crate::choice::ConformanceName,
     crate::choice::ViolationName,
+    crate::choice::ReadingName,
     crate::choice::LateName,
     crate::choice::DeadlineName,
     crate::choice::EarlyName,

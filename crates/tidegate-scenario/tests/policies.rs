@@ -443,3 +443,36 @@ fn waits_and_rates_are_as_bounds_says() {
         }
     }
 }
+
+/// The policy for IP flows in `scenarios/`: whatever the others send, a customer that asks for its minimum rate gets it, and what is free is
+/// shared.
+#[test]
+fn minimum_rates_for_plain_packets_are_kept() {
+    let text = std::fs::read_to_string("../../scenarios/policies/minimum-rates.toml").unwrap();
+    let policy = policy(&text);
+    // In Mbit/s on the wire: office, shop, two best-effort flows; and the least that each has to get.
+    for (offered, least) in [([7.9, 3.9, 40.0, 0.0], [7.8, 3.8, 7.5, 0.0]), ([40.0, 3.9, 40.0, 40.0], [8.0, 3.8, 2.0, 2.0])] {
+        let setup = policy.setup();
+        let queues = [0, 1, 2, 3].map(tidegate_core::packet::Flow);
+        let mut port: Port<()> = Port::new(Time::ZERO, setup);
+        let mut sent = [0u64; 4];
+        // A packet of 1000 bytes takes 1024 on the wire.
+        let wire_bits = 8 * 1024;
+        let mut due = offered.map(|_| 0.0);
+        for microsecond in 0..2_000_000u64 {
+            let now = Time::ZERO + Duration::from_microseconds(microsecond);
+            port.advance(now, &mut (), |sending| sent[sending.packet.flow.index()] += 1);
+            for flow in 0..4 {
+                due[flow] += offered[flow] / f64::from(wire_bits);
+                if due[flow] >= 1.0 {
+                    due[flow] -= 1.0;
+                    port.offer(now, queues[flow], 1000, Colour::Green, (), &mut ());
+                }
+            }
+        }
+        port.check().unwrap();
+        let rates = sent.map(|packets| (packets * wire_bits as u64) as f64 / 2e6);
+        assert!(rates.iter().zip(least).all(|(rate, least)| *rate >= least), "{rates:?}, at least {least:?}");
+        assert!(rates.iter().sum::<f64>() > 19.8, "the link is used: {rates:?}");
+    }
+}

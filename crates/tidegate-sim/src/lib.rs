@@ -7,6 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`network`] | nodes, links, flows and their paths |
+//! | [`tcp`] | TCP connections, and what is exchangeable in them |
 //! | [`source`] | what sources there are, and the distributions they draw from |
 //! | [`experiment`] | how long, how often, from which seed; running it |
 //! | [`statistics`] | what one replication measured, and what all of them say together |
@@ -22,8 +23,8 @@
 //!
 //! **Determinism.** The same network, experiment and seed give the same outcome, bit for bit, whatever the number of threads.
 //!
-//! Every source draws from a stream named after its flow, so adding a flow leaves the packets of all others as they were. Hosts that
-//! react to what the network does to their packets take the place of a source: a slot for their timer, and the sink's hand.
+//! Every source draws from a stream named after its flow, so adding a flow leaves the packets of all others as they were. A TCP
+//! connection reacts to what the network does to its packets: it has the slot of its source for its timers, and packets reach its ends by events.
 //!
 //! ```
 //! use tidegate_core::buffer::BufferParameters;
@@ -49,7 +50,7 @@
 //! };
 //! let propagation = Duration::from_milliseconds(5);
 //! let impairment = Impairment::default();
-//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment };
+//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false };
 //! // 8 Mbit/s of 1000-byte packets.
 //! let source = Source::Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false };
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
@@ -73,6 +74,7 @@ pub mod source;
 pub mod statistics;
 pub mod tcp;
 
+mod cells;
 mod events;
 mod impairment;
 mod route;
@@ -82,4 +84,4 @@ pub use error::{Problem, SimulationError, Subject};
 pub use experiment::{Control, Experiment, run};
 pub use network::{FlowSpec, Impairment, Link, LinkId, Network, NodeId};
 pub use source::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
-pub use statistics::{ClassOutcome, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication};
+pub use statistics::{ClassOutcome, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TcpOutcome};

@@ -1,10 +1,11 @@
 //! Nodes, links and flows, and the paths that flows take.
 
+use crate::cells::CELL;
 use crate::error::{Problem, Subject};
 use crate::source::Source;
 use std::collections::{HashSet, VecDeque};
 use tidegate_core::classifier::Header;
-use tidegate_core::port::PortSetup;
+use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::Duration;
 
 /// A node, by its index in [`Network::nodes`].
@@ -44,6 +45,10 @@ pub struct Link {
     pub port: PortSetup,
     /// What the link does to packets besides carrying them.
     pub impairment: Impairment,
+    /// Whether packets contend at the port cell by cell, as ATM cells. The port is one for cells then: its overhead is none, its limits count cells,
+    /// its packets are 53 bytes long. Packets that come over a link whose overhead is AAL5 arrive as that link's cells do, from all others at
+    /// the rate of this one.
+    pub cells: bool,
 }
 
 /// What a link does to packets besides carrying them.
@@ -128,6 +133,9 @@ impl Network {
             }
             if !(0.0..1.0).contains(&link.impairment.loss) {
                 return refuse("loss", format!("{}", link.impairment.loss), "a probability from 0 to less than 1".into());
+            }
+            if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {
+                return refuse("cells", "its port is not one for cells".into(), "no overhead, and frames of 53 bytes and more".into());
             }
             if link.propagation > LONGEST {
                 return refuse("propagation", "longer than 26 days".into(), "a delay that can be simulated".into());

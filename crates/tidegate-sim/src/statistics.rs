@@ -21,7 +21,7 @@ pub mod time_weighted;
 
 pub use estimate::Estimate;
 pub use flow::FlowStatistics;
-pub use outcome::{ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication};
+pub use outcome::{ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication, TcpOutcome, jain};
 pub use port::{ClassStatistics, PortStatistics};
 pub use tcp::TcpStatistics;
 pub use tidegate_statistics::Histogram;

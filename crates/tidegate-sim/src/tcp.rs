@@ -66,6 +66,9 @@ pub struct Tcp {
     pub limited_transmit: bool,
     /// Whether what a timeout sends again is kept from starting a fast retransmit (RFC 6582, section 4.1).
     pub guarded: bool,
+    /// What a loss is a part of: false for all that has not been acknowledged in order, which is RFC 5681's FlightSize; true for RFC 6675's
+    /// estimate of what is in the network, as in ns-3, which leaves the window some two segments smaller after a loss.
+    pub halves_pipe: bool,
     /// Whether a connection begins with a packet there and one back, before there is data.
     pub handshake: bool,
     /// Whether congestion marks stand in for losses (RFC 3168).
@@ -97,6 +100,7 @@ impl Tcp {
             delayed_ack: Some(Duration::from_milliseconds(40)),
             limited_transmit: true,
             guarded: true,
+            halves_pipe: false,
             handshake: true,
             ecn: false,
             start_within: Duration::ZERO,

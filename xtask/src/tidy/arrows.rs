@@ -13,6 +13,7 @@ struct Rule {
 }
 
 const EVERY_CRATE: &[&str] = &[
+    "tidegate-atm",
     "tidegate-bench",
     "tidegate-core",
     "tidegate-endsystem",
@@ -29,6 +30,7 @@ const EVERY_CRATE: &[&str] = &[
 
 const RULES: &[Rule] = &[
     Rule { package: "tidegate-core", may_use: &[], third_party: false },
+    Rule { package: "tidegate-atm", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-wire", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-statistics", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-link", may_use: &["tidegate-core"], third_party: true },

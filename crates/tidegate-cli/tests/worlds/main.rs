@@ -314,6 +314,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             propagation: Duration::ZERO,
             port: setup(policy),
             impairment: Impairment::default(),
+            cells: false,
         }],
         flows: decided.iter().enumerate().map(flow).collect(),
     };

@@ -55,7 +55,7 @@ impl BufferManager for DynamicThreshold {
 impl BufferPolicy for DynamicThreshold {
     const NAME: &'static str = "dynamic-threshold";
     const SUMMARY: &'static str = "a queue may grow while it is shorter than alpha times the free space (Choudhury and Hahne)";
-    const USES_ALPHA: bool = true;
+    const ACCEPTS: &'static [BufferField] = &[BufferField::Alpha];
 
     fn build(parameters: &BufferParameters) -> Result<DynamicThreshold, BufferError> {
         if parameters.bytes.is_none() && parameters.packets.is_none() {
@@ -78,7 +78,7 @@ impl BufferPolicy for DynamicThreshold {
 mod tests {
     use super::*;
     use crate::buffer::Alpha;
-    use crate::packet::{Colour, Flow, Packet};
+    use crate::packet::{Colour, Flow, Packet, Part};
     use crate::port::Overhead;
     use crate::queue::Queues;
     use crate::units::Time;
@@ -97,10 +97,11 @@ mod tests {
             let before = queues.occupancy().packets();
             for flow in (0..saturated).map(Flow) {
                 // One byte long, so that both units count the same.
-                let arrival = Arrival { flow, length: 1, colour: Colour::Green, now: Time::ZERO };
+                let arrival = Arrival { flow, length: 1, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
                 match manager.admit(&arrival, queues.occupancy()) {
                     Admission::Accept => {
-                        queues.push(Packet { flow, length: 1, arrival: Time::ZERO, colour: Colour::Green, payload: () });
+                        let (colour, part) = (Colour::Green, Part::Whole);
+                        queues.push(Packet { flow, length: 1, arrival: Time::ZERO, colour, part, payload: () });
                     }
                     refused => assert_eq!(refused, Admission::Refuse(DropReason::Threshold)),
                 }

@@ -3,6 +3,7 @@
 use super::Arrival;
 use crate::packet::{DropReason, Flow};
 use crate::queue::Occupancy;
+use crate::units::Rate;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -41,6 +42,70 @@ pub struct BufferParameters {
     pub overrides: Vec<Override>,
     /// The factor of the dynamic threshold; 1 unless given.
     pub alpha: Option<Alpha>,
+    /// The occupancy from which frames are subject to discard (R), in the unit of the buffer's size: bytes if that is given in bytes.
+    pub threshold: Option<u64>,
+    /// The occupancy from which tagged frames are discarded, in the same unit.
+    pub tagged_threshold: Option<u64>,
+    /// How much of an equal share a queue may take (Z).
+    pub scaling: Option<Scaling>,
+    /// The minimum rates of flows, in increasing order of flows and without overlap; all others have none.
+    pub guarantees: Vec<Guarantee>,
+    /// The rate that the guarantees are parts of: the link's.
+    pub capacity: Option<Rate>,
+    /// How weighted buffer allocation is read.
+    pub reading: Option<Reading>,
+}
+
+/// The minimum rate of some flows, each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Guarantee {
+    /// The first flow it applies to.
+    pub first_flow: Flow,
+    /// The number of flows it applies to, from there on.
+    pub flows: u32,
+    /// The rate of each.
+    pub rate: Rate,
+}
+
+/// A fraction from 0 to 1, exactly.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scaling {
+    numerator: u32,
+    denominator: u32,
+}
+
+impl Scaling {
+    /// `numerator / denominator`; `None` if that lies above 1, or if the denominator is 0 or above a million.
+    pub const fn new(numerator: u32, denominator: u32) -> Option<Scaling> {
+        if denominator == 0 || denominator > 1_000_000 || numerator > denominator { None } else { Some(Scaling { numerator, denominator }) }
+    }
+
+    /// The number above the line.
+    pub const fn numerator(self) -> u32 {
+        self.numerator
+    }
+
+    /// The number below the line.
+    pub const fn denominator(self) -> u32 {
+        self.denominator
+    }
+}
+
+impl Default for Scaling {
+    /// 0.8, as in the sources.
+    fn default() -> Scaling {
+        Scaling { numerator: 4, denominator: 5 }
+    }
+}
+
+/// The two descriptions that the source of weighted buffer allocation gives; they differ in tagged frames of a flow below its share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Reading {
+    /// The pseudo-code: such a frame stays if its flow is also within its part of the excess, which is then always so.
+    #[default]
+    PseudoCode,
+    /// The prose: such a frame is discarded.
+    Prose,
 }
 
 /// A power of two between 2^-16 and 2^16.
@@ -72,9 +137,29 @@ pub enum BufferField {
     Overrides,
     /// [`BufferParameters::alpha`].
     Alpha,
+    /// [`BufferParameters::threshold`].
+    Threshold,
+    /// [`BufferParameters::tagged_threshold`].
+    TaggedThreshold,
+    /// [`BufferParameters::scaling`].
+    Scaling,
+    /// [`BufferParameters::guarantees`].
+    Guarantees,
+    /// [`BufferParameters::reading`].
+    Reading,
 }
 
 impl BufferField {
+    /// Those that only some managers use.
+    pub const SPECIAL: &'static [BufferField] = &[
+        BufferField::Alpha,
+        BufferField::Threshold,
+        BufferField::TaggedThreshold,
+        BufferField::Scaling,
+        BufferField::Guarantees,
+        BufferField::Reading,
+    ];
+
     /// The key used in files.
     pub const fn name(self) -> &'static str {
         match self {
@@ -83,6 +168,11 @@ impl BufferField {
             BufferField::FlowLimit => "flow_limit",
             BufferField::Overrides => "limit of a class",
             BufferField::Alpha => "alpha",
+            BufferField::Threshold => "threshold",
+            BufferField::TaggedThreshold => "tagged_threshold",
+            BufferField::Scaling => "scaling",
+            BufferField::Guarantees => "minimum_rate",
+            BufferField::Reading => "reading",
         }
     }
 
@@ -109,7 +199,23 @@ impl fmt::Display for BufferError {
 impl core::error::Error for BufferError {}
 
 impl BufferParameters {
-    pub(crate) fn check(&self, uses_alpha: bool) -> Result<(), BufferError> {
+    /// True if `field` is given.
+    pub fn has(&self, field: BufferField) -> bool {
+        match field {
+            BufferField::Flows => true,
+            BufferField::Limit => self.packets.is_some() || self.bytes.is_some(),
+            BufferField::FlowLimit => self.flow != FlowLimit::default(),
+            BufferField::Overrides => !self.overrides.is_empty(),
+            BufferField::Alpha => self.alpha.is_some(),
+            BufferField::Threshold => self.threshold.is_some(),
+            BufferField::TaggedThreshold => self.tagged_threshold.is_some(),
+            BufferField::Scaling => self.scaling.is_some(),
+            BufferField::Guarantees => !self.guarantees.is_empty(),
+            BufferField::Reading => self.reading.is_some(),
+        }
+    }
+
+    pub(crate) fn check(&self, accepted: &[BufferField]) -> Result<(), BufferError> {
         if self.packets == Some(0) || self.bytes == Some(0) {
             return Err(BufferField::Limit.wrong("must be larger than 0: nothing could ever be queued"));
         }
@@ -130,10 +236,10 @@ impl BufferParameters {
                 return Err(BufferField::Overrides.wrong("names a flow that the port does not have"));
             }
         }
-        if self.alpha.is_some() && !uses_alpha {
-            return Err(BufferField::Alpha.wrong("this buffer manager does not use it"));
+        match BufferField::SPECIAL.iter().find(|&&field| self.has(field) && !accepted.contains(&field)) {
+            Some(field) => Err(field.wrong("this buffer manager does not use it")),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

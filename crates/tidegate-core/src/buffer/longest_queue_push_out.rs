@@ -18,7 +18,7 @@
 
 use super::limits::Limits;
 use super::longest::Longest;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy, Victim};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy, Change, Victim};
 use crate::packet::{DropReason, Flow};
 use crate::queue::Occupancy;
 
@@ -64,15 +64,15 @@ impl BufferManager for LongestQueuePushOut {
     }
 
     #[inline]
-    fn changed(&mut self, flow: Flow, occupancy: &Occupancy) {
-        self.queues.set(flow.index(), occupancy.flow_bytes(flow));
+    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
+        self.queues.set(change.flow.index(), occupancy.flow_bytes(change.flow));
     }
 }
 
 impl BufferPolicy for LongestQueuePushOut {
     const NAME: &'static str = "longest-queue-push-out";
     const SUMMARY: &'static str = "when the buffer is full, the longest queue gives way";
-    const USES_ALPHA: bool = false;
+    const ACCEPTS: &'static [BufferField] = &[];
 
     fn build(parameters: &BufferParameters) -> Result<LongestQueuePushOut, BufferError> {
         if parameters.bytes.is_none() && parameters.packets.is_none() {
@@ -88,7 +88,7 @@ impl BufferPolicy for LongestQueuePushOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Colour, Packet};
+    use crate::packet::{Colour, Packet, Part};
     use crate::port::Overhead;
     use crate::queue::Queues;
     use crate::units::Time;
@@ -108,20 +108,22 @@ mod tests {
 
         /// Offers a packet and does what the manager says; every answer until it is accepted or refused.
         fn offer(&mut self, flow: u32, length: u32) -> Vec<Admission> {
-            let arrival = Arrival { flow: Flow(flow), length, colour: Colour::Green, now: Time::ZERO };
+            let arrival = Arrival { flow: Flow(flow), length, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
             let mut answers = Vec::new();
             loop {
                 let answer = self.manager.admit(&arrival, self.queues.occupancy());
                 answers.push(answer);
                 match answer {
                     PushOut(Victim::Head(victim)) => {
-                        assert!(self.queues.pop(victim).is_some());
-                        self.manager.changed(victim, self.queues.occupancy());
+                        let (packet, _) = self.queues.pop(victim).unwrap();
+                        self.manager.changed(Change::left(&packet), self.queues.occupancy());
                     }
                     PushOut(Victim::Tail(_)) => panic!("heads are pushed out"),
                     Accept => {
-                        self.queues.push(Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour: Colour::Green, payload: () });
-                        self.manager.changed(Flow(flow), self.queues.occupancy());
+                        let colour = Colour::Green;
+                        let packet = Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour, part: Part::Whole, payload: () };
+                        self.queues.push(packet);
+                        self.manager.changed(Change::joined(&packet), self.queues.occupancy());
                         return answers;
                     }
                     Refuse(_) => return answers,

@@ -8,7 +8,7 @@
 //! **Deviations.** None.
 
 use super::limits::Limits;
-use super::{Admission, Arrival, BufferError, BufferManager, BufferParameters, BufferPolicy};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy};
 use crate::queue::Occupancy;
 
 /// Refuses what would exceed a limit.
@@ -40,7 +40,7 @@ impl BufferManager for TailDrop {
 impl BufferPolicy for TailDrop {
     const NAME: &'static str = "tail-drop";
     const SUMMARY: &'static str = "a packet that would exceed a limit is refused";
-    const USES_ALPHA: bool = false;
+    const ACCEPTS: &'static [BufferField] = &[];
 
     fn build(parameters: &BufferParameters) -> Result<TailDrop, BufferError> {
         Ok(TailDrop { limits: Limits::new(parameters) })

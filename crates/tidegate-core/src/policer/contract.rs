@@ -37,6 +37,8 @@ pub struct Contract {
     pub excess_burst: Option<u32>,
     /// The peak burst in bytes: PBS.
     pub peak_burst: Option<u32>,
+    /// The longest frame in bytes, for streams whose packets are parts of frames: MFS.
+    pub maximum_frame: Option<u32>,
     /// How much earlier than its ideal time a packet may come because of jitter upstream: CDVT, at most 37 minutes.
     pub delay_variation_tolerance: Option<Duration>,
     /// The ATM conformance definition.
@@ -58,6 +60,7 @@ impl Contract {
             burst: None,
             excess_burst: None,
             peak_burst: None,
+            maximum_frame: None,
             delay_variation_tolerance: None,
             conformance: None,
             colour_aware: None,
@@ -74,6 +77,7 @@ impl Contract {
             ContractField::Burst => self.burst.is_some(),
             ContractField::ExcessBurst => self.excess_burst.is_some(),
             ContractField::PeakBurst => self.peak_burst.is_some(),
+            ContractField::MaximumFrame => self.maximum_frame.is_some(),
             ContractField::DelayVariationTolerance => self.delay_variation_tolerance.is_some(),
             ContractField::Conformance => self.conformance.is_some(),
             ContractField::ColourAware => self.colour_aware.is_some(),
@@ -97,6 +101,7 @@ impl Contract {
             (ContractField::Burst, self.burst),
             (ContractField::ExcessBurst, self.excess_burst),
             (ContractField::PeakBurst, self.peak_burst),
+            (ContractField::MaximumFrame, self.maximum_frame),
         ];
         for (field, bytes) in bursts {
             if bytes.is_some_and(|bytes| bytes > MAX_WEIGHED) {
@@ -194,7 +199,7 @@ impl MarkerTerms {
     }
 }
 
-/// The conformance definitions of the ATM Forum's Traffic Management 4.0. Green stands for CLP = 0, yellow and red for CLP = 1.
+/// The conformance definitions of the ATM Forum's Traffic Management 4.0, and those of 4.1 for frames. Green stands for CLP = 0, yellow and red for CLP = 1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Conformance {
@@ -210,12 +215,24 @@ pub enum Conformance {
     Ubr1,
     /// As UBR.1, and every conforming packet is marked yellow.
     Ubr2,
+    /// Guaranteed frame rate: every packet within the peak rate, in the colour of its frame's first, in a frame that is not too long.
+    Gfr1,
+    /// As GFR.1, and green frames above the minimum rate are marked yellow.
+    Gfr2,
 }
 
 impl Conformance {
     /// Every definition.
-    pub const ALL: &'static [Conformance] =
-        &[Conformance::Cbr1, Conformance::Vbr1, Conformance::Vbr2, Conformance::Vbr3, Conformance::Ubr1, Conformance::Ubr2];
+    pub const ALL: &'static [Conformance] = &[
+        Conformance::Cbr1,
+        Conformance::Vbr1,
+        Conformance::Vbr2,
+        Conformance::Vbr3,
+        Conformance::Ubr1,
+        Conformance::Ubr2,
+        Conformance::Gfr1,
+        Conformance::Gfr2,
+    ];
 
     /// The name used in files.
     pub const fn name(self) -> &'static str {
@@ -226,12 +243,19 @@ impl Conformance {
             Conformance::Vbr3 => "vbr.3",
             Conformance::Ubr1 => "ubr.1",
             Conformance::Ubr2 => "ubr.2",
+            Conformance::Gfr1 => "gfr.1",
+            Conformance::Gfr2 => "gfr.2",
         }
     }
 
     /// The definition of this name.
     pub fn from_name(name: &str) -> Option<Conformance> {
         Conformance::ALL.iter().copied().find(|definition| definition.name() == name)
+    }
+
+    /// True if it is about frames.
+    pub const fn is_of_frames(self) -> bool {
+        matches!(self, Conformance::Gfr1 | Conformance::Gfr2)
     }
 
     /// True if it tests the sustained rate besides the peak rate.
@@ -257,6 +281,8 @@ pub enum ContractField {
     ExcessBurst,
     /// [`Contract::peak_burst`].
     PeakBurst,
+    /// [`Contract::maximum_frame`].
+    MaximumFrame,
     /// [`Contract::delay_variation_tolerance`].
     DelayVariationTolerance,
     /// [`Contract::conformance`].
@@ -277,6 +303,7 @@ impl ContractField {
         ContractField::Burst,
         ContractField::ExcessBurst,
         ContractField::PeakBurst,
+        ContractField::MaximumFrame,
         ContractField::DelayVariationTolerance,
         ContractField::Conformance,
         ContractField::ColourAware,
@@ -293,6 +320,7 @@ impl ContractField {
             ContractField::Burst => "burst",
             ContractField::ExcessBurst => "excess_burst",
             ContractField::PeakBurst => "peak_burst",
+            ContractField::MaximumFrame => "maximum_frame",
             ContractField::DelayVariationTolerance => "delay_variation_tolerance",
             ContractField::Conformance => "conformance",
             ContractField::ColourAware => "colour_aware",

@@ -57,7 +57,7 @@ const fn decide(row: usize, colour: Colour, [peak, sustained]: [bool; 2]) -> Dec
     let tag = if green { Colour::Yellow } else { colour };
     match DEFINITIONS[row / FATES.len()] {
         _ if !peak => Decision::violate(FATES[row % FATES.len()], colour),
-        Conformance::Cbr1 | Conformance::Ubr1 => Decision::pass(colour, colour, [true, false]),
+        Conformance::Cbr1 | Conformance::Ubr1 | Conformance::Gfr1 | Conformance::Gfr2 => Decision::pass(colour, colour, [true, false]),
         Conformance::Ubr2 => Decision::pass(colour, tag, [true, false]),
         Conformance::Vbr2 | Conformance::Vbr3 if !green => Decision::pass(colour, colour, [true, false]),
         _ if sustained => Decision::pass(colour, colour, [true, true]),
@@ -93,6 +93,9 @@ impl Enforcement for DualGcra {
 
     fn build(contract: &Contract) -> Result<DualGcra, ContractError> {
         let definition = contract.conformance.unwrap_or(Conformance::Vbr1);
+        if definition.is_of_frames() {
+            return Err(ContractField::Conformance.wrong("is about frames: choose the policer gfr-tm41 for it"));
+        }
         let (mut peak_rate, mut beyond_first) = (contract.rate, 0);
         if definition.has_sustained_rate() {
             peak_rate = contract.peak_rate.ok_or(ContractField::PeakRate.wrong("this conformance definition needs it"))?;

@@ -232,7 +232,7 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
 }
 
 /// The guaranteed rate of every flow: its own, or its weight's part of what those leave.
-fn guaranteed_rates(link: Rate, flows: &[FlowParameters]) -> Result<Vec<Rate>, BuildError> {
+pub(super) fn guaranteed_rates(link: Rate, flows: &[FlowParameters]) -> Result<Vec<Rate>, BuildError> {
     let reserved = flows.iter().filter_map(|given| given.rate).fold(0u64, |sum, rate| sum.saturating_add(rate.bits_per_second()));
     let Some(left) = link.bits_per_second().checked_sub(reserved) else {
         let problem = "the flows' rates sum up to more than the rate that is shared: lower them";

@@ -22,6 +22,8 @@ pub struct Textbook {
 
 enum Model {
     Gcra(VirtualScheduling),
+    Gfr(FrameBucket),
+    GfrTm41 { peak: VirtualScheduling, minimum: FrameBucket, tags: bool, longest: u128 },
     Dual { definition: Conformance, peak: VirtualScheduling, sustained: Option<VirtualScheduling> },
     SrTcm { last: u64, c: Tokens, e: Tokens },
     TrTcm2698 { last: u64, c: Tokens, p: Tokens },
@@ -58,6 +60,16 @@ impl Textbook {
                 });
                 Model::Dual { definition, peak, sustained }
             }
+            PolicerKind::Gfr => Model::Gfr(FrameBucket::new(contract, 2)),
+            PolicerKind::GfrTm41 => {
+                let peak_rate = bps(contract.peak_rate.unwrap());
+                Model::GfrTm41 {
+                    peak: VirtualScheduling::new(peak_rate, 1, u128::from(tolerance) * peak_rate),
+                    minimum: FrameBucket::new(contract, 1),
+                    tags: contract.conformance != Some(Conformance::Gfr1),
+                    longest: u128::from(contract.longest_packet) * BYTE,
+                }
+            }
             PolicerKind::SrTcm => {
                 Model::SrTcm { last: 0, c: tokens(contract.rate, contract.burst), e: tokens(contract.rate, contract.excess_burst) }
             }
@@ -78,7 +90,8 @@ impl Textbook {
     /// The verdict on a packet `now` picoseconds after the start.
     pub fn police(&mut self, now: u64, length: u32, colour: Colour) -> Verdict {
         let finding = self.find(now, u128::from(length) * BYTE, colour);
-        match (finding, self.contract.violation.unwrap_or(Violation::Discard)) {
+        let usual = if let Model::Gfr(_) = self.model { Violation::Mark(Yellow) } else { Violation::Discard };
+        match (finding, self.contract.violation.unwrap_or(usual)) {
             (Finding::Conforming, _) => Verdict::Conform,
             (Finding::Coloured(found), _) if found == colour => Verdict::Conform,
             (Finding::Coloured(found), _) => Verdict::Mark(found),
@@ -115,6 +128,7 @@ impl Textbook {
                     (Conformance::Vbr2 | Conformance::Vbr3, true, _, true) => (true, true, Finding::Conforming),
                     (Conformance::Vbr2, true, _, false) => (false, false, Finding::Violating),
                     (Conformance::Vbr3, true, _, false) => (true, false, Finding::Coloured(Yellow)),
+                    (Conformance::Gfr1 | Conformance::Gfr2, ..) => unreachable!("no definition of this policer"),
                 };
                 if commit_peak {
                     peak.commit(now, size);
@@ -123,6 +137,21 @@ impl Textbook {
                     gcra.commit(now, size);
                 }
                 finding
+            }
+            Model::Gfr(bucket) => {
+                if colour == Green && bucket.takes(now, size) {
+                    Finding::Conforming
+                } else {
+                    Finding::Violating
+                }
+            }
+            Model::GfrTm41 { peak, minimum, tags, longest } => {
+                if size > *longest || !peak.passes(now) {
+                    return Finding::Violating;
+                }
+                peak.commit(now, size);
+                let is_eligible = colour == Green && minimum.takes(now, size);
+                if !is_eligible && *tags && colour == Green { Finding::Coloured(Yellow) } else { Finding::Conforming }
             }
             Model::SrTcm { last, c, e } => {
                 // The tokens of the elapsed time fill C, and then E.
@@ -197,6 +226,38 @@ impl VirtualScheduling {
     }
 }
 
+/// The bucket of a minimum rate: level X in units of data times the peak rate times the divisor, for BT has a denominator of them.
+struct FrameBucket {
+    scale: u128,
+    rate: u128,
+    limit: u128,
+    level: u128,
+    last: u64,
+}
+
+impl FrameBucket {
+    /// Its limit is BT / divisor + CDVT.
+    fn new(contract: &Contract, divisor: u128) -> FrameBucket {
+        let (rate, peak_rate) = (bps(contract.rate), bps(contract.peak_rate.unwrap()));
+        let burst = contract.burst.unwrap_or(2 * contract.longest_packet);
+        let beyond_first = u128::from(burst - contract.longest_packet) * BYTE;
+        let tolerance = u128::from(contract.delay_variation_tolerance.unwrap_or_default().picoseconds());
+        let scale = peak_rate * divisor;
+        // As data at the minimum rate: BT * MCR = (MBS - first) * (1 - MCR / PCR).
+        let limit = beyond_first * (peak_rate - rate) + tolerance * rate * scale;
+        FrameBucket { scale, rate, limit, level: 0, last: 0 }
+    }
+
+    fn takes(&mut self, now: u64, size: u128) -> bool {
+        let level = self.level.saturating_sub(u128::from(now - self.last) * self.rate * self.scale);
+        let is_taken = level <= self.limit;
+        if is_taken {
+            (self.level, self.last) = (level + size * self.scale, now);
+        }
+        is_taken
+    }
+}
+
 /// A token bucket.
 struct Tokens {
     rate: u128,
@@ -246,6 +307,15 @@ impl Volume {
                 if definition.has_sustained_rate() {
                     let tested: &[Colour] = if definition == Conformance::Vbr1 { all } else { &[Green] };
                     promises.push(promise(tested, contract.rate, burst));
+                }
+                promises
+            }
+            // Half the tolerance lets less pass than the whole burst.
+            PolicerKind::Gfr => vec![promise(&[Green], contract.rate, contract.burst.unwrap_or(2 * contract.longest_packet))],
+            PolicerKind::GfrTm41 => {
+                let mut promises = vec![promise(all, contract.peak_rate.unwrap(), contract.longest_packet)];
+                if contract.conformance != Some(Conformance::Gfr1) {
+                    promises.push(promise(&[Green], contract.rate, contract.burst.unwrap_or(2 * contract.longest_packet)));
                 }
                 promises
             }

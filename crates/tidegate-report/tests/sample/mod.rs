@@ -130,6 +130,7 @@ fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
                 steps.sum::<f64>() / (outcome.delays_s.len() - 1) as f64
             }),
         }),
+        tcp: None,
     }
 }
 

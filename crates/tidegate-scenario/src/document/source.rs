@@ -98,6 +98,10 @@ pub struct SourceTable {
     /// For `tcp`: whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
     #[schemars(extend("default" = true))]
     pub limited_transmit: Option<At<bool>>,
+    /// For `tcp`: whether a loss reduces the window in proportion to what is estimated to be in the network (RFC 6675's pipe, as in ns-3) rather
+    /// than to all that has not been acknowledged in order (RFC 5681).
+    #[schemars(extend("default" = false))]
+    pub halve_pipe: Option<At<bool>>,
     /// For `tcp`: whether a connection begins with a packet there and one back.
     #[schemars(extend("default" = true))]
     pub handshake: Option<At<bool>>,

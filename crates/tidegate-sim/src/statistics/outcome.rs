@@ -1,6 +1,6 @@
 //! All replications together.
 
-use super::{Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, sum};
+use super::{Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, TcpStatistics, sum};
 use crate::network::{LinkId, Network};
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
@@ -49,6 +49,10 @@ pub struct FlowOutcome {
     pub in_network: Volume,
     /// What was lost where and why; only what occurred.
     pub drops: Vec<(LinkId, DropReason, Volume)>,
+    /// What was lost on links after it had been transmitted; only what occurred.
+    pub lost_on_links: Vec<(LinkId, Volume)>,
+    /// What its two ends did, if it is a TCP connection.
+    pub tcp: Option<TcpOutcome>,
     /// Bits delivered per second.
     pub throughput_bps: Estimate,
     /// Packets lost per packet emitted, 0 to 1.
@@ -58,6 +62,31 @@ pub struct FlowOutcome {
     /// Bits per second delivered in each sample interval, averaged over the replications. The i-th lies between `i` and `i + 1` intervals
     /// from the start of the simulation.
     pub throughput_over_time_bps: Vec<f64>,
+}
+
+/// One TCP connection over all replications. Counts are sums over the replications.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TcpOutcome {
+    /// Bits of data delivered in order per second, each once.
+    pub goodput_bps: Estimate,
+    /// Segments sent, again or for the first time.
+    pub segments: u64,
+    /// Of them, those sent again.
+    pub retransmissions: u64,
+    /// How often the retransmission timer fired.
+    pub timeouts: u64,
+    /// How often duplicate acknowledgements began a recovery.
+    pub recoveries: u64,
+    /// How often a congestion mark reduced the window.
+    pub marks: u64,
+    /// The mean round-trip time in seconds; `None` if none was measured.
+    pub round_trip_s: Option<Estimate>,
+    /// The mean congestion window in bytes; `None` if there are no series.
+    pub cwnd_bytes: Option<Estimate>,
+    /// Times of complete transfers: from the request, or from the first byte written, to the last byte delivered.
+    pub completions: Histogram,
+    /// The mean congestion window in bytes in each sample interval, averaged over the replications.
+    pub cwnd_over_time_bytes: Vec<f64>,
 }
 
 /// Delays over all replications.
@@ -172,6 +201,20 @@ impl Outcome {
     }
 }
 
+/// Jain's index of fairness of some rates, `(sum x)^2 / (n sum x^2)`: 1 if all are equal, 1/n if one has all. `None` without a rate
+/// above 0. Source: Jain, Chiu and Hawe, DEC-TR-301, 1984.
+///
+/// ```
+/// use tidegate_sim::statistics::jain;
+/// assert_eq!(jain(&[3.0, 3.0]), Some(1.0));
+/// assert_eq!(jain(&[3.0, 0.0, 0.0]), Some(1.0 / 3.0));
+/// assert_eq!(jain(&[0.0]), None);
+/// ```
+pub fn jain(rates: &[f64]) -> Option<f64> {
+    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+    (squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
+}
+
 impl FlowOutcome {
     fn of(name: String, classes: Vec<(LinkId, usize)>, runs: &[&FlowStatistics], span: f64, sample: f64) -> FlowOutcome {
         let mut drops: Vec<(LinkId, DropReason, Volume)> = Vec::new();
@@ -190,6 +233,8 @@ impl FlowOutcome {
             delivered: total(runs.iter().map(|run| run.delivered)),
             in_network: total(runs.iter().map(|run| run.in_network)),
             drops,
+            lost_on_links: lost_on_links(runs),
+            tcp: TcpOutcome::of(runs, span),
             throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.delivered, span)))).unwrap_or_default(),
             loss: estimate(runs.iter().map(|run| run.loss())).unwrap_or_default(),
             delay: estimate(runs.iter().map(|run| run.delays.mean())).map(|mean_s| DelayOutcome {
@@ -200,6 +245,39 @@ impl FlowOutcome {
             throughput_over_time_bps: average(runs.iter().map(|run| run.delivered_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / sample))),
         }
     }
+}
+
+impl TcpOutcome {
+    /// `None` if the flow is no connection.
+    fn of(runs: &[&FlowStatistics], span: f64) -> Option<TcpOutcome> {
+        let runs: Vec<&TcpStatistics> = runs.iter().filter_map(|run| run.tcp.as_deref()).collect();
+        let count = |of: fn(&TcpStatistics) -> u64| runs.iter().map(|run| of(run)).sum();
+        let rate = |bytes: u64| bits_per_second(Volume { packets: 0, bytes }, span);
+        Some(TcpOutcome {
+            goodput_bps: estimate(runs.iter().map(|run| Some(rate(run.delivered))))?,
+            segments: count(|run| run.segments),
+            retransmissions: count(|run| run.retransmissions),
+            timeouts: count(|run| run.timeouts),
+            recoveries: count(|run| run.recoveries),
+            marks: count(|run| run.marks),
+            round_trip_s: estimate(runs.iter().map(|run| run.mean_round_trip())),
+            cwnd_bytes: estimate(runs.iter().map(|run| run.cwnd_mean)),
+            completions: merged(runs.iter().map(|run| &run.completions)),
+            cwnd_over_time_bytes: average(runs.iter().map(|run| run.cwnd_over_time.iter().copied())),
+        })
+    }
+}
+
+/// What was lost on each link, in the order of first mention.
+fn lost_on_links(runs: &[&FlowStatistics]) -> Vec<(LinkId, Volume)> {
+    let mut all: Vec<(LinkId, Volume)> = Vec::new();
+    for &(link, lost) in runs.iter().flat_map(|run| &run.lost_on_links) {
+        match all.iter_mut().find(|known| known.0 == link) {
+            Some(known) => known.1 = sum(known.1, lost),
+            None => all.push((link, lost)),
+        }
+    }
+    all
 }
 
 impl PortOutcome {

@@ -26,8 +26,12 @@ pub(crate) struct Flight {
     pub window: u64,
     /// Duplicate acknowledgements in a row.
     pub duplicates: u32,
+    /// Segments beyond the window that duplicate acknowledgements let go (limited transmit).
+    pub limited: u64,
     /// What had been sent when the last recovery or timeout began: the segment behind it.
     pub recover: u64,
+    /// Whether the size of the flight is what is estimated to be in the network rather than what has not been acknowledged.
+    pub halves_pipe: bool,
     /// A segment to be sent again before anything else, whatever the window.
     pub resend: Option<u64>,
     /// What selective acknowledgements have told.
@@ -39,9 +43,13 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    /// RFC 5681's FlightSize in bytes.
+    /// RFC 5681's FlightSize in bytes: what has been sent and not been acknowledged in order, without what limited transmit let go.
+    /// With `halves_pipe` what is estimated to be in flight.
     pub fn size(&self) -> u64 {
-        (self.max - self.una) * self.segment
+        if self.halves_pipe {
+            return self.board.pipe(self.una, self.max) * self.segment;
+        }
+        (self.max - self.una - self.limited) * self.segment
     }
 
     /// True if the receiver's window and the application allow a segment that has never been sent.

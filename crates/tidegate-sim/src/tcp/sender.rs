@@ -94,7 +94,9 @@ impl Sender {
             ssthresh: window,
             window,
             duplicates: 0,
+            limited: 0,
             recover: 0,
+            halves_pipe: tcp.halves_pipe,
             resend: None,
             board: Scoreboard::new(window / segment),
             round_trip: 0,
@@ -215,6 +217,7 @@ impl Sender {
     fn advanced(&mut self, now: u64, acked: u64) {
         let flight = &mut self.flight;
         flight.duplicates = 0;
+        flight.limited = 0;
         let mut restarts = true;
         match self.phase {
             Phase::Recovery => {
@@ -266,6 +269,7 @@ impl Sender {
             return;
         }
         flight.ssthresh = self.congestion.reduced(flight);
+        flight.limited = 0;
         flight.recover = flight.max;
         flight.nxt = flight.max;
         self.recovery.begin(flight);
@@ -293,6 +297,7 @@ impl Sender {
         }
         flight.cwnd = flight.segment;
         flight.duplicates = 0;
+        flight.limited = 0;
         flight.nxt = flight.una;
         flight.recover = flight.max;
         flight.resend = None;
@@ -369,9 +374,15 @@ impl Sender {
                 None => self.recovery.next(flight),
             },
             Phase::Open | Phase::Timeout => {
-                let extra = if self.limited_transmit { u64::from(flight.duplicates.min(2)) * flight.segment } else { 0 };
-                let window = flight.cwnd + extra;
-                flight.in_order(window, self.phase == Phase::Timeout)
+                let cwnd = flight.cwnd;
+                let next = flight.in_order(cwnd, self.phase == Phase::Timeout);
+                if next.is_some() || !self.limited_transmit || flight.limited >= u64::from(flight.duplicates.min(2)) {
+                    return next;
+                }
+                // RFC 3042: each of the first two duplicates lets one go that the window would hold back.
+                let next = flight.in_order(cwnd + (flight.limited + 1) * flight.segment, false).filter(|&next| next == flight.max);
+                flight.limited += u64::from(next.is_some());
+                next
             }
         }
     }

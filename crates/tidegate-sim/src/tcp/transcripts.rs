@@ -253,7 +253,7 @@ fn rfc_3042_the_first_two_duplicates_let_a_new_segment_go_each() {
         &mut nine_in_flight(&limited),
         "ack 2 sack 3   -> 11
          ack 2 sack 3-4 -> 12
-         ack 2 sack 3-5 -> 2 | cwnd 5.5 pipe 8",
+         ack 2 sack 3-5 -> 2 | cwnd 4.5 pipe 8",
     );
 }
 

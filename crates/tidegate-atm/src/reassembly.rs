@@ -1,0 +1,130 @@
+//! Cells of one connection into frames again, in bounded memory.
+//!
+//! **Law.** What is delivered is a frame that was sent, unless a CRC of 32 bits is deceived; memory never exceeds the longest frame agreed on.
+//! A lost cell costs its frame. A lost last cell joins two frames, which costs both, unless the first consisted of that cell alone.
+//! **Source.** ITU-T I.363.5, receiver of the common part.
+//! **State.** A buffer for the longest frame, and a running CRC.
+//! **Cost.** Per cell one copy and one CRC of 48 bytes.
+//! **RTL twin.** None.
+//! **Deviations.** The optional timer is the caller's: [`Reassembler::reset`] forgets an unfinished frame. What is longer than agreed is
+//! reported when it ends, not when it gets too long, so that every report stands for one last cell.
+
+use crate::aal5::{CHECK, TRAILER, cells};
+use crate::cell::{Header, PAYLOAD};
+use std::fmt;
+
+/// A frame that has arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame<'a> {
+    /// Its bytes.
+    pub payload: &'a [u8],
+    /// What the sender's user said.
+    pub user_to_user: u8,
+    /// True if any of its cells had cell loss priority 1.
+    pub loss_priority: bool,
+    /// True if its last cell had met congestion.
+    pub is_congested: bool,
+}
+
+/// Why what has arrived is no frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damage {
+    /// The CRC disagrees.
+    Checksum,
+    /// The CRC agrees, and the length does not fit the number of cells.
+    Length {
+        /// The length in the trailer.
+        bytes: u16,
+        /// The cells that came.
+        cells: usize,
+    },
+    /// More cells came than the longest frame has.
+    TooLong,
+    /// The sender gave the frame up: length 0.
+    Aborted,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Damage::Checksum => f.write_str("the CRC is wrong: a cell was lost or damaged"),
+            Damage::Length { bytes, cells } => write!(f, "a length of {bytes} bytes does not fit {cells} cells"),
+            Damage::TooLong => f.write_str("longer than the longest frame: a last cell was lost"),
+            Damage::Aborted => f.write_str("aborted by the sender"),
+        }
+    }
+}
+
+impl std::error::Error for Damage {}
+
+/// Reassembles the frames of one virtual channel.
+#[derive(Clone, Debug)]
+pub struct Reassembler {
+    buffer: Vec<u8>,
+    most_cells: usize,
+    cells: usize,
+    loss_priority: bool,
+}
+
+impl Reassembler {
+    /// For frames of at most `longest` bytes.
+    pub fn new(longest: u16) -> Reassembler {
+        let most_cells = cells(usize::from(longest));
+        Reassembler { buffer: vec![0; most_cells * PAYLOAD], most_cells, cells: 0, loss_priority: false }
+    }
+
+    /// Takes in a cell. Says what has arrived if a frame ends with it; cells that are not user data are none of its business.
+    pub fn push(&mut self, header: &Header, payload: &[u8; PAYLOAD]) -> Option<Result<Frame<'_>, Damage>> {
+        if !header.payload_type.is_user_data() {
+            return None;
+        }
+        if self.cells < self.most_cells {
+            self.buffer[self.cells * PAYLOAD..][..PAYLOAD].copy_from_slice(payload);
+        }
+        // One more than fits is as much as needs counting.
+        self.cells = (self.cells + 1).min(self.most_cells + 1);
+        self.loss_priority |= header.loss_priority;
+        if !header.payload_type.ends_frame() {
+            return None;
+        }
+        let (count, loss_priority) = (self.cells, self.loss_priority);
+        self.reset();
+        Some(self.finish(count).map(|(payload, user_to_user)| Frame {
+            payload,
+            user_to_user,
+            loss_priority,
+            is_congested: header.payload_type.is_congested(),
+        }))
+    }
+
+    /// Forgets a frame that has begun, if any: its last cell did not come in time.
+    pub fn reset(&mut self) {
+        self.cells = 0;
+        self.loss_priority = false;
+    }
+
+    /// The cells of the unfinished frame; one more than fit if it is too long.
+    pub fn pending_cells(&self) -> usize {
+        self.cells
+    }
+
+    fn finish(&self, count: usize) -> Result<(&[u8], u8), Damage> {
+        if count > self.most_cells {
+            return Err(Damage::TooLong);
+        }
+        let (content, crc) = self.buffer[..count * PAYLOAD].split_at(count * PAYLOAD - 4);
+        if CHECK.checksum(content).to_be_bytes() != crc {
+            return Err(Damage::Checksum);
+        }
+        let &[user_to_user, _, high, low] = content.last_chunk().expect("a cell is longer than its trailer");
+        let bytes = u16::from_be_bytes([high, low]);
+        if bytes == 0 && count == 1 {
+            return Err(Damage::Aborted);
+        }
+        if cells(usize::from(bytes)) != count {
+            return Err(Damage::Length { bytes, cells: count });
+        }
+        debug_assert!(usize::from(bytes) + TRAILER <= count * PAYLOAD);
+        Ok((&content[..usize::from(bytes)], user_to_user))
+    }
+}

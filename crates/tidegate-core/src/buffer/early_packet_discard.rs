@@ -1,0 +1,43 @@
+//! Early packet discard: from a threshold on, no new frame is let in, so that those under way find room to their end.
+//!
+//! **Law.** A frame that begins while the buffer holds R and more is refused; any other is accepted while there is room.
+//! **Source.** A. Romanow and S. Floyd, "Dynamics of TCP traffic over ATM networks", IEEE JSAC 13(4), 1995, section V.
+//! **State.** As [`super::Framewise`].
+//! **Cost.** One comparison per frame.
+//! **RTL twin.** None yet.
+//! **Deviations.** Partial packet discard is always included, as in the studies that followed the source.
+
+use super::frames::{FrameRule, Framewise, Sight, threshold};
+use super::{BufferError, BufferField, BufferParameters};
+
+/// Refuses frames that begin above a threshold.
+///
+/// ```
+/// use tidegate_core::buffer::BufferParameters;
+/// use tidegate_core::registry::BufferKind;
+///
+/// let parameters = BufferParameters { flows: 8, packets: Some(1000), threshold: Some(900), ..BufferParameters::default() };
+/// assert!(BufferKind::EarlyPacketDiscard.build(&parameters).is_ok());
+/// ```
+pub type EarlyPacketDiscard = Framewise<AboveThreshold>;
+
+/// Refuses above a threshold.
+#[derive(Clone, Debug)]
+pub struct AboveThreshold {
+    threshold: u64,
+}
+
+impl FrameRule for AboveThreshold {
+    const NAME: &'static str = "early-packet-discard";
+    const SUMMARY: &'static str = "from a threshold on no new frame is let in (EPD), and a broken one goes (PPD)";
+    const ACCEPTS: &'static [BufferField] = &[BufferField::Threshold];
+
+    fn build(parameters: &BufferParameters, size: u64) -> Result<AboveThreshold, BufferError> {
+        Ok(AboveThreshold { threshold: threshold(parameters.threshold, size, 9, BufferField::Threshold)? })
+    }
+
+    #[inline]
+    fn refuses(&self, sight: &Sight) -> bool {
+        sight.total >= self.threshold
+    }
+}

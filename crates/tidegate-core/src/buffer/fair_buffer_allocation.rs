@@ -1,0 +1,68 @@
+//! Fair buffer allocation: as the buffer fills above a threshold, what a flow may hold shrinks towards a part Z of an equal share.
+//!
+//! **Law.** A frame is refused if and only if `X > R` and `Yi * Na / X > Z * (K - R) / (X - R)`, with X, Yi and Na as in [`super::SelectiveDrop`] and K
+//! the buffer's size; and when there is no room.
+//! **Source.** J. Heinanen and K. Kilkki, "A fair buffer allocation scheme", Computer Communications 21(3), 1998, in the form of Goyal et al., "UBR+:
+//! improving performance of TCP over ATM-UBR service", ICC 1997.
+//! **State.** As [`super::Framewise`].
+//! **Cost.** Five multiplications per frame, no division.
+//! **RTL twin.** None yet.
+//! **Deviations.** None: both quotients are multiplied out, exactly.
+
+use super::frames::{FrameRule, Framewise, Sight, threshold};
+use super::{BufferError, BufferField, BufferParameters, Scaling};
+
+/// Refuses the frames of flows that are ahead of the others, the sooner the fuller the buffer.
+///
+/// ```
+/// use tidegate_core::buffer::{BufferParameters, Scaling};
+/// use tidegate_core::registry::BufferKind;
+///
+/// let rule = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
+/// assert!(BufferKind::FairBufferAllocation.build(&BufferParameters { flows: 8, packets: Some(1000), ..rule }).is_ok());
+/// ```
+pub type FairBufferAllocation = Framewise<AboveShrinkingShare>;
+
+/// Refuses above a share that shrinks as the buffer fills.
+#[derive(Clone, Debug)]
+pub struct AboveShrinkingShare {
+    threshold: u64,
+    size: u64,
+    scaling: Scaling,
+}
+
+impl FrameRule for AboveShrinkingShare {
+    const NAME: &'static str = "fair-buffer-allocation";
+    const SUMMARY: &'static str = "what a flow may hold shrinks towards an equal share as the buffer fills (Heinanen and Kilkki)";
+    const ACCEPTS: &'static [BufferField] = &[BufferField::Threshold, BufferField::Scaling];
+
+    fn build(parameters: &BufferParameters, size: u64) -> Result<AboveShrinkingShare, BufferError> {
+        let threshold = threshold(parameters.threshold, size, 9, BufferField::Threshold)?;
+        Ok(AboveShrinkingShare { threshold, size, scaling: parameters.scaling.unwrap_or_default() })
+    }
+
+    #[inline]
+    fn refuses(&self, sight: &Sight) -> bool {
+        let Sight { total, queue, active, .. } = *sight;
+        if total <= self.threshold {
+            return false;
+        }
+        let (numerator, denominator) = (u128::from(self.scaling.numerator()), u128::from(self.scaling.denominator()));
+        let taken = u128::from(queue) * u128::from(active) * u128::from(total - self.threshold) * denominator;
+        taken > numerator * u128::from(self.size - self.threshold) * u128::from(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Flow;
+
+    #[test]
+    fn ten_flows_of_which_one_holds_a_tenth_of_the_buffer() {
+        let parameters = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
+        let rule = AboveShrinkingShare::build(&parameters, 1000).unwrap();
+        let refuses = |total| rule.refuses(&Sight { flow: Flow(0), total, queue: 100, untagged: 100, active: 10, is_tagged: false });
+        assert_eq!([890, 900, 910, 950, 990].map(refuses), [false, false, false, false, true]);
+    }
+}

@@ -1,0 +1,270 @@
+//! What the buffer managers for frames have in common: a frame is taken or left as a whole.
+//!
+//! **Law.** A rule is asked once per frame, at its first packet, and its answer holds to the frame's end; so a frame is accepted or refused
+//! whole, but for a full buffer. What follows a packet that found no room is dropped too (partial packet discard). The last packet of
+//! several is kept unless there is no room for it: it tells a receiver where the next frame begins.
+//! **Source.** A. Romanow and S. Floyd, "Dynamics of TCP traffic over ATM networks", IEEE JSAC 13(4), 1995; the per-flow counts are those of
+//! R. Goyal, R. Jain, S. Kalyanaraman, S. Fahmy and S. Kim, "UBR+: improving performance of TCP over ATM-UBR service", ICC 1997.
+//! **State.** Eight bytes per flow (what becomes of its present frame, how much of its queue is untagged), and the number of active flows.
+//! **Cost.** O(1) per packet; the rule is evaluated for first packets only.
+//! **RTL twin.** None yet.
+//! **Deviations.** Packets instead of cells, so that a plain packet is a frame of one and is refused like any other frame. What is measured
+//! is bytes if the buffer's size is in bytes, packets (cells) otherwise. Packets whose frame has lost its first packet further up are
+//! dropped, all but the last.
+
+use super::limits::Limits;
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy, Change};
+use crate::packet::{Colour, DropReason, Flow};
+use crate::queue::Occupancy;
+use alloc::vec::Vec;
+
+/// What a rule knows when the first packet of a frame arrives. All but the number of flows is in the buffer's unit, and without the packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight {
+    /// The flow.
+    pub flow: Flow,
+    /// What the buffer holds (X).
+    pub total: u64,
+    /// What it holds of the flow (Yi).
+    pub queue: u64,
+    /// What of that is untagged (Li).
+    pub untagged: u64,
+    /// The number of flows of which it holds anything (Na).
+    pub active: u64,
+    /// True if the packet is tagged: not green.
+    pub is_tagged: bool,
+}
+
+/// Which frames are refused before the buffer is full.
+pub trait FrameRule: Sized {
+    /// The name used in files.
+    const NAME: &'static str;
+    /// One sentence for the index.
+    const SUMMARY: &'static str;
+    /// The parameters it uses besides limits.
+    const ACCEPTS: &'static [BufferField];
+
+    /// Builds it for a buffer of `size` (K) in its unit.
+    ///
+    /// # Errors
+    /// [`BufferError`] names the first parameter that is missing or out of range.
+    fn build(parameters: &BufferParameters, size: u64) -> Result<Self, BufferError>;
+
+    /// True if the frame that begins is to be refused.
+    fn refuses(&self, sight: &Sight) -> bool;
+}
+
+/// A buffer manager that takes or leaves frames by a rule.
+#[derive(Clone, Debug)]
+pub struct Framewise<R> {
+    limits: Limits,
+    /// True if queues are measured in bytes, false for packets.
+    in_bytes: bool,
+    rule: R,
+    flows: Vec<FlowFrames>,
+    /// Flows with something queued.
+    active: u32,
+}
+
+/// One flow's present frame.
+#[derive(Clone, Copy, Debug)]
+struct FlowFrames {
+    /// What of the queue is untagged.
+    untagged: u32,
+    fate: Fate,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Fate {
+    /// Its packets are accepted.
+    Accepted,
+    /// The rule has refused it.
+    Refused,
+    /// Something of it has been lost, or no frame has begun.
+    Broken,
+}
+
+impl<R: FrameRule> Framewise<R> {
+    #[inline]
+    fn sight(&self, arrival: &Arrival, occupancy: &Occupancy) -> Sight {
+        let Arrival { flow, colour, .. } = *arrival;
+        let (total, queue) = if self.in_bytes {
+            (occupancy.bytes(), occupancy.flow_bytes(flow))
+        } else {
+            (u64::from(occupancy.packets()), occupancy.flow_packets(flow))
+        };
+        let untagged = u64::from(self.flows[flow.index()].untagged);
+        Sight { flow, total, queue: u64::from(queue), untagged, active: u64::from(self.active), is_tagged: colour != Colour::Green }
+    }
+}
+
+impl<R: FrameRule> BufferManager for Framewise<R> {
+    #[inline]
+    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+        let (part, lack) = (arrival.part, self.limits.exceeded(arrival, occupancy));
+        let mut fate = self.flows[arrival.flow.index()].fate;
+        if part.is_first() {
+            fate = if self.rule.refuses(&self.sight(arrival, occupancy)) { Fate::Refused } else { Fate::Accepted };
+        }
+        let delimits = part.is_last() && !part.is_first();
+        let admission = match (lack, fate) {
+            (Some(reason), _) => Admission::Refuse(reason),
+            (None, Fate::Accepted) => Admission::Accept,
+            (None, _) if delimits => Admission::Accept,
+            (None, Fate::Refused) => Admission::Refuse(DropReason::EarlyDiscard),
+            (None, Fate::Broken) => Admission::Refuse(DropReason::PartialFrame),
+        };
+        if part.is_last() || lack.is_some() && fate == Fate::Accepted {
+            fate = Fate::Broken;
+        }
+        self.flows[arrival.flow.index()].fate = fate;
+        admission
+    }
+
+    #[inline]
+    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
+        let flow = &mut self.flows[change.flow.index()];
+        let amount = if self.in_bytes { change.length } else { 1 };
+        let untagged = if change.colour == Colour::Green { amount } else { 0 };
+        let queued = occupancy.flow_packets(change.flow);
+        if change.has_joined {
+            flow.untagged += untagged;
+            self.active += u32::from(queued == 1);
+        } else {
+            flow.untagged -= untagged;
+            self.active -= u32::from(queued == 0);
+        }
+    }
+}
+
+impl<R: FrameRule> BufferPolicy for Framewise<R> {
+    const NAME: &'static str = R::NAME;
+    const SUMMARY: &'static str = R::SUMMARY;
+    const ACCEPTS: &'static [BufferField] = R::ACCEPTS;
+
+    fn build(parameters: &BufferParameters) -> Result<Framewise<R>, BufferError> {
+        let Some(size) = parameters.bytes.or(parameters.packets.map(u64::from)) else {
+            return Err(BufferField::Limit.wrong("this buffer manager needs it, in bytes or in packets"));
+        };
+        // So that no product of the rules exceeds 127 bits.
+        if size >= 1 << 40 {
+            return Err(BufferField::Limit.wrong("must be less than 2^40 bytes"));
+        }
+        let rule = R::build(parameters, size)?;
+        let flows = alloc::vec![FlowFrames { untagged: 0, fate: Fate::Broken }; parameters.flows];
+        Ok(Framewise { limits: Limits::new(parameters), in_bytes: parameters.bytes.is_some(), rule, flows, active: 0 })
+    }
+}
+
+/// The threshold R of a buffer of `size`: the one given, or `usual` tenths of the buffer.
+pub(super) fn threshold(given: Option<u64>, size: u64, usual: u64, field: BufferField) -> Result<u64, BufferError> {
+    match given {
+        None => Ok(size * usual / 10),
+        Some(threshold) if threshold > size => Err(field.wrong("must not be larger than the buffer, which would be full before")),
+        Some(threshold) => Ok(threshold),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::PartialPacketDiscard;
+    use crate::packet::{Packet, Part};
+    use crate::port::Overhead;
+    use crate::queue::Queues;
+    use crate::units::Time;
+    use Part::{First, Last, Middle, Whole};
+
+    /// A buffer of so many cells under a rule that refuses whatever is tagged.
+    struct Cells<M> {
+        manager: M,
+        queues: Queues<()>,
+    }
+
+    struct RefusesTagged;
+
+    impl FrameRule for RefusesTagged {
+        const NAME: &'static str = "";
+        const SUMMARY: &'static str = "";
+        const ACCEPTS: &'static [BufferField] = &[];
+
+        fn build(_: &BufferParameters, _: u64) -> Result<RefusesTagged, BufferError> {
+            Ok(RefusesTagged)
+        }
+
+        fn refuses(&self, sight: &Sight) -> bool {
+            sight.is_tagged
+        }
+    }
+
+    impl<M: BufferPolicy> Cells<M> {
+        fn new(packets: u32) -> Cells<M> {
+            let parameters = BufferParameters { flows: 2, packets: Some(packets), ..BufferParameters::default() };
+            Cells { manager: M::build(&parameters).unwrap(), queues: Queues::new(2, 100, Overhead::None) }
+        }
+
+        fn offer(&mut self, flow: u32, part: Part, colour: Colour) -> Result<(), DropReason> {
+            let (flow, now) = (Flow(flow), Time::ZERO);
+            match self.manager.admit(&Arrival { flow, length: 53, colour, part, now }, self.queues.occupancy()) {
+                Admission::Accept => {
+                    let packet = Packet { flow, length: 53, arrival: now, colour, part, payload: () };
+                    self.queues.push(packet);
+                    self.manager.changed(Change::joined(&packet), self.queues.occupancy());
+                    Ok(())
+                }
+                Admission::Refuse(reason) => Err(reason),
+                Admission::PushOut(_) => panic!("nothing is pushed out"),
+            }
+        }
+
+        fn leave(&mut self, flow: u32) {
+            let (packet, _) = self.queues.pop(Flow(flow)).unwrap();
+            self.manager.changed(Change::left(&packet), self.queues.occupancy());
+        }
+    }
+
+    #[test]
+    fn a_refused_frame_loses_all_but_its_end() {
+        let mut cells: Cells<Framewise<RefusesTagged>> = Cells::new(10);
+        let early = Err(DropReason::EarlyDiscard);
+        assert_eq!([First, Middle, Last].map(|part| cells.offer(0, part, Colour::Yellow)), [early, early, Ok(())]);
+        // The answer to the first packet holds, whatever the colour of those that follow.
+        assert_eq!([First, Middle, Last].map(|part| cells.offer(0, part, Colour::Green)), [Ok(()); 3]);
+        assert_eq!(cells.offer(0, First, Colour::Green), Ok(()));
+        assert_eq!(cells.offer(1, Whole, Colour::Yellow), early, "another flow's frame, of one packet");
+        assert_eq!([Middle, Last].map(|part| cells.offer(0, part, Colour::Red)), [Ok(()); 2]);
+        assert_eq!(cells.offer(1, Whole, Colour::Green), Ok(()));
+    }
+
+    #[test]
+    fn after_a_full_buffer_the_rest_of_the_frame_goes_and_its_end_stays_if_it_can() {
+        let mut cells: Cells<PartialPacketDiscard> = Cells::new(2);
+        let full = Err(DropReason::SharedLimit);
+        assert_eq!([First, Middle, Middle].map(|part| cells.offer(0, part, Colour::Green)), [Ok(()), Ok(()), full]);
+        cells.leave(0);
+        assert_eq!(cells.offer(0, Middle, Colour::Green), Err(DropReason::PartialFrame), "there is room, and it would be in vain");
+        assert_eq!(cells.offer(1, Whole, Colour::Green), Ok(()));
+        assert_eq!(cells.offer(0, Last, Colour::Green), full);
+        cells.leave(0);
+        // The next frame begins afresh; one whose beginning was lost elsewhere does not.
+        assert_eq!(cells.offer(0, Middle, Colour::Green), Err(DropReason::PartialFrame));
+        assert_eq!(cells.offer(0, Last, Colour::Green), Ok(()));
+        cells.leave(0);
+        assert_eq!(cells.offer(0, First, Colour::Green), Ok(()));
+    }
+
+    #[test]
+    fn counts_follow_the_queues() {
+        let mut cells: Cells<PartialPacketDiscard> = Cells::new(10);
+        for (flow, colour) in [(0, Colour::Green), (0, Colour::Yellow), (0, Colour::Green), (1, Colour::Red)] {
+            assert_eq!(cells.offer(flow, Whole, colour), Ok(()));
+        }
+        let counts =
+            |cells: &Cells<PartialPacketDiscard>| (cells.manager.active, cells.manager.flows[0].untagged, cells.manager.flows[1].untagged);
+        assert_eq!(counts(&cells), (2, 2, 0));
+        cells.leave(1);
+        assert_eq!(counts(&cells), (1, 2, 0));
+        (0..3).for_each(|_| cells.leave(0));
+        assert_eq!(counts(&cells), (0, 0, 0));
+    }
+}

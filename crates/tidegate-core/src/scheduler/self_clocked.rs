@@ -1,0 +1,195 @@
+//! Self-clocked fair queueing (SCFQ): packets leave in the order in which shares would have finished them, by a clock that is read off the packet in
+//! service.
+//!
+//! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`.
+//! 1. Over any interval in which flows `i` and `j` are both backlogged, `|W_i / r_i - W_j / r_j|` is at most `L_i / r_i + L_j / r_j`.
+//! 2. A flow's packets leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus one longest packet of each
+//!    other flow at rate `C`: the more flows, the longer, unlike in WF2Q+.
+//! 3. Flows that were idle have no claim to what they did not use.
+//!
+//! **Source**: Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994; as a latency-rate server Stiliadis and
+//! Varma, IEEE/ACM ToN 6(5), 1998.
+//!
+//! **State**: 32 bytes per flow and one ready list.
+//!
+//! **Cost**: one insertion and one removal of a ready list per packet, one multiplication, no division.
+//!
+//! **RTL twin**: none yet.
+//!
+//! **Deviations**: a packet is stamped when it becomes the head, which gives the same stamp as stamping on arrival (the packet before it has a later stamp
+//! than whatever was in service when it arrived) and lets a lost head go uncharged. The source sets the clock to zero when all queues are empty; here it
+//! stands still, which comes to the same, because then no flow's stamp lies ahead of it. Virtual time has 128 bits, as in WF2Q+.
+
+use super::wf2q_plus::guaranteed_rates;
+use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use crate::packet::{Flow, Head};
+use crate::port::MEMORY;
+use crate::prefetch::prefetch;
+use crate::ready::{ReadyList, Wheel};
+use crate::units::{Time, TimePerByte};
+use alloc::vec::Vec;
+
+/// SCFQ. Rates and weights are those of [`super::Wf2qPlus`].
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, SelfClocked, Setup};
+/// use tidegate_core::units::{Rate, Time};
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
+/// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+/// let mut scfq: SelfClocked = Discipline::build(&setup, &[weight(1), weight(2)]).unwrap();
+/// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
+/// scfq.activate(Time::ZERO, Flow(0), head(0));
+/// scfq.activate(Time::ZERO, Flow(1), head(1));
+/// assert_eq!(scfq.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct SelfClocked<R = Wheel> {
+    shares: Vec<Share>,
+    /// Heads by their stamps, of which the low 64 bits are compared.
+    stamps: R,
+    /// The stamp of the packet in service, or of the last one that was.
+    clock: u128,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    /// The stamp of the packet before the head, or the clock when the head came if that is later.
+    start: u128,
+    rate: TimePerByte,
+    /// Length of the head.
+    length: u32,
+}
+
+impl Share {
+    #[inline]
+    fn stamp(&self) -> u128 {
+        self.start + u128::from(self.rate.ceil(self.length).picoseconds())
+    }
+}
+
+impl<R: ReadyList> SelfClocked<R> {
+    #[inline]
+    fn file(&mut self, flow: Flow, head: Head) {
+        let share = &mut self.shares[flow.index()];
+        share.length = head.length;
+        self.stamps.insert(flow, share.stamp() as u64);
+    }
+}
+
+impl<R: ReadyList> Scheduler for SelfClocked<R> {
+    #[inline]
+    fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
+        let share = &mut self.shares[flow.index()];
+        share.start = share.start.max(self.clock);
+        self.file(flow, head);
+    }
+
+    #[inline]
+    fn select(&mut self, _now: Time) -> Decision {
+        match self.stamps.first() {
+            Some((_, flow)) => Decision::Serve(flow),
+            None => Decision::Idle,
+        }
+    }
+
+    #[inline(always)]
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        let share = &mut self.shares[flow.index()];
+        let stamp = share.stamp();
+        share.start = stamp;
+        // A head that took the place of a longer, lost one may bear a stamp that the clock has passed.
+        self.clock = self.clock.max(stamp);
+        self.lost(now, flow, next);
+    }
+
+    #[inline(always)]
+    fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        self.stamps.remove(flow);
+        if let Some(head) = next {
+            self.file(flow, head);
+        }
+    }
+
+    #[inline]
+    fn upcoming(&self) -> Option<Flow> {
+        let upcoming = self.stamps.ahead(LEAD)?;
+        prefetch(&self.shares[upcoming.index()]);
+        Some(upcoming)
+    }
+}
+
+impl<R: ReadyList> Discipline for SelfClocked<R> {
+    const NAME: &'static str = "scfq";
+    const SUMMARY: &'static str = "every flow gets its rate or its weight's share; the clock is the packet in service";
+    const REQUIRES: &'static [Parameter] = &[];
+    const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
+    const WORK_CONSERVING: bool = true;
+
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+        let rates = guaranteed_rates(setup.rate, flows)?;
+        let mut shares = Vec::with_capacity(flows.len());
+        for (index, rate) in rates.iter().enumerate() {
+            let rate = rate.time_per_byte();
+            if rate.ceil(setup.longest_packet) > MEMORY {
+                let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
+                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
+            }
+            shares.push(Share { start: 0, rate, length: 0 });
+        }
+        Ok(SelfClocked { shares, stamps: R::new(flows.len()), clock: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Colour;
+    use crate::units::Rate;
+
+    const CELL: Head = Head { length: 53, number: 0, arrival: Time::ZERO, colour: Colour::Green };
+
+    fn scheduler(weights: &[u32]) -> SelfClocked {
+        let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() }).collect();
+        Discipline::build(&Setup::new(Rate::new(149_700_000).unwrap(), 53), &flows).unwrap()
+    }
+
+    /// The flows served, all of which stay backlogged.
+    fn serve(scheduler: &mut SelfClocked, turns: usize) -> Vec<u32> {
+        let turn = |_| {
+            let Decision::Serve(flow) = scheduler.select(Time::ZERO) else { panic!("all flows are backlogged") };
+            scheduler.served(Time::ZERO, flow, Some(CELL));
+            flow.0
+        };
+        (0..turns).map(turn).collect()
+    }
+
+    #[test]
+    fn a_quarter_and_three_quarters_with_long_queues() {
+        let mut scheduler = scheduler(&[1, 3]);
+        scheduler.activate(Time::ZERO, Flow(0), CELL);
+        scheduler.activate(Time::ZERO, Flow(1), CELL);
+        assert_eq!(serve(&mut scheduler, 40), [1, 1, 0, 1].repeat(10));
+    }
+
+    #[test]
+    fn who_was_idle_joins_where_the_clock_stands() {
+        let mut scheduler = scheduler(&[1, 1]);
+        scheduler.activate(Time::ZERO, Flow(0), CELL);
+        assert_eq!(serve(&mut scheduler, 100), [0; 100]);
+        scheduler.activate(Time::ZERO, Flow(1), CELL);
+        // Both have the same stamp, and flow 0 was first; from then on they alternate: no credit for the silence.
+        assert_eq!(serve(&mut scheduler, 6), [0, 1, 0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_lost_head_is_not_charged() {
+        let mut scheduler = scheduler(&[1, 1]);
+        scheduler.activate(Time::ZERO, Flow(0), CELL);
+        scheduler.activate(Time::ZERO, Flow(1), CELL);
+        for _ in 0..10 {
+            scheduler.lost(Time::ZERO, Flow(1), Some(CELL));
+        }
+        assert_eq!(serve(&mut scheduler, 4), [0, 1, 0, 1]);
+    }
+}

@@ -1,0 +1,322 @@
+//! The paper's network: N sources, two switches, N destinations, and one port at which cells contend, with any of the three mechanisms.
+
+use tidegate_core::buffer::{BufferParameters, Guarantee};
+use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Prefix, Rule, Transport};
+use tidegate_core::packet::Flow;
+use tidegate_core::policer::Contract;
+use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::registry::{AnyPolicer, BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, Setup};
+use tidegate_core::units::{Duration, Rate};
+use tidegate_sim::tcp::{CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings};
+use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
+
+/// Bytes of a cell.
+const CELL: u32 = 53;
+/// Bytes of a segment.
+const SEGMENT: u32 = 1024;
+/// TCP, IP and LLC/SNAP: the headers that AAL5 carries with a segment.
+const HEADERS: u32 = 20 + 20 + 8;
+/// Cells of a segment.
+const CELLS: u32 = 23;
+/// What a link carries in cells, in Mbit/s.
+pub const LINK: f64 = 149.7;
+/// The part of that which is TCP's data, in Mbit/s: 125.75.
+pub const TCP_SHARE: f64 = LINK * SEGMENT as f64 / (CELL * CELLS) as f64;
+/// Seeds per run.
+pub const SEEDS: u32 = 8;
+
+/// What the port does for guarantees: the three columns of Table 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mechanisms {
+    /// Per-VC accounting: weighted buffer allocation.
+    pub accounting: bool,
+    /// The network tags frames beyond the minimum rate.
+    pub tagging: bool,
+    /// Per-VC queues: self-clocked fair queueing.
+    pub queueing: bool,
+}
+
+impl Mechanisms {
+    /// The eight options in the order of the table.
+    pub const ALL: [Mechanisms; 8] = [
+        Mechanisms::new(false, false, false),
+        Mechanisms::new(true, false, false),
+        Mechanisms::new(false, true, false),
+        Mechanisms::new(true, true, false),
+        Mechanisms::new(false, false, true),
+        Mechanisms::new(true, false, true),
+        Mechanisms::new(false, true, true),
+        Mechanisms::new(true, true, true),
+    ];
+
+    pub const fn new(accounting: bool, tagging: bool, queueing: bool) -> Mechanisms {
+        Mechanisms { accounting, tagging, queueing }
+    }
+
+    /// One letter per mechanism, a dash where it is left out.
+    pub fn name(self) -> String {
+        [(self.accounting, 'A'), (self.tagging, 'T'), (self.queueing, 'Q')]
+            .map(|(used, letter)| if used { letter } else { '-' })
+            .iter()
+            .collect()
+    }
+
+    /// The buffer manager, and the tenths of the buffer at which it begins.
+    fn buffer(self) -> (BufferKind, u64) {
+        match self {
+            Mechanisms { accounting: true, .. } => (BufferKind::WeightedBufferAllocation, 5),
+            Mechanisms { tagging: true, .. } => (BufferKind::TagSensitive, 9),
+            _ => (BufferKind::EarlyPacketDiscard, 9),
+        }
+    }
+}
+
+/// The end systems.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hosts {
+    /// The paper's: SACK TCP with the arithmetic of 4.4BSD, one segment to begin with, every segment acknowledged.
+    Paper,
+    /// Today's: CUBIC, RFC 6298's timer, ten segments to begin with, delayed acknowledgements.
+    Cubic,
+}
+
+impl Hosts {
+    fn tcp(self, back: Vec<LinkId>) -> Tcp {
+        let usual = Tcp { segment: SEGMENT, headers: HEADERS, start_within: Duration::from_milliseconds(100), ..Tcp::usual(back) };
+        match self {
+            Hosts::Cubic => Tcp { window: 8 << 20, ..usual },
+            Hosts::Paper => Tcp {
+                congestion: CongestionKind::Reno,
+                recovery: RecoveryKind::Sack,
+                // Ticks of 100 ms; the least and the first wait are two and twelve of them.
+                timer: TimerSettings {
+                    granularity: Duration::from_milliseconds(100),
+                    minimum: Duration::from_milliseconds(200),
+                    initial: Duration::from_milliseconds(1200),
+                    ..TimerSettings::usual(TimerKind::Coarse)
+                },
+                initial_window: 1,
+                window: 600_000,
+                delayed_ack: None,
+                limited_transmit: false,
+                handshake: false,
+                ..usual
+            },
+        }
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What each source's TCP is to get, in Mbit/s.
+    pub targets: Vec<f64>,
+    /// The buffer of the port, in cells (K).
+    pub cells: u32,
+    /// Who may use it, if it is none of the eight options: selective drop, for equal shares.
+    pub mechanisms: Option<Mechanisms>,
+    pub hosts: Hosts,
+    /// The round-trip time of each source without queueing, in milliseconds; 30 in the paper.
+    pub round_trips: Vec<f64>,
+    /// The length of the run in seconds.
+    pub seconds: u64,
+    pub seeds: u32,
+}
+
+impl Case {
+    /// Equal shares by selective drop.
+    pub fn equal(sources: usize, cells: u32) -> Case {
+        Case::of(vec![TCP_SHARE / sources as f64; sources], cells, None)
+    }
+
+    /// Three sources in each of the five categories.
+    pub fn unequal(mechanisms: Mechanisms, cells: u32) -> Case {
+        Case::of(super::CATEGORIES.iter().flat_map(|&target| [target; 3]).collect(), cells, Some(mechanisms))
+    }
+
+    fn of(targets: Vec<f64>, cells: u32, mechanisms: Option<Mechanisms>) -> Case {
+        let round_trips = vec![30.0; targets.len()];
+        Case { targets, cells, mechanisms, hosts: Hosts::Paper, round_trips, seconds: 20, seeds: SEEDS }
+    }
+
+    /// Runs it once per seed.
+    pub fn run(&self) -> Results {
+        let network = self.network();
+        let experiment = Experiment { duration: Duration::from_seconds(self.seconds), replications: self.seeds, ..Experiment::default() };
+        let outcome = run(&network, &experiment, &Control::default()).expect("the network is sound, and conserves what it carries");
+        let rate = |delivered: u64| delivered as f64 * 8.0 / self.seconds as f64 / 1e6;
+        let rates = outcome
+            .replications
+            .iter()
+            .map(|run| run.flows.iter().map(|flow| rate(flow.tcp.as_ref().map_or(0, |tcp| tcp.delivered))).collect());
+        Results { targets: self.targets.clone(), rates: rates.collect() }
+    }
+
+    fn network(&self) -> Network {
+        let (first, second) = (NodeId(0), NodeId(1));
+        let mut nodes = vec!["switch 1".to_owned(), "switch 2".to_owned()];
+        let link = |name: String, from, to, milliseconds: f64, port: PortSetup, cells| {
+            let propagation = Duration::from_picoseconds((milliseconds * 1e9) as u64);
+            Link { name, from, to, propagation, port, impairment: Impairment::default(), cells }
+        };
+        let mut links = vec![
+            link("bottleneck".into(), first, second, 0.0, self.bottleneck(), true),
+            link("back".into(), second, first, 0.0, access(), false),
+        ];
+        let mut flows = Vec::new();
+        for (source, &round_trip) in self.round_trips.iter().enumerate() {
+            let (sender, receiver) = (NodeId(nodes.len()), NodeId(nodes.len() + 1));
+            nodes.extend([format!("source {source}"), format!("destination {source}")]);
+            let begin = links.len();
+            // Each of the six links of the paper takes a sixth; those that all share are without delay here, so that round-trip times can differ.
+            let quarter = round_trip / 4.0;
+            links.push(link(format!("in {source}"), sender, first, quarter, access(), false));
+            links.push(link(format!("out {source}"), second, receiver, quarter, access(), false));
+            links.push(link(format!("from {source}"), receiver, second, quarter, access(), false));
+            links.push(link(format!("to {source}"), first, sender, quarter, access(), false));
+            let transport = Transport { dscp: 0, protocol: 6, fragment: false, ports: Some((1, 2)) };
+            let network = Layer::V4 { source: address(source), destination: 1, transport };
+            flows.push(FlowSpec {
+                name: format!("source {source}"),
+                source: Source::Tcp(Box::new(self.hosts.tcp(vec![LinkId(begin + 2), LinkId(1), LinkId(begin + 3)]))),
+                header: Header { network, ethernet_type: 0x800, ..Header::default() },
+                path: vec![LinkId(begin), LinkId(0), LinkId(begin + 1)],
+                start: Duration::ZERO,
+                stop: None,
+            });
+        }
+        Network { nodes, links, flows }
+    }
+
+    /// The minimum cell rate of a source: its TCP's target and what headers, padding and cells add to it.
+    fn cell_rate(&self, source: usize) -> Rate {
+        mbps(self.targets[source] * f64::from(CELL * CELLS) / f64::from(SEGMENT))
+    }
+
+    /// The port at which cells contend, with a class for each source.
+    fn bottleneck(&self) -> PortSetup {
+        let sources = self.targets.len();
+        let class = |source: usize| {
+            let rule = Rule { source: Some(Prefix::V4 { address: address(source), length: 32 }), ..Rule::default() };
+            let is_last = source + 1 == sources;
+            ClassRules { name: format!("source {source}"), queues: 1, rules: if is_last { vec![] } else { vec![rule] } }
+        };
+        let (kind, tenths) = self.mechanisms.map_or((BufferKind::SelectiveDrop, 9), Mechanisms::buffer);
+        let guarantee = |source: usize| Guarantee { first_flow: Flow(source as u32), flows: 1, rate: self.cell_rate(source) };
+        let is_weighted = kind == BufferKind::WeightedBufferAllocation;
+        let buffer = BufferParameters {
+            flows: sources,
+            packets: Some(self.cells),
+            threshold: Some(u64::from(self.cells) * tenths / 10),
+            guarantees: if is_weighted { (0..sources).map(guarantee).collect() } else { vec![] },
+            capacity: Some(mbps(LINK)),
+            ..BufferParameters::default()
+        };
+        let policer = |source: usize| {
+            let contract =
+                Contract { peak_rate: Some(mbps(LINK)), maximum_frame: Some(CELLS * CELL), ..Contract::new(self.cell_rate(source), CELL) };
+            PolicerKind::Gfr.build(&contract).expect("the minimum rate is below the peak rate")
+        };
+        let tags = self.mechanisms.is_some_and(|mechanisms| mechanisms.tagging);
+        let policers: Vec<Option<AnyPolicer>> = (0..sources).map(|source| tags.then(|| policer(source))).collect();
+        let queues = self.mechanisms.is_some_and(|mechanisms| mechanisms.queueing);
+        let share = |source: usize| FlowParameters { rate: queues.then(|| self.cell_rate(source)), ..FlowParameters::default() };
+        let scheduler = if queues { SchedulerKind::SelfClocked } else { SchedulerKind::Fifo };
+        let shares: Vec<FlowParameters> = (0..sources).map(share).collect();
+        PortSetup {
+            rate: mbps(LINK),
+            overhead: Overhead::None,
+            classifier: Classifier::new((0..sources).map(class).collect(), 1).expect("one rule per source"),
+            policers,
+            buffer: kind.build(&buffer).expect("thresholds within the buffer"),
+            scheduler: scheduler.build(&Setup::new(mbps(LINK), CELL), &shares).expect("rates within the link"),
+            packet_limit: self.cells,
+            longest_frame: CELL,
+        }
+    }
+}
+
+/// A port of a link that one source has to itself, or that acknowledgements take: nothing is lost there.
+fn access() -> PortSetup {
+    let classifier = Classifier::new(vec![ClassRules { name: "all".into(), queues: 1, rules: vec![] }], 1).expect("one class");
+    let longest_frame = SEGMENT + HEADERS;
+    PortSetup {
+        rate: mbps(LINK),
+        overhead: Overhead::Aal5,
+        classifier,
+        policers: vec![None],
+        buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).expect("no limits"),
+        scheduler: SchedulerKind::Fifo.build(&Setup::new(mbps(LINK), CELL * CELLS), &[FlowParameters::default()]).expect("no parameters"),
+        packet_limit: 20_000,
+        longest_frame,
+    }
+}
+
+fn address(source: usize) -> u32 {
+    0x0A00_0000 + source as u32
+}
+
+fn mbps(rate: f64) -> Rate {
+    Rate::new((rate * 1e6) as u64).expect("rates of this experiment are those of links")
+}
+
+/// What the sources got, by seed.
+#[derive(Clone, Debug)]
+pub struct Results {
+    targets: Vec<f64>,
+    /// By seed and source, in Mbit/s of data delivered in order.
+    rates: Vec<Vec<f64>>,
+}
+
+impl Results {
+    fn estimate(values: Vec<f64>) -> Estimate {
+        Estimate::of(&values).unwrap_or(Estimate { mean: f64::NAN, half_width: None })
+    }
+
+    /// All sources together, in Mbit/s.
+    pub fn total(&self) -> Estimate {
+        Results::estimate(self.rates.iter().map(|rates| rates.iter().sum()).collect())
+    }
+
+    /// The mean of the sources' rates divided by `unit`.
+    pub fn mean(&self, unit: f64) -> Estimate {
+        Results::estimate(self.rates.iter().map(|rates| mean(rates) / unit).collect())
+    }
+
+    /// The standard deviation of the sources' rates divided by `unit`.
+    pub fn deviation(&self, unit: f64) -> Estimate {
+        let deviation = |rates: &Vec<f64>| {
+            let squares: Vec<f64> = rates.iter().map(|rate| (rate - mean(rates)).powi(2)).collect();
+            mean(&squares).sqrt() / unit
+        };
+        Results::estimate(self.rates.iter().map(deviation).collect())
+    }
+
+    /// Jain's index of the sources' efficiencies: 1 if all get the same part of their target.
+    pub fn fairness(&self) -> Estimate {
+        let jain = |rates: &Vec<f64>| {
+            let parts: Vec<f64> = rates.iter().zip(&self.targets).map(|(rate, target)| rate / target).collect();
+            let squares: Vec<f64> = parts.iter().map(|part| part * part).collect();
+            mean(&parts).powi(2) / mean(&squares)
+        };
+        Results::estimate(self.rates.iter().map(jain).collect())
+    }
+
+    /// For each of five equal groups of sources the mean of what they got divided by what they were to get.
+    pub fn categories(&self) -> Vec<Estimate> {
+        let size = self.targets.len() / 5;
+        let category = |group: usize| {
+            let part = |rates: &Vec<f64>| {
+                let parts = (group * size..(group + 1) * size).map(|source| rates[source] / self.targets[source]);
+                parts.sum::<f64>() / size as f64
+            };
+            Results::estimate(self.rates.iter().map(part).collect())
+        };
+        (0..5).map(category).collect()
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}

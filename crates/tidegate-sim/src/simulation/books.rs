@@ -1,0 +1,177 @@
+//! The end of a replication: its statistics, and the books of all ports, flows and connections held against each other.
+
+use super::Simulation;
+use super::cell_links::books;
+use crate::error::SimulationError;
+use crate::network::Network;
+use crate::statistics::tcp::BackMeter;
+use crate::statistics::{ClassStatistics, Replication, TcpStatistics, sum};
+use crate::tcp::connection::Connection;
+use tidegate_core::port::{Port, Volume};
+
+impl Simulation<'_> {
+    pub(super) fn finish(self) -> Result<Replication, SimulationError> {
+        self.check_conservation()?;
+        let Simulation { network, replication, end, links, flows, connections, flow_of, backs, .. } = self;
+        let mut flow_statistics = Vec::with_capacity(flows.len());
+        for (meter, flow) in flows.into_iter().zip(&network.flows) {
+            let (emitted, accounted) = (meter.emitted, meter.gone());
+            let Some(statistics) = meter.finish(end, &flow.path) else {
+                let place = format!("flow {}", flow.name);
+                return Err(SimulationError::NotConserved { replication, place, emitted, accounted });
+            };
+            flow_statistics.push(statistics);
+        }
+        for ((connection, back), flow) in connections.into_iter().zip(&backs.meters).zip(flow_of) {
+            flow_statistics[flow as usize].tcp = Some(Box::new(TcpStatistics::of(connection.finish(end), back)));
+        }
+        let ports = links.into_iter().map(|link| {
+            let (counters, queued) = books(&link.port, link.cells.as_deref());
+            link.meter.finish(end, counters, queued)
+        });
+        let ports = ports.collect();
+        let replication = Replication { flows: flow_statistics, ports, events: self.event_count, packet_hops: self.packet_hops };
+        check_classes(network, &replication, self.replication)?;
+        Ok(replication)
+    }
+
+    /// What sources emitted was delivered, was dropped, is queued, is on a link or is on the way to a sink; the ports' own books say
+    /// which, not those of the flows.
+    fn check_conservation(&self) -> Result<(), SimulationError> {
+        let mut accounted = self.towards_sinks;
+        for (state, link) in self.links.iter().zip(&self.network.links) {
+            let checked = match &state.cells {
+                Some(cells) => cells.port().check(),
+                None => state.port.check(),
+            };
+            if let Err(figures) = checked {
+                return Err(SimulationError::Unbalanced {
+                    replication: self.replication,
+                    link: link.name.clone(),
+                    figures: Box::new(figures),
+                });
+            }
+            accounted = state.port.counters().dropped.iter().fold(sum(accounted, queued(&state.port)), |all, &part| sum(all, part));
+            state.in_flight.iter().for_each(|packet| accounted.add(packet.length));
+            accounted = sum(accounted, state.lost);
+            accounted = state.cells.as_ref().map_or(accounted, |cells| sum(accounted, cells.inside));
+        }
+        self.check_connections()?;
+        accounted = self.flows.iter().fold(accounted, |all, flow| sum(all, flow.delivered()));
+        accounted = self.backs.meters.iter().fold(accounted, |all, back| sum(all, back.delivered));
+        let emitted = self.flows.iter().fold(Volume::default(), |all, flow| sum(all, flow.emitted));
+        let emitted = self.backs.meters.iter().fold(emitted, |all, back| sum(all, back.emitted));
+        if accounted == emitted {
+            return Ok(());
+        }
+        Err(SimulationError::NotConserved { replication: self.replication, place: "the network".into(), emitted, accounted })
+    }
+
+    fn check_connections(&self) -> Result<(), SimulationError> {
+        for ((connection, back), &flow) in self.connections.iter().zip(&self.backs.meters).zip(&self.flow_of) {
+            if let Err((emitted, accounted)) = check_connection(connection, self.flows[flow as usize].emitted, back) {
+                let place = format!("connection {}", self.network.flows[flow as usize].name);
+                return Err(SimulationError::NotConserved { replication: self.replication, place, emitted, accounted });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ends of every connection agree with each other and with the network's books.
+fn check_connection(connection: &Connection, emitted: Volume, back: &BackMeter) -> Result<(), (Volume, Volume)> {
+    let sent = connection.sent();
+    if sent != emitted {
+        return Err((sent, emitted));
+    }
+    back.under_way().map(|_| ()).ok_or((back.emitted, sum(back.delivered, back.lost)))
+}
+
+pub(super) fn queued<P>(port: &Port<P>) -> Volume {
+    Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() }
+}
+
+/// Every class keeps the port's law.
+fn check_classes(network: &Network, statistics: &Replication, replication: u32) -> Result<(), SimulationError> {
+    for (link, port) in network.links.iter().zip(&statistics.ports) {
+        for (class, ClassStatistics { offered, sent, dropped, queued, .. }) in link.port.classifier.classes().iter().zip(&port.classes) {
+            let accounted = dropped.iter().fold(sum(*sent, *queued), |all, &part| sum(all, part));
+            if accounted != *offered {
+                let place = format!("class {} at link {}", class.name, link.name);
+                return Err(SimulationError::NotConserved { replication, place, emitted: *offered, accounted });
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::network::{FlowSpec, Impairment, Link, LinkId, NodeId};
+    use crate::route::Routes;
+    use crate::source::Source;
+    use tidegate_core::buffer::BufferParameters;
+    use tidegate_core::classifier::{ClassRules, Classifier, Header};
+    use tidegate_core::port::{Overhead, PortSetup};
+    use tidegate_core::registry::{BufferKind, SchedulerKind};
+    use tidegate_core::scheduler::{FlowParameters, Setup};
+    use tidegate_core::units::{Duration, Rate};
+
+    /// A link that loses a fifth of what it is offered.
+    fn overloaded() -> Network {
+        let rate = Rate::new(1_000_000).unwrap();
+        let port = PortSetup {
+            rate,
+            overhead: Overhead::None,
+            classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues: 1, rules: vec![] }], 1).unwrap(),
+            policers: vec![None],
+            buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).unwrap(),
+            scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 125), &[FlowParameters::default()]).unwrap(),
+            packet_limit: 4,
+            longest_frame: 125,
+        };
+        let propagation = Duration::from_milliseconds(3);
+        let link = |name: &str, from, to| Link {
+            name: name.into(),
+            from: NodeId(from),
+            to: NodeId(to),
+            propagation,
+            port: port.clone(),
+            impairment: Impairment::default(),
+            cells: false,
+        };
+        let source = Source::Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false };
+        let (header, path, start) = (Header::default(), vec![LinkId(0), LinkId(1)], Duration::ZERO);
+        let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None };
+        Network { nodes: vec!["a".into(), "b".into(), "c".into()], links: vec![link("ab", 0, 1), link("bc", 1, 2)], flows: vec![flow] }
+    }
+
+    /// The error of a replication of 100 ms that is tampered with after half of it.
+    fn tampered(tamper: impl FnOnce(&mut Simulation)) -> Option<SimulationError> {
+        let network = overloaded();
+        let routes = Routes::of(&network);
+        let experiment = Experiment { duration: Duration::from_milliseconds(100), ..Experiment::default() };
+        let mut simulation = Simulation::new(&network, &experiment, &routes, 0);
+        simulation.run_until(simulation.end / 2, &mut |_| true).unwrap();
+        tamper(&mut simulation);
+        simulation.run_until(simulation.end, &mut |_| true).unwrap();
+        simulation.finish().err()
+    }
+
+    #[test]
+    fn a_packet_that_gets_lost_or_is_invented_is_noticed() {
+        assert_eq!(tampered(|_| ()), None);
+        let network = |error| matches!(error, Some(SimulationError::NotConserved { place, .. }) if place == "the network");
+        assert!(network(tampered(|simulation| assert!(simulation.links[0].in_flight.pop_back().is_some()))));
+        assert!(network(tampered(|simulation| {
+            let twin = *simulation.links[0].in_flight.back().unwrap();
+            simulation.links[0].in_flight.push_back(twin);
+        })));
+        assert!(network(tampered(|simulation| simulation.flows[0].emitted.bytes += 1)));
+        // A packet that one port counts for a class and another forgets.
+        let class = tampered(|simulation| simulation.links[1].meter.offered(tidegate_core::packet::Flow(0), 125));
+        assert!(matches!(class, Some(SimulationError::NotConserved { place, .. }) if place == "class all at link bc"));
+    }
+}
