@@ -1,7 +1,8 @@
 //! One replication: the clock, and what happens at each event.
 //!
-//! There are three kinds of slots (see [`crate::events`]), numbered so that ties go the documented way: each link's port (the instant at which
-//! it may transmit next, if anything is queued), each link's far end (the next packet to arrive there), and each flow's source. A packet on its
+//! There are four kinds of slots (see [`crate::events`]), numbered so that ties go the documented way: each link's port (the instant at which
+//! it may transmit next, if anything is queued), each link's far end (the next packet to arrive there), each flow's source, and
+//! each sending host of a TCP connection. A packet on its
 //! way to a sink needs no event: its delivery is entered when its last transmission starts.
 //!
 //! A port is asked for a transmission when its link becomes free, when its scheduler said it should be, and when a packet arrives while the
@@ -19,16 +20,18 @@ use crate::source::greedy::Greedy;
 use crate::source::{Generator, NEVER, Source};
 use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
-use crate::statistics::tcp::BackMeter;
 use crate::statistics::{ClassStatistics, Replication, TcpStatistics, sum};
-use crate::tcp::connection::{Connection, Message, NUMBER_BITS};
-use crate::tcp::segment::Segment;
+use crate::tcp::connection::Connection;
 use std::collections::VecDeque;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::{Next, Port, Transmission, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
+
+mod connections;
+
+use connections::{Backs, MARKABLE, MARKED};
 
 /// Events between two looks at progress and cancellation.
 const EVENTS_PER_TICK: u32 = 1 << 15;
@@ -42,47 +45,6 @@ struct Tag {
     cursor: u32,
     /// For a TCP segment the low bits of its number and the bits below, for what comes back an index into [`Messages`]; otherwise 0.
     word: u32,
-}
-
-/// The bits of a TCP segment's word: it may be marked; it has been marked; the sender has reduced its window.
-const MARKABLE: u32 = 1 << 31;
-const MARKED: u32 = 1 << 30;
-const REDUCED: u32 = 1 << 29;
-
-/// What the packets on the ways back hold, and their books.
-#[derive(Default)]
-struct Backs {
-    messages: Vec<Message>,
-    free: Vec<u32>,
-    /// By connection.
-    meters: Vec<BackMeter>,
-}
-
-impl Backs {
-    #[inline]
-    fn put(&mut self, message: Message) -> u32 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.messages[slot as usize] = message;
-                slot
-            }
-            None => {
-                self.messages.push(message);
-                self.messages.len() as u32 - 1
-            }
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, slot: u32) -> Message {
-        self.free.push(slot);
-        self.messages[slot as usize]
-    }
-
-    fn lose(&mut self, connection: u32, word: u32, length: u32) {
-        self.take(word);
-        self.meters[connection as usize].lost.add(length);
-    }
 }
 
 /// A packet on a link.
@@ -256,7 +218,7 @@ impl<'a> Simulation<'a> {
             flows: network.flows.iter().map(|flow| FlowMeter::new(flow.path.len(), warm_up, sample_interval)).collect(),
             greedy: if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() },
             woken: Vec::new(),
-            backs: Backs { meters: vec![BackMeter::default(); connections.len()], ..Backs::default() },
+            backs: Backs::new(connections.len()),
             connections,
             flow_of,
             connection_of,
@@ -360,118 +322,6 @@ impl<'a> Simulation<'a> {
         if let Some(packet) = packet {
             self.arrive(now, packet.tag, packet.length, packet.colour);
         }
-    }
-
-    /// A packet reaches an end of a TCP connection, which answers.
-    #[inline]
-    fn reach(&mut self, now: u64, number: usize, flow: u32, tag: Tag, length: u32) {
-        let mut sooner = false;
-        if flow & BACK == 0 {
-            self.flows[flow as usize].deliver(now, tag.created, length);
-            let connection = &mut self.connections[number];
-            let (marked, reduced) = (tag.word & MARKED != 0, tag.word & REDUCED != 0);
-            let data = length - connection.tcp().headers;
-            if let Some(message) = connection.on_segment(now, tag.word & ((1 << NUMBER_BITS) - 1), data, marked, reduced) {
-                self.send_back(now, number, message);
-            }
-        } else {
-            self.backs.meters[number].delivered.add(length);
-            match self.backs.take(tag.word) {
-                Message::Ack(ack) => sooner = self.connections[number].on_ack(now, &ack),
-                Message::Request(request) => self.connections[number].on_request(now, request),
-                Message::Open => self.open(now, number),
-            }
-            sooner |= self.send(now, number);
-        }
-        self.reschedule(now, number, sooner);
-    }
-
-    /// The pending event of a connection.
-    #[cold]
-    fn wake(&mut self, now: u64, number: usize) {
-        let (ack, message, opens) = self.connections[number].on_timer(now);
-        if let Some(ack) = ack {
-            self.send_back(now, number, Message::Ack(ack));
-        }
-        if let Some(message) = message {
-            self.send_back(now, number, message);
-        }
-        if opens {
-            self.open(now, number);
-        }
-        self.send(now, number);
-        let slot = 2 * self.links.len() + self.flow_of[number] as usize;
-        self.events.set(slot, NEVER);
-        self.reschedule(now, number, true);
-    }
-
-    #[inline]
-    fn reschedule(&mut self, now: u64, number: usize, sooner: bool) {
-        if let Some(at) = self.connections[number].reschedule(now, sooner) {
-            let slot = 2 * self.links.len() + self.flow_of[number] as usize;
-            self.events.set(slot, at);
-        }
-    }
-
-    /// Takes all that a connection may send now. True if its timer was started.
-    #[inline]
-    fn send(&mut self, now: u64, number: usize) -> bool {
-        let was_waiting = self.connections[number].sender.is_waiting();
-        while let Some(segment) = self.connections[number].next_segment(now) {
-            self.post(now, number, segment);
-        }
-        !was_waiting
-    }
-
-    /// The sending end opens a connection, or agrees to one.
-    #[cold]
-    fn open(&mut self, now: u64, number: usize) {
-        let segment = self.connections[number].opening();
-        self.post(now, number, segment);
-    }
-
-    /// A segment goes through the sending host.
-    #[inline]
-    fn post(&mut self, now: u64, number: usize, segment: Segment) {
-        if self.connections[number].tcp().is_instant() {
-            self.depart(now, number, segment);
-        } else if let Some(leaves) = self.connections[number].post(now, segment) {
-            self.events.set(2 * self.links.len() + self.sources.len() + number, leaves);
-        }
-    }
-
-    /// A segment leaves the sending host.
-    fn leave(&mut self, now: u64, number: usize) {
-        let (segment, next) = self.connections[number].leave();
-        self.events.set(2 * self.links.len() + self.sources.len() + number, next);
-        if let Some(segment) = segment {
-            self.depart(now, number, segment);
-        }
-    }
-
-    #[inline]
-    fn depart(&mut self, now: u64, number: usize, segment: Segment) {
-        let flow = self.flow_of[number] as usize;
-        let tcp = self.connections[number].tcp();
-        let variant = self.routes.variants[self.sources[flow].first_variant as usize];
-        let mut word = segment.number as u32 & ((1 << NUMBER_BITS) - 1);
-        if tcp.ecn {
-            word |= MARKABLE | if segment.reduced { REDUCED } else { 0 };
-        }
-        let length = segment.length + tcp.headers;
-        self.flows[flow].emitted.add(length);
-        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
-    }
-
-    /// An acknowledgement or a request sets out.
-    #[inline]
-    fn send_back(&mut self, now: u64, number: usize, message: Message) {
-        let flow = self.flow_of[number] as usize;
-        let variant = self.routes.variants[self.sources[flow].first_variant as usize + 1];
-        let length = self.connections[number].tcp().length_of(&message);
-        self.backs.meters[number].emitted.add(length);
-        let word = self.backs.put(message);
-        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
     }
 
     /// A packet reaches the port of its hop, or an end of its connection.
@@ -613,25 +463,6 @@ impl<'a> Simulation<'a> {
         }
         Err(SimulationError::NotConserved { replication: self.replication, place: "the network".into(), emitted, accounted })
     }
-
-    fn check_connections(&self) -> Result<(), SimulationError> {
-        for ((connection, back), &flow) in self.connections.iter().zip(&self.backs.meters).zip(&self.flow_of) {
-            if let Err((emitted, accounted)) = check_connection(connection, self.flows[flow as usize].emitted, back) {
-                let place = format!("connection {}", self.network.flows[flow as usize].name);
-                return Err(SimulationError::NotConserved { replication: self.replication, place, emitted, accounted });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The ends of every connection agree with each other and with the network's books.
-fn check_connection(connection: &Connection, emitted: Volume, back: &BackMeter) -> Result<(), (Volume, Volume)> {
-    let sent = connection.sent();
-    if sent != emitted {
-        return Err((sent, emitted));
-    }
-    back.under_way().map(|_| ()).ok_or((back.emitted, sum(back.delivered, back.lost)))
 }
 
 fn queued(port: &Port<Tag>) -> Volume {
