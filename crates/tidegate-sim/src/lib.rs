@@ -18,8 +18,8 @@
 //! **Lengths and rates.** Sources, buffers and results count frames as they are; a port adds its overhead on the wire by itself.
 //!
 //! **Ties.** Among events of one instant, links that become free go first (in the order of the links), then packets that reach the end
-//! of a link (in the order of the links), then sources (in the order of the flows). A packet that finds its link idle starts at once;
-//! one that arrives at the same instant through a later event finds it busy.
+//! of a link (in the order of the links), then sources and timers (in the order of the flows), then segments that leave their sending
+//! hosts. A packet that finds its link idle starts at once; one that arrives at the same instant through a later event finds it busy.
 //!
 //! **Determinism.** The same network, experiment and seed give the same outcome, bit for bit, whatever the number of threads.
 //!
