@@ -14,6 +14,13 @@
 //   run           step 0  step 1  step 2  step 3      champions of the pairs are compared
 //   update_o              0       1       2           served_o, winner_o, finish_o, take_o of that step
 //   status_o                      0       1           after that step
+//
+//   A pair of streams A and B, of which A is named in decisions 0 and 1 and B in decision 2; A+ is A after it has won, A- after it has lost:
+//   clk_i         0                  1                    2
+//   blocks        A      B           A+     B-            A++     B--
+//   goes in       A                  A+, not B-           B--, not A++
+//   compared      A-:B-  A+:B-       A+-:B--  A++:B--     A++-:B---  A++-:B--+
+//   kept          the first of each, for a loss and for a win of the one that goes in
 
 module speculative
   import dwcs_pkg::*;
@@ -153,6 +160,7 @@ module speculative
         .worth_valid_i(worth_valid & loaded_q[I]),
         .worth_i(whole_worth),
         .run_i(run_q),
+        .next_run_i(ready_q[2]),
         .ran_i(ran_q),
         .enable_i(enable_q),
         .won_i(won[I]),

@@ -3,9 +3,9 @@
 //
 // The step of a stream depends on nothing but whether it is the winner. So a decision needs no cycle of its own for updates, and no stream's key
 // waits for it. What a step takes is prepared a step ahead: the deadline after it, the worth of the window after service and after a miss, whether
-// the deadline will have come. A window goes one of four ways: it stays, takes a miss, takes service in time, or begins; its worth now, after
-// service and after a miss are chosen together. Worths are differences of logarithms; of numerator and of deadlines to be met, the next ones are at
-// hand, because each sinks by at most one in a step.
+// the deadline will have come. A window stays as it is, or is replaced by one of two: what service in time leaves, and what a miss leaves or a
+// beginning brings. Worths are differences of logarithms; of numerator and of deadlines to be met, the next ones are at hand, because each sinks by at
+// most one in a step.
 //
 // Law: after every decision, the state of a register block that is updated in turn.
 //
@@ -37,7 +37,9 @@ module speculative_block
   input  worth_t    worth_i,
   /// A decision is made; otherwise the block only keeps itself ready.
   input  logic      run_i,
-  /// A decision was made in the cycle before.
+  /// One is made in the next cycle.
+  input  logic      next_run_i,
+  /// One was made in the cycle before.
   input  logic      ran_i,
   /// A cycle goes by.
   input  logic      enable_i,
@@ -60,14 +62,6 @@ module speculative_block
   /// Where the stream stands, a cycle later.
   output status_t   status_o
 );
-
-  // What a step makes of the window.
-  typedef enum logic [1:0] {
-    Stays  = 2'd0,
-    Misses = 2'd1,
-    Meets  = 2'd2,
-    Begins = 2'd3
-  } change_e;
 
   // The clock and a deadline: has come, has passed, by the end of the next service; the deadline after a step.
   typedef struct packed {
@@ -114,7 +108,7 @@ module speculative_block
   assign m_one  = m == 8'd1;
   assign m_two  = m == 8'd2;
 
-  assign m_less   = m - 8'd1;
+  assign m_less    = m - 8'd1;
   // With x' = 0 a miss raises y' - x', which its worth tells.
   assign penalised = ~missed_q.fraction[7:0];
   assign raised_m  = raised(x_zero ? penalised : m, contract_q.tolerance.penalty);
@@ -125,26 +119,20 @@ module speculative_block
 
   // ---- Both outcomes of the decision under way, and the choice
 
-  logic    is_missed, comes_back, steps, takes, lost_takes, lost_valid;
-  change_e lost_change, won_change, change;
+  // If the stream loses it misses a deadline, and takes a packet from behind the head: known since the last decision.
+  logic is_missed_q, lost_takes_q;
+  logic comes_back, lost_valid, begins, serves, changes, steps, takes;
 
-  assign is_missed  = valid_q & prepared_q.come & run_i;
   assign comes_back = ~valid_q & behind_valid_q[0] & run_i;
-  assign lost_takes = (comes_back | (is_missed & contract_q.droppable)) & behind_valid_q[0];
-  assign lost_valid = valid_q ? ~(is_missed & contract_q.droppable) | behind_valid_q[0] : comes_back;
+  assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
 
-  always_comb begin
-    lost_change = Stays;
-    if (is_missed) lost_change = missed_ends ? Begins : Misses;
-    // A window that has just been loaded is taken again until decisions begin.
-    if ((comes_back & prepared_q.come) | (begun_q & ~run_i)) lost_change = Begins;
-    if (prepared_q.past) won_change = missed_ends ? Begins : Misses;
-    else won_change = met_ends ? Begins : Meets;
-  end
-
-  assign change = won_i ? won_change : lost_change;
-  assign steps  = won_i | is_missed;
-  assign takes  = won_i ? behind_valid_q[0] : lost_takes;
+  // Service in time is one way that a window goes; otherwise it takes a miss, or begins. A window that has just been loaded is taken again until
+  // decisions begin.
+  assign serves  = won_i & ~prepared_q.past;
+  assign begins  = missed_ends | ~valid_q | ~run_i;
+  assign changes = won_i | is_missed_q | (comes_back & prepared_q.come) | (begun_q & ~run_i);
+  assign steps   = won_i | is_missed_q;
+  assign takes   = won_i ? behind_valid_q[0] : lost_takes_q;
 
   // ---- Logarithms at hand: of x', x' - 1, ... and of y' - x', y' - x' - 1, ...; the last of four comes from the table, where the two that it may
   // be were looked up in the cycle before
@@ -202,10 +190,14 @@ module speculative_block
 
   worth_t worth_11, worth_20, worth_02;
   worth_t met_met, met_missed, missed_met, missed_missed;
+  logic [7:0] met_to_meet, missed_to_meet;
 
   assign worth_11 = worth(numerator_log[1], to_meet_zero[1], to_meet_log[1], x - 8'd1);
   assign worth_20 = worth(numerator_log[2], to_meet_zero[0], to_meet_log[0], x - 8'd2);
   assign worth_02 = worth(numerator_log[0], to_meet_zero[2], to_meet_log[2], x);
+
+  assign met_to_meet    = m_zero ? m : m_less;
+  assign missed_to_meet = x_zero ? penalised : m;
 
   // After service in time, rule A: what it is worth after another one, and after a miss. Where nothing is left, a window begins.
   always_comb begin
@@ -243,34 +235,16 @@ module speculative_block
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      unique case (change)
-        Stays: ;
-        Misses: begin
-          worth_q   <= missed_q;
-          met_q     <= missed_met;
-          missed_q  <= missed_missed;
-          to_meet_q <= x_zero ? penalised : m;
-        end
-        Meets: begin
-          worth_q   <= met_q;
-          met_q     <= met_met;
-          missed_q  <= met_missed;
-          to_meet_q <= m_zero ? m : m_less;
-        end
-        default: begin
-          worth_q   <= whole_q;
-          met_q     <= whole_met_q;
-          missed_q  <= whole_missed_q;
-          to_meet_q <= to_meet_whole_q;
-        end
-      endcase
-      unique case (change)
-        Stays: ;
-        Misses: violation_q <= violation_q | x_zero;
-        default: violation_q <= 1'b0;
-      endcase
-      numerator_sank_q <= ((change == Misses) & ~x_zero) | ((change == Meets) & m_zero);
-      to_meet_sank_q   <= (change == Meets) & ~m_zero;
+      if (changes) begin
+        // Where a window ends, what it is worth then is what a whole one is.
+        worth_q     <= serves ? met_q : (valid_q & run_i ? missed_q : whole_q);
+        met_q       <= serves ? (met_ends ? whole_met_q : met_met) : (begins ? whole_met_q : missed_met);
+        missed_q    <= serves ? (met_ends ? whole_missed_q : met_missed) : (begins ? whole_missed_q : missed_missed);
+        to_meet_q   <= serves ? (met_ends ? to_meet_whole_q : met_to_meet) : (begins ? to_meet_whole_q : missed_to_meet);
+        violation_q <= ~serves & ~begins & (violation_q | x_zero);
+      end
+      numerator_sank_q <= changes & (serves ? ~met_ends & m_zero : ~begins & ~x_zero);
+      to_meet_sank_q   <= serves & ~met_ends & ~m_zero;
     end
   end
 
@@ -319,10 +293,20 @@ module speculative_block
   assign if_waits = prepared(waiting_deadline, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
   assign if_steps = prepared(prepared_q.stepped, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
 
+  // What the stream does if it wins or loses this decision and loses the next one.
+  logic lost_come, won_next_takes, lost_next_takes;
+
+  assign lost_come       = is_missed_q ? if_steps.come : if_waits.come;
+  assign won_next_takes  = (behind_valid_q[1] | pop_o) & (~behind_valid_q[0] | (if_steps.come & contract_q.droppable));
+  assign lost_next_takes = ((lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o)
+                         & (~lost_valid | (lost_come & contract_q.droppable));
+
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      deadline_q <= steps ? prepared_q.stepped : waiting_deadline;
-      prepared_q <= steps ? if_steps : if_waits;
+      deadline_q   <= steps ? prepared_q.stepped : waiting_deadline;
+      prepared_q   <= steps ? if_steps : if_waits;
+      is_missed_q  <= next_run_i & (won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come);
+      lost_takes_q <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
     end
     if (load_i) deadline_q <= load_deadline_i;
   end
@@ -356,7 +340,7 @@ module speculative_block
       behind_valid_q[0] <= (takes ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
       behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pop_o));
       valid_q           <= won_i ? behind_valid_q[0] : lost_valid;
-      begun_q           <= change == Begins;
+      begun_q           <= changes & (serves ? met_ends : begins);
       taken_q           <= takes;
     end
   end
@@ -367,11 +351,11 @@ module speculative_block
   worth_t lost_worth, won_worth;
 
   always_comb begin
-    lost_deadline = is_missed ? prepared_q.stepped : waiting_deadline;
-    lost_worth    = is_missed ? missed_q : worth_q;
-    if ((comes_back & prepared_q.come) | (begun_q & ~run_i)) lost_worth = whole_q;
-    lost_head = lost_takes ? behind_q[0] : head_q;
-    won_worth = prepared_q.past ? missed_q : met_q;
+    lost_deadline = is_missed_q ? prepared_q.stepped : waiting_deadline;
+    // Of a stream that stays without packets nothing counts.
+    lost_worth    = is_missed_q ? missed_q : (~valid_q & prepared_q.come ? whole_q : worth_q);
+    lost_head     = lost_takes_q ? behind_q[0] : head_q;
+    won_worth     = prepared_q.past ? missed_q : met_q;
   end
 
   // Deadlines lie at most 2^14 ticks from the clock, before it only while nothing is decided; arrivals less than 2^15 before it.
@@ -412,7 +396,9 @@ module speculative_block
 
   // ---- What a host may know
 
-  state_t    state_q;
+  logic      shown_valid_q;
+  tick_t     shown_arrival_q, shown_deadline_q;
+  window_t   shown_window_q;
   counters_t counters_q;
 
   always_ff @(posedge clk_i) begin
@@ -420,22 +406,19 @@ module speculative_block
       events_q <= '{
         met:       won_i & ~prepared_q.past,
         late:      won_i & prepared_q.past,
-        missed:    won_i ? prepared_q.past : is_missed,
-        violation: (won_i ? prepared_q.past : is_missed) & x_zero & ~frozen_q,
-        dropped:   ~won_i & is_missed & contract_q.droppable
+        missed:    won_i ? prepared_q.past : is_missed_q,
+        violation: (won_i ? prepared_q.past : is_missed_q) & x_zero & ~frozen_q,
+        dropped:   ~won_i & is_missed_q & contract_q.droppable
       };
     end
     if (load_i) begin
-      state_q    <= '{
-        valid: 1'b0, arrival: '0, deadline: load_deadline_i,
-        window: whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator)
-      };
-      counters_q <= '0;
+      shown_deadline_q <= load_deadline_i;
+      shown_window_q   <= whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator);
+      counters_q       <= '0;
     end else if (enable_i && ran_i) begin
-      state_q <= '{
-        valid: valid_q, arrival: head_q, deadline: deadline_q,
-        window: '{violation: violation_q, numerator: x, denominator: x + m}
-      };
+      shown_arrival_q  <= head_q;
+      shown_deadline_q <= deadline_q;
+      shown_window_q   <= '{violation: violation_q, numerator: x, denominator: x + m};
       if (events_q.met) counters_q.met <= counters_q.met + 16'd1;
       if (events_q.late) counters_q.late <= counters_q.late + 16'd1;
       if (events_q.missed) counters_q.missed <= counters_q.missed + 16'd1;
@@ -444,7 +427,17 @@ module speculative_block
     end
   end
 
-  assign status_o = '{state: state_q, counters: counters_q};
+  // A stream that nobody has loaded has no packet.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) shown_valid_q <= 1'b0;
+    else if (load_i) shown_valid_q <= 1'b0;
+    else if (enable_i && ran_i) shown_valid_q <= valid_q;
+  end
+
+  assign status_o = '{
+    state:    '{valid: shown_valid_q, arrival: shown_arrival_q, deadline: shown_deadline_q, window: shown_window_q},
+    counters: counters_q
+  };
   assign take_o   = taken_q;
   assign drop_o   = events_q.dropped;
 
