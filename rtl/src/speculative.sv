@@ -138,7 +138,9 @@ module speculative
 
   // ---- Blocks and pairs
 
-  logic [N-1:0]     won, won_q, drop;
+  // What arrives last stays a wire of its own in synthesis.
+  (* keep *) logic [N-1:0] won;
+  logic [N-1:0]     won_q, drop;
   logic [Pairs-1:0] named, named_q, second;
   key_t [Pairs-1:0] champion;
 
@@ -194,16 +196,20 @@ module speculative
   // ---- The decision: every champion beside every other
 
   logic [Pairs-1:0][Pairs-1:0] precedes_other;
+  logic [N-1:0]                can_win;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_row
-    assign precedes_other[p][p] = ~champion[p].idle;
+    assign precedes_other[p][p] = 1'b1;
     for (genvar q = p + 1; q < Pairs; q++) begin : gen_column
       key_block u_key_block (.first_i(champion[p]), .second_i(champion[q]), .first_wins_o(precedes_other[p][q]));
       assign precedes_other[q][p] = ~precedes_other[p][q];
     end
-    assign named[p]     = &precedes_other[p];
-    assign won[2*p]     = named[p] & run_q & ~second[p];
-    assign won[2*p + 1] = named[p] & run_q & second[p];
+    // All but the comparisons is known early.
+    assign can_win[2*p]     = run_q & ~champion[p].idle & ~second[p];
+    assign can_win[2*p + 1] = run_q & ~champion[p].idle & second[p];
+    assign named[p]         = &precedes_other[p] & ~champion[p].idle;
+    assign won[2*p]         = can_win[2*p] & (&precedes_other[p]);
+    assign won[2*p + 1]     = can_win[2*p + 1] & (&precedes_other[p]);
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

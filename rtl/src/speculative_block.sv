@@ -121,7 +121,8 @@ module speculative_block
 
   // If the stream loses it misses a deadline, and takes a packet from behind the head: known since the last decision.
   logic is_missed_q, lost_takes_q;
-  logic comes_back, lost_valid, begins, serves, changes, steps, takes;
+  logic comes_back, lost_valid, begins, serves, lost_changes, steps, takes;
+  (* keep *) logic changes;
 
   assign comes_back = ~valid_q & behind_valid_q[0] & run_i;
   assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
@@ -130,7 +131,8 @@ module speculative_block
   // decisions begin.
   assign serves  = won_i & ~prepared_q.past;
   assign begins  = missed_ends | ~valid_q | ~run_i;
-  assign changes = won_i | is_missed_q | (comes_back & prepared_q.come) | (begun_q & ~run_i);
+  assign lost_changes = is_missed_q | (comes_back & prepared_q.come) | (begun_q & ~run_i);
+  assign changes      = enable_i & (won_i | lost_changes);
   assign steps   = won_i | is_missed_q;
   assign takes   = won_i ? behind_valid_q[0] : lost_takes_q;
 
@@ -234,15 +236,15 @@ module speculative_block
   end
 
   always_ff @(posedge clk_i) begin
+    if (changes) begin
+      // Where a window ends, what it is worth then is what a whole one is.
+      worth_q     <= serves ? met_q : (valid_q & run_i ? missed_q : whole_q);
+      met_q       <= serves ? (met_ends ? whole_met_q : met_met) : (begins ? whole_met_q : missed_met);
+      missed_q    <= serves ? (met_ends ? whole_missed_q : met_missed) : (begins ? whole_missed_q : missed_missed);
+      to_meet_q   <= serves ? (met_ends ? to_meet_whole_q : met_to_meet) : (begins ? to_meet_whole_q : missed_to_meet);
+      violation_q <= ~serves & ~begins & (violation_q | x_zero);
+    end
     if (enable_i) begin
-      if (changes) begin
-        // Where a window ends, what it is worth then is what a whole one is.
-        worth_q     <= serves ? met_q : (valid_q & run_i ? missed_q : whole_q);
-        met_q       <= serves ? (met_ends ? whole_met_q : met_met) : (begins ? whole_met_q : missed_met);
-        missed_q    <= serves ? (met_ends ? whole_missed_q : met_missed) : (begins ? whole_missed_q : missed_missed);
-        to_meet_q   <= serves ? (met_ends ? to_meet_whole_q : met_to_meet) : (begins ? to_meet_whole_q : missed_to_meet);
-        violation_q <= ~serves & ~begins & (violation_q | x_zero);
-      end
       numerator_sank_q <= changes & (serves ? ~met_ends & m_zero : ~begins & ~x_zero);
       to_meet_sank_q   <= serves & ~met_ends & ~m_zero;
     end
