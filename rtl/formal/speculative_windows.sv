@@ -1,6 +1,6 @@
 // Proves of a block of the speculative engine that its window goes as the rules say: what it has at hand for service in time and for a miss
 // counts as many tolerated misses as window_rules makes of the window, and every step leaves just that window, or a whole one to a stream that
-// comes back; and a violation is worth what it raises y' to.
+// comes back; that a violation is worth what it raises y' to; and that what is known ahead of a loss is what a loss is.
 //
 // Sizes: all contracts; logarithms are arbitrary, because no rule looks at one. Streams that are loaded bring words that fit their contract.
 // How: induction over cycles, from any state that keeps to it.
@@ -91,27 +91,38 @@ module speculative_windows
   assign at_hand            = (u_block.met_q.numerator == met.numerator) & (u_block.missed_q.numerator == missed.numerator);
   assign worth_of_violation = (u_block.x != '0) | u_block.frozen_q | (u_block.missed_q == zero_worth(missed.denominator));
 
+  // What is known of a loss since the last decision.
+  logic known;
+  assign known = (u_block.is_missed_q == (u_block.valid_q & u_block.prepared_q.come & run_i))
+               & (u_block.lost_takes_q == ((u_block.comes_back | (u_block.is_missed_q & u_block.contract_q.droppable))
+                                           & u_block.behind_valid_q[0]))
+               & (~run_i | (u_block.lost_changes_q == (u_block.is_missed_q | (u_block.comes_back & u_block.prepared_q.come))))
+               & (u_block.behind_valid_q != 2'b10);
+
   // The step of the cycle before, and what is due after it.
   logic    started_q = 1'b0;
+  logic    run_due_q;
   window_t due_q;
   always_ff @(posedge clk_i) begin
     started_q <= 1'b1;
+    run_due_q <= enable_i ? next_run_i : run_i;
     due_q     <= window;
     if (enable_i) begin
       if (won_i) due_q <= u_block.prepared_q.past ? missed : met;
       else if (u_block.is_missed_q) due_q <= missed;
-      else if (u_block.lost_changes) due_q <= fresh;
+      else if (u_block.lost_changes_q) due_q <= fresh;
     end
   end
 
   always_comb begin
     loads_fit: assume (loaded);
-    // Nobody is named without a packet, or while nothing is decided, and nothing is missed then.
+    // Nobody is named without a packet, or while nothing is decided.
     named_runs: assume (~won_i | (u_block.valid_q & run_i));
-    misses_run: assume (~u_block.is_missed_q | (u_block.valid_q & run_i));
+    run_is_known: assume (~started_q | (run_i == run_due_q));
     if (~started_q) begin
-      begins_so: assume (fits & at_hand & worth_of_violation);
+      begins_so: assume (fits & at_hand & worth_of_violation & known);
     end else begin
+      loss_is_known: assert (known);
       window_fits: assert (fits);
       words_at_hand: assert (at_hand);
       violation_raises: assert (worth_of_violation);

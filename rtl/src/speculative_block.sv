@@ -119,10 +119,13 @@ module speculative_block
 
   // ---- Both outcomes of the decision under way, and the choice
 
-  // If the stream loses it misses a deadline, and takes a packet from behind the head: known since the last decision.
-  logic is_missed_q, lost_takes_q;
-  logic comes_back, lost_valid, begins, serves, lost_changes, steps, takes;
-  (* keep *) logic changes;
+  // If the stream loses it misses a deadline, its window changes, it takes a packet from behind the head: known since the last decision.
+  logic is_missed_q, lost_changes_q, lost_takes_q;
+  // Loaded, and nothing has been decided since.
+  logic fresh_q;
+  logic comes_back, lost_valid, begins;
+  // One table each between the winner, who is known last, and all that depends on him.
+  (* keep *) logic serves, changes, steps, takes;
 
   assign comes_back = ~valid_q & behind_valid_q[0] & run_i;
   assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
@@ -131,8 +134,7 @@ module speculative_block
   // decisions begin.
   assign serves  = won_i & ~prepared_q.past;
   assign begins  = missed_ends | ~valid_q | ~run_i;
-  assign lost_changes = is_missed_q | (comes_back & prepared_q.come) | (begun_q & ~run_i);
-  assign changes      = enable_i & (won_i | lost_changes);
+  assign changes = enable_i & (won_i | lost_changes_q);
   assign steps   = won_i | is_missed_q;
   assign takes   = won_i ? behind_valid_q[0] : lost_takes_q;
 
@@ -296,19 +298,25 @@ module speculative_block
   assign if_steps = prepared(prepared_q.stepped, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
 
   // What the stream does if it wins or loses this decision and loses the next one.
-  logic lost_come, won_next_takes, lost_next_takes;
+  logic lost_come, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes;
+  logic won_behind, lost_behind;
 
-  assign lost_come       = is_missed_q ? if_steps.come : if_waits.come;
-  assign won_next_takes  = (behind_valid_q[1] | pop_o) & (~behind_valid_q[0] | (if_steps.come & contract_q.droppable));
-  assign lost_next_takes = ((lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o)
-                         & (~lost_valid | (lost_come & contract_q.droppable));
+  assign lost_come         = is_missed_q ? if_steps.come : if_waits.come;
+  assign won_behind        = behind_valid_q[1] | pop_o;
+  assign lost_behind       = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
+  assign won_next_takes    = won_behind & (~behind_valid_q[0] | (if_steps.come & contract_q.droppable));
+  assign lost_next_takes   = lost_behind & (~lost_valid | (lost_come & contract_q.droppable));
+  assign won_next_changes  = if_steps.come & (behind_valid_q[0] | won_behind);
+  assign lost_next_changes = lost_come & (lost_valid | lost_behind);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      deadline_q   <= steps ? prepared_q.stepped : waiting_deadline;
-      prepared_q   <= steps ? if_steps : if_waits;
-      is_missed_q  <= next_run_i & (won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come);
-      lost_takes_q <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
+      deadline_q     <= steps ? prepared_q.stepped : waiting_deadline;
+      prepared_q     <= steps ? if_steps : if_waits;
+      // All are for the next decision; in a pause a window that has just been loaded is taken.
+      lost_changes_q <= next_run_i ? (won_i ? won_next_changes : lost_next_changes) : fresh_q;
+      is_missed_q    <= next_run_i & (won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come);
+      lost_takes_q   <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
     end
     if (load_i) deadline_q <= load_deadline_i;
   end
@@ -331,11 +339,13 @@ module speculative_block
       behind_valid_q <= '0;
       valid_q        <= 1'b0;
       begun_q        <= 1'b0;
+      fresh_q        <= 1'b0;
       taken_q        <= 1'b0;
     end else if (load_i) begin
       behind_valid_q <= '0;
       valid_q        <= 1'b0;
       begun_q        <= 1'b1;
+      fresh_q        <= 1'b1;
       taken_q        <= 1'b0;
     end else if (enable_i) begin
       // A packet fills the first place that is free.
@@ -343,6 +353,7 @@ module speculative_block
       behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pop_o));
       valid_q           <= won_i ? behind_valid_q[0] : lost_valid;
       begun_q           <= changes & (serves ? met_ends : begins);
+      fresh_q           <= fresh_q & ~run_i;
       taken_q           <= takes;
     end
   end

@@ -294,8 +294,8 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "lost_next_takes = ((lost_takes_q ? behind_valid_q[1] : behind_valid_q[0])",
-        replacement: "lost_next_takes = (behind_valid_q[0]",
+        text: "assign lost_behind       = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0])",
+        replacement: "assign lost_behind       = behind_valid_q[0]",
         fault: "a packet is taken twice",
         engine: SPECULATIVE,
     },

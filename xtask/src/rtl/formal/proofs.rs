@@ -78,6 +78,11 @@ pub const HARNESSES: &[Harness] = &[
                 text: "else if (!m_one) missed_met = zero_worth(m_less);",
                 replacement: "else missed_met = zero_worth(m_less);",
             },
+            Fault {
+                file: "rtl/src/speculative_block.sv",
+                text: "if_steps.come & (behind_valid_q[0] | won_behind)",
+                replacement: "if_steps.come & behind_valid_q[0]",
+            },
         ],
         sizes: &[size("", Induction, 8)],
     },
