@@ -14,6 +14,13 @@
 //   run           step 0  step 1  step 2  step 3      champions of the pairs are compared
 //   update_o              0       1       2           served_o, winner_o, finish_o, take_o of that step
 //   status_o                      0       1           after that step
+//
+//   A pair of streams A and B, of which A is named in decisions 0 and 1 and B in decision 2; A+ is A after it has won, A- after it has lost:
+//   clk_i         0                  1                    2
+//   blocks        A      B           A+     B-            A++     B--
+//   goes in       A                  A+, not B-           B--, not A++
+//   compared      A-:B-  A+:B-       A+-:B--  A++:B--     A++-:B---  A++-:B--+
+//   kept          the first of each, for a loss and for a win of the one that goes in
 
 module speculative
   import dwcs_pkg::*;
@@ -63,9 +70,10 @@ module speculative
 
   logic       enable_q, run_q, ran_q;
   logic [2:0] ready_q;
-  logic [N-1:0] loading;
+  logic       load, loading;
 
-  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~(|loading);
+  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~loading;
+  assign load         = load_valid_i & load_ready_o;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -73,7 +81,7 @@ module speculative
       run_q   <= 1'b0;
       ran_q   <= 1'b0;
     end else if (enable_q) begin
-      ready_q <= {ready_q[1:0], enable_i & ~(|loading)};
+      ready_q <= {ready_q[1:0], enable_i & ~loading};
       run_q   <= ready_q[2];
       ran_q   <= run_q;
     end
@@ -97,14 +105,42 @@ module speculative
       next_finish_q  <= later_finish_q;
       later_finish_q <= outside_i ? time_i : later_finish_q + 16'(ticks);
     end
-    if (outside_i && (|loading)) now_q <= time_i;
+    if (outside_i && loading) now_q <= time_i;
   end
+
+  // ---- LOAD: what of a contract is computed once
+
+  logic [N-1:0] loaded_q;
+  logic         log_valid, to_meet_zero, worth_valid;
+  log_t         numerator_log, to_meet_log;
+  worth_t       whole_worth;
+
+  always_ff @(posedge clk_i) begin
+    if (load) begin
+      for (int unsigned i = 0; i < N; i++) loaded_q[i] <= load_i.id == id_t'(i);
+    end
+  end
+
+  speculative_load u_load (
+    .clk_i,
+    .rst_ni,
+    .load_i(load),
+    .infinite_i(load_i.contract.infinite),
+    .tolerance_i(load_i.contract.tolerance),
+    .loading_o(loading),
+    .log_valid_o(log_valid),
+    .numerator_log_o(numerator_log),
+    .to_meet_log_o(to_meet_log),
+    .to_meet_zero_o(to_meet_zero),
+    .worth_valid_o(worth_valid),
+    .worth_o(whole_worth)
+  );
 
   // ---- Blocks and pairs
 
+  // What arrives last stays a wire of its own in synthesis.
+  (* keep *) logic [N-1:0] won;
   logic [N-1:0]     won_q, drop;
-  // Copies that synthesis is not to take for one register.
-  (* keep *) logic [N-1:0] won_second_q, won_third_q;
   logic [Pairs-1:0] named, named_q, second;
   key_t [Pairs-1:0] champion;
 
@@ -116,14 +152,20 @@ module speculative
       speculative_block u_block (
         .clk_i,
         .rst_ni,
-        .load_i(load_valid_i & load_ready_o & (load_i.id == id_t'(I))),
+        .load_i(load & (load_i.id == id_t'(I))),
         .load_contract_i(load_i.contract),
         .load_deadline_i(load_i.deadline),
-        .loading_o(loading[I]),
+        .log_valid_i(log_valid & loaded_q[I]),
+        .numerator_log_i(numerator_log),
+        .to_meet_log_i(to_meet_log),
+        .to_meet_zero_i(to_meet_zero),
+        .worth_valid_i(worth_valid & loaded_q[I]),
+        .worth_i(whole_worth),
         .run_i(run_q),
+        .next_run_i(ready_q[2]),
         .ran_i(ran_q),
         .enable_i(enable_q),
-        .won_i({won_third_q[I], won_second_q[I], won_q[I]}),
+        .won_i(won[I]),
         .finish_i(finish_q),
         .next_finish_i(next_finish_q),
         .later_finish_i(later_finish_q),
@@ -154,30 +196,29 @@ module speculative
   // ---- The decision: every champion beside every other
 
   logic [Pairs-1:0][Pairs-1:0] precedes_other;
-  logic [N-1:0]                won;
+  logic [N-1:0]                can_win;
 
   for (genvar p = 0; p < Pairs; p++) begin : gen_row
-    assign precedes_other[p][p] = ~champion[p].idle;
+    assign precedes_other[p][p] = 1'b1;
     for (genvar q = p + 1; q < Pairs; q++) begin : gen_column
       key_block u_key_block (.first_i(champion[p]), .second_i(champion[q]), .first_wins_o(precedes_other[p][q]));
       assign precedes_other[q][p] = ~precedes_other[p][q];
     end
-    assign named[p]     = &precedes_other[p];
-    assign won[2*p]     = named[p] & run_q & ~second[p];
-    assign won[2*p + 1] = named[p] & run_q & second[p];
+    // All but the comparisons is known early.
+    assign can_win[2*p]     = run_q & ~champion[p].idle & ~second[p];
+    assign can_win[2*p + 1] = run_q & ~champion[p].idle & second[p];
+    assign named[p]         = &precedes_other[p] & ~champion[p].idle;
+    assign won[2*p]         = can_win[2*p] & (&precedes_other[p]);
+    assign won[2*p + 1]     = can_win[2*p + 1] & (&precedes_other[p]);
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      named_q      <= '0;
-      won_q        <= '0;
-      won_second_q <= '0;
-      won_third_q  <= '0;
+      named_q <= '0;
+      won_q   <= '0;
     end else if (enable_q) begin
-      named_q      <= named & {Pairs{run_q}};
-      won_q        <= won;
-      won_second_q <= won;
-      won_third_q  <= won;
+      named_q <= named & {Pairs{run_q}};
+      won_q   <= won;
     end
   end
 

@@ -1,15 +1,22 @@
-// A register block that is ready for whatever the decision under way will be: it holds what its stream is after the last decision if it lost and
-// if it won, takes one of them when that is known, and shows for both outcomes of the next decision the key with which it then goes on.
+// A register block that takes its step in the cycle of the decision itself: all that depends on the winner is a choice between two outcomes,
+// made when the winner is known, at the end of that cycle.
 //
 // The step of a stream depends on nothing but whether it is the winner. So a decision needs no cycle of its own for updates, and no stream's key
-// waits for it. What a step takes is prepared a step ahead: the deadline after it, the ranks of the window after service and after a miss, whether
-// the deadline will have come. Ranks are differences of logarithms; of numerator and of deadlines to be met, the next five are at hand, because each
-// sinks by at most one in a step.
+// waits for it. What a step takes is prepared a step ahead: the deadline after it, the worth of the window after service and after a miss, whether
+// the deadline will have come. A window stays as it is, or is replaced by one of two: what service in time leaves, and what a miss leaves or a
+// beginning brings. Worths are differences of logarithms; of numerator and of deadlines to be met, the next ones are at hand, because each sinks by at
+// most one in a step.
 //
 // Law: after every decision, the state of a register block that is updated in turn.
 //
 // Source: beyond Krishnamurthy et al., "ShareStreams", whose compute-ahead blocks hold the outcomes of one decision. Twin: dwcs::device, `Block`.
-// Latency: one cycle from won_i to the state; LOAD takes ten.
+// Latency: one cycle, the decision's; what the host may know comes a cycle later.
+//
+//   clk_i         t                                          t + 1
+//   state         after decision t - 1                       after decision t
+//   keys          for decision t + 1, if it loses t, wins t
+//   won_i         late: the winner of decision t
+//   take_o        of decision t - 1                          of decision t
 
 module speculative_block
   import dwcs_pkg::*;
@@ -21,16 +28,23 @@ module speculative_block
   input  logic      load_i,
   input  contract_t load_contract_i,
   input  tick_t     load_deadline_i,
-  /// Nine more cycles, after which the block is ready.
-  output logic      loading_o,
+  /// More words of the stream that was loaded last, if it is this one: see speculative_load.
+  input  logic      log_valid_i,
+  input  log_t      numerator_log_i,
+  input  log_t      to_meet_log_i,
+  input  logic      to_meet_zero_i,
+  input  logic      worth_valid_i,
+  input  worth_t    worth_i,
   /// A decision is made; otherwise the block only keeps itself ready.
   input  logic      run_i,
-  /// A decision was made in the cycle before.
+  /// One is made in the next cycle.
+  input  logic      next_run_i,
+  /// One was made in the cycle before.
   input  logic      ran_i,
   /// A cycle goes by.
   input  logic      enable_i,
-  /// The stream was named in the last decision: three copies, because so much depends on it.
-  input  logic [2:0] won_i,
+  /// The stream is named in this decision.
+  input  logic      won_i,
   /// The clock at the end of the service under decision, of the next one, and of the one after that.
   input  tick_t     finish_i,
   input  tick_t     next_finish_i,
@@ -49,83 +63,80 @@ module speculative_block
   output status_t   status_o
 );
 
-  // A stream after a decision, and what its next step will be.
+  // The clock and a deadline: has come, has passed, by the end of the next service; the deadline after a step.
   typedef struct packed {
-    logic       valid;
-    tick_t      deadline;
-    logic       violation;
-    // y' - x'; x' is the numerator of `worth`.
-    logic [7:0] to_meet;
-    // Of the window now, after service in time, after a miss.
-    worth_t     worth;
-    worth_t     met;
-    worth_t     missed;
-    // Service in time, a miss ends the window.
-    logic       met_ends;
-    logic       missed_ends;
-    // The deadline after a step; has come, has passed, by the end of the next service.
-    tick_t      stepped;
-    logic       come;
-    logic       past;
-    // How it came about: a window began, x' sank, y' - x' sank; a packet was taken; what the counters count.
-    logic       begun;
-    logic       numerator_sank;
-    logic       to_meet_sank;
-    logic       taken;
-    events_t    events;
-  } version_t;
+    logic  come;
+    logic  past;
+    tick_t stepped;
+  } prepared_t;
+
+  // ---- The stream after the last decision
 
   contract_t  contract_q;
   logic       frozen_q;
   logic [7:0] to_meet_whole_q;
-  version_t   lost_q, won_q, now, lost, won;
+  worth_t     whole_q, whole_met_q, whole_missed_q;
 
-  // ---- What the last decision made of the stream
+  logic       valid_q;
+  tick_t      deadline_q;
+  prepared_t  prepared_q;
+  logic       violation_q;
+  // y' - x'; x' is the numerator of `worth_q`.
+  logic [7:0] to_meet_q;
+  // Of the window now, after service in time, after a miss.
+  worth_t     worth_q, met_q, missed_q;
+  // How it came about: a window began, x' sank, y' - x' sank; a packet was taken; what the counters count.
+  logic       begun_q, numerator_sank_q, to_meet_sank_q, taken_q;
+  events_t    events_q;
 
-  always_comb begin
-    now             = won_i[0] ? won_q : lost_q;
-    now.worth       = won_i[1] ? won_q.worth : lost_q.worth;
-    now.met         = won_i[1] ? won_q.met : lost_q.met;
-    now.missed      = won_i[1] ? won_q.missed : lost_q.missed;
-    now.deadline    = won_i[2] ? won_q.deadline : lost_q.deadline;
-    now.stepped     = won_i[2] ? won_q.stepped : lost_q.stepped;
-    now.valid       = won_i[2] ? won_q.valid : lost_q.valid;
-    now.come        = won_i[2] ? won_q.come : lost_q.come;
-    now.past        = won_i[2] ? won_q.past : lost_q.past;
-  end
+  // Packets: the head, and two places behind it, the older first.
+  tick_t       head_q;
+  tick_t [1:0] behind_q;
+  logic  [1:0] behind_valid_q;
 
-  // ---- Packets: the head, and two places behind it, the older first
+  // ---- Where it stands
 
-  tick_t       head_q, head;
-  tick_t [1:0] behind_q, behind;
-  logic  [1:0] behind_valid_q, behind_valid;
+  logic [7:0] x, m, m_less, penalised, raised_m;
+  logic       x_zero, x_one, x_two, m_zero, m_one, m_two, met_ends, missed_ends;
 
-  always_comb begin
-    head         = now.taken ? behind_q[0] : head_q;
-    behind       = now.taken ? {behind_q[1], behind_q[1]} : behind_q;
-    behind_valid = now.taken ? {1'b0, behind_valid_q[1]} : behind_valid_q;
-  end
+  assign x      = worth_q.numerator;
+  assign m      = to_meet_q;
+  assign x_zero = x == 8'd0;
+  assign x_one  = x == 8'd1;
+  assign x_two  = x == 8'd2;
+  assign m_zero = m == 8'd0;
+  assign m_one  = m == 8'd1;
+  assign m_two  = m == 8'd2;
 
-  // What is taken in the cycle of a LOAD would be lost.
-  assign pop_o = enable_i & ~load_i & ~behind_valid[1] & next_valid_i;
+  assign m_less    = m - 8'd1;
+  // With x' = 0 a miss raises y' - x', which its worth tells.
+  assign penalised = ~missed_q.fraction[7:0];
+  assign raised_m  = raised(x_zero ? penalised : m, contract_q.tolerance.penalty);
 
-  always_ff @(posedge clk_i) begin
-    if (enable_i) begin
-      head_q      <= head;
-      behind_q[0] <= behind_valid[0] ? behind[0] : next_arrival_i;
-      behind_q[1] <= behind_valid[1] ? behind[1] : next_arrival_i;
-    end
-  end
+  // A window ends when nothing is left of it, or when a violation is made good.
+  assign met_ends    = frozen_q | violation_q | (m_zero ? x_one : x_zero & m_one);
+  assign missed_ends = frozen_q | (x_one & m_zero);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) behind_valid_q <= '0;
-    else if (load_i) behind_valid_q <= '0;
-    else if (enable_i) begin
-      // A packet fills the first place that is free.
-      behind_valid_q[0] <= behind_valid[0] | next_valid_i;
-      behind_valid_q[1] <= behind_valid[1] | (behind_valid[0] & next_valid_i);
-    end
-  end
+  // ---- Both outcomes of the decision under way, and the choice
+
+  // If the stream loses it misses a deadline, its window changes, it takes a packet from behind the head: known since the last decision.
+  logic is_missed_q, lost_changes_q, lost_takes_q;
+  // Loaded, and nothing has been decided since.
+  logic fresh_q;
+  logic comes_back, lost_valid, begins;
+  // One table each between the winner, who is known last, and all that depends on him.
+  (* keep *) logic serves, changes, steps, takes;
+
+  assign comes_back = ~valid_q & behind_valid_q[0] & run_i;
+  assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
+
+  // Service in time is one way that a window goes; otherwise it takes a miss, or begins. A window that has just been loaded is taken again until
+  // decisions begin.
+  assign serves  = won_i & ~prepared_q.past;
+  assign begins  = missed_ends | ~valid_q | ~run_i;
+  assign changes = enable_i & (won_i | lost_changes_q);
+  assign steps   = won_i | is_missed_q;
+  assign takes   = won_i ? behind_valid_q[0] : lost_takes_q;
 
   // ---- Logarithms at hand: of x', x' - 1, ... and of y' - x', y' - x' - 1, ...; the last of four comes from the table, where the two that it may
   // be were looked up in the cycle before
@@ -135,50 +146,34 @@ module speculative_block
   logic [3:0] to_meet_zero_q, to_meet_zero, to_meet_zero_whole_q;
   log_t       numerator_third, numerator_fourth, to_meet_third, to_meet_fourth;
   logic       third_zero_q, fourth_zero_q;
-  logic [3:0] loading_q;
-  logic [7:0] numerator_address, to_meet_address;
-
-  // While a stream is loaded the table is read from x and y - x downwards.
-  assign numerator_address = loading_o ? contract_q.tolerance.numerator - 8'(loading_q) : now.worth.numerator - 8'd3;
-  assign to_meet_address   = loading_o ? to_meet_whole_q - 8'(loading_q) : now.to_meet - 8'd3;
 
   log_table u_numerator_log (
-    .clk_i,
-    .enable_i(enable_i | loading_o),
-    .first_i(numerator_address),
-    .second_i(now.worth.numerator - 8'd4),
-    .first_o(numerator_third),
-    .second_o(numerator_fourth)
+    .clk_i, .enable_i, .number_i(x), .third_o(numerator_third), .fourth_o(numerator_fourth)
   );
 
   log_table u_to_meet_log (
-    .clk_i,
-    .enable_i(enable_i | loading_o),
-    .first_i(to_meet_address),
-    .second_i(now.to_meet - 8'd4),
-    .first_o(to_meet_third),
-    .second_o(to_meet_fourth)
+    .clk_i, .enable_i, .number_i(m), .third_o(to_meet_third), .fourth_o(to_meet_fourth)
   );
 
   always_ff @(posedge clk_i) begin
-    if (enable_i | loading_o) begin
-      third_zero_q  <= to_meet_address == '0;
-      fourth_zero_q <= now.to_meet == 8'd4;
+    if (enable_i) begin
+      third_zero_q  <= m == 8'd3;
+      fourth_zero_q <= m == 8'd4;
     end
   end
 
   always_comb begin
     numerator_log = numerator_log_q;
-    if (now.begun) numerator_log = numerator_whole_q;
-    else if (now.numerator_sank) numerator_log = {numerator_fourth, numerator_log_q[3:1]};
+    if (begun_q) numerator_log = numerator_whole_q;
+    else if (numerator_sank_q) numerator_log = {numerator_fourth, numerator_log_q[3:1]};
     else numerator_log[3] = numerator_third;
 
     to_meet_log  = to_meet_log_q;
     to_meet_zero = to_meet_zero_q;
-    if (now.begun) begin
+    if (begun_q) begin
       to_meet_log  = to_meet_log_whole_q;
       to_meet_zero = to_meet_zero_whole_q;
-    end else if (now.to_meet_sank) begin
+    end else if (to_meet_sank_q) begin
       to_meet_log  = {to_meet_fourth, to_meet_log_q[3:1]};
       to_meet_zero = {fourth_zero_q, to_meet_zero_q[3:1]};
     end else begin
@@ -195,224 +190,86 @@ module speculative_block
     end
   end
 
-  // ---- The window that begins: what it is worth, and its logarithms
+  // ---- The window after a step
 
-  worth_t whole_q, whole_met_q, whole_missed_q;
-  logic   whole_met_ends, whole_missed_ends;
+  worth_t worth_11, worth_20, worth_02;
+  worth_t met_met, met_missed, missed_met, missed_missed;
+  logic [7:0] met_to_meet, missed_to_meet;
 
-  assign loading_o = loading_q != 4'd9;
+  assign worth_11 = worth(numerator_log[1], to_meet_zero[1], to_meet_log[1], x - 8'd1);
+  assign worth_20 = worth(numerator_log[2], to_meet_zero[0], to_meet_log[0], x - 8'd2);
+  assign worth_02 = worth(numerator_log[0], to_meet_zero[2], to_meet_log[2], x);
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    // After a reset as after a LOAD: a stream that nobody loads has no packet.
-    if (!rst_ni) loading_q <= '0;
-    else if (load_i) loading_q <= '0;
-    else if (loading_o) loading_q <= loading_q + 4'd1;
-  end
+  assign met_to_meet    = m_zero ? m : m_less;
+  assign missed_to_meet = x_zero ? penalised : m;
 
-  logic   whole_x_zero, whole_x_one, whole_m_zero, whole_m_one;
-  logic   steps_x, steps_m;
-  worth_t whole_after;
-
-  assign whole_x_zero = contract_q.tolerance.numerator == 8'd0;
-  assign whole_x_one  = contract_q.tolerance.numerator == 8'd1;
-  assign whole_m_zero = to_meet_whole_q == 8'd0;
-  assign whole_m_one  = to_meet_whole_q == 8'd1;
-
-  // One subtraction serves all three: now, after service, after a miss.
-  assign steps_x     = (loading_q == 4'd8) | ((loading_q == 4'd7) & whole_m_zero);
-  assign steps_m     = (loading_q == 4'd7) & ~whole_m_zero;
-  assign whole_after = worth(
-      steps_x ? numerator_whole_q[1] : numerator_whole_q[0],
-      steps_m ? to_meet_zero_whole_q[1] : to_meet_zero_whole_q[0],
-      steps_m ? to_meet_log_whole_q[1] : to_meet_log_whole_q[0],
-      contract_q.tolerance.numerator - 8'(steps_x));
-
-  assign whole_met_ends    = frozen_q | (whole_m_zero ? whole_x_one : whole_x_zero & whole_m_one);
-  assign whole_missed_ends = frozen_q | (whole_x_one & whole_m_zero);
-
-  always_ff @(posedge clk_i) begin
-    if (load_i) begin
-      contract_q      <= load_contract_i;
-      to_meet_whole_q <= load_contract_i.tolerance.denominator - load_contract_i.tolerance.numerator;
-      frozen_q        <= load_contract_i.infinite | load_contract_i.tolerance.fixed
-                       | (load_contract_i.tolerance.denominator == '0);
-    end
-    // Addresses go out in cycles 0 to 3, logarithms come back one later.
-    if (loading_q >= 4'd1 && loading_q <= 4'd4) begin
-      numerator_whole_q    <= {numerator_third, numerator_whole_q[3:1]};
-      to_meet_log_whole_q  <= {to_meet_third, to_meet_log_whole_q[3:1]};
-      to_meet_zero_whole_q <= {third_zero_q, to_meet_zero_whole_q[3:1]};
-    end
-    if (loading_q == 4'd6) whole_q <= whole_x_zero ? zero_worth(to_meet_whole_q) : whole_after;
-    if (loading_q == 4'd7) begin
-      if (whole_met_ends) whole_met_q <= whole_q;
-      else if (whole_x_zero) whole_met_q <= zero_worth(to_meet_whole_q - 8'd1);
-      else whole_met_q <= whole_after;
-    end
-    if (loading_q == 4'd8) begin
-      if (whole_missed_ends) whole_missed_q <= whole_q;
-      else if (whole_x_zero) whole_missed_q <= zero_worth(raised(to_meet_whole_q, contract_q.tolerance.penalty));
-      else if (whole_x_one) whole_missed_q <= zero_worth(to_meet_whole_q);
-      else whole_missed_q <= whole_after;
-    end
-  end
-
-  // ---- What service and a miss make of the window, and what it is worth after another step
-
-  logic       x_zero, x_one, x_two, m_zero, m_one, m_two;
-  logic [7:0] x, m, m_less, penalised;
-  worth_t     worth_11, worth_20, worth_02;
-
-  assign x      = now.worth.numerator;
-  assign m      = now.to_meet;
-  assign x_zero = x == 8'd0;
-  assign x_one  = x == 8'd1;
-  assign x_two  = x == 8'd2;
-  assign m_zero = m == 8'd0;
-  assign m_one  = m == 8'd1;
-  assign m_two  = m == 8'd2;
-
-  assign m_less    = m - 8'd1;
-  assign penalised = raised(m, contract_q.tolerance.penalty);
-  assign worth_11  = worth(numerator_log[1], to_meet_zero[1], to_meet_log[1], x - 8'd1);
-  assign worth_20  = worth(numerator_log[2], to_meet_zero[0], to_meet_log[0], x - 8'd2);
-  assign worth_02  = worth(numerator_log[0], to_meet_zero[2], to_meet_log[2], x);
-
-  // The part of a version that is about the window.
-  typedef struct packed {
-    logic       violation;
-    logic [7:0] to_meet;
-    worth_t     met;
-    worth_t     missed;
-    logic       begun;
-    logic       numerator_sank;
-    logic       to_meet_sank;
-  } change_t;
-
-  change_t begins, serves, misses;
-
+  // After service in time, rule A: what it is worth after another one, and after a miss. Where nothing is left, a window begins.
   always_comb begin
-    begins = '{
-      violation: 1'b0, to_meet: to_meet_whole_q, met: whole_met_q, missed: whole_missed_q, begun: 1'b1, numerator_sank: 1'b0,
-      to_meet_sank: 1'b0
-    };
-
-    // Rule A.
-    serves = '{
-      violation: 1'b0, to_meet: m_zero ? m : m_less, met: whole_q, missed: whole_q, begun: 1'b0, numerator_sank: m_zero,
-      to_meet_sank: ~m_zero
-    };
+    met_met    = whole_q;
+    met_missed = whole_q;
     if (m_zero) begin
-      if (!x_two) serves.met = worth_20;
-      if (!x_two) serves.missed = worth_20;
+      if (!x_two) met_met = worth_20;
+      if (!x_two) met_missed = worth_20;
     end else begin
       if (m_one) begin
-        if (!x_one) serves.met = worth_11;
-      end else if (!x_zero) serves.met = worth_02;
-      else if (!m_two) serves.met = zero_worth(m - 8'd2);
+        if (!x_one) met_met = worth_11;
+      end else if (!x_zero) met_met = worth_02;
+      else if (!m_two) met_met = zero_worth(m - 8'd2);
 
-      if (x_zero) serves.missed = zero_worth(raised(m_less, contract_q.tolerance.penalty));
-      else if (!x_one) serves.missed = worth_11;
-      else if (!m_one) serves.missed = zero_worth(m_less);
+      if (x_zero) met_missed = zero_worth(raised(m_less, contract_q.tolerance.penalty));
+      else if (!x_one) met_missed = worth_11;
+      else if (!m_one) met_missed = zero_worth(m_less);
     end
-    if (now.met_ends) serves = begins;
+  end
 
-    // Rule B.
-    misses = '{
-      violation: now.violation | x_zero, to_meet: x_zero ? penalised : m, met: whole_q, missed: whole_q, begun: 1'b0,
-      numerator_sank: ~x_zero, to_meet_sank: 1'b0
-    };
+  // After a miss, rule B.
+  always_comb begin
+    missed_met    = whole_q;
+    missed_missed = whole_q;
     if (!x_zero) begin
       if (m_zero) begin
-        if (!x_two) misses.met = worth_20;
-      end else if (!x_one) misses.met = worth_11;
-      else if (!m_one) misses.met = zero_worth(m_less);
+        if (!x_two) missed_met = worth_20;
+      end else if (!x_one) missed_met = worth_11;
+      else if (!m_one) missed_met = zero_worth(m_less);
     end
-    if (x_zero) misses.missed = zero_worth(raised(penalised, contract_q.tolerance.penalty));
-    else if (x_one) misses.missed = zero_worth(penalised);
-    else if (!x_two) misses.missed = worth_20;
-    else if (!m_zero) misses.missed = zero_worth(m);
-    if (now.missed_ends) misses = begins;
+    if (x_zero | x_one) missed_missed = zero_worth(raised_m);
+    else if (!x_two) missed_missed = worth_20;
+    else if (!m_zero) missed_missed = zero_worth(m);
   end
 
-  // ---- Both outcomes of the decision under way
-
-  logic    is_missed, comes_back, is_loaded;
-  tick_t   begun_deadline_q;
-  change_t lost_change, won_change;
-
-  assign is_missed  = now.valid & now.come & run_i;
-  assign comes_back = ~now.valid & behind_valid[0] & run_i;
-  assign is_loaded  = now.begun & ~run_i;
-
-  // The deadline of a stream that comes back.
   always_ff @(posedge clk_i) begin
-    if (enable_i) begun_deadline_q <= next_finish_i + 16'(contract_q.period);
-  end
-
-  always_comb begin
-    lost_change = '{
-      violation: now.violation, to_meet: now.to_meet, met: now.met, missed: now.missed, begun: 1'b0, numerator_sank: 1'b0,
-      to_meet_sank: 1'b0
-    };
-    if (is_missed) lost_change = misses;
-    // A window that has just been loaded is taken again until decisions begin.
-    if ((comes_back & now.come) | is_loaded) lost_change = begins;
-    won_change = now.past ? misses : serves;
-  end
-
-  // What the keys show: the deadline, the worth, the packet.
-  tick_t  lost_deadline, won_deadline, lost_head, won_head;
-  worth_t lost_worth, won_worth;
-  logic   lost_valid, won_valid, lost_takes;
-
-  always_comb begin
-    lost_deadline = now.deadline;
-    lost_worth    = now.worth;
-    if (now.come & run_i) begin
-      lost_deadline = now.valid ? now.stepped : (behind_valid[0] ? begun_deadline_q : finish_i);
-      lost_worth    = now.valid ? now.missed : now.worth;
+    if (changes) begin
+      // Where a window ends, what it is worth then is what a whole one is.
+      worth_q     <= serves ? met_q : (valid_q & run_i ? missed_q : whole_q);
+      met_q       <= serves ? (met_ends ? whole_met_q : met_met) : (begins ? whole_met_q : missed_met);
+      missed_q    <= serves ? (met_ends ? whole_missed_q : met_missed) : (begins ? whole_missed_q : missed_missed);
+      to_meet_q   <= serves ? (met_ends ? to_meet_whole_q : met_to_meet) : (begins ? to_meet_whole_q : missed_to_meet);
+      violation_q <= ~serves & ~begins & (violation_q | x_zero);
     end
-    if ((comes_back & now.come) | is_loaded) lost_worth = whole_q;
-    lost_takes = (comes_back | (is_missed & contract_q.droppable)) & behind_valid[0];
-    lost_valid = now.valid ? ~(is_missed & contract_q.droppable) | behind_valid[0] : comes_back;
-    lost_head  = lost_takes ? behind[0] : head;
-
-    won_deadline = contract_q.infinite ? now.deadline : now.stepped;
-    won_worth    = now.past ? now.missed : now.met;
-    won_valid    = behind_valid[0];
-    won_head     = behind[0];
+    if (enable_i) begin
+      numerator_sank_q <= changes & (serves ? ~met_ends & m_zero : ~begins & ~x_zero);
+      to_meet_sank_q   <= serves & ~met_ends & ~m_zero;
+    end
   end
 
-  // Deadlines lie at most 2^14 ticks from the clock, before it only while nothing is decided; arrivals less than 2^15 before it.
-  function automatic key_t key(
-      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic [1:0] clock_top);
-    return '{
-      idle:     ~valid,
-      infinite: infinite,
-      deadline: infinite ? '0 : {deadline[15:14] - clock_top + 2'd1, deadline[13:0]},
-      worth:    window_worth,
-      arrival:  {~(arrival[15] ^ clock_top[1]), arrival[14:0]}
-    };
-  endfunction
+  // ---- The deadline, and the one after the step that follows
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_i[15:14]);
-  assign won_o  = key(won_valid, contract_q.infinite, won_deadline, won_worth, won_head, finish_i[15:14]);
-
-  // ---- The deadline after the step that follows, for both
-
-  // The period from the end of the next service on, kept a cycle ahead.
+  // The deadline of a stream that comes back; the period from the end of the next service on, kept a cycle ahead.
+  tick_t       begun_deadline_q, waiting_deadline;
   logic [15:0] period_from_q;
 
   always_ff @(posedge clk_i) begin
-    if (enable_i) period_from_q <= 16'(contract_q.period) - later_finish_i;
+    if (enable_i) begin
+      begun_deadline_q <= next_finish_i + 16'(contract_q.period);
+      period_from_q    <= 16'(contract_q.period) - later_finish_i;
+    end
   end
 
-  typedef struct packed {
-    tick_t stepped;
-    logic  come;
-    logic  past;
-  } prepared_t;
+  // Without a step: a stream without packets has none to miss.
+  always_comb begin
+    waiting_deadline = deadline_q;
+    if (prepared_q.come & run_i & ~valid_q) waiting_deadline = behind_valid_q[0] ? begun_deadline_q : finish_i;
+  end
 
   function automatic prepared_t prepared(
       tick_t deadline, logic infinite, tick_t next_finish, logic [15:0] period_from, logic [14:0] period);
@@ -436,112 +293,165 @@ module speculative_block
     return result;
   endfunction
 
-  prepared_t lost_prepared, won_prepared;
-  assign lost_prepared = prepared(lost_deadline, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
-  assign won_prepared  = prepared(won_deadline, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
+  prepared_t if_waits, if_steps;
+  assign if_waits = prepared(waiting_deadline, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
+  assign if_steps = prepared(prepared_q.stepped, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
 
-  // A window ends when nothing is left of it, or when a violation is made good.
-  function automatic logic [1:0] ends(logic frozen, logic violation, logic [7:0] x_after, logic [7:0] m_after);
-    logic met_ends, missed_ends;
-    met_ends    = frozen | violation | (m_after == 8'd0 ? x_after == 8'd1 : (x_after == 8'd0) & (m_after == 8'd1));
-    missed_ends = frozen | ((x_after == 8'd1) & (m_after == 8'd0));
-    return {met_ends, missed_ends};
-  endfunction
+  // What the stream does if it wins or loses this decision and loses the next one.
+  logic lost_come, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes;
+  logic won_behind, lost_behind;
 
-  events_t lost_events, won_events;
-
-  assign lost_events = '{
-    met: 1'b0, late: 1'b0, missed: is_missed, violation: is_missed & x_zero & ~frozen_q, dropped: is_missed & contract_q.droppable
-  };
-  assign won_events = '{
-    met: ~now.past, late: now.past, missed: now.past, violation: now.past & x_zero & ~frozen_q, dropped: 1'b0
-  };
-
-  logic lost_met_ends, lost_missed_ends, won_met_ends, won_missed_ends;
-  assign {lost_met_ends, lost_missed_ends} = ends(frozen_q, lost_change.violation, lost_worth.numerator, lost_change.to_meet);
-  assign {won_met_ends, won_missed_ends}   = ends(frozen_q, won_change.violation, won_worth.numerator, won_change.to_meet);
-
-  assign lost = '{
-    valid:          lost_valid,
-    deadline:       lost_deadline,
-    violation:      lost_change.violation,
-    to_meet:        lost_change.to_meet,
-    worth:          lost_worth,
-    met:            lost_change.met,
-    missed:         lost_change.missed,
-    met_ends:       lost_met_ends,
-    missed_ends:    lost_missed_ends,
-    stepped:        lost_prepared.stepped,
-    come:           lost_prepared.come,
-    past:           lost_prepared.past,
-    begun:          lost_change.begun,
-    numerator_sank: lost_change.numerator_sank,
-    to_meet_sank:   lost_change.to_meet_sank,
-    taken:          lost_takes,
-    events:         lost_events
-  };
-  assign won = '{
-    valid:          won_valid,
-    deadline:       won_deadline,
-    violation:      won_change.violation,
-    to_meet:        won_change.to_meet,
-    worth:          won_worth,
-    met:            won_change.met,
-    missed:         won_change.missed,
-    met_ends:       won_met_ends,
-    missed_ends:    won_missed_ends,
-    stepped:        won_prepared.stepped,
-    come:           won_prepared.come,
-    past:           won_prepared.past,
-    begun:          won_change.begun,
-    numerator_sank: won_change.numerator_sank,
-    to_meet_sank:   won_change.to_meet_sank,
-    taken:          won_valid,
-    events:         won_events
-  };
+  assign lost_come         = is_missed_q ? if_steps.come : if_waits.come;
+  assign won_behind        = behind_valid_q[1] | pop_o;
+  assign lost_behind       = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
+  assign won_next_takes    = won_behind & (~behind_valid_q[0] | (if_steps.come & contract_q.droppable));
+  assign lost_next_takes   = lost_behind & (~lost_valid | (lost_come & contract_q.droppable));
+  assign won_next_changes  = if_steps.come & (behind_valid_q[0] | won_behind);
+  assign lost_next_changes = lost_come & (lost_valid | lost_behind);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      lost_q <= lost;
-      won_q  <= won;
+      deadline_q     <= steps ? prepared_q.stepped : waiting_deadline;
+      prepared_q     <= steps ? if_steps : if_waits;
+      // All are for the next decision; in a pause a window that has just been loaded is taken.
+      lost_changes_q <= next_run_i ? (won_i ? won_next_changes : lost_next_changes) : fresh_q;
+      is_missed_q    <= next_run_i & (won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come);
+      lost_takes_q   <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
     end
-    if (loading_o) begin
-      lost_q.valid    <= 1'b0;
-      lost_q.deadline <= status_o.state.deadline;
-      lost_q.begun    <= 1'b1;
-      lost_q.taken    <= 1'b0;
+    if (load_i) deadline_q <= load_deadline_i;
+  end
+
+  // ---- Packets
+
+  // What is taken in the cycle of a LOAD would be lost.
+  assign pop_o = enable_i & ~load_i & ~behind_valid_q[1] & next_valid_i;
+
+  always_ff @(posedge clk_i) begin
+    if (enable_i) begin
+      if (takes) head_q <= behind_q[0];
+      if (takes | ~behind_valid_q[0]) behind_q[0] <= behind_valid_q[1] ? behind_q[1] : next_arrival_i;
+      if (~behind_valid_q[1]) behind_q[1] <= next_arrival_i;
+    end
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      behind_valid_q <= '0;
+      valid_q        <= 1'b0;
+      begun_q        <= 1'b0;
+      fresh_q        <= 1'b0;
+      taken_q        <= 1'b0;
+    end else if (load_i) begin
+      behind_valid_q <= '0;
+      valid_q        <= 1'b0;
+      begun_q        <= 1'b1;
+      fresh_q        <= 1'b1;
+      taken_q        <= 1'b0;
+    end else if (enable_i) begin
+      // A packet fills the first place that is free.
+      behind_valid_q[0] <= (takes ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
+      behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pop_o));
+      valid_q           <= won_i ? behind_valid_q[0] : lost_valid;
+      begun_q           <= changes & (serves ? met_ends : begins);
+      fresh_q           <= fresh_q & ~run_i;
+      taken_q           <= takes;
+    end
+  end
+
+  // ---- What the keys show: the deadline, the worth, the packet
+
+  tick_t  lost_deadline, lost_head;
+  worth_t lost_worth, won_worth;
+
+  always_comb begin
+    lost_deadline = is_missed_q ? prepared_q.stepped : waiting_deadline;
+    // Of a stream that stays without packets nothing counts.
+    lost_worth    = is_missed_q ? missed_q : (~valid_q & prepared_q.come ? whole_q : worth_q);
+    lost_head     = lost_takes_q ? behind_q[0] : head_q;
+    won_worth     = prepared_q.past ? missed_q : met_q;
+  end
+
+  // Deadlines lie at most 2^14 ticks from the clock, before it only while nothing is decided; arrivals less than 2^15 before it.
+  function automatic key_t key(
+      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic [1:0] clock_top);
+    return '{
+      idle:     ~valid,
+      infinite: infinite,
+      deadline: infinite ? '0 : {deadline[15:14] - clock_top + 2'd1, deadline[13:0]},
+      worth:    window_worth,
+      arrival:  {~(arrival[15] ^ clock_top[1]), arrival[14:0]}
+    };
+  endfunction
+
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_i[15:14]);
+  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], finish_i[15:14]);
+
+  // ---- LOAD
+
+  always_ff @(posedge clk_i) begin
+    if (load_i) begin
+      contract_q      <= load_contract_i;
+      to_meet_whole_q <= load_contract_i.tolerance.denominator - load_contract_i.tolerance.numerator;
+      frozen_q        <= load_contract_i.infinite | load_contract_i.tolerance.fixed
+                       | (load_contract_i.tolerance.denominator == '0);
+    end
+    if (log_valid_i) begin
+      numerator_whole_q    <= {numerator_log_i, numerator_whole_q[3:1]};
+      to_meet_log_whole_q  <= {to_meet_log_i, to_meet_log_whole_q[3:1]};
+      to_meet_zero_whole_q <= {to_meet_zero_i, to_meet_zero_whole_q[3:1]};
+    end
+    if (worth_valid_i) begin
+      whole_q        <= whole_met_q;
+      whole_met_q    <= whole_missed_q;
+      whole_missed_q <= worth_i;
     end
   end
 
   // ---- What a host may know
 
-  state_t    state_q;
+  logic      shown_valid_q;
+  tick_t     shown_arrival_q, shown_deadline_q;
+  window_t   shown_window_q;
   counters_t counters_q;
 
   always_ff @(posedge clk_i) begin
+    if (enable_i) begin
+      events_q <= '{
+        met:       won_i & ~prepared_q.past,
+        late:      won_i & prepared_q.past,
+        missed:    won_i ? prepared_q.past : is_missed_q,
+        violation: (won_i ? prepared_q.past : is_missed_q) & x_zero & ~frozen_q,
+        dropped:   ~won_i & is_missed_q & contract_q.droppable
+      };
+    end
     if (load_i) begin
-      state_q    <= '{
-        valid: 1'b0, arrival: '0, deadline: load_deadline_i,
-        window: whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator)
-      };
-      counters_q <= '0;
-    end else if (loading_o) begin
-      state_q.valid <= 1'b0;
+      shown_deadline_q <= load_deadline_i;
+      shown_window_q   <= whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator);
+      counters_q       <= '0;
     end else if (enable_i && ran_i) begin
-      state_q <= '{
-        valid: now.valid, arrival: head, deadline: now.deadline,
-        window: '{violation: now.violation, numerator: x, denominator: x + m}
-      };
-      counters_q.met        <= counters_q.met + 16'(now.events.met);
-      counters_q.late       <= counters_q.late + 16'(now.events.late);
-      counters_q.missed     <= counters_q.missed + 16'(now.events.missed);
-      counters_q.violations <= counters_q.violations + 16'(now.events.violation);
-      counters_q.dropped    <= counters_q.dropped + 16'(now.events.dropped);
+      shown_arrival_q  <= head_q;
+      shown_deadline_q <= deadline_q;
+      shown_window_q   <= '{violation: violation_q, numerator: x, denominator: x + m};
+      if (events_q.met) counters_q.met <= counters_q.met + 16'd1;
+      if (events_q.late) counters_q.late <= counters_q.late + 16'd1;
+      if (events_q.missed) counters_q.missed <= counters_q.missed + 16'd1;
+      if (events_q.violation) counters_q.violations <= counters_q.violations + 16'd1;
+      if (events_q.dropped) counters_q.dropped <= counters_q.dropped + 16'd1;
     end
   end
 
-  assign status_o = '{state: state_q, counters: counters_q};
-  assign take_o   = now.taken;
-  assign drop_o   = now.events.dropped;
+  // A stream that nobody has loaded has no packet.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) shown_valid_q <= 1'b0;
+    else if (load_i) shown_valid_q <= 1'b0;
+    else if (enable_i && ran_i) shown_valid_q <= valid_q;
+  end
+
+  assign status_o = '{
+    state:    '{valid: shown_valid_q, arrival: shown_arrival_q, deadline: shown_deadline_q, window: shown_window_q},
+    counters: counters_q
+  };
+  assign take_o   = taken_q;
+  assign drop_o   = events_q.dropped;
 
 endmodule

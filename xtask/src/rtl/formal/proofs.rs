@@ -63,6 +63,30 @@ pub const HARNESSES: &[Harness] = &[
         sizes: &[size("N=4", Induction, 28), deep("N=8", Induction, 28)],
     },
     Harness {
+        name: "speculative_windows",
+        what: "windows of the speculative engine go by the rules, and a violation is worth what it raises",
+        stand_in: None,
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/speculative_block.sv",
+                text: "if (x_zero | x_one) missed_missed = zero_worth(raised_m);",
+                replacement: "if (x_zero) missed_missed = zero_worth(raised_m);",
+            },
+            Fault {
+                file: "rtl/src/speculative_block.sv",
+                text: "else if (!m_one) missed_met = zero_worth(m_less);",
+                replacement: "else missed_met = zero_worth(m_less);",
+            },
+            Fault {
+                file: "rtl/src/speculative_block.sv",
+                text: "if_steps.come & (behind_valid_q[0] | won_behind)",
+                replacement: "if_steps.come & behind_valid_q[0]",
+            },
+        ],
+        sizes: &[size("", Induction, 8)],
+    },
+    Harness {
         name: "network_order",
         what: "port 0 has the first, port N-1 the last, in between the order of a lattice",
         stand_in: Some("by_deadline"),
