@@ -94,7 +94,7 @@ fn broken(simulation: &Simulation, outcome: &Outcome) -> Vec<String> {
     broken
 }
 
-/// The first variant keeps what it promises, so that the command succeeds; every other one shows what happens otherwise.
+/// The first variant keeps what it promises, so that the command succeeds; every other one, if anything is promised, shows what happens otherwise.
 #[test]
 fn every_scenario_shows_what_it_says() {
     for path in files("") {
@@ -107,7 +107,7 @@ fn every_scenario_shows_what_it_says() {
             assert!(delivered > 100, "{}, {}: hardly anything is delivered", path.display(), variant.name);
             if index == 0 {
                 assert!(broken.is_empty(), "{}, {}: {broken:?}", path.display(), variant.name);
-            } else if !path.ends_with("mm1-validation.toml") {
+            } else if simulation.groups.iter().any(|group| group.promise.is_some()) && !path.ends_with("mm1-validation.toml") {
                 assert!(!broken.is_empty(), "{}, {}: every promise is kept, so what does it show?", path.display(), variant.name);
             }
         }

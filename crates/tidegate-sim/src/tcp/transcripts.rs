@@ -264,7 +264,7 @@ fn rfc_3168_a_mark_counts_once_per_window() {
         "ack 3 echo  ->    | cwnd 4.7222 ssthresh 4.5
          ack 4 echo  ->
          ack 5 echo  ->
-         ack 11      -> 11 12 13 14 15
+         ack 11      -> 11 12 13 14 15 16
          ack 12 echo -> ",
     );
 }

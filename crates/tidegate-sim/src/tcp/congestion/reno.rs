@@ -1,6 +1,7 @@
 //! Reno: one segment more per round trip, and half as much after a loss.
 //!
-//! **Law.** A window of w segments grows by at most 1/w segments per acknowledgement, and so by at most one segment per round trip.
+//! **Law.** A window of w segments grows by at most 1/w segments for every segment acknowledged, and so by at most one segment per round trip,
+//! whether acknowledgements are delayed or not.
 //!
 //! **Source.** RFC 5681, sections 3.1 (equations 2 to 4) and 3.2; the arithmetic is that of 4.4BSD.
 //!
@@ -8,7 +9,8 @@
 //!
 //! **Cost.** One division per acknowledgement.
 //!
-//! **Deviations.** None. (4.4BSD takes half of the window where the RFC takes half of what is in flight; here it is the latter after duplicate
+//! **Deviations.** What is acknowledged is counted, as the RFC recommends, and not acknowledgements, as its equation 3 does: the same if every
+//! segment is acknowledged, and twice as fast a growth if every second one is. (4.4BSD takes half of the window where the RFC takes half of what is in flight; here it is the latter after duplicate
 //! acknowledgements, and the former after a timeout, when half of a window's worth of holes is not in flight at all.)
 
 use super::{CongestionControl, slow_start};
@@ -27,11 +29,11 @@ impl CongestionControl for Reno {
     }
 
     #[inline]
-    fn acked(&mut self, _now: u64, flight: &mut Flight, _acked: u64) {
+    fn acked(&mut self, _now: u64, flight: &mut Flight, acked: u64) {
         if flight.cwnd < flight.ssthresh {
             slow_start(flight);
         } else {
-            flight.cwnd += (flight.segment * flight.segment / flight.cwnd).max(1);
+            flight.cwnd += (acked * flight.segment * flight.segment / flight.cwnd).clamp(1, flight.segment);
         }
     }
 
