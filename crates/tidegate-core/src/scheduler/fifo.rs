@@ -5,9 +5,9 @@
 //!
 //! **Source**: folklore; the order is that of one common queue.
 //!
-//! **State**: a [`Wheel`] over the heads' arrival numbers.
+//! **State**: a [`Wheel`] over the heads' arrival numbers; for a port with a single queue, whether there is a head.
 //!
-//! **Cost**: one insertion and one removal of the wheel per packet.
+//! **Cost**: one insertion and one removal of the wheel per packet; nothing with a single queue, which is in order by itself.
 //!
 //! **RTL twin**: none; a FIFO memory in hardware needs no scheduler.
 //!
@@ -35,7 +35,13 @@ use crate::units::Time;
 #[derive(Clone, Debug)]
 pub struct Fifo {
     heads: Wheel,
+    /// There is one flow, which needs no order.
+    is_single: bool,
+    /// The single flow has a head.
+    has_head: bool,
 }
+
+const SINGLE: Flow = Flow(0);
 
 /// Arrival numbers have 32 bits and wrap; at the top of a key they compare serially.
 const NUMBER_SHIFT: u32 = 32;
@@ -43,11 +49,18 @@ const NUMBER_SHIFT: u32 = 32;
 impl Scheduler for Fifo {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
-        self.heads.insert(flow, u64::from(head.number) << NUMBER_SHIFT);
+        if self.is_single {
+            self.has_head = true;
+        } else {
+            self.heads.insert(flow, u64::from(head.number) << NUMBER_SHIFT);
+        }
     }
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
+        if self.is_single {
+            return if self.has_head { Decision::Serve(SINGLE) } else { Decision::Idle };
+        }
         match self.heads.first() {
             Some((_, flow)) => Decision::Serve(flow),
             None => Decision::Idle,
@@ -61,6 +74,10 @@ impl Scheduler for Fifo {
 
     #[inline(always)]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        if self.is_single {
+            self.has_head = next.is_some();
+            return;
+        }
         self.heads.remove(flow);
         if let Some(head) = next {
             self.activate(now, flow, head);
@@ -69,7 +86,7 @@ impl Scheduler for Fifo {
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        self.heads.ahead(LEAD)
+        if self.is_single { None } else { self.heads.ahead(LEAD) }
     }
 }
 
@@ -81,6 +98,6 @@ impl Discipline for Fifo {
     const WORK_CONSERVING: bool = true;
 
     fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Fifo, BuildError> {
-        Ok(Fifo { heads: Wheel::new(flows.len()) })
+        Ok(Fifo { heads: Wheel::new(flows.len()), is_single: flows.len() == 1, has_head: false })
     }
 }
