@@ -502,8 +502,8 @@ fn short_flows(progress: &dyn Fn(f64)) -> Figure {
     }
     figure.notes.push(
         "What suffices beside endless flows suffices beside short ones: scheduling, and accounting evens it out. The same options fail as in Table 1, tagging \
-         with scheduling at both edges of the band. With one queue short flows are quick and take twice what is meant for them; with scheduling a transfer \
-         proceeds at about its source's own minimum rate and takes twice as long or more."
+         with scheduling at both edges of the band. With one queue short flows are quick and take about twice what is meant for them; with scheduling a transfer \
+         proceeds at about its source's own minimum rate and takes 1.7 to 2.7 times as long."
             .into(),
     );
     figure
