@@ -46,7 +46,7 @@ struct Tag {
     created: u64,
     /// Its hop, as an index into [`Routes::hops`], where its flow stands.
     cursor: u32,
-    /// For a TCP segment the low bits of its number and the bits below, for what comes back an index into [`Messages`]; otherwise 0.
+    /// For a TCP segment the low bits of its number and the bits below, for what comes back an index into [`Messages`]; otherwise [`TAGGED`] or 0.
     word: u32,
 }
 
@@ -54,6 +54,14 @@ struct Tag {
 const MARKABLE: u32 = 1 << 31;
 const MARKED: u32 = 1 << 30;
 const REDUCED: u32 = 1 << 29;
+/// The bit of the word of any packet of a flow that says that its sender tagged it.
+const TAGGED: u32 = 1 << 28;
+
+/// What a packet's word says of the colour in which it sets out.
+#[inline]
+fn word_of(colour: Colour) -> u32 {
+    if colour == Colour::Green { 0 } else { TAGGED }
+}
 
 /// What the packets on the ways back hold, and their books.
 #[derive(Default)]
@@ -342,8 +350,9 @@ impl<'a> Simulation<'a> {
         let emission = source.generator.emit(now, &mut source.stream);
         self.events.set(slot, if emission.next < source.stop { emission.next } else { NEVER });
         let variant = self.routes.variants[(source.first_variant + emission.variant) as usize];
-        self.flows[flow].emitted.add(emission.length);
-        let tag = Tag { created: now, cursor: variant.cursor, word: 0 };
+        let word = word_of(variant.colour);
+        self.flows[flow].emit(emission.length, word != 0);
+        let tag = Tag { created: now, cursor: variant.cursor, word };
         self.arrive(now, tag, emission.length, variant.colour);
     }
 
@@ -362,8 +371,9 @@ impl<'a> Simulation<'a> {
                 return self.events.set(slot, retry);
             }
             let length = source.length;
-            self.flows[flow].emitted.add(length);
-            self.arrive(now, Tag { created: now, cursor: variant.cursor, word: 0 }, length, variant.colour);
+            let word = word_of(variant.colour);
+            self.flows[flow].emit(length, word != 0);
+            self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
         }
     }
 
@@ -482,7 +492,7 @@ impl<'a> Simulation<'a> {
             }
             self.links[link].in_flight.push_back(InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
         } else if arrives < self.end {
-            self.flows[hop.flow as usize].deliver(arrives, tag.created, length);
+            self.flows[hop.flow as usize].deliver(arrives, tag.created, length, tag.word & TAGGED != 0);
         } else {
             self.towards_sinks.add(length);
         }

@@ -20,7 +20,7 @@ pub mod tcp;
 pub mod time_weighted;
 
 pub use estimate::Estimate;
-pub use flow::FlowStatistics;
+pub use flow::{FlowStatistics, Tagged};
 pub use outcome::{ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication, TcpOutcome, jain};
 pub use port::{ClassStatistics, PortStatistics};
 pub use tcp::TcpStatistics;

@@ -4,8 +4,9 @@ mod networks;
 
 use networks::dumbbell::{OC_3, dumbbell, fifo_of_bytes, scenario_a};
 use networks::{flow, link};
-use tidegate_core::units::Duration;
-use tidegate_sim::statistics::jain;
+use tidegate_core::policer::Contract;
+use tidegate_core::units::{Duration, Rate};
+use tidegate_sim::statistics::{Tagged, jain};
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{Control, Experiment, Holding, LinkId, Network, Outcome, Source, TcpOutcome, run};
 
@@ -239,4 +240,24 @@ fn the_way_back_is_checked() {
     assert_eq!(refused(&|tcp| tcp.segment = 0), "segment");
     assert_eq!(refused(&|tcp| tcp.window = 100), "window");
     assert_eq!(refused(&|tcp| tcp.initial_window = 0), "initial_window");
+}
+
+#[test]
+fn a_host_tags_what_is_beyond_its_minimum_rate_and_what_arrives_is_counted_by_that() {
+    let mut contract = Contract::new(Rate::new(500_000).unwrap(), 1066);
+    contract.peak_rate = Rate::new(2_000_000).ok();
+    contract.maximum_frame = Some(1066);
+    let tagging = Tcp { untagged: Some(contract), ..plain() };
+    let network = |tcp| pair(2_000_000, Duration::from_milliseconds(20), 1_000_000, Tcp { window: 65_535, ..tcp });
+    let (outcome, plain) = (simulate(&network(tagging), 60, 10, 1), simulate(&network(plain()), 60, 10, 1));
+    let flow = &outcome.replications[0].flows[0];
+    // A quarter of the link is guaranteed, and asked for all the time, because nothing is lost; nobody looks at the tags.
+    let untagged = flow.delivered_untagged().bytes as f64 * 8.0 / 50.0;
+    assert!((untagged / 500_000.0 - 1.0).abs() < 0.005, "{untagged}");
+    assert_eq!(flow.delivered, plain.replications[0].flows[0].delivered);
+    assert!(flow.tagged.delivered.packets <= flow.tagged.offered.packets && flow.tagged.delivered.packets > 0);
+    assert_eq!(plain.replications[0].flows[0].tagged, Tagged::default());
+    // What is no contract is refused.
+    let without_peak = Tcp { untagged: Some(Contract { peak_rate: None, ..contract }), ..self::plain() };
+    assert_eq!(without_peak.check().err().map(|fault| fault.key), Some("untagged"));
 }

@@ -4,11 +4,14 @@ use tidegate_core::buffer::{BufferParameters, Guarantee};
 use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Prefix, Rule, Transport};
 use tidegate_core::packet::Flow;
 use tidegate_core::policer::Contract;
+use tidegate_core::port::Volume;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{AnyPolicer, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Rate};
-use tidegate_sim::tcp::{CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings};
+use tidegate_sim::source::Holding;
+use tidegate_sim::statistics::{FlowStatistics, Histogram, Replication};
+use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
 
 /// Bytes of a cell.
@@ -107,8 +110,21 @@ impl Hosts {
     }
 }
 
+/// What a source sends, besides that it is to get its target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sends {
+    /// Always more, over TCP, and none of it tagged.
+    Endless,
+    /// The same, but its host tags what is beyond the minimum rate.
+    Tagged,
+    /// Frames at twice its target whatever becomes of them, none of them tagged.
+    Regardless,
+    /// Transfers of the web over TCP: Pareto with a mean of 30 kB and an exponent of 1.3, each over a connection of its own, 100 ms apart on average.
+    Short,
+}
+
 /// A run.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Case {
     /// What each source's TCP is to get, in Mbit/s.
     pub targets: Vec<f64>,
@@ -117,6 +133,8 @@ pub struct Case {
     /// Who may use it, if it is none of the eight options: selective drop, for equal shares.
     pub mechanisms: Option<Mechanisms>,
     pub hosts: Hosts,
+    /// What each source sends.
+    pub sends: Vec<Sends>,
     /// The round-trip time of each source without queueing, in milliseconds; 30 in the paper.
     pub round_trips: Vec<f64>,
     /// The length of the run in seconds.
@@ -136,8 +154,8 @@ impl Case {
     }
 
     fn of(targets: Vec<f64>, cells: u32, mechanisms: Option<Mechanisms>) -> Case {
-        let round_trips = vec![30.0; targets.len()];
-        Case { targets, cells, mechanisms, hosts: Hosts::Paper, round_trips, seconds: 20, seeds: SEEDS }
+        let (round_trips, sends) = (vec![30.0; targets.len()], vec![Sends::Endless; targets.len()]);
+        Case { targets, cells, mechanisms, hosts: Hosts::Paper, sends, round_trips, seconds: 20, seeds: SEEDS }
     }
 
     /// Runs it once per seed.
@@ -145,12 +163,64 @@ impl Case {
         let network = self.network();
         let experiment = Experiment { duration: Duration::from_seconds(self.seconds), replications: self.seeds, ..Experiment::default() };
         let outcome = run(&network, &experiment, &Control::default()).expect("the network is sound, and conserves what it carries");
-        let rate = |delivered: u64| delivered as f64 * 8.0 / self.seconds as f64 / 1e6;
-        let rates = outcome
-            .replications
-            .iter()
-            .map(|run| run.flows.iter().map(|flow| rate(flow.tcp.as_ref().map_or(0, |tcp| tcp.delivered))).collect());
-        Results { targets: self.targets.clone(), rates: rates.collect() }
+        let rate = |delivered: f64| delivered * 8.0 / self.seconds as f64 / 1e6;
+        let data = |frames: Volume| rate(frames.packets as f64 * f64::from(SEGMENT));
+        let rates =
+            |of: &dyn Fn(&FlowStatistics) -> f64| outcome.replications.iter().map(|run| run.flows.iter().map(of).collect()).collect();
+        let completion = |run: &Replication| {
+            let transfers = run.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| &tcp.completions);
+            let mut all = Histogram::default();
+            transfers.for_each(|completions| all.merge(completions));
+            all.mean().map_or(f64::NAN, |seconds| seconds * 1e3)
+        };
+        Results {
+            targets: self.targets.clone(),
+            rates: rates(&|flow| flow.tcp.as_ref().map_or(data(flow.delivered), |tcp| rate(tcp.delivered as f64))),
+            untagged: rates(&|flow| data(flow.delivered_untagged())),
+            untagged_offered: rates(&|flow| data(flow.offered_untagged())),
+            completions: outcome.replications.iter().map(completion).collect(),
+        }
+    }
+
+    fn source(&self, source: usize, back: Vec<LinkId>) -> Source {
+        let tcp = self.hosts.tcp(back);
+        let tcp = match self.sends[source] {
+            Sends::Endless => tcp,
+            Sends::Tagged => Tcp { untagged: Some(self.untagged(source)), ..tcp },
+            Sends::Regardless => {
+                return Source::Cbr { rate: mbps(2.0 * self.frame_rate(source)), length: SEGMENT + HEADERS, random_phase: true };
+            }
+            Sends::Short => Tcp {
+                application: Application::Transfers(Transfers {
+                    size: TransferSize::Pareto { mean: 30_000.0, shape: 1.3 },
+                    count: None,
+                    think: Some(Holding::Exponential { mean: Duration::from_milliseconds(100) }),
+                    request: None,
+                    reconnects: true,
+                }),
+                ..tcp
+            },
+        };
+        Source::Tcp(Box::new(tcp))
+    }
+
+    /// What a source that tags leaves untagged: frames, where the network's policer counts cells, but with as much tolerance as that one has.
+    fn untagged(&self, source: usize) -> Contract {
+        let frame = SEGMENT + HEADERS;
+        let link = LINK * f64::from(frame) / f64::from(CELL * CELLS);
+        // The network's BT is 45 cells' worth, which is 45/23 of a frame's.
+        let burst = frame + frame * (2 * CELLS - 1) / CELLS;
+        Contract {
+            peak_rate: Some(mbps(link)),
+            maximum_frame: Some(frame),
+            burst: Some(burst),
+            ..Contract::new(mbps(self.frame_rate(source)), frame)
+        }
+    }
+
+    /// A source's target, with the headers of its frames.
+    fn frame_rate(&self, source: usize) -> f64 {
+        self.targets[source] * f64::from(SEGMENT + HEADERS) / f64::from(SEGMENT)
     }
 
     fn network(&self) -> Network {
@@ -179,7 +249,7 @@ impl Case {
             let network = Layer::V4 { source: address(source), destination: 1, transport };
             flows.push(FlowSpec {
                 name: format!("source {source}"),
-                source: Source::Tcp(Box::new(self.hosts.tcp(vec![LinkId(begin + 2), LinkId(1), LinkId(begin + 3)]))),
+                source: self.source(source, vec![LinkId(begin + 2), LinkId(1), LinkId(begin + 3)]),
                 header: Header { network, ethernet_type: 0x800, ..Header::default() },
                 path: vec![LinkId(begin), LinkId(0), LinkId(begin + 1)],
                 start: Duration::ZERO,
@@ -267,11 +337,45 @@ pub struct Results {
     targets: Vec<f64>,
     /// By seed and source, in Mbit/s of data delivered in order.
     rates: Vec<Vec<f64>>,
+    /// The same in frames that the sender did not tag, whether or not they came before.
+    untagged: Vec<Vec<f64>>,
+    /// The same as they were sent.
+    untagged_offered: Vec<Vec<f64>>,
+    /// By seed, the mean time of a transfer that ended, in milliseconds.
+    completions: Vec<f64>,
 }
 
 impl Results {
     fn estimate(values: Vec<f64>) -> Estimate {
         Estimate::of(&values).unwrap_or(Estimate { mean: f64::NAN, half_width: None })
+    }
+
+    /// Those of a part of the sources.
+    pub fn of(&self, part: impl Fn(usize) -> bool) -> Results {
+        let pick = |values: &Vec<f64>| values.iter().enumerate().filter(|&(source, _)| part(source)).map(|(_, &value)| value).collect();
+        Results {
+            targets: pick(&self.targets),
+            rates: self.rates.iter().map(pick).collect(),
+            untagged: self.untagged.iter().map(pick).collect(),
+            untagged_offered: self.untagged_offered.iter().map(pick).collect(),
+            completions: self.completions.clone(),
+        }
+    }
+
+    /// What came of that which senders did not tag, in place of all.
+    pub fn untagged(&self) -> Results {
+        Results { rates: self.untagged.clone(), ..self.clone() }
+    }
+
+    /// Of the frames that senders did not tag, the part that was delivered, in percent.
+    pub fn untagged_percent(&self) -> Estimate {
+        let percent = |(arrived, sent): (&Vec<f64>, &Vec<f64>)| 100.0 * arrived.iter().sum::<f64>() / sent.iter().sum::<f64>();
+        Results::estimate(self.untagged.iter().zip(&self.untagged_offered).map(percent).collect())
+    }
+
+    /// The mean time of a transfer, in milliseconds.
+    pub fn completion(&self) -> Estimate {
+        Results::estimate(self.completions.clone())
     }
 
     /// All sources together, in Mbit/s.

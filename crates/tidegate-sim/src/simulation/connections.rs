@@ -1,10 +1,11 @@
 //! What the simulation does for TCP connections: it carries what their ends send, and wakes them.
 
-use super::{MARKABLE, MARKED, REDUCED, Simulation, Tag};
+use super::{MARKABLE, MARKED, REDUCED, Simulation, TAGGED, Tag, word_of};
 use crate::route::BACK;
 use crate::source::NEVER;
 use crate::tcp::connection::{Message, NUMBER_BITS};
 use crate::tcp::segment::Segment;
+use tidegate_core::packet::Colour;
 
 impl Simulation<'_> {
     /// A packet reaches an end of a TCP connection, which answers.
@@ -12,7 +13,7 @@ impl Simulation<'_> {
     pub(super) fn reach(&mut self, now: u64, number: usize, flow: u32, tag: Tag, length: u32) {
         let mut sooner = false;
         if flow & BACK == 0 {
-            self.flows[flow as usize].deliver(now, tag.created, length);
+            self.flows[flow as usize].deliver(now, tag.created, length, tag.word & TAGGED != 0);
             let connection = &mut self.connections[number];
             let (marked, reduced) = (tag.word & MARKED != 0, tag.word & REDUCED != 0);
             let data = length - connection.tcp().headers;
@@ -104,8 +105,10 @@ impl Simulation<'_> {
             word |= MARKABLE | if segment.reduced { REDUCED } else { 0 };
         }
         let length = segment.length + tcp.headers;
-        self.flows[flow].emitted.add(length);
-        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
+        let colour = self.connections[number].colour(now, length, variant.colour);
+        word |= word_of(colour);
+        self.flows[flow].emit(length, colour != Colour::Green);
+        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, colour);
     }
 
     /// An acknowledgement or a request sets out.

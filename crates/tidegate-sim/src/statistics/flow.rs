@@ -1,6 +1,6 @@
 //! One flow, end to end, in one replication.
 
-use super::{Bins, Dropped, Histogram, TcpStatistics, sum};
+use super::{Bins, Dropped, Histogram, TcpStatistics, difference, sum};
 use crate::network::LinkId;
 use crate::source::NEVER;
 use tidegate_core::packet::DropReason;
@@ -13,6 +13,8 @@ pub struct FlowStatistics {
     pub offered: Volume,
     /// What reached the sink.
     pub delivered: Volume,
+    /// The parts of both that the sender had tagged: what it sent in another colour than green. Colours given on the way do not count here.
+    pub tagged: Tagged,
     /// What was under way at the end, in queues and on links.
     pub in_network: Volume,
     /// What was lost at each link of the path, by reason.
@@ -29,7 +31,26 @@ pub struct FlowStatistics {
     pub delivered_bytes: Vec<u64>,
 }
 
+/// What the sender of a flow tagged, that is sent in another colour than green.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tagged {
+    /// What the source emitted so.
+    pub offered: Volume,
+    /// What of that reached the sink, in whatever colour.
+    pub delivered: Volume,
+}
+
 impl FlowStatistics {
+    /// What the source emitted and did not tag.
+    pub fn offered_untagged(&self) -> Volume {
+        difference(self.offered, self.tagged.offered)
+    }
+
+    /// What reached the sink of that which the sender did not tag.
+    pub fn delivered_untagged(&self) -> Volume {
+        difference(self.delivered, self.tagged.delivered)
+    }
+
     /// Everything lost.
     pub fn lost(&self) -> Volume {
         let dropped = self.dropped.iter().flat_map(|(_, by_reason)| by_reason);
@@ -57,9 +78,12 @@ pub(crate) struct FlowMeter {
     pub(crate) emitted: Volume,
     delivered: Volume,
     lost: Volume,
+    /// What of them the sender had tagged.
+    tagged: Tagged,
     /// The part of them before the end of the warm-up.
     emitted_before: Volume,
     delivered_before: Volume,
+    tagged_before: Tagged,
     warm_up: u64,
     delays: Histogram,
     /// [`NEVER`] before the first delivery.
@@ -76,8 +100,10 @@ impl FlowMeter {
             emitted: Volume::default(),
             delivered: Volume::default(),
             lost: Volume::default(),
+            tagged: Tagged::default(),
             emitted_before: Volume::default(),
             delivered_before: Volume::default(),
+            tagged_before: Tagged::default(),
             warm_up,
             delays: Histogram::default(),
             last_delay: NEVER,
@@ -88,11 +114,23 @@ impl FlowMeter {
         }
     }
 
+    /// The source emits a packet.
+    #[inline]
+    pub(crate) fn emit(&mut self, length: u32, is_tagged: bool) {
+        self.emitted.add(length);
+        if is_tagged {
+            self.tagged.offered.add(length);
+        }
+    }
+
     /// A packet emitted at `created` reaches the sink at `at`. Deliveries are announced in their order, but ahead of time: when the last
     /// transmission starts.
     #[inline]
-    pub(crate) fn deliver(&mut self, at: u64, created: u64, length: u32) {
+    pub(crate) fn deliver(&mut self, at: u64, created: u64, length: u32, is_tagged: bool) {
         self.delivered.add(length);
+        if is_tagged {
+            self.deliver_tagged(at, length);
+        }
         self.delivered_bytes.add(at, u64::from(length));
         if at < self.warm_up {
             return self.delivered_before.add(length);
@@ -104,6 +142,13 @@ impl FlowMeter {
         }
         self.last_delay = delay;
         self.delays.record(delay);
+    }
+
+    fn deliver_tagged(&mut self, at: u64, length: u32) {
+        self.tagged.delivered.add(length);
+        if at < self.warm_up {
+            self.tagged_before.delivered.add(length);
+        }
     }
 
     /// A packet is lost at the `hop`-th link of the path.
@@ -121,6 +166,7 @@ impl FlowMeter {
     /// The warm-up ends.
     pub(crate) fn restart(&mut self) {
         self.emitted_before = self.emitted;
+        self.tagged_before.offered = self.tagged.offered;
         self.dropped.fill(Dropped::default());
         self.lost_on_links.fill(Volume::default());
     }
@@ -128,11 +174,18 @@ impl FlowMeter {
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can bring about.
     pub(crate) fn finish(self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
         let gone = sum(self.delivered, self.lost);
-        let in_network =
-            Volume { packets: self.emitted.packets.checked_sub(gone.packets)?, bytes: self.emitted.bytes.checked_sub(gone.bytes)? };
+        let in_network = left(self.emitted, gone)?;
+        // Neither more of what was tagged nor more of what was not.
+        left(left(self.emitted, self.tagged.offered)?, left(self.delivered, self.tagged.delivered)?)?;
+        left(self.tagged.offered, self.tagged.delivered)?;
+        let tagged = Tagged {
+            offered: difference(self.tagged.offered, self.tagged_before.offered),
+            delivered: difference(self.tagged.delivered, self.tagged_before.delivered),
+        };
         Some(FlowStatistics {
-            offered: super::difference(self.emitted, self.emitted_before),
-            delivered: super::difference(self.delivered, self.delivered_before),
+            offered: difference(self.emitted, self.emitted_before),
+            delivered: difference(self.delivered, self.delivered_before),
+            tagged,
             in_network,
             dropped: path.iter().copied().zip(self.dropped).collect(),
             lost_on_links: path.iter().copied().zip(self.lost_on_links).filter(|(_, lost)| lost.packets > 0).collect(),
@@ -154,6 +207,11 @@ impl FlowMeter {
     }
 }
 
+/// `whole - part`; `None` if that is more than the whole.
+fn left(whole: Volume, part: Volume) -> Option<Volume> {
+    Some(Volume { packets: whole.packets.checked_sub(part.packets)?, bytes: whole.bytes.checked_sub(part.bytes)? })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,15 +220,15 @@ mod tests {
     fn the_warm_up_is_left_out_of_everything_but_the_series() {
         let mut meter = FlowMeter::new(1, 100, 100);
         for _ in 0..4 {
-            meter.emitted.add(10);
+            meter.emit(10, false);
         }
         meter.lose(0, 10, DropReason::FlowLimit);
         // Announced before the end of the warm-up, delivered at 99 and at 100.
-        meter.deliver(99, 50, 10);
-        meter.deliver(100, 60, 10);
+        meter.deliver(99, 50, 10, false);
+        meter.deliver(100, 60, 10, false);
         meter.restart();
-        meter.emitted.add(10);
-        meter.deliver(150, 90, 10);
+        meter.emit(10, false);
+        meter.deliver(150, 90, 10, false);
         meter.lose(0, 10, DropReason::PushedOut);
         let flow = meter.finish(200, &[LinkId(7)]).unwrap();
         assert_eq!((flow.offered.packets, flow.delivered.packets, flow.in_network.packets), (1, 2, 0));
@@ -184,7 +242,26 @@ mod tests {
     #[test]
     fn a_packet_out_of_nowhere_is_noticed() {
         let mut meter = FlowMeter::new(1, 0, 0);
-        meter.deliver(1, 0, 10);
+        meter.deliver(1, 0, 10, false);
         assert_eq!(meter.finish(10, &[LinkId(0)]), None);
+    }
+
+    #[test]
+    fn what_the_sender_tagged_is_counted_apart_and_conserved_apart() {
+        let mut meter = FlowMeter::new(1, 100, 0);
+        meter.emit(10, true);
+        meter.emit(20, true);
+        meter.emit(40, false);
+        meter.deliver(99, 50, 10, true);
+        meter.deliver(100, 50, 20, true);
+        meter.restart();
+        meter.emit(80, true);
+        meter.deliver(130, 60, 40, false);
+        let flow = meter.clone().finish(200, &[LinkId(0)]).unwrap();
+        assert_eq!((flow.tagged.offered.bytes, flow.tagged.delivered.bytes), (80, 20));
+        assert_eq!(flow.delivered_untagged(), Volume { packets: 1, bytes: 40 });
+        // A packet that changes sides on its way leaves the sums right, and is noticed all the same.
+        meter.deliver(140, 90, 80, false);
+        assert_eq!(meter.finish(200, &[LinkId(0)]), None);
     }
 }
