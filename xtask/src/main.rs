@@ -24,6 +24,8 @@ Tasks:
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
   bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
                            Cost per packet beside DPDK, measured alternately
+  bench-simulation [--json] [--rounds N] [--connections N,...]
+                           Simulated TCP beside ns-3: packet-hops per second of CPU time, measured in turns
   rtl [--only STEP]... [--decisions N] [--deep]
                            Check the hardware design: N decisions per variant in lockstep with the software (100000 unless told)
   rtl-reports [--only NAME]... [--seeds N] [--jobs N] [--render]
@@ -61,13 +63,16 @@ fn main() -> ExitCode {
             "tidy" => tidy::run(rest),
             "fuzz" => fuzz::run(rest),
             "bench" => bench::run(rest),
+            "bench-simulation" => bench::simulation::run(rest),
             "rtl" => rtl::run(rest),
             "rtl-reports" => rtl::reports::run(rest),
             "help" | "--help" | "-h" => {
                 print!("{HELP}");
                 Ok(())
             }
-            other => Err(Failure::Usage(format!("there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench, rtl, rtl-reports"))),
+            other => Err(Failure::Usage(format!(
+                "there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench, bench-simulation, rtl, rtl-reports"
+            ))),
         },
     };
     match outcome {

@@ -39,7 +39,7 @@ fn report(outcome: &Outcome, elapsed: f64) {
     let drops: u64 = run.ports[0].dropped.iter().map(|volume| volume.packets).sum();
     let hops = run.packet_hops as f64;
     println!(
-        "{:.2} M packet-hops/s ({hops:.3e} hops in {elapsed:.3} s, {:.1} ns and {:.2} events each); goodput {sum:.3} Mbit/s, {drops} drops, \
+        "{:.2} M packet-hops/s ({hops} hops in {elapsed:.3} s, {:.1} ns and {:.2} events each); goodput {sum:.3} Mbit/s, {drops} drops, \
          Jain {jain:.3}, {} retransmissions, {} timeouts, {} recoveries",
         hops / elapsed / 1e6,
         elapsed / hops * 1e9,
