@@ -106,6 +106,23 @@ pub struct Counters {
     pub dropped: [Volume; DropReason::ALL.len()],
 }
 
+impl Counters {
+    /// Checks the conservation law, given what is queued.
+    ///
+    /// # Errors
+    /// [`Unbalanced`] with all the figures.
+    // The error is large because it holds every figure, and never made unless the port is defective.
+    #[allow(clippy::result_large_err)]
+    pub fn check(&self, queued: Volume) -> Result<(), Unbalanced> {
+        let mut accounted = queued;
+        for volume in self.dropped.iter().chain([&self.sent]) {
+            accounted.packets += volume.packets;
+            accounted.bytes += volume.bytes;
+        }
+        if accounted == self.offered { Ok(()) } else { Err(Unbalanced { counters: *self, queued }) }
+    }
+}
+
 /// A violation of the conservation law: a defect of the port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unbalanced {
@@ -425,17 +442,10 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     ///
     /// # Errors
     /// [`Unbalanced`] with all the figures.
-    // The error is large because it holds every figure, and never made unless the port is defective.
     #[allow(clippy::result_large_err)]
     pub fn check(&self) -> Result<(), Unbalanced> {
         let occupancy = self.store.queues.occupancy();
-        let queued = Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() };
-        let mut accounted = queued;
-        for volume in self.store.counters.dropped.iter().chain([&self.store.counters.sent]) {
-            accounted.packets += volume.packets;
-            accounted.bytes += volume.bytes;
-        }
-        if accounted == self.store.counters.offered { Ok(()) } else { Err(Unbalanced { counters: self.store.counters, queued }) }
+        self.store.counters.check(Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() })
     }
 
     #[cold]

@@ -31,6 +31,32 @@ struct FlowQueue {
 }
 
 impl Occupancy {
+    /// Nothing in any of so many queues.
+    pub fn new(flows: usize) -> Occupancy {
+        let empty = FlowQueue { first: NONE, last: NONE, packets: 0, bytes: 0 };
+        Occupancy { packets: 0, bytes: 0, flows: alloc::vec![empty; flows] }
+    }
+
+    /// A packet of `length` bytes has joined the queue of `flow`.
+    #[inline]
+    pub fn join(&mut self, flow: Flow, length: u32) {
+        let queue = &mut self.flows[flow.index()];
+        queue.packets += 1;
+        queue.bytes += length;
+        self.packets += 1;
+        self.bytes += u64::from(length);
+    }
+
+    /// A packet of `length` bytes has left the queue of `flow`.
+    #[inline]
+    pub fn leave(&mut self, flow: Flow, length: u32) {
+        let queue = &mut self.flows[flow.index()];
+        queue.packets -= 1;
+        queue.bytes -= length;
+        self.packets -= 1;
+        self.bytes -= u64::from(length);
+    }
+
     /// Packets queued at the port.
     #[inline]
     pub fn packets(&self) -> u32 {
@@ -102,9 +128,8 @@ impl<P> Queues<P> {
     /// schedulers see.
     pub fn new(flows: usize, limit: u32, overhead: crate::port::Overhead) -> Queues<P> {
         assert!(limit < NONE, "a port queues fewer than 2^32 - 1 packets");
-        let empty = FlowQueue { first: NONE, last: NONE, packets: 0, bytes: 0 };
         Queues {
-            occupancy: Occupancy { packets: 0, bytes: 0, flows: alloc::vec![empty; flows] },
+            occupancy: Occupancy::new(flows),
             slots: Vec::with_capacity(limit as usize),
             free: NONE,
             limit,

@@ -77,6 +77,7 @@ pub mod tcp;
 mod cells;
 mod events;
 mod impairment;
+mod lane;
 mod route;
 mod simulation;
 

@@ -51,6 +51,13 @@ pub struct Link {
     pub cells: bool,
 }
 
+impl Link {
+    /// True if what goes over the link is cells.
+    pub(crate) fn carries_cells(&self) -> bool {
+        self.cells || self.port.overhead == Overhead::Aal5
+    }
+}
+
 /// What a link does to packets besides carrying them.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Impairment {
@@ -81,6 +88,9 @@ pub struct FlowSpec {
 
 /// The longest duration, propagation delay or start time that can be simulated: 2^61 ps, 26 days.
 pub const LONGEST: Duration = Duration::from_picoseconds(1 << 61);
+
+/// The most links that a path may have.
+pub const LONGEST_PATH: usize = u16::MAX as usize;
 
 impl Network {
     /// The path with the fewest links from one node to another; among equals the one whose links come first in [`Network::links`].
@@ -186,6 +196,9 @@ impl Network {
     fn check_path(&self, path: &[LinkId]) -> Result<(), (String, String)> {
         if path.is_empty() {
             return Err(("no link in it".into(), "at least one link".into()));
+        }
+        if path.len() > LONGEST_PATH {
+            return Err((format!("{} links in it", path.len()), format!("at most {LONGEST_PATH} links")));
         }
         if let Some(link) = path.iter().find(|link| link.0 >= self.links.len()) {
             return Err((format!("link {} does not exist", link.0), format!("a link below {}", self.links.len())));

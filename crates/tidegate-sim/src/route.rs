@@ -27,7 +27,9 @@ pub(crate) struct Hop {
     /// The queue of its port; at an [`ENDPOINT`] the number of the connection.
     pub queue: Flow,
     /// The number of the link within the path, from 0.
-    pub place: u32,
+    pub place: u16,
+    /// True if packets arrive cell by cell: they have been on a link that carries cells, and come to a port at which cells contend.
+    pub comes_as_cells: bool,
     /// The flow; on the way back the number of the connection, and [`BACK`].
     pub flow: u32,
 }
@@ -90,11 +92,14 @@ impl Routes {
 
     fn add(&mut self, network: &Network, flow: u32, path: &[LinkId], header: &Header, end: (u32, Flow)) {
         self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header) });
+        let mut carries_cells = false;
         for (place, &link) in path.iter().enumerate() {
+            let comes_as_cells = carries_cells && network.links[link.0].cells;
+            carries_cells = network.links[link.0].carries_cells();
             let queue = network.links[link.0].port.classifier.classify(header);
-            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u32, flow });
+            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u16, comes_as_cells, flow });
         }
-        self.hops.push(Hop { link: end.0, queue: end.1, place: path.len() as u32, flow });
+        self.hops.push(Hop { link: end.0, queue: end.1, place: path.len() as u16, comes_as_cells: false, flow });
     }
 
     /// The class of each flow's first variant at every link of its path.

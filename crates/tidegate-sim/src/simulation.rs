@@ -5,7 +5,7 @@
 //! way to a sink needs no event: its delivery is entered when its last transmission starts.
 //!
 //! A port is asked for a transmission when its link becomes free, when its scheduler said it should be, and when a packet arrives while the
-//! link is idle. Nothing is allocated per packet: packets lie in the port's pool or in the ring of their link, which grow to what they must
+//! link is idle. Where packets leave in the order in which they come, that is known on arrival (see [`crate::lane`]), and takes no event. Nothing is allocated per packet: packets lie in the port's pool or in the ring of their link, which grow to what they must
 //! hold and stay.
 
 use crate::cells::CellPort;
@@ -13,9 +13,10 @@ use crate::error::SimulationError;
 use crate::events::Events;
 use crate::experiment::Experiment;
 use crate::impairment::Loss;
+use crate::lane::Lane;
 use crate::network::Network;
 use crate::random::Stream;
-use crate::route::{BACK, ENDPOINT, Routes, SINK};
+use crate::route::{BACK, ENDPOINT, Hop, Routes, SINK};
 use crate::source::greedy::Greedy;
 use crate::source::{Generator, NEVER, Source};
 use crate::statistics::Replication;
@@ -23,18 +24,19 @@ use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
 use crate::statistics::tcp::BackMeter;
 use crate::tcp::connection::{Connection, Message};
-use std::collections::VecDeque;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::{Next, Port, Transmission, Volume};
+use tidegate_core::port::{Counters, Next, Port, Transmission, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
 
 mod books;
 mod cell_links;
 mod connections;
+mod flights;
 
-use cell_links::{books, pace_of, packet_port};
+use cell_links::pace_of;
+use flights::{Flights, Flying};
 
 /// Events between two looks at progress and cancellation.
 const EVENTS_PER_TICK: u32 = 1 << 15;
@@ -108,22 +110,57 @@ struct InFlight {
     colour: Colour,
 }
 
+/// A link, and the port that feeds it: what every packet needs, in one cache line.
+#[repr(align(64))]
 struct LinkState {
-    port: Port<Tag>,
-    meter: PortMeter,
+    /// The port, if packets leave it in the order in which they come.
+    lane: Option<Lane>,
+    flying: Flying,
     propagation: u64,
-    /// Until when the link transmits.
+    rest: Box<LinkRest>,
+}
+
+/// What of a link only some packets need.
+struct LinkRest {
+    /// The port, if it is any other.
+    port: Option<Port<Tag>>,
+    /// The port, if packets contend at it as cells.
+    cells: Option<Box<CellPort<Tag>>>,
+    meter: PortMeter,
+    /// Until when the link transmits; not for lanes.
     busy_until: u64,
-    in_flight: VecDeque<InFlight>,
-    loss: Option<Box<Loss>>,
+    loss: Option<Loss>,
     /// What was lost on the link.
     lost: Volume,
     /// From how many queued bytes on packets are marked.
     mark_above: u64,
-    /// The port at which packets contend as cells; it stands in for `port` then, which stays empty.
-    cells: Option<Box<CellPort<Tag>>>,
     /// The time from one cell to the next of a packet on this link; 0 if it carries no cells.
     pace: u64,
+    /// The slot of the port's events; lanes have none.
+    slot: usize,
+}
+
+impl LinkState {
+    /// Brings up to date what is worked out ahead: all that happens before `limit`.
+    fn bring_up(&mut self, limit: u64) {
+        if let Some(lane) = &mut self.lane {
+            lane.bring_up(limit.saturating_sub(1), &mut self.rest.meter);
+        }
+    }
+
+    /// The books of the port: what has become of everything, and what is queued.
+    fn books(&self) -> (Counters, Volume) {
+        fn of<P>(port: &Port<P>) -> (Counters, Volume) {
+            let queued = Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
+            (*port.counters(), queued)
+        }
+        match (&self.lane, &self.rest.cells, &self.rest.port) {
+            (Some(lane), _, _) => lane.books(),
+            (_, Some(cells), _) => of(cells.port()),
+            (_, _, Some(port)) => of(port),
+            _ => unreachable!("a link has a port"),
+        }
+    }
 }
 
 struct SourceState {
@@ -144,6 +181,12 @@ pub(crate) struct Simulation<'a> {
     limit: u64,
     events: Events,
     links: Vec<LinkState>,
+    /// The links whose ports have events, in order; the first slots are theirs. Behind them come the ends of the links, the sources and the hosts.
+    ports: Vec<u32>,
+    first_source: usize,
+    first_host: usize,
+    /// The packets on all links.
+    flights: Flights<InFlight>,
     sources: Vec<SourceState>,
     flows: Vec<FlowMeter>,
     /// The greedy sources, by flow; empty if there is none.
@@ -213,22 +256,41 @@ impl<'a> Simulation<'a> {
         let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
         let tcp_flows = network.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp(_))).count();
-        let mut events = Events::new(2 * network.links.len() + network.flows.len() + tcp_flows);
-        let links = network.links.iter().map(|link| LinkState {
-            port: Port::new(Time::ZERO, packet_port(link)),
-            meter: PortMeter::new(&link.port.classifier, sample_interval),
-            propagation: link.propagation.picoseconds(),
-            busy_until: 0,
-            in_flight: VecDeque::new(),
-            loss: (link.impairment.loss > 0.0).then(|| {
+        let mut is_watched = vec![false; network.links.len()];
+        for flow in network.flows.iter().filter(|flow| matches!(flow.source, Source::Greedy { .. })) {
+            is_watched[flow.path[0].0] = true;
+        }
+        let mut ports = Vec::new();
+        let mut links = Vec::with_capacity(network.links.len());
+        for (index, link) in network.links.iter().enumerate() {
+            // A greedy source looks at its first queue at the instant of every change.
+            let may_be_lane = !link.cells && link.impairment.loss == 0.0 && !is_watched[index];
+            let lane = may_be_lane.then(|| Lane::of(&link.port)).flatten();
+            let loss = || {
                 let stream = Stream::new(experiment.seed, replication, &format!("loss on link {}", link.name));
-                Box::new(Loss::new(link.impairment.loss, stream))
-            }),
-            lost: Volume::default(),
-            mark_above: link.impairment.mark_above.unwrap_or(u64::MAX),
-            cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone()))),
-            pace: pace_of(link),
-        });
+                Loss::new(link.impairment.loss, stream)
+            };
+            let rest = LinkRest {
+                port: (lane.is_none() && !link.cells).then(|| Port::new(Time::ZERO, link.port.clone())),
+                cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone()))),
+                meter: PortMeter::new(&link.port.classifier, sample_interval),
+                busy_until: 0,
+                loss: (link.impairment.loss > 0.0).then(loss),
+                lost: Volume::default(),
+                mark_above: link.impairment.mark_above.unwrap_or(u64::MAX),
+                pace: pace_of(link),
+                slot: ports.len(),
+            };
+            if lane.is_none() {
+                ports.push(index as u32);
+            }
+            let propagation = link.propagation.picoseconds();
+            links.push(LinkState { lane, flying: Flying::default(), propagation, rest: Box::new(rest) });
+        }
+        let first_source = ports.len() + links.len();
+        let first_host = first_source + network.flows.len();
+        let slow_hosts = network.flows.iter().any(|flow| matches!(&flow.source, Source::Tcp(tcp) if !tcp.is_instant()));
+        let mut events = Events::new(first_host + if slow_hosts { tcp_flows } else { 0 });
         let (mut connections, mut flow_of) = (Vec::with_capacity(tcp_flows), Vec::with_capacity(tcp_flows));
         let mut connection_of = vec![u32::MAX; if tcp_flows > 0 { network.flows.len() } else { 0 }];
         let mut sources = Vec::with_capacity(network.flows.len());
@@ -251,7 +313,7 @@ impl<'a> Simulation<'a> {
                 }
                 _ => source.generator.first(flow.start.picoseconds(), &mut source.stream),
             };
-            events.set(2 * network.links.len() + index, if first < source.stop { first } else { NEVER });
+            events.set(first_source + index, if first < source.stop { first } else { NEVER });
             sources.push(source);
         }
         let greedy: Vec<Option<Greedy>> = network
@@ -274,7 +336,11 @@ impl<'a> Simulation<'a> {
             end,
             limit: 0,
             events,
-            links: links.collect(),
+            links,
+            ports,
+            first_source,
+            first_host,
+            flights: Flights::default(),
             sources,
             flows: network.flows.iter().map(|flow| FlowMeter::new(flow.path.len(), warm_up, sample_interval)).collect(),
             greedy: if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() },
@@ -293,8 +359,9 @@ impl<'a> Simulation<'a> {
     pub(crate) fn run(mut self, tick: &mut dyn FnMut(f64) -> bool) -> Result<Replication, SimulationError> {
         self.run_until(self.warm_up, tick)?;
         for link in &mut self.links {
-            let (counters, queued) = books(&link.port, link.cells.as_deref());
-            link.meter.restart(self.warm_up, counters, queued);
+            link.bring_up(self.warm_up);
+            let (counters, queued) = link.books();
+            link.rest.meter.restart(self.warm_up, &counters, queued);
         }
         self.flows.iter_mut().for_each(FlowMeter::restart);
         self.connections.iter_mut().for_each(Connection::restart);
@@ -306,7 +373,7 @@ impl<'a> Simulation<'a> {
     /// Plays every event before `limit`.
     fn run_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
         self.limit = limit;
-        let links = self.links.len();
+        let first_end = self.ports.len();
         loop {
             for _ in 0..EVENTS_PER_TICK {
                 let (now, slot) = self.events.first();
@@ -314,14 +381,14 @@ impl<'a> Simulation<'a> {
                     return Ok(());
                 }
                 self.event_count += 1;
-                if slot < links {
-                    self.serve(now, slot);
-                } else if slot < 2 * links {
-                    self.land(now, slot - links);
-                } else if slot < 2 * links + self.sources.len() {
-                    self.emit(now, slot - 2 * links);
+                if slot < first_end {
+                    self.serve(now, self.ports[slot] as usize);
+                } else if slot < self.first_source {
+                    self.land(now, slot - first_end);
+                } else if slot < self.first_host {
+                    self.emit(now, slot - self.first_source);
                 } else {
-                    self.leave(now, slot - 2 * links - self.sources.len());
+                    self.leave(now, slot - self.first_host);
                 }
                 while let Some(flow) = self.woken.pop() {
                     self.fill(now, flow as usize);
@@ -336,7 +403,7 @@ impl<'a> Simulation<'a> {
     /// A source's packet is due.
     #[inline]
     fn emit(&mut self, now: u64, flow: usize) {
-        let slot = 2 * self.links.len() + flow;
+        let slot = self.first_source + flow;
         let source = &mut self.sources[flow];
         if let Generator::Greedy = source.generator {
             if let Some(Some(source)) = self.greedy.get_mut(flow) {
@@ -359,7 +426,7 @@ impl<'a> Simulation<'a> {
     /// Lets a greedy source fill its window.
     #[cold]
     fn fill(&mut self, now: u64, flow: usize) {
-        let slot = 2 * self.links.len() + flow;
+        let slot = self.first_source + flow;
         let source = &self.sources[flow];
         let variant = self.routes.variants[source.first_variant as usize];
         if now >= source.stop {
@@ -377,19 +444,16 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The packet at the head of a link's ring reaches the far end.
+    /// The first packet on a link reaches the far end.
     #[inline]
     fn land(&mut self, now: u64, link: usize) {
-        let ring = &mut self.links[link].in_flight;
-        let packet = ring.pop_front();
-        let next = ring.front().map_or(NEVER, |packet| packet.arrives);
-        self.events.set(self.links.len() + link, next);
-        if let Some(packet) = packet {
-            if self.links[link].pace > 0 && self.is_cell_link(packet.tag) {
-                return self.arrive_as_cells(now, self.links[link].pace, packet.tag, packet.length, packet.colour);
-            }
-            self.arrive(now, packet.tag, packet.length, packet.colour);
+        let state = &mut self.links[link];
+        let Some((packet, next)) = self.flights.pop(&mut state.flying) else { unreachable!("nothing is on the link") };
+        self.events.set(self.ports.len() + link, next.map_or(NEVER, |next| next.arrives));
+        if self.routes.hops[packet.tag.cursor as usize].comes_as_cells {
+            return self.arrive_as_cells(now, self.links[link].rest.pace, packet.tag, packet.length, packet.colour);
         }
+        self.arrive(now, packet.tag, packet.length, packet.colour);
     }
 
     /// A packet reaches the port of its hop, or an end of its connection.
@@ -400,73 +464,91 @@ impl<'a> Simulation<'a> {
             return self.reach(now, hop.queue.index(), hop.flow, tag, length);
         }
         let link = hop.link as usize;
-        let state = &mut self.links[link];
-        if state.cells.is_some() {
-            let pace = state.pace;
-            return self.arrive_as_cells(now, pace, tag, length, colour);
+        let LinkState { lane, rest, .. } = &mut self.links[link];
+        if let Some(lane) = lane {
+            if tag.word >= MARKABLE && lane.backlog(now, &mut rest.meter) >= rest.mark_above {
+                tag.word |= MARKED;
+            }
+            return match lane.book(now, hop.queue, length, colour, &mut rest.meter) {
+                Ok((start, finish)) => self.transmit(link, tag, length, colour, start, finish),
+                Err(reason) => self.lose(hop, tag.word, length, reason),
+            };
         }
-        if tag.word >= MARKABLE && state.port.occupancy().bytes() >= state.mark_above {
+        let Some(port) = &mut rest.port else {
+            let pace = rest.pace;
+            return self.arrive_as_cells(now, pace, tag, length, colour);
+        };
+        if tag.word >= MARKABLE && port.occupancy().bytes() >= rest.mark_above {
             tag.word |= MARKED;
         }
         let mut watch = Watch {
-            meter: &mut state.meter,
+            meter: &mut rest.meter,
             flows: &mut self.flows,
             routes: self.routes,
             greedy: &mut self.greedy,
             woken: &mut self.woken,
             backs: &mut self.backs,
         };
-        state.port.offer(Time::from_picoseconds(now), hop.queue, length, colour, tag, &mut watch);
-        if state.busy_until <= now {
+        port.offer(Time::from_picoseconds(now), hop.queue, length, colour, tag, &mut watch);
+        if rest.busy_until <= now {
             self.serve(now, link);
-        } else if self.events.at(link) == NEVER && state.port.occupancy().packets() > 0 {
-            self.events.set(link, state.busy_until);
+        } else if self.events.at(rest.slot) == NEVER && port.occupancy().packets() > 0 {
+            self.events.set(rest.slot, rest.busy_until);
         }
     }
 
     /// A link that is idle asks its port for a packet.
     #[inline]
     fn serve(&mut self, now: u64, link: usize) {
-        let state = &mut self.links[link];
-        if state.cells.is_some() {
+        let rest = &mut *self.links[link].rest;
+        let Some(port) = &mut rest.port else {
             return self.serve_cells(link);
-        }
+        };
         let mut watch = Watch {
-            meter: &mut state.meter,
+            meter: &mut rest.meter,
             flows: &mut self.flows,
             routes: self.routes,
             greedy: &mut self.greedy,
             woken: &mut self.woken,
             backs: &mut self.backs,
         };
-        let wake = match state.port.poll(Time::from_picoseconds(now), &mut watch) {
-            Next::Transmit(transmission) => {
-                let finish = transmission.finish.picoseconds();
-                state.busy_until = finish;
-                let more = state.port.occupancy().packets() > 0;
-                self.transmit(transmission, link);
+        let slot = rest.slot;
+        let wake = match port.poll(Time::from_picoseconds(now), &mut watch) {
+            Next::Transmit(Transmission { packet, start, finish }) => {
+                let (start, finish) = (start.picoseconds(), finish.picoseconds());
+                rest.busy_until = finish;
+                let more = port.occupancy().packets() > 0;
+                self.transmit(link, packet.payload, packet.length, packet.colour, start, finish);
                 if more { finish } else { NEVER }
             }
             Next::WaitUntil(time) => time.picoseconds(),
             Next::Idle => NEVER,
         };
-        if wake != self.events.at(link) {
-            self.events.set(link, wake);
+        if wake != self.events.at(slot) {
+            self.events.set(slot, wake);
         }
     }
 
     /// Sends a packet along a link, to the next port or to its sink.
     #[inline]
-    fn transmit(&mut self, transmission: Transmission<Tag>, link: usize) {
-        let Transmission { packet: Packet { length, colour, payload: tag, .. }, start, finish } = transmission;
-        let pace = self.links[link].pace;
+    fn transmit(&mut self, link: usize, tag: Tag, length: u32, colour: Colour, start: u64, finish: u64) {
         // Where cells contend, it is the first of them whose arrival counts.
-        let leaves = if pace > 0 && self.is_cell_link(Tag { cursor: tag.cursor + 1, ..tag }) {
-            start.picoseconds() + pace
-        } else {
-            finish.picoseconds()
-        };
+        let as_cells = self.routes.hops[tag.cursor as usize + 1].comes_as_cells;
+        let leaves = if as_cells { start + self.links[link].rest.pace } else { finish };
         self.forward(link, tag, length, colour, leaves);
+    }
+
+    /// A packet is dropped at the port of its hop.
+    #[cold]
+    fn lose(&mut self, hop: Hop, word: u32, length: u32, reason: DropReason) {
+        if hop.flow & BACK != 0 {
+            return self.backs.lose(hop.flow & !BACK, word, length);
+        }
+        self.flows[hop.flow as usize].lose(hop.place as usize, length, reason);
+        if let (0, Some(Some(source))) = (hop.place, self.greedy.get_mut(hop.flow as usize)) {
+            source.lost();
+            self.woken.push(hop.flow);
+        }
     }
 
     /// A packet that leaves a port at this instant is on its way to the next, or to its sink.
@@ -477,20 +559,21 @@ impl<'a> Simulation<'a> {
         let arrives = leaves + state.propagation;
         let cursor = tag.cursor + 1;
         let hop = self.routes.hops[cursor as usize];
-        if let Some(loss) = &mut state.loss
+        if state.lane.is_none()
+            && let Some(loss) = &mut state.rest.loss
             && loss.strikes()
         {
-            state.lost.add(length);
+            state.rest.lost.add(length);
             if hop.flow & BACK != 0 {
                 self.backs.lose(hop.flow & !BACK, tag.word, length);
             } else {
                 self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
             }
         } else if hop.link != SINK {
-            if state.in_flight.is_empty() {
-                self.events.set(self.links.len() + link, arrives);
+            if state.flying.is_empty() {
+                self.events.set(self.ports.len() + link, arrives);
             }
-            self.links[link].in_flight.push_back(InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
+            self.flights.push(&mut self.links[link].flying, InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
         } else if arrives < self.end {
             self.flows[hop.flow as usize].deliver(arrives, tag.created, length, tag.word & TAGGED != 0);
         } else {

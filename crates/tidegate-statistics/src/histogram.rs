@@ -40,13 +40,19 @@ impl Histogram {
     /// Counts a duration of `value` picoseconds.
     #[inline]
     pub fn record(&mut self, value: u64) {
+        self.record_times(value, 1);
+    }
+
+    /// Counts a duration of `value` picoseconds `times` times, at least once.
+    #[inline]
+    pub fn record_times(&mut self, value: u64, times: u64) {
         let bucket = bucket_of(value);
         let index = bucket.wrapping_sub(self.base);
         if index >= self.counts.len() {
             self.widen(bucket);
         }
-        self.counts[bucket - self.base] += 1;
-        self.sum += u128::from(value);
+        self.counts[bucket - self.base] += times;
+        self.sum += u128::from(value) * u128::from(times);
         self.maximum = self.maximum.max(value);
     }
 

@@ -1,16 +1,20 @@
 //! The end of a replication: its statistics, and the books of all ports, flows and connections held against each other.
 
 use super::Simulation;
-use super::cell_links::books;
 use crate::error::SimulationError;
 use crate::network::Network;
 use crate::statistics::tcp::BackMeter;
 use crate::statistics::{ClassStatistics, Replication, TcpStatistics, sum};
 use crate::tcp::connection::Connection;
-use tidegate_core::port::{Port, Volume};
+use tidegate_core::port::Volume;
 
 impl Simulation<'_> {
-    pub(super) fn finish(self) -> Result<Replication, SimulationError> {
+    pub(super) fn finish(mut self) -> Result<Replication, SimulationError> {
+        for link in &mut self.links {
+            link.bring_up(self.end);
+            // What waits on a lane has been sent along its link already.
+            self.packet_hops -= link.lane.as_ref().map_or(0, |lane| lane.books().1.packets);
+        }
         self.check_conservation()?;
         let Simulation { network, replication, end, links, flows, connections, flow_of, backs, .. } = self;
         let mut flow_statistics = Vec::with_capacity(flows.len());
@@ -26,8 +30,8 @@ impl Simulation<'_> {
             flow_statistics[flow as usize].tcp = Some(Box::new(TcpStatistics::of(connection.finish(end), back)));
         }
         let ports = links.into_iter().map(|link| {
-            let (counters, queued) = books(&link.port, link.cells.as_deref());
-            link.meter.finish(end, counters, queued)
+            let (counters, queued) = link.books();
+            link.rest.meter.finish(end, &counters, queued)
         });
         let ports = ports.collect();
         let replication = Replication { flows: flow_statistics, ports, events: self.event_count, packet_hops: self.packet_hops };
@@ -40,21 +44,25 @@ impl Simulation<'_> {
     fn check_conservation(&self) -> Result<(), SimulationError> {
         let mut accounted = self.towards_sinks;
         for (state, link) in self.links.iter().zip(&self.network.links) {
-            let checked = match &state.cells {
-                Some(cells) => cells.port().check(),
-                None => state.port.check(),
-            };
-            if let Err(figures) = checked {
+            let (counters, queued) = state.books();
+            if let Err(figures) = counters.check(queued) {
                 return Err(SimulationError::Unbalanced {
                     replication: self.replication,
                     link: link.name.clone(),
                     figures: Box::new(figures),
                 });
             }
-            accounted = state.port.counters().dropped.iter().fold(sum(accounted, queued(&state.port)), |all, &part| sum(all, part));
-            state.in_flight.iter().for_each(|packet| accounted.add(packet.length));
-            accounted = sum(accounted, state.lost);
-            accounted = state.cells.as_ref().map_or(accounted, |cells| sum(accounted, cells.inside));
+            // What waits on a lane is on its way already; what was dropped of packets that contend as cells is in `lost`.
+            accounted = match (&state.lane, &state.rest.cells) {
+                (None, Some(cells)) => sum(accounted, cells.inside),
+                (None, None) => sum(accounted, queued),
+                (Some(_), _) => accounted,
+            };
+            if state.rest.cells.is_none() {
+                accounted = counters.dropped.iter().fold(accounted, |all, &part| sum(all, part));
+            }
+            self.flights.on(state.flying).for_each(|packet| accounted.add(packet.length));
+            accounted = sum(accounted, state.rest.lost);
         }
         self.check_connections()?;
         accounted = self.flows.iter().fold(accounted, |all, flow| sum(all, flow.delivered()));
@@ -85,10 +93,6 @@ fn check_connection(connection: &Connection, emitted: Volume, back: &BackMeter) 
         return Err((sent, emitted));
     }
     back.under_way().map(|_| ()).ok_or((back.emitted, sum(back.delivered, back.lost)))
-}
-
-pub(super) fn queued<P>(port: &Port<P>) -> Volume {
-    Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() }
 }
 
 /// Every class keeps the port's law.
@@ -164,14 +168,15 @@ mod tests {
     fn a_packet_that_gets_lost_or_is_invented_is_noticed() {
         assert_eq!(tampered(|_| ()), None);
         let network = |error| matches!(error, Some(SimulationError::NotConserved { place, .. }) if place == "the network");
-        assert!(network(tampered(|simulation| assert!(simulation.links[0].in_flight.pop_back().is_some()))));
+        assert!(network(tampered(|simulation| assert!(simulation.flights.pop(&mut simulation.links[0].flying).is_some()))));
         assert!(network(tampered(|simulation| {
-            let twin = *simulation.links[0].in_flight.back().unwrap();
-            simulation.links[0].in_flight.push_back(twin);
+            let flying = &mut simulation.links[0].flying;
+            let twin = *simulation.flights.on(*flying).last().unwrap();
+            simulation.flights.push(flying, twin);
         })));
         assert!(network(tampered(|simulation| simulation.flows[0].emitted.bytes += 1)));
         // A packet that one port counts for a class and another forgets.
-        let class = tampered(|simulation| simulation.links[1].meter.offered(tidegate_core::packet::Flow(0), 125));
+        let class = tampered(|simulation| simulation.links[1].rest.meter.offered(tidegate_core::packet::Flow(0), 125));
         assert!(matches!(class, Some(SimulationError::NotConserved { place, .. }) if place == "class all at link bc"));
     }
 }

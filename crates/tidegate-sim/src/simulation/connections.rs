@@ -46,7 +46,7 @@ impl Simulation<'_> {
             self.open(now, number);
         }
         self.send(now, number);
-        let slot = 2 * self.links.len() + self.flow_of[number] as usize;
+        let slot = self.first_source + self.flow_of[number] as usize;
         self.events.set(slot, NEVER);
         self.reschedule(now, number, true);
     }
@@ -54,7 +54,7 @@ impl Simulation<'_> {
     #[inline]
     pub(super) fn reschedule(&mut self, now: u64, number: usize, sooner: bool) {
         if let Some(at) = self.connections[number].reschedule(now, sooner) {
-            let slot = 2 * self.links.len() + self.flow_of[number] as usize;
+            let slot = self.first_source + self.flow_of[number] as usize;
             self.events.set(slot, at);
         }
     }
@@ -82,14 +82,14 @@ impl Simulation<'_> {
         if self.connections[number].tcp().is_instant() {
             self.depart(now, number, segment);
         } else if let Some(leaves) = self.connections[number].post(now, segment) {
-            self.events.set(2 * self.links.len() + self.sources.len() + number, leaves);
+            self.events.set(self.first_host + number, leaves);
         }
     }
 
     /// A segment leaves the sending host.
     pub(super) fn leave(&mut self, now: u64, number: usize) {
         let (segment, next) = self.connections[number].leave();
-        self.events.set(2 * self.links.len() + self.sources.len() + number, next);
+        self.events.set(self.first_host + number, next);
         if let Some(segment) = segment {
             self.depart(now, number, segment);
         }

@@ -151,6 +151,23 @@ impl PortMeter {
         class.occupancy.set(now, class.occupancy.value() - u64::from(length));
     }
 
+    /// Packets of this length have passed one by one while nothing was queued; each was on the link for `time`. Announced later than they came,
+    /// but before anything else happens than that something passes.
+    pub(crate) fn passed(&mut self, flow: Flow, length: u32, passed: Volume, time: u64) {
+        self.greatest_backlog = self.greatest_backlog.max(u64::from(length));
+        self.busy += passed.packets * time;
+        let class = self.class(flow);
+        class.offered = sum(class.offered, passed);
+        class.sent = sum(class.sent, passed);
+        class.delays.record_times(time, passed.packets);
+        class.occupancy.touch(u64::from(length));
+    }
+
+    /// The transmission under way, or the latest, ends at this instant.
+    pub(crate) fn transmits_until(&mut self, time: u64) {
+        self.busy_until = time;
+    }
+
     /// A drop; `backlog` is what the port holds after it, in bytes, and tells whether the packet had been queued.
     pub(crate) fn dropped(&mut self, now: u64, flow: Flow, length: u32, reason: DropReason, backlog: u64) {
         let was_queued = backlog != self.backlog;

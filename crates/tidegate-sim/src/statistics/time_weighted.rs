@@ -51,6 +51,11 @@ impl TimeWeighted {
         self.maximum = self.maximum.max(value);
     }
 
+    /// The quantity was `value` for no time at all.
+    pub(crate) fn touch(&mut self, value: u64) {
+        self.maximum = self.maximum.max(value);
+    }
+
     #[cold]
     fn sample(&mut self, now: u64) {
         while now >= self.sample_end {
