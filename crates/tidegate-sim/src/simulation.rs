@@ -123,7 +123,7 @@ struct LinkState {
 /// What of a link only some packets need.
 struct LinkRest {
     /// The port, if it is any other.
-    port: Option<Port<Tag>>,
+    port: Option<Box<Port<Tag>>>,
     /// The port, if packets contend at it as cells.
     cells: Option<Box<CellPort<Tag>>>,
     meter: PortMeter,
@@ -271,7 +271,7 @@ impl<'a> Simulation<'a> {
                 Loss::new(link.impairment.loss, stream)
             };
             let rest = LinkRest {
-                port: (lane.is_none() && !link.cells).then(|| Port::new(Time::ZERO, link.port.clone())),
+                port: (lane.is_none() && !link.cells).then(|| Box::new(Port::new(Time::ZERO, link.port.clone()))),
                 cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone()))),
                 meter: PortMeter::new(&link.port.classifier, sample_interval),
                 busy_until: 0,

@@ -3,14 +3,16 @@
 //! **Law.** A quantile read from it is at least the true one and at most 1/128 (0.8 %) and one nanosecond above it; mean and maximum are
 //! exact.
 //!
-//! **State.** A value is counted in units of 1024 ps; each power of two of it is divided into 128 buckets. Only the powers that have been seen
-//! take memory, 1 kB each.
+//! **State.** A value is counted in units of 1024 ps; each power of two of it is divided into 128 buckets. Memory is taken for what lies between the
+//! least and the greatest value, 128 bytes at first and at most twice as much as is needed: 1 kB per power of two.
 //!
 //! **Cost.** One leading-zeros count and one increment.
 
 /// Bits that divide each power of two.
 const FINE: u32 = 7;
 const BUCKETS: usize = 1 << FINE;
+/// Buckets that come at a time.
+const BLOCK: usize = 16;
 /// Bits of picoseconds below the unit.
 const UNIT: u32 = 10;
 
@@ -27,9 +29,9 @@ const UNIT: u32 = 10;
 /// assert!((50e-3..50.4e-3).contains(&median));
 /// assert_eq!(delays.share_beyond(99_900_000_000), 0.01);
 /// ```
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// The bucket that `counts` starts with: a multiple of [`BUCKETS`].
+    /// The bucket that `counts` starts with: a multiple of [`BLOCK`].
     base: usize,
     counts: Vec<u64>,
     sum: u128,
@@ -133,21 +135,28 @@ impl Histogram {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, count)| (self.base + index, *count))
     }
 
-    /// Makes room for `bucket`, a whole power of two at a time.
+    /// Makes room for `bucket`, and for as much again on that side.
     #[cold]
     fn widen(&mut self, bucket: usize) {
-        let first = bucket / BUCKETS * BUCKETS;
+        let first = bucket / BLOCK * BLOCK;
         if self.counts.is_empty() {
             self.base = first;
         }
+        let length = self.counts.len();
         if first < self.base {
-            self.counts.splice(0..0, std::iter::repeat_n(0, self.base - first));
-            self.base = first;
+            let base = first.min(self.base.saturating_sub(length));
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.base - base));
+            self.base = base;
+        } else if first + BLOCK > self.base + length {
+            self.counts.resize((first + BLOCK - self.base).max(2 * length), 0);
         }
-        let needed = first + BUCKETS - self.base;
-        if needed > self.counts.len() {
-            self.counts.resize(needed, 0);
-        }
+    }
+}
+
+/// Two are equal if they have counted the same.
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Histogram) -> bool {
+        self.sum == other.sum && self.maximum == other.maximum && self.buckets().eq(other.buckets())
     }
 }
 
