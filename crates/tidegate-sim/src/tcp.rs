@@ -24,6 +24,7 @@ use tidegate_core::units::{Duration, MAX_BYTES};
 pub(crate) mod application;
 pub(crate) mod congestion;
 pub(crate) mod connection;
+pub(crate) mod delivery;
 pub(crate) mod flight;
 pub(crate) mod receiver;
 pub(crate) mod recovery;
@@ -177,6 +178,11 @@ impl Tcp {
         }
         if self.initial_window == 0 || self.initial_window > 1000 {
             return Err(Fault::new("initial_window", format!("{} segments", self.initial_window), "1 to 1000 segments"));
+        }
+        if self.congestion.measures() && !self.recovery.is_selective() {
+            let (congestion, recovery) = (self.congestion.name(), self.recovery.name());
+            let problem = format!("{recovery} does not tell {congestion} which segments are delivered");
+            return Err(Fault::new("recovery", problem, "a recovery with selective acknowledgements"));
         }
         let timer = &self.timer;
         if timer.granularity == Duration::ZERO || timer.granularity > Duration::from_seconds(60) {

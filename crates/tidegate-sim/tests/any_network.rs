@@ -72,7 +72,8 @@ fn any_connection() -> impl Strategy<Value = Source> {
         |(size, count, think, request, reconnects)| Application::Transfers(Transfers { size, count, think, request, reconnects }),
     );
     let application = prop_oneof![Just(Application::Endless), transfers];
-    let kinds = (select(CongestionKind::ALL), select(RecoveryKind::ALL), select(TimerKind::ALL));
+    let kinds = (select(CongestionKind::ALL), select(RecoveryKind::ALL), select(TimerKind::ALL))
+        .prop_filter("it wants selective acknowledgements", |kinds| kinds.0 != CongestionKind::Bbr || kinds.1.is_selective());
     let flags = prop::array::uniform5(any::<bool>());
     (application, kinds, flags, 100u32..1400, 1u32..12, 1u64..60_000, 0u64..3, 0u64..40).prop_map(
         |(application, (congestion, recovery, timer), flags, segment, initial_window, window, jitter, delay)| {

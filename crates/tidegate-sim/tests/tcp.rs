@@ -8,7 +8,7 @@ use tidegate_core::policer::Contract;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::statistics::{Tagged, jain};
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
-use tidegate_sim::{Control, Experiment, Holding, LinkId, Network, Outcome, Source, TcpOutcome, run};
+use tidegate_sim::{Control, Experiment, FlowSpec, Holding, LinkId, Network, Outcome, Source, TcpOutcome, run};
 
 fn simulate(network: &Network, seconds: u64, warm_up: u64, replications: u32) -> Outcome {
     let (duration, warm_up) = (Duration::from_seconds(seconds), Duration::from_seconds(warm_up));
@@ -114,10 +114,67 @@ fn half_of_what_was_sent_is_more_than_half_of_what_is_in_the_network() {
     }
 }
 
+/// A download of 20 Mbit/s and 30 ms with a buffer of eight products of bandwidth and round trip; what was measured, and the mean of the queue
+/// in seconds.
+fn over_a_bloated_link(congestion: CongestionKind, connections: usize) -> (Outcome, f64) {
+    let start_within = Duration::from_milliseconds(100);
+    let tcp = Tcp { congestion, segment: 1400, window: 10_000_000, start_within, ..Tcp::usual(vec![LinkId(1)]) };
+    let mut network = pair(20_000_000, Duration::from_milliseconds(15), 600_000, tcp);
+    let first = network.flows[0].clone();
+    network.flows = (0..connections).map(|number| FlowSpec { name: format!("tcp {number}"), ..first.clone() }).collect();
+    let outcome = simulate(&network, 60, 15, 1);
+    let queue = outcome.replications[0].ports[0].occupancy_mean_bytes * 8.0 / 20e6;
+    (outcome, queue)
+}
+
+#[test]
+fn bbr_keeps_a_link_busy_and_its_queue_short() {
+    // Two products of bandwidth and round trip at most are in flight of several (the window's gain), of one connection little more than one.
+    let (one, queue) = over_a_bloated_link(CongestionKind::Bbr, 1);
+    assert!(goodput(&one) > 0.9 * 20e6, "{}", goodput(&one));
+    assert!(queue < 0.010, "{queue}");
+    let (several, queue) = over_a_bloated_link(CongestionKind::Bbr, 5);
+    assert!(goodput(&several) > 0.93 * 20e6, "{}", goodput(&several));
+    assert!(queue < 0.045, "{queue}");
+    let rates: Vec<f64> = several.flows.iter().map(|flow| flow.tcp.as_ref().unwrap().goodput_bps.mean).collect();
+    assert!(jain(&rates).unwrap() > 0.9, "{rates:?}");
+    // CUBIC fills the buffer, whatever its size.
+    let (_, queue) = over_a_bloated_link(CongestionKind::Cubic, 5);
+    assert!(queue > 0.150, "{queue}");
+}
+
+#[test]
+fn bbr_takes_random_losses_for_what_they_are() {
+    let rate = |congestion| {
+        let tcp = Tcp { congestion, window: 1_000_000, ..plain() };
+        let mut network = pair(10_000_000, Duration::from_milliseconds(25), 250_000, tcp);
+        network.links[0].impairment.loss = 0.01;
+        goodput(&simulate(&network, 100, 20, 1))
+    };
+    let (model, losses) = (rate(CongestionKind::Bbr), rate(CongestionKind::Reno));
+    assert!(model > 0.85 * 10e6 * 1024.0 / 1066.0, "{model}");
+    assert!(losses < 2.2e6, "{losses}");
+}
+
+#[test]
+fn bbr_has_four_segments_in_flight_every_ten_seconds() {
+    let tcp = Tcp { congestion: CongestionKind::Bbr, window: 1_000_000, ..plain() };
+    let network = pair(10_000_000, Duration::from_milliseconds(25), 250_000, tcp);
+    let (duration, sample_interval) = (Duration::from_seconds(45), Some(Duration::from_milliseconds(50)));
+    let outcome = run(&network, &Experiment { duration, sample_interval, ..Experiment::default() }, &Control::default()).unwrap();
+    let tcp = outcome.replications[0].flows[0].tcp.as_ref().unwrap();
+    let windows = &tcp.cwnd_over_time;
+    let low = |window: &f64| *window < 4.5 * 1024.0;
+    let dips: Vec<usize> = (1..windows.len()).filter(|&at| low(&windows[at]) && !low(&windows[at - 1])).collect();
+    assert!((3..=4).contains(&dips.len()), "{dips:?}");
+    assert!(dips.windows(2).all(|pair| (200..=230).contains(&(pair[1] - pair[0]))), "{dips:?}");
+}
+
 #[test]
 fn every_kind_of_connection_fills_a_link_with_a_buffer() {
     for &congestion in CongestionKind::ALL {
-        for &recovery in RecoveryKind::ALL {
+        // A congestion control that measures wants to be told what is delivered.
+        for &recovery in RecoveryKind::ALL.iter().filter(|recovery| congestion != CongestionKind::Bbr || recovery.is_selective()) {
             for &timer in TimerKind::ALL {
                 let tcp = Tcp { congestion, recovery, timer: TimerSettings::usual(timer), window: 500_000, ..plain() };
                 // A bandwidth-delay product of 50 kB and a buffer as large.
@@ -125,7 +182,8 @@ fn every_kind_of_connection_fills_a_link_with_a_buffer() {
                 let part = goodput(&outcome) / (10e6 * 1024.0 / 1066.0);
                 let names = (congestion.name(), recovery.name(), timer.name());
                 assert!(part > 0.93 && part <= 1.001, "{names:?}: {part}");
-                assert!(connection(&outcome, 0).retransmissions > 0, "{names:?}");
+                // BBR has no need to fill the buffer.
+                assert_eq!(connection(&outcome, 0).retransmissions > 0, congestion != CongestionKind::Bbr, "{names:?}");
             }
         }
     }

@@ -5,8 +5,10 @@
 //!
 //! To add one: write its file, and add its line to the list.
 
+use super::delivery::Sample;
 use super::flight::Flight;
 
+mod bbr;
 mod cubic;
 mod reno;
 
@@ -16,6 +18,9 @@ pub(crate) trait CongestionControl {
     const NAME: &'static str;
     /// One sentence.
     const SUMMARY: &'static str;
+    /// True if it is told what every acknowledgement says of the rate at which segments are delivered, and sets the window by that; and if segments
+    /// leave no faster than it says.
+    const MEASURES: bool = false;
 
     /// A fresh connection.
     fn new() -> Self;
@@ -28,6 +33,24 @@ pub(crate) trait CongestionControl {
 
     /// Nothing came back in time: the new slow start threshold in bytes, at least two segments.
     fn timed_out(&mut self, flight: &Flight) -> u64;
+
+    /// The network marked a packet: the new window in bytes, at least two segments.
+    fn marked(&mut self, flight: &Flight) -> u64 {
+        self.reduced(flight)
+    }
+
+    /// An acknowledgement has come and everything else has been done about it. True if it holds segments back that the path would take: what is
+    /// in flight now measures nothing.
+    fn delivered(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
+        let _ = (now, flight, sample);
+        false
+    }
+
+    /// The least time from one segment to the next, in picoseconds.
+    fn spacing(&self, flight: &Flight) -> u64 {
+        let _ = flight;
+        0
+    }
 }
 
 /// One segment per acknowledgement: RFC 5681, equation 2, with at most a segment per acknowledgement.
@@ -57,6 +80,11 @@ macro_rules! congestion_controls {
                 match self { $(CongestionKind::$variant => <$type as CongestionControl>::SUMMARY,)* }
             }
 
+            /// True if it measures the rate of delivery, and paces.
+            pub(crate) const fn measures(self) -> bool {
+                match self { $(CongestionKind::$variant => <$type as CongestionControl>::MEASURES,)* }
+            }
+
             pub(crate) fn build(self) -> AnyCongestion {
                 match self { $(CongestionKind::$variant => AnyCongestion::$variant(<$type as CongestionControl>::new()),)* }
             }
@@ -77,6 +105,15 @@ macro_rules! congestion_controls {
             pub(crate) fn timed_out(&mut self, flight: &Flight) -> u64 {
                 match self { $(AnyCongestion::$variant(control) => control.timed_out(flight),)* }
             }
+            pub(crate) fn marked(&mut self, flight: &Flight) -> u64 {
+                match self { $(AnyCongestion::$variant(control) => control.marked(flight),)* }
+            }
+            pub(crate) fn delivered(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
+                match self { $(AnyCongestion::$variant(control) => control.delivered(now, flight, sample),)* }
+            }
+            pub(crate) fn spacing(&self, flight: &Flight) -> u64 {
+                match self { $(AnyCongestion::$variant(control) => control.spacing(flight),)* }
+            }
         }
     };
 }
@@ -84,4 +121,5 @@ macro_rules! congestion_controls {
 congestion_controls! {
     Reno = reno::Reno;
     Cubic = cubic::Cubic;
+    Bbr = bbr::Bbr;
 }

@@ -354,6 +354,9 @@ impl<'a> Connection<'a> {
         if (sooner || self.wake == NEVER) && now < self.stop {
             due = due.min(self.sender.deadline());
         }
+        if now < self.stop {
+            due = due.min(self.sender.resumes());
+        }
         if due >= self.wake {
             return None;
         }

@@ -63,6 +63,11 @@ impl Scoreboard {
         self.resent_to
     }
 
+    /// Segments that count as lost and have not been reported since.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
     /// RFC 6675's pipe, in segments, for the segments from `una` to `max`.
     pub(crate) fn pipe(&self, una: u64, max: u64) -> u64 {
         max - una - self.sacked - self.lost + self.resent

@@ -13,6 +13,7 @@
 
 use super::Tcp;
 use super::congestion::AnyCongestion;
+use super::delivery::Deliveries;
 use super::flight::Flight;
 use super::recovery::{AnyRecovery, Verdict};
 use super::scoreboard::Scoreboard;
@@ -50,6 +51,17 @@ enum Phase {
     Timeout,
 }
 
+/// What a congestion control that measures needs.
+#[derive(Clone, Debug)]
+struct Pacing {
+    deliveries: Deliveries,
+    /// Before this instant no segment leaves, and whether one might have.
+    not_before: u64,
+    is_held: bool,
+    /// Segments known to be lost and not sent again when the last acknowledgement had been dealt with.
+    lost: u64,
+}
+
 /// The sender of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
@@ -76,6 +88,8 @@ pub(crate) struct Sender {
     marked_to: u64,
     says_reduced: bool,
     last_sent: u64,
+    /// For congestion controls that measure.
+    pacing: Option<Box<Pacing>>,
     pub(super) counts: Counts,
 }
 
@@ -120,6 +134,10 @@ impl Sender {
             marked_to: 0,
             says_reduced: false,
             last_sent: 0,
+            pacing: tcp.congestion.measures().then(|| {
+                let deliveries = Deliveries::new(window / segment);
+                Box::new(Pacing { deliveries, not_before: 0, is_held: false, lost: 0 })
+            }),
             counts: Counts::default(),
         }
     }
@@ -128,7 +146,7 @@ impl Sender {
     pub(crate) fn write(&mut self, now: u64, bytes: u64) {
         let flight = &mut self.flight;
         let (whole, rest) = (bytes / flight.segment, bytes % flight.segment);
-        if flight.una == flight.max && self.last_sent > 0 && now > self.timer.deadline(self.last_sent) {
+        if self.pacing.is_none() && flight.una == flight.max && self.last_sent > 0 && now > self.timer.deadline(self.last_sent) {
             // RFC 5681, section 4.1: after a silence nothing is known of the network any more.
             flight.cwnd = flight.cwnd.min(self.initial_window);
         }
@@ -165,6 +183,11 @@ impl Sender {
         if self.armed == NEVER { NEVER } else { self.timer.deadline(self.armed) }
     }
 
+    /// When the next segment may leave that the window allows and the pace does not yet, or [`NEVER`].
+    pub(crate) fn resumes(&self) -> u64 {
+        self.pacing.as_ref().filter(|pacing| pacing.is_held).map_or(NEVER, |pacing| pacing.not_before)
+    }
+
     /// True if the timer runs.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
@@ -183,6 +206,7 @@ impl Sender {
         }
         let (next, before) = (ack.next, self.flight.una);
         let acked = next - before;
+        let in_flight_before = if self.pacing.is_some() { self.deliver(now, ack) } else { 0 };
         if acked > 0 {
             self.flight.board.advance(before, next);
             self.flight.una = next;
@@ -209,7 +233,46 @@ impl Sender {
         } else if self.flight.una < self.flight.max && (news > 0 || !self.selective) {
             self.duplicate(now, news);
         }
+        if self.pacing.is_some() {
+            self.sample(now, in_flight_before);
+        }
         sooner
+    }
+
+    /// Counts what an acknowledgement is the first to report. What was in flight before.
+    #[cold]
+    fn deliver(&mut self, now: u64, ack: &Ack) -> u64 {
+        let flight = &self.flight;
+        let Some(pacing) = &mut self.pacing else { return 0 };
+        let mut report = |from: u64, to: u64| {
+            let mut at = from;
+            while let Some(segment) = flight.board.first_unsacked(at, to) {
+                pacing.deliveries.deliver(now, segment);
+                at = segment + 1;
+            }
+        };
+        report(flight.una, ack.next);
+        for &(from, to) in &ack.blocks[..ack.count as usize] {
+            report(from.max(ack.next + 1), to.min(flight.max));
+        }
+        flight.board.pipe(flight.una, flight.max)
+    }
+
+    /// Tells the congestion control what an acknowledgement says of the path.
+    #[cold]
+    fn sample(&mut self, now: u64, in_flight_before: u64) {
+        let Some(pacing) = &mut self.pacing else { return };
+        let flight = &mut self.flight;
+        let mut sample = pacing.deliveries.sample(now);
+        let lost = flight.board.lost();
+        sample.is_loss = lost > pacing.lost;
+        pacing.lost = lost;
+        sample.in_flight_before = in_flight_before;
+        sample.in_flight = flight.board.pipe(flight.una, flight.max);
+        sample.is_recovering = self.phase != Phase::Open;
+        if self.congestion.delivered(now, flight, &sample) {
+            pacing.deliveries.limit(sample.in_flight);
+        }
     }
 
     /// New data has been acknowledged.
@@ -329,7 +392,7 @@ impl Sender {
         if self.phase != Phase::Open || next <= self.marked_to {
             return;
         }
-        self.flight.ssthresh = self.congestion.reduced(&self.flight);
+        self.flight.ssthresh = self.congestion.marked(&self.flight);
         self.flight.cwnd = self.flight.ssthresh;
         self.marked_to = self.flight.max;
         self.says_reduced = true;
@@ -339,7 +402,21 @@ impl Sender {
     /// The next segment to send, if there is one that may be sent now.
     #[inline]
     pub(crate) fn next_segment(&mut self, now: u64) -> Option<Segment> {
-        let number = self.choose()?;
+        if let Some(pacing) = &mut self.pacing {
+            pacing.is_held = now < pacing.not_before;
+            if pacing.is_held {
+                return None;
+            }
+        }
+        let Some(number) = self.choose() else {
+            if let Some(pacing) = self.pacing.as_mut().filter(|_| self.flight.is_idle) {
+                pacing.deliveries.limit(self.flight.board.pipe(self.flight.una, self.flight.max));
+            }
+            return None;
+        };
+        if self.pacing.is_some() {
+            self.pace(now, number);
+        }
         let flight = &mut self.flight;
         if number == flight.max {
             flight.max += 1;
@@ -363,6 +440,15 @@ impl Sender {
         let length = self.length(number);
         self.counts.bytes += u64::from(length);
         Some(Segment { number, length, reduced })
+    }
+
+    /// A segment leaves: notes what is known now, and when the next may.
+    #[cold]
+    fn pace(&mut self, now: u64, number: u64) {
+        let flight = &self.flight;
+        let Some(pacing) = &mut self.pacing else { return };
+        pacing.deliveries.send(now, number, flight.una == flight.max, number < flight.max);
+        pacing.not_before = now + self.congestion.spacing(flight);
     }
 
     #[inline]

@@ -444,7 +444,7 @@ proptest! {
             }
             let segment = segments.first_key_value().map_or(u64::MAX, |(key, _)| key.0);
             let ack = acks.first_key_value().map_or(u64::MAX, |(key, _)| key.0);
-            let timer = sender.deadline().min(receiver.deadline());
+            let timer = sender.deadline().min(sender.resumes()).min(receiver.deadline());
             let next = segment.min(ack).min(timer);
             prop_assert!(next < crate::source::NEVER, "it waits for nothing");
             prop_assert!(next >= now);
