@@ -8,6 +8,7 @@ use super::flight::Flight;
 
 mod fack;
 mod new_reno;
+mod rack;
 mod reno;
 mod sack;
 mod sack_1996;
@@ -32,6 +33,8 @@ pub(crate) trait LossRecovery {
     const SUMMARY: &'static str;
     /// True if it wants selective acknowledgements.
     const SELECTIVE: bool;
+    /// True if it is told of every transmission and of every segment that is reported.
+    const TRACKS: bool = false;
 
     /// A fresh connection.
     fn new() -> Self;
@@ -52,6 +55,23 @@ pub(crate) trait LossRecovery {
 
     /// The segment to send next during recovery. It will be sent: `max` and `nxt` move on by themselves.
     fn next(&mut self, flight: &mut Flight) -> Option<u64>;
+
+    /// What is estimated to be in flight, in segments.
+    fn pipe(&self, flight: &Flight) -> u64 {
+        flight.board.pipe(flight.una, flight.max)
+    }
+
+    /// A segment is sent, for the first time or again.
+    fn sent(&mut self, _segment: u64) {}
+
+    /// An acknowledgement is the first to report a segment.
+    fn arrived(&mut self, _segment: u64) {}
+
+    /// All that an acknowledgement reports has been told; nothing else has been done about it but that `una` is beyond what it acknowledges.
+    fn reported(&mut self, _flight: &Flight) {}
+
+    /// Nothing came back in time.
+    fn timed_out(&mut self) {}
 
     /// True if an acknowledgement of part of what was lost starts the retransmission timer anew, for the `nth` one of a recovery.
     fn restarts_timer(&self, _nth: u32) -> bool {
@@ -85,6 +105,11 @@ macro_rules! loss_recoveries {
                 match self { $(RecoveryKind::$variant => <$type as LossRecovery>::SELECTIVE,)* }
             }
 
+            /// True if it is told of every transmission.
+            pub(crate) const fn tracks(self) -> bool {
+                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::TRACKS,)* }
+            }
+
             pub(crate) fn build(self) -> AnyRecovery {
                 match self { $(RecoveryKind::$variant => AnyRecovery::$variant(<$type as LossRecovery>::new()),)* }
             }
@@ -110,6 +135,21 @@ macro_rules! loss_recoveries {
             pub(crate) fn next(&mut self, flight: &mut Flight) -> Option<u64> {
                 match self { $(AnyRecovery::$variant(recovery) => recovery.next(flight),)* }
             }
+            pub(crate) fn pipe(&self, flight: &Flight) -> u64 {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.pipe(flight),)* }
+            }
+            pub(crate) fn sent(&mut self, segment: u64) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.sent(segment),)* }
+            }
+            pub(crate) fn arrived(&mut self, segment: u64) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.arrived(segment),)* }
+            }
+            pub(crate) fn reported(&mut self, flight: &Flight) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.reported(flight),)* }
+            }
+            pub(crate) fn timed_out(&mut self) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.timed_out(),)* }
+            }
             pub(crate) fn restarts_timer(&self, nth: u32) -> bool {
                 match self { $(AnyRecovery::$variant(recovery) => recovery.restarts_timer(nth),)* }
             }
@@ -123,4 +163,5 @@ loss_recoveries! {
     Sack = sack::Sack;
     Sack1996 = sack_1996::Sack1996;
     Fack = fack::Fack;
+    Rack = rack::Rack;
 }

@@ -68,6 +68,11 @@ impl Scoreboard {
         self.lost
     }
 
+    /// Segments that the receiver has reported beyond the first unacknowledged one.
+    pub(crate) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
     /// RFC 6675's pipe, in segments, for the segments from `una` to `max`.
     pub(crate) fn pipe(&self, una: u64, max: u64) -> u64 {
         max - una - self.sacked - self.lost + self.resent

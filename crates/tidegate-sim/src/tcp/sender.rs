@@ -90,6 +90,8 @@ pub(crate) struct Sender {
     last_sent: u64,
     /// For congestion controls that measure.
     pacing: Option<Box<Pacing>>,
+    /// Whether every transmission and every segment that is reported counts: for them, or for the recovery.
+    tracks: bool,
     pub(super) counts: Counts,
 }
 
@@ -134,6 +136,7 @@ impl Sender {
             marked_to: 0,
             says_reduced: false,
             last_sent: 0,
+            tracks: tcp.congestion.measures() || tcp.recovery.tracks(),
             pacing: tcp.congestion.measures().then(|| {
                 let deliveries = Deliveries::new(window / segment);
                 Box::new(Pacing { deliveries, not_before: 0, is_held: false, lost: 0 })
@@ -206,7 +209,7 @@ impl Sender {
         }
         let (next, before) = (ack.next, self.flight.una);
         let acked = next - before;
-        let in_flight_before = if self.pacing.is_some() { self.deliver(now, ack) } else { 0 };
+        let in_flight_before = if self.tracks { self.track(now, ack) } else { 0 };
         if acked > 0 {
             self.flight.board.advance(before, next);
             self.flight.una = next;
@@ -228,6 +231,9 @@ impl Sender {
                 }
             }
         }
+        if self.tracks {
+            self.recovery.reported(&self.flight);
+        }
         if acked > 0 {
             self.advanced(now, acked);
         } else if self.flight.una < self.flight.max && (news > 0 || !self.selective) {
@@ -239,15 +245,18 @@ impl Sender {
         sooner
     }
 
-    /// Counts what an acknowledgement is the first to report. What was in flight before.
+    /// Tells of the segments that an acknowledgement is the first to report. What was in flight before.
     #[cold]
-    fn deliver(&mut self, now: u64, ack: &Ack) -> u64 {
-        let flight = &self.flight;
-        let Some(pacing) = &mut self.pacing else { return 0 };
+    fn track(&mut self, now: u64, ack: &Ack) -> u64 {
+        let Sender { flight, recovery, pacing, .. } = self;
+        let in_flight = recovery.pipe(flight);
         let mut report = |from: u64, to: u64| {
             let mut at = from;
             while let Some(segment) = flight.board.first_unsacked(at, to) {
-                pacing.deliveries.deliver(now, segment);
+                recovery.arrived(segment);
+                if let Some(pacing) = pacing {
+                    pacing.deliveries.deliver(now, segment);
+                }
                 at = segment + 1;
             }
         };
@@ -255,7 +264,7 @@ impl Sender {
         for &(from, to) in &ack.blocks[..ack.count as usize] {
             report(from.max(ack.next + 1), to.min(flight.max));
         }
-        flight.board.pipe(flight.una, flight.max)
+        in_flight
     }
 
     /// Tells the congestion control what an acknowledgement says of the path.
@@ -268,7 +277,7 @@ impl Sender {
         sample.is_loss = lost > pacing.lost;
         pacing.lost = lost;
         sample.in_flight_before = in_flight_before;
-        sample.in_flight = flight.board.pipe(flight.una, flight.max);
+        sample.in_flight = self.recovery.pipe(flight);
         sample.is_recovering = self.phase != Phase::Open;
         if self.congestion.delivered(now, flight, &sample) {
             pacing.deliveries.limit(sample.in_flight);
@@ -366,6 +375,7 @@ impl Sender {
         flight.resend = None;
         flight.board.clear();
         flight.board.restart(flight.una);
+        self.recovery.timed_out();
         self.phase = Phase::Timeout;
         self.stuck_at = flight.una;
         self.timed = (0, 0);
@@ -410,11 +420,12 @@ impl Sender {
         }
         let Some(number) = self.choose() else {
             if let Some(pacing) = self.pacing.as_mut().filter(|_| self.flight.is_idle) {
-                pacing.deliveries.limit(self.flight.board.pipe(self.flight.una, self.flight.max));
+                pacing.deliveries.limit(self.recovery.pipe(&self.flight));
             }
             return None;
         };
-        if self.pacing.is_some() {
+        if self.tracks {
+            self.recovery.sent(number);
             self.pace(now, number);
         }
         let flight = &mut self.flight;

@@ -247,6 +247,23 @@ fn fack_takes_all_that_was_not_reported_for_lost_and_gives_up_when_what_it_sent_
 }
 
 #[test]
+fn rfc_8985_what_was_sent_before_something_that_has_arrived_is_lost_what_was_sent_again_too() {
+    play(
+        &mut nine_in_flight(&tcp(CongestionKind::Reno, RecoveryKind::Rack)),
+        // 2 and 6 are lost; so are 2 when it is sent again, which shows when 6 arrives, and 10; and 11, which shows when 2 arrives.
+        "ack 2 sack 3       ->
+         ack 2 sack 3-4     ->
+         ack 2 sack 3-5     -> 2 | cwnd 4.5
+         ack 2 sack 7,3-5   ->
+         ack 2 sack 7-8,3-5 -> 6
+         ack 2 sack 7-9,3-5 -> 11
+         ack 2 sack 3-9     -> 2 10 12
+         ack 10             -> 11 13
+         ack 14             -> 14 15 16 17 | cwnd 4.5",
+    );
+}
+
+#[test]
 fn rfc_3042_the_first_two_duplicates_let_a_new_segment_go_each() {
     let limited = Tcp { limited_transmit: true, ..tcp(CongestionKind::Reno, RecoveryKind::Sack) };
     play(

@@ -1,0 +1,154 @@
+//! Recovery by the order of transmission: what was sent before something that has arrived is lost, and that holds for what was sent again, too.
+//!
+//! **Law.** A segment is taken for lost when one has arrived whose transmission was later than the segment's last. What is in flight is what has been
+//! sent and neither arrived nor been taken for lost, and the window bounds it.
+//!
+//! **Source.** RFC 8985 (RACK), sections 6.2 and 7.2, with a reordering window of nothing once recovery has begun, which is what it prescribes as
+//! long as no reordering has been seen; RFC 6675 for when recovery begins.
+//!
+//! **State.** 16 bytes per segment in flight, 16 per transmission that nothing later has been reported of, and what is to be sent again.
+//!
+//! **Cost.** O(1) per transmission, amortised; a heap's insertion per loss.
+//!
+//! **Deviations.** No timer waits for segments that may only be late, and there is no tail loss probe: a loss that no later arrival shows is left to
+//! the retransmission timer.
+
+use super::{LossRecovery, Verdict};
+use crate::tcp::flight::Flight;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// A segment in flight: the number of its latest transmission, 0 once it has been reported; and whether it is to be sent again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    transmission: u64,
+    is_lost: bool,
+}
+
+/// Recovery by RFC 8985.
+#[derive(Clone, Debug)]
+pub(crate) struct Rack {
+    /// The segments from `first` on.
+    first: u64,
+    sent: VecDeque<Sent>,
+    transmissions: u64,
+    /// The latest transmission that has arrived.
+    latest: u64,
+    /// Transmissions and their segments, in order, from the first one on that was not before `latest`.
+    order: VecDeque<(u64, u64)>,
+    /// What is to be sent again, and how many of them have not been reported since.
+    lost: BinaryHeap<Reverse<u64>>,
+    count: u64,
+}
+
+impl Rack {
+    fn entry(&mut self, segment: u64) -> Option<&mut Sent> {
+        self.sent.get_mut(segment.checked_sub(self.first)? as usize)
+    }
+
+    fn keep(&mut self, segment: u64) {
+        let Some(entry) = self.entry(segment) else { return };
+        let was_lost = std::mem::take(&mut entry.is_lost);
+        self.count -= u64::from(was_lost);
+    }
+
+    /// The first segment to be sent again.
+    fn first_lost(&mut self) -> Option<u64> {
+        while let Some(&Reverse(segment)) = self.lost.peek() {
+            if self.entry(segment).is_some_and(|entry| entry.is_lost) {
+                return Some(segment);
+            }
+            self.lost.pop();
+        }
+        None
+    }
+}
+
+impl LossRecovery for Rack {
+    const NAME: &'static str = "rack";
+    const SUMMARY: &'static str = "selective acknowledgements, where what was sent before something that has arrived is lost (RFC 8985)";
+    const SELECTIVE: bool = true;
+    const TRACKS: bool = true;
+
+    fn new() -> Rack {
+        let (sent, order, lost) = (VecDeque::new(), VecDeque::new(), BinaryHeap::new());
+        Rack { first: 1, sent, transmissions: 0, latest: 0, order, lost, count: 0 }
+    }
+
+    fn sent(&mut self, segment: u64) {
+        if self.sent.is_empty() {
+            self.first = segment;
+        }
+        if self.entry(segment).is_none() {
+            self.sent.push_back(Sent::default());
+        }
+        self.keep(segment);
+        self.transmissions += 1;
+        let transmission = self.transmissions;
+        if let Some(entry) = self.entry(segment) {
+            entry.transmission = transmission;
+        }
+        self.order.push_back((transmission, segment));
+    }
+
+    fn arrived(&mut self, segment: u64) {
+        self.keep(segment);
+        let transmission = self.entry(segment).map_or(0, |entry| std::mem::take(&mut entry.transmission));
+        self.latest = self.latest.max(transmission);
+    }
+
+    fn reported(&mut self, flight: &Flight) {
+        while self.first < flight.una && !self.sent.is_empty() {
+            self.keep(self.first);
+            self.sent.pop_front();
+            self.first += 1;
+        }
+        while let Some(&(transmission, segment)) = self.order.front()
+            && transmission < self.latest
+        {
+            self.order.pop_front();
+            if let Some(entry) = self.entry(segment).filter(|entry| entry.transmission == transmission && !entry.is_lost) {
+                entry.is_lost = true;
+                self.count += 1;
+                self.lost.push(Reverse(segment));
+            }
+        }
+    }
+
+    fn begins(&self, flight: &Flight) -> bool {
+        // What the last recovery has sent again and is still under way does not begin another one.
+        self.count > 0 && (flight.duplicates >= 3 || flight.board.border() > flight.una)
+    }
+
+    fn begin(&mut self, flight: &mut Flight) {
+        flight.cwnd = flight.ssthresh;
+        flight.resend = self.first_lost();
+    }
+
+    fn duplicate(&mut self, _flight: &mut Flight, _news: u64) -> Verdict {
+        Verdict::Stays
+    }
+
+    fn progress(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
+        if flight.una >= flight.recover { Verdict::Ends } else { Verdict::Stays }
+    }
+
+    fn next(&mut self, flight: &mut Flight) -> Option<u64> {
+        if flight.cwnd < (self.pipe(flight) + 1) * flight.segment {
+            return None;
+        }
+        self.first_lost().or_else(|| flight.has_new().then_some(flight.max))
+    }
+
+    fn pipe(&self, flight: &Flight) -> u64 {
+        flight.max - flight.una - flight.board.sacked() - self.count
+    }
+
+    fn timed_out(&mut self) {
+        // All is sent again from the first segment on, in order.
+        self.sent.iter_mut().for_each(|entry| entry.is_lost = false);
+        self.lost.clear();
+        self.order.clear();
+        self.count = 0;
+    }
+}
