@@ -335,7 +335,7 @@ pub struct DwcsTable {
     pub admission: Option<At<Admission>>,
 }
 
-/// The contract that arriving packets are held to. Rates and bursts count bytes on the wire, overhead included.
+/// The contract that arriving packets are held to, or under `tag` those that set out. Rates and bursts count bytes on the wire, overhead included.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoliceTable {
@@ -356,7 +356,7 @@ pub struct PoliceTable {
     /// The excess burst: EBS.
     pub excess_burst: Option<At<Bytes>>,
     /// The longest frame: MFS, for policers of frames.
-    #[schemars(extend("default" = "the longest frame of the port, with its overhead", "examples" = ["1219 B"]))]
+    #[schemars(extend("default" = "the longest frame of the port, or of the source, with its overhead", "examples" = ["1219 B"]))]
     pub maximum_frame: Option<At<Bytes>>,
     /// How much earlier than its ideal time a packet may come because of jitter upstream: CDVT.
     #[schemars(extend("examples" = ["1 ms"]))]
@@ -366,7 +366,7 @@ pub struct PoliceTable {
     /// True if the colour of arriving packets counts; false to take them all for green.
     pub colour_aware: Option<At<bool>>,
     /// What becomes of a packet outside the contract.
-    #[schemars(extend("default" = "discard; yellow for `gfr`"))]
+    #[schemars(extend("default" = "discard; yellow for `gfr` and under `tag`"))]
     pub violation: Option<At<ViolationName>>,
 }
 
@@ -466,6 +466,10 @@ pub struct FlowTable {
     /// The header that classifiers see.
     #[schemars(extend("default" = "UDP over IPv4, or TCP for a `tcp` source", "examples" = [{ "dscp": "ef" }]))]
     pub header: Option<Block<HeaderTable>>,
+    /// The contract to which the sender holds its own packets: it marks (tags) what is beyond, and discards nothing. Results then count what was
+    /// tagged apart. Counted is what packets take on the first link of the path, with AAL5 where it carries cells.
+    #[schemars(extend("default" = "none", "examples" = [{ "policer": "gfr", "rate": "2 Mbit/s", "peak_rate": "20 Mbit/s" }]))]
+    pub tag: Option<Block<PoliceTable>>,
     /// When it starts.
     #[schemars(extend("default" = "0 s"))]
     pub start: Option<At<Duration>>,

@@ -3,6 +3,7 @@
 use crate::cells::CELL;
 use crate::error::{Problem, Subject};
 use crate::source::Source;
+use crate::tagging::Tagging;
 use std::collections::{HashSet, VecDeque};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::{Overhead, PortSetup};
@@ -84,6 +85,8 @@ pub struct FlowSpec {
     pub start: Duration,
     /// When the source stops: nothing is emitted from then on. `None`: never.
     pub stop: Option<Duration>,
+    /// What the sender leaves untagged; it sends the rest marked. `None`: all packets have the colour of their header.
+    pub tagging: Option<Tagging>,
 }
 
 /// The longest duration, propagation delay or start time that can be simulated: 2^61 ps, 26 days.
@@ -91,6 +94,13 @@ pub const LONGEST: Duration = Duration::from_picoseconds(1 << 61);
 
 /// The most links that a path may have.
 pub const LONGEST_PATH: usize = u16::MAX as usize;
+
+impl Link {
+    /// What the link adds to a packet: what its port says, or AAL5's if it carries the packet in cells.
+    pub fn overhead(&self) -> Overhead {
+        if self.cells { Overhead::Aal5 } else { self.port.overhead }
+    }
+}
 
 impl Network {
     /// The path with the fewest links from one node to another; among equals the one whose links come first in [`Network::links`].
@@ -185,7 +195,7 @@ impl Network {
             if flow.stop.is_some_and(|stop| stop <= flow.start) {
                 return refuse("stop", "not after the start".into(), "a later instant, or none".into());
             }
-            if let Err(fault) = flow.source.check() {
+            if let Err(fault) = flow.source.check().and_then(|()| flow.tagging.map_or(Ok(()), |tagging| tagging.check())) {
                 return refuse(fault.key, fault.problem, fault.expected);
             }
         }

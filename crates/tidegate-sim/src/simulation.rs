@@ -23,6 +23,7 @@ use crate::statistics::Replication;
 use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
 use crate::statistics::tcp::BackMeter;
+use crate::tagging::Tags;
 use crate::tcp::connection::{Connection, Message};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
@@ -168,6 +169,7 @@ struct SourceState {
     stream: Stream,
     stop: u64,
     first_variant: u32,
+    tags: Tags,
 }
 
 /// One replication.
@@ -300,6 +302,7 @@ impl<'a> Simulation<'a> {
                 stream: Stream::new(experiment.seed, replication, &flow.name),
                 stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
                 first_variant: routes.first_variant[index],
+                tags: Tags::of(flow.tagging.as_ref(), &network.links[flow.path[0].0]),
             };
             let first = match &flow.source {
                 Source::Tcp(tcp) => {
@@ -417,10 +420,11 @@ impl<'a> Simulation<'a> {
         let emission = source.generator.emit(now, &mut source.stream);
         self.events.set(slot, if emission.next < source.stop { emission.next } else { NEVER });
         let variant = self.routes.variants[(source.first_variant + emission.variant) as usize];
-        let word = word_of(variant.colour);
+        let colour = source.tags.colour(now, emission.length, variant.colour);
+        let word = word_of(colour);
         self.flows[flow].emit(emission.length, word != 0);
         let tag = Tag { created: now, cursor: variant.cursor, word };
-        self.arrive(now, tag, emission.length, variant.colour);
+        self.arrive(now, tag, emission.length, colour);
     }
 
     /// Lets a greedy source fill its window.
@@ -438,9 +442,10 @@ impl<'a> Simulation<'a> {
                 return self.events.set(slot, retry);
             }
             let length = source.length;
-            let word = word_of(variant.colour);
+            let colour = self.sources[flow].tags.colour(now, length, variant.colour);
+            let word = word_of(colour);
             self.flows[flow].emit(length, word != 0);
-            self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
+            self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, colour);
         }
     }
 

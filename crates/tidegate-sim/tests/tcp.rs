@@ -5,10 +5,11 @@ mod networks;
 use networks::dumbbell::{OC_3, dumbbell, fifo_of_bytes, scenario_a};
 use networks::{flow, link};
 use tidegate_core::policer::Contract;
+use tidegate_core::registry::PolicerKind;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::statistics::{Tagged, jain};
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
-use tidegate_sim::{Control, Experiment, Holding, LinkId, Network, Outcome, Source, TcpOutcome, run};
+use tidegate_sim::{Control, Experiment, Holding, LinkId, Network, Outcome, Source, Tagging, TcpOutcome, run};
 
 fn simulate(network: &Network, seconds: u64, warm_up: u64, replications: u32) -> Outcome {
     let (duration, warm_up) = (Duration::from_seconds(seconds), Duration::from_seconds(warm_up));
@@ -247,9 +248,10 @@ fn a_host_tags_what_is_beyond_its_minimum_rate_and_what_arrives_is_counted_by_th
     let mut contract = Contract::new(Rate::new(500_000).unwrap(), 1066);
     contract.peak_rate = Rate::new(2_000_000).ok();
     contract.maximum_frame = Some(1066);
-    let tagging = Tcp { untagged: Some(contract), ..plain() };
-    let network = |tcp| pair(2_000_000, Duration::from_milliseconds(20), 1_000_000, Tcp { window: 65_535, ..tcp });
-    let (outcome, plain) = (simulate(&network(tagging), 60, 10, 1), simulate(&network(plain()), 60, 10, 1));
+    let plain = pair(2_000_000, Duration::from_milliseconds(20), 1_000_000, Tcp { window: 65_535, ..plain() });
+    let mut tagging = plain.clone();
+    tagging.flows[0].tagging = Some(Tagging { policer: PolicerKind::Gfr, contract });
+    let (outcome, plain) = (simulate(&tagging, 60, 10, 1), simulate(&plain, 60, 10, 1));
     let flow = &outcome.replications[0].flows[0];
     // A quarter of the link is guaranteed, and asked for all the time, because nothing is lost; nobody looks at the tags.
     let untagged = flow.delivered_untagged().bytes as f64 * 8.0 / 50.0;
@@ -257,7 +259,12 @@ fn a_host_tags_what_is_beyond_its_minimum_rate_and_what_arrives_is_counted_by_th
     assert_eq!(flow.delivered, plain.replications[0].flows[0].delivered);
     assert!(flow.tagged.delivered.packets <= flow.tagged.offered.packets && flow.tagged.delivered.packets > 0);
     assert_eq!(plain.replications[0].flows[0].tagged, Tagged::default());
+    // Only a flow that tags says so in its outcome.
+    let tagged = outcome.flows[0].tagged.as_ref().unwrap();
+    assert_eq!((tagged.tagged, plain.flows[0].tagged.is_none()), (flow.tagged, true));
+    assert_eq!((tagged.untagged.offered, tagged.untagged.delivered), (flow.offered_untagged(), flow.delivered_untagged()));
+    assert_eq!(tagged.untagged_bps.mean, untagged);
     // What is no contract is refused.
-    let without_peak = Tcp { untagged: Some(Contract { peak_rate: None, ..contract }), ..self::plain() };
-    assert_eq!(without_peak.check().err().map(|fault| fault.key), Some("untagged"));
+    tagging.flows[0].tagging = Some(Tagging { policer: PolicerKind::Gfr, contract: Contract { peak_rate: None, ..contract } });
+    assert_eq!(tagging.check().unwrap_err().key, "peak_rate");
 }
