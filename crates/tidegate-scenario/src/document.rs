@@ -436,7 +436,8 @@ pub struct LinkTable {
     pub mark_above: Option<At<Bytes>>,
     /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
     /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
-    /// `overhead = "aal5"` come cell by cell.
+    /// `overhead = "aal5"` come cell by cell; those from another link of cells come as their cells have left it, if each queue here gets its packets from
+    /// one queue there.
     #[schemars(extend("default" = false))]
     pub cells: Option<At<bool>>,
 }

@@ -48,7 +48,8 @@ pub struct Link {
     pub impairment: Impairment,
     /// Whether packets contend at the port cell by cell, as ATM cells. The port is one for cells then: its overhead is none, its limits count cells,
     /// its packets are 53 bytes long. Packets that come over a link whose overhead is AAL5 arrive as that link's cells do, from all others at
-    /// the rate of this one.
+    /// the rate of this one. Between two such links cells go on one by one, as the first port has sent them, if all packets of a queue of the
+    /// second come from one queue of the first; where queues are merged, each packet is collected before it goes on.
     pub cells: bool,
 }
 

@@ -274,7 +274,7 @@ impl<'a> Simulation<'a> {
             };
             let rest = LinkRest {
                 port: (lane.is_none() && !link.cells).then(|| Box::new(Port::new(Time::ZERO, link.port.clone()))),
-                cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone()))),
+                cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone(), link.impairment.mark_above.unwrap_or(u64::MAX)))),
                 meter: PortMeter::new(&link.port.classifier, sample_interval),
                 busy_until: 0,
                 loss: (link.impairment.loss > 0.0).then(loss),
@@ -564,18 +564,10 @@ impl<'a> Simulation<'a> {
         let arrives = leaves + state.propagation;
         let cursor = tag.cursor + 1;
         let hop = self.routes.hops[cursor as usize];
-        if state.lane.is_none()
-            && let Some(loss) = &mut state.rest.loss
-            && loss.strikes()
-        {
-            state.rest.lost.add(length);
-            if hop.flow & BACK != 0 {
-                self.backs.lose(hop.flow & !BACK, tag.word, length);
-            } else {
-                self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
-            }
+        if state.lane.is_none() && self.loses(link, hop, tag.word, length) {
+            // It is not on its way.
         } else if hop.link != SINK {
-            if state.flying.is_empty() {
+            if self.links[link].flying.is_empty() {
                 self.events.set(self.ports.len() + link, arrives);
             }
             self.flights.push(&mut self.links[link].flying, InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
@@ -584,6 +576,28 @@ impl<'a> Simulation<'a> {
         } else {
             self.towards_sinks.add(length);
         }
+        self.transmitted(hop);
+    }
+
+    /// True if a packet gets lost on a link, on its way to this hop.
+    #[inline]
+    fn loses(&mut self, link: usize, hop: Hop, word: u32, length: u32) -> bool {
+        let rest = &mut *self.links[link].rest;
+        let is_lost = rest.loss.as_mut().is_some_and(Loss::strikes);
+        if is_lost {
+            rest.lost.add(length);
+            if hop.flow & BACK != 0 {
+                self.backs.lose(hop.flow & !BACK, word, length);
+            } else {
+                self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
+            }
+        }
+        is_lost
+    }
+
+    /// A packet that goes to this hop has left the port before it.
+    #[inline]
+    fn transmitted(&mut self, hop: Hop) {
         if let Some(Some(source)) = self.greedy.get_mut(hop.flow as usize)
             && hop.place == 1
         {
