@@ -139,8 +139,9 @@ pub struct PolicyLinkTable {
     /// may override it.
     #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
     pub loss: Option<At<Ratio>>,
-    /// The seed of the losses, live and in replays: the same seed loses the same packets, by their number on the link. Both directions of a
-    /// bridge may have one seed, their losses are independent nevertheless; a simulation has a seed of its own.
+    /// The seed of the losses: the same seed loses the same packets, by their number on the link, live, in replays, and in the first replication of
+    /// a simulation whose own `seed` is 1. Both directions of a bridge may have one seed, and so may links of a simulation: their losses are
+    /// independent nevertheless.
     #[schemars(extend("default" = 1))]
     pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }

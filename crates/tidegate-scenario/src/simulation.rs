@@ -14,6 +14,7 @@ use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::{Duration, Rate};
+use tidegate_link::Loss;
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::network::LONGEST;
 use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging};
@@ -221,7 +222,9 @@ impl Building<'_> {
             let finding = Diagnostic::error(at.span.clone(), format!("link `{}` would lose every packet", table.name.0));
             self.findings.push(finding.help("write less than 100 %, or remove the link"));
         }
-        Impairment { loss: loss.map_or(0.0, |at| at.value.as_f64()), mark_above: table.mark_above.as_ref().map(|at| at.value.0) }
+        let seed = self.link_of_policy(table).and_then(|link| link.seed.as_ref()).map_or(1, |at| at.value.0);
+        let loss = loss.and_then(|at| Loss::new(at.value.billionths(), seed)).filter(|loss| loss.billionths() > 0);
+        Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0) }
     }
 
     fn node(&mut self, name: &Name) -> usize {

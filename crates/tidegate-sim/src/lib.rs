@@ -76,7 +76,6 @@ pub mod tcp;
 
 mod cells;
 mod events;
-mod impairment;
 mod lane;
 mod route;
 mod simulation;

@@ -8,6 +8,7 @@ use std::collections::{HashSet, VecDeque};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::Duration;
+use tidegate_link::Loss;
 
 /// A node, by its index in [`Network::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -61,11 +62,12 @@ impl Link {
 }
 
 /// What a link does to packets besides carrying them.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Impairment {
-    /// The probability that a packet is lost on the link, each independently of all others: 0 to less than 1. It has been transmitted then, and
-    /// counts as sent by the port.
-    pub loss: f64,
+    /// Random loss: the probability that a packet is lost on the link, each independently of all others, which is less than 1, and the seed. The packet has
+    /// been transmitted then, and counts as sent by the port. With its default seed an experiment's first replication loses what a replay with
+    /// this loss does, by the number of the packet on the link. Other links with the same loss, other replications and other experiments lose others.
+    pub loss: Option<Loss>,
     /// Packets of TCP connections with ECN get a congestion mark if as many bytes as this, or more, are queued when they come to the port;
     /// `None` for never.
     pub mark_above: Option<u64>,
@@ -138,6 +140,12 @@ impl Network {
         self.check_flows()
     }
 
+    /// How many links before this one have the same loss, with the same seed.
+    pub(crate) fn same_loss_before(&self, link: usize) -> usize {
+        let [before @ .., this] = &self.links[..=link] else { return 0 };
+        before.iter().filter(|before| before.impairment.loss == this.impairment.loss).count()
+    }
+
     fn check_links(&self) -> Result<(), Problem> {
         let mut names = HashSet::new();
         for (index, link) in self.links.iter().enumerate() {
@@ -152,8 +160,8 @@ impl Network {
                     return refuse(key, format!("node {} does not exist", node.0), format!("a node below {}", self.nodes.len()));
                 }
             }
-            if !(0.0..1.0).contains(&link.impairment.loss) {
-                return refuse("loss", format!("{}", link.impairment.loss), "a probability from 0 to less than 1".into());
+            if link.impairment.loss.is_some_and(|loss| loss.probability() >= 1.0) {
+                return refuse("loss", "every packet is lost".into(), "a probability of less than 1".into());
             }
             if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {
                 return refuse("cells", "its port is not one for cells".into(), "no overhead, and frames of 53 bytes and more".into());

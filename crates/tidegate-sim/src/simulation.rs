@@ -12,10 +12,9 @@ use crate::cells::CellPort;
 use crate::error::SimulationError;
 use crate::events::Events;
 use crate::experiment::Experiment;
-use crate::impairment::Loss;
 use crate::lane::Lane;
 use crate::network::Network;
-use crate::random::Stream;
+use crate::random::{Stream, loss_stream};
 use crate::route::{BACK, ENDPOINT, Hop, Routes, SINK};
 use crate::source::greedy::Greedy;
 use crate::source::{Generator, NEVER, Source};
@@ -30,6 +29,7 @@ use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::{Counters, Next, Port, Transmission, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
+use tidegate_link::LossStream;
 
 mod books;
 mod cell_links;
@@ -130,7 +130,7 @@ struct LinkRest {
     meter: PortMeter,
     /// Until when the link transmits; not for lanes.
     busy_until: u64,
-    loss: Option<Loss>,
+    loss: Option<LossStream>,
     /// What was lost on the link.
     lost: Volume,
     /// From how many queued bytes on packets are marked.
@@ -266,18 +266,17 @@ impl<'a> Simulation<'a> {
         let mut links = Vec::with_capacity(network.links.len());
         for (index, link) in network.links.iter().enumerate() {
             // A greedy source looks at its first queue at the instant of every change.
-            let may_be_lane = !link.cells && link.impairment.loss == 0.0 && !is_watched[index];
+            let may_be_lane = !link.cells && link.impairment.loss.is_none() && !is_watched[index];
             let lane = may_be_lane.then(|| Lane::of(&link.port)).flatten();
-            let loss = || {
-                let stream = Stream::new(experiment.seed, replication, &format!("loss on link {}", link.name));
-                Loss::new(link.impairment.loss, stream)
-            };
             let rest = LinkRest {
                 port: (lane.is_none() && !link.cells).then(|| Box::new(Port::new(Time::ZERO, link.port.clone()))),
                 cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone(), link.impairment.mark_above.unwrap_or(u64::MAX)))),
                 meter: PortMeter::new(&link.port.classifier, sample_interval),
                 busy_until: 0,
-                loss: (link.impairment.loss > 0.0).then(loss),
+                loss: link
+                    .impairment
+                    .loss
+                    .map(|loss| LossStream::new(loss, loss_stream(network.same_loss_before(index), experiment.seed, replication))),
                 lost: Volume::default(),
                 mark_above: link.impairment.mark_above.unwrap_or(u64::MAX),
                 pace: pace_of(link),
@@ -583,7 +582,7 @@ impl<'a> Simulation<'a> {
     #[inline]
     fn loses(&mut self, link: usize, hop: Hop, word: u32, length: u32) -> bool {
         let rest = &mut *self.links[link].rest;
-        let is_lost = rest.loss.as_mut().is_some_and(Loss::strikes);
+        let is_lost = rest.loss.as_mut().is_some_and(LossStream::loses_next);
         if is_lost {
             rest.lost.add(length);
             if hop.flow & BACK != 0 {

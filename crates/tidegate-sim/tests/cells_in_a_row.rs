@@ -3,7 +3,7 @@
 
 mod networks;
 
-use networks::{flow, header, link, port, rate};
+use networks::{flow, header, link, port, random_loss, rate};
 use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -200,7 +200,7 @@ fn cells_of_other_channels_come_in_between() {
 
 #[test]
 fn a_packet_lost_on_the_link_between_is_lost_there_and_its_cells_still_come() {
-    let (sound, lossy) = (ten(|_, _| ()), ten(|links, _| links[0].impairment.loss = 0.2));
+    let (sound, lossy) = (ten(|_, _| ()), ten(|links, _| links[0].impairment.loss = random_loss(0.2)));
     assert_eq!(sound.ports[1].offered, lossy.ports[1].offered);
     let lost: u64 = lossy.flows.iter().flat_map(|flow| &flow.lost_on_links).map(|lost| lost.1.packets).sum();
     assert!(lost > 200, "{lost}");
