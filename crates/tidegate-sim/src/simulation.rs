@@ -35,6 +35,7 @@ mod books;
 mod cell_links;
 mod connections;
 mod flights;
+mod losses;
 
 use cell_links::pace_of;
 use flights::{Flights, Flying};
@@ -576,22 +577,6 @@ impl<'a> Simulation<'a> {
             self.towards_sinks.add(length);
         }
         self.transmitted(hop);
-    }
-
-    /// True if a packet gets lost on a link, on its way to this hop.
-    #[inline]
-    fn loses(&mut self, link: usize, hop: Hop, word: u32, length: u32) -> bool {
-        let rest = &mut *self.links[link].rest;
-        let is_lost = rest.loss.as_mut().is_some_and(LossStream::loses_next);
-        if is_lost {
-            rest.lost.add(length);
-            if hop.flow & BACK != 0 {
-                self.backs.lose(hop.flow & !BACK, word, length);
-            } else {
-                self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
-            }
-        }
-        is_lost
     }
 
     /// A packet that goes to this hop has left the port before it.
