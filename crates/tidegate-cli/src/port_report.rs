@@ -95,6 +95,7 @@ fn flow_result(name: &str, port: &str, class: &ClassRecord, seconds: f64) -> Flo
         loss: Estimate::single(if class.offered.packets > 0 { lost as f64 / class.offered.packets as f64 } else { 0.0 }),
         delay: delay_summary(&class.delays),
         tcp: None,
+        tagging: None,
     }
 }
 

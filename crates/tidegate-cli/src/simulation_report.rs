@@ -3,11 +3,11 @@
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind, TcpResult,
-    TransferSummary,
+    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind, TaggingResult,
+    TcpResult, TransferSummary,
 };
 use tidegate_sim::statistics::outcome::ClassOutcome;
-use tidegate_sim::statistics::{DelayOutcome, Dropped, TcpOutcome, jain};
+use tidegate_sim::statistics::{DelayOutcome, Dropped, TaggedOutcome, TcpOutcome, jain};
 use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
 
 /// The run called `name` with everything the outcome holds; promises are for the caller to judge.
@@ -66,6 +66,17 @@ fn flow_result(flow: &FlowOutcome, outcome: &Outcome) -> FlowResult {
         loss: estimate(&flow.loss),
         delay: flow.delay.as_ref().and_then(delay_summary),
         tcp: flow.tcp.as_ref().map(tcp_result),
+        tagging: flow.tagged.as_ref().map(tagging_result),
+    }
+}
+
+fn tagging_result(outcome: &TaggedOutcome) -> TaggingResult {
+    TaggingResult {
+        untagged_offered: volume(outcome.untagged.offered),
+        untagged_sent: volume(outcome.untagged.delivered),
+        tagged_offered: volume(outcome.tagged.offered),
+        tagged_sent: volume(outcome.tagged.delivered),
+        untagged_bps: estimate(&outcome.untagged_bps),
     }
 }
 

@@ -23,6 +23,17 @@ pub enum ReportError {
         /// Sent, dropped and queued together; `None` if the sum leaves the range of `u64`.
         accounted: Option<Volume>,
     },
+    /// What was tagged and what was not do not add up to a flow's volume.
+    Colours {
+        /// The run and the flow.
+        place: String,
+        /// Which volume.
+        what: &'static str,
+        /// The whole of it.
+        all: Volume,
+        /// Tagged and untagged together; `None` if the sum leaves the range of `u64`.
+        accounted: Option<Volume>,
+    },
     /// A number is not finite, or outside the range its field allows.
     OutOfRange {
         /// Where it stands, such as "run `a`, flow `voice`, loss".
@@ -82,10 +93,11 @@ impl fmt::Display for ReportError {
                     write!(f, ", class `{class}`")?;
                 }
                 write!(f, ": offered {} packets and {} bytes, but sent, dropped and queued together are ", offered.packets, offered.bytes)?;
-                match accounted {
-                    Some(sum) => write!(f, "{} packets and {} bytes", sum.packets, sum.bytes),
-                    None => write!(f, "beyond the range of a 64-bit counter"),
-                }
+                write_sum(f, accounted)
+            }
+            Self::Colours { place, what, all, accounted } => {
+                write!(f, "{place}: {what} {} packets and {} bytes, but tagged and untagged together are ", all.packets, all.bytes)?;
+                write_sum(f, accounted)
             }
             Self::OutOfRange { place, value, expected } => write!(f, "{place}: {value} found, {expected} expected"),
             Self::LengthMismatch { place, first, second } => write!(f, "{place}: {first} and {second} values, expected equally many"),
@@ -100,6 +112,13 @@ impl fmt::Display for ReportError {
                 write!(f, "cannot write {}: {source}", path.display())
             }
         }
+    }
+}
+
+fn write_sum(f: &mut fmt::Formatter<'_>, sum: &Option<Volume>) -> fmt::Result {
+    match sum {
+        Some(sum) => write!(f, "{} packets and {} bytes", sum.packets, sum.bytes),
+        None => write!(f, "beyond the range of a 64-bit counter"),
     }
 }
 

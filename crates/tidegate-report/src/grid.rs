@@ -261,6 +261,29 @@ pub(crate) fn connections(run: &Run, limit: usize) -> Option<Grid> {
     (all > 0).then_some(Grid { title: "TCP connections", columns, rows, left_out })
 }
 
+/// The flows of a run whose senders tag, at most `limit` of them; `None` if it has none.
+pub(crate) fn colours(run: &Run, limit: usize) -> Option<Grid> {
+    let all = run.flows.iter().filter(|flow| flow.tagging.is_some()).count();
+    let columns = vec![
+        text_column("sender that tags"),
+        number_column("untagged throughput"),
+        number_column("untagged packets"),
+        number_column("delivered"),
+        number_column("tagged packets"),
+        number_column("delivered"),
+    ];
+    let row = |flow: &FlowResult| {
+        let tagging = flow.tagging?;
+        let mut row = vec![Cell::plain(&flow.name), Cell::estimate(rate_estimate(tagging.untagged_bps))];
+        let volumes = [tagging.untagged_offered, tagging.untagged_sent, tagging.tagged_offered, tagging.tagged_sent];
+        row.extend(volumes.map(|volume| Cell::plain(quantity::count(volume.packets))));
+        Some(row)
+    };
+    let rows: Vec<Vec<Cell>> = prominent_flows(run, limit).into_iter().filter_map(|index| row(&run.flows[index])).collect();
+    let left_out = all - rows.len();
+    (all > 0).then_some(Grid { title: "senders that tag", columns, rows, left_out })
+}
+
 /// The ports of a run; `None` if it has none.
 pub(crate) fn ports(run: &Run) -> Option<Grid> {
     if run.ports.is_empty() {
@@ -402,7 +425,7 @@ fn detail_column(head: &str) -> Column {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{TcpResult, TransferSummary};
+    use crate::model::{TaggingResult, TcpResult, TransferSummary};
     use crate::sample::sample_report;
 
     #[test]
@@ -445,6 +468,19 @@ mod tests {
         run.flows[1].tcp = Some(TcpResult { transfers: Some(transfers), marks: 2, ..tcp });
         let grid = connections(&run, 9).unwrap();
         assert!(grid.rows.iter().all(|row| row.len() == grid.columns.len()));
+    }
+
+    #[test]
+    fn senders_that_tag_have_a_table_of_their_own() {
+        let mut run = sample_report().runs.remove(0);
+        assert!(colours(&run, 9).is_none());
+        let volume = |packets| Volume::new(packets, 0);
+        let (untagged_offered, untagged_sent, tagged_offered, tagged_sent) = (volume(10), volume(9), volume(8), volume(3));
+        let untagged_bps = Estimate::single(2e6);
+        run.flows[1].tagging = Some(TaggingResult { untagged_offered, untagged_sent, tagged_offered, tagged_sent, untagged_bps });
+        let grid = colours(&run, 9).unwrap();
+        let texts: Vec<&str> = grid.rows[0].iter().map(|cell| cell.text.as_str()).collect();
+        assert_eq!((texts.len(), &texts[2..], grid.left_out), (grid.columns.len(), &["10", "9", "8", "3"][..], 0));
     }
 
     #[test]

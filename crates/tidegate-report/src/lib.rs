@@ -45,7 +45,7 @@ pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
 pub use model::{
     ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Series, SeriesKind,
-    TcpResult, TransferSummary, Volume, World,
+    TaggingResult, TcpResult, TransferSummary, Volume, World,
 };
 pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
 pub use reproduction::{

@@ -135,6 +135,24 @@ pub struct FlowResult {
     /// What the two ends of a TCP connection did; `None` for any other flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpResult>,
+    /// What the sender tagged and what it did not; `None` if it does not tag.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tagging: Option<TaggingResult>,
+}
+
+/// What became of the packets of a sender that tags, by the colour in which they set out.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct TaggingResult {
+    /// What the sender did not tag.
+    pub untagged_offered: Volume,
+    /// What arrived of it.
+    pub untagged_sent: Volume,
+    /// What the sender tagged.
+    pub tagged_offered: Volume,
+    /// What arrived of it.
+    pub tagged_sent: Volume,
+    /// Delivered bits per second of what was not tagged.
+    pub untagged_bps: Estimate,
 }
 
 /// What the two ends of a TCP connection did.

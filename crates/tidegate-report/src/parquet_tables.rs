@@ -14,7 +14,7 @@
 
 use crate::columnar::{Column, Values};
 use crate::grid::total;
-use crate::model::{DelaySummary, DropCount, FlowResult, Report, Run, TcpResult, Volume};
+use crate::model::{DelaySummary, DropCount, FlowResult, Report, Run, TaggingResult, TcpResult, Volume};
 
 /// The file names with their columns, in the order in which they are written.
 pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 6] {
@@ -62,6 +62,7 @@ fn flows(report: &Report) -> Vec<Column<'_>> {
         column("promises_kept", Values::OptionalFlag(kept.collect())),
     ]);
     columns.extend(connections(&flows));
+    columns.extend(colours(&flows));
     columns
 }
 
@@ -85,6 +86,25 @@ fn connections<'a>(flows: &[&'a FlowResult]) -> [Column<'a>; 14] {
         column("transfer_p50_s", number(|tcp| tcp.transfers.map(|transfers| transfers.p50_s))),
         column("transfer_p99_s", number(|tcp| tcp.transfers.map(|transfers| transfers.p99_s))),
         column("transfer_max_s", number(|tcp| tcp.transfers.map(|transfers| transfers.max_s))),
+    ]
+}
+
+/// What only flows have whose senders tag.
+fn colours<'a>(flows: &[&'a FlowResult]) -> [Column<'a>; 10] {
+    let number = |figure: fn(&TaggingResult) -> Option<f64>| {
+        Values::OptionalNumber(flows.iter().map(|flow| flow.tagging.as_ref().and_then(figure)).collect())
+    };
+    [
+        column("untagged_offered_packets", number(|tagging| Some(tagging.untagged_offered.packets as f64))),
+        column("untagged_offered_bytes", number(|tagging| Some(tagging.untagged_offered.bytes as f64))),
+        column("untagged_sent_packets", number(|tagging| Some(tagging.untagged_sent.packets as f64))),
+        column("untagged_sent_bytes", number(|tagging| Some(tagging.untagged_sent.bytes as f64))),
+        column("tagged_offered_packets", number(|tagging| Some(tagging.tagged_offered.packets as f64))),
+        column("tagged_offered_bytes", number(|tagging| Some(tagging.tagged_offered.bytes as f64))),
+        column("tagged_sent_packets", number(|tagging| Some(tagging.tagged_sent.packets as f64))),
+        column("tagged_sent_bytes", number(|tagging| Some(tagging.tagged_sent.bytes as f64))),
+        column("untagged_bps", number(|tagging| Some(tagging.untagged_bps.mean))),
+        column("untagged_half_width_bps", number(|tagging| tagging.untagged_bps.half_width)),
     ]
 }
 
@@ -261,6 +281,8 @@ mod tests {
         let mut report = sample_report();
         report.runs[0].flows[1].delay = None;
         report.runs[0].flows[1].class = None;
+        let tagged_sent = Volume::new(7, 700);
+        report.runs[1].flows[0].tagging = Some(TaggingResult { tagged_sent, ..TaggingResult::default() });
         report.runs[1].promises.retain(|promise| promise.flow != "bulk");
         let rows = read(&report, "flows.parquet");
         assert_eq!(rows.len(), 6);
@@ -274,6 +296,7 @@ mod tests {
         assert_eq!(voice["loss"], Field::Double(expected.loss.mean));
         assert_eq!(voice["delay_p99_s"], Field::Double(expected.delay.unwrap().p99_s));
         assert_eq!(voice["promises_kept"], Field::Bool(false));
+        assert_eq!((&voice["tagged_sent_bytes"], &rows[0]["tagged_sent_bytes"]), (&Field::Double(700.0), &Field::Null));
         assert_eq!(rows[0]["promises_kept"], Field::Bool(true));
         assert_eq!(rows[1]["delay_mean_s"], Field::Null);
         assert_eq!(rows[1]["class"], Field::Null);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::fmt::Display;
 
 use crate::error::ReportError;
-use crate::model::{DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Report, Run, Series, Volume};
+use crate::model::{DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Report, Run, Series, TaggingResult, Volume};
 
 impl Report {
     /// Checks what every writer of this crate relies on.
@@ -57,6 +57,11 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
         tcp.round_trip_s.map_or(Ok(()), |time| estimate(&at, "round_trip_s", time))?;
         tcp.cwnd_bytes.map_or(Ok(()), |window| estimate(&at, "cwnd_bytes", window))?;
     }
+    if let Some(TaggingResult { untagged_offered, untagged_sent, tagged_offered, tagged_sent, untagged_bps }) = flow.tagging {
+        estimate(&at, "untagged_bps", untagged_bps)?;
+        colours(&at, "offered", flow.offered, untagged_offered, tagged_offered)?;
+        colours(&at, "sent", flow.sent, untagged_sent, tagged_sent)?;
+    }
     let Some(delay) = flow.delay else {
         return Ok(());
     };
@@ -67,6 +72,11 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
         non_negative(&at, quantity, value)?;
     }
     Ok(())
+}
+
+fn colours(at: &str, what: &'static str, all: Volume, untagged: Volume, tagged: Volume) -> Result<(), ReportError> {
+    let accounted = untagged.checked_add(tagged);
+    if accounted == Some(all) { Ok(()) } else { Err(ReportError::Colours { place: at.to_owned(), what, all, accounted }) }
 }
 
 fn check_port(run: &Run, at: &str, port: &PortResult) -> Result<(), ReportError> {
@@ -213,6 +223,22 @@ mod tests {
             report.runs[0].ports[0].queued = Volume::new(u64::MAX, 0);
         });
         assert!(message.contains("beyond the range"), "{message}");
+    }
+
+    #[test]
+    fn a_packet_without_a_colour_is_noticed() {
+        let tagged = |flow: &mut FlowResult| {
+            let (untagged_offered, untagged_sent) = (flow.offered, flow.sent);
+            flow.tagging = Some(TaggingResult { untagged_offered, untagged_sent, ..TaggingResult::default() });
+        };
+        let mut report = sample_report();
+        tagged(&mut report.runs[0].flows[0]);
+        report.validate().unwrap();
+        let message = refused(|report| {
+            tagged(&mut report.runs[0].flows[0]);
+            report.runs[0].flows[0].tagging.as_mut().unwrap().untagged_sent.packets -= 1;
+        });
+        assert!(message.contains("flow `voice`: sent ") && message.contains("tagged and untagged together are"), "{message}");
     }
 
     #[test]

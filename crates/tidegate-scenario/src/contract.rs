@@ -1,20 +1,22 @@
-//! Contracts of policers and shapers, from what a file says.
+//! Contracts of policers, of senders that tag and of shapers, from what a file says.
 
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::{PoliceTable, ShapeTable};
 use crate::units::{print_rate, print_size};
 use crate::value::{At, Block, Bytes};
-use tidegate_core::policer::{Contract, ContractError, ContractField};
+use tidegate_core::packet::Colour;
+use tidegate_core::policer::{Contract, ContractError, ContractField, Violation};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, MAX_BYTES, Rate};
+use tidegate_sim::Tagging;
 
 /// What contracts need to know of the port.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     /// The rate of the link.
     pub rate: Rate,
-    /// The longest frame with its overhead.
+    /// The longest frame with its overhead, of the port or of the sender.
     pub longest: u32,
 }
 
@@ -31,6 +33,24 @@ pub struct Policing {
 
 /// Builds the policer of a class.
 pub(crate) fn police(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<Policing> {
+    let contract = contract(table, wire, findings)?;
+    build(table, contract, wire, findings).map(|policer| Policing { kind: table.policer.value.0, contract, policer })
+}
+
+/// Builds the contract to which a sender holds its own packets.
+pub(crate) fn tag(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<Tagging> {
+    let contract = contract(table, wire, findings)?;
+    if let Some(at) = table.violation.as_ref().filter(|at| at.value.0 == Violation::Discard) {
+        let finding = Diagnostic::error(at.span.clone(), "a sender marks what is beyond its contract, and discards nothing");
+        findings.push(finding.help("write violation = \"yellow\" or \"red\", or remove it; a class of a policy can discard"));
+        return None;
+    }
+    let contract = Contract { violation: contract.violation.or(Some(Violation::Mark(Colour::Yellow))), ..contract };
+    build(table, contract, wire, findings).map(|_| Tagging { policer: table.policer.value.0, contract })
+}
+
+/// The contract of a table, if it has what its policer needs and nothing else.
+fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<Contract> {
     let kind = table.policer.value.0;
     let mut is_complete = true;
     for &field in ContractField::ALL {
@@ -63,16 +83,12 @@ pub(crate) fn police(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec
         violation: table.violation.as_ref().map(|name| name.value.0),
         ..Contract::new(table.rate.value, wire.longest)
     };
-    if !is_complete {
-        return None;
-    }
-    match kind.build(&contract) {
-        Ok(policer) => Some(Policing { kind, contract, policer }),
-        Err(error) => {
-            findings.push(refused(&error, given(table, error.field).unwrap_or(table.span.clone()), wire));
-            None
-        }
-    }
+    is_complete.then_some(contract)
+}
+
+fn build(table: &Block<PoliceTable>, contract: Contract, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<AnyPolicer> {
+    let built = table.policer.value.0.build(&contract);
+    built.map_err(|error| findings.push(refused(&error, given(table, error.field).unwrap_or(table.span.clone()), wire))).ok()
 }
 
 fn given(table: &PoliceTable, field: ContractField) -> Option<Span> {

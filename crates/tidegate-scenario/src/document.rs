@@ -139,8 +139,9 @@ pub struct PolicyLinkTable {
     /// may override it.
     #[schemars(extend("default" = "0 %", "examples" = ["0.1 %"]))]
     pub loss: Option<At<Ratio>>,
-    /// The seed of the losses, live and in replays: the same seed loses the same packets, by their number on the link. Both directions of a
-    /// bridge may have one seed, their losses are independent nevertheless; a simulation has a seed of its own.
+    /// The seed of the losses: the same seed loses the same packets, by their number on the link, live, in replays, and in the first replication of
+    /// a simulation whose own `seed` is 1. Both directions of a bridge may have one seed, and so may links of a simulation: their losses are
+    /// independent nevertheless.
     #[schemars(extend("default" = 1))]
     pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }
@@ -335,7 +336,7 @@ pub struct DwcsTable {
     pub admission: Option<At<Admission>>,
 }
 
-/// The contract that arriving packets are held to. Rates and bursts count bytes on the wire, overhead included.
+/// The contract that arriving packets are held to, or under `tag` those that set out. Rates and bursts count bytes on the wire, overhead included.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoliceTable {
@@ -356,7 +357,7 @@ pub struct PoliceTable {
     /// The excess burst: EBS.
     pub excess_burst: Option<At<Bytes>>,
     /// The longest frame: MFS, for policers of frames.
-    #[schemars(extend("default" = "the longest frame of the port, with its overhead", "examples" = ["1219 B"]))]
+    #[schemars(extend("default" = "the longest frame of the port, or of the source, with its overhead", "examples" = ["1219 B"]))]
     pub maximum_frame: Option<At<Bytes>>,
     /// How much earlier than its ideal time a packet may come because of jitter upstream: CDVT.
     #[schemars(extend("examples" = ["1 ms"]))]
@@ -366,7 +367,7 @@ pub struct PoliceTable {
     /// True if the colour of arriving packets counts; false to take them all for green.
     pub colour_aware: Option<At<bool>>,
     /// What becomes of a packet outside the contract.
-    #[schemars(extend("default" = "discard; yellow for `gfr`"))]
+    #[schemars(extend("default" = "discard; yellow for `gfr` and under `tag`"))]
     pub violation: Option<At<ViolationName>>,
 }
 
@@ -436,7 +437,8 @@ pub struct LinkTable {
     pub mark_above: Option<At<Bytes>>,
     /// True if packets contend at the port as ATM cells: AAL5 cuts them up before it, and a packet that loses a cell is lost behind it. The policy counts
     /// cells then: `longest_frame = "53 B"`, no `overhead`, and a packet in its limits is a cell. Packets that come over a link with
-    /// `overhead = "aal5"` come cell by cell.
+    /// `overhead = "aal5"` come cell by cell; those from another link of cells come as their cells have left it, if each queue here gets its packets from
+    /// one queue there.
     #[schemars(extend("default" = false))]
     pub cells: Option<At<bool>>,
 }
@@ -466,6 +468,10 @@ pub struct FlowTable {
     /// The header that classifiers see.
     #[schemars(extend("default" = "UDP over IPv4, or TCP for a `tcp` source", "examples" = [{ "dscp": "ef" }]))]
     pub header: Option<Block<HeaderTable>>,
+    /// The contract to which the sender holds its own packets: it marks (tags) what is beyond, and discards nothing. Results then count what was
+    /// tagged apart. Counted is what packets take on the first link of the path, with AAL5 where it carries cells.
+    #[schemars(extend("default" = "none", "examples" = [{ "policer": "gfr", "rate": "2 Mbit/s", "peak_rate": "20 Mbit/s" }]))]
+    pub tag: Option<Block<PoliceTable>>,
     /// When it starts.
     #[schemars(extend("default" = "0 s"))]
     pub start: Option<At<Duration>>,

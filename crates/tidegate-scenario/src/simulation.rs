@@ -2,8 +2,9 @@
 
 use crate::bounds::NodeBounds;
 use crate::choice::SourceKind;
+use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
-use crate::document::{File, FlowTable, LinkTable, PolicyLinkTable, SimulationTable};
+use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
 use crate::policy::{Policy, judge_promised_rate};
 use crate::promise::Promise;
@@ -13,9 +14,10 @@ use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::{Duration, Rate};
+use tidegate_link::Loss;
 use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::network::LONGEST;
-use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject};
+use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging};
 
 /// Bytes of a cell.
 const CELL: u32 = 53;
@@ -220,7 +222,9 @@ impl Building<'_> {
             let finding = Diagnostic::error(at.span.clone(), format!("link `{}` would lose every packet", table.name.0));
             self.findings.push(finding.help("write less than 100 %, or remove the link"));
         }
-        Impairment { loss: loss.map_or(0.0, |at| at.value.as_f64()), mark_above: table.mark_above.as_ref().map(|at| at.value.0) }
+        let seed = self.link_of_policy(table).and_then(|link| link.seed.as_ref()).map_or(1, |at| at.value.0);
+        let loss = loss.and_then(|at| Loss::new(at.value.billionths(), seed)).filter(|loss| loss.billionths() > 0);
+        Impairment { loss, mark_above: table.mark_above.as_ref().map(|at| at.value.0) }
     }
 
     fn node(&mut self, name: &Name) -> usize {
@@ -286,6 +290,7 @@ impl Building<'_> {
                 tcp.back = back;
             }
             let (Some(source), Some(path)) = (source, path) else { continue };
+            let tagging = table.tag.as_ref().and_then(|tag| self.tagging(tag, &table.source, &source, &network.links[path[0].0]));
             let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
             self.judge_packets(table, &source, &links);
             self.judge_promise(table, promise, &source, &links);
@@ -293,7 +298,7 @@ impl Building<'_> {
                 let name = if count == 1 { table.name.0.clone() } else { format!("{}-{}", table.name.0, index + 1) };
                 let header = endpoint.header(network.flows.len() as u32, index);
                 let stop = table.stop.as_ref().map(|at| at.value);
-                network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop });
+                network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop, tagging });
             }
         }
         self.is_complete.then_some(Simulation {
@@ -303,6 +308,15 @@ impl Building<'_> {
             policy_of_link: self.policy_of_link,
             bounds_of_link: self.bounds_of_link,
         })
+    }
+
+    /// What a sender leaves untagged, counted as the first link of its path carries it.
+    fn tagging(&mut self, tag: &Block<PoliceTable>, table: &SourceTable, source: &Source, first: &Link) -> Option<Tagging> {
+        // What is longer than the first port accepts does not get anywhere, and no packet of IP is longer than this.
+        let most = if first.cells { 65_535 } else { first.port.longest_frame };
+        let longest = longest_packet(source, table).map_or(most, |(longest, _)| longest);
+        let wire = Wire { rate: first.port.rate, longest: first.overhead().wire_length(longest) };
+        crate::contract::tag(tag, &wire, self.findings)
     }
 
     fn judge_times(&mut self, table: &FlowTable, start: Duration) {

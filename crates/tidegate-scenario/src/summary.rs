@@ -15,7 +15,7 @@ use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_link::Link;
 use tidegate_sim::tcp::{Application, Tcp};
-use tidegate_sim::{Holding, LengthDistribution, Source};
+use tidegate_sim::{Holding, LengthDistribution, Source, Tagging};
 
 /// Reads a file and describes it, after whatever is probably not meant in it.
 ///
@@ -214,7 +214,10 @@ fn flows(simulation: &Simulation) -> String {
         let path: Vec<&str> = flow.path.iter().map(|link| simulation.network.links[link.0].name.as_str()).collect();
         let times = if *count == 1 { String::new() } else { format!(" x {count}") };
         let promise = promise.map_or(String::new(), |promise| format!("; {}", promised(promise)));
-        let _ = writeln!(text, "  {name}{times} over {}: {}{promise}", path.join(", "), source(&flow.source));
+        let tags = flow.tagging.map_or(String::new(), |Tagging { policer, contract }| {
+            format!("; tags what is beyond {} ({})", print_rate(contract.rate), policer.name())
+        });
+        let _ = writeln!(text, "  {name}{times} over {}: {}{tags}{promise}", path.join(", "), source(&flow.source));
     }
     text
 }

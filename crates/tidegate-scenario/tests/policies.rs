@@ -75,7 +75,7 @@ fn a_simulated_link_has_delay_and_loss_of_its_policy_unless_it_has_its_own() {
     let scenario = parse_str("links.toml", text).unwrap_or_else(|problems| panic!("{problems}"));
     let links = &scenario.variants[0].simulation.as_ref().unwrap().network.links;
     assert_eq!(links.iter().map(|link| link.propagation).collect::<Vec<_>>(), [15, 4].map(Duration::from_milliseconds));
-    assert_eq!(links.iter().map(|link| link.impairment.loss).collect::<Vec<_>>(), [0.03, 0.0]);
+    assert_eq!(links.iter().map(|link| link.impairment.loss.map_or(0.0, |loss| loss.probability())).collect::<Vec<_>>(), [0.03, 0.0]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`match` of a class", "RuleTable"),
     ("`[[policy.NAME.group]]`", "GroupTable"),
     ("`dwcs` of a policy or a group", "DwcsTable"),
-    ("`police` of a class", "PoliceTable"),
+    ("`police` of a class, `tag` of a flow", "PoliceTable"),
     ("`shape` of a class or a group", "ShapeTable"),
     ("`promise` of a class or a flow", "PromiseTable"),
     ("`[simulation]`", "SimulationTable"),

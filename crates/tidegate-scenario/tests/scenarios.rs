@@ -126,6 +126,21 @@ fn the_single_queue_agrees_with_theory() {
     }
 }
 
+/// The minimum rates of 4 and 6 Mbit/s, of which 1072 of 1219 bytes are packets: kept for untagged packets, or half of them, or less.
+#[test]
+fn accounting_keeps_minimum_rates_for_what_senders_left_untagged() {
+    let scenario = read(Path::new("../../scenarios/senders-that-tag.toml"));
+    for (variant, bounds) in scenario.variants.iter().zip([(0.97, 1.01), (0.2, 0.6), (0.2, 0.6)]) {
+        let simulation = variant.simulation.as_ref().unwrap();
+        let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+        for (flow, rate) in outcome.flows.iter().zip([4e6, 6e6]) {
+            let part = flow.tagged.unwrap().untagged_bps.mean / (rate * 1072.0 / 1219.0);
+            assert!(part > bounds.0 && part < bounds.1, "{}, {}: {part}", variant.name, flow.name);
+        }
+        assert!(outcome.flows[2].tagged.is_none());
+    }
+}
+
 #[test]
 fn the_summary_tells_what_a_file_contains() {
     let text = tidegate_scenario::summary::check(Path::new("../../scenarios/hierarchical-isp.toml"), &[]).unwrap();
@@ -140,4 +155,6 @@ fn the_summary_tells_what_a_file_contains() {
     ] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }
+    let text = tidegate_scenario::summary::check(Path::new("../../scenarios/senders-that-tag.toml"), &[]).unwrap();
+    assert!(text.contains("; tags what is beyond 6 Mbit/s (gfr); promised"), "{text}");
 }

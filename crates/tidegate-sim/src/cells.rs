@@ -2,14 +2,17 @@
 //! behind it they become packets again.
 //!
 //! **Law.** A packet leaves whole or is lost: it leaves if all of its cells do and nothing else has come in between them and the end of the frame before.
-//! Every packet that has come is delivered, lost, or still inside; the cells obey the law of the port.
+//! Every packet that has come is delivered, lost, or still inside; the cells obey the law of the port. Where the next port is one for cells, too, they go
+//! there one by one ([`stream`]), and a packet that is whole is the next port's when its last cell has left.
 //! **Source.** ITU-T I.363.5 for what a receiver makes of cells; trains are ours.
-//! **State.** A train per packet that has not wholly arrived, 8 bytes per queued cell, a counter per queue for the receiver.
+//! **State.** A train per packet that has not wholly arrived (or each of its cells, if it comes in single ones), 8 bytes per queued cell, a counter per
+//! queue for the receiver.
 //! **Cost.** Per cell an offer and a poll of the port and two changes of a small event set; nothing at all for the rest of the network, which sees a
 //! packet arrive and a packet leave.
 //! **RTL twin.** None.
 //! **Deviations.** Contents are not carried: a receiver that would find a wrong CRC or length finds here that the cells are not those of one packet.
-//! The cells of a queue (a virtual channel) come over one line, one packet after the other: what overlaps waits.
+//! The cells of a queue (a virtual channel) come over one line, one packet after the other: what overlaps waits. So where packets of several other queues
+//! or of sources come to one queue, each of them is collected first and comes as a train, as where virtual channels are merged.
 
 use crate::events::Events;
 use crate::source::NEVER;
@@ -19,6 +22,11 @@ use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
 use tidegate_core::port::{Next, Overhead, Port, PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
+
+mod stream;
+
+pub(crate) use stream::Departure;
+use stream::Stream;
 
 /// Bytes of a cell.
 pub(crate) const CELL: u32 = 53;
@@ -52,13 +60,15 @@ pub(crate) struct Train<T> {
     pub first: u64,
     /// The time from one of its cells to the next.
     pub pace: u64,
+    /// True if its cells go on one by one.
+    pub goes_on: bool,
 }
 
 /// What has become of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate<T> {
     /// Its last cell leaves the port at this instant, and all others have.
-    Whole { tag: T, length: u32, colour: Colour, finish: u64 },
+    Whole { tag: T, length: u32, colour: Colour, is_congested: bool, finish: u64 },
     /// It is lost, for the reason for which a cell of it was lost first.
     Lost { tag: T, length: u32, reason: DropReason },
 }
@@ -67,6 +77,8 @@ pub(crate) enum Fate<T> {
 #[derive(Debug)]
 struct Line<T> {
     waiting: VecDeque<Train<T>>,
+    /// From when on another train may come.
+    free: u64,
     /// Cells of the first train that have come, and the number of its packet.
     come: u32,
     packet: u32,
@@ -74,12 +86,14 @@ struct Line<T> {
     inside: VecDeque<Resident<T>>,
     /// Why the packet that is coming is lost, if a cell of it has been.
     reason: Option<DropReason>,
-    /// What the receiver holds: cells since the last end of a frame, of which packet, and whether all of that one.
+    /// What the receiver holds: cells since the last end of a frame, of which packet the last one is, and how many are of that.
     held: u32,
     holder: u32,
-    is_mixed: bool,
+    own: u32,
     /// The worst colour of what it holds.
     colour: Colour,
+    /// The cells that come, or go on, one by one.
+    stream: Stream<T>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +102,8 @@ struct Resident<T> {
     length: u32,
     packet: u32,
     reason: Option<DropReason>,
+    /// True if much was queued when its last cell came.
+    is_congested: bool,
 }
 
 /// The port.
@@ -99,11 +115,15 @@ pub(crate) struct CellPort<T> {
     /// When the port wants to transmit.
     wake: u64,
     packets: u32,
-    /// What has come and has neither left nor been lost.
+    /// What has come, or is on its way here in single cells, and has neither left nor been lost.
     pub inside: Volume,
+    /// From how many queued bytes on a packet that comes in single cells is told that there is congestion.
+    congested_above: u64,
     notes: Notes,
     /// Packets whose fate is decided, and not yet told.
     decided: VecDeque<Fate<T>>,
+    /// The cell that has just left for another port of cells.
+    departed: Option<Departure<T>>,
 }
 
 /// What the port has just dropped.
@@ -152,19 +172,22 @@ impl<O: Observer<Cell>> Observer<Cell> for Watch<'_, O> {
 }
 
 impl<T: Copy> CellPort<T> {
-    /// A port for cells, built as one for packets is; its overhead is none, because a cell is what goes on the wire.
-    pub(crate) fn new(setup: PortSetup) -> CellPort<T> {
+    /// A port for cells, built as one for packets is; its overhead is none, because a cell is what goes on the wire. From so many queued bytes on,
+    /// packets that come in single cells are told that there is congestion.
+    pub(crate) fn new(setup: PortSetup, congested_above: u64) -> CellPort<T> {
         let queues = setup.classifier.flows();
         let line = |_| Line {
             waiting: VecDeque::new(),
+            free: 0,
             come: 0,
             packet: 0,
             inside: VecDeque::new(),
             reason: None,
             held: 0,
             holder: 0,
-            is_mixed: false,
+            own: 0,
             colour: Colour::Green,
+            stream: Stream::default(),
         };
         CellPort {
             port: Port::new(Time::ZERO, setup),
@@ -173,8 +196,10 @@ impl<T: Copy> CellPort<T> {
             wake: NEVER,
             packets: 0,
             inside: Volume::default(),
+            congested_above,
             notes: Notes::default(),
             decided: VecDeque::new(),
+            departed: None,
         }
     }
 
@@ -198,7 +223,7 @@ impl<T: Copy> CellPort<T> {
         if line.waiting.len() == 1 {
             line.packet = self.packets;
             self.packets = self.packets.wrapping_add(1);
-            self.arrivals.set(queue.index(), train.first);
+            self.arrivals.set(queue.index(), train.first.max(line.free));
         }
     }
 
@@ -223,6 +248,12 @@ impl<T: Copy> CellPort<T> {
         self.decided.pop_front()
     }
 
+    /// The cell that the last step has sent to another port of cells.
+    #[inline]
+    pub(crate) fn departed(&mut self) -> Option<Departure<T>> {
+        self.departed.take()
+    }
+
     /// Cells have been dropped that were in the queues: a packet that has lost its end that way will not leave.
     #[cold]
     fn mourn(&mut self) {
@@ -236,7 +267,9 @@ impl<T: Copy> CellPort<T> {
                     }
                 }
                 Some(place) => line.inside[place].reason = line.inside[place].reason.or(Some(reason)),
-                None => line.reason = line.reason.or(Some(reason)),
+                None if line.packet == cell.packet => line.reason = line.reason.or(Some(reason)),
+                // It has been lost before already, and this was one of the cells that are left of it.
+                None => {}
             }
         }
     }
@@ -244,7 +277,9 @@ impl<T: Copy> CellPort<T> {
     #[inline]
     fn arrive<O: Observer<Cell>>(&mut self, now: u64, number: usize, observer: &mut O) {
         let line = &mut self.lines[number];
-        let Some(&Train { tag, length, colour, pace, .. }) = line.waiting.front() else { return };
+        let Some(&Train { tag, length, colour, pace, goes_on, .. }) = line.waiting.front() else {
+            return self.arrive_alone(now, number, observer);
+        };
         let (queue, cells, packet) = (Flow(number as u32), cells_of(length), line.packet);
         let part = Part::of(line.come == 0, line.come + 1 == cells);
         let mut watch = Watch { notes: &mut self.notes, observer };
@@ -252,6 +287,9 @@ impl<T: Copy> CellPort<T> {
         self.wake = self.port.busy_until(Time::from_picoseconds(now)).map_or(now, Time::picoseconds);
         let loss = self.notes.refused.take();
         line.reason = line.reason.or(loss);
+        if goes_on && loss.is_none() {
+            line.stream.entered(packet, tag, length);
+        }
         line.come += 1;
         if !part.is_last() {
             return self.arrivals.set(number, now + pace);
@@ -259,11 +297,12 @@ impl<T: Copy> CellPort<T> {
         let reason = line.reason.take();
         line.waiting.pop_front();
         line.come = 0;
+        line.free = now + pace;
         let next = match line.waiting.front() {
             Some(next) => {
                 line.packet = self.packets;
                 self.packets = self.packets.wrapping_add(1);
-                next.first.max(now + next.pace)
+                next.first.max(line.free)
             }
             None => NEVER,
         };
@@ -273,7 +312,7 @@ impl<T: Copy> CellPort<T> {
             self.inside = less(self.inside, length);
             self.decided.extend(reason.map(|reason| Fate::Lost { tag, length, reason }));
         } else {
-            line.inside.push_back(Resident { tag, length, packet, reason });
+            line.inside.push_back(Resident { tag, length, packet, reason, is_congested: false });
         }
     }
 
@@ -296,25 +335,33 @@ impl<T: Copy> CellPort<T> {
         self.wake = if self.port.occupancy().packets() > 0 { finish } else { NEVER };
         let Packet { flow: queue, colour, payload: Cell { packet, cells, part }, .. } = transmission.packet;
         let line = &mut self.lines[queue.index()];
-        line.is_mixed |= line.held > 0 && line.holder != packet;
+        line.own = if line.held > 0 && line.holder == packet { line.own + 1 } else { 1 };
         line.holder = packet;
         line.held += 1;
         line.colour = line.colour.max(colour);
+        let onward = line.stream.left(packet);
         if !part.is_last() {
+            let cell = |(tag, length)| Departure { tag, length, packet, cells, colour, finish, is_last: false, is_whole: false };
+            self.departed = onward.map(cell);
             return;
         }
-        let is_whole = line.held == cells && !line.is_mixed;
-        (line.held, line.is_mixed) = (0, false);
-        let colour = std::mem::take(&mut line.colour);
-        let resident = line.inside.pop_front().filter(|resident| resident.packet == packet);
-        let Some(Resident { tag, length, reason, .. }) = resident else { unreachable!("an end of a frame that has not come") };
+        // What goes on is whole if all of it does; whether other cells have come in between, the receiver behind the last port finds.
+        let is_whole = line.own == cells && (onward.is_some() || line.held == cells);
+        line.held = 0;
+        let worst = std::mem::take(&mut line.colour);
+        // Of a packet that has been lost at a port before this one, the end still comes.
+        let resident = if line.inside.front().is_some_and(|first| first.packet == packet) { line.inside.pop_front() } else { None };
+        let is_whole = is_whole && resident.is_some();
+        let cell = |(tag, length)| Departure { tag, length, packet, cells, colour, finish, is_last: true, is_whole };
+        self.departed = onward.map(cell);
+        let Some(Resident { tag, length, reason, is_congested, .. }) = resident else { return };
         self.inside = less(self.inside, length);
-        self.decided.push_back(if is_whole {
-            Fate::Whole { tag, length, colour, finish }
-        } else {
+        if !is_whole {
             // A packet of which nothing was dropped has been joined to one whose end was.
-            Fate::Lost { tag, length, reason: reason.unwrap_or(DropReason::PartialFrame) }
-        });
+            self.decided.push_back(Fate::Lost { tag, length, reason: reason.unwrap_or(DropReason::PartialFrame) });
+        } else if self.departed.is_none() {
+            self.decided.push_back(Fate::Whole { tag, length, colour: worst, is_congested, finish });
+        }
     }
 }
 
@@ -339,7 +386,7 @@ mod tests {
         let rate = Rate::new(500_000_000).unwrap();
         let flows = vec![FlowParameters::default(); queues as usize];
         let parameters = BufferParameters { flows: queues as usize, packets: Some(cells), ..BufferParameters::default() };
-        CellPort::new(PortSetup {
+        let setup = PortSetup {
             rate,
             overhead: Overhead::None,
             classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues, rules: vec![] }], 0).unwrap(),
@@ -348,11 +395,12 @@ mod tests {
             scheduler: scheduler.build(&Setup::new(rate, CELL), &flows).unwrap(),
             packet_limit: cells,
             longest_frame: CELL,
-        })
+        };
+        CellPort::new(setup, u64::MAX)
     }
 
     fn train(tag: usize, cells: u32, first: u64) -> Train<usize> {
-        Train { tag, length: 48 * cells - 8, colour: Colour::Green, first, pace: PACE }
+        Train { tag, length: 48 * cells - 8, colour: Colour::Green, first, pace: PACE, goes_on: false }
     }
 
     fn play(port: &mut CellPort<usize>) -> Vec<Fate<usize>> {
@@ -368,7 +416,7 @@ mod tests {
     fn a_train_alone_passes_a_cell_behind_its_arrival() {
         let mut port = port(1, 10, BufferKind::TailDrop, SchedulerKind::Fifo);
         port.push(Flow(0), train(7, 5, 100));
-        let whole = Fate::Whole { tag: 7, length: 232, colour: Colour::Green, finish: 100 + 5 * PACE };
+        let whole = Fate::Whole { tag: 7, length: 232, colour: Colour::Green, is_congested: false, finish: 100 + 5 * PACE };
         assert_eq!(play(&mut port), [whole]);
         assert_eq!(port.inside, Volume::default());
     }

@@ -54,7 +54,7 @@
 //! // 8 Mbit/s of 1000-byte packets.
 //! let source = Source::Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false };
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
-//! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None };
+//! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None };
 //! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow] };
 //!
 //! let experiment = Experiment { duration: Duration::from_seconds(2), warm_up: Duration::from_seconds(1), ..Experiment::default() };
@@ -76,13 +76,16 @@ pub mod tcp;
 
 mod cells;
 mod events;
-mod impairment;
 mod lane;
 mod route;
 mod simulation;
+mod tagging;
 
 pub use error::{Problem, SimulationError, Subject};
 pub use experiment::{Control, Experiment, run};
 pub use network::{FlowSpec, Impairment, Link, LinkId, Network, NodeId};
 pub use source::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
-pub use statistics::{ClassOutcome, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TcpOutcome};
+pub use statistics::{
+    ClassOutcome, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TaggedOutcome, TcpOutcome,
+};
+pub use tagging::Tagging;

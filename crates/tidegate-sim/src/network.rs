@@ -3,10 +3,12 @@
 use crate::cells::CELL;
 use crate::error::{Problem, Subject};
 use crate::source::Source;
+use crate::tagging::Tagging;
 use std::collections::{HashSet, VecDeque};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::Duration;
+use tidegate_link::Loss;
 
 /// A node, by its index in [`Network::nodes`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -47,7 +49,8 @@ pub struct Link {
     pub impairment: Impairment,
     /// Whether packets contend at the port cell by cell, as ATM cells. The port is one for cells then: its overhead is none, its limits count cells,
     /// its packets are 53 bytes long. Packets that come over a link whose overhead is AAL5 arrive as that link's cells do, from all others at
-    /// the rate of this one.
+    /// the rate of this one. Between two such links cells go on one by one, as the first port has sent them, if all packets of a queue of the
+    /// second come from one queue of the first; where queues are merged, each packet is collected before it goes on.
     pub cells: bool,
 }
 
@@ -59,11 +62,12 @@ impl Link {
 }
 
 /// What a link does to packets besides carrying them.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Impairment {
-    /// The probability that a packet is lost on the link, each independently of all others: 0 to less than 1. It has been transmitted then, and
-    /// counts as sent by the port.
-    pub loss: f64,
+    /// Random loss: the probability that a packet is lost on the link, each independently of all others, which is less than 1, and the seed. The packet has
+    /// been transmitted then, and counts as sent by the port. With its default seed an experiment's first replication loses what a replay with
+    /// this loss does, by the number of the packet on the link. Other links with the same loss, other replications and other experiments lose others.
+    pub loss: Option<Loss>,
     /// Packets of TCP connections with ECN get a congestion mark if as many bytes as this, or more, are queued when they come to the port;
     /// `None` for never.
     pub mark_above: Option<u64>,
@@ -84,6 +88,8 @@ pub struct FlowSpec {
     pub start: Duration,
     /// When the source stops: nothing is emitted from then on. `None`: never.
     pub stop: Option<Duration>,
+    /// What the sender leaves untagged; it sends the rest marked. `None`: all packets have the colour of their header.
+    pub tagging: Option<Tagging>,
 }
 
 /// The longest duration, propagation delay or start time that can be simulated: 2^61 ps, 26 days.
@@ -91,6 +97,13 @@ pub const LONGEST: Duration = Duration::from_picoseconds(1 << 61);
 
 /// The most links that a path may have.
 pub const LONGEST_PATH: usize = u16::MAX as usize;
+
+impl Link {
+    /// What the link adds to a packet: what its port says, or AAL5's if it carries the packet in cells.
+    pub fn overhead(&self) -> Overhead {
+        if self.cells { Overhead::Aal5 } else { self.port.overhead }
+    }
+}
 
 impl Network {
     /// The path with the fewest links from one node to another; among equals the one whose links come first in [`Network::links`].
@@ -127,6 +140,12 @@ impl Network {
         self.check_flows()
     }
 
+    /// How many links before this one have the same loss, with the same seed.
+    pub(crate) fn same_loss_before(&self, link: usize) -> usize {
+        let [before @ .., this] = &self.links[..=link] else { return 0 };
+        before.iter().filter(|before| before.impairment.loss == this.impairment.loss).count()
+    }
+
     fn check_links(&self) -> Result<(), Problem> {
         let mut names = HashSet::new();
         for (index, link) in self.links.iter().enumerate() {
@@ -141,8 +160,8 @@ impl Network {
                     return refuse(key, format!("node {} does not exist", node.0), format!("a node below {}", self.nodes.len()));
                 }
             }
-            if !(0.0..1.0).contains(&link.impairment.loss) {
-                return refuse("loss", format!("{}", link.impairment.loss), "a probability from 0 to less than 1".into());
+            if link.impairment.loss.is_some_and(|loss| loss.probability() >= 1.0) {
+                return refuse("loss", "every packet is lost".into(), "a probability of less than 1".into());
             }
             if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {
                 return refuse("cells", "its port is not one for cells".into(), "no overhead, and frames of 53 bytes and more".into());
@@ -185,7 +204,7 @@ impl Network {
             if flow.stop.is_some_and(|stop| stop <= flow.start) {
                 return refuse("stop", "not after the start".into(), "a later instant, or none".into());
             }
-            if let Err(fault) = flow.source.check() {
+            if let Err(fault) = flow.source.check().and_then(|()| flow.tagging.map_or(Ok(()), |tagging| tagging.check())) {
                 return refuse(fault.key, fault.problem, fault.expected);
             }
         }

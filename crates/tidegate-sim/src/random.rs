@@ -4,6 +4,7 @@
 //! not depend on each other or on how many there are: adding a source disturbs no other, and replications share nothing.
 //! ChaCha is specified to the bit, so the same names and seeds give the same numbers on every machine and in every version.
 
+use crate::experiment::Experiment;
 use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
@@ -48,6 +49,12 @@ impl Stream {
     pub fn below(&mut self, end: u64) -> u64 {
         if end == 0 { 0 } else { self.0.random_range(0..end) }
     }
+}
+
+/// The number of the stream of losses of a link, the `same`-th of those with one loss and seed, in `replication` of the experiment with `seed`. The first
+/// link of the first replication has the stream that a replay takes, 0, unless the experiment has been given another seed than the usual one.
+pub(crate) fn loss_stream(same: usize, seed: u64, replication: u32) -> u64 {
+    same as u64 ^ u64::from(replication) << 24 ^ seed.wrapping_sub(Experiment::default().seed).rotate_left(40)
 }
 
 /// The number of a component's stream: the 64-bit FNV-1a hash of its name.

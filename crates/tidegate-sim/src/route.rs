@@ -30,6 +30,8 @@ pub(crate) struct Hop {
     pub place: u16,
     /// True if packets arrive cell by cell: they have been on a link that carries cells, and come to a port at which cells contend.
     pub comes_as_cells: bool,
+    /// True if cells come one by one, as the port of cells before has sent them: the queue has all its cells from one queue of that port.
+    pub comes_one_by_one: bool,
     /// The flow; on the way back the number of the connection, and [`BACK`].
     pub flow: u32,
 }
@@ -87,6 +89,7 @@ impl Routes {
             }
             routes.packet_variants.push(packet_variants.into());
         }
+        routes.find_streams(network);
         routes
     }
 
@@ -97,9 +100,27 @@ impl Routes {
             let comes_as_cells = carries_cells && network.links[link.0].cells;
             carries_cells = network.links[link.0].carries_cells();
             let queue = network.links[link.0].port.classifier.classify(header);
-            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u16, comes_as_cells, flow });
+            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u16, comes_as_cells, comes_one_by_one: false, flow });
         }
-        self.hops.push(Hop { link: end.0, queue: end.1, place: path.len() as u16, comes_as_cells: false, flow });
+        self.hops.push(Hop { link: end.0, queue: end.1, place: path.len() as u16, comes_as_cells: false, comes_one_by_one: false, flow });
+    }
+
+    /// Marks the hops to which cells come one by one.
+    fn find_streams(&mut self, network: &Network) {
+        let is_of_cells = |hop: &Hop| hop.link < ENDPOINT && network.links[hop.link as usize].cells;
+        // Of every queue of cells the one queue of cells that leads to it; none if there are several, or others.
+        let mut feeders: HashMap<(u32, u32), Option<(u32, u32)>> = HashMap::new();
+        for (index, hop) in self.hops.iter().enumerate().filter(|(_, hop)| is_of_cells(hop)) {
+            let before = if hop.place > 0 { Some(&self.hops[index - 1]) } else { None };
+            let feeder = before.filter(|before| is_of_cells(before)).map(|before| (before.link, before.queue.0));
+            let known = feeders.entry((hop.link, hop.queue.0)).or_insert(feeder);
+            if *known != feeder {
+                *known = None;
+            }
+        }
+        for hop in self.hops.iter_mut().filter(|hop| hop.link < ENDPOINT) {
+            hop.comes_one_by_one = feeders.get(&(hop.link, hop.queue.0)).is_some_and(Option::is_some);
+        }
     }
 
     /// The class of each flow's first variant at every link of its path.

@@ -12,10 +12,9 @@ use crate::cells::CellPort;
 use crate::error::SimulationError;
 use crate::events::Events;
 use crate::experiment::Experiment;
-use crate::impairment::Loss;
 use crate::lane::Lane;
 use crate::network::Network;
-use crate::random::Stream;
+use crate::random::{Stream, loss_stream};
 use crate::route::{BACK, ENDPOINT, Hop, Routes, SINK};
 use crate::source::greedy::Greedy;
 use crate::source::{Generator, NEVER, Source};
@@ -23,17 +22,20 @@ use crate::statistics::Replication;
 use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
 use crate::statistics::tcp::BackMeter;
+use crate::tagging::Tags;
 use crate::tcp::connection::{Connection, Message};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::{Counters, Next, Port, Transmission, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
+use tidegate_link::LossStream;
 
 mod books;
 mod cell_links;
 mod connections;
 mod flights;
+mod losses;
 
 use cell_links::pace_of;
 use flights::{Flights, Flying};
@@ -129,7 +131,7 @@ struct LinkRest {
     meter: PortMeter,
     /// Until when the link transmits; not for lanes.
     busy_until: u64,
-    loss: Option<Loss>,
+    loss: Option<LossStream>,
     /// What was lost on the link.
     lost: Volume,
     /// From how many queued bytes on packets are marked.
@@ -168,6 +170,7 @@ struct SourceState {
     stream: Stream,
     stop: u64,
     first_variant: u32,
+    tags: Tags,
 }
 
 /// One replication.
@@ -264,18 +267,17 @@ impl<'a> Simulation<'a> {
         let mut links = Vec::with_capacity(network.links.len());
         for (index, link) in network.links.iter().enumerate() {
             // A greedy source looks at its first queue at the instant of every change.
-            let may_be_lane = !link.cells && link.impairment.loss == 0.0 && !is_watched[index];
+            let may_be_lane = !link.cells && link.impairment.loss.is_none() && !is_watched[index];
             let lane = may_be_lane.then(|| Lane::of(&link.port)).flatten();
-            let loss = || {
-                let stream = Stream::new(experiment.seed, replication, &format!("loss on link {}", link.name));
-                Loss::new(link.impairment.loss, stream)
-            };
             let rest = LinkRest {
                 port: (lane.is_none() && !link.cells).then(|| Box::new(Port::new(Time::ZERO, link.port.clone()))),
-                cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone()))),
+                cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone(), link.impairment.mark_above.unwrap_or(u64::MAX)))),
                 meter: PortMeter::new(&link.port.classifier, sample_interval),
                 busy_until: 0,
-                loss: (link.impairment.loss > 0.0).then(loss),
+                loss: link
+                    .impairment
+                    .loss
+                    .map(|loss| LossStream::new(loss, loss_stream(network.same_loss_before(index), experiment.seed, replication))),
                 lost: Volume::default(),
                 mark_above: link.impairment.mark_above.unwrap_or(u64::MAX),
                 pace: pace_of(link),
@@ -300,6 +302,7 @@ impl<'a> Simulation<'a> {
                 stream: Stream::new(experiment.seed, replication, &flow.name),
                 stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
                 first_variant: routes.first_variant[index],
+                tags: Tags::of(flow.tagging.as_ref(), &network.links[flow.path[0].0]),
             };
             let first = match &flow.source {
                 Source::Tcp(tcp) => {
@@ -417,10 +420,11 @@ impl<'a> Simulation<'a> {
         let emission = source.generator.emit(now, &mut source.stream);
         self.events.set(slot, if emission.next < source.stop { emission.next } else { NEVER });
         let variant = self.routes.variants[(source.first_variant + emission.variant) as usize];
-        let word = word_of(variant.colour);
+        let colour = source.tags.colour(now, emission.length, variant.colour);
+        let word = word_of(colour);
         self.flows[flow].emit(emission.length, word != 0);
         let tag = Tag { created: now, cursor: variant.cursor, word };
-        self.arrive(now, tag, emission.length, variant.colour);
+        self.arrive(now, tag, emission.length, colour);
     }
 
     /// Lets a greedy source fill its window.
@@ -438,9 +442,10 @@ impl<'a> Simulation<'a> {
                 return self.events.set(slot, retry);
             }
             let length = source.length;
-            let word = word_of(variant.colour);
+            let colour = self.sources[flow].tags.colour(now, length, variant.colour);
+            let word = word_of(colour);
             self.flows[flow].emit(length, word != 0);
-            self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
+            self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, colour);
         }
     }
 
@@ -559,18 +564,10 @@ impl<'a> Simulation<'a> {
         let arrives = leaves + state.propagation;
         let cursor = tag.cursor + 1;
         let hop = self.routes.hops[cursor as usize];
-        if state.lane.is_none()
-            && let Some(loss) = &mut state.rest.loss
-            && loss.strikes()
-        {
-            state.rest.lost.add(length);
-            if hop.flow & BACK != 0 {
-                self.backs.lose(hop.flow & !BACK, tag.word, length);
-            } else {
-                self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
-            }
+        if state.lane.is_none() && self.loses(link, hop, tag.word, length) {
+            // It is not on its way.
         } else if hop.link != SINK {
-            if state.flying.is_empty() {
+            if self.links[link].flying.is_empty() {
                 self.events.set(self.ports.len() + link, arrives);
             }
             self.flights.push(&mut self.links[link].flying, InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
@@ -579,6 +576,12 @@ impl<'a> Simulation<'a> {
         } else {
             self.towards_sinks.add(length);
         }
+        self.transmitted(hop);
+    }
+
+    /// A packet that goes to this hop has left the port before it.
+    #[inline]
+    fn transmitted(&mut self, hop: Hop) {
         if let Some(Some(source)) = self.greedy.get_mut(hop.flow as usize)
             && hop.place == 1
         {

@@ -16,9 +16,6 @@
 use crate::network::{LONGEST, LinkId};
 use crate::source::Fault;
 use connection::Message;
-use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Contract, ContractError, Violation};
-use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::units::{Duration, MAX_BYTES};
 
 pub(crate) mod application;
@@ -79,10 +76,6 @@ pub struct Tcp {
     pub ecn: bool,
     /// The most by which the start is put off, at random, so that several connections are not in step.
     pub start_within: Duration,
-    /// The minimum rate for whole frames beyond which the sending host tags segments itself: they set out yellow,
-    /// whatever else the contract has for them. It counts segments with their
-    /// headers, at the instants at which they leave the host. `None`: all have the colour of the flow's header.
-    pub untagged: Option<Contract>,
     /// The least time from the decision to send a segment to its arrival at the first port.
     pub processing: Duration,
     /// The most that is added to it, at random for each segment. Segments stay in order.
@@ -112,7 +105,6 @@ impl Tcp {
             handshake: true,
             ecn: false,
             start_within: Duration::ZERO,
-            untagged: None,
             processing: Duration::ZERO,
             jitter: Duration::ZERO,
             application: Application::Endless,
@@ -127,12 +119,6 @@ impl Tcp {
     /// True if segments reach the first port at the instant of their decision.
     pub(crate) fn is_instant(&self) -> bool {
         self.processing == Duration::ZERO && self.jitter == Duration::ZERO
-    }
-
-    /// Who says which segments the sending host tags.
-    pub(crate) fn tagger(&self) -> Option<Result<AnyPolicer, ContractError>> {
-        let tags = |contract: Contract| PolicerKind::Gfr.build(&Contract { violation: Some(Violation::Mark(Colour::Yellow)), ..contract });
-        self.untagged.map(tags)
     }
 
     /// The length in bytes of what comes back.
@@ -201,9 +187,6 @@ impl Tcp {
             if time > LONGEST {
                 return Err(Fault::new(key, "more than 26 days", "a time that can be simulated"));
             }
-        }
-        if let Some(Err(error)) = self.tagger() {
-            return Err(Fault::new("untagged", error.to_string(), "a contract of guaranteed frame rate"));
         }
         self.application.check(longest)
     }

@@ -2,7 +2,7 @@
 
 mod networks;
 
-use networks::{flow, header, link, parameters, port, rate};
+use networks::{flow, header, link, parameters, port, random_loss, rate};
 use proptest::prelude::*;
 use proptest::sample::select;
 use tidegate_core::buffer::BufferParameters;
@@ -118,7 +118,7 @@ fn any_link(index: usize) -> impl Strategy<Value = Link> {
             setup.policers[0] = policed.map(|bits| PolicerKind::Gcra.build(&Contract::new(rate(bits), 1500)).unwrap());
             let propagation = Duration::from_microseconds(microseconds);
             let mut link = link(&format!("link {index}"), index, (index + 1) % NODES, propagation, setup);
-            (link.impairment, link.cells) = (Impairment { loss, mark_above }, cells);
+            (link.impairment, link.cells) = (Impairment { loss: random_loss(loss), mark_above }, cells);
             link
         },
     )

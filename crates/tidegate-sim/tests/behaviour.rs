@@ -2,7 +2,7 @@
 
 mod networks;
 
-use networks::{fifo, flow, header, link, one_link, port, rate};
+use networks::{fifo, flow, header, link, one_link, port, random_loss, rate};
 use tidegate_core::buffer::{BufferParameters, FlowLimit};
 use tidegate_core::packet::DropReason;
 use tidegate_core::policer::Contract;
@@ -11,6 +11,7 @@ use tidegate_core::registry::{AnyScheduler, BufferKind, PolicerKind, SchedulerKi
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::Duration;
+use tidegate_link::LossStream;
 use tidegate_sim::{CapturePacket, Control, Experiment, LinkId, Network, NodeId, Outcome, SimulationError, Source, Subject, run};
 
 const SECOND: Duration = Duration::from_seconds(1);
@@ -299,4 +300,38 @@ fn impossible_networks_and_experiments_are_refused_with_their_place() {
     let sample = |interval| move |_: &mut Network, experiment: &mut Experiment| experiment.sample_interval = Some(interval);
     assert_eq!(refused(&sample(Duration::ZERO)).1, "sample_interval");
     assert_eq!(refused(&sample(microseconds(10))).1, "sample_interval");
+}
+
+/// What a replay or a live link loses by the number of the packet is lost here; the second link with the same loss has another stream, as the other
+/// direction of a bridge has.
+#[test]
+fn the_packets_that_get_lost_are_those_of_the_other_worlds() {
+    let lossy = |name, from| {
+        let mut link = link(name, from, from + 1, Duration::from_milliseconds(2), fifo(1_000_000, 100));
+        link.impairment.loss = random_loss(0.3);
+        link
+    };
+    // Every packet is a flow of its own, so that its fate can be read.
+    let flows = (0..300).map(|number| flow(&number.to_string(), capture(&[(2000 * number, 100, 0)]), 0, &[0, 1]));
+    let network = Network {
+        nodes: vec!["a".into(), "b".into(), "c".into()],
+        links: vec![lossy("first", 0), lossy("second", 1)],
+        flows: flows.collect(),
+    };
+    let fates = |outcome: &Outcome| -> Vec<Option<LinkId>> {
+        outcome.flows.iter().map(|flow| flow.lost_on_links.first().map(|(link, _)| *link)).collect()
+    };
+    let [mut first, mut second] = [0, 1].map(|stream| LossStream::new(random_loss(0.3).unwrap(), stream));
+    let expected: Vec<_> = (0..300)
+        .map(|_| match first.loses_next() {
+            true => Some(LinkId(0)),
+            false => second.loses_next().then_some(LinkId(1)),
+        })
+        .collect();
+    let outcome = simulate(&network, Experiment { replications: 2, ..Experiment::default() });
+    let one = simulate(&network, Experiment::default());
+    assert_eq!(fates(&one), expected);
+    // The second replication, and another experiment, have losses of their own.
+    assert!(outcome.replications[0].flows == one.replications[0].flows && outcome.replications[1].flows != one.replications[0].flows);
+    assert_ne!(fates(&simulate(&network, Experiment { seed: 2, ..Experiment::default() })), expected);
 }

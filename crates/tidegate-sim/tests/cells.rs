@@ -44,6 +44,7 @@ fn network(flows: usize, bits_per_second: u64, buffer: u32, kind: BufferKind) ->
             path: vec![LinkId(2 + flow), LinkId(0), LinkId(1)],
             start: Duration::ZERO,
             stop: None,
+            tagging: None,
         });
     }
     Network { nodes: (0..flows + 3).map(|node| node.to_string()).collect(), links, flows: specs }

@@ -39,7 +39,7 @@ const RULES: &[Rule] = &[
         may_use: &["tidegate-core", "tidegate-link", "tidegate-wire", "tidegate-statistics"],
         third_party: true,
     },
-    Rule { package: "tidegate-sim", may_use: &["tidegate-core", "tidegate-statistics"], third_party: true },
+    Rule { package: "tidegate-sim", may_use: &["tidegate-core", "tidegate-link", "tidegate-statistics"], third_party: true },
     Rule { package: "tidegate-endsystem", may_use: &["tidegate-core"], third_party: true },
     Rule {
         package: "tidegate-live",

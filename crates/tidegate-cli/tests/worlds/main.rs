@@ -303,6 +303,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             path: vec![tidegate_sim::LinkId(0)],
             start: Duration::ZERO,
             stop: None,
+            tagging: None,
         }
     };
     let network = Network {

@@ -131,6 +131,7 @@ fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
             }),
         }),
         tcp: None,
+        tagging: None,
     }
 }
 

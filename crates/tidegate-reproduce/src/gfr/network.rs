@@ -12,7 +12,7 @@ use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::source::Holding;
 use tidegate_sim::statistics::{FlowStatistics, Histogram, Replication};
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
-use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
+use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Tagging, run};
 
 /// Bytes of a cell.
 const CELL: u32 = 53;
@@ -185,8 +185,7 @@ impl Case {
     fn source(&self, source: usize, back: Vec<LinkId>) -> Source {
         let tcp = self.hosts.tcp(back);
         let tcp = match self.sends[source] {
-            Sends::Endless => tcp,
-            Sends::Tagged => Tcp { untagged: Some(self.untagged(source)), ..tcp },
+            Sends::Endless | Sends::Tagged => tcp,
             Sends::Regardless => {
                 return Source::Cbr { rate: mbps(2.0 * self.frame_rate(source)), length: SEGMENT + HEADERS, random_phase: true };
             }
@@ -205,17 +204,16 @@ impl Case {
     }
 
     /// What a source that tags leaves untagged: frames, where the network's policer counts cells, but with as much tolerance as that one has.
-    fn untagged(&self, source: usize) -> Contract {
-        let frame = SEGMENT + HEADERS;
-        let link = LINK * f64::from(frame) / f64::from(CELL * CELLS);
-        // The network's BT is 45 cells' worth, which is 45/23 of a frame's.
-        let burst = frame + frame * (2 * CELLS - 1) / CELLS;
-        Contract {
-            peak_rate: Some(mbps(link)),
+    fn untagged(&self, source: usize) -> Tagging {
+        let frame = CELLS * CELL;
+        let contract = Contract {
+            peak_rate: Some(mbps(LINK)),
             maximum_frame: Some(frame),
-            burst: Some(burst),
-            ..Contract::new(mbps(self.frame_rate(source)), frame)
-        }
+            // The network's MBS is two frames, whose first cell makes no difference; here it is a frame that makes none.
+            burst: Some(frame + (2 * CELLS - 1) * CELL),
+            ..Contract::new(self.cell_rate(source), frame)
+        };
+        Tagging { policer: PolicerKind::Gfr, contract }
     }
 
     /// A source's target, with the headers of its frames.
@@ -254,6 +252,7 @@ impl Case {
                 path: vec![LinkId(begin), LinkId(0), LinkId(begin + 1)],
                 start: Duration::ZERO,
                 stop: None,
+                tagging: (self.sends[source] == Sends::Tagged).then(|| self.untagged(source)),
             });
         }
         Network { nodes, links, flows }

@@ -4,7 +4,7 @@
 //! as nothing else is due, so a cell costs no event of the network's.
 
 use super::{MARKABLE, MARKED, Simulation, Tag};
-use crate::cells::{CELL, Cell, Fate, Train};
+use crate::cells::{CELL, Cell, Departure, Fate, Train};
 use crate::network::Link;
 use crate::statistics::port::PortMeter;
 use tidegate_core::observer::Observer;
@@ -56,7 +56,8 @@ impl Simulation<'_> {
             if tag.word >= MARKABLE && cells.port().occupancy().bytes() >= rest.mark_above {
                 tag.word |= MARKED;
             }
-            cells.push(hop.queue, Train { tag, length, colour, first: now, pace });
+            let goes_on = self.routes.hops[tag.cursor as usize + 1].comes_one_by_one;
+            cells.push(hop.queue, Train { tag, length, colour, first: now, pace, goes_on });
             let next = cells.next();
             if next != self.events.at(rest.slot) {
                 self.events.set(rest.slot, next);
@@ -74,9 +75,16 @@ impl Simulation<'_> {
         loop {
             self.event_count += 1;
             cells.step(&mut CellWatch(&mut self.links[link].rest.meter));
+            if let Some(cell) = cells.departed() {
+                self.pass_on(link, cell);
+                horizon = self.events.first().0.min(self.limit);
+            }
             while let Some(fate) = cells.decided() {
                 match fate {
-                    Fate::Whole { tag, length, colour, finish } => {
+                    Fate::Whole { mut tag, length, colour, is_congested, finish } => {
+                        if is_congested && tag.word >= MARKABLE {
+                            tag.word |= MARKED;
+                        }
                         self.forward(link, tag, length, colour, finish);
                         horizon = self.events.first().0.min(self.limit);
                     }
@@ -90,6 +98,27 @@ impl Simulation<'_> {
         }
         self.events.set(slot, cells.next());
         self.links[link].rest.cells = Some(cells);
+    }
+
+    /// A cell has left for the next port of cells, and with it its packet if it was the last of a whole one.
+    fn pass_on(&mut self, link: usize, mut cell: Departure<Tag>) {
+        cell.tag.cursor += 1;
+        let [hop, next] = [0, 1].map(|ahead| self.routes.hops[cell.tag.cursor as usize + ahead]);
+        let at = cell.finish + self.links[link].propagation;
+        if cell.is_whole {
+            self.packet_hops += 1;
+            // What is lost on the link are the contents of the packet: its cells come, with errors.
+            cell.is_whole = !self.loses(link, hop, cell.tag.word, cell.length);
+            self.transmitted(hop);
+        }
+        let rest = &mut *self.links[hop.link as usize].rest;
+        if let Some(cells) = &mut rest.cells {
+            cells.push_cell(hop.queue, at, cell, next.comes_one_by_one);
+            let due = cells.next();
+            if due != self.events.at(rest.slot) {
+                self.events.set(rest.slot, due);
+            }
+        }
     }
 
     /// A packet of which a cell was lost.

@@ -105,7 +105,7 @@ impl Simulation<'_> {
             word |= MARKABLE | if segment.reduced { REDUCED } else { 0 };
         }
         let length = segment.length + tcp.headers;
-        let colour = self.connections[number].colour(now, length, variant.colour);
+        let colour = self.sources[flow].tags.colour(now, length, variant.colour);
         word |= word_of(colour);
         self.flows[flow].emit(length, colour != Colour::Green);
         self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, colour);

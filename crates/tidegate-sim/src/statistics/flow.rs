@@ -31,7 +31,7 @@ pub struct FlowStatistics {
     pub delivered_bytes: Vec<u64>,
 }
 
-/// What the sender of a flow tagged, that is sent in another colour than green.
+/// What the sender of a flow tagged, that is sent in another colour than green; or what it did not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tagged {
     /// What the source emitted so.

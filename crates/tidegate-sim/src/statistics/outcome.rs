@@ -1,6 +1,6 @@
 //! All replications together.
 
-use super::{Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, TcpStatistics, sum};
+use super::{Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics, difference, sum};
 use crate::network::{LinkId, Network};
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
@@ -53,6 +53,8 @@ pub struct FlowOutcome {
     pub lost_on_links: Vec<(LinkId, Volume)>,
     /// What its two ends did, if it is a TCP connection.
     pub tcp: Option<TcpOutcome>,
+    /// What its sender tagged, if it is one that tags.
+    pub tagged: Option<TaggedOutcome>,
     /// Bits delivered per second.
     pub throughput_bps: Estimate,
     /// Packets lost per packet emitted, 0 to 1.
@@ -62,6 +64,17 @@ pub struct FlowOutcome {
     /// Bits per second delivered in each sample interval, averaged over the replications. The i-th lies between `i` and `i + 1` intervals
     /// from the start of the simulation.
     pub throughput_over_time_bps: Vec<f64>,
+}
+
+/// A sender that tags, over all replications.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TaggedOutcome {
+    /// What it tagged, and what arrived of that.
+    pub tagged: Tagged,
+    /// The same for what it did not tag.
+    pub untagged: Tagged,
+    /// Bits per second delivered of what it did not tag.
+    pub untagged_bps: Estimate,
 }
 
 /// One TCP connection over all replications. Counts are sums over the replications.
@@ -172,7 +185,8 @@ impl Outcome {
         let (span, sample) = (in_seconds(measured), sample_interval.map_or(1.0, in_seconds));
         let flows = network.flows.iter().zip(classes).enumerate().map(|(index, (flow, classes))| {
             let runs: Vec<&FlowStatistics> = replications.iter().map(|run| &run.flows[index]).collect();
-            FlowOutcome::of(flow.name.clone(), classes, &runs, span, sample)
+            let tagged = flow.tagging.map(|_| TaggedOutcome::of(&runs, span));
+            FlowOutcome { tagged, ..FlowOutcome::of(flow.name.clone(), classes, &runs, span, sample) }
         });
         let ports = network.links.iter().enumerate().map(|(index, link)| {
             let runs: Vec<&PortStatistics> = replications.iter().map(|run| &run.ports[index]).collect();
@@ -235,6 +249,7 @@ impl FlowOutcome {
             drops,
             lost_on_links: lost_on_links(runs),
             tcp: TcpOutcome::of(runs, span),
+            tagged: None,
             throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.delivered, span)))).unwrap_or_default(),
             loss: estimate(runs.iter().map(|run| run.loss())).unwrap_or_default(),
             delay: estimate(runs.iter().map(|run| run.delays.mean())).map(|mean_s| DelayOutcome {
@@ -244,6 +259,21 @@ impl FlowOutcome {
             }),
             throughput_over_time_bps: average(runs.iter().map(|run| run.delivered_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / sample))),
         }
+    }
+}
+
+impl TaggedOutcome {
+    fn of(runs: &[&FlowStatistics], span: f64) -> TaggedOutcome {
+        let tagged = Tagged {
+            offered: total(runs.iter().map(|run| run.tagged.offered)),
+            delivered: total(runs.iter().map(|run| run.tagged.delivered)),
+        };
+        let untagged = Tagged {
+            offered: difference(total(runs.iter().map(|run| run.offered)), tagged.offered),
+            delivered: difference(total(runs.iter().map(|run| run.delivered)), tagged.delivered),
+        };
+        let untagged_bps = estimate(runs.iter().map(|run| Some(bits_per_second(run.delivered_untagged(), span))));
+        TaggedOutcome { tagged, untagged, untagged_bps: untagged_bps.unwrap_or_default() }
     }
 }
 

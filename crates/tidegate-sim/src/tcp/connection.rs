@@ -9,11 +9,7 @@ use crate::random::Stream;
 use crate::source::NEVER;
 use crate::statistics::{Histogram, TimeWeighted};
 use std::collections::VecDeque;
-use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Policer, Verdict};
 use tidegate_core::port::Volume;
-use tidegate_core::registry::AnyPolicer;
-use tidegate_core::units::Time;
 
 /// The wait before a request is repeated for the first time: RFC 6298's initial timeout, in picoseconds.
 const REPEAT: u64 = 1_000_000_000_000;
@@ -99,8 +95,6 @@ pub(crate) struct Connection<'a> {
     began: u64,
     /// Packets without data that the sending end has sent to open a connection.
     openings: u64,
-    /// Who says which segments the sending host tags.
-    tagger: Option<Box<AnyPolicer>>,
     /// Segments on their way through the sending host, and when each leaves it.
     outbox: VecDeque<(u64, Segment)>,
     /// The instant of the pending event; never later than anything that is due.
@@ -138,7 +132,6 @@ impl<'a> Connection<'a> {
             end: u64::MAX,
             began: start,
             openings: 0,
-            tagger: tcp.tagger().and_then(Result::ok).map(Box::new),
             outbox: VecDeque::new(),
             wake: start.min(stop),
             completions: transfers.map(|_| Box::default()),
@@ -152,15 +145,6 @@ impl<'a> Connection<'a> {
     /// The connection's parameters.
     pub(crate) fn tcp(&self) -> &'a Tcp {
         self.tcp
-    }
-
-    /// The colour in which a packet of this length leaves the sending host now, if that of its header is `colour`.
-    #[inline]
-    pub(crate) fn colour(&mut self, now: u64, length: u32, colour: Colour) -> Colour {
-        match self.tagger.as_mut().map(|tagger| tagger.police(Time::from_picoseconds(now), length, colour)) {
-            Some(Verdict::Mark(colour)) => colour,
-            _ => colour,
-        }
     }
 
     /// The instant of the pending event.

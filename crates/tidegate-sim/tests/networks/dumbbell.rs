@@ -63,6 +63,7 @@ pub fn dumbbell(connections: usize, bits_per_second: u64, propagation: Duration,
             path: way([first, 0, first + 1]),
             start: Duration::ZERO,
             stop: None,
+            tagging: None,
         }
     });
     let flows = flows.collect();

@@ -9,6 +9,7 @@ use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Parameter, Setup};
 use tidegate_core::units::{Duration, Rate};
+use tidegate_link::Loss;
 use tidegate_sim::{FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source};
 
 pub fn rate(bits_per_second: u64) -> Rate {
@@ -72,7 +73,12 @@ pub fn link(name: &str, from: usize, to: usize, propagation: Duration, port: Por
 
 pub fn flow(name: &str, source: Source, dscp: u8, path: &[usize]) -> FlowSpec {
     let path = path.iter().map(|&link| LinkId(link)).collect();
-    FlowSpec { name: name.into(), source, header: header(dscp), path, start: Duration::ZERO, stop: None }
+    FlowSpec { name: name.into(), source, header: header(dscp), path, start: Duration::ZERO, stop: None, tagging: None }
+}
+
+/// Random loss with this probability.
+pub fn random_loss(probability: f64) -> Option<Loss> {
+    Loss::new((probability * 1e9) as u64, 1).filter(|loss| loss.billionths() > 0)
 }
 
 /// One link with this port and no propagation delay, and these flows on it.

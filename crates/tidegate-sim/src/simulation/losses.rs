@@ -1,0 +1,23 @@
+//! Packets that get lost on a link, after they have been transmitted.
+
+use super::Simulation;
+use crate::route::{BACK, Hop};
+use tidegate_link::LossStream;
+
+impl Simulation<'_> {
+    /// True if a packet gets lost on a link, on its way to this hop.
+    #[inline]
+    pub(super) fn loses(&mut self, link: usize, hop: Hop, word: u32, length: u32) -> bool {
+        let rest = &mut *self.links[link].rest;
+        let is_lost = rest.loss.as_mut().is_some_and(LossStream::loses_next);
+        if is_lost {
+            rest.lost.add(length);
+            if hop.flow & BACK != 0 {
+                self.backs.lose(hop.flow & !BACK, word, length);
+            } else {
+                self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
+            }
+        }
+        is_lost
+    }
+}
