@@ -1,15 +1,15 @@
-// Proves of the speculative engine that it names one stream or none, the first of all champions, that no record is lost however long
+// Proves of the speculative engine that it names one stream or none, the first of all, that no record is lost however long
 // the host lets them wait, and that a record that is offered stays, unchanged, until it is taken.
 //
-// Sizes: N = 4 and 8. What blocks put forward is arbitrary; that their keys order as the decision block does is key_order.
+// Sizes: N = 4 and 8; that more streams, in groups, have the same winner is choice_groups. What blocks put forward is arbitrary; that their keys order
+// as the decision block does is key_order.
 // How: induction over cycles.
 
 module speculative_records
   import dwcs_pkg::*;
   import rank_pkg::*;
 #(
-  parameter int unsigned N       = 4,
-  localparam int unsigned Pairs  = N / 2
+  parameter int unsigned N = 4
 ) (
   input logic          clk_i,
   input logic          rst_ni,
@@ -56,30 +56,39 @@ module speculative_records
     .status_o(status)
   );
 
-  // Of the champions of this cycle: who is named, whether anybody can be, whether the named one is the first.
+  // The keys with which streams went into the decision of this cycle, if it is a new one.
+  key_t [N-1:0] lost_q, gained_q, key;
+  logic         started_q = 1'b0;
+  logic         moved_q   = 1'b0;
+  logic [N-1:0] won_q;
+  logic         waited_q  = 1'b0;
+  decision_t    decision_q;
+  always_ff @(posedge clk_i) begin
+    started_q  <= 1'b1;
+    moved_q    <= u_engine.enable_q;
+    lost_q     <= u_engine.lost;
+    gained_q   <= u_engine.gained;
+    won_q      <= u_engine.won;
+    // The record that was offered in vain in the cycle before.
+    waited_q   <= rst_ni & valid & ~ready_i;
+    decision_q <= decision;
+  end
+
+  // Who is named, whether anybody can be, whether the named one is the first.
   logic [3:0] named;
   logic       somebody, first;
   always_comb begin
     named    = '0;
     somebody = 1'b0;
     first    = 1'b1;
-    for (int unsigned p = 0; p < Pairs; p++) begin
-      named    += 4'(u_engine.named[p]);
-      somebody |= ~u_engine.champion[p].idle;
-      for (int unsigned q = 0; q < Pairs; q++) begin
-        if (u_engine.named[p]) first &= {u_engine.champion[p], id_t'(p)} <= {u_engine.champion[q], id_t'(q)};
+    for (int unsigned i = 0; i < N; i++) key[i] = u_engine.won_q[i] ? gained_q[i] : lost_q[i];
+    for (int unsigned i = 0; i < N; i++) begin
+      named    += 4'(u_engine.won[i]);
+      somebody |= u_engine.run_q & ~key[i].idle;
+      for (int unsigned j = 0; j < N; j++) begin
+        if (u_engine.won[i]) first &= {key[i], id_t'(i)} <= {key[j], id_t'(j)};
       end
     end
-  end
-
-  // The record that was offered in vain in the cycle before.
-  logic      started_q = 1'b0;
-  logic      waited_q = 1'b0;
-  decision_t decision_q;
-  always_ff @(posedge clk_i) begin
-    started_q  <= 1'b1;
-    waited_q   <= rst_ni & valid & ~ready_i;
-    decision_q <= decision;
   end
 
   // The queue stops the engine when it is half full, and takes what is under way then.
@@ -90,8 +99,12 @@ module speculative_records
     // Every run begins with a reset.
     reset_first: assume (started_q | ~rst_ni);
     if (started_q & rst_ni) begin
-      one_named: assert (named == 4'(somebody));
-      named_is_first: assert (first);
+      if (moved_q) begin
+        one_named: assert (named == 4'(somebody));
+        named_is_first: assert (first);
+      end else begin
+        named_as_before: assert (u_engine.won == won_q);
+      end
       one_winner: assert ((u_engine.won_q & (u_engine.won_q - 1'b1)) == '0);
       stops_in_time: assert ((records <= 6'd10) & (~u_engine.record_valid_q | (records <= 6'd9))
                              & (~u_engine.enable_q | (records <= 6'd8)));

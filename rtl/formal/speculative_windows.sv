@@ -1,8 +1,8 @@
-// Proves of a block of the speculative engine that its window goes as the rules say: what it has at hand for service in time and for a miss
-// counts as many tolerated misses as window_rules makes of the window, and every step leaves just that window, or a whole one to a stream that
-// comes back; that a violation is worth what it raises y' to; and that what is known ahead of a loss is what a loss is.
+// Proves of a block of the speculative engine that its window goes as the rules say: it knows when service in time and when a miss ends the window, both
+// keys show as many tolerated misses as window_rules leaves, and every step leaves just that window, or a whole one to a stream that comes back; that
+// windows that tolerate nothing are worth their y', which violations raise; and that what is known ahead of a loss is what a loss is.
 //
-// Sizes: all contracts; logarithms are arbitrary, because no rule looks at one. Streams that are loaded bring words that fit their contract.
+// Sizes: all contracts; steps between logarithms are arbitrary, because no rule looks at one. Streams that are loaded bring words that fit their contract.
 // How: induction over cycles, from any state that keeps to it.
 
 module speculative_windows
@@ -32,12 +32,13 @@ module speculative_windows
     .load_i(1'b0),
     .load_contract_i('0),
     .load_deadline_i('0),
-    .log_valid_i(1'b0),
-    .numerator_log_i('0),
-    .to_meet_log_i('0),
-    .to_meet_zero_i(1'b0),
+    .steps_valid_i(1'b0),
+    .numerator_step_i('0),
+    .to_meet_step_i('0),
     .worth_valid_i(1'b0),
     .worth_i('0),
+    .met_ends_i(1'b0),
+    .missed_ends_i(1'b0),
     .run_i,
     .next_run_i,
     .ran_i,
@@ -79,17 +80,40 @@ module speculative_windows
                 & (u_block.frozen_q == (u_block.contract_q.infinite | u_block.contract_q.tolerance.fixed | (tolerance.denominator == '0)))
                 & (u_block.to_meet_whole_q == tolerance.denominator - tolerance.numerator)
                 & (u_block.whole_q.numerator == tolerance.numerator)
-                & (u_block.whole_met_q.numerator == fresh_met.numerator)
-                & (u_block.whole_missed_q.numerator == fresh_missed.numerator)
-                & ((tolerance.numerator != '0) | u_block.frozen_q | (u_block.whole_missed_q == zero_worth(fresh_missed.denominator)));
+                & (u_block.whole_missed_q.numerator == lower(tolerance.numerator))
+                & (u_block.whole_met_ends_q == (fresh_met == fresh)) & (u_block.whole_missed_ends_q == (fresh_missed == fresh))
+                & shows_zero(fresh, u_block.whole_q.fraction)
+                & (u_block.whole_met_ends_q | shows_zero(fresh_met, u_block.whole_met_q.fraction))
+                & (u_block.whole_missed_ends_q | shows_zero(fresh_missed, u_block.whole_missed_q.fraction));
+
+  function automatic logic [7:0] lower(logic [7:0] numerator);
+    return numerator == '0 ? '0 : numerator - 8'd1;
+  endfunction
+
+  // A window that tolerates nothing is worth its y'.
+  function automatic logic shows_zero(window_t window, fraction_t fraction);
+    return (window.numerator != '0) | (fraction == zero_fraction(window.denominator));
+  endfunction
 
   // What is kept.
-  logic fits, at_hand, worth_of_violation;
-  assign fits               = (9'(u_block.x) + 9'(u_block.m) <= 9'd255) & (u_block.x <= tolerance.numerator)
-                            & (~u_block.frozen_q | (window == fresh)) & (~u_block.violation_q | (u_block.x == '0))
-                            & ((window.denominator != '0) | u_block.frozen_q);
-  assign at_hand            = (u_block.met_q.numerator == met.numerator) & (u_block.missed_q.numerator == missed.numerator);
-  assign worth_of_violation = (u_block.x != '0) | u_block.frozen_q | (u_block.missed_q == zero_worth(missed.denominator));
+  logic fits, ends_known, worth_of_zero;
+  assign fits          = (9'(u_block.x) + 9'(u_block.m) <= 9'd255) & (u_block.x <= tolerance.numerator)
+                       & (~u_block.frozen_q | (window == fresh)) & (~u_block.violation_q | (u_block.x == '0))
+                       & ((window.denominator != '0) | u_block.frozen_q)
+                       & (u_block.violation_q | (u_block.m <= u_block.to_meet_whole_q))
+                       & (u_block.lower_q == lower(u_block.x)) & (u_block.m_zero_q == (u_block.m == '0));
+  assign ends_known    = (u_block.met_ends_q == (met == fresh)) & (u_block.missed_ends_q == (missed == fresh));
+  assign worth_of_zero = shows_zero(window, u_block.fraction_q)
+                       & (u_block.met_ends_q | shows_zero(met, u_block.met_q))
+                       & (u_block.missed_ends_q | shows_zero(missed, u_block.missed_q));
+
+  // What the keys show of the window after a win, and after a loss.
+  window_t    after_win, after_loss;
+  logic       shown;
+  assign after_win  = u_block.prepared_q.past ? missed : met;
+  assign after_loss = u_block.is_missed_q ? missed : (u_block.lost_changes_q ? fresh : window);
+  assign shown      = (gained.worth.numerator == after_win.numerator) & shows_zero(after_win, gained.worth.fraction)
+                    & (lost.idle | ((lost.worth.numerator == after_loss.numerator) & shows_zero(after_loss, lost.worth.fraction)));
 
   // What is known of a loss since the last decision.
   logic known;
@@ -97,6 +121,8 @@ module speculative_windows
                & (u_block.lost_takes_q == ((u_block.comes_back | (u_block.is_missed_q & u_block.contract_q.droppable))
                                            & u_block.behind_valid_q[0]))
                & (~run_i | (u_block.lost_changes_q == (u_block.is_missed_q | (u_block.comes_back & u_block.prepared_q.come))))
+               & (u_block.won_whole_q == (u_block.prepared_q.past ? u_block.missed_ends_q : u_block.met_ends_q))
+               & (u_block.lost_whole_q == (run_i & u_block.prepared_q.come & (~u_block.valid_q | u_block.missed_ends_q)))
                & (u_block.behind_valid_q != 2'b10);
 
   // The step of the cycle before, and what is due after it.
@@ -120,12 +146,13 @@ module speculative_windows
     named_runs: assume (~won_i | (u_block.valid_q & run_i));
     run_is_known: assume (~started_q | (run_i == run_due_q));
     if (~started_q) begin
-      begins_so: assume (fits & at_hand & worth_of_violation & known);
+      begins_so: assume (fits & ends_known & worth_of_zero & known);
     end else begin
       loss_is_known: assert (known);
       window_fits: assert (fits);
-      words_at_hand: assert (at_hand);
-      violation_raises: assert (worth_of_violation);
+      ends: assert (ends_known);
+      zero_worths: assert (worth_of_zero);
+      keys_show: assert (~run_i | shown);
       window_due: assert (window == due_q);
       violated: cover (window.violation & (window.denominator > fresh.denominator));
       begun_again: cover (u_block.begun_q & run_i & ~u_block.frozen_q & (fresh.denominator > 8'd1));
@@ -133,6 +160,6 @@ module speculative_windows
   end
 
   logic unused;
-  assign unused = ^{pop, take, drop, lost, gained, status, violates, fresh_violates, fresh_met, fresh_missed};
+  assign unused = ^{pop, take, drop, lost, gained, status, violates, fresh_violates};
 
 endmodule

@@ -64,14 +64,29 @@ package rank_pkg;
 
   localparam log_t [255:0] Logarithms = logarithms();
 
-  // The worth of a constraint that tolerates nothing, of m deadlines.
-  function automatic worth_t zero_worth(logic [7:0] m);
-    return '{fraction: {12'd0, ~m}, numerator: 8'd0};
+  // log(n) - log(n - 1); of 1, whose predecessor's logarithm is taken for -2^18, only the top bit is set, which stands for 2^18.
+  typedef logic [16:0] log_step_t;
+
+  function automatic fraction_t step_fraction(log_step_t log_step);
+    return {1'b0, log_step[16], 2'b00, log_step[15:0]};
   endfunction
 
-  // The worth of x/(x + m), x > 0, from the logarithms; of m = 0 that is -2^18.
-  function automatic worth_t worth(log_t log_x, logic m_zero, log_t log_m, logic [7:0] x);
-    return '{fraction: {2'b10, log_x} - {m_zero, m_zero, log_m}, numerator: x};
+  // The worth of a constraint that tolerates nothing, of m deadlines.
+  function automatic fraction_t zero_fraction(logic [7:0] m);
+    return {12'd0, ~m};
+  endfunction
+
+  function automatic worth_t zero_worth(logic [7:0] m);
+    return '{fraction: zero_fraction(m), numerator: 8'd0};
+  endfunction
+
+  // The worth of x/(x + m), x > 0, as a fraction: the difference of these, which come from the logarithms; of m = 0 that is -2^18.
+  function automatic fraction_t minuend(log_t log_x);
+    return {2'b10, log_x};
+  endfunction
+
+  function automatic fraction_t subtrahend(logic m_zero, log_t log_m);
+    return {m_zero, m_zero, log_m};
   endfunction
 
   // y' + penalty, as far as 8 bits go.

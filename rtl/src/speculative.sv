@@ -1,7 +1,8 @@
 // ShareStreams with a decision in every clock cycle.
 //
-// Blocks and pairs of streams are ready for either outcome of the decision under way, so that nothing but the choice among the champions of the pairs
-// lies between two decisions: each of them is compared with all others at once, by one wide number that stands for the rules of precedence. Decisions,
+// Blocks are ready for either outcome of the decision under way, so that nothing but a choice lies between two decisions. One wide number
+// stands for the rules of precedence. Up to eight streams are all compared with each other before it is known who wins (direct_choice); of
+// more streams champions of groups are chosen then, and compared with each other in the decision itself (grouped_choice). Decisions,
 // deadlines, windows and counters are those of `sharestreams`, given the same clock.
 //
 // The clock moves by one tick per decision, whether a stream is served or not, or follows time_i, three decisions late. A packet is seen two cycles
@@ -11,16 +12,16 @@
 // Latency: one decision per cycle; its effect shows two cycles later, its record four cycles later.
 //
 //   clk_i         0       1       2       3
-//   run           step 0  step 1  step 2  step 3      champions of the pairs are compared
+//   run           step 0  step 1  step 2  step 3      the winner is chosen
 //   update_o              0       1       2           served_o, winner_o, finish_o, take_o of that step
 //   status_o                      0       1           after that step
 //
-//   A pair of streams A and B, of which A is named in decisions 0 and 1 and B in decision 2; A+ is A after it has won, A- after it has lost:
-//   clk_i         0                  1                    2
-//   blocks        A      B           A+     B-            A++     B--
-//   goes in       A                  A+, not B-           B--, not A++
-//   compared      A-:B-  A+:B-       A+-:B--  A++:B--     A++-:B---  A++-:B--+
-//   kept          the first of each, for a loss and for a win of the one that goes in
+//   Streams A and B, of which A is named in decisions 0 and 1 and B in decision 2; A+ is A after it has won, A- after it has lost:
+//   clk_i         0                    1                      2
+//   blocks        A       B            A+      B-             A++      B--
+//   named         A                    A                      B
+//   compared      A-:B-  A+:B-  A-:B+  A+-:B--  A++:B--  ...  A++-:B---  ...
+//   chosen        A+:B-                A++:B--                A++-:B--+
 
 module speculative
   import dwcs_pkg::*;
@@ -62,7 +63,9 @@ module speculative
   output status_t     [N-1:0] status_o
 );
 
-  localparam int unsigned Pairs = N / 2;
+  // So many streams are compared with each other at once; more of them in so many groups.
+  localparam int unsigned MostDirect = 8;
+  localparam int unsigned Groups     = 8;
   // Records that can wait, and at how many everything stops: four more may be under way.
   localparam int unsigned Records = 16;
 
@@ -111,8 +114,8 @@ module speculative
   // ---- LOAD: what of a contract is computed once
 
   logic [N-1:0] loaded_q;
-  logic         log_valid, to_meet_zero, worth_valid;
-  log_t         numerator_log, to_meet_log;
+  logic         steps_valid, worth_valid, met_ends, missed_ends;
+  log_step_t    numerator_step, to_meet_step;
   worth_t       whole_worth;
 
   always_ff @(posedge clk_i) begin
@@ -128,98 +131,67 @@ module speculative
     .infinite_i(load_i.contract.infinite),
     .tolerance_i(load_i.contract.tolerance),
     .loading_o(loading),
-    .log_valid_o(log_valid),
-    .numerator_log_o(numerator_log),
-    .to_meet_log_o(to_meet_log),
-    .to_meet_zero_o(to_meet_zero),
+    .steps_valid_o(steps_valid),
+    .numerator_step_o(numerator_step),
+    .to_meet_step_o(to_meet_step),
     .worth_valid_o(worth_valid),
-    .worth_o(whole_worth)
+    .worth_o(whole_worth),
+    .met_ends_o(met_ends),
+    .missed_ends_o(missed_ends)
   );
 
-  // ---- Blocks and pairs
+  // ---- Blocks
 
-  // What arrives last stays a wire of its own in synthesis.
-  (* keep *) logic [N-1:0] won;
-  logic [N-1:0]     won_q, drop;
-  logic [Pairs-1:0] named, named_q, second;
-  key_t [Pairs-1:0] champion;
+  logic [N-1:0] won, won_q, drop;
+  key_t [N-1:0] lost, gained;
 
-  for (genvar p = 0; p < Pairs; p++) begin : gen_pair
-    key_t [1:0] lost, gained;
-
-    for (genvar s = 0; s < 2; s++) begin : gen_stream
-      localparam int unsigned I = 2 * p + s;
-      speculative_block u_block (
-        .clk_i,
-        .rst_ni,
-        .load_i(load & (load_i.id == id_t'(I))),
-        .load_contract_i(load_i.contract),
-        .load_deadline_i(load_i.deadline),
-        .log_valid_i(log_valid & loaded_q[I]),
-        .numerator_log_i(numerator_log),
-        .to_meet_log_i(to_meet_log),
-        .to_meet_zero_i(to_meet_zero),
-        .worth_valid_i(worth_valid & loaded_q[I]),
-        .worth_i(whole_worth),
-        .run_i(run_q),
-        .next_run_i(ready_q[2]),
-        .ran_i(ran_q),
-        .enable_i(enable_q),
-        .won_i(won[I]),
-        .finish_i(finish_q),
-        .next_finish_i(next_finish_q),
-        .later_finish_i(later_finish_q),
-        .next_valid_i(next_valid_i[I]),
-        .next_arrival_i(next_arrival_i[I]),
-        .pop_o(pop_o[I]),
-        .lost_o(lost[s]),
-        .won_o(gained[s]),
-        .take_o(take_o[I]),
-        .drop_o(drop[I]),
-        .status_o(status_o[I])
-      );
-    end
-
-    champion_pair u_champion_pair (
+  for (genvar i = 0; i < N; i++) begin : gen_stream
+    speculative_block u_block (
       .clk_i,
+      .rst_ni,
+      .load_i(load & (load_i.id == id_t'(i))),
+      .load_contract_i(load_i.contract),
+      .load_deadline_i(load_i.deadline),
+      .steps_valid_i(steps_valid & loaded_q[i]),
+      .numerator_step_i(numerator_step),
+      .to_meet_step_i(to_meet_step),
+      .worth_valid_i(worth_valid & loaded_q[i]),
+      .worth_i(whole_worth),
+      .met_ends_i(met_ends),
+      .missed_ends_i(missed_ends),
+      .run_i(run_q),
+      .next_run_i(ready_q[2]),
+      .ran_i(ran_q),
       .enable_i(enable_q),
-      .named_i(named_q[p]),
-      .first_lost_i(lost[0]),
-      .first_won_i(gained[0]),
-      .second_lost_i(lost[1]),
-      .second_won_i(gained[1]),
-      .key_o(champion[p]),
-      .second_o(second[p])
+      .won_i(won[i]),
+      .finish_i(finish_q),
+      .next_finish_i(next_finish_q),
+      .later_finish_i(later_finish_q),
+      .next_valid_i(next_valid_i[i]),
+      .next_arrival_i(next_arrival_i[i]),
+      .pop_o(pop_o[i]),
+      .lost_o(lost[i]),
+      .won_o(gained[i]),
+      .take_o(take_o[i]),
+      .drop_o(drop[i]),
+      .status_o(status_o[i])
     );
   end
 
-  // ---- The decision: every champion beside every other
+  // ---- The decision
 
-  logic [Pairs-1:0][Pairs-1:0] precedes_other;
-  logic [N-1:0]                can_win;
-
-  for (genvar p = 0; p < Pairs; p++) begin : gen_row
-    assign precedes_other[p][p] = 1'b1;
-    for (genvar q = p + 1; q < Pairs; q++) begin : gen_column
-      key_block u_key_block (.first_i(champion[p]), .second_i(champion[q]), .first_wins_o(precedes_other[p][q]));
-      assign precedes_other[q][p] = ~precedes_other[p][q];
-    end
-    // All but the comparisons is known early.
-    assign can_win[2*p]     = run_q & ~champion[p].idle & ~second[p];
-    assign can_win[2*p + 1] = run_q & ~champion[p].idle & second[p];
-    assign named[p]         = &precedes_other[p] & ~champion[p].idle;
-    assign won[2*p]         = can_win[2*p] & (&precedes_other[p]);
-    assign won[2*p + 1]     = can_win[2*p + 1] & (&precedes_other[p]);
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      named_q <= '0;
-      won_q   <= '0;
-    end else if (enable_q) begin
-      named_q <= named & {Pairs{run_q}};
-      won_q   <= won;
-    end
+  if (N <= MostDirect) begin : gen_direct
+    direct_choice #(
+      .N(N)
+    ) u_choice (
+      .clk_i, .rst_ni, .enable_i(enable_q), .run_i(run_q), .lost_i(lost), .won_i(gained), .won_o(won), .named_o(won_q)
+    );
+  end else begin : gen_grouped
+    grouped_choice #(
+      .N(N), .G(N / Groups)
+    ) u_choice (
+      .clk_i, .rst_ni, .enable_i(enable_q), .run_i(run_q), .lost_i(lost), .won_i(gained), .won_o(won), .named_o(won_q)
+    );
   end
 
   // ---- What the host is told

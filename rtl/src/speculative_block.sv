@@ -4,8 +4,8 @@
 // The step of a stream depends on nothing but whether it is the winner. So a decision needs no cycle of its own for updates, and no stream's key
 // waits for it. What a step takes is prepared a step ahead: the deadline after it, the worth of the window after service and after a miss, whether
 // the deadline will have come. A window stays as it is, or is replaced by one of two: what service in time leaves, and what a miss leaves or a
-// beginning brings. Worths are differences of logarithms; of numerator and of deadlines to be met, the next ones are at hand, because each sinks by at
-// most one in a step.
+// beginning brings. Worths are differences of logarithms, of x' and of y' - x'. Each of these sinks by at most one in a step, so the worth after another
+// step is that after this one and a difference between neighbours, the next of which are at hand.
 //
 // Law: after every decision, the state of a register block that is updated in turn.
 //
@@ -29,12 +29,13 @@ module speculative_block
   input  contract_t load_contract_i,
   input  tick_t     load_deadline_i,
   /// More words of the stream that was loaded last, if it is this one: see speculative_load.
-  input  logic      log_valid_i,
-  input  log_t      numerator_log_i,
-  input  log_t      to_meet_log_i,
-  input  logic      to_meet_zero_i,
+  input  logic      steps_valid_i,
+  input  log_step_t numerator_step_i,
+  input  log_step_t to_meet_step_i,
   input  logic      worth_valid_i,
   input  worth_t    worth_i,
+  input  logic      met_ends_i,
+  input  logic      missed_ends_i,
   /// A decision is made; otherwise the block only keeps itself ready.
   input  logic      run_i,
   /// One is made in the next cycle.
@@ -76,15 +77,20 @@ module speculative_block
   logic       frozen_q;
   logic [7:0] to_meet_whole_q;
   worth_t     whole_q, whole_met_q, whole_missed_q;
+  logic       whole_met_ends_q, whole_missed_ends_q;
 
   logic       valid_q;
   tick_t      deadline_q;
   prepared_t  prepared_q;
   logic       violation_q;
-  // y' - x'; x' is the numerator of `worth_q`.
-  logic [7:0] to_meet_q;
-  // Of the window now, after service in time, after a miss.
-  worth_t     worth_q, met_q, missed_q;
+  // x', what a miss leaves of it, and y' - x', which may be 0.
+  logic [7:0] numerator_q, lower_q, to_meet_q;
+  logic       m_zero_q;
+  // The fraction that the window is worth: now, after service in time, after a miss; unless that ends the window.
+  fraction_t  fraction_q, met_q, missed_q;
+  logic       met_ends_q, missed_ends_q;
+  // What its keys show is a window that begins.
+  logic       lost_whole_q, won_whole_q;
   // How it came about: a window began, x' sank, y' - x' sank; a packet was taken; what the counters count.
   logic       begun_q, numerator_sank_q, to_meet_sank_q, taken_q;
   events_t    events_q;
@@ -96,26 +102,21 @@ module speculative_block
 
   // ---- Where it stands
 
-  logic [7:0] x, m, m_less, penalised, raised_m;
-  logic       x_zero, x_one, x_two, m_zero, m_one, m_two, met_ends, missed_ends;
+  logic [7:0] x, m, m_less, penalised;
+  logic       x_zero, x_one, x_two, m_zero, m_one, m_two;
 
-  assign x      = worth_q.numerator;
+  assign x      = numerator_q;
   assign m      = to_meet_q;
   assign x_zero = x == 8'd0;
   assign x_one  = x == 8'd1;
   assign x_two  = x == 8'd2;
-  assign m_zero = m == 8'd0;
+  assign m_zero = m_zero_q;
   assign m_one  = m == 8'd1;
   assign m_two  = m == 8'd2;
 
   assign m_less    = m - 8'd1;
   // With x' = 0 a miss raises y' - x', which its worth tells.
-  assign penalised = ~missed_q.fraction[7:0];
-  assign raised_m  = raised(x_zero ? penalised : m, contract_q.tolerance.penalty);
-
-  // A window ends when nothing is left of it, or when a violation is made good.
-  assign met_ends    = frozen_q | violation_q | (m_zero ? x_one : x_zero & m_one);
-  assign missed_ends = frozen_q | (x_one & m_zero);
+  assign penalised = ~missed_q[7:0];
 
   // ---- Both outcomes of the decision under way, and the choice
 
@@ -124,131 +125,121 @@ module speculative_block
   // Loaded, and nothing has been decided since.
   logic fresh_q;
   logic comes_back, lost_valid, begins;
+  // What a win and a loss change of the window.
+  logic won_ends, won_numerator, won_to_meet, won_rises, lost_numerator, lost_to_meet, lost_rises;
   // One table each between the winner, who is known last, and all that depends on him.
-  (* keep *) logic serves, changes, steps, takes;
+  (* keep *) logic serves, ends, changes, changes_numerator, changes_to_meet, changes_rises, steps, takes;
 
   assign comes_back = ~valid_q & behind_valid_q[0] & run_i;
   assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
 
+  assign won_ends       = prepared_q.past ? missed_ends_q : met_ends_q;
+  assign won_numerator  = won_ends | (prepared_q.past ? ~x_zero : m_zero);
+  assign won_to_meet    = won_ends | (prepared_q.past ? x_zero : ~m_zero);
+  assign won_rises      = won_ends | (~prepared_q.past & ~m_zero);
+  assign lost_numerator = lost_changes_q & (begins | ~x_zero);
+  assign lost_to_meet   = lost_changes_q & (begins | x_zero);
+  assign lost_rises     = lost_changes_q & begins;
+
   // Service in time is one way that a window goes; otherwise it takes a miss, or begins. A window that has just been loaded is taken again until
   // decisions begin.
   assign serves  = won_i & ~prepared_q.past;
-  assign begins  = missed_ends | ~valid_q | ~run_i;
+  assign begins  = missed_ends_q | ~valid_q | ~run_i;
+  assign ends    = won_i & ~prepared_q.past ? met_ends_q : begins;
   assign changes = enable_i & (won_i | lost_changes_q);
+  assign changes_numerator = enable_i & (won_i ? won_numerator : lost_numerator);
+  assign changes_to_meet   = enable_i & (won_i ? won_to_meet : lost_to_meet);
+  assign changes_rises     = enable_i & (won_i ? won_rises : lost_rises);
   assign steps   = won_i | is_missed_q;
   assign takes   = won_i ? behind_valid_q[0] : lost_takes_q;
 
-  // ---- Logarithms at hand: of x', x' - 1, ... and of y' - x', y' - x' - 1, ...; the last of four comes from the table, where the two that it may
-  // be were looked up in the cycle before
+  // ---- Steps between logarithms at hand: up to y' - x', to y' - x' - 1, ..., and up to x' - 1, to x' - 2; the last one comes from the table, where
+  // the two that it may be were looked up in the cycle before
 
-  log_t [3:0] numerator_log_q, numerator_log, numerator_whole_q;
-  log_t [3:0] to_meet_log_q, to_meet_log, to_meet_log_whole_q;
-  logic [3:0] to_meet_zero_q, to_meet_zero, to_meet_zero_whole_q;
-  log_t       numerator_third, numerator_fourth, to_meet_third, to_meet_fourth;
-  logic       third_zero_q, fourth_zero_q;
+  log_step_t [1:0] rise_q;
+  log_step_t       next_rise;
+  log_step_t [2:0] rise_whole_q;
+  logic [15:0]       fall_q, next_fall;
+  logic [1:0] [15:0] fall_whole_q;
+  log_step_t       rise_second, rise_third, fall_second, fall_third;
 
-  log_table u_numerator_log (
-    .clk_i, .enable_i, .number_i(x), .third_o(numerator_third), .fourth_o(numerator_fourth)
+  log_step_table u_rises (
+    .clk_i, .enable_i, .number_i(m), .second_o(rise_second), .third_o(rise_third)
   );
 
-  log_table u_to_meet_log (
-    .clk_i, .enable_i, .number_i(m), .third_o(to_meet_third), .fourth_o(to_meet_fourth)
+  log_step_table u_falls (
+    .clk_i, .enable_i, .number_i(x), .second_o(fall_second), .third_o(fall_third)
   );
 
-  always_ff @(posedge clk_i) begin
-    if (enable_i) begin
-      third_zero_q  <= m == 8'd3;
-      fourth_zero_q <= m == 8'd4;
-    end
-  end
-
-  always_comb begin
-    numerator_log = numerator_log_q;
-    if (begun_q) numerator_log = numerator_whole_q;
-    else if (numerator_sank_q) numerator_log = {numerator_fourth, numerator_log_q[3:1]};
-    else numerator_log[3] = numerator_third;
-
-    to_meet_log  = to_meet_log_q;
-    to_meet_zero = to_meet_zero_q;
-    if (begun_q) begin
-      to_meet_log  = to_meet_log_whole_q;
-      to_meet_zero = to_meet_zero_whole_q;
-    end else if (to_meet_sank_q) begin
-      to_meet_log  = {to_meet_fourth, to_meet_log_q[3:1]};
-      to_meet_zero = {fourth_zero_q, to_meet_zero_q[3:1]};
-    end else begin
-      to_meet_log[3]  = to_meet_third;
-      to_meet_zero[3] = third_zero_q;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (enable_i) begin
-      numerator_log_q <= numerator_log;
-      to_meet_log_q   <= to_meet_log;
-      to_meet_zero_q  <= to_meet_zero;
-    end
-  end
+  assign next_rise = begun_q ? rise_whole_q[2] : (to_meet_sank_q ? rise_third : rise_second);
+  assign next_fall = begun_q ? fall_whole_q[1] : (numerator_sank_q ? fall_third[15:0] : fall_second[15:0]);
 
   // ---- The window after a step
 
-  worth_t worth_11, worth_20, worth_02;
-  worth_t met_met, met_missed, missed_met, missed_missed;
-  logic [7:0] met_to_meet, missed_to_meet;
+  // What it is worth after two steps: a miss and service in time, in whatever order; twice service; service and a miss; two misses.
+  fraction_t mixed, met_met, met_missed, missed_missed, met_raised, missed_lowered;
 
-  assign worth_11 = worth(numerator_log[1], to_meet_zero[1], to_meet_log[1], x - 8'd1);
-  assign worth_20 = worth(numerator_log[2], to_meet_zero[0], to_meet_log[0], x - 8'd2);
-  assign worth_02 = worth(numerator_log[0], to_meet_zero[2], to_meet_log[2], x);
+  // Of a window that tolerates nothing service takes one from y', a miss adds the penalty to it; worths go the other way.
+  assign met_raised     = met_q + (x_zero ? fraction_t'(1) : step_fraction(rise_q[1]));
+  assign missed_lowered = missed_q - (x_zero | x_one ? fraction_t'(contract_q.tolerance.penalty) : fraction_t'(fall_q));
 
-  assign met_to_meet    = m_zero ? m : m_less;
-  assign missed_to_meet = x_zero ? penalised : m;
-
-  // After service in time, rule A: what it is worth after another one, and after a miss. Where nothing is left, a window begins.
+  // Where the first step or both end the window, none of them counts.
   always_comb begin
-    met_met    = whole_q;
-    met_missed = whole_q;
-    if (m_zero) begin
-      if (!x_two) met_met = worth_20;
-      if (!x_two) met_missed = worth_20;
-    end else begin
-      if (m_one) begin
-        if (!x_one) met_met = worth_11;
-      end else if (!x_zero) met_met = worth_02;
-      else if (!m_two) met_met = zero_worth(m - 8'd2);
+    mixed = missed_q + step_fraction(rise_q[0]);
+    if (m_zero) mixed = missed_lowered;
+    else if (x_one) mixed = zero_fraction(m_less);
 
-      if (x_zero) met_missed = zero_worth(raised(m_less, contract_q.tolerance.penalty));
-      else if (!x_one) met_missed = worth_11;
-      else if (!m_one) met_missed = zero_worth(m_less);
-    end
+    met_met    = m_zero | m_one ? mixed : met_raised;
+    met_missed = x_zero ? zero_fraction(raised(m_less, contract_q.tolerance.penalty)) : mixed;
+
+    missed_missed = missed_lowered;
+    if (x_zero | x_one) missed_missed = missed_lowered[19] ? '0 : missed_lowered;
+    else if (x_two) missed_missed = zero_fraction(m);
   end
 
-  // After a miss, rule B.
+  // Whether the step after the next ends it.
+  logic met_met_ends, mixed_ends, missed_missed_ends, won_met_ends, won_missed_ends, lost_met_ends, lost_missed_ends;
+
   always_comb begin
-    missed_met    = whole_q;
-    missed_missed = whole_q;
-    if (!x_zero) begin
-      if (m_zero) begin
-        if (!x_two) missed_met = worth_20;
-      end else if (!x_one) missed_met = worth_11;
-      else if (!m_one) missed_met = zero_worth(m_less);
+    mixed_ends         = m_zero ? x_two : x_one & m_one;
+    met_met_ends       = mixed_ends | (x_zero & m_two);
+    missed_missed_ends = m_zero & x_two;
+
+    won_met_ends     = prepared_q.past ? mixed_ends | x_zero : met_met_ends;
+    won_missed_ends  = prepared_q.past ? missed_missed_ends : mixed_ends;
+    lost_met_ends    = met_ends_q;
+    lost_missed_ends = missed_ends_q;
+    if (lost_changes_q) begin
+      lost_met_ends    = begins ? whole_met_ends_q : mixed_ends | x_zero;
+      lost_missed_ends = begins ? whole_missed_ends_q : missed_missed_ends;
     end
-    if (x_zero | x_one) missed_missed = zero_worth(raised_m);
-    else if (!x_two) missed_missed = worth_20;
-    else if (!m_zero) missed_missed = zero_worth(m);
+    if (won_ends) begin
+      won_met_ends    = whole_met_ends_q;
+      won_missed_ends = whole_missed_ends_q;
+    end
   end
 
   always_ff @(posedge clk_i) begin
     if (changes) begin
       // Where a window ends, what it is worth then is what a whole one is.
-      worth_q     <= serves ? met_q : (valid_q & run_i ? missed_q : whole_q);
-      met_q       <= serves ? (met_ends ? whole_met_q : met_met) : (begins ? whole_met_q : missed_met);
-      missed_q    <= serves ? (met_ends ? whole_missed_q : met_missed) : (begins ? whole_missed_q : missed_missed);
-      to_meet_q   <= serves ? (met_ends ? to_meet_whole_q : met_to_meet) : (begins ? to_meet_whole_q : missed_to_meet);
-      violation_q <= ~serves & ~begins & (violation_q | x_zero);
+      fraction_q  <= ends ? whole_q.fraction : (serves ? met_q : missed_q);
+      met_q       <= serves ? (met_ends_q ? whole_met_q.fraction : met_met) : (begins ? whole_met_q.fraction : mixed);
+      missed_q    <= serves ? (met_ends_q ? whole_missed_q.fraction : met_missed) : (begins ? whole_missed_q.fraction : missed_missed);
+      m_zero_q    <= ends ? to_meet_whole_q == '0 : m_zero | (serves & m_one);
+      violation_q <= ~ends & ~serves & (violation_q | x_zero);
     end
+    if (changes_numerator) begin
+      numerator_q <= ends ? whole_q.numerator : lower_q;
+      lower_q     <= ends ? whole_missed_q.numerator : (x_one ? '0 : lower_q - 8'd1);
+      fall_q      <= ends ? fall_whole_q[0] : next_fall;
+    end
+    if (changes_to_meet) to_meet_q <= ends ? to_meet_whole_q : (serves ? m_less : penalised);
+    if (changes_rises) rise_q <= ends ? rise_whole_q[1:0] : {next_rise, rise_q[1]};
     if (enable_i) begin
-      numerator_sank_q <= changes & (serves ? ~met_ends & m_zero : ~begins & ~x_zero);
-      to_meet_sank_q   <= serves & ~met_ends & ~m_zero;
+      numerator_sank_q <= won_i ? won_numerator & ~won_ends : lost_numerator & ~begins;
+      to_meet_sank_q   <= won_i & won_rises & ~won_ends;
+      met_ends_q       <= won_i ? won_met_ends : lost_met_ends;
+      missed_ends_q    <= won_i ? won_missed_ends : lost_missed_ends;
     end
   end
 
@@ -298,16 +289,19 @@ module speculative_block
   assign if_steps = prepared(prepared_q.stepped, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
 
   // What the stream does if it wins or loses this decision and loses the next one.
-  logic lost_come, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes;
-  logic won_behind, lost_behind;
+  logic lost_come, lost_past, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes;
+  logic won_behind, lost_behind, won_next_whole, lost_next_whole;
 
   assign lost_come         = is_missed_q ? if_steps.come : if_waits.come;
+  assign lost_past         = is_missed_q ? if_steps.past : if_waits.past;
   assign won_behind        = behind_valid_q[1] | pop_o;
   assign lost_behind       = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
   assign won_next_takes    = won_behind & (~behind_valid_q[0] | (if_steps.come & contract_q.droppable));
   assign lost_next_takes   = lost_behind & (~lost_valid | (lost_come & contract_q.droppable));
   assign won_next_changes  = if_steps.come & (behind_valid_q[0] | won_behind);
   assign lost_next_changes = lost_come & (lost_valid | lost_behind);
+  assign won_next_whole    = if_steps.come & (~behind_valid_q[0] | won_missed_ends);
+  assign lost_next_whole   = lost_come & (~lost_valid | lost_missed_ends);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
@@ -317,6 +311,9 @@ module speculative_block
       lost_changes_q <= next_run_i ? (won_i ? won_next_changes : lost_next_changes) : fresh_q;
       is_missed_q    <= next_run_i & (won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come);
       lost_takes_q   <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
+      // A window begins with a step, or with a packet after a deadline has come.
+      lost_whole_q   <= next_run_i & (won_i ? won_next_whole : lost_next_whole);
+      won_whole_q    <= won_i ? (if_steps.past ? won_missed_ends : won_met_ends) : (lost_past ? lost_missed_ends : lost_met_ends);
     end
     if (load_i) deadline_q <= load_deadline_i;
   end
@@ -352,7 +349,7 @@ module speculative_block
       behind_valid_q[0] <= (takes ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
       behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pop_o));
       valid_q           <= won_i ? behind_valid_q[0] : lost_valid;
-      begun_q           <= changes & (serves ? met_ends : begins);
+      begun_q           <= changes & ends;
       fresh_q           <= fresh_q & ~run_i;
       taken_q           <= takes;
     end
@@ -365,10 +362,12 @@ module speculative_block
 
   always_comb begin
     lost_deadline = is_missed_q ? prepared_q.stepped : waiting_deadline;
-    // Of a stream that stays without packets nothing counts.
-    lost_worth    = is_missed_q ? missed_q : (~valid_q & prepared_q.come ? whole_q : worth_q);
     lost_head     = lost_takes_q ? behind_q[0] : head_q;
-    won_worth     = prepared_q.past ? missed_q : met_q;
+    // Of a stream that stays without packets nothing counts.
+    lost_worth    = is_missed_q ? '{fraction: missed_q, numerator: lower_q} : '{fraction: fraction_q, numerator: numerator_q};
+    won_worth     = '{fraction: prepared_q.past ? missed_q : met_q, numerator: prepared_q.past | m_zero ? lower_q : numerator_q};
+    if (lost_whole_q) lost_worth = whole_q;
+    if (won_whole_q) won_worth = whole_q;
   end
 
   // Deadlines lie at most 2^14 ticks from the clock, before it only while nothing is decided; arrivals less than 2^15 before it.
@@ -395,12 +394,13 @@ module speculative_block
       frozen_q        <= load_contract_i.infinite | load_contract_i.tolerance.fixed
                        | (load_contract_i.tolerance.denominator == '0);
     end
-    if (log_valid_i) begin
-      numerator_whole_q    <= {numerator_log_i, numerator_whole_q[3:1]};
-      to_meet_log_whole_q  <= {to_meet_log_i, to_meet_log_whole_q[3:1]};
-      to_meet_zero_whole_q <= {to_meet_zero_i, to_meet_zero_whole_q[3:1]};
+    if (steps_valid_i) begin
+      rise_whole_q <= {to_meet_step_i, rise_whole_q[2:1]};
+      fall_whole_q <= {numerator_step_i[15:0], fall_whole_q[1]};
     end
     if (worth_valid_i) begin
+      whole_met_ends_q    <= met_ends_i;
+      whole_missed_ends_q <= missed_ends_i;
       whole_q        <= whole_met_q;
       whole_met_q    <= whole_missed_q;
       whole_missed_q <= worth_i;
@@ -451,6 +451,10 @@ module speculative_block
     state:    '{valid: shown_valid_q, arrival: shown_arrival_q, deadline: shown_deadline_q, window: shown_window_q},
     counters: counters_q
   };
+  // No numerator falls from 1 by a logarithm.
+  logic unused;
+  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16]};
+
   assign take_o   = taken_q;
   assign drop_o   = events_q.dropped;
 

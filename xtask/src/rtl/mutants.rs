@@ -25,6 +25,7 @@ struct Mutant {
 const BASE: (&str, u32) = ("base", 4);
 const AHEAD: (&str, u32) = ("compute-ahead", 4);
 const SPECULATIVE: (&str, u32) = ("speculative", 4);
+const GROUPED: (&str, u32) = ("speculative", 16);
 /// With four rounds.
 const TILED: (&str, u32) = ("tiled", 8);
 
@@ -248,36 +249,43 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "rank_pkg",
-        text: "return '{fraction: {12'd0, ~m}, numerator: 8'd0};",
-        replacement: "return '{fraction: {12'd0, m}, numerator: 8'd0};",
+        text: "return {12'd0, ~m};",
+        replacement: "return {12'd0, m};",
         fault: "of two windows without tolerance the shorter one is worth more",
         engine: SPECULATIVE,
     },
     Mutant {
-        file: "champion_pair",
-        text: "assign won_first = second_o ? second_won_first : first_won_first;",
-        replacement: "assign won_first = first_won_first;",
-        fault: "a pair forgets which of its streams has won",
+        file: "key_pair",
+        text: "(second_named_i ? second_won_q : lost_q)",
+        replacement: "lost_q",
+        fault: "a comparison forgets that the second stream has won",
         engine: SPECULATIVE,
     },
     Mutant {
+        file: "champion_group",
+        text: "first_q <= named_i ? won_first : lost_first;",
+        replacement: "first_q <= lost_first;",
+        fault: "a group names the wrong stream after its champion has won",
+        engine: GROUPED,
+    },
+    Mutant {
         file: "speculative_block",
-        text: "assign begins  = missed_ends | ~valid_q | ~run_i;",
+        text: "assign begins  = missed_ends_q | ~valid_q | ~run_i;",
         replacement: "assign begins  = ~valid_q | ~run_i;",
         fault: "a window that misses have used up does not begin anew",
         engine: SPECULATIVE,
     },
     Mutant {
         file: "speculative_block",
-        text: "serves ? (met_ends ? to_meet_whole_q : met_to_meet)",
-        replacement: "serves ? met_to_meet",
+        text: "<= ends ? to_meet_whole_q : (serves ? m_less : penalised);",
+        replacement: "<= serves ? m_less : (ends ? to_meet_whole_q : penalised);",
         fault: "a window that service has used up does not begin anew",
         engine: SPECULATIVE,
     },
     Mutant {
         file: "speculative_block",
-        text: "assign penalised = ~missed_q.fraction[7:0];",
-        replacement: "assign penalised = ~worth_q.fraction[7:0];",
+        text: "assign penalised = ~missed_q[7:0];",
+        replacement: "assign penalised = ~fraction_q[7:0];",
         fault: "a violation does not make the window longer",
         engine: SPECULATIVE,
     },
@@ -317,16 +325,30 @@ const MUTANTS: &[Mutant] = &[
         engine: SPECULATIVE,
     },
     Mutant {
+        file: "speculative_block",
+        text: "ends ? fall_whole_q[0] : next_fall;",
+        replacement: "fall_whole_q[0];",
+        fault: "the same step between logarithms is taken twice",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "lost_whole_q   <= next_run_i & (won_i ? won_next_whole : lost_next_whole);",
+        replacement: "lost_whole_q   <= 1'b0;",
+        fault: "a key does not show that a miss begins a window",
+        engine: SPECULATIVE,
+    },
+    Mutant {
         file: "speculative_load",
-        text: "assign steps_m     = (count_q == 4'd7) & ~m_zero;",
-        replacement: "assign steps_m     = 1'b0;",
+        text: "assign steps_m       = (count_q == 4'd7) & ~m_zero_q;",
+        replacement: "assign steps_m       = 1'b0;",
         fault: "a window that begins is worth the same after service in time",
         engine: SPECULATIVE,
     },
     Mutant {
         file: "speculative",
-        text: ".log_valid_i(log_valid & loaded_q[I]),",
-        replacement: ".log_valid_i(log_valid),",
+        text: ".steps_valid_i(steps_valid & loaded_q[i]),",
+        replacement: ".steps_valid_i(steps_valid),",
         fault: "a LOAD changes what other streams have at hand",
         engine: SPECULATIVE,
     },

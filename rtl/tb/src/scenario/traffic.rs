@@ -46,6 +46,8 @@ fn runs(setup: &Setup, seed: u64, decisions: u64, overload: bool) -> Result<Done
 enum Character {
     /// Small numbers, so that every rule of precedence decides.
     Ties,
+    /// Wide windows and the same deadlines: the first is found by fractions of large numbers, as they go up and down.
+    Fractions,
     /// A deadline in every slot.
     Overload,
     /// The widest of everything.
@@ -108,7 +110,7 @@ const AGES: u64 = 1 << 15;
 
 impl Episode {
     fn new(bench: &Bench, streams: usize, random: &mut Random, overload: bool) -> Episode {
-        let all = [Character::Ties, Character::Ties, Character::Overload, Character::Limits, Character::Priority];
+        let all = [Character::Ties, Character::Ties, Character::Fractions, Character::Overload, Character::Limits, Character::Priority];
         let one = if overload { Character::Overload } else { random.pick(&all) };
         let mix = !overload && random.once_in(2);
         let characters = if mix { all.to_vec() } else { vec![one] };
@@ -156,6 +158,10 @@ impl Episode {
         };
         let mut stream = match random.pick(&self.characters) {
             Character::Ties => Stream::windowed(small(random), (self.period + random.below(2)).clamp(1, CLAMP)),
+            Character::Fractions => {
+                let y = random.below(256);
+                Stream::windowed(Window::new(random.below(y + 1) as u32, y as u32), self.period)
+            }
             Character::Overload => {
                 let window = if random.once_in(2) { Window::new(1, 2) } else { small(random) };
                 Stream::windowed(window, 1)

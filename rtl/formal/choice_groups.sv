@@ -1,0 +1,68 @@
+// Proves that groups of streams have the winner that all streams have who are compared with each other: grouped_choice names whom direct_choice
+// names, decision after decision, whatever the keys.
+//
+// Sizes: N = 4 in groups of 2, and in one of 4.
+// How: induction over cycles.
+
+module choice_groups
+  import rank_pkg::*;
+#(
+  parameter int unsigned N = 4,
+  parameter int unsigned G = 2
+) (
+  input logic         clk_i,
+  input logic         rst_ni,
+  input logic         enable_i,
+  input logic         run_i,
+  input key_t [N-1:0] lost_i,
+  input key_t [N-1:0] won_i
+);
+
+  logic [N-1:0] won, grouped_won, named, grouped_named;
+
+  direct_choice #(
+    .N(N)
+  ) u_direct (
+    .clk_i, .rst_ni, .enable_i, .run_i, .lost_i, .won_i, .won_o(won), .named_o(named)
+  );
+
+  grouped_choice #(
+    .N(N), .G(G)
+  ) u_grouped (
+    .clk_i, .rst_ni, .enable_i, .run_i, .lost_i, .won_i, .won_o(grouped_won), .named_o(grouped_named)
+  );
+
+  logic started_q = 1'b0;
+  logic moved_q   = 1'b0;
+  logic run_q, won_again_q;
+  logic [N-1:0] won_q;
+  always_ff @(posedge clk_i) begin
+    started_q   <= 1'b1;
+    moved_q     <= enable_i;
+    run_q       <= run_i;
+    won_q       <= won;
+    won_again_q <= enable_i & ((won & named) != '0);
+  end
+
+  logic one_first;
+  always_comb begin
+    one_first = 1'b1;
+    for (int unsigned g = 0; g < N / G; g++) one_first &= $onehot(u_grouped.first[g]);
+  end
+
+  always_comb begin
+    // Every run begins with a reset, and with a decision that nothing depends on.
+    reset_first: assume (rst_ni == started_q);
+    first_idle: assume (started_q | (enable_i & ~run_i));
+    // What is decided goes on until it counts.
+    keeps_on: assume (~started_q | moved_q | (run_i == run_q));
+    if (started_q) begin
+      one_champion: assert (one_first);
+      same_winner: assert (won == grouped_won);
+      same_named: assert (named == grouped_named);
+      if (~moved_q) stays: assert (won == won_q);
+      wins_again: cover (won_again_q & (won != '0) & (won != won_q));
+    end
+  end
+
+endmodule
