@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::decimate::{self, Points};
 use crate::grid::{drops_by_reason, prominent_flows};
-use crate::model::{DropCount, FlowResult, Report, Run, Series, SeriesKind};
+use crate::model::{DropCount, Report, Run, Series, SeriesKind};
 
 /// Curves in one panel: as many as there are colours that stay apart.
 const CURVES_PER_PANEL: usize = 8;
@@ -78,7 +78,7 @@ pub(crate) struct BarPanel {
 pub(crate) struct Bar {
     pub(crate) label: String,
     pub(crate) packets: u64,
-    /// Positions in the legend with the packets of that flow.
+    /// Positions in the legend with the packets of that flow or class.
     pub(crate) parts: Vec<(usize, u64)>,
 }
 
@@ -207,17 +207,26 @@ fn bar_chart(report: &Report, palette: &Palette) -> Option<BarChart> {
     any.then_some(BarChart { legend, panels })
 }
 
-/// Whose packets were dropped. Empty when the flows' counts exceed the port's, as they may when they were taken over
-/// different stretches of time: then a bar in one colour is the honest one.
+/// Whose packets were dropped: of which flows or, where their packets do not account for all that the port has dropped (it may count cells), of which
+/// classes. Empty when flows and classes have counted more than the port, as they may when they were taken over different stretches of time: then
+/// a bar in one colour is the honest one.
 fn parts(run: &Run, drop: &DropCount, legend: &mut Vec<Entry>, palette: &Palette) -> Vec<(usize, u64)> {
-    let of_flow = |flow: &FlowResult| {
-        flow.drops.iter().filter(|lost| lost.port == drop.port && lost.reason == drop.reason).map(|lost| lost.volume.packets).sum::<u64>()
+    let of = |drops: &[DropCount]| {
+        drops.iter().filter(|lost| lost.port == drop.port && lost.reason == drop.reason).map(|lost| lost.volume.packets).sum::<u64>()
     };
-    let mut shares: Vec<(&str, u64)> =
-        run.flows.iter().map(|flow| (flow.name.as_str(), of_flow(flow))).filter(|(_, packets)| *packets > 0).collect();
-    if shares.iter().map(|(_, packets)| packets).sum::<u64>() > drop.volume.packets {
-        return Vec::new();
+    let of_all = |shares: &[(&str, u64)]| shares.iter().map(|(_, packets)| packets).sum::<u64>();
+    let mut shares: Vec<(&str, u64)> = run.flows.iter().map(|flow| (flow.name.as_str(), of(&flow.drops))).collect();
+    if of_all(&shares) != drop.volume.packets {
+        let port = run.ports.iter().find(|port| port.name == drop.port);
+        let classes: Vec<(&str, u64)> =
+            port.iter().flat_map(|port| &port.classes).map(|class| (class.name.as_str(), of(&class.drops))).collect();
+        if of_all(&classes) == drop.volume.packets {
+            shares = classes;
+        } else if of_all(&shares) > drop.volume.packets {
+            return Vec::new();
+        }
     }
+    shares.retain(|(_, packets)| *packets > 0);
     if shares.len() > CURVES_PER_PANEL {
         shares.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
         shares.truncate(CURVES_PER_PANEL);
@@ -347,8 +356,31 @@ mod tests {
     fn flows_that_lost_more_than_the_port_dropped_leave_the_bar_undivided() {
         let mut report = sample_report();
         report.runs[1].flows[0].drops[0].volume.packets += 1;
+        report.runs[1].ports[0].classes.clear();
         let bars = charts(&report).bars.unwrap();
         assert!(bars.panels[1].bars[0].parts.is_empty());
+    }
+
+    #[test]
+    fn where_flows_do_not_account_for_all_that_a_port_dropped_its_classes_do() {
+        let mut report = sample_report();
+        let run = &mut report.runs[1];
+        // The port counts cells, ten for a packet.
+        let class_drops = |run: &Run| -> Vec<u64> {
+            let of = |class: &crate::ClassResult| class.drops.iter().map(|drop| drop.volume.packets).sum();
+            run.ports[0].classes.iter().map(of).filter(|packets| *packets > 0).collect()
+        };
+        for drop in run.ports[0].drops.iter_mut() {
+            drop.volume.packets *= 10;
+        }
+        for drop in run.ports[0].classes.iter_mut().flat_map(|class| &mut class.drops) {
+            drop.volume.packets *= 10;
+        }
+        let expected: u64 = class_drops(run).iter().sum();
+        let bars = charts(&report).bars.unwrap();
+        let parts: u64 = bars.panels[1].bars.iter().flat_map(|bar| &bar.parts).map(|(_, packets)| packets).sum();
+        let all: u64 = bars.panels[1].bars.iter().map(|bar| bar.packets).sum();
+        assert_eq!((parts, all), (expected, expected));
     }
 
     #[test]
