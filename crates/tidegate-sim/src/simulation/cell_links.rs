@@ -41,9 +41,10 @@ impl Observer<Cell> for CellWatch<'_> {
     }
 }
 
-/// The time from one cell to the next of a packet on a link that carries cells, else 0.
+/// The time from one cell to the next of a packet on a link that carries cells, else 0. It is rounded down: rounded up, the cells of packets that follow
+/// each other without a gap would fall behind the packets little by little, and sources would drift past each other.
 pub(super) fn pace_of(link: &Link) -> u64 {
-    if link.carries_cells() { link.port.rate.time_per_byte().ceil(CELL).picoseconds() } else { 0 }
+    if link.carries_cells() { link.port.rate.time_per_byte().floor(CELL).picoseconds() } else { 0 }
 }
 
 impl Simulation<'_> {
