@@ -133,7 +133,10 @@ mod tests {
     #[test]
     fn a_forbidden_arrow_is_found() {
         let found = findings("tidegate-sim", json!([{ "name": "tidegate-live", "kind": null }, { "name": "tidegate-core", "kind": null }]));
-        assert_eq!(found, ["x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core, tidegate-statistics"]);
+        assert_eq!(
+            found,
+            ["x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core, tidegate-link, tidegate-statistics"]
+        );
     }
 
     #[test]
