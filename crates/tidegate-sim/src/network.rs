@@ -55,9 +55,14 @@ pub struct Link {
 }
 
 impl Link {
+    /// What the link adds to a packet: what its port says, or AAL5's if it carries the packet in cells.
+    pub fn overhead(&self) -> Overhead {
+        if self.cells { Overhead::Aal5 } else { self.port.overhead }
+    }
+
     /// True if what goes over the link is cells.
     pub(crate) fn carries_cells(&self) -> bool {
-        self.cells || self.port.overhead == Overhead::Aal5
+        self.overhead() == Overhead::Aal5
     }
 }
 
@@ -97,13 +102,6 @@ pub const LONGEST: Duration = Duration::from_picoseconds(1 << 61);
 
 /// The most links that a path may have.
 pub const LONGEST_PATH: usize = u16::MAX as usize;
-
-impl Link {
-    /// What the link adds to a packet: what its port says, or AAL5's if it carries the packet in cells.
-    pub fn overhead(&self) -> Overhead {
-        if self.cells { Overhead::Aal5 } else { self.port.overhead }
-    }
-}
 
 impl Network {
     /// The path with the fewest links from one node to another; among equals the one whose links come first in [`Network::links`].

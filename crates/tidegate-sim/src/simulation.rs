@@ -1,12 +1,13 @@
 //! One replication: the clock, and what happens at each event.
 //!
-//! There are three kinds of slots (see [`crate::events`]), numbered so that ties go the documented way: each link's port (the instant at which
-//! it may transmit next, if anything is queued), each link's far end (the next packet to arrive there), and each flow's source. A packet on its
-//! way to a sink needs no event: its delivery is entered when its last transmission starts.
+//! There are four kinds of slots (see [`crate::events`]), numbered so that ties go the documented way: each port that needs one (the instant at
+//! which it may transmit next, if anything is queued), each link's far end (the next packet to arrive there), each flow's source, and each host
+//! that takes time to send. A packet on its way to a sink needs no event: its delivery is entered when its last transmission starts.
 //!
 //! A port is asked for a transmission when its link becomes free, when its scheduler said it should be, and when a packet arrives while the
-//! link is idle. Where packets leave in the order in which they come, that is known on arrival (see [`crate::lane`]), and takes no event. Nothing is allocated per packet: packets lie in the port's pool or in the ring of their link, which grow to what they must
-//! hold and stay.
+//! link is idle. Where packets leave in the order in which they come, when one leaves is known when it comes (see [`crate::lane`]), and no port
+//! has to be asked. Nothing is allocated per packet: packets lie in the port's pool or in that of all links, which grow to what they must hold
+//! and stay.
 
 use crate::cells::CellPort;
 use crate::error::SimulationError;

@@ -27,8 +27,9 @@ impl Setup {
     /// # Errors
     /// If the library holds no such design.
     pub fn bench(&self, seed: u64) -> Result<Bench, Failure> {
-        let design = Design::load(&self.library, seed).map_err(Failure::Setup)?;
-        Bench::new(design, self.engine, self.streams, self.trace.as_deref()).map_err(Failure::Setup)
+        let Setup { library, engine, streams, trace } = self;
+        let design = Design::load(library, seed).map_err(Failure::Setup)?;
+        Bench::new(design, *engine, *streams, trace.as_deref()).map_err(Failure::Setup)
     }
 }
 
