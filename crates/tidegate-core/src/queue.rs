@@ -198,10 +198,7 @@ impl<P> Queues<P> {
             self.slots[queue.last as usize].next = at;
         }
         queue.last = at;
-        queue.packets += 1;
-        queue.bytes += length;
-        self.occupancy.packets += 1;
-        self.occupancy.bytes += u64::from(length);
+        self.occupancy.join(packet.flow, length);
         is_head.then(|| Head { length: self.overhead.wire_length(length), number, arrival, colour })
     }
 
@@ -221,11 +218,8 @@ impl<P> Queues<P> {
         slot.next = self.free;
         self.free = at;
         queue.first = next;
-        queue.packets -= 1;
-        queue.bytes -= length;
-        let head = if queue.packets > 0 { Some(slots[next as usize].head(self.overhead)) } else { None };
-        self.occupancy.packets -= 1;
-        self.occupancy.bytes -= u64::from(length);
+        let head = if queue.packets > 1 { Some(slots[next as usize].head(self.overhead)) } else { None };
+        self.occupancy.leave(flow, length);
         Some((packet, head))
     }
 
@@ -249,10 +243,7 @@ impl<P> Queues<P> {
         queue.last = slot.previous;
         slot.next = self.free;
         self.free = at;
-        queue.packets -= 1;
-        queue.bytes -= packet.length;
-        self.occupancy.packets -= 1;
-        self.occupancy.bytes -= u64::from(packet.length);
+        self.occupancy.leave(flow, packet.length);
         Some(packet)
     }
 
