@@ -1,25 +1,34 @@
 //! How fast TCP is simulated: packet-hops per second of CPU time, acknowledgements included, on a dumbbell of OC-3 links.
 //!
-//! `cargo run --release -p tidegate-sim --example scenario_a [-- CONNECTIONS [SECONDS [SEEDS]]]`
+//! `cargo run --release -p tidegate-sim --example scenario_a [-- CONNECTIONS [SECONDS [SEEDS [SCHEDULER]]]]`
 //!
 //! N connections with selective acknowledgements share one link for 20 s; each has a link of its own before and behind it. All links carry
-//! 155.52 Mbit/s and take 5 ms, segments are 1024 bytes (1066 on the wire), windows 600,000 bytes, the buffer 636,000 bytes.
+//! 155.52 Mbit/s and take 5 ms, segments are 1024 bytes (1066 on the wire), windows 600,000 bytes, the buffer 636,000 bytes. All ports are FIFOs,
+//! whose departures are worked out on arrival; with another scheduler's name every port is driven by events.
 
 #[path = "../tests/networks/mod.rs"]
 mod networks;
 
 use networks::dumbbell::{OC_3, dumbbell, scenario_a};
+use networks::parameters;
 use std::num::NonZeroUsize;
 use std::time::Instant;
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::Setup;
 use tidegate_core::units::Duration;
 use tidegate_sim::{Control, Experiment, Outcome, run};
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).map(|argument| argument.parse().expect("a number"));
-    let connections = arguments.next().unwrap_or(15) as usize;
-    let seconds = arguments.next().unwrap_or(20);
-    let seeds = arguments.next().unwrap_or(1);
-    let network = dumbbell(connections, OC_3, Duration::from_milliseconds(5), 636_000, scenario_a);
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |usual| arguments.next().map_or(usual, |argument| argument.parse().expect("a number"));
+    let (connections, seconds, seeds) = (number(15) as usize, number(20), number(1));
+    let mut network = dumbbell(connections, OC_3, Duration::from_milliseconds(5), 636_000, scenario_a);
+    if let Some(name) = arguments.next() {
+        let kind = SchedulerKind::from_name(&name).expect("the name of a scheduler");
+        for port in network.links.iter_mut().map(|link| &mut link.port) {
+            port.scheduler = kind.build(&Setup::new(port.rate, port.longest_frame), &[parameters(kind, 0, OC_3)]).unwrap();
+        }
+    }
     for seed in 1..=seeds {
         let experiment = Experiment { duration: Duration::from_seconds(seconds), seed, ..Experiment::default() };
         let control = Control { threads: NonZeroUsize::new(1), ..Control::default() };
