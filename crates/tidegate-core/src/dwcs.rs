@@ -49,6 +49,7 @@ mod engine;
 mod feasibility;
 #[cfg(test)]
 mod oracles;
+mod radix_heap;
 mod rank;
 mod scan;
 mod service;

@@ -1,16 +1,17 @@
 //! DWCS that does not look at every stream: decisions in logarithmic time, and one step for all streams that miss a deadline together.
 //!
 //! A stream that waits changes only by missing deadlines, and what that does to it is known in advance, so its record is left alone until
-//! it is served. Streams of one deadline and one period form a cohort: their deadlines pass together from then on, and a
-//! [`Tournament`](super::tournament) keeps the first of them. Cohorts, and streams that are alone with their deadline, wait in a ready
-//! list in the order of their deadlines; those that are first there stand at the front, a heap in the order of [`Rank`]. When a deadline passes, the
-//! cohort moves on by a period as a whole.
+//! it is served. Streams of one deadline and one period form a cohort: their deadlines pass together from then on. Those of them that
+//! tolerate nothing keep their order while they wait, so a [queue](super::radix_heap) has the first of them; among the others a
+//! [`Tournament`](super::tournament) keeps the first, once it matters who that is. Cohorts, and streams that are alone with their deadline,
+//! wait in a ready list in the order of their deadlines; those that are first there stand at the front, a heap in the order of [`Rank`].
+//! When a deadline passes, the cohort moves on by a period as a whole.
 //!
 //! **Law**: the laws of [`super`]; decides exactly as [`Scan`](super::Scan).
 //!
 //! **Source**: ours; the discipline is West and Poellabauer's, RTSS 2000.
 //!
-//! **State**: 160 bytes per stream, and its place in a ready list and in a tree.
+//! **State**: 160 bytes per stream, and its place in a ready list and in a queue or a tree.
 //!
 //! **Cost** per decision: O(log n), and O(1) amortised for every cohort or lone stream whose deadline passes. A cohort that is joined by
 //! others takes the smaller of the two in one by one. Streams whose late packets are dropped stay alone: each miss costs them a packet anyway.
@@ -360,7 +361,7 @@ impl<R: ReadyList> Cohorts<R> {
         }
         let cohort = &mut self.cohorts[number as usize];
         if let Some(stream) = cohort.served.take() {
-            cohort.tournament.remove(stream, cohort.misses, &self.contenders);
+            cohort.unseat(stream, &self.contenders);
             self.contenders[stream as usize].leaf = cohort.ahead.len() as u32;
             cohort.ahead.push(stream);
         }
@@ -383,7 +384,9 @@ impl<R: ReadyList> Cohorts<R> {
             match self.is_cohort(item) {
                 None if self.is_at_front(item, stamp) => return Some(item),
                 None => _ = self.front.pop(),
-                Some(cohort) if self.cohorts[cohort as usize].tournament.winner() == Some(rank.stream) => return Some(rank.stream),
+                Some(cohort) if self.cohorts[cohort as usize].first().is_some_and(|first| first.stream() == rank.stream) => {
+                    return Some(rank.stream);
+                }
                 Some(_) => {
                     self.front.pop();
                     self.bring_to_front(item);
@@ -445,6 +448,9 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
     fn served(&mut self, stream: Flow, finish: u64, next: Option<u64>) {
         let (index, start) = (stream.index(), self.now);
         let place = self.records[index].place;
+        if let Place::Member(number) = place {
+            self.cohorts[number as usize].serve(&self.contenders[index], &self.records);
+        }
         let tally = &mut self.tallies[index];
         let record = &mut self.records[index];
         record.is_fresh = false;
@@ -472,6 +478,7 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
         record.deadline = if self.rules.early == Early::Clamp { regular.min(finish + CLAMP) } else { regular };
         if let Place::Member(number) = place {
             let cohort = &mut self.cohorts[number as usize];
+
             if let Some(arrival) = next
                 && record.deadline == regular
                 && self.rules.early != Early::Hold
@@ -480,7 +487,7 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
                 cohort.served = Some(stream.0);
                 return;
             }
-            cohort.tournament.remove(stream.0, cohort.misses, &self.contenders);
+            cohort.unseat(stream.0, &self.contenders);
         }
         self.follow(stream, next);
     }

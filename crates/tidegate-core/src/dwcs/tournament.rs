@@ -24,6 +24,7 @@
 #[cfg(doc)]
 use super::Rank;
 use super::Tolerance;
+use super::radix_heap::Entry;
 use crate::prefetch::prefetch;
 use alloc::vec::Vec;
 use core::hint::select_unpredictable;
@@ -81,6 +82,31 @@ impl Claim {
             self.pace = u64::from(penalty) << 32 | stream;
             self.order = HIGHEST + u64::from(penalty) * misses - tolerance.denominator;
         }
+    }
+
+    /// One that tolerates nothing, as it is queued.
+    #[inline]
+    pub fn queued(entry: &Entry, penalty: u32) -> Claim {
+        Claim { order: entry.order, arrival: entry.arrival, pace: u64::from(penalty) << 32 | u64::from(entry.stream) }
+    }
+
+    /// The count of misses at which it tolerates nothing; `None` if it tolerates nothing now.
+    #[inline]
+    pub fn until(&self) -> Option<u64> {
+        (self.sort() != CLOSED).then_some(self.at())
+    }
+
+    /// Orders those that tolerate nothing and whose violations cost the same, the smaller first, for as long as they wait.
+    #[inline]
+    pub fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// The first of two at the count `misses`.
+    #[inline]
+    pub fn first(self, other: Claim, misses: u64) -> Claim {
+        let (wins, _) = duel(&self, &other, misses);
+        if wins { self } else { other }
     }
 
     #[inline]
@@ -224,7 +250,7 @@ impl Node {
 }
 
 /// The tree: node 1 is the root, the children of node i are 2i and 2i + 1, the leaves are the last half.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tournament {
     nodes: Vec<Node>,
     /// Leaves that are not in use.
@@ -347,10 +373,17 @@ impl Tournament {
         self.climb(contender.leaf, Node::leaf(contender.claim), misses);
     }
 
-    /// Plays again what has expired at the count `misses`. `stand` makes a stream's contender stand as of this count.
+    /// True if something expires at the count `misses` or before.
     #[inline]
-    pub fn settle(&mut self, misses: u64, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Claim)) {
-        while self.nodes[1].expires <= misses {
+    pub fn has_expired(&self, misses: u64) -> bool {
+        self.nodes[1].expires <= misses
+    }
+
+    /// Plays again what has expired at the count `misses`. `stand` makes a stream's contender stand as of this count, or takes it out of
+    /// the tree and returns false.
+    #[inline]
+    pub fn settle(&mut self, misses: u64, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Contender) -> bool) {
+        while self.has_expired(misses) {
             // Usually one certificate has expired, or one leaf: a path, which is climbed faster than searched.
             let mut node = 1;
             while node < self.nodes.len() / 2 {
@@ -366,12 +399,22 @@ impl Tournament {
     }
 
     /// What a node becomes, all below it being settled.
-    fn settle_below(&mut self, node: usize, misses: u64, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Claim)) -> Node {
+    fn settle_below(
+        &mut self,
+        node: usize,
+        misses: u64,
+        contenders: &mut [Contender],
+        stand: &mut impl FnMut(u32, &mut Contender) -> bool,
+    ) -> Node {
         if node >= self.nodes.len() / 2 {
             let stream = self.nodes[node].claim.stream();
-            let claim = &mut contenders[stream as usize].claim;
-            stand(stream, claim);
-            return Node::leaf(*claim);
+            let contender = &mut contenders[stream as usize];
+            if stand(stream, contender) {
+                return Node::leaf(contender.claim);
+            }
+            self.free.push(node as u32);
+            self.live -= 1;
+            return EMPTY;
         }
         for child in [2 * node, 2 * node + 1] {
             if self.nodes[child].expires <= misses {
@@ -403,18 +446,6 @@ impl Tournament {
             }
             place.set(&node);
         }
-    }
-
-    /// Plays everything again: every contender stands anew.
-    #[cold]
-    pub fn replay(&mut self, misses: u64, contenders: &[Contender]) {
-        let leaves = self.nodes.len() / 2;
-        for leaf in &mut self.nodes[leaves..] {
-            if let Some(stream) = leaf.winner() {
-                *leaf = Node::leaf(contenders[stream as usize].claim);
-            }
-        }
-        self.play_all(misses);
     }
 
     fn play_all(&mut self, misses: u64) {

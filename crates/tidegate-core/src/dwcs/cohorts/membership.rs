@@ -1,11 +1,13 @@
 //! Who belongs to a cohort: founding, joining and leaving it, uniting two, and what its members do together.
 
-use super::{Cohorts, Place};
+use super::{Cohorts, Place, Record};
 use crate::dwcs::Rank;
-use crate::dwcs::tournament::{MOST_MISSES, Tournament};
+use crate::dwcs::radix_heap::{Entry, RadixHeap};
+use crate::dwcs::tournament::{Claim, Contender, MOST_MISSES, Tournament};
 use crate::prefetch::prefetch;
 use crate::ready::ReadyList;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 #[derive(Clone, Debug)]
 pub(super) struct Cohort {
@@ -14,11 +16,114 @@ pub(super) struct Cohort {
     pub kind: u32,
     /// How many deadlines it has missed since it was formed.
     pub misses: u64,
+    /// Members that tolerate nothing and whose violations cost `penalty`: what they miss together does not change their order.
+    pub closed: RadixHeap,
+    pub penalty: u32,
+    /// Members that tolerate something and joined while others tolerated nothing, by the count of misses at which they tolerate nothing:
+    /// until then, or until `closed` is empty, their order does not matter.
+    open: RadixHeap,
+    /// All others.
     pub tournament: Tournament,
-    /// The member that was served last, if its deadline is the next one now; it still has its leaf.
+    /// The member that was served last, if its deadline is the next one now; it still has its leaf, if it had one.
     pub served: Option<u32>,
     /// Members that have been served and whose deadline is the next one. They stay behind those that have not been served.
     pub ahead: Vec<u32>,
+}
+
+/// In place of a leaf: the member is in one of the queues.
+const QUEUED: u32 = u32::MAX;
+
+/// True if nothing has happened to a stream since it was queued.
+fn holds(records: &[Record]) -> impl Fn(&Entry) -> bool {
+    |entry| records[entry.stream as usize].stamp == entry.stamp
+}
+
+impl Cohort {
+    /// How many members wait.
+    pub fn len(&self) -> usize {
+        self.tournament.len() + self.closed.len() + self.open.len()
+    }
+
+    /// The claim of the first of all.
+    #[inline]
+    pub fn first(&self) -> Option<Claim> {
+        let queued = self.closed.first().map(|entry| Claim::queued(entry, self.penalty));
+        match (queued, self.tournament.first()) {
+            (Some(one), Some(other)) => Some(one.first(*other, self.misses)),
+            (one, other) => one.or(other.copied()),
+        }
+    }
+
+    /// Puts a stream that is nowhere into the queue for such as it; false if there is none and it has to compete.
+    #[inline]
+    fn enqueue(&mut self, record: &mut Record, contender: &mut Contender) -> bool {
+        let (queue, order) = match contender.claim.until() {
+            None if record.penalty == self.penalty => (&mut self.closed, contender.claim.order()),
+            Some(count) if self.closed.first().is_some() => (&mut self.open, count),
+            _ => return false,
+        };
+        record.stamp = record.stamp.wrapping_add(1);
+        queue.insert(Entry { order, arrival: contender.claim.arrival, stream: contender.claim.stream(), stamp: record.stamp });
+        contender.leaf = QUEUED;
+        true
+    }
+
+    /// Puts a stream that is nowhere, and whose contender stands as of the present count, in its place.
+    #[inline]
+    fn seat(&mut self, stream: u32, records: &mut [Record], contenders: &mut [Contender]) {
+        if !self.enqueue(&mut records[stream as usize], &mut contenders[stream as usize]) {
+            self.tournament.insert(stream, self.misses, contenders);
+        }
+    }
+
+    /// The first, which is this stream, is served: it is in no queue any more.
+    #[inline]
+    pub fn serve(&mut self, contender: &Contender, records: &[Record]) {
+        if contender.leaf == QUEUED {
+            self.closed.pop(holds(records));
+        }
+    }
+
+    /// True if there is a queue for such as it.
+    #[inline]
+    fn is_queued(&self, record: &Record, contender: &Contender) -> bool {
+        match contender.claim.until() {
+            None => record.penalty == self.penalty,
+            Some(_) => self.closed.first().is_some(),
+        }
+    }
+
+    /// Takes out a stream that is in no queue.
+    #[inline]
+    pub fn unseat(&mut self, stream: u32, contenders: &[Contender]) {
+        if contenders[stream as usize].leaf != QUEUED {
+            self.tournament.remove(stream, self.misses, contenders);
+        }
+    }
+
+    /// Lets all compete if nobody tolerates nothing.
+    #[inline]
+    fn compete(&mut self, records: &[Record], contenders: &mut [Contender], moving: &mut Vec<u32>) {
+        if self.closed.first().is_none() && self.open.first().is_some() {
+            moving.extend(self.open.entries().filter(|entry| holds(records)(entry)).map(|entry| entry.stream));
+            self.open.clear();
+            self.tournament.insert_all(moving, self.misses, contenders);
+            moving.clear();
+        }
+    }
+
+    /// All who wait, in no particular order.
+    fn members(&self, records: &[Record]) -> impl Iterator<Item = u32> {
+        let queued = self.closed.entries().chain(self.open.entries()).filter(|entry| holds(records)(entry));
+        self.tournament.members().chain(queued.map(|entry| entry.stream))
+    }
+
+    fn clear(&mut self) {
+        self.misses = 0;
+        self.closed.clear();
+        self.open.clear();
+        self.tournament.clear();
+    }
 }
 
 impl<R: ReadyList> Cohorts<R> {
@@ -30,15 +135,25 @@ impl<R: ReadyList> Cohorts<R> {
         cohort.deadline += times * cohort.period;
         let served = cohort.served.take();
         if cohort.misses > MOST_MISSES {
+            if let Some(stream) = served {
+                cohort.unseat(stream, &self.contenders);
+                self.contenders[stream as usize].leaf = QUEUED;
+            }
             self.count_anew(number);
         }
         if let Some(stream) = served {
             self.stand(number, stream);
         }
-        self.settle(number);
+        self.settle(number, served);
         if let Some(stream) = served {
             let cohort = &mut self.cohorts[number as usize];
-            cohort.tournament.update(stream, cohort.misses, &self.contenders);
+            let (record, contender) = (&self.records[stream as usize], &self.contenders[stream as usize]);
+            if contender.leaf == QUEUED || cohort.is_queued(record, contender) {
+                cohort.unseat(stream, &self.contenders);
+                cohort.seat(stream, &mut self.records, &mut self.contenders);
+            } else {
+                cohort.tournament.update(stream, cohort.misses, &self.contenders);
+            }
         }
         self.rally(number);
     }
@@ -48,16 +163,18 @@ impl<R: ReadyList> Cohorts<R> {
     pub(super) fn rally(&mut self, number: u32) {
         if !self.cohorts[number as usize].ahead.is_empty() {
             let mut ahead = core::mem::take(&mut self.cohorts[number as usize].ahead);
-            for &stream in &ahead {
+            ahead.retain(|&stream| {
                 self.stand(number, stream);
-            }
+                let (record, contender) = (&mut self.records[stream as usize], &mut self.contenders[stream as usize]);
+                !self.cohorts[number as usize].enqueue(record, contender)
+            });
             let cohort = &mut self.cohorts[number as usize];
             cohort.tournament.insert_all(&ahead, cohort.misses, &mut self.contenders);
             ahead.clear();
             cohort.ahead = ahead;
         }
         let cohort = &self.cohorts[number as usize];
-        match cohort.tournament.len() {
+        match cohort.len() {
             0 => self.spare.push(number),
             1 => self.dissolve(number),
             _ => self.wait(self.item_of(number), cohort.deadline),
@@ -77,13 +194,13 @@ impl<R: ReadyList> Cohorts<R> {
     /// Begins a cohort's count of misses at 0 again.
     #[cold]
     pub(super) fn count_anew(&mut self, number: u32) {
-        let cohort = &mut self.cohorts[number as usize];
-        cohort.misses = 0;
-        let members: Vec<u32> = cohort.tournament.members().collect();
+        let cohort = &self.cohorts[number as usize];
+        let members: Vec<u32> = cohort.members(&self.records).collect();
+        self.cohorts[number as usize].clear();
         for stream in members {
             self.stand(number, stream);
+            self.cohorts[number as usize].seat(stream, &mut self.records, &mut self.contenders);
         }
-        self.cohorts[number as usize].tournament.replay(0, &self.contenders);
     }
 
     /// Makes a member's contender stand as of its cohort's present count.
@@ -98,7 +215,7 @@ impl<R: ReadyList> Cohorts<R> {
     /// Lets the last member of a cohort go its own way.
     pub(super) fn dissolve(&mut self, number: u32) {
         let cohort = &mut self.cohorts[number as usize];
-        let (last, deadline) = (cohort.tournament.winner(), cohort.deadline);
+        let (last, deadline) = (cohort.members(&self.records).next(), cohort.deadline);
         self.spare.push(number);
         if let Some(stream) = last {
             self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
@@ -112,14 +229,22 @@ impl<R: ReadyList> Cohorts<R> {
         let place = self.contenders[stream as usize].leaf as usize;
         if cohort.served == Some(stream) {
             cohort.served = None;
-        } else if cohort.ahead.get(place) == Some(&stream) {
+            return cohort.unseat(stream, &self.contenders);
+        }
+        if cohort.ahead.get(place) == Some(&stream) {
             cohort.ahead.swap_remove(place);
             if let Some(&moved) = cohort.ahead.get(place) {
                 self.contenders[moved as usize].leaf = place as u32;
             }
             return;
-        } else {
-            self.records[stream as usize].touch(cohort.deadline, &mut self.tallies[stream as usize]);
+        }
+        let (record, contender) = (&mut self.records[stream as usize], &self.contenders[stream as usize]);
+        record.touch(cohort.deadline, &mut self.tallies[stream as usize]);
+        if contender.leaf == QUEUED {
+            record.stamp = record.stamp.wrapping_add(1);
+            let queue = if contender.claim.until().is_none() { &mut cohort.closed } else { &mut cohort.open };
+            queue.lose(holds(&self.records));
+            return cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         }
         cohort.tournament.remove(stream, cohort.misses, &self.contenders);
         cohort.tournament.shrink(cohort.tournament.len() + cohort.ahead.len(), cohort.misses, &mut self.contenders);
@@ -130,8 +255,7 @@ impl<R: ReadyList> Cohorts<R> {
     pub(super) fn join(&mut self, number: u32, stream: u32) {
         self.records[stream as usize].place = Place::Member(number);
         self.stand(number, stream);
-        let cohort = &mut self.cohorts[number as usize];
-        cohort.tournament.insert(stream, cohort.misses, &mut self.contenders);
+        self.cohorts[number as usize].seat(stream, &mut self.records, &mut self.contenders);
     }
 
     /// A spare cohort, or a new one, without members, that has this stream's deadline and period.
@@ -143,6 +267,9 @@ impl<R: ReadyList> Cohorts<R> {
                 period: 0,
                 kind: 0,
                 misses: 0,
+                closed: RadixHeap::new(),
+                penalty: 0,
+                open: RadixHeap::new(),
                 tournament: Tournament::new(),
                 served: None,
                 ahead: Vec::new(),
@@ -151,8 +278,8 @@ impl<R: ReadyList> Cohorts<R> {
         let record = &self.records[stream as usize];
         let cohort = &mut self.cohorts[number as usize];
         (cohort.deadline, cohort.period, cohort.kind) = (record.deadline, record.period, record.kind);
-        cohort.misses = 0;
-        cohort.tournament.clear();
+        cohort.penalty = record.penalty;
+        cohort.clear();
         number
     }
 
@@ -174,10 +301,10 @@ impl<R: ReadyList> Cohorts<R> {
                 other
             }
             (Some(a), Some(b)) => {
-                let size = |number: u32| self.cohorts[number as usize].tournament.len();
+                let size = |number: u32| self.cohorts[number as usize].len();
                 let (large, small) = if size(a) < size(b) { (b, a) } else { (a, b) };
                 let mut members = core::mem::take(&mut self.moving);
-                members.extend(self.cohorts[small as usize].tournament.members());
+                members.extend(self.cohorts[small as usize].members(&self.records));
                 let deadline = self.cohorts[small as usize].deadline;
                 self.spare.push(small);
                 for stream in members.drain(..) {
@@ -190,29 +317,48 @@ impl<R: ReadyList> Cohorts<R> {
         }
     }
 
-    /// Plays again what the present count of a cohort has changed among its members.
+    /// Makes stand anew whom the present count of a cohort has changed. The one that has been served is not queued yet.
     #[inline]
-    pub(super) fn settle(&mut self, number: u32) {
+    fn settle(&mut self, number: u32, served: Option<u32>) {
         let cohort = &mut self.cohorts[number as usize];
         let (deadline, misses) = (cohort.deadline, cohort.misses);
-        let (records, tallies) = (&mut self.records, &mut self.tallies);
-        cohort.tournament.settle(misses, &mut self.contenders, &mut |stream, claim| {
-            let record = &mut records[stream as usize];
-            record.touch(deadline, &mut tallies[stream as usize]);
-            claim.stand(record.tolerance, record.penalty, misses);
+        let mut stand = |stream: u32, record: &mut Record, contender: &mut Contender| {
+            record.touch(deadline, &mut self.tallies[stream as usize]);
+            contender.claim.stand(record.tolerance, record.penalty, misses);
+        };
+        while let Some(entry) = cohort.open.first()
+            && entry.order <= misses
+        {
+            let stream = entry.stream;
+            cohort.open.pop(holds(&self.records));
+            stand(stream, &mut self.records[stream as usize], &mut self.contenders[stream as usize]);
+            cohort.seat(stream, &mut self.records, &mut self.contenders);
+        }
+        if !cohort.tournament.has_expired(misses) {
+            return;
+        }
+        let mut tournament = core::mem::take(&mut cohort.tournament);
+        tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
+            let record = &mut self.records[stream as usize];
+            stand(stream, record, contender);
+            Some(stream) == served || !cohort.enqueue(record, contender)
         });
+        tournament.shrink(tournament.len() + cohort.ahead.len(), misses, &mut self.contenders);
+        cohort.tournament = tournament;
     }
 
     /// The rank of a cohort's first.
     #[inline]
-    pub(super) fn first_of(&self, number: u32) -> Option<Rank> {
-        let cohort = &self.cohorts[number as usize];
+    pub(super) fn first_of(&mut self, number: u32) -> Option<Rank> {
+        let cohort = &mut self.cohorts[number as usize];
+        cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         let (deadline, misses) = (cohort.deadline, cohort.misses);
-        let claim = cohort.tournament.first()?;
+        let claim = cohort.first()?;
         let stream = claim.stream();
         prefetch(&self.records[stream as usize]);
         prefetch(&self.tallies[stream as usize]);
-        for next in cohort.tournament.finalists() {
+        let queued = cohort.closed.nearest().iter().map(|Reverse(entry)| entry.stream);
+        for next in cohort.tournament.finalists().into_iter().chain(queued) {
             if let (Some(record), Some(tally)) = (self.records.get(next as usize), self.tallies.get(next as usize)) {
                 prefetch(record);
                 prefetch(tally);
