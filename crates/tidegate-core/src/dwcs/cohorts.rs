@@ -289,8 +289,11 @@ impl<R: ReadyList> Cohorts<R> {
         while let Some(deadline) = self.earliest()
             && self.front.peek().is_none_or(|Reverse(top)| deadline <= top.rank.deadline)
         {
+            let is_recent = self.nearest.is_some();
             let first = self.take_earliest();
-            if let Some(cohort) = self.is_cohort(first) {
+            if let Some(cohort) = self.is_cohort(first)
+                && !is_recent
+            {
                 self.cohorts[cohort as usize].tournament.fetch();
             }
             if self.earliest() != Some(deadline) {
@@ -449,14 +452,14 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
         let (index, start) = (stream.index(), self.now);
         let place = self.records[index].place;
         if let Place::Member(number) = place {
-            self.cohorts[number as usize].serve(&self.contenders[index], &self.records);
+            self.cohorts[number as usize].serve(stream.0, &mut self.contenders, &self.records);
         }
         let tally = &mut self.tallies[index];
         let record = &mut self.records[index];
         record.is_fresh = false;
         if place == Place::Background {
             tally.met += 1;
-            self.background.remove(stream.0, 0, &self.contenders);
+            self.background.remove(stream.0, 0, &mut self.contenders);
             return self.follow(stream, next);
         }
         if let Place::Member(number) = place {
@@ -510,7 +513,7 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
             }
             Place::Held => _ = self.held.remove(stream),
             Place::Member(cohort) => self.leave(cohort, stream.0),
-            Place::Background => self.background.remove(stream.0, 0, &self.contenders),
+            Place::Background => self.background.remove(stream.0, 0, &mut self.contenders),
             Place::Front | Place::Idle => {}
         }
         let record = &mut self.records[stream.index()];

@@ -6,16 +6,19 @@
 //! tree whose nodes hold the winner below them and the count at which the first certificate below expires. A miss of all streams together
 //! costs one comparison of numbers at the root, and work only where a certificate has expired.
 //!
+//! Between streams with equal constraints age alone decides, whatever they miss. They form runs in the order of age, and only the first of a
+//! run has a leaf: equal shares take a leaf or two, however many they are.
+//!
 //! **Law**: the root is the first in the order of [`Rank::compare_tied`] after any number of common misses.
 //!
 //! **Source**: the certificates are those of kinetic data structures (Basch, Guibas and Hershberger, "Data structures for mobile data", SODA
 //! 1997), with the number of missed deadlines for time.
 //!
-//! **State**: 32 bytes per stream, and 32 bytes per node of a tree with up to four leaves per stream: a node holds all that decides about its
+//! **State**: 32 bytes per stream, and 32 bytes per node of a tree with up to eight leaves per run: a node holds all that decides about its
 //! winner, and two siblings fill a cache line, so that a change of a stream reads one line per level and nothing else.
 //!
-//! **Cost**: O(log n) per change of a stream, one division per level where constraints of different pace meet; O(1) per common miss, and
-//! O(log n) per expired certificate.
+//! **Cost** with r runs: O(log r) per change of a stream that is the first of one, one division per level where constraints of different pace
+//! meet, and O(1) of one that is not; O(1) per common miss, and O(log r) per expired certificate and O(1) per stream in an expired run.
 //!
 //! **RTL twin**: none: hardware compares all streams at once.
 //!
@@ -23,183 +26,37 @@
 
 #[cfg(doc)]
 use super::Rank;
-use super::Tolerance;
-use super::radix_heap::Entry;
 use crate::prefetch::prefetch;
 use alloc::vec::Vec;
-use core::hint::select_unpredictable;
+use core::iter;
 use core::mem;
 
-/// The most misses that a cohort counts before its members are made to stand anew ([`Tournament::replay`]).
-pub(super) const MOST_MISSES: u64 = 1 << 40;
+mod claim;
 
-/// What decides between streams. Counts of misses are those of their cohort.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Claim {
-    /// Orders claims of one slope, the smaller first; the sort in the highest bits, below it what [`Claim::at`] makes of it.
-    order: u64,
-    /// The arrival of its head.
-    pub arrival: u64,
-    /// Whose it is, and above that the slope: while `x' > 0`, `y' - x'`; then the growth of `y'` per miss.
-    pace: u64,
-}
+pub(super) use claim::Claim;
+use claim::{NOBODY, duel};
+
+/// The most misses that a cohort counts before its members are made to stand anew.
+pub(super) const MOST_MISSES: u64 = 1 << 40;
 
 /// What is kept of a stream, whether it is in a tournament or not.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Contender {
     pub claim: Claim,
-    /// Its leaf; whoever takes a stream out of the tree may keep a number of its own here.
+    /// Its leaf, or [`FOLLOWS`] and the stream before it in a run; whoever takes a stream out of the tree may keep a number of its own here.
     pub leaf: u32,
+    /// The stream after it in its run, if that is a stream.
+    pub next: u32,
 }
+
+/// Marks the place of a stream that follows another one in a run.
+const FOLLOWS: u32 = 1 << 31;
 
 impl Contender {
     pub fn new(stream: u32) -> Contender {
-        Contender { claim: Claim { order: 0, arrival: 0, pace: stream.into() }, leaf: 0 }
+        Contender { claim: Claim::new(stream), leaf: 0, next: NOBODY }
     }
 }
-
-/// The sorts of contenders, in their order of precedence: nothing tolerated, some of what is left, all that is left.
-const CLOSED: u64 = 0;
-const OPEN: u64 = 1;
-const BOUNDLESS: u64 = 2;
-/// No stream at all.
-const VACANT: u64 = 3;
-const SORT: u32 = 62;
-/// The largest `y'` at the count 0 that can be told apart.
-const HIGHEST: u64 = 1 << 61;
-
-impl Claim {
-    /// Takes on `tolerance` at the count `misses`; `penalty` is what a violation costs the stream.
-    #[inline]
-    pub fn stand(&mut self, tolerance: Tolerance, penalty: u32, misses: u64) {
-        let stream = self.pace & u64::from(u32::MAX);
-        if tolerance.numerator > 0 {
-            let slope = tolerance.denominator - u64::from(tolerance.numerator);
-            self.pace = slope << 32 | stream;
-            let sort = if slope > 0 { OPEN } else { BOUNDLESS };
-            self.order = sort << SORT | (misses + u64::from(tolerance.numerator));
-        } else {
-            self.pace = u64::from(penalty) << 32 | stream;
-            self.order = HIGHEST + u64::from(penalty) * misses - tolerance.denominator;
-        }
-    }
-
-    /// One that tolerates nothing, as it is queued.
-    #[inline]
-    pub fn queued(entry: &Entry, penalty: u32) -> Claim {
-        Claim { order: entry.order, arrival: entry.arrival, pace: u64::from(penalty) << 32 | u64::from(entry.stream) }
-    }
-
-    /// The count of misses at which it tolerates nothing; `None` if it tolerates nothing now.
-    #[inline]
-    pub fn until(&self) -> Option<u64> {
-        (self.sort() != CLOSED).then_some(self.at())
-    }
-
-    /// Orders those that tolerate nothing and whose violations cost the same, the smaller first, for as long as they wait.
-    #[inline]
-    pub fn order(&self) -> u64 {
-        self.order
-    }
-
-    /// The first of two at the count `misses`.
-    #[inline]
-    pub fn first(self, other: Claim, misses: u64) -> Claim {
-        let (wins, _) = duel(&self, &other, misses);
-        if wins { self } else { other }
-    }
-
-    #[inline]
-    pub fn stream(&self) -> u32 {
-        self.pace as u32
-    }
-
-    #[inline]
-    fn slope(&self) -> u64 {
-        self.pace >> 32
-    }
-
-    #[inline]
-    fn sort(&self) -> u64 {
-        self.order >> SORT
-    }
-
-    /// While `x' > 0`, the count at which it will be 0.
-    #[inline]
-    fn at(&self) -> u64 {
-        self.order & ((1 << SORT) - 1)
-    }
-
-    /// `y'` of one that tolerates nothing.
-    #[inline]
-    fn denominator(&self, misses: u64) -> u64 {
-        HIGHEST + self.slope() * misses - self.order
-    }
-
-    /// The count at which it stops being what it is, whoever else there is.
-    #[inline]
-    fn expires(&self) -> u64 {
-        if self.sort() == CLOSED { u64::MAX } else { self.at() }
-    }
-
-    /// This one if it wins, otherwise the other: a coin toss that a branch would often lose.
-    #[inline]
-    fn pick(&self, other: &Claim, wins: bool) -> Claim {
-        Claim {
-            order: select_unpredictable(wins, self.order, other.order),
-            arrival: select_unpredictable(wins, self.arrival, other.arrival),
-            pace: select_unpredictable(wins, self.pace, other.pace),
-        }
-    }
-
-    /// Its window constraint at the count `misses`, which lies before [`Claim::expires`].
-    #[inline]
-    pub fn tolerance(&self, misses: u64) -> Tolerance {
-        if self.sort() == CLOSED {
-            return Tolerance { numerator: 0, in_violation: false, denominator: self.denominator(misses) };
-        }
-        let left = self.at() - misses;
-        Tolerance { numerator: left as u32, in_violation: false, denominator: left + self.slope() }
-    }
-}
-
-/// True if the first of two claims of different streams is first at the count `misses`, and the count from which on the other one is.
-#[inline]
-fn duel(first: &Claim, second: &Claim, misses: u64) -> (bool, u64) {
-    if first.slope() != second.slope() && first.sort() == second.sort() {
-        return race(first, second, misses);
-    }
-    // A branch for what is rare, and none on who wins: nothing predicts that.
-    let key = |claim: &Claim| u128::from(claim.order) << 64 | u128::from(claim.arrival);
-    let (one, other) = (key(first), key(second));
-    (if one == other { first.pace < second.pace } else { one < other }, u64::MAX)
-}
-
-/// A duel of claims of one sort that change at different paces.
-fn race(first: &Claim, second: &Claim, misses: u64) -> (bool, u64) {
-    let (g1, g2) = (first.slope(), second.slope());
-    if first.sort() == OPEN {
-        // x1 / (x1 + g1) < x2 / (x2 + g2); at equality the smaller x, which has the smaller g.
-        let (left, right) = ((first.at() - misses) * g2, (second.at() - misses) * g1);
-        let wins = left < right || (left == right && g1 < g2);
-        let (ahead, behind, fast, slow) = if wins { (left, right, g1, g2) } else { (right, left, g2, g1) };
-        let until = if slow < fast { misses + (behind - ahead).div_ceil(fast - slow) } else { u64::MAX };
-        return (wins, until);
-    }
-    let (y1, y2) = (first.denominator(misses), second.denominator(misses));
-    let is_older = (first.arrival, first.stream()) < (second.arrival, second.stream());
-    let wins = y1 > y2 || (y1 == y2 && is_older);
-    let (lead, slow, fast) = if wins { (y1 - y2, g1, g2) } else { (y2 - y1, g2, g1) };
-    let until = match fast.checked_sub(slow) {
-        // At a tie the older one is first.
-        Some(gain) if is_older == wins => misses + lead / gain + 1,
-        Some(gain) => misses + lead.div_ceil(gain),
-        None => u64::MAX,
-    };
-    (wins, until)
-}
-
-const NOBODY: u32 = u32::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(32))]
@@ -211,7 +68,7 @@ struct Node {
 }
 
 /// Loses every duel.
-const EMPTY: Node = Node { claim: Claim { order: VACANT << SORT, arrival: u64::MAX, pace: NOBODY as u64 }, expires: u64::MAX };
+const EMPTY: Node = Node { claim: Claim::VACANT, expires: u64::MAX };
 
 impl Node {
     #[inline]
@@ -253,6 +110,8 @@ impl Node {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tournament {
     nodes: Vec<Node>,
+    /// By a hash of what they have in common, the last streams of the runs that were begun last; none in a small tree.
+    tails: Vec<u32>,
     /// Leaves that are not in use.
     free: Vec<u32>,
     live: usize,
@@ -260,19 +119,22 @@ pub(super) struct Tournament {
     moving: Vec<u32>,
 }
 
+/// The fewest leaves for which it pays to look for runs, and to queue those that tolerate nothing.
+const WORTH_RUNS: usize = 64;
 const LEAST_LEAVES: usize = 2;
 /// The most leaves that are fetched all together.
 const FEW: usize = 64;
 
 impl Tournament {
     pub fn new() -> Tournament {
-        let mut tournament = Tournament { nodes: Vec::new(), free: Vec::new(), live: 0, moving: Vec::new() };
+        let mut tournament = Tournament { nodes: Vec::new(), tails: Vec::new(), free: Vec::new(), live: 0, moving: Vec::new() };
         tournament.clear();
         tournament
     }
 
     /// Forgets everybody, and keeps the memory.
     pub fn clear(&mut self) {
+        self.tails.clear();
         self.resize(LEAST_LEAVES);
         self.live = 0;
     }
@@ -282,10 +144,20 @@ impl Tournament {
         self.nodes.resize(2 * leaves, EMPTY);
         self.free.clear();
         self.free.extend((leaves as u32..2 * leaves as u32).rev());
+        // Once there are runs a small tree may hold many streams.
+        let tails = if leaves < WORTH_RUNS && self.tails.is_empty() { 0 } else { leaves.max(WORTH_RUNS) };
+        self.tails.clear();
+        self.tails.resize(tails, NOBODY);
     }
 
     pub fn len(&self) -> usize {
         self.live
+    }
+
+    /// True if its tree has many leaves.
+    #[inline]
+    pub fn is_large(&self) -> bool {
+        self.nodes.len() >= 2 * WORTH_RUNS
     }
 
     /// Asks the processor for a small tree as a whole, which will be played through soon.
@@ -295,9 +167,66 @@ impl Tournament {
         }
     }
 
-    /// Everybody, in no particular order.
-    pub fn members(&self) -> impl Iterator<Item = u32> {
+    /// Who has a leaf.
+    fn heads(&self) -> impl Iterator<Item = u32> {
         self.nodes[self.nodes.len() / 2..].iter().filter_map(Node::winner)
+    }
+
+    /// Everybody, in no particular order.
+    pub fn members(&self, contenders: &[Contender]) -> impl Iterator<Item = u32> {
+        self.heads().flat_map(|head| {
+            let next = |&stream: &u32| Some(contenders[stream as usize].next).filter(|&next| next != NOBODY);
+            iter::successors(Some(head), next)
+        })
+    }
+
+    /// Where the last stream of a run of such as it may be found, if runs are looked for.
+    #[inline]
+    fn run_of(&mut self, claim: &Claim) -> Option<&mut u32> {
+        let shift = 64 - self.tails.len().checked_ilog2()?;
+        self.tails.get_mut((claim.mixed() >> shift) as usize)
+    }
+
+    /// Lets a stream follow the last one of a run, if there is one of such as it; otherwise it will be the last of a run of its own.
+    #[inline]
+    fn follow(&mut self, stream: u32, contenders: &mut [Contender]) -> bool {
+        let claim = contenders[stream as usize].claim;
+        contenders[stream as usize].next = NOBODY;
+        let Some(tail) = self.run_of(&claim) else { return false };
+        let last = mem::replace(tail, stream);
+        let Some(before) = contenders.get_mut(last as usize) else { return false };
+        if !before.claim.is_alike(&claim) || (before.claim.arrival, last) > (claim.arrival, stream) {
+            return false;
+        }
+        before.next = stream;
+        contenders[stream as usize].leaf = FOLLOWS | last;
+        self.live += 1;
+        true
+    }
+
+    /// Nobody is to follow this stream, which is the last of a run.
+    #[inline]
+    fn end_run(&mut self, stream: u32, claim: &Claim, last: u32) {
+        if let Some(tail) = self.run_of(claim)
+            && *tail == stream
+        {
+            *tail = last;
+        }
+    }
+
+    /// The winner is about to change. If others follow it in its run they take its leaf, and true is returned: it has none any more.
+    #[inline]
+    pub fn release(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) -> bool {
+        let Contender { claim, leaf, next } = contenders[stream as usize];
+        let Some(follower) = contenders.get_mut(next as usize) else {
+            self.end_run(stream, &claim, NOBODY);
+            return false;
+        };
+        follower.leaf = leaf;
+        let node = Node::leaf(follower.claim);
+        self.live -= 1;
+        self.climb(leaf, node, misses);
+        true
     }
 
     /// The first of all. [`Tournament::settle`] has been called with the present count.
@@ -320,6 +249,13 @@ impl Tournament {
 
     /// Adds a stream whose contender stands as of the count `misses`.
     pub fn insert(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
+        if !self.follow(stream, contenders) {
+            self.begin_run(stream, misses, contenders);
+        }
+    }
+
+    #[inline]
+    fn begin_run(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
         let leaf = self.seat(stream, misses, contenders);
         self.climb(leaf, Node::leaf(contenders[stream as usize].claim), misses);
     }
@@ -331,7 +267,9 @@ impl Tournament {
             return streams.iter().for_each(|&stream| self.insert(stream, misses, contenders));
         }
         for &stream in streams {
-            self.seat(stream, misses, contenders);
+            if !self.follow(stream, contenders) {
+                self.seat(stream, misses, contenders);
+            }
         }
         self.play_all(misses);
     }
@@ -350,27 +288,54 @@ impl Tournament {
         leaf
     }
 
-    /// Takes a stream out.
+    /// Takes a stream out that has just been [released](Self::release).
     #[inline]
-    pub fn remove(&mut self, stream: u32, misses: u64, contenders: &[Contender]) {
+    pub fn remove_released(&mut self, stream: u32, misses: u64, contenders: &[Contender]) {
         let leaf = contenders[stream as usize].leaf;
         self.free.push(leaf);
         self.live -= 1;
         self.climb(leaf, EMPTY, misses);
     }
 
-    /// Gives up room if there is far more than for `members`.
-    pub fn shrink(&mut self, members: usize, misses: u64, contenders: &mut [Contender]) {
-        if members * 8 < self.nodes.len() / 2 && self.nodes.len() > 16 {
-            self.rebuild(self.nodes.len() / 4, misses, contenders);
+    /// Takes a stream out.
+    pub fn remove(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
+        let Contender { claim, leaf, next } = contenders[stream as usize];
+        if leaf & FOLLOWS == 0 {
+            if !self.release(stream, misses, contenders) {
+                self.remove_released(stream, misses, contenders);
+            }
+            return;
+        }
+        let before = leaf & !FOLLOWS;
+        contenders[before as usize].next = next;
+        match contenders.get_mut(next as usize) {
+            Some(follower) => follower.leaf = leaf,
+            None => self.end_run(stream, &claim, before),
+        }
+        self.live -= 1;
+    }
+
+    /// Gives up room if there is far more than for everybody who has a leaf and `more`.
+    #[inline]
+    pub fn shrink(&mut self, more: usize, misses: u64, contenders: &mut [Contender]) {
+        let leaves = self.nodes.len() / 2;
+        if (leaves - self.free.len() + more) * 8 < leaves && leaves > 8 {
+            self.rebuild(leaves / 2, misses, contenders);
         }
     }
 
-    /// A stream's contender has changed.
+    /// The contender of a stream that has been [released](Self::release) and still has its leaf has changed.
     #[inline]
-    pub fn update(&mut self, stream: u32, misses: u64, contenders: &[Contender]) {
-        let contender = &contenders[stream as usize];
-        self.climb(contender.leaf, Node::leaf(contender.claim), misses);
+    pub fn update(&mut self, stream: u32, misses: u64, contenders: &mut [Contender]) {
+        let leaf = contenders[stream as usize].leaf;
+        let node = if self.follow(stream, contenders) {
+            self.free.push(leaf);
+            self.live -= 1;
+            EMPTY
+        } else {
+            Node::leaf(contenders[stream as usize].claim)
+        };
+        self.climb(leaf, node, misses);
     }
 
     /// True if something expires at the count `misses` or before.
@@ -396,6 +361,11 @@ impl Tournament {
             let settled = self.settle_below(node, misses, contenders, stand);
             self.climb(node as u32, settled, misses);
         }
+        if !self.moving.is_empty() {
+            let mut moving = mem::take(&mut self.moving);
+            moving.drain(..).for_each(|stream| self.begin_run(stream, misses, contenders));
+            self.moving = moving;
+        }
     }
 
     /// What a node becomes, all below it being settled.
@@ -407,14 +377,7 @@ impl Tournament {
         stand: &mut impl FnMut(u32, &mut Contender) -> bool,
     ) -> Node {
         if node >= self.nodes.len() / 2 {
-            let stream = self.nodes[node].claim.stream();
-            let contender = &mut contenders[stream as usize];
-            if stand(stream, contender) {
-                return Node::leaf(contender.claim);
-            }
-            self.free.push(node as u32);
-            self.live -= 1;
-            return EMPTY;
+            return self.settle_run(node, contenders, stand);
         }
         for child in [2 * node, 2 * node + 1] {
             if self.nodes[child].expires <= misses {
@@ -422,6 +385,40 @@ impl Tournament {
             }
         }
         self.play(node, misses)
+    }
+
+    /// What a leaf becomes when the run there has expired: the first that stays gets it, unless it follows somebody else.
+    fn settle_run(&mut self, leaf: usize, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Contender) -> bool) -> Node {
+        let claim = self.nodes[leaf].claim;
+        let (mut node, mut stream) = (EMPTY, claim.stream());
+        // Whoever is alike expires, too.
+        if let Some(tail) = self.run_of(&claim)
+            && contenders.get(*tail as usize).is_some_and(|last| last.claim.is_alike(&claim))
+        {
+            *tail = NOBODY;
+        }
+        while let Some(contender) = contenders.get(stream as usize) {
+            let next = contender.next;
+            if let Some(contender) = contenders.get(next as usize) {
+                prefetch(contender);
+            }
+            let contender = &mut contenders[stream as usize];
+            self.live -= 1;
+            if stand(stream, contender) && !self.follow(stream, contenders) {
+                if node.winner().is_none() {
+                    node = Node::leaf(contenders[stream as usize].claim);
+                    contenders[stream as usize].leaf = leaf as u32;
+                    self.live += 1;
+                } else {
+                    self.moving.push(stream);
+                }
+            }
+            stream = next;
+        }
+        if node.winner().is_none() {
+            self.free.push(leaf as u32);
+        }
+        node
     }
 
     #[inline]
@@ -458,7 +455,7 @@ impl Tournament {
     #[cold]
     fn rebuild(&mut self, leaves: usize, misses: u64, contenders: &mut [Contender]) {
         let mut members = mem::take(&mut self.moving);
-        members.extend(self.members());
+        members.extend(self.heads());
         self.resize(leaves.max(LEAST_LEAVES));
         for stream in members.drain(..) {
             let leaf = self.free.pop().unwrap_or_default();

@@ -1,9 +1,9 @@
 //! Who belongs to a cohort: founding, joining and leaving it, uniting two, and what its members do together.
 
 use super::{Cohorts, Place, Record};
-use crate::dwcs::Rank;
 use crate::dwcs::radix_heap::{Entry, RadixHeap};
 use crate::dwcs::tournament::{Claim, Contender, MOST_MISSES, Tournament};
+use crate::dwcs::{Rank, Tally};
 use crate::prefetch::prefetch;
 use crate::ready::ReadyList;
 use alloc::vec::Vec;
@@ -16,7 +16,8 @@ pub(super) struct Cohort {
     pub kind: u32,
     /// How many deadlines it has missed since it was formed.
     pub misses: u64,
-    /// Members that tolerate nothing and whose violations cost `penalty`: what they miss together does not change their order.
+    /// Members that tolerate nothing and whose violations cost `penalty`, if there are many: what they miss together does not change their
+    /// order.
     pub closed: RadixHeap,
     pub penalty: u32,
     /// Members that tolerate something and joined while others tolerated nothing, by the count of misses at which they tolerate nothing:
@@ -30,7 +31,7 @@ pub(super) struct Cohort {
     pub ahead: Vec<u32>,
 }
 
-/// In place of a leaf: the member is in one of the queues.
+/// In place of a leaf: the member is in one of the queues, or nowhere.
 const QUEUED: u32 = u32::MAX;
 
 /// True if nothing has happened to a stream since it was queued.
@@ -38,10 +39,25 @@ fn holds(records: &[Record]) -> impl Fn(&Entry) -> bool {
     |entry| records[entry.stream as usize].stamp == entry.stamp
 }
 
+/// Asks the processor for what is kept of a stream, if it is one.
+#[inline]
+fn fetch(stream: u32, records: &[Record], tallies: &[Tally]) {
+    if let (Some(record), Some(tally)) = (records.get(stream as usize), tallies.get(stream as usize)) {
+        prefetch(record);
+        prefetch(tally);
+    }
+}
+
 impl Cohort {
     /// How many members wait.
     pub fn len(&self) -> usize {
         self.tournament.len() + self.closed.len() + self.open.len()
+    }
+
+    /// True if a queue is faster than a small tree for those that tolerate nothing.
+    #[inline]
+    fn is_large(&self) -> bool {
+        self.closed.first().is_some() || self.tournament.is_large()
     }
 
     /// The claim of the first of all.
@@ -58,7 +74,7 @@ impl Cohort {
     #[inline]
     fn enqueue(&mut self, record: &mut Record, contender: &mut Contender) -> bool {
         let (queue, order) = match contender.claim.until() {
-            None if record.penalty == self.penalty => (&mut self.closed, contender.claim.order()),
+            None if record.penalty == self.penalty && self.is_large() => (&mut self.closed, contender.claim.order()),
             Some(count) if self.closed.first().is_some() => (&mut self.open, count),
             _ => return false,
         };
@@ -78,9 +94,11 @@ impl Cohort {
 
     /// The first, which is this stream, is served: it is in no queue any more.
     #[inline]
-    pub fn serve(&mut self, contender: &Contender, records: &[Record]) {
-        if contender.leaf == QUEUED {
+    pub fn serve(&mut self, stream: u32, contenders: &mut [Contender], records: &[Record]) {
+        if contenders[stream as usize].leaf == QUEUED {
             self.closed.pop(holds(records));
+        } else if self.tournament.release(stream, self.misses, contenders) {
+            contenders[stream as usize].leaf = QUEUED;
         }
     }
 
@@ -88,16 +106,16 @@ impl Cohort {
     #[inline]
     fn is_queued(&self, record: &Record, contender: &Contender) -> bool {
         match contender.claim.until() {
-            None => record.penalty == self.penalty,
+            None => record.penalty == self.penalty && self.is_large(),
             Some(_) => self.closed.first().is_some(),
         }
     }
 
-    /// Takes out a stream that is in no queue.
+    /// Takes the leaf of a stream that has been served, if it still has it.
     #[inline]
     pub fn unseat(&mut self, stream: u32, contenders: &[Contender]) {
         if contenders[stream as usize].leaf != QUEUED {
-            self.tournament.remove(stream, self.misses, contenders);
+            self.tournament.remove_released(stream, self.misses, contenders);
         }
     }
 
@@ -113,9 +131,9 @@ impl Cohort {
     }
 
     /// All who wait, in no particular order.
-    fn members(&self, records: &[Record]) -> impl Iterator<Item = u32> {
+    fn members(&self, records: &[Record], contenders: &[Contender]) -> impl Iterator<Item = u32> {
         let queued = self.closed.entries().chain(self.open.entries()).filter(|entry| holds(records)(entry));
-        self.tournament.members().chain(queued.map(|entry| entry.stream))
+        self.tournament.members(contenders).chain(queued.map(|entry| entry.stream))
     }
 
     fn clear(&mut self) {
@@ -131,30 +149,32 @@ impl<R: ReadyList> Cohorts<R> {
     pub(super) fn miss_together(&mut self, number: u32, now: u64) {
         let cohort = &mut self.cohorts[number as usize];
         let times = self.rules.missed.count(cohort.deadline, cohort.period, now);
-        cohort.misses += times;
+        let (misses, served) = (cohort.misses + times, cohort.served.take());
+        if let Some(stream) = served
+            && (misses > MOST_MISSES || cohort.tournament.has_expired(misses))
+        {
+            cohort.unseat(stream, &self.contenders);
+            self.contenders[stream as usize].leaf = QUEUED;
+        }
+        cohort.misses = misses;
         cohort.deadline += times * cohort.period;
-        let served = cohort.served.take();
-        if cohort.misses > MOST_MISSES {
-            if let Some(stream) = served {
-                cohort.unseat(stream, &self.contenders);
-                self.contenders[stream as usize].leaf = QUEUED;
-            }
+        if misses > MOST_MISSES {
             self.count_anew(number);
         }
+        self.settle(number);
         if let Some(stream) = served {
             self.stand(number, stream);
-        }
-        self.settle(number, served);
-        if let Some(stream) = served {
             let cohort = &mut self.cohorts[number as usize];
             let (record, contender) = (&self.records[stream as usize], &self.contenders[stream as usize]);
             if contender.leaf == QUEUED || cohort.is_queued(record, contender) {
                 cohort.unseat(stream, &self.contenders);
                 cohort.seat(stream, &mut self.records, &mut self.contenders);
             } else {
-                cohort.tournament.update(stream, cohort.misses, &self.contenders);
+                cohort.tournament.update(stream, misses, &mut self.contenders);
             }
         }
+        let cohort = &mut self.cohorts[number as usize];
+        cohort.tournament.shrink(cohort.ahead.len(), cohort.misses, &mut self.contenders);
         self.rally(number);
     }
 
@@ -195,7 +215,7 @@ impl<R: ReadyList> Cohorts<R> {
     #[cold]
     pub(super) fn count_anew(&mut self, number: u32) {
         let cohort = &self.cohorts[number as usize];
-        let members: Vec<u32> = cohort.members(&self.records).collect();
+        let members: Vec<u32> = cohort.members(&self.records, &self.contenders).collect();
         self.cohorts[number as usize].clear();
         for stream in members {
             self.stand(number, stream);
@@ -215,7 +235,7 @@ impl<R: ReadyList> Cohorts<R> {
     /// Lets the last member of a cohort go its own way.
     pub(super) fn dissolve(&mut self, number: u32) {
         let cohort = &mut self.cohorts[number as usize];
-        let (last, deadline) = (cohort.members(&self.records).next(), cohort.deadline);
+        let (last, deadline) = (cohort.members(&self.records, &self.contenders).next(), cohort.deadline);
         self.spare.push(number);
         if let Some(stream) = last {
             self.records[stream as usize].touch(deadline, &mut self.tallies[stream as usize]);
@@ -246,8 +266,8 @@ impl<R: ReadyList> Cohorts<R> {
             queue.lose(holds(&self.records));
             return cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         }
-        cohort.tournament.remove(stream, cohort.misses, &self.contenders);
-        cohort.tournament.shrink(cohort.tournament.len() + cohort.ahead.len(), cohort.misses, &mut self.contenders);
+        cohort.tournament.remove(stream, cohort.misses, &mut self.contenders);
+        cohort.tournament.shrink(cohort.ahead.len(), cohort.misses, &mut self.contenders);
     }
 
     /// Adds a touched stream with the cohort's deadline and period.
@@ -304,7 +324,7 @@ impl<R: ReadyList> Cohorts<R> {
                 let size = |number: u32| self.cohorts[number as usize].len();
                 let (large, small) = if size(a) < size(b) { (b, a) } else { (a, b) };
                 let mut members = core::mem::take(&mut self.moving);
-                members.extend(self.cohorts[small as usize].members(&self.records));
+                members.extend(self.cohorts[small as usize].members(&self.records, &self.contenders));
                 let deadline = self.cohorts[small as usize].deadline;
                 self.spare.push(small);
                 for stream in members.drain(..) {
@@ -317,34 +337,33 @@ impl<R: ReadyList> Cohorts<R> {
         }
     }
 
-    /// Makes stand anew whom the present count of a cohort has changed. The one that has been served is not queued yet.
+    /// Makes stand anew whom the present count of a cohort has changed.
     #[inline]
-    fn settle(&mut self, number: u32, served: Option<u32>) {
+    fn settle(&mut self, number: u32) {
         let cohort = &mut self.cohorts[number as usize];
         let (deadline, misses) = (cohort.deadline, cohort.misses);
-        let mut stand = |stream: u32, record: &mut Record, contender: &mut Contender| {
-            record.touch(deadline, &mut self.tallies[stream as usize]);
-            contender.claim.stand(record.tolerance, record.penalty, misses);
-        };
+        let (records, tallies) = (&mut self.records, &mut self.tallies);
+        if cohort.tournament.has_expired(misses) {
+            let mut tournament = core::mem::take(&mut cohort.tournament);
+            tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
+                fetch(contender.next, records, tallies);
+                let record = &mut records[stream as usize];
+                record.touch(deadline, &mut tallies[stream as usize]);
+                contender.claim.stand(record.tolerance, record.penalty, misses);
+                !cohort.enqueue(record, contender)
+            });
+            cohort.tournament = tournament;
+        }
         while let Some(entry) = cohort.open.first()
             && entry.order <= misses
         {
             let stream = entry.stream;
-            cohort.open.pop(holds(&self.records));
-            stand(stream, &mut self.records[stream as usize], &mut self.contenders[stream as usize]);
-            cohort.seat(stream, &mut self.records, &mut self.contenders);
+            cohort.open.pop(holds(records));
+            let record = &mut records[stream as usize];
+            record.touch(deadline, &mut tallies[stream as usize]);
+            self.contenders[stream as usize].claim.stand(record.tolerance, record.penalty, misses);
+            cohort.seat(stream, records, &mut self.contenders);
         }
-        if !cohort.tournament.has_expired(misses) {
-            return;
-        }
-        let mut tournament = core::mem::take(&mut cohort.tournament);
-        tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
-            let record = &mut self.records[stream as usize];
-            stand(stream, record, contender);
-            Some(stream) == served || !cohort.enqueue(record, contender)
-        });
-        tournament.shrink(tournament.len() + cohort.ahead.len(), misses, &mut self.contenders);
-        cohort.tournament = tournament;
     }
 
     /// The rank of a cohort's first.
@@ -355,14 +374,9 @@ impl<R: ReadyList> Cohorts<R> {
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let claim = cohort.first()?;
         let stream = claim.stream();
-        prefetch(&self.records[stream as usize]);
-        prefetch(&self.tallies[stream as usize]);
         let queued = cohort.closed.nearest().iter().map(|Reverse(entry)| entry.stream);
-        for next in cohort.tournament.finalists().into_iter().chain(queued) {
-            if let (Some(record), Some(tally)) = (self.records.get(next as usize), self.tallies.get(next as usize)) {
-                prefetch(record);
-                prefetch(tally);
-            }
+        for soon in cohort.tournament.finalists().into_iter().chain(queued) {
+            fetch(soon, &self.records, &self.tallies);
         }
         Some(Rank { deadline, tolerance: claim.tolerance(misses), arrival: claim.arrival, stream })
     }
