@@ -77,11 +77,13 @@ pub(super) struct RadixHeap {
     stale: usize,
 }
 
-impl RadixHeap {
-    pub fn new() -> RadixHeap {
+impl Default for RadixHeap {
+    fn default() -> RadixHeap {
         RadixHeap { near: BinaryHeap::new(), pivot: u128::MAX, buckets: Vec::new(), occupied: 0, len: 0, stale: 0 }
     }
+}
 
+impl RadixHeap {
     /// Forgets all entries, and keeps the memory.
     pub fn clear(&mut self) {
         self.near.clear();
@@ -185,9 +187,16 @@ impl RadixHeap {
     #[cold]
     fn spread(&mut self) {
         self.buckets.resize(128, Vec::new());
-        let entries = mem::take(&mut self.near).into_vec();
+        let mut entries = mem::take(&mut self.near).into_vec();
         self.pivot = entries[0].0.key();
-        entries.into_iter().for_each(|Reverse(entry)| self.file(entry));
+        entries.retain(|&Reverse(entry)| {
+            let stays = entry.key() <= self.pivot;
+            if !stays {
+                self.file(entry);
+            }
+            stays
+        });
+        self.near = BinaryHeap::from(entries);
         self.advance();
     }
 
@@ -228,7 +237,7 @@ mod tests {
             bits in 0u32..64, bases in proptest::collection::vec((0u32..64, any::<u64>()), 1..8),
             steps in proptest::collection::vec((0u32..3, any::<u64>(), 0u64..3, 0usize..400), 1..60)
         ) {
-            let (mut heap, mut oracle) = (RadixHeap::new(), BTreeSet::new());
+            let (mut heap, mut oracle) = (RadixHeap::default(), BTreeSet::new());
             let mut count = 0;
             for (step, (action, number, arrival, times)) in steps.into_iter().enumerate() {
                 let (shift, base) = bases[step % bases.len()];

@@ -6,6 +6,7 @@ use crate::dwcs::tournament::{Claim, Contender, MOST_MISSES, Tournament};
 use crate::dwcs::{Rank, Tally};
 use crate::prefetch::prefetch;
 use crate::ready::ReadyList;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
@@ -16,19 +17,26 @@ pub(super) struct Cohort {
     pub kind: u32,
     /// How many deadlines it has missed since it was formed.
     pub misses: u64,
-    /// Members that tolerate nothing and whose violations cost `penalty`, if there are many: what they miss together does not change their
-    /// order.
-    pub closed: RadixHeap,
+    /// What violations cost the member it was founded by.
     pub penalty: u32,
-    /// Members that tolerate something and joined while others tolerated nothing, by the count of misses at which they tolerate nothing:
-    /// until then, or until `closed` is empty, their order does not matter.
-    open: RadixHeap,
+    /// Members that need not compete, once there have been many.
+    queues: Option<Box<Queues>>,
     /// All others.
     pub tournament: Tournament,
     /// The member that was served last, if its deadline is the next one now; it still has its leaf, if it had one.
     pub served: Option<u32>,
     /// Members that have been served and whose deadline is the next one. They stay behind those that have not been served.
     pub ahead: Vec<u32>,
+}
+
+/// Members whose order is known for as long as they wait.
+#[derive(Clone, Default, Debug)]
+struct Queues {
+    /// Those that tolerate nothing and whose violations cost what the cohort's do: what they miss together does not change their order.
+    closed: RadixHeap,
+    /// Those that tolerate something and joined while others tolerated nothing, by the count of misses at which they tolerate nothing:
+    /// until then, or until `closed` is empty, their order does not matter.
+    open: RadixHeap,
 }
 
 /// In place of a leaf: the member is in one of the queues, or nowhere.
@@ -51,32 +59,40 @@ fn fetch(stream: u32, records: &[Record], tallies: &[Tally]) {
 impl Cohort {
     /// How many members wait.
     pub fn len(&self) -> usize {
-        self.tournament.len() + self.closed.len() + self.open.len()
+        self.tournament.len() + self.queues.as_ref().map_or(0, |queues| queues.closed.len() + queues.open.len())
     }
 
     /// True if a queue is faster than a small tree for those that tolerate nothing.
     #[inline]
     fn is_large(&self) -> bool {
-        self.closed.first().is_some() || self.tournament.is_large()
+        self.closed().is_some() || self.tournament.is_large()
+    }
+
+    /// The first in the queue of those that tolerate nothing.
+    #[inline]
+    fn closed(&self) -> Option<&Entry> {
+        self.queues.as_ref()?.closed.first()
     }
 
     /// The claim of the first of all.
     #[inline]
     pub fn first(&self) -> Option<Claim> {
-        let queued = self.closed.first().map(|entry| Claim::queued(entry, self.penalty));
-        match (queued, self.tournament.first()) {
-            (Some(one), Some(other)) => Some(one.first(*other, self.misses)),
-            (one, other) => one.or(other.copied()),
-        }
+        let competing = self.tournament.first().copied();
+        let Some(entry) = self.closed() else { return competing };
+        let queued = Claim::queued(entry, self.penalty);
+        Some(competing.map_or(queued, |claim| queued.first(claim, self.misses)))
     }
 
     /// Puts a stream that is nowhere into the queue for such as it; false if there is none and it has to compete.
     #[inline]
     fn enqueue(&mut self, record: &mut Record, contender: &mut Contender) -> bool {
+        if !self.is_queued(record, contender) {
+            return false;
+        }
+        let queues = self.queues.get_or_insert_with(Box::default);
         let (queue, order) = match contender.claim.until() {
-            None if record.penalty == self.penalty && self.is_large() => (&mut self.closed, contender.claim.order()),
-            Some(count) if self.closed.first().is_some() => (&mut self.open, count),
-            _ => return false,
+            None => (&mut queues.closed, contender.claim.order()),
+            Some(count) => (&mut queues.open, count),
         };
         record.stamp = record.stamp.wrapping_add(1);
         queue.insert(Entry { order, arrival: contender.claim.arrival, stream: contender.claim.stream(), stamp: record.stamp });
@@ -96,7 +112,9 @@ impl Cohort {
     #[inline]
     pub fn serve(&mut self, stream: u32, contenders: &mut [Contender], records: &[Record]) {
         if contenders[stream as usize].leaf == QUEUED {
-            self.closed.pop(holds(records));
+            if let Some(queues) = &mut self.queues {
+                queues.closed.pop(holds(records));
+            }
         } else if self.tournament.release(stream, self.misses, contenders) {
             contenders[stream as usize].leaf = QUEUED;
         }
@@ -107,7 +125,7 @@ impl Cohort {
     fn is_queued(&self, record: &Record, contender: &Contender) -> bool {
         match contender.claim.until() {
             None => record.penalty == self.penalty && self.is_large(),
-            Some(_) => self.closed.first().is_some(),
+            Some(_) => self.closed().is_some(),
         }
     }
 
@@ -122,9 +140,12 @@ impl Cohort {
     /// Lets all compete if nobody tolerates nothing.
     #[inline]
     fn compete(&mut self, records: &[Record], contenders: &mut [Contender], moving: &mut Vec<u32>) {
-        if self.closed.first().is_none() && self.open.first().is_some() {
-            moving.extend(self.open.entries().filter(|entry| holds(records)(entry)).map(|entry| entry.stream));
-            self.open.clear();
+        if let Some(Queues { closed, open }) = self.queues.as_deref_mut()
+            && closed.first().is_none()
+            && open.first().is_some()
+        {
+            moving.extend(open.entries().filter(|entry| holds(records)(entry)).map(|entry| entry.stream));
+            open.clear();
             self.tournament.insert_all(moving, self.misses, contenders);
             moving.clear();
         }
@@ -132,14 +153,14 @@ impl Cohort {
 
     /// All who wait, in no particular order.
     fn members(&self, records: &[Record], contenders: &[Contender]) -> impl Iterator<Item = u32> {
-        let queued = self.closed.entries().chain(self.open.entries()).filter(|entry| holds(records)(entry));
+        let queued = self.queues.iter().flat_map(|queues| queues.closed.entries().chain(queues.open.entries()));
+        let queued = queued.filter(|entry| holds(records)(entry));
         self.tournament.members(contenders).chain(queued.map(|entry| entry.stream))
     }
 
     fn clear(&mut self) {
         self.misses = 0;
-        self.closed.clear();
-        self.open.clear();
+        self.queues = None;
         self.tournament.clear();
     }
 }
@@ -262,8 +283,10 @@ impl<R: ReadyList> Cohorts<R> {
         record.touch(cohort.deadline, &mut self.tallies[stream as usize]);
         if contender.leaf == QUEUED {
             record.stamp = record.stamp.wrapping_add(1);
-            let queue = if contender.claim.until().is_none() { &mut cohort.closed } else { &mut cohort.open };
-            queue.lose(holds(&self.records));
+            if let Some(Queues { closed, open }) = cohort.queues.as_deref_mut() {
+                let queue = if contender.claim.until().is_none() { closed } else { open };
+                queue.lose(holds(&self.records));
+            }
             return cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         }
         cohort.tournament.remove(stream, cohort.misses, &mut self.contenders);
@@ -287,9 +310,8 @@ impl<R: ReadyList> Cohorts<R> {
                 period: 0,
                 kind: 0,
                 misses: 0,
-                closed: RadixHeap::new(),
                 penalty: 0,
-                open: RadixHeap::new(),
+                queues: None,
                 tournament: Tournament::new(),
                 served: None,
                 ahead: Vec::new(),
@@ -354,11 +376,12 @@ impl<R: ReadyList> Cohorts<R> {
             });
             cohort.tournament = tournament;
         }
-        while let Some(entry) = cohort.open.first()
+        while let Some(Queues { open, .. }) = cohort.queues.as_deref_mut()
+            && let Some(entry) = open.first()
             && entry.order <= misses
         {
             let stream = entry.stream;
-            cohort.open.pop(holds(records));
+            open.pop(holds(records));
             let record = &mut records[stream as usize];
             record.touch(deadline, &mut tallies[stream as usize]);
             self.contenders[stream as usize].claim.stand(record.tolerance, record.penalty, misses);
@@ -374,7 +397,7 @@ impl<R: ReadyList> Cohorts<R> {
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let claim = cohort.first()?;
         let stream = claim.stream();
-        let queued = cohort.closed.nearest().iter().map(|Reverse(entry)| entry.stream);
+        let queued = cohort.queues.iter().flat_map(|queues| queues.closed.nearest()).map(|Reverse(entry)| entry.stream);
         for soon in cohort.tournament.finalists().into_iter().chain(queued) {
             fetch(soon, &self.records, &self.tallies);
         }
