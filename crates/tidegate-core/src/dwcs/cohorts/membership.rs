@@ -77,10 +77,9 @@ impl Cohort {
     /// The claim of the first of all.
     #[inline]
     pub fn first(&self) -> Option<Claim> {
-        let competing = self.tournament.first().copied();
-        let Some(entry) = self.closed() else { return competing };
+        let Some(entry) = self.closed() else { return self.tournament.first().copied() };
         let queued = Claim::queued(entry, self.penalty);
-        Some(competing.map_or(queued, |claim| queued.first(claim, self.misses)))
+        Some(self.tournament.first().map_or(queued, |&claim| queued.first(claim, self.misses)))
     }
 
     /// Puts a stream that is nowhere into the queue for such as it; false if there is none and it has to compete.
@@ -397,9 +396,11 @@ impl<R: ReadyList> Cohorts<R> {
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let claim = cohort.first()?;
         let stream = claim.stream();
-        let queued = cohort.queues.iter().flat_map(|queues| queues.closed.nearest()).map(|Reverse(entry)| entry.stream);
-        for soon in cohort.tournament.finalists().into_iter().chain(queued) {
+        for soon in cohort.tournament.finalists() {
             fetch(soon, &self.records, &self.tallies);
+        }
+        for Reverse(soon) in cohort.queues.iter().flat_map(|queues| queues.closed.nearest()) {
+            fetch(soon.stream, &self.records, &self.tallies);
         }
         Some(Rank { deadline, tolerance: claim.tolerance(misses), arrival: claim.arrival, stream })
     }
