@@ -396,11 +396,15 @@ impl<R: ReadyList> Cohorts<R> {
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let claim = cohort.first()?;
         let stream = claim.stream();
-        for soon in cohort.tournament.finalists() {
+        let fetch = |soon| {
             fetch(soon, &self.records, &self.tallies);
-        }
+            if let Some(contender) = self.contenders.get(soon as usize) {
+                prefetch(contender);
+            }
+        };
+        cohort.tournament.finalists().into_iter().for_each(fetch);
         for Reverse(soon) in cohort.queues.iter().flat_map(|queues| queues.closed.nearest()) {
-            fetch(soon.stream, &self.records, &self.tallies);
+            fetch(soon.stream);
         }
         Some(Rank { deadline, tolerance: claim.tolerance(misses), arrival: claim.arrival, stream })
     }
