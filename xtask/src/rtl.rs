@@ -20,6 +20,8 @@ mod verilate;
 pub struct Options {
     /// How many decisions of every variant are compared with the software.
     pub decisions: u64,
+    /// The designs that are compared in lockstep, such as `speculative-4`; all of them if none is named.
+    pub designs: Vec<String>,
     /// Proofs that take long are made, too.
     pub deep: bool,
 }
@@ -55,15 +57,19 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
 
 fn parse(arguments: &[String]) -> Result<(Vec<&str>, Options), Failure> {
     let mut names = Vec::new();
-    let mut options = Options { decisions: DECISIONS, deep: false };
+    let mut options = Options { decisions: DECISIONS, designs: Vec::new(), deep: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
         match word.as_str() {
             "--only" => names.push(value()?.as_str()),
             "--deep" => options.deep = true,
+            "--design" => options.designs.push(value()?.clone()),
             "--decisions" => options.decisions = number(word, value()?)?,
-            other => return Err(Failure::Usage(format!("unknown option \"{other}\"; rtl takes --only STEP, --decisions N, --deep"))),
+            other => {
+                let known = "rtl takes --only STEP, --design NAME, --decisions N, --deep";
+                return Err(Failure::Usage(format!("unknown option \"{other}\"; {known}")));
+            }
         }
     }
     Ok((names, options))
@@ -87,10 +93,11 @@ mod tests {
 
     #[test]
     fn steps_and_decisions_are_read() {
-        let arguments = words("--only lockstep --decisions 100000000 --deep --only lint");
+        let arguments = words("--only lockstep --design base-4 --decisions 100000000 --deep --only lint");
         let (names, options) = parse(&arguments).ok().unwrap();
         assert_eq!(names, ["lockstep", "lint"]);
         assert_eq!((options.decisions, options.deep), (100_000_000, true));
+        assert_eq!(options.designs, ["base-4"]);
         let selected: Vec<&str> = steps::selected(STEPS, &names).ok().unwrap().iter().map(|step| step.name).collect();
         assert_eq!(selected, ["lint", "lockstep"]);
     }

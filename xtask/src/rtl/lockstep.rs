@@ -38,8 +38,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let bench = bench()?;
     let sources = verilate::sources()?;
     let compared = VARIANTS.iter().filter(|variant| ENGINES.contains(&variant.name));
-    let designs: Vec<(&str, u32)> =
-        compared.flat_map(|variant| variant.sizes.iter().map(move |&streams| (variant.name, streams))).collect();
+    let all: Vec<(&str, u32)> = compared.flat_map(|variant| variant.sizes.iter().map(move |&streams| (variant.name, streams))).collect();
+    let designs = chosen(&all, &options.designs)?;
     println!("{:<32}{:>12}{:>14}{:>8}  {:<8}{:>9}{:>9}", "design", "decisions", "cycles", "period", "result", "build s", "run s");
     let rows = at_once(&designs, |(engine, streams)| {
         let row = measured(&bench, engine, *streams, &sources, options.decisions)?;
@@ -54,6 +54,18 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not as the model: {}", failed.join(", ")))) }
+}
+
+/// The designs with these names, such as `speculative-4`; all of them if none is given.
+fn chosen<'a>(all: &[(&'a str, u32)], names: &[String]) -> Result<Vec<(&'a str, u32)>, Failure> {
+    if names.is_empty() {
+        return Ok(all.to_vec());
+    }
+    let find = |name: &String| {
+        let design = all.iter().find(|(engine, streams)| format!("{engine}-{streams}") == *name);
+        design.copied().ok_or_else(|| Failure::Usage(format!("lockstep compares no design \"{name}\"; base-4 is one")))
+    };
+    names.iter().map(find).collect()
 }
 
 /// The row of the table, and what the bench said if the design differs from the model.
@@ -147,6 +159,14 @@ mod tests {
             assert!(design.parameters.iter().all(|(_, value)| value.parse::<u32>().is_ok()), "{engine}: {:?}", design.parameters);
         }
         assert!(design("x", "none", 8, &BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn designs_are_chosen_by_name() {
+        let all = [("base", 4), ("base", 8), ("exact", 8)];
+        assert_eq!(chosen(&all, &[]).ok().unwrap(), all);
+        assert_eq!(chosen(&all, &["exact-8".to_owned(), "base-4".to_owned()]).ok().unwrap(), [("exact", 8), ("base", 4)]);
+        assert!(matches!(chosen(&all, &["base-5".to_owned()]), Err(Failure::Usage(_))));
     }
 
     #[test]
