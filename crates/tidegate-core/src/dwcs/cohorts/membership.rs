@@ -403,6 +403,7 @@ impl<R: ReadyList> Cohorts<R> {
             }
         };
         cohort.tournament.finalists().into_iter().for_each(fetch);
+        fetch(self.contenders[stream as usize].next);
         for Reverse(soon) in cohort.queues.iter().flat_map(|queues| queues.closed.nearest()) {
             fetch(soon.stream);
         }
