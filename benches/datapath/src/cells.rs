@@ -282,15 +282,23 @@ impl<S: CellScheduler> Link<S> {
     /// One slot, and who sent a cell in it.
     #[inline]
     fn step(&mut self) -> Option<Connection> {
+        if !self.host.requested.is_empty() || !self.host.done.is_empty() {
+            self.serve();
+        }
+        let sent = self.scheduler.send(self.slot, &mut self.host);
+        self.slot += 1;
+        sent
+    }
+
+    /// What the scheduler asked for in the slot before is there.
+    #[inline(never)]
+    fn serve(&mut self) {
         while let Some((connection, cells)) = self.host.requested.pop() {
             self.scheduler.arrived(connection, cells, self.slot, &mut self.host);
         }
         while let Some(connection) = self.host.done.pop() {
             self.scheduler.post(connection, LONGEST_PDU, self.slot, &mut self.host).expect("there is room for every PDU");
         }
-        let sent = self.scheduler.send(self.slot, &mut self.host);
-        self.slot += 1;
-        sent
     }
 
     /// Sends so many cells, and tells the time from each to the next; returns the number.

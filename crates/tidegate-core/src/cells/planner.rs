@@ -257,6 +257,15 @@ impl<S: Sharing> Planner<S> {
         0
     }
 
+    /// Sends the last cell of a PDU.
+    #[inline(never)]
+    fn send_last(&mut self, mut departure: Departure, now: u64, adapter: &mut impl Adapter) {
+        if !departure.is_followed() && self.planned_for(departure.connection()) != 0 {
+            departure.find_followed();
+        }
+        self.connections.depart(&departure, now, adapter);
+    }
+
     /// Those slots of the window that have not passed.
     const fn still(&self, slots: u64) -> u64 {
         if self.open < WINDOW { slots & !0 << self.open } else { 0 }
@@ -369,11 +378,12 @@ impl<S: Sharing> CellScheduler for Planner<S> {
         if self.planned >> at & 1 == 0 {
             return None;
         }
-        let mut departure = self.window[at as usize % WINDOW as usize];
-        if !departure.is_followed() && self.planned_for(departure.connection()) != 0 {
-            departure.find_followed();
+        let departure = self.window[at as usize % WINDOW as usize];
+        if departure.ends_pdu() {
+            self.send_last(departure, now, adapter);
+        } else {
+            self.connections.depart(&departure, now, adapter);
         }
-        self.connections.depart(&departure, now, adapter);
         Some(departure.connection())
     }
 
