@@ -3,7 +3,7 @@
 //! A connection is two records: a [`Line`] of one cache line with all that a cell touches, and a [`Record`] with what is touched when a
 //! PDU ends, a transfer starts or a state changes.
 
-use super::departure::{Booked, Departure};
+use super::departure::{Booked, Departure, Last};
 use super::pdus::PduPool;
 use super::shaping::Place;
 use super::transfer::{MOST_AHEAD, NONE};
@@ -68,8 +68,8 @@ pub(super) struct Connections<S> {
     transfers: Option<Transfers>,
     /// 1 where cells on the adapter are counted, 0 without transfers.
     counted: u16,
-    /// [`Transfers::ample`]; 0 without transfers.
-    ample: u32,
+    /// [`Transfers::low`]; 0 without transfers.
+    low: u64,
     /// By how many slots the scheduler's clock is behind the environment's, in whose slots `now` is given.
     pub(super) held: u64,
     pub(super) sharing: S,
@@ -90,7 +90,7 @@ impl<S: Sharing> Connections<S> {
             vacant: NONE,
             pdus: PduPool::new(setup.pdus),
             counted: u16::from(setup.transfer.is_some()),
-            ample: setup.transfer.map_or(0, |transfer| Transfers::new(transfer).ample),
+            low: setup.transfer.map_or(0, |transfer| Transfers::new(transfer).low),
             transfers: setup.transfer.map(Transfers::new),
             held: 0,
             sharing,
@@ -310,18 +310,22 @@ impl<S: Sharing> Connections<S> {
         adapter.underrun(now, self.connection(index));
     }
 
-    /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class, and shapes the connection. `None` if no cell of it
-    /// is on the adapter: it waits for one.
+    /// True if a cell of the connection is on the adapter; if none is, the connection waits for one.
+    #[inline]
+    pub(super) fn is_ready(&mut self, index: usize) -> bool {
+        let line = &mut self.lines[index];
+        if line.resident == 0 {
+            line.shaping.place = Place::Starved;
+        }
+        line.resident != 0
+    }
+
+    /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
     #[inline(always)]
-    pub(super) fn book(&mut self, connection: Connection, class: usize, now: u64) -> Option<Booked> {
-        let index = connection.index();
+    pub(super) fn book(&mut self, index: usize, class: usize, now: u64) -> Booked {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
         let shaping = &mut line.shaping;
-        if line.resident == 0 {
-            shaping.place = Place::Starved;
-            return None;
-        }
         let (now, planned) = (start_of(now), shaping.next());
         let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
         counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
@@ -340,24 +344,21 @@ impl<S: Sharing> Connections<S> {
 
         line.unsent -= 1;
         line.resident -= self.counted;
-        let mut departure = Departure::new(connection, late);
-        let (next, is_low, is_last) = (shaping.next(), line.ahead() < self.ample, line.unsent == 0);
-        if is_last {
-            self.finish_pdu(index, &mut departure);
-        }
-        Some(Booked { departure, next, is_low })
+        let (next, is_last) = (line.shaping.next(), line.unsent == 0);
+        let is_low = u64::from(line.ahead()) * line.shaping.shortest() < self.low;
+        Booked { late, next, is_low, is_last }
     }
 
     /// The oldest PDU has no cell left that has no slot.
     #[inline(never)]
-    fn finish_pdu(&mut self, index: usize, departure: &mut Departure) {
+    pub(super) fn finish_pdu(&mut self, index: usize) -> Last {
         self.drop_first_pdu(index);
         if self.records[index].first_pdu != NONE {
-            return departure.end_pdu();
+            return Last::Pdu;
         }
         self.withdraw_demand(index);
         self.lines[index].shaping.place = Place::Inactive;
-        departure.end_queue();
+        Last::Queue
     }
 
     /// A cell leaves in slot `now`, the one it was given.

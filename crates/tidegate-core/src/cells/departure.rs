@@ -14,21 +14,40 @@ pub(super) struct Departure {
 /// What follows when a cell has been given a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Booked {
-    pub(super) departure: Departure,
+    /// How long after its planned time the cell leaves, in ticks.
+    pub(super) late: u64,
     /// When the next cell of the connection may leave, on the clock of its class.
     pub(super) next: u64,
     /// True if it may be time for a transfer.
     pub(super) is_low: bool,
+    /// True if it is the last cell of a PDU.
+    pub(super) is_last: bool,
 }
 
 /// The last cell of a PDU, and of all that its connection had to send.
 const ENDS_PDU: u64 = 1 << 62;
 const ENDS_QUEUE: u64 = 1 << 63;
 
+/// What a cell is the last of.
+#[derive(Clone, Copy, Debug)]
+#[repr(u64)]
+pub(super) enum Last {
+    Pdu = ENDS_PDU,
+    /// Of a PDU after which nothing has been posted.
+    Queue = ENDS_PDU | ENDS_QUEUE,
+}
+
 impl Departure {
+    /// A cell of the connection that [`Connection::pack`] names, which is not a last one.
     #[inline]
-    pub(super) const fn new(connection: Connection, late: u64) -> Departure {
-        Departure { late, cell: connection.pack() }
+    pub(super) const fn new(connection: u64, late: u64) -> Departure {
+        Departure { late, cell: connection }
+    }
+
+    /// It is a last cell; true if it is the last of all.
+    pub(super) const fn end(&mut self, last: Last) -> bool {
+        self.cell |= last as u64;
+        !self.is_followed()
     }
 
     #[inline]
@@ -39,16 +58,6 @@ impl Departure {
     #[inline]
     pub(super) const fn late(&self) -> Ticks {
         Ticks(self.late)
-    }
-
-    /// It is the last cell of a PDU.
-    pub(super) const fn end_pdu(&mut self) {
-        self.cell |= ENDS_PDU;
-    }
-
-    /// It is the last cell of a PDU, and nothing has been posted after it.
-    pub(super) const fn end_queue(&mut self) {
-        self.cell |= ENDS_PDU | ENDS_QUEUE;
     }
 
     /// Something was posted after this cell had been planned, and has been planned as well.

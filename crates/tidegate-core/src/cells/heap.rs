@@ -20,7 +20,7 @@
 use super::binary_heap::{BinaryHeap, Work};
 use super::conflict::Bookings;
 use super::connections::Connections;
-use super::departure::Booked;
+use super::departure::{Booked, Departure};
 use super::shaping::Place;
 use super::{
     Adapter, CLASSES, CellContract, CellError, CellScheduler, CellSetup, Conflict, Connection, Counts, RateScaling, Sharing, State,
@@ -284,10 +284,15 @@ impl<S: Sharing> CellScheduler for HeapScheduler<S> {
                 Conflict::Tolerance | Conflict::Priority => self.next_of_two(now)?,
             };
             let (connection, class) = (self.connections.connection(index), self.connections.class(index));
-            let Some(Booked { departure, is_low, .. }) = self.connections.book(connection, class, now) else {
+            if !self.connections.is_ready(index) {
                 self.connections.count_underrun(index, now, adapter);
                 continue;
-            };
+            }
+            let Booked { late, is_low, is_last, .. } = self.connections.book(index, class, now);
+            let mut departure = Departure::new(connection.pack(), late);
+            if is_last {
+                departure.end(self.connections.finish_pdu(index));
+            }
             self.connections.depart(&departure, now, adapter);
             if is_low {
                 self.connections.fetch(index, now, adapter);

@@ -296,17 +296,20 @@ fn plan_cell<S: Sharing>(
         list.ghost_gone();
         return None;
     }
-    let Some(Booked { departure, next, is_low }) = connections.book(connection, class, slot) else {
+    let index = connection.index();
+    if !connections.is_ready(index) {
         list.dropped();
         return None;
-    };
-    if departure.is_followed() {
-        list.insert(pool, Entry { key: next, ..entry });
-    } else {
+    }
+    let Booked { late, next, is_low, is_last } = connections.book(index, class, slot);
+    let mut departure = Departure::new(entry.payload, late);
+    if is_last && departure.end(connections.finish_pdu(index)) {
         list.dropped();
+    } else {
+        list.insert(pool, Entry { key: next, ..entry });
     }
     if is_low {
-        connections.fetch(connection.index(), now, adapter);
+        connections.fetch(index, now, adapter);
     }
     Some(departure)
 }

@@ -277,6 +277,12 @@ impl Shaping {
         stretch.ceil_of(if let State::Sustained = self.state { self.sustained } else { self.peak })
     }
 
+    /// The shortest of these intervals.
+    #[inline]
+    pub(super) const fn shortest(&self) -> u64 {
+        self.peak
+    }
+
     /// The rate that a connection in a state asks for.
     pub(super) const fn rate(&self, state: State) -> CellRate {
         match state {

@@ -134,14 +134,12 @@ impl SlotWheel {
         if ahead >= self.reach {
             return self.insert_apart(pool, entry);
         }
-        let word = entry.key << LOW | entry.payload;
-        if ahead < BUCKET {
-            if !self.table.insert(word) {
-                self.push_crowd(entry);
-            }
-            return;
+        if ahead >= BUCKET {
+            return self.file_near(pool, entry);
         }
-        self.file_near(pool, entry);
+        if !self.table.insert(entry.key << LOW | entry.payload) {
+            self.push_crowd(entry);
+        }
     }
 
     /// The connection with the smallest key, and where it stands, if its slot is in the table or before it.

@@ -9,7 +9,7 @@
 //!
 //! **State.** The budget and the ends of one queue; per connection the counters of the line and the PDU list.
 //!
-//! **Cost.** A comparison per cell; a multiplication when few cells are ahead, and a PDU's entry when a transfer starts.
+//! **Cost.** A multiplication and a comparison per cell; one more when few cells are ahead, and a PDU's entry when a transfer starts.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -60,8 +60,8 @@ pub struct Transfers {
     setup: TransferSetup,
     /// The duration of the largest transfer, in ticks.
     longest: u64,
-    /// With so many cells on the adapter or under way no transfer starts, however short the interval.
-    pub(super) ample: u32,
+    /// With cells on the adapter or under way for so many ticks, at the peak interval, no transfer starts.
+    pub(super) low: u64,
     pub(super) free: u32,
     /// Buffers under way to connections that were removed.
     pub(super) orphaned: u32,
@@ -106,14 +106,14 @@ impl Transfers {
         if setup.cell_time.0 > MOST_SLOTS as u64 * SLOT {
             setup.cell_time = Ticks(MOST_SLOTS as u64 * SLOT);
         }
-        let mut transfers = Transfers { setup, longest: 0, ample: 0, free: setup.buffer, orphaned: 0, first: NONE, last: NONE };
+        let mut transfers = Transfers { setup, longest: 0, low: 0, free: setup.buffer, orphaned: 0, first: NONE, last: NONE };
         let duration = transfers.duration(transfers.burst());
         transfers.longest = duration * SLOT;
-        transfers.ample = match setup.prefetch {
-            // An interval is a slot at least, and the rounding to the slot less than one.
-            Prefetch::JustInTime if duration < u32::MAX as u64 => duration as u32 + 1,
+        transfers.low = match setup.prefetch {
+            // No interval is shorter than the peak interval, and the rounding to the slot is less than one.
+            Prefetch::JustInTime => transfers.longest + SLOT,
             Prefetch::Demand => 1,
-            _ => u32::MAX,
+            Prefetch::WholePdu => u64::MAX,
         };
         transfers
     }
