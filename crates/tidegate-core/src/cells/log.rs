@@ -126,6 +126,16 @@ impl Pool {
         }
     }
 
+    /// Asks for the next chunk, and for what names the one after it.
+    #[inline]
+    pub(super) fn fetch(&self, reader: Reader) {
+        let chunk = reader.chunk as usize;
+        if let (Some(words), Some(after)) = (self.chunks.get(chunk), self.after.get(chunk)) {
+            prefetch(words);
+            prefetch(after);
+        }
+    }
+
     /// The words of the next chunk; the last of them may be old ones. After the log was taken away they may be any
     /// that are in the pool.
     #[inline]
@@ -135,7 +145,7 @@ impl Pool {
         }
         let chunk = reader.chunk as usize;
         *reader = Reader { chunk: self.after[chunk], chunks: reader.chunks - 1 };
-        prefetch(&self.chunks[reader.chunk as usize]);
+        self.fetch(*reader);
         Some(&self.chunks[chunk].0)
     }
 }

@@ -23,7 +23,7 @@
 
 use super::connections::Connections;
 use super::departure::{Booked, Departure};
-use super::log::{CHUNK, Pool};
+use super::log::Pool;
 use super::shaping::Place;
 use super::slot_levels::Entry;
 use super::slot_wheel::{Part, SlotWheel};
@@ -181,11 +181,10 @@ impl<S: Sharing> Planner<S> {
                 break;
             }
             let at = from as u32 + (free >> from).trailing_zeros();
-            list.pop(part);
-            // Twice as often as there are full chunks.
-            if at.is_multiple_of(CHUNK as u32 / 2) {
+            if list.is_time_for_more() {
                 list.soon(pool).for_each(|index| connections.fetch_line(index));
             }
+            list.pop(part);
             if let Some(departure) = plan_cell(connections, list, pool, class, entry, start + u64::from(at), now, adapter) {
                 window[at as usize % WINDOW as usize] = departure;
                 free &= !(1 << at);

@@ -111,6 +111,12 @@ impl SlotRun {
         Some(self.sorted[self.next % LONGEST_RUN])
     }
 
+    /// How many have been taken out.
+    #[inline]
+    pub(super) const fn popped(&self) -> usize {
+        self.next
+    }
+
     /// Takes the first out; there is one.
     #[inline]
     pub(super) const fn pop(&mut self) {

@@ -242,6 +242,12 @@ impl SlotWheel {
         self.first().map(|(first, _)| first.key).or_else(|| self.next_bucket())
     }
 
+    /// True for the first entry, and then twice as often as there are full chunks: time to ask for [`SlotWheel::soon`].
+    #[inline]
+    pub(super) const fn is_time_for_more(&self) -> bool {
+        self.run.popped().is_multiple_of(CHUNK / 2)
+    }
+
     /// Connections whose turn comes in the next 64 slots, every time some others: for fetching their state.
     #[inline]
     pub(super) fn soon(&mut self, pool: &Pool) -> impl Iterator<Item = usize> {
@@ -298,7 +304,10 @@ impl SlotWheel {
             self.run.append(&words, count);
         }
         self.run.sort();
-        self.soon = pool.begin(&self.near[(at + 1) & (self.near.len() - 1)]);
+        // The first chunk of the bucket after the next as well: its turn to be read comes at once when the next is loaded.
+        let log = |ahead| &self.near[(at + ahead) & (self.near.len() - 1)];
+        self.soon = pool.begin(log(1));
+        pool.fetch(pool.begin(log(2)));
     }
 
     /// Appends to the log of the entry's 64 slots.
