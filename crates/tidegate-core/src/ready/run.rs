@@ -17,10 +17,18 @@ pub(super) struct Run {
 
 /// So many items are moved one by one; more are worth a call.
 const FEW: usize = 24;
-/// Up to so many entries are sorted together.
-pub(super) const BATCH: usize = 64;
-/// So many distances are compared together.
-const LANES: usize = 8;
+/// Up to so many entries are sorted together: they are counted in bytes.
+pub(super) const BATCH: usize = 255;
+/// Room for them, such that a byte is always the number of a place.
+const ROOM: usize = BATCH + 1;
+/// The most bins that they are counted into ...
+const BINS: usize = 1024;
+/// ... and at least so many for each.
+const BINS_PER_ENTRY: usize = 4;
+/// A one in every byte.
+const ONES: u64 = u64::MAX / 0xff;
+/// Where putting entries in order takes more moves than this for each, they are sorted in another way.
+const MOST_MOVES: usize = 4;
 
 impl Run {
     /// An empty run for at most `capacity` flows.
@@ -79,11 +87,11 @@ impl Run {
 
     /// Where up to [`BATCH`] entries are gathered before they are added by [`Run::append`]. `None` if a run has no room for that many.
     #[inline]
-    pub(super) fn room(&mut self) -> Option<&mut [Entry; BATCH]> {
-        if self.tail + 2 * BATCH > self.items.len() {
+    pub(super) fn room(&mut self) -> Option<&mut [Entry; ROOM]> {
+        if self.tail + 2 * ROOM > self.items.len() {
             self.move_to_front();
         }
-        self.items.get_mut(self.tail + BATCH..)?.first_chunk_mut()
+        self.items.get_mut(self.tail + ROOM..)?.first_chunk_mut()
     }
 
     /// Adds the `count` entries that stand in the room, at least one, behind all others, whose keys are not after theirs, and returns the last key.
@@ -150,42 +158,67 @@ impl Run {
 
 /// Writes `entries`, whose keys are at or after `start`, to `places` in the order of their keys; those of equal keys stay in their order.
 ///
-/// Every entry's place is the number of those before it. All are compared with all, so that no branch depends on a key.
+/// They are counted into so many bins that most hold one or none, by the leading bits in which their distances from `start` differ; the sums
+/// of the counts are their places, and what shares a bin is put in order by insertion.
 #[inline(never)]
-fn sort(entries: &[Entry], start: u64, places: &mut [Entry; BATCH]) {
+fn sort(entries: &[Entry], start: u64, places: &mut [Entry; ROOM]) {
     if entries.is_sorted_by(|one, next| !is_before(next.key, one.key)) {
         places[..entries.len()].copy_from_slice(entries);
         return;
     }
-    let spread = entries.iter().fold(1, |bits, entry| bits | entry.key.wrapping_sub(start));
-    // As much of the distances from `start` as there is room for beside an index.
-    let cut = (u64::BITS - spread.leading_zeros()).saturating_sub(31 - BATCH.ilog2());
-    let mut order = [i32::MAX; BATCH];
-    for (index, (place, entry)) in order.iter_mut().zip(entries).enumerate() {
-        *place = (entry.key.wrapping_sub(start) >> cut) as i32 * BATCH as i32 + index as i32;
+    let distance = |entry: &Entry| entry.key.wrapping_sub(start);
+    let (all, any) = entries.iter().fold((u64::MAX, 0), |(all, any), entry| (all & distance(entry), any | distance(entry)));
+    let bins = (BINS_PER_ENTRY * entries.len()).next_power_of_two();
+    let cut = (u64::BITS - (all ^ any).leading_zeros()).saturating_sub(bins.ilog2());
+    let bin = |entry: &Entry| (distance(entry) >> cut) as usize & (bins - 1) & (BINS - 1);
+    // How many are in each bin, then the place of its next entry.
+    let mut next = [0u8; BINS];
+    for entry in entries {
+        next[bin(entry)] += 1;
     }
-    let (groups, _) = order[..entries.len().next_multiple_of(LANES)].as_chunks::<LANES>();
-    for (&own, &entry) in order.iter().zip(entries) {
-        let mut before = [0; LANES];
-        for group in groups {
-            for (count, &other) in before.iter_mut().zip(group) {
-                *count += (other - own) >> 31;
-            }
+    // In every byte the number of entries in the groups before.
+    let mut before = 0;
+    for group in next[..bins.min(BINS)].as_chunks_mut().0 {
+        let counted = u64::from_le_bytes(*group).wrapping_mul(ONES);
+        *group = ((counted << 8) + before).to_le_bytes();
+        before += (counted >> 56) * ONES;
+    }
+    for entry in entries {
+        let next = &mut next[bin(entry)];
+        places[usize::from(*next)] = *entry;
+        *next += 1;
+    }
+    settle(&mut places[..entries.len()]);
+}
+
+/// Puts entries in order that are almost.
+#[inline]
+fn settle(places: &mut [Entry]) {
+    let mut moves = 0;
+    for at in 1..places.len() {
+        let entry = places[at];
+        if !is_before(entry.key, places[at - 1].key) {
+            continue;
         }
-        places[before.iter().sum::<i32>().unsigned_abs() as usize % BATCH] = entry;
-    }
-    if cut > 0 {
-        // Those of the same distance, as far as there was room, may have changed places.
-        for at in 1..entries.len() {
-            let entry = places[at];
-            let mut place = at;
-            while place > 0 && is_before(entry.key, places[place - 1].key) {
-                places[place] = places[place - 1];
-                place -= 1;
-            }
-            if place < at {
-                places[place] = entry;
-            }
+        let mut place = at;
+        while place > 0 && is_before(entry.key, places[place - 1].key) {
+            places[place] = places[place - 1];
+            place -= 1;
+        }
+        places[place] = entry;
+        moves += at - place;
+        if moves > MOST_MOVES * places.len() {
+            return sort_by_comparison(places);
         }
     }
+}
+
+/// The same when many share a bin.
+#[cold]
+fn sort_by_comparison(places: &mut [Entry]) {
+    let Some(first) = places.first().map(|entry| entry.key) else { return };
+    for (place, number) in places.iter_mut().zip(0..) {
+        place.generation = number;
+    }
+    places.sort_unstable_by_key(|entry| (entry.key.wrapping_sub(first) as i64, entry.generation));
 }

@@ -12,7 +12,7 @@
 //! buckets, 16 kB for the run. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, copied once or twice to a log of a finer level,
-//! and sorted together with at most 63 others: all in sequence, so memory keeps pace. A bucket that is entered is distributed as a whole,
+//! and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is distributed as a whole,
 //! so single calls can cost more. Keys that come before those taken out cost a shift within the run; thousands of them at a time, one step
 //! closer to the front again and again, make the entries behind them move again and again.
 //!
@@ -59,6 +59,8 @@ pub struct Wheel {
     run: Run,
     /// The length below which the run is extended.
     low: usize,
+    /// A bucket of at most so many entries is sorted into the run.
+    batch: usize,
     near: Levels,
     /// In use only while the near levels are not empty and `divided` is set.
     far: Levels,
@@ -104,6 +106,10 @@ const LONG: usize = 512;
 const LOW: usize = 16;
 /// ... and as short as possible where all is in the cache anyway.
 const LOWEST: usize = 4;
+/// A batch is at most this part of all flows, so that few keys come to lie among those that are in the run ...
+const PART: usize = 64;
+/// ... but at least of so many.
+const LEAST_BATCH: usize = 64;
 /// So many flows are not.
 const WORTH_TELLING: usize = 4096;
 /// A log of more entries than this is searched for its smallest key before it is distributed: if most keys are equal, all the levels
@@ -251,12 +257,12 @@ impl Wheel {
 
     #[inline(never)]
     fn extend(&mut self) {
-        let enough = self.low + self.low / 2;
+        let enough = self.low + self.batch / 4;
         while self.run.len() < enough && self.near.occupied != 0 {
             let (level, at) = self.near.first();
             if level == 0 {
                 self.take_equals(at);
-            } else if level < TOP && self.near.logs[level * 64 + at].len() <= BATCH {
+            } else if level < TOP && self.near.logs[level * 64 + at].len() <= self.batch {
                 self.take_buckets(level, at, enough);
             } else {
                 self.distribute(level, at);
@@ -325,7 +331,7 @@ impl Wheel {
             }
             let following = self.near.buckets[level];
             at = following.trailing_zeros() as usize;
-            if count >= missing || following == 0 || count + self.near.logs[level * 64 + at].len() > BATCH {
+            if count >= missing || following == 0 || count + self.near.logs[level * 64 + at].len() > self.batch {
                 break;
             }
         }
@@ -470,6 +476,7 @@ impl ReadyList for Wheel {
         Wheel {
             run: Run::new(if logs == 0 { flows } else { LONG }),
             low: if flows < WORTH_TELLING { LOWEST } else { LOW },
+            batch: (flows / PART).clamp(LEAST_BATCH, BATCH),
             near: Levels::new(logs),
             far: Levels::new(logs),
             divided: false,
