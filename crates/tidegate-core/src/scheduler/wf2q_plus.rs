@@ -142,6 +142,10 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             }
         }
         while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
+            // Flows of one rate that began together become eligible together, more of them than turns were left to fetch them in.
+            if let Some(ahead) = self.pending.ahead(LEAD) {
+                prefetch(&self.shares[ahead.index()]);
+            }
             self.eligible.insert(flow, low(self.shares[flow.index()].finish()));
         }
         match self.eligible.first() {
