@@ -33,14 +33,17 @@ pub trait ReadyList {
     /// Adds a flow that is not in the list.
     fn insert(&mut self, flow: Flow, key: u64);
 
-    /// Takes a flow out, wherever it stands; false if it was not in the list.
-    fn remove(&mut self, flow: Flow) -> bool;
-
-    /// True if `flow` is in the list.
-    fn contains(&self, flow: Flow) -> bool;
+    /// Takes out a flow that is in the list, wherever it stands.
+    fn remove(&mut self, flow: Flow);
 
     /// The flow of the smallest key, and that key.
     fn first(&self) -> Option<(u64, Flow)>;
+
+    /// Takes out the flow that [`ReadyList::first`] names.
+    #[inline]
+    fn remove_first(&mut self, flow: Flow) {
+        self.remove(flow);
+    }
 
     /// Takes out the flow of the smallest key.
     #[inline]

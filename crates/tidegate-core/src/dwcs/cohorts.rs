@@ -511,7 +511,7 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
                     self.waiting.remove(stream);
                 }
             }
-            Place::Held => _ = self.held.remove(stream),
+            Place::Held => self.held.remove(stream),
             Place::Member(cohort) => self.leave(cohort, stream.0),
             Place::Background => self.background.remove(stream.0, 0, &mut self.contenders),
             Place::Front | Place::Idle => {}

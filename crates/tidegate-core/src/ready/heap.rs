@@ -119,11 +119,9 @@ impl ReadyList for Heap {
         self.sift_up(self.entries.len() - 1, entry);
     }
 
-    fn remove(&mut self, flow: Flow) -> bool {
+    fn remove(&mut self, flow: Flow) {
         let at = self.positions[flow.index()];
-        if at == ABSENT {
-            return false;
-        }
+        debug_assert_ne!(at, ABSENT, "{flow:?} is not in the list");
         self.positions[flow.index()] = ABSENT;
         if let Some(last) = self.entries.pop()
             && last.flow != flow.0
@@ -131,12 +129,6 @@ impl ReadyList for Heap {
         {
             self.sift_down(at as usize, last);
         }
-        true
-    }
-
-    #[inline]
-    fn contains(&self, flow: Flow) -> bool {
-        self.positions[flow.index()] != ABSENT
     }
 
     #[inline]

@@ -132,20 +132,22 @@ impl Pool {
         stretch: Range<usize>,
         logs: &mut [Log; 64],
         shift: usize,
-        mut current: impl FnMut(Entry) -> bool,
+        mut current: impl FnMut(&Entry) -> bool,
     ) -> u64 {
         let mut extended = 0;
         for place in stretch {
-            let entry = self.entries[place];
-            if !current(entry) {
+            let key = self.entries[place].key;
+            if !current(&self.entries[place]) {
                 continue;
             }
-            let at = (entry.key >> shift) as usize % 64;
+            let at = (key >> shift) as usize % 64;
             let log = &mut logs[at];
             if log.has_room() {
-                self.append(log, entry);
+                self.entries[log.write as usize] = self.entries[place];
+                log.write += 1;
             } else {
-                self.append_in_chunk(log, entry.key, entry.flow, entry.generation);
+                let Entry { flow, generation, .. } = self.entries[place];
+                self.append_in_chunk(log, key, flow, generation);
                 extended |= 1 << at;
             }
         }

@@ -70,9 +70,6 @@ impl Run {
     pub(super) fn pop(&mut self) {
         debug_assert!(self.head < self.tail);
         self.head += 1;
-        if self.head == self.tail {
-            (self.head, self.tail) = (0, 0);
-        }
     }
 
     /// Adds a flow behind all others, whose keys are not after its own. There must be room.
@@ -194,12 +191,10 @@ fn sort(entries: &[Entry], start: u64, places: &mut [Entry; ROOM]) {
 /// Puts entries in order that are almost.
 #[inline]
 fn settle(places: &mut [Entry]) {
-    let mut moves = 0;
-    for at in 1..places.len() {
+    let (mut at, mut moves) = (0, 0);
+    while let Some(ahead) = places[at..].windows(2).position(|pair| is_before(pair[1].key, pair[0].key)) {
+        at += ahead + 1;
         let entry = places[at];
-        if !is_before(entry.key, places[at - 1].key) {
-            continue;
-        }
         let mut place = at;
         while place > 0 && is_before(entry.key, places[place - 1].key) {
             places[place] = places[place - 1];

@@ -8,7 +8,7 @@
 //! JACM 37(2), 1990, with 64 buckets per level, which makes them the hierarchical timing wheels of Varghese and Lauck, SOSP 1987; bitmaps
 //! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State**: one bit, a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 22 kB for the
+//! **State**: a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 22 kB for the
 //! buckets, 16 kB for the run. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, copied once or twice to a log of a finer level,
@@ -72,8 +72,6 @@ pub struct Wheel {
     gaps: usize,
     /// The number of flows in the list.
     flows: usize,
-    /// A bit per flow in the list.
-    members: Vec<u64>,
     generations: Vec<u32>,
     /// True if a generation may differ from 0.
     aged: bool,
@@ -434,23 +432,9 @@ impl Wheel {
         512 + flows / 64
     }
 
-    /// Takes out the first, which is `flow`.
-    #[inline]
-    fn take_first(&mut self, flow: u32) {
-        self.run.pop();
-        self.members[flow as usize / 64] &= !(1 << (flow % 64));
-        self.flows -= 1;
-        self.settle();
-    }
-
-    /// Takes out a flow that is not the first; false if it was not in the list.
+    /// Takes out a flow that is not the first.
     #[inline(never)]
-    fn remove_within(&mut self, flow: Flow) -> bool {
-        if !self.contains(flow) {
-            return false;
-        }
-        let flow = flow.0;
-        self.members[flow as usize / 64] &= !(1 << (flow % 64));
+    fn remove_within(&mut self, Flow(flow): Flow) {
         self.flows -= 1;
         if !self.run.remove(flow) {
             let generation = &mut self.generations[flow as usize];
@@ -463,7 +447,6 @@ impl Wheel {
             }
         }
         self.settle();
-        true
     }
 }
 
@@ -484,7 +467,6 @@ impl ReadyList for Wheel {
             removed: 0,
             gaps: 0,
             flows: 0,
-            members: vec![0; flows.div_ceil(64)],
             generations: vec![0; flows],
             aged: false,
         }
@@ -492,8 +474,6 @@ impl ReadyList for Wheel {
 
     #[inline]
     fn insert(&mut self, flow: Flow, key: u64) {
-        debug_assert!(!self.contains(flow), "{flow:?} is in the list already");
-        self.members[flow.index() / 64] |= 1 << (flow.0 % 64);
         self.flows += 1;
         if self.near.occupied == 0 {
             match self.run.last_key() {
@@ -522,17 +502,12 @@ impl ReadyList for Wheel {
 
     // Always inlined where the first is taken out, for that is what almost every call does.
     #[inline(always)]
-    fn remove(&mut self, flow: Flow) -> bool {
+    fn remove(&mut self, flow: Flow) {
         if self.run.get(0).is_some_and(|first| first.flow == flow.0) {
-            self.take_first(flow.0);
-            return true;
+            self.remove_first(flow);
+        } else {
+            self.remove_within(flow);
         }
-        self.remove_within(flow)
-    }
-
-    #[inline]
-    fn contains(&self, flow: Flow) -> bool {
-        self.members[flow.index() / 64] >> (flow.0 % 64) & 1 == 1
     }
 
     #[inline]
@@ -541,20 +516,28 @@ impl ReadyList for Wheel {
     }
 
     #[inline]
+    fn remove_first(&mut self, flow: Flow) {
+        debug_assert_eq!(self.first().map(|first| first.1), Some(flow));
+        self.run.pop();
+        self.flows -= 1;
+        self.settle();
+    }
+
+    #[inline]
     fn pop_first(&mut self) -> Option<(u64, Flow)> {
-        let Entry { key, flow, .. } = self.run.get(0)?;
-        self.take_first(flow);
-        Some((key, Flow(flow)))
+        let first = self.first()?;
+        self.remove_first(first.1);
+        Some(first)
     }
 
     #[inline]
     fn pop_due(&mut self, now: u64) -> Option<Flow> {
-        let Entry { key, flow, .. } = self.run.get(0)?;
+        let (key, flow) = self.first()?;
         if is_before(now, key) {
             return None;
         }
-        self.take_first(flow);
-        Some(Flow(flow))
+        self.remove_first(flow);
+        Some(flow)
     }
 
     #[inline]

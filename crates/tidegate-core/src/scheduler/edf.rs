@@ -62,10 +62,13 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.lost(now, flow, next);
+        self.deadlines.remove_first(flow);
+        if let Some(head) = next {
+            self.activate(now, flow, head);
+        }
     }
 
-    #[inline(always)]
+    #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.deadlines.remove(flow);
         if let Some(head) = next {

@@ -174,16 +174,18 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         let stream = &mut self.flows[flow.index()];
         self.latest = usize::from(stream.level);
         let releases = &mut self.releases[self.latest];
-        releases.remove(flow);
+        releases.remove_first(flow);
         stream.allowance.charge(now, stream.length);
-        let demand = if next.is_some() { stream.demand() } else { Demand::Nothing };
-        self.demands.ask(stream, &self.rates, flow, demand);
-        // The clock of the share is behind those of the contract unless it is stretched.
-        if self.demands.sum > CellRate::LINK.0 {
-            let stretch = self.demands.sharing.stretch(self.latest);
-            let oldest = now - self.slack.max(stream.allowance.tolerance());
-            let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
-            stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
+        if self.demands.may_exceed_link {
+            let demand = if next.is_some() { stream.demand() } else { Demand::Nothing };
+            self.demands.ask(stream, &self.rates, flow, demand);
+            // The clock of the share is behind those of the contract unless it is stretched.
+            if self.demands.sum > CellRate::LINK.0 {
+                let stretch = self.demands.sharing.stretch(self.latest);
+                let oldest = now - self.slack.max(stream.allowance.tolerance());
+                let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
+                stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
+            }
         }
         if let Some(head) = next {
             stream.file(releases, flow, head);

@@ -94,16 +94,19 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
     }
 
     #[inline(always)]
-    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+    fn served(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         let share = &mut self.shares[flow.index()];
         let stamp = share.stamp();
         share.start = stamp;
         // A head that took the place of a longer, lost one may bear a stamp that the clock has passed.
         self.clock = self.clock.max(stamp);
-        self.lost(now, flow, next);
+        self.stamps.remove_first(flow);
+        if let Some(head) = next {
+            self.file(flow, head);
+        }
     }
 
-    #[inline(always)]
+    #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         self.stamps.remove(flow);
         if let Some(head) = next {

@@ -94,10 +94,13 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let clock = &mut self.clocks[flow.index()];
         clock.charged = clock.finish;
-        self.lost(now, flow, next);
+        self.finishes.remove_first(flow);
+        if let Some(head) = next {
+            self.stamp(now, flow, head);
+        }
     }
 
-    #[inline(always)]
+    #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.finishes.remove(flow);
         if let Some(head) = next {

@@ -72,6 +72,8 @@ struct Share {
     rate: TimePerByte,
     /// Length of the head.
     length: u32,
+    /// The head is eligible, not pending.
+    is_eligible: bool,
 }
 
 impl Share {
@@ -97,8 +99,9 @@ impl<R: ReadyList> Wf2qPlus<R> {
     /// Files the head of `flow`, whose share is up to date.
     #[inline]
     fn file(&mut self, virtual_time: u128, flow: Flow) {
-        let share = &self.shares[flow.index()];
-        if share.start <= virtual_time {
+        let share = &mut self.shares[flow.index()];
+        share.is_eligible = share.start <= virtual_time;
+        if share.is_eligible {
             self.eligible.insert(flow, low(share.finish()));
         } else {
             self.pending.insert(flow, low(share.start));
@@ -146,7 +149,9 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             if let Some(ahead) = self.pending.ahead(LEAD) {
                 prefetch(&self.shares[ahead.index()]);
             }
-            self.eligible.insert(flow, low(self.shares[flow.index()].finish()));
+            let share = &mut self.shares[flow.index()];
+            share.is_eligible = true;
+            self.eligible.insert(flow, low(share.finish()));
         }
         match self.eligible.first() {
             Some((_, flow)) => Decision::Serve(flow),
@@ -167,7 +172,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         self.virtual_time += u128::from(self.service_span.picoseconds());
         self.service_start = now;
         self.service_span = span;
-        self.eligible.remove(flow);
+        self.eligible.remove_first(flow);
         if let Some(head) = next {
             self.shares[flow.index()].length = head.length;
             self.file(self.virtual_time, flow);
@@ -176,7 +181,9 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
 
     #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        if !self.eligible.remove(flow) {
+        if self.shares[flow.index()].is_eligible {
+            self.eligible.remove(flow);
+        } else {
             self.pending.remove(flow);
         }
         if let Some(head) = next {
@@ -219,7 +226,7 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
                 let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
                 return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
             }
-            shares.push(Share { start: 0, rate, length: 0 });
+            shares.push(Share { start: 0, rate, length: 0, is_eligible: false });
         }
         let link = setup.rate.time_per_byte();
         Ok(Wf2qPlus {

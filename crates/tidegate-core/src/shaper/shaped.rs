@@ -6,7 +6,7 @@
 //! **Source**: shapers in front of a work-conserving scheduler as in Zhang and Ferrari, "Rate-controlled service disciplines", Journal of
 //! High Speed Networks 3(4), 1994; the contract is [`Allowance`]'s.
 //!
-//! **State**: one cache line per flow (64 bytes), the ready list of those that wait, and the scheduler inside.
+//! **State**: one cache line per flow (64 bytes) and one byte, the ready list of those that wait, and the scheduler inside.
 //!
 //! **Cost**: one insertion and one removal of a ready list per packet that has to wait, and the scheduler inside. A packet that need not
 //! wait goes straight through.
@@ -24,12 +24,15 @@ use crate::prefetch::prefetch;
 use crate::ready::{ReadyList, Wheel};
 use crate::scheduler::{Decision, LEAD, Scheduler};
 use crate::units::Time;
+use alloc::vec;
 use alloc::vec::Vec;
 
 /// A scheduler with a shaper in front.
 #[derive(Clone, Debug)]
 pub struct Shaped<S, R = Wheel> {
     flows: Vec<Shaping>,
+    /// Whether each flow is on the waiting list.
+    waits: Vec<bool>,
     waiting: R,
     inner: S,
     /// No flow that waits may leave before this instant.
@@ -82,8 +85,8 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
     pub fn new(inner: S, contracts: &[Option<ShapingContract>]) -> Result<Shaped<S, R>, (Flow, ContractError)> {
         let shaping = |allowance| Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 };
         let flows: Vec<Shaping> = Allowance::of_each(contracts)?.into_iter().map(shaping).collect();
-        let waiting = R::new(flows.len());
-        Ok(Shaped { flows, waiting, inner, next_release: Time::ZERO })
+        let (waits, waiting) = (vec![false; flows.len()], R::new(flows.len()));
+        Ok(Shaped { flows, waits, waiting, inner, next_release: Time::ZERO })
     }
 
     /// Hands the flows whose heads may leave over to the scheduler inside.
@@ -92,7 +95,8 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
         self.next_release = loop {
             match self.waiting.first() {
                 Some((release, flow)) if !Time::from_picoseconds(release).is_after(now) => {
-                    self.waiting.remove(flow);
+                    self.waiting.remove_first(flow);
+                    self.waits[flow.index()] = false;
                     if let Some(ahead) = self.waiting.ahead(LEAD) {
                         prefetch(&self.flows[ahead.index()]);
                     }
@@ -110,6 +114,7 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
     #[inline]
     fn hold(&mut self, flow: Flow, release: Time) {
         self.waiting.insert(flow, release.picoseconds());
+        self.waits[flow.index()] = true;
         self.next_release = self.next_release.earlier(release);
     }
 
@@ -178,10 +183,11 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
         if let Some(head) = next {
             self.flows[flow.index()].keep(head);
         }
-        if !self.waiting.contains(flow) {
+        if !self.waits[flow.index()] {
             self.inner.lost(now, flow, next);
         } else if next.is_none() {
             self.waiting.remove(flow);
+            self.waits[flow.index()] = false;
         }
     }
 
