@@ -5,12 +5,12 @@ use crate::packet::Flow;
 use alloc::boxed::Box;
 
 /// Up to so many streams, looking at all of them is faster than keeping them in order.
-const FEW: usize = 8;
+const FEW: usize = 12;
 
 /// [`Scan`] for few streams, [`Cohorts`] for many; they decide the same.
 #[derive(Clone, Debug)]
 pub enum Engine {
-    /// For up to 8 streams.
+    /// For up to 12 streams.
     Few(Scan),
     /// For more.
     Many(Box<Cohorts>),
