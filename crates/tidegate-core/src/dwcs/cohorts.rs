@@ -11,7 +11,7 @@
 //!
 //! **Source**: ours; the discipline is West and Poellabauer's, RTSS 2000.
 //!
-//! **State**: 160 bytes per stream, and its place in a ready list and in a queue or a tree.
+//! **State**: 136 bytes per stream, and its place in a ready list and in a queue or a tree.
 //!
 //! **Cost** per decision: O(log n), and O(1) amortised for every cohort or lone stream whose deadline passes. A cohort that is joined by
 //! others takes the smaller of the two in one by one. Streams whose late packets are dropped stay alone: each miss costs them a packet anyway.
@@ -481,7 +481,6 @@ impl<R: ReadyList> Dwcs for Cohorts<R> {
         record.deadline = if self.rules.early == Early::Clamp { regular.min(finish + CLAMP) } else { regular };
         if let Place::Member(number) = place {
             let cohort = &mut self.cohorts[number as usize];
-
             if let Some(arrival) = next
                 && record.deadline == regular
                 && self.rules.early != Early::Hold

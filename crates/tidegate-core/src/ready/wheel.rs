@@ -12,8 +12,8 @@
 //! buckets, 16 kB for the run. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, copied once or twice to a log of a finer level,
-//! and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is distributed as a whole,
-//! so single calls can cost more. Keys that come before those taken out cost a shift within the run; thousands of them at a time, one step
+//! and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is
+//! distributed as a whole, so single calls can cost more. Keys that come before those taken out cost a shift within the run; thousands of them at a time, one step
 //! closer to the front again and again, make the entries behind them move again and again.
 //!
 //! **RTL twin**: none yet; the bitmaps are 64-bit priority encoders.
@@ -104,12 +104,12 @@ const LONG: usize = 512;
 const LOW: usize = 16;
 /// ... and as short as possible where all is in the cache anyway.
 const LOWEST: usize = 4;
+/// So many flows are not.
+const WORTH_TELLING: usize = 4096;
 /// A batch is at most this part of all flows, so that few keys come to lie among those that are in the run ...
 const PART: usize = 64;
 /// ... but at least of so many.
 const LEAST_BATCH: usize = 64;
-/// So many flows are not.
-const WORTH_TELLING: usize = 4096;
 /// A log of more entries than this is searched for its smallest key before it is distributed: if most keys are equal, all the levels
 /// between are skipped.
 const MANY: usize = 8192;

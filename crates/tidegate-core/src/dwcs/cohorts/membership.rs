@@ -365,8 +365,8 @@ impl<R: ReadyList> Cohorts<R> {
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let (records, tallies) = (&mut self.records, &mut self.tallies);
         if cohort.tournament.has_expired(misses) {
-            // Taken out, it does not count as large: who tolerates nothing from now on stays in the tree unless the queue is in use. That is exact
-            // either way, and no slower.
+            // Taken out, it does not count as large: who tolerates nothing from now on stays in the tree unless the queue is in use. That is
+            // exact either way, and no slower.
             let mut tournament = core::mem::take(&mut cohort.tournament);
             tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
                 fetch(contender.next, records, tallies);
