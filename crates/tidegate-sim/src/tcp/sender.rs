@@ -466,10 +466,14 @@ impl Sender {
     fn choose(&mut self) -> Option<u64> {
         let flight = &mut self.flight;
         match self.phase {
-            Phase::Recovery => match flight.resend.take() {
-                Some(segment) => Some(segment),
-                None => self.recovery.next(flight),
-            },
+            Phase::Recovery => {
+                // While a pace holds it back, acknowledgements may report it.
+                let is_missing = |segment: &u64| *segment >= flight.una && !flight.board.is_sacked(*segment);
+                match flight.resend.take().filter(is_missing) {
+                    Some(segment) => Some(segment),
+                    None => self.recovery.next(flight),
+                }
+            }
             Phase::Open | Phase::Timeout => {
                 let cwnd = flight.cwnd;
                 let next = flight.in_order(cwnd, self.phase == Phase::Timeout);

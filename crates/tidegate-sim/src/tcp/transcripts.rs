@@ -264,6 +264,31 @@ fn rfc_8985_what_was_sent_before_something_that_has_arrived_is_lost_what_was_sen
 }
 
 #[test]
+fn what_is_reported_while_the_pace_holds_it_back_is_not_sent_again() {
+    for &recovery in RecoveryKind::ALL.iter().filter(|recovery| recovery.is_selective()) {
+        let mut sender = Sender::new(&Tcp { initial_window: 10, ..tcp(CongestionKind::Bbr, recovery) }, 0);
+        sender.write(0, u64::MAX);
+        let mut now = 0;
+        for number in 1..7 {
+            assert_eq!(sent(&mut sender, now), [number]);
+            now = sender.resumes();
+        }
+        assert_eq!(sent(&mut sender, now), [7]);
+        // 1 seems to be lost, and comes before it may be sent again.
+        let mut ack = Ack { next: 1, count: 1, ..Ack::default() };
+        ack.blocks[0] = (2, 6);
+        for end in [4, 5, 6] {
+            ack.blocks[0].1 = end;
+            sender.on_ack(now, &ack);
+        }
+        assert_eq!((sender.counts.recoveries, sent(&mut sender, now)), (1, vec![]), "{}", recovery.name());
+        sender.on_ack(now, &Ack { next: 6, ..Ack::default() });
+        let now = sender.resumes();
+        assert_eq!(sent(&mut sender, now), [8], "{}", recovery.name());
+    }
+}
+
+#[test]
 fn rfc_3042_the_first_two_duplicates_let_a_new_segment_go_each() {
     let limited = Tcp { limited_transmit: true, ..tcp(CongestionKind::Reno, RecoveryKind::Sack) };
     play(
