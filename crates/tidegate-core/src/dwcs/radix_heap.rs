@@ -1,21 +1,23 @@
 //! A radix heap: streams in an order that does not change while they wait, the first at hand.
 //!
-//! What comes soon stands in a binary heap, and what comes later lies in buckets by the highest bit in which its key differs from the last
-//! key of the heap. When the heap runs low the nearest bucket takes its place: a small one as it is, a large one spread over the buckets
+//! What comes next stands in a sorted run, and what comes later lies in buckets by the highest digit in which its key differs from a pivot,
+//! to the base of 64. When the run is short the nearest bucket is taken: a small one is sorted, a large one spread over the buckets
 //! below. So a stream is moved a few times, each time along with its neighbours, and no more than a few cache lines are in use at either
-//! end however many streams there are. A key that comes before what is in the heap already goes there, too: keys need not be monotone.
+//! end however many streams there are. A key that comes before the pivot when it is inserted goes to a binary heap beside the run: keys need
+//! not be monotone.
 //!
 //! **Law**: [`RadixHeap::first`] is the first by order, then arrival, then stream, of all that have been inserted and not been taken out.
 //!
 //! **Source**: Ahuja, Mehlhorn, Orlin and Tarjan, "Faster algorithms for the shortest path problem", Journal of the ACM 37(2), 1990, 2.1.
 //!
-//! **State**: 24 bytes per entry.
+//! **State**: 24 bytes per entry, and 1.5 kB per digit in use.
 //!
-//! **Cost**: insertion O(1) and, amortised, one move per bit in which keys differ; O(log n) if the key is among the next to come.
+//! **Cost**: insertion O(1) and, amortised, one move per digit in which keys differ and its share of sorting [`BATCH`] entries; O(log n) if
+//! the key comes before the pivot.
 //!
 //! **RTL twin**: none.
 //!
-//! **Deviations**: keys need not be monotone, and the nearest entries are in a heap, since there are often several with one key.
+//! **Deviations**: keys need not be monotone, and the nearest entries are sorted, since there are often several with one key.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -55,39 +57,82 @@ impl PartialOrd for Entry {
     }
 }
 
-/// Up to so many entries are a heap and nothing else.
-const FEW: usize = 256;
-/// The most entries of a bucket that go to the heap together.
+/// Up to so many entries are a binary heap and nothing else.
+const FEW: usize = 64;
+/// The most entries of a bucket that are sorted together.
 const BATCH: usize = 64;
-/// The fewest entries in the heap while there are others.
-const LEAST: usize = 8;
+/// The fewest entries at hand while there are others: those whose streams are fetched ahead.
+const LEAST: usize = 4;
+/// Bits per digit; an order or an arrival has so many of them.
+const DIGIT: u32 = 6;
+const DIGITS: u32 = (u64::BITS + LESS).div_ceil(DIGIT);
+/// The lowest digit has so many bits less: two runs of 32 are sorted faster than one of 64.
+const LESS: u32 = 1;
+const BASE: usize = 1 << DIGIT;
 
 /// The queue.
 #[derive(Clone, Debug)]
 pub(super) struct RadixHeap {
-    /// All with keys up to `pivot`.
+    /// Sorted, the first at the end.
+    run: Vec<Entry>,
+    /// What has come since with keys up to `pivot`.
     near: BinaryHeap<Reverse<Entry>>,
     pivot: u128,
-    /// Bucket i has the keys that differ from `pivot` in bit i, and in none above.
-    buckets: Vec<Vec<Entry>>,
-    /// Which buckets have entries.
-    occupied: u128,
+    /// By the highest digit in which keys differ from `pivot`, which are all greater.
+    levels: Vec<Level>,
+    /// Which levels have entries.
+    occupied: u32,
     /// Entries, and how many of them hold no more; the first holds.
     len: usize,
     stale: usize,
 }
 
+/// The entries that differ from the pivot in one digit, and in none above, by this digit.
+#[derive(Clone, Default, Debug)]
+struct Level {
+    occupied: u64,
+    /// None before the first use.
+    buckets: Vec<Vec<Entry>>,
+    /// The memory of empty ones: few are in use at a time where they are large.
+    spare: Vec<Vec<Entry>>,
+}
+
+/// The highest digit in which there is a difference, and what it is.
+#[inline]
+fn highest(difference: u64, number: u64) -> (u32, usize) {
+    let digit = (difference.ilog2() + LESS) / DIGIT;
+    (digit, (number >> (digit * DIGIT).saturating_sub(LESS)) as usize % BASE)
+}
+
+impl Level {
+    /// A bucket is in use from now on.
+    fn open(&mut self, index: usize) {
+        if self.buckets.is_empty() {
+            self.buckets.resize(BASE, Vec::new());
+        }
+        self.occupied |= 1 << index;
+        self.buckets[index] = self.spare.pop().unwrap_or_default();
+    }
+}
+
 impl Default for RadixHeap {
     fn default() -> RadixHeap {
-        RadixHeap { near: BinaryHeap::new(), pivot: u128::MAX, buckets: Vec::new(), occupied: 0, len: 0, stale: 0 }
+        RadixHeap { run: Vec::new(), near: BinaryHeap::new(), pivot: u128::MAX, levels: Vec::new(), occupied: 0, len: 0, stale: 0 }
     }
 }
 
 impl RadixHeap {
     /// Forgets all entries, and keeps the memory.
     pub fn clear(&mut self) {
+        self.run.clear();
         self.near.clear();
-        self.buckets.iter_mut().for_each(Vec::clear);
+        for level in &mut self.levels {
+            level.occupied = 0;
+            for bucket in level.buckets.iter_mut().filter(|bucket| !bucket.is_empty()) {
+                bucket.clear();
+                level.spare.push(mem::take(bucket));
+            }
+        }
         (self.pivot, self.occupied, self.len, self.stale) = (u128::MAX, 0, 0, 0);
     }
 
@@ -99,19 +144,23 @@ impl RadixHeap {
     /// The first, if there is one.
     #[inline]
     pub fn first(&self) -> Option<&Entry> {
-        self.near.peek().map(|Reverse(entry)| entry)
+        match (self.run.last(), self.near.peek()) {
+            (first, None) => first,
+            (Some(first), Some(Reverse(near))) if first < near => Some(first),
+            (_, Some(Reverse(near))) => Some(near),
+        }
     }
 
-    /// The first, and two of which one is the next unless another comes before.
+    /// One that comes up soon, every time another; `None` if there are few.
     #[inline]
-    pub fn nearest(&self) -> &[Reverse<Entry>] {
-        let near = self.near.as_slice();
-        &near[..near.len().min(3)]
+    pub fn soon(&self) -> Option<&Entry> {
+        self.run.len().checked_sub(LEAST).map(|at| &self.run[at])
     }
 
     /// All entries, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.near.iter().map(|Reverse(entry)| entry).chain(self.buckets.iter().flatten())
+        let near = self.near.iter().map(|Reverse(entry)| entry);
+        self.run.iter().chain(near).chain(self.levels.iter().flat_map(|level| level.buckets.iter().flatten()))
     }
 
     #[inline]
@@ -142,11 +191,14 @@ impl RadixHeap {
 
     #[inline]
     fn take_first(&mut self) {
-        if self.near.pop().is_some() {
-            self.len -= 1;
-            if self.near.len() < LEAST {
-                self.advance();
-            }
+        let is_in_run = match (self.run.last(), self.near.peek()) {
+            (Some(first), Some(Reverse(near))) => first < near,
+            (first, _) => first.is_some(),
+        };
+        let taken = if is_in_run { self.run.pop() } else { self.near.pop().map(|Reverse(entry)| entry) };
+        self.len -= usize::from(taken.is_some());
+        if self.run.len() < LEAST && (self.occupied != 0 || self.len == 0) {
+            self.advance();
         }
     }
 
@@ -161,13 +213,20 @@ impl RadixHeap {
 
     /// Keeps the entries that hold.
     fn retain(&mut self, holds: impl Fn(&Entry) -> bool) {
+        self.run.retain(&holds);
         self.near.retain(|Reverse(entry)| holds(entry));
-        (self.len, self.stale) = (self.near.len(), 0);
-        for (index, bucket) in self.buckets.iter_mut().enumerate() {
-            bucket.retain(&holds);
-            self.len += bucket.len();
-            if bucket.is_empty() {
-                self.occupied &= !(1 << index);
+        (self.len, self.stale) = (self.run.len() + self.near.len(), 0);
+        for (digit, level) in self.levels.iter_mut().enumerate() {
+            for (index, bucket) in level.buckets.iter_mut().enumerate() {
+                bucket.retain(&holds);
+                self.len += bucket.len();
+                if bucket.is_empty() && level.occupied >> index & 1 == 1 {
+                    level.occupied &= !(1 << index);
+                    level.spare.push(mem::take(bucket));
+                }
+            }
+            if level.occupied == 0 {
+                self.occupied &= !(1 << digit);
             }
         }
         self.advance();
@@ -175,46 +234,57 @@ impl RadixHeap {
 
     #[inline]
     fn file(&mut self, entry: Entry) {
+        let difference = entry.key() ^ self.pivot;
         if entry.key() <= self.pivot {
             return self.near.push(Reverse(entry));
         }
-        let index = (entry.key() ^ self.pivot).ilog2();
-        self.occupied |= 1 << index;
-        self.buckets[index as usize].push(entry);
+        let (digit, index) = match (difference >> 64) as u64 {
+            0 => highest(difference as u64, entry.arrival),
+            orders => {
+                let (digit, index) = highest(orders, entry.order);
+                (digit + DIGITS, index)
+            }
+        };
+        self.occupied |= 1 << digit;
+        let level = &mut self.levels[digit as usize];
+        if level.occupied >> index & 1 == 0 {
+            level.open(index);
+        }
+        level.buckets[index].push(entry);
     }
 
     /// Gives all but the first to the buckets.
     #[cold]
     fn spread(&mut self) {
-        self.buckets.resize(128, Vec::new());
-        let mut entries = mem::take(&mut self.near).into_vec();
+        self.levels.resize(2 * DIGITS as usize, Level::default());
+        let entries = mem::take(&mut self.near).into_vec();
         self.pivot = entries[0].0.key();
-        entries.retain(|&Reverse(entry)| {
-            let stays = entry.key() <= self.pivot;
-            if !stays {
-                self.file(entry);
-            }
-            stays
-        });
-        self.near = BinaryHeap::from(entries);
+        entries.into_iter().for_each(|Reverse(entry)| self.file(entry));
         self.advance();
     }
 
-    /// Fills the heap from the buckets.
+    /// Fills the run from the buckets.
+    #[inline(never)]
     fn advance(&mut self) {
-        while self.near.len() < LEAST && self.occupied != 0 {
-            let index = self.occupied.trailing_zeros();
-            self.occupied &= self.occupied - 1;
-            let mut bucket = mem::take(&mut self.buckets[index as usize]);
+        while self.run.len() < LEAST && self.occupied != 0 {
+            let digit = self.occupied.trailing_zeros();
+            let level = &mut self.levels[digit as usize];
+            let index = level.occupied.trailing_zeros();
+            level.occupied &= level.occupied - 1;
+            if level.occupied == 0 {
+                self.occupied &= self.occupied - 1;
+            }
+            let mut bucket = mem::take(&mut level.buckets[index as usize]);
             if bucket.len() <= BATCH {
-                self.pivot |= (1 << index) | ((1 << index) - 1);
-                self.near.extend(bucket.drain(..).map(Reverse));
+                bucket.sort_unstable_by(|a, b| b.cmp(a));
+                self.pivot = bucket[0].key();
+                bucket.append(&mut self.run);
+                mem::swap(&mut bucket, &mut self.run);
             } else {
                 self.pivot = bucket.iter().map(Entry::key).min().unwrap_or_default();
                 bucket.drain(..).for_each(|entry| self.file(entry));
             }
-            // Nothing goes from a bucket to itself: all of it is below now.
-            self.buckets[index as usize] = bucket;
+            self.levels[digit as usize].spare.push(bucket);
         }
         if self.len == 0 {
             self.pivot = u128::MAX;

@@ -8,7 +8,6 @@ use crate::prefetch::prefetch;
 use crate::ready::ReadyList;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 #[derive(Clone, Debug)]
 pub(super) struct Cohort {
@@ -89,12 +88,13 @@ impl Cohort {
             return false;
         }
         let queues = self.queues.get_or_insert_with(Box::default);
-        let (queue, order) = match contender.claim.until() {
-            None => (&mut queues.closed, contender.claim.order()),
-            Some(count) => (&mut queues.open, count),
+        let claim = &contender.claim;
+        let (queue, order, arrival) = match claim.until() {
+            None => (&mut queues.closed, claim.order(), claim.arrival),
+            Some(count) => (&mut queues.open, count, 0),
         };
         record.stamp = record.stamp.wrapping_add(1);
-        queue.insert(Entry { order, arrival: contender.claim.arrival, stream: contender.claim.stream(), stamp: record.stamp });
+        queue.insert(Entry { order, arrival, stream: claim.stream(), stamp: record.stamp });
         contender.leaf = QUEUED;
         true
     }
@@ -383,6 +383,9 @@ impl<R: ReadyList> Cohorts<R> {
         {
             let stream = entry.stream;
             open.pop(holds(records));
+            if let Some(soon) = open.soon() {
+                fetch(soon.stream, records, tallies);
+            }
             let record = &mut records[stream as usize];
             record.touch(deadline, &mut tallies[stream as usize]);
             self.contenders[stream as usize].claim.stand(record.tolerance, record.penalty, misses);
@@ -404,9 +407,11 @@ impl<R: ReadyList> Cohorts<R> {
                 prefetch(contender);
             }
         };
-        cohort.tournament.finalists().into_iter().for_each(fetch);
-        fetch(self.contenders[stream as usize].next);
-        for Reverse(soon) in cohort.queues.iter().flat_map(|queues| queues.closed.nearest()) {
+        if cohort.tournament.len() > 0 {
+            cohort.tournament.finalists().into_iter().for_each(fetch);
+            fetch(self.contenders[stream as usize].next);
+        }
+        if let Some(soon) = cohort.queues.as_ref().and_then(|queues| queues.closed.soon()) {
             fetch(soon.stream);
         }
         Some(Rank { deadline, tolerance: claim.tolerance(misses), arrival: claim.arrival, stream })
