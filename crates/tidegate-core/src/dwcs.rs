@@ -42,11 +42,13 @@
 use crate::packet::Flow;
 
 mod cohorts;
+mod contest;
 pub mod device;
 #[cfg(test)]
 mod differential;
 mod engine;
 mod feasibility;
+mod lineup;
 #[cfg(test)]
 mod oracles;
 mod radix_heap;

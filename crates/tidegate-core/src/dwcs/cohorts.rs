@@ -294,7 +294,7 @@ impl<R: ReadyList> Cohorts<R> {
             if let Some(cohort) = self.is_cohort(first)
                 && !is_recent
             {
-                self.cohorts[cohort as usize].tournament.fetch();
+                self.cohorts[cohort as usize].contest.fetch();
             }
             if self.earliest() != Some(deadline) {
                 self.bring_to_front(first);

@@ -33,8 +33,8 @@ use core::mem;
 
 mod claim;
 
-pub(super) use claim::Claim;
-use claim::{NOBODY, duel};
+use claim::duel;
+pub(super) use claim::{Claim, NOBODY};
 
 /// The most misses that a cohort counts before its members are made to stand anew.
 pub(super) const MOST_MISSES: u64 = 1 << 40;

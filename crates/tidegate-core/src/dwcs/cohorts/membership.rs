@@ -1,8 +1,9 @@
 //! Who belongs to a cohort: founding, joining and leaving it, uniting two, and what its members do together.
 
 use super::{Cohorts, Place, Record};
+use crate::dwcs::contest::Contest;
 use crate::dwcs::radix_heap::{Entry, RadixHeap};
-use crate::dwcs::tournament::{Claim, Contender, MOST_MISSES, Tournament};
+use crate::dwcs::tournament::{Claim, Contender, MOST_MISSES};
 use crate::dwcs::{Rank, Tally};
 use crate::prefetch::prefetch;
 use crate::ready::ReadyList;
@@ -16,12 +17,14 @@ pub(super) struct Cohort {
     pub kind: u32,
     /// How many deadlines it has missed since it was formed.
     pub misses: u64,
+    /// How many services its members have had since the last of them.
+    services: usize,
     /// What violations cost the member it was founded by.
     pub penalty: u32,
     /// Members that need not compete, once there have been many.
     queues: Option<Box<Queues>>,
     /// All others.
-    pub tournament: Tournament,
+    pub contest: Contest,
     /// The member that was served last, if its deadline is the next one now; it still has its leaf, if it had one.
     pub served: Option<u32>,
     /// Members that have been served and whose deadline is the next one. They stay behind those that have not been served.
@@ -58,13 +61,13 @@ fn fetch(stream: u32, records: &[Record], tallies: &[Tally]) {
 impl Cohort {
     /// How many members wait.
     pub fn len(&self) -> usize {
-        self.tournament.len() + self.queues.as_ref().map_or(0, |queues| queues.closed.len() + queues.open.len())
+        self.contest.len() + self.queues.as_ref().map_or(0, |queues| queues.closed.len() + queues.open.len())
     }
 
     /// True if a queue is faster than a small tree for those that tolerate nothing.
     #[inline]
     fn is_large(&self) -> bool {
-        self.closed().is_some() || self.tournament.is_large()
+        self.closed().is_some() || self.contest.is_large()
     }
 
     /// The first in the queue of those that tolerate nothing.
@@ -73,12 +76,15 @@ impl Cohort {
         self.queues.as_ref()?.closed.first()
     }
 
-    /// The claim of the first of all.
+    /// The claim of the first of all, if that is known.
     #[inline]
     pub fn first(&self) -> Option<Claim> {
-        let Some(entry) = self.closed() else { return self.tournament.first().copied() };
+        if !self.contest.is_in_order(self.misses) {
+            return None;
+        }
+        let Some(entry) = self.closed() else { return self.contest.first().copied() };
         let queued = Claim::queued(entry, self.penalty);
-        Some(self.tournament.first().map_or(queued, |&claim| queued.first(claim, self.misses)))
+        Some(self.contest.first().map_or(queued, |&claim| queued.first(claim, self.misses)))
     }
 
     /// Puts a stream that is nowhere into the queue for such as it; false if there is none and it has to compete.
@@ -103,18 +109,19 @@ impl Cohort {
     #[inline]
     fn seat(&mut self, stream: u32, records: &mut [Record], contenders: &mut [Contender]) {
         if !self.enqueue(&mut records[stream as usize], &mut contenders[stream as usize]) {
-            self.tournament.insert(stream, self.misses, contenders);
+            self.contest.insert(stream, self.misses, contenders);
         }
     }
 
     /// The first, which is this stream, is served: it is in no queue any more.
     #[inline]
     pub fn serve(&mut self, stream: u32, contenders: &mut [Contender], records: &[Record]) {
+        self.services += 1;
         if contenders[stream as usize].leaf == QUEUED {
             if let Some(queues) = &mut self.queues {
                 queues.closed.pop(holds(records));
             }
-        } else if self.tournament.release(stream, self.misses, contenders) {
+        } else if self.contest.release(stream, self.misses, contenders) {
             contenders[stream as usize].leaf = QUEUED;
         }
     }
@@ -132,7 +139,7 @@ impl Cohort {
     #[inline]
     pub fn unseat(&mut self, stream: u32, contenders: &[Contender]) {
         if contenders[stream as usize].leaf != QUEUED {
-            self.tournament.remove_released(stream, self.misses, contenders);
+            self.contest.remove_released(stream, self.misses, contenders);
         }
     }
 
@@ -145,7 +152,7 @@ impl Cohort {
         {
             moving.extend(open.entries().filter(|entry| holds(records)(entry)).map(|entry| entry.stream));
             open.clear();
-            self.tournament.insert_all(moving, self.misses, contenders);
+            self.contest.insert_all(moving, self.misses, contenders);
             moving.clear();
         }
     }
@@ -154,13 +161,13 @@ impl Cohort {
     fn members(&self, records: &[Record], contenders: &[Contender]) -> impl Iterator<Item = u32> {
         let queued = self.queues.iter().flat_map(|queues| queues.closed.entries().chain(queues.open.entries()));
         let queued = queued.filter(|entry| holds(records)(entry));
-        self.tournament.members(contenders).chain(queued.map(|entry| entry.stream))
+        self.contest.members(contenders).chain(queued.map(|entry| entry.stream))
     }
 
     fn clear(&mut self) {
-        self.misses = 0;
+        (self.misses, self.services) = (0, 0);
         self.queues = None;
-        self.tournament.clear();
+        self.contest.clear();
     }
 }
 
@@ -171,7 +178,7 @@ impl<R: ReadyList> Cohorts<R> {
         let times = self.rules.missed.count(cohort.deadline, cohort.period, now);
         let (misses, served) = (cohort.misses + times, cohort.served.take());
         if let Some(stream) = served
-            && (misses > MOST_MISSES || cohort.tournament.has_expired(misses))
+            && (misses > MOST_MISSES || cohort.contest.has_expired(misses))
         {
             cohort.unseat(stream, &self.contenders);
             self.contenders[stream as usize].leaf = QUEUED;
@@ -190,11 +197,14 @@ impl<R: ReadyList> Cohorts<R> {
                 cohort.unseat(stream, &self.contenders);
                 cohort.seat(stream, &mut self.records, &mut self.contenders);
             } else {
-                cohort.tournament.update(stream, misses, &mut self.contenders);
+                cohort.contest.update(stream, misses, &mut self.contenders);
             }
         }
         let cohort = &mut self.cohorts[number as usize];
-        cohort.tournament.shrink(cohort.ahead.len(), cohort.misses, &mut self.contenders);
+        let ahead = cohort.ahead.len();
+        let services = core::mem::take(&mut cohort.services);
+        cohort.contest.suit(services, cohort.len() + ahead, cohort.misses, &mut self.contenders);
+        cohort.contest.shrink(ahead, misses, &mut self.contenders);
         self.rally(number);
     }
 
@@ -209,7 +219,7 @@ impl<R: ReadyList> Cohorts<R> {
                 !self.cohorts[number as usize].enqueue(record, contender)
             });
             let cohort = &mut self.cohorts[number as usize];
-            cohort.tournament.insert_all(&ahead, cohort.misses, &mut self.contenders);
+            cohort.contest.insert_all(&ahead, cohort.misses, &mut self.contenders);
             ahead.clear();
             cohort.ahead = ahead;
         }
@@ -288,8 +298,8 @@ impl<R: ReadyList> Cohorts<R> {
             }
             return cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         }
-        cohort.tournament.remove(stream, cohort.misses, &mut self.contenders);
-        cohort.tournament.shrink(cohort.ahead.len(), cohort.misses, &mut self.contenders);
+        cohort.contest.remove(stream, cohort.misses, &mut self.contenders);
+        cohort.contest.shrink(cohort.ahead.len(), cohort.misses, &mut self.contenders);
     }
 
     /// Adds a touched stream with the cohort's deadline and period.
@@ -309,9 +319,10 @@ impl<R: ReadyList> Cohorts<R> {
                 period: 0,
                 kind: 0,
                 misses: 0,
+                services: 0,
                 penalty: 0,
                 queues: None,
-                tournament: Tournament::new(),
+                contest: Contest::default(),
                 served: None,
                 ahead: Vec::new(),
             });
@@ -364,18 +375,18 @@ impl<R: ReadyList> Cohorts<R> {
         let cohort = &mut self.cohorts[number as usize];
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let (records, tallies) = (&mut self.records, &mut self.tallies);
-        if cohort.tournament.has_expired(misses) {
+        if cohort.contest.has_expired(misses) {
             // Taken out, it does not count as large: who tolerates nothing from now on stays in the tree unless the queue is in use. That is
             // exact either way, and no slower.
-            let mut tournament = core::mem::take(&mut cohort.tournament);
-            tournament.settle(misses, &mut self.contenders, &mut |stream, contender| {
+            let mut contest = core::mem::take(&mut cohort.contest);
+            contest.settle(misses, &mut self.contenders, &mut |stream, contender| {
                 fetch(contender.next, records, tallies);
                 let record = &mut records[stream as usize];
                 record.touch(deadline, &mut tallies[stream as usize]);
                 contender.claim.stand(record.tolerance, record.penalty, misses);
                 !cohort.enqueue(record, contender)
             });
-            cohort.tournament = tournament;
+            cohort.contest = contest;
         }
         while let Some(Queues { open, .. }) = cohort.queues.as_deref_mut()
             && let Some(entry) = open.first()
@@ -399,6 +410,7 @@ impl<R: ReadyList> Cohorts<R> {
         let cohort = &mut self.cohorts[number as usize];
         cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         let (deadline, misses) = (cohort.deadline, cohort.misses);
+        cohort.contest.put_in_order(misses);
         let claim = cohort.first()?;
         let stream = claim.stream();
         let fetch = |soon| {
@@ -407,10 +419,7 @@ impl<R: ReadyList> Cohorts<R> {
                 prefetch(contender);
             }
         };
-        if cohort.tournament.len() > 0 {
-            cohort.tournament.finalists().into_iter().for_each(fetch);
-            fetch(self.contenders[stream as usize].next);
-        }
+        cohort.contest.next(stream, &self.contenders).into_iter().for_each(fetch);
         if let Some(soon) = cohort.queues.as_ref().and_then(|queues| queues.closed.soon()) {
             fetch(soon.stream);
         }

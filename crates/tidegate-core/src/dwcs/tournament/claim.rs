@@ -2,6 +2,7 @@
 
 use crate::dwcs::Tolerance;
 use crate::dwcs::radix_heap::Entry;
+use core::cmp::Ordering;
 use core::hint::select_unpredictable;
 
 /// What decides between streams. Counts of misses are those of their cohort.
@@ -23,7 +24,7 @@ const BOUNDLESS: u64 = 2;
 const VACANT: u64 = 3;
 const SORT: u32 = 62;
 /// In place of a stream: none.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(in crate::dwcs) const NOBODY: u32 = u32::MAX;
 /// The largest `y'` at the count 0 that can be told apart.
 const HIGHEST: u64 = 1 << 61;
 
@@ -76,6 +77,29 @@ impl Claim {
         if wins { self } else { other }
     }
 
+    /// A number that orders claims at the count `misses`, the smaller first, until age decides; `None` if 64 bits cannot hold it.
+    #[inline]
+    pub fn key(&self, misses: u64) -> Option<u64> {
+        let left = self.at().wrapping_sub(misses);
+        match self.sort() {
+            CLOSED => Some(HIGHEST - self.denominator(misses)),
+            OPEN => {
+                // Different fractions with denominators below 2^16 differ by more than 2^-32; of equal ones the smaller numerator is first.
+                let denominator = left + self.slope();
+                (denominator < 1 << 16).then(|| OPEN << SORT | (left << 32) / denominator << 16 | left)
+            }
+            sort => Some(sort << SORT | left),
+        }
+    }
+
+    /// The order of two at the count `misses`.
+    pub fn compare(&self, other: &Claim, misses: u64) -> Ordering {
+        if self.stream() == other.stream() {
+            return Ordering::Equal;
+        }
+        if duel(self, other, misses).0 { Ordering::Less } else { Ordering::Greater }
+    }
+
     /// True if age alone decides between the two, whatever they miss together.
     #[inline]
     pub(super) fn is_alike(&self, other: &Claim) -> bool {
@@ -117,8 +141,8 @@ impl Claim {
 
     /// The count at which it stops being what it is, whoever else there is.
     #[inline]
-    pub(super) fn expires(&self) -> u64 {
-        if self.sort() == CLOSED { u64::MAX } else { self.at() }
+    pub fn expires(&self) -> u64 {
+        if matches!(self.sort(), OPEN | BOUNDLESS) { self.at() } else { u64::MAX }
     }
 
     /// This one if it wins, otherwise the other: a coin toss that a branch would often lose.
