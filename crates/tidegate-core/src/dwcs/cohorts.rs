@@ -76,17 +76,30 @@ pub struct Cohorts<R = Wheel> {
     moving: Vec<u32>,
 }
 
-/// A stream or a cohort at the front.
+/// A stream or a cohort at the front, with what decides about its rank, or its first member's.
 #[derive(Clone, Copy, Debug)]
 struct Item {
-    rank: Rank,
+    deadline: u64,
+    denominator: u64,
+    arrival: u64,
+    numerator: u32,
+    stream: u32,
     item: u32,
     stamp: u32,
 }
 
+impl Item {
+    #[inline]
+    fn rank(&self) -> Rank {
+        let &Item { deadline, denominator, arrival, numerator, stream, .. } = self;
+        Rank { deadline, tolerance: Tolerance { numerator, in_violation: false, denominator }, arrival, stream }
+    }
+}
+
 impl Ord for Item {
+    #[inline]
     fn cmp(&self, other: &Item) -> Ordering {
-        self.rank.compare(&other.rank, Order::DeadlineFirst)
+        self.rank().compare(&other.rank(), Order::DeadlineFirst)
     }
 }
 
@@ -241,7 +254,7 @@ impl<R: ReadyList> Cohorts<R> {
     fn sweep(&mut self, now: u64) {
         let missed = self.rules.missed;
         while let Some(Reverse(top)) = self.front.peek()
-            && missed.is_past(top.rank.deadline, now)
+            && missed.is_past(top.deadline, now)
         {
             let Item { item, stamp, .. } = *top;
             self.front.pop();
@@ -287,7 +300,7 @@ impl<R: ReadyList> Cohorts<R> {
     #[inline]
     fn advance_front(&mut self) {
         while let Some(deadline) = self.earliest()
-            && self.front.peek().is_none_or(|Reverse(top)| deadline <= top.rank.deadline)
+            && self.front.peek().is_none_or(|Reverse(top)| deadline <= top.deadline)
         {
             let is_recent = self.nearest.is_some();
             let first = self.take_earliest();
@@ -338,19 +351,20 @@ impl<R: ReadyList> Cohorts<R> {
 
     #[inline]
     fn bring_to_front(&mut self, item: u32) {
-        let (rank, stamp) = match self.is_cohort(item) {
+        let first = match self.is_cohort(item) {
             Some(cohort) => match self.first_of(cohort) {
-                Some(rank) => (rank, 0),
+                Some(first) => first,
                 None => return self.move_on(cohort),
             },
             None => {
                 let record = &mut self.records[item as usize];
                 record.place = Place::Front;
+                let Tolerance { numerator, denominator, .. } = record.tolerance;
                 let arrival = self.contenders[item as usize].claim.arrival;
-                (Rank { deadline: record.deadline, tolerance: record.tolerance, arrival, stream: item }, record.stamp)
+                Item { deadline: record.deadline, denominator, arrival, numerator, stream: item, item, stamp: record.stamp }
             }
         };
-        self.front.push(Reverse(Item { rank, item, stamp }));
+        self.front.push(Reverse(first));
     }
 
     /// Puts the cohort that was served last back into order.
@@ -368,13 +382,12 @@ impl<R: ReadyList> Cohorts<R> {
             self.contenders[stream as usize].leaf = cohort.ahead.len() as u32;
             cohort.ahead.push(stream);
         }
-        let Some(rank) = self.first_of(number) else {
+        let Some(first) = self.first_of(number) else {
             self.front.pop();
             return self.move_on(number);
         };
-        let item = self.item_of(number);
         if let Some(mut top) = self.front.peek_mut() {
-            *top = Reverse(Item { rank, item, stamp: 0 });
+            *top = Reverse(first);
         }
     }
 
@@ -383,13 +396,11 @@ impl<R: ReadyList> Cohorts<R> {
     fn first_at_front(&mut self) -> Option<u32> {
         loop {
             let Reverse(top) = self.front.peek()?;
-            let Item { item, stamp, rank } = *top;
+            let Item { item, stamp, stream, .. } = *top;
             match self.is_cohort(item) {
                 None if self.is_at_front(item, stamp) => return Some(item),
                 None => _ = self.front.pop(),
-                Some(cohort) if self.cohorts[cohort as usize].first().is_some_and(|first| first.stream() == rank.stream) => {
-                    return Some(rank.stream);
-                }
+                Some(cohort) if self.cohorts[cohort as usize].stamp == stamp => return Some(stream),
                 Some(_) => {
                     self.front.pop();
                     self.bring_to_front(item);

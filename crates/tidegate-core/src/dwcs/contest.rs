@@ -47,6 +47,12 @@ impl Contest {
         if self.is_tournament { self.tournament.fetch() } else { self.lineup.fetch() }
     }
 
+    /// False if [`Contest::suit`] would do nothing.
+    #[inline]
+    pub const fn may_suit_better(&self, services: usize) -> bool {
+        services > self.is_tournament as usize
+    }
+
     /// Takes the one that suits a cohort of so many members who have had so many services since the last miss.
     #[inline]
     pub fn suit(&mut self, services: usize, members: usize, misses: u64, contenders: &mut [Contender]) {
@@ -54,7 +60,7 @@ impl Contest {
             if services * BEGINS >= members {
                 self.line_up(contenders);
             }
-        } else if services > 0 && services * STAYS < members {
+        } else if services * STAYS < members {
             self.compete(misses, contenders);
         }
     }
@@ -83,12 +89,6 @@ impl Contest {
         if !self.is_tournament {
             self.lineup.put_in_order(misses);
         }
-    }
-
-    /// False if it has to be put in order first.
-    #[inline]
-    pub fn is_in_order(&self, misses: u64) -> bool {
-        self.is_tournament || self.lineup.is_in_order(misses)
     }
 
     /// The claim of the first of all, if there is one.

@@ -157,13 +157,7 @@ impl Lineup {
         }
     }
 
-    /// False if [`Lineup::put_in_order`] has to be called before [`Lineup::first`].
-    #[inline]
-    pub const fn is_in_order(&self, misses: u64) -> bool {
-        self.ordered == misses
-    }
-
-    /// The claim of the first.
+    /// The claim of the first. [`Lineup::put_in_order`] has been called.
     #[inline]
     pub fn first(&self) -> Option<&Claim> {
         self.order.last().map(|first| &self.claims[first.stamp as usize])

@@ -1,10 +1,10 @@
 //! Who belongs to a cohort: founding, joining and leaving it, uniting two, and what its members do together.
 
-use super::{Cohorts, Place, Record};
+use super::{Cohorts, Item, Place, Record};
 use crate::dwcs::contest::Contest;
 use crate::dwcs::radix_heap::{Entry, RadixHeap};
 use crate::dwcs::tournament::{Claim, Contender, MOST_MISSES};
-use crate::dwcs::{Rank, Tally};
+use crate::dwcs::{Tally, Tolerance};
 use crate::prefetch::prefetch;
 use crate::ready::ReadyList;
 use alloc::boxed::Box;
@@ -17,12 +17,12 @@ pub(super) struct Cohort {
     pub kind: u32,
     /// How many deadlines it has missed since it was formed.
     pub misses: u64,
+    /// Changes whenever a member leaves, so that an item at the front is recognised as outdated.
+    pub stamp: u32,
     /// How many services its members have had since the last of them.
     services: usize,
-    /// What violations cost the member it was founded by.
-    pub penalty: u32,
-    /// Members that need not compete, once there have been many.
-    queues: Option<Box<Queues>>,
+    /// Members that need not compete.
+    queues: Queues,
     /// All others.
     pub contest: Contest,
     /// The member that was served last, if its deadline is the next one now; it still has its leaf, if it had one.
@@ -34,6 +34,14 @@ pub(super) struct Cohort {
 /// Members whose order is known for as long as they wait.
 #[derive(Clone, Default, Debug)]
 struct Queues {
+    /// What violations cost the member that the cohort was founded by.
+    penalty: u32,
+    /// None before the first of them.
+    heaps: Option<Box<Heaps>>,
+}
+
+#[derive(Clone, Default, Debug)]
+struct Heaps {
     /// Those that tolerate nothing and whose violations cost what the cohort's do: what they miss together does not change their order.
     closed: RadixHeap,
     /// Those that tolerate something and joined while others tolerated nothing, by the count of misses at which they tolerate nothing:
@@ -58,57 +66,63 @@ fn fetch(stream: u32, records: &[Record], tallies: &[Tally]) {
     }
 }
 
-impl Cohort {
-    /// How many members wait.
-    pub fn len(&self) -> usize {
-        self.contest.len() + self.queues.as_ref().map_or(0, |queues| queues.closed.len() + queues.open.len())
+impl Queues {
+    fn len(&self) -> usize {
+        self.heaps.as_ref().map_or(0, |heaps| heaps.closed.len() + heaps.open.len())
     }
 
-    /// True if a queue is faster than a small tree for those that tolerate nothing.
-    #[inline]
-    fn is_large(&self) -> bool {
-        self.closed().is_some() || self.contest.is_large()
-    }
-
-    /// The first in the queue of those that tolerate nothing.
+    /// The first of those that tolerate nothing.
     #[inline]
     fn closed(&self) -> Option<&Entry> {
-        self.queues.as_ref()?.closed.first()
+        self.heaps.as_ref()?.closed.first()
     }
 
-    /// The claim of the first of all, if that is known.
+    /// True if there is one for such as it, in a cohort where many compete or few.
     #[inline]
-    pub fn first(&self) -> Option<Claim> {
-        if !self.contest.is_in_order(self.misses) {
-            return None;
+    fn is_for(&self, record: &Record, contender: &Contender, is_large: bool) -> bool {
+        match contender.claim.until() {
+            None => record.penalty == self.penalty && (is_large || self.closed().is_some()),
+            Some(_) => self.closed().is_some(),
         }
-        let Some(entry) = self.closed() else { return self.contest.first().copied() };
-        let queued = Claim::queued(entry, self.penalty);
-        Some(self.contest.first().map_or(queued, |&claim| queued.first(claim, self.misses)))
     }
 
     /// Puts a stream that is nowhere into the queue for such as it; false if there is none and it has to compete.
     #[inline]
-    fn enqueue(&mut self, record: &mut Record, contender: &mut Contender) -> bool {
-        if !self.is_queued(record, contender) {
+    fn enqueue(&mut self, record: &mut Record, contender: &mut Contender, is_large: bool) -> bool {
+        if !self.is_for(record, contender, is_large) {
             return false;
         }
-        let queues = self.queues.get_or_insert_with(Box::default);
+        let heaps = self.heaps.get_or_insert_with(Box::default);
         let claim = &contender.claim;
-        let (queue, order, arrival) = match claim.until() {
-            None => (&mut queues.closed, claim.order(), claim.arrival),
-            Some(count) => (&mut queues.open, count, 0),
+        let (heap, order, arrival) = match claim.until() {
+            None => (&mut heaps.closed, claim.order(), claim.arrival),
+            Some(count) => (&mut heaps.open, count, 0),
         };
         record.stamp = record.stamp.wrapping_add(1);
-        queue.insert(Entry { order, arrival, stream: claim.stream(), stamp: record.stamp });
+        heap.insert(Entry { order, arrival, stream: claim.stream(), stamp: record.stamp });
         contender.leaf = QUEUED;
         true
+    }
+}
+
+impl Cohort {
+    /// How many members wait.
+    pub fn len(&self) -> usize {
+        self.contest.len() + self.queues.len()
+    }
+
+    /// The claim of the first of all, who are in order.
+    #[inline]
+    fn first(&self) -> Option<Claim> {
+        let Some(entry) = self.queues.closed() else { return self.contest.first().copied() };
+        let queued = Claim::queued(entry, self.queues.penalty);
+        Some(self.contest.first().map_or(queued, |&claim| queued.first(claim, self.misses)))
     }
 
     /// Puts a stream that is nowhere, and whose contender stands as of the present count, in its place.
     #[inline]
     fn seat(&mut self, stream: u32, records: &mut [Record], contenders: &mut [Contender]) {
-        if !self.enqueue(&mut records[stream as usize], &mut contenders[stream as usize]) {
+        if !self.queues.enqueue(&mut records[stream as usize], &mut contenders[stream as usize], self.contest.is_large()) {
             self.contest.insert(stream, self.misses, contenders);
         }
     }
@@ -118,20 +132,11 @@ impl Cohort {
     pub fn serve(&mut self, stream: u32, contenders: &mut [Contender], records: &[Record]) {
         self.services += 1;
         if contenders[stream as usize].leaf == QUEUED {
-            if let Some(queues) = &mut self.queues {
-                queues.closed.pop(holds(records));
+            if let Some(heaps) = &mut self.queues.heaps {
+                heaps.closed.pop(holds(records));
             }
         } else if self.contest.release(stream, self.misses, contenders) {
             contenders[stream as usize].leaf = QUEUED;
-        }
-    }
-
-    /// True if there is a queue for such as it.
-    #[inline]
-    fn is_queued(&self, record: &Record, contender: &Contender) -> bool {
-        match contender.claim.until() {
-            None => record.penalty == self.penalty && self.is_large(),
-            Some(_) => self.closed().is_some(),
         }
     }
 
@@ -146,7 +151,7 @@ impl Cohort {
     /// Lets all compete if nobody tolerates nothing.
     #[inline]
     fn compete(&mut self, records: &[Record], contenders: &mut [Contender], moving: &mut Vec<u32>) {
-        if let Some(Queues { closed, open }) = self.queues.as_deref_mut()
+        if let Some(Heaps { closed, open }) = self.queues.heaps.as_deref_mut()
             && closed.first().is_none()
             && open.first().is_some()
         {
@@ -159,14 +164,14 @@ impl Cohort {
 
     /// All who wait, in no particular order.
     fn members(&self, records: &[Record], contenders: &[Contender]) -> impl Iterator<Item = u32> {
-        let queued = self.queues.iter().flat_map(|queues| queues.closed.entries().chain(queues.open.entries()));
+        let queued = self.queues.heaps.iter().flat_map(|heaps| heaps.closed.entries().chain(heaps.open.entries()));
         let queued = queued.filter(|entry| holds(records)(entry));
         self.contest.members(contenders).chain(queued.map(|entry| entry.stream))
     }
 
     fn clear(&mut self) {
         (self.misses, self.services) = (0, 0);
-        self.queues = None;
+        self.queues.heaps = None;
         self.contest.clear();
     }
 }
@@ -193,7 +198,7 @@ impl<R: ReadyList> Cohorts<R> {
             self.stand(number, stream);
             let cohort = &mut self.cohorts[number as usize];
             let (record, contender) = (&self.records[stream as usize], &self.contenders[stream as usize]);
-            if contender.leaf == QUEUED || cohort.is_queued(record, contender) {
+            if contender.leaf == QUEUED || cohort.queues.is_for(record, contender, cohort.contest.is_large()) {
                 cohort.unseat(stream, &self.contenders);
                 cohort.seat(stream, &mut self.records, &mut self.contenders);
             } else {
@@ -203,7 +208,9 @@ impl<R: ReadyList> Cohorts<R> {
         let cohort = &mut self.cohorts[number as usize];
         let ahead = cohort.ahead.len();
         let services = core::mem::take(&mut cohort.services);
-        cohort.contest.suit(services, cohort.len() + ahead, cohort.misses, &mut self.contenders);
+        if cohort.contest.may_suit_better(services) {
+            cohort.contest.suit(services, cohort.len() + ahead, cohort.misses, &mut self.contenders);
+        }
         cohort.contest.shrink(ahead, misses, &mut self.contenders);
         self.rally(number);
     }
@@ -216,7 +223,8 @@ impl<R: ReadyList> Cohorts<R> {
             ahead.retain(|&stream| {
                 self.stand(number, stream);
                 let (record, contender) = (&mut self.records[stream as usize], &mut self.contenders[stream as usize]);
-                !self.cohorts[number as usize].enqueue(record, contender)
+                let Cohort { contest, queues, .. } = &mut self.cohorts[number as usize];
+                !queues.enqueue(record, contender, contest.is_large())
             });
             let cohort = &mut self.cohorts[number as usize];
             cohort.contest.insert_all(&ahead, cohort.misses, &mut self.contenders);
@@ -276,6 +284,7 @@ impl<R: ReadyList> Cohorts<R> {
     /// Takes a member, which is touched by this, out of its cohort.
     pub(super) fn leave(&mut self, number: u32, stream: u32) {
         let cohort = &mut self.cohorts[number as usize];
+        cohort.stamp = cohort.stamp.wrapping_add(1);
         let place = self.contenders[stream as usize].leaf as usize;
         if cohort.served == Some(stream) {
             cohort.served = None;
@@ -292,7 +301,7 @@ impl<R: ReadyList> Cohorts<R> {
         record.touch(cohort.deadline, &mut self.tallies[stream as usize]);
         if contender.leaf == QUEUED {
             record.stamp = record.stamp.wrapping_add(1);
-            if let Some(Queues { closed, open }) = cohort.queues.as_deref_mut() {
+            if let Some(Heaps { closed, open }) = cohort.queues.heaps.as_deref_mut() {
                 let queue = if contender.claim.until().is_none() { closed } else { open };
                 queue.lose(holds(&self.records));
             }
@@ -319,9 +328,9 @@ impl<R: ReadyList> Cohorts<R> {
                 period: 0,
                 kind: 0,
                 misses: 0,
+                stamp: 0,
                 services: 0,
-                penalty: 0,
-                queues: None,
+                queues: Queues::default(),
                 contest: Contest::default(),
                 served: None,
                 ahead: Vec::new(),
@@ -330,7 +339,7 @@ impl<R: ReadyList> Cohorts<R> {
         let record = &self.records[stream as usize];
         let cohort = &mut self.cohorts[number as usize];
         (cohort.deadline, cohort.period, cohort.kind) = (record.deadline, record.period, record.kind);
-        cohort.penalty = record.penalty;
+        cohort.queues.penalty = record.penalty;
         cohort.clear();
         number
     }
@@ -376,19 +385,17 @@ impl<R: ReadyList> Cohorts<R> {
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         let (records, tallies) = (&mut self.records, &mut self.tallies);
         if cohort.contest.has_expired(misses) {
-            // Taken out, it does not count as large: who tolerates nothing from now on stays in the tree unless the queue is in use. That is
-            // exact either way, and no slower.
-            let mut contest = core::mem::take(&mut cohort.contest);
+            let Cohort { contest, queues, .. } = &mut *cohort;
             contest.settle(misses, &mut self.contenders, &mut |stream, contender| {
                 fetch(contender.next, records, tallies);
                 let record = &mut records[stream as usize];
                 record.touch(deadline, &mut tallies[stream as usize]);
                 contender.claim.stand(record.tolerance, record.penalty, misses);
-                !cohort.enqueue(record, contender)
+                // Who tolerates nothing from now on goes on competing unless the queue is in use: exact either way, and no slower.
+                !queues.enqueue(record, contender, false)
             });
-            cohort.contest = contest;
         }
-        while let Some(Queues { open, .. }) = cohort.queues.as_deref_mut()
+        while let Some(Heaps { open, .. }) = cohort.queues.heaps.as_deref_mut()
             && let Some(entry) = open.first()
             && entry.order <= misses
         {
@@ -404,9 +411,10 @@ impl<R: ReadyList> Cohorts<R> {
         }
     }
 
-    /// The rank of a cohort's first.
+    /// What stands at the front for a cohort: its first.
     #[inline]
-    pub(super) fn first_of(&mut self, number: u32) -> Option<Rank> {
+    pub(super) fn first_of(&mut self, number: u32) -> Option<Item> {
+        let item = self.item_of(number);
         let cohort = &mut self.cohorts[number as usize];
         cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         let (deadline, misses) = (cohort.deadline, cohort.misses);
@@ -420,9 +428,10 @@ impl<R: ReadyList> Cohorts<R> {
             }
         };
         cohort.contest.next(stream, &self.contenders).into_iter().for_each(fetch);
-        if let Some(soon) = cohort.queues.as_ref().and_then(|queues| queues.closed.soon()) {
+        if let Some(soon) = cohort.queues.heaps.as_ref().and_then(|heaps| heaps.closed.soon()) {
             fetch(soon.stream);
         }
-        Some(Rank { deadline, tolerance: claim.tolerance(misses), arrival: claim.arrival, stream })
+        let Tolerance { numerator, denominator, .. } = claim.tolerance(misses);
+        Some(Item { deadline, denominator, arrival: claim.arrival, numerator, stream, item, stamp: cohort.stamp })
     }
 }
