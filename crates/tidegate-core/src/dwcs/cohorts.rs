@@ -2,9 +2,9 @@
 //!
 //! A stream that waits changes only by missing deadlines, and what that does to it is known in advance, so its record is left alone until
 //! it is served. Streams of one deadline and one period form a cohort: their deadlines pass together from then on. Those of them that
-//! tolerate nothing keep their order while they wait, so a [queue](super::radix_heap) has the first of them; among the others a
-//! [`Tournament`](super::tournament) keeps the first, once it matters who that is. Cohorts, and streams that are alone with their deadline,
-//! wait in a ready list in the order of their deadlines; those that are first there stand at the front, a heap in the order of [`Rank`].
+//! tolerate nothing keep their order while they wait, so that where they are many a [queue](super::radix_heap) has the first of them; the others
+//! [compete](super::contest): they are sorted once per period, or a tournament keeps the first. Cohorts, and streams that are alone with their
+//! deadline, wait in a ready list in the order of their deadlines; those that are first there stand at the front, a heap in the order of [`Rank`].
 //! When a deadline passes, the cohort moves on by a period as a whole.
 //!
 //! **Law**: the laws of [`super`]; decides exactly as [`Scan`](super::Scan).

@@ -169,3 +169,53 @@ impl Lineup {
         [2, 3, 4].map(|back| self.order.len().checked_sub(back).map_or(NOBODY, |at| self.order[at].stream))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dwcs::{NEVER, Rank, Tolerance, Window};
+    use proptest::prelude::*;
+
+    /// What each tolerates, what a violation costs it, and when its head arrived; in some cases with windows that 64 bits do not order.
+    fn streams() -> impl Strategy<Value = Vec<(Tolerance, u32, u64)>> {
+        let widths = prop_oneof![Just(3u32), Just(300), Just(30_000), Just(1 << 22), Just(u32::MAX)];
+        let stream = (any::<u32>(), any::<u32>(), 0u32..3, 0u64..3);
+        (widths.clone(), widths, prop::collection::vec(stream, 1..40)).prop_map(|(width, slack, streams)| {
+            let tolerance =
+                |x: u32, more: u32| Tolerance { numerator: x, in_violation: false, denominator: u64::from(x.saturating_add(more)) };
+            let stream = |(x, more, penalty, arrival)| (tolerance(x % width, more % slack), penalty, arrival);
+            streams.into_iter().map(stream).collect()
+        })
+    }
+
+    proptest! {
+        /// One after the other leaves in the order of rank, whatever was missed before.
+        #[test]
+        fn they_come_in_the_order_of_rank(streams in streams(), counts in (0u64..1000, 0u64..1000)) {
+            let (mut lineup, mut contenders) = (Lineup::default(), Vec::new());
+            for (index, &(tolerance, penalty, arrival)) in streams.iter().enumerate() {
+                let mut contender = Contender::new(index as u32);
+                contender.claim.arrival = arrival;
+                contender.claim.stand(tolerance, penalty, counts.0);
+                contenders.push(contender);
+                lineup.insert(index as u32, &mut contenders);
+            }
+            let open = streams.iter().map(|stream| u64::from(stream.0.numerator)).filter(|&numerator| numerator > 0);
+            let missed = counts.1.min(open.min().unwrap_or(u64::MAX) - 1);
+            prop_assert!(!lineup.has_expired(counts.0 + missed));
+            let mut ranks: Vec<Rank> = streams.iter().enumerate().map(|(index, &(mut tolerance, penalty, arrival))| {
+                tolerance.miss(Window::TIGHTEST, penalty, missed);
+                Rank { deadline: NEVER, tolerance, arrival, stream: index as u32 }
+            }).collect();
+            ranks.sort_by(Rank::compare_tied);
+            for (gone, rank) in ranks.iter().enumerate() {
+                lineup.put_in_order(counts.0 + missed);
+                prop_assert_eq!(lineup.first().map(Claim::stream), Some(rank.stream));
+                prop_assert_eq!(lineup.len(), ranks.len() - gone);
+                lineup.remove(rank.stream, &contenders);
+            }
+            lineup.put_in_order(counts.0 + missed);
+            prop_assert_eq!(lineup.first().map(Claim::stream), None);
+        }
+    }
+}
