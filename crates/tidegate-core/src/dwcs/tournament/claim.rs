@@ -86,7 +86,7 @@ impl Claim {
             OPEN => {
                 // Different fractions with denominators below 2^16 differ by more than 2^-32; of equal ones the smaller numerator is first.
                 let denominator = left + self.slope();
-                (denominator < 1 << 16).then(|| OPEN << SORT | (left << 32) / denominator << 16 | left)
+                (denominator < 1 << 16).then(|| OPEN << SORT | ((left << 32) / denominator) << 16 | left)
             }
             sort => Some(sort << SORT | left),
         }
