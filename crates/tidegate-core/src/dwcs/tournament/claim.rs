@@ -169,8 +169,10 @@ impl Claim {
 /// True if the first of two claims of different streams is first at the count `misses`, and the count from which on the other one is.
 #[inline]
 pub(super) fn duel(first: &Claim, second: &Claim, misses: u64) -> (bool, u64) {
-    if first.slope() != second.slope() && first.sort() == second.sort() {
-        return race(first, second, misses);
+    let differ_in_pace = (first.pace ^ second.pace) >> 32 != 0;
+    if differ_in_pace && (first.order ^ second.order) >> SORT == 0 {
+        let is_older = (first.arrival, first.stream()) < (second.arrival, second.stream());
+        return race(first.order, first.slope(), second.order, second.slope(), misses, is_older);
     }
     // A branch for what is rare, and none on who wins: nothing predicts that.
     let key = |claim: &Claim| u128::from(claim.order) << 64 | u128::from(claim.arrival);
@@ -178,26 +180,24 @@ pub(super) fn duel(first: &Claim, second: &Claim, misses: u64) -> (bool, u64) {
     (if one == other { first.pace < second.pace } else { one < other }, u64::MAX)
 }
 
-/// A duel of claims of one sort that change at different paces.
-fn race(first: &Claim, second: &Claim, misses: u64) -> (bool, u64) {
-    let (g1, g2) = (first.slope(), second.slope());
+/// A duel of claims of one sort that change at different paces, by their orders and slopes; numbers, which go in registers.
+#[inline(never)]
+fn race(order1: u64, g1: u64, order2: u64, g2: u64, misses: u64, is_older: bool) -> (bool, u64) {
+    let claim = |order, slope: u64| Claim { order, arrival: 0, pace: slope << 32 };
+    let (first, second) = (claim(order1, g1), claim(order2, g2));
+    // Who is ahead, by how much, and by how much less with every miss. There is a lead if it shrinks to an equality that the other one wins.
     if first.sort() == OPEN {
         // x1 / (x1 + g1) < x2 / (x2 + g2); at equality the smaller x, which has the smaller g.
         let (left, right) = ((first.at() - misses) * g2, (second.at() - misses) * g1);
         let wins = left < right || (left == right && g1 < g2);
-        let (ahead, behind, fast, slow) = if wins { (left, right, g1, g2) } else { (right, left, g2, g1) };
-        let until = if slow < fast { misses + (behind - ahead).div_ceil(fast - slow) } else { u64::MAX };
+        let (lead, fast, slow) = if wins { (right - left, g1, g2) } else { (left - right, g2, g1) };
+        let until = if slow < fast { misses + (lead - 1) / (fast - slow) + 1 } else { u64::MAX };
         return (wins, until);
     }
     let (y1, y2) = (first.denominator(misses), second.denominator(misses));
-    let is_older = (first.arrival, first.stream()) < (second.arrival, second.stream());
     let wins = y1 > y2 || (y1 == y2 && is_older);
-    let (lead, slow, fast) = if wins { (y1 - y2, g1, g2) } else { (y2 - y1, g2, g1) };
-    let until = match fast.checked_sub(slow) {
-        // At a tie the older one is first.
-        Some(gain) if is_older == wins => misses + lead / gain + 1,
-        Some(gain) => misses + lead.div_ceil(gain),
-        None => u64::MAX,
-    };
+    let (lead, fast, slow) = if wins { (y1 - y2, g2, g1) } else { (y2 - y1, g1, g2) };
+    // At a tie the older one is first.
+    let until = if slow < fast { misses + (lead - u64::from(is_older != wins)) / (fast - slow) + 1 } else { u64::MAX };
     (wins, until)
 }
