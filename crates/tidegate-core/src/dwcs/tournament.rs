@@ -225,7 +225,7 @@ impl Tournament {
         follower.leaf = leaf;
         let node = Node::leaf(follower.claim);
         self.live -= 1;
-        self.climb(leaf, node, misses);
+        self.climb_all(leaf, node, misses);
         true
     }
 
@@ -294,7 +294,7 @@ impl Tournament {
         let leaf = contenders[stream as usize].leaf;
         self.free.push(leaf);
         self.live -= 1;
-        self.climb(leaf, EMPTY, misses);
+        self.climb_all(leaf, EMPTY, misses);
     }
 
     /// Takes a stream out.
@@ -335,7 +335,7 @@ impl Tournament {
         } else {
             Node::leaf(contenders[stream as usize].claim)
         };
-        self.climb(leaf, node, misses);
+        self.climb_all(leaf, node, misses);
     }
 
     /// True if something expires at the count `misses` or before.
@@ -428,7 +428,18 @@ impl Tournament {
 
     /// Puts a node in its place and plays again from there up, as far as anything changes.
     #[inline]
-    fn climb(&mut self, from: u32, mut node: Node, misses: u64) {
+    fn climb(&mut self, from: u32, node: Node, misses: u64) {
+        self.climb_until(from, node, misses, |before, after| before.is(after));
+    }
+
+    /// The same where the winner of all has been, so that everything changes.
+    #[inline]
+    fn climb_all(&mut self, from: u32, node: Node, misses: u64) {
+        self.climb_until(from, node, misses, |_, _| false);
+    }
+
+    #[inline]
+    fn climb_until(&mut self, from: u32, mut node: Node, misses: u64, is_enough: impl Fn(&Node, &Node) -> bool) {
         let mut at = from as usize;
         // The length is a power of two, so masking the index tells the compiler that it is in range.
         let mask = self.nodes.len() - 1;
@@ -438,7 +449,7 @@ impl Tournament {
             node = Node::of(&node, &nodes[(at ^ 1) & mask], misses);
             at /= 2;
             let place = &mut nodes[at & mask];
-            if place.is(&node) {
+            if is_enough(place, &node) {
                 return;
             }
             place.set(&node);
