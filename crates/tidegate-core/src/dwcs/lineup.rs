@@ -32,7 +32,7 @@ pub(super) struct Lineup {
     claims: Vec<Claim>,
     /// Places that are not in use.
     free: Vec<u32>,
-    /// All of them as of the count of misses `ordered`, the first at the end. The stamp is the place.
+    /// All of them as of the count of misses `ordered`, the first at the end, and some who have gone. The stamp is the place.
     order: Vec<Entry>,
     ordered: u64,
     /// No claim expires before this count.
@@ -53,6 +53,7 @@ impl Lineup {
     pub fn clear(&mut self) {
         self.claims.clear();
         self.free.clear();
+        self.order.clear();
         (self.ordered, self.expires) = (NEVER, NEVER);
     }
 
@@ -91,9 +92,8 @@ impl Lineup {
     #[inline]
     pub fn remove(&mut self, stream: u32, contenders: &[Contender]) {
         self.vacate(contenders[stream as usize].leaf);
-        match self.order.last() {
-            Some(first) if first.stream == stream => _ = self.order.pop(),
-            _ => self.order.retain(|entry| entry.stream != stream),
+        while self.order.last().is_some_and(|first| self.claims[first.stamp as usize].stream() != first.stream) {
+            self.order.pop();
         }
     }
 
@@ -189,9 +189,9 @@ mod tests {
     }
 
     proptest! {
-        /// One after the other leaves in the order of rank, whatever was missed before.
+        /// One after the other leaves in the order of rank, whatever was missed before, and whoever has left before.
         #[test]
-        fn they_come_in_the_order_of_rank(streams in streams(), counts in (0u64..1000, 0u64..1000)) {
+        fn they_come_in_the_order_of_rank(streams in streams(), counts in (0u64..1000, 0u64..1000), leaves in any::<u64>()) {
             let (mut lineup, mut contenders) = (Lineup::default(), Vec::new());
             for (index, &(tolerance, penalty, arrival)) in streams.iter().enumerate() {
                 let mut contender = Contender::new(index as u32);
@@ -208,6 +208,14 @@ mod tests {
                 Rank { deadline: NEVER, tolerance, arrival, stream: index as u32 }
             }).collect();
             ranks.sort_by(Rank::compare_tied);
+            lineup.put_in_order(counts.0 + missed);
+            ranks.retain(|rank| {
+                let leaves = leaves >> (rank.stream % 64) & 1 == 1;
+                if leaves {
+                    lineup.remove(rank.stream, &contenders);
+                }
+                !leaves
+            });
             for (gone, rank) in ranks.iter().enumerate() {
                 lineup.put_in_order(counts.0 + missed);
                 prop_assert_eq!(lineup.first().map(Claim::stream), Some(rank.stream));
