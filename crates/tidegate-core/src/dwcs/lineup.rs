@@ -32,8 +32,9 @@ pub(super) struct Lineup {
     claims: Vec<Claim>,
     /// Places that are not in use.
     free: Vec<u32>,
-    /// All of them as of the count of misses `ordered`, the first at the end, and some who have gone. The stamp is the place.
+    /// All of them as of the count of misses `ordered`, the first at the end, and so many who have gone. The stamp is the place.
     order: Vec<Entry>,
+    stale: usize,
     ordered: u64,
     /// No claim expires before this count.
     expires: u64,
@@ -41,7 +42,7 @@ pub(super) struct Lineup {
 
 impl Default for Lineup {
     fn default() -> Lineup {
-        Lineup { claims: Vec::new(), free: Vec::new(), order: Vec::new(), ordered: NEVER, expires: NEVER }
+        Lineup { claims: Vec::new(), free: Vec::new(), order: Vec::new(), stale: 0, ordered: NEVER, expires: NEVER }
     }
 }
 
@@ -92,8 +93,14 @@ impl Lineup {
     #[inline]
     pub fn remove(&mut self, stream: u32, contenders: &[Contender]) {
         self.vacate(contenders[stream as usize].leaf);
-        while self.order.last().is_some_and(|first| self.claims[first.stamp as usize].stream() != first.stream) {
+        if self.order.last().is_some_and(|first| first.stream == stream) {
             self.order.pop();
+        } else {
+            self.stale += 1;
+        }
+        while self.stale > 0 && self.order.last().is_some_and(|first| self.claims[first.stamp as usize].stream() != first.stream) {
+            self.order.pop();
+            self.stale -= 1;
         }
     }
 
@@ -141,6 +148,7 @@ impl Lineup {
             return;
         }
         self.ordered = misses;
+        self.stale = 0;
         self.order.clear();
         let mut is_exact = true;
         for (place, claim) in self.claims.iter().enumerate().filter(|(_, claim)| claim.stream() != NOBODY) {
