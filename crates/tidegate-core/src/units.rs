@@ -212,11 +212,11 @@ impl Rate {
     }
 }
 
-/// Picoseconds per byte of a rate: a mantissa of 33 bits and a binary exponent, in 8 bytes so that per-flow state stays small.
+/// Picoseconds per byte of a rate in fixed point, of which the leading 33 bits are kept.
 ///
-/// The mantissa is rounded up, so the rate it stands for is never above the one it was made of and at most 2^-32 of it below: a
-/// contract kept in this arithmetic is kept in exact arithmetic. Bits per second would need a division per packet; this needs one
-/// multiplication and one shift.
+/// It is rounded up, so the rate it stands for is never above the one it was made of and at most 2^-32 of it below: a contract kept in this
+/// arithmetic is kept in exact arithmetic. Bits per second would need a division per packet; this needs one multiplication, and a shift that
+/// is the same for all rates.
 ///
 /// ```
 /// use tidegate_core::units::Rate;
@@ -226,8 +226,8 @@ impl Rate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimePerByte(u64);
 
-/// Where the exponent begins; the mantissa stands below.
-const EXPONENT: u32 = 40;
+/// The number of fraction bits: as many as leave room for 8 * 10^9 ps, a byte at the lowest rate.
+const FRACTION: u32 = 31;
 
 impl TimePerByte {
     /// No time at all, for a bucket that is absent.
@@ -242,31 +242,33 @@ impl TimePerByte {
         while (per_byte << (shift + 1)).div_ceil(rate) < 1 << 33 {
             shift += 1;
         }
-        TimePerByte((per_byte << shift).div_ceil(rate) as u64 | shift << EXPONENT)
+        TimePerByte(((per_byte << shift).div_ceil(rate) as u64) << (FRACTION - shift))
     }
 
     /// The time of `bytes` bytes, rounded up to a whole picosecond: what is spaced this far apart never exceeds the rate.
     #[inline]
     pub const fn ceil(self, bytes: u32) -> Duration {
-        let product = bytes as u64 * self.mantissa();
-        // A sum cannot overflow while bytes < 2^30; every packet and burst of a policy is checked against that limit.
-        Duration((product + ((1 << self.shift()) - 1)) >> self.shift())
+        // The product of two 64-bit numbers is one instruction, and the quotient fits in 64 bits while bytes < 2^30; every packet and burst
+        // of a policy is checked against that limit.
+        Duration(((bytes as u128 * self.0 as u128 + ((1 << FRACTION) - 1)) >> FRACTION) as u64)
     }
 
     /// The time of `bytes` bytes, rounded down: for allowances (a burst tolerance), which must not come out too generous.
     #[inline]
     pub const fn floor(self, bytes: u32) -> Duration {
-        Duration((bytes as u64 * self.mantissa()) >> self.shift())
+        Duration(((bytes as u128 * self.0 as u128) >> FRACTION) as u64)
     }
 
-    /// The mantissa, between 2^32 and 2^33.
+    /// The leading 33 bits: the time in ticks of 2^-[`TimePerByte::shift`] ps, between 2^32 and 2^33. The time of `bytes` bytes in ticks is a
+    /// 64-bit number.
     pub const fn mantissa(self) -> u64 {
-        self.0 & ((1 << EXPONENT) - 1)
+        self.0 >> (FRACTION - self.shift())
     }
 
-    /// The number of fraction bits of the mantissa, at most 28.
+    /// The number of fraction bits among the leading 33, at most 28; the lower the rate, the fewer.
     pub const fn shift(self) -> u32 {
-        (self.0 >> EXPONENT) as u32
+        // Zero has no leading bits, and whatever shift.
+        (self.0 | 1 << (FRACTION + 4)).leading_zeros()
     }
 }
 

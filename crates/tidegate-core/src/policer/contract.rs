@@ -2,7 +2,7 @@
 
 use super::Verdict;
 use crate::packet::Colour;
-use crate::units::{Duration, Rate};
+use crate::units::{Duration, Rate, TimePerByte};
 use core::fmt;
 
 /// What a policer enforces. A policer names the fields it requires and those it accepts; lengths are on the wire throughout.
@@ -135,6 +135,34 @@ pub(super) const TOO_SMALL: &str = "must hold at least the longest packet, which
 
 /// The largest number of bytes in a packet or a burst that a policer accepts: 2^29 - 1.
 pub(super) const MAX_WEIGHED: u32 = (1 << 29) - 1;
+
+/// What a byte weighs in ticks of 2^-shift ps: [`TimePerByte::mantissa`] and [`TimePerByte::shift`], ready for use, in 8 bytes. Policers that
+/// lose nothing to rounding count in ticks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Increment(u64);
+
+impl From<TimePerByte> for Increment {
+    fn from(rate: TimePerByte) -> Increment {
+        Increment(rate.mantissa() | u64::from(rate.shift()) << Increment::SHIFT)
+    }
+}
+
+impl Increment {
+    /// Where the shift begins; the mantissa stands below.
+    const SHIFT: u32 = 40;
+
+    /// What `length` bytes weigh, in ticks: below 2^62.
+    #[inline]
+    pub(super) const fn weight(self, length: u32) -> u64 {
+        debug_assert!(length <= MAX_WEIGHED);
+        length as u64 * (self.0 & ((1 << Increment::SHIFT) - 1))
+    }
+
+    #[inline]
+    pub(super) const fn shift(self) -> u32 {
+        (self.0 >> Increment::SHIFT) as u32
+    }
+}
 
 /// What becomes of a packet outside its contract.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

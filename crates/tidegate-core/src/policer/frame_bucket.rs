@@ -8,7 +8,7 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** The level stops at 2^62 ticks, beyond which a frame without end would drive it.
 
-use super::contract::{Contract, ContractError, ContractField, TOO_SMALL};
+use super::contract::{Contract, ContractError, ContractField, Increment, TOO_SMALL};
 use crate::port::MEMORY;
 use crate::units::{Time, TimePerByte};
 
@@ -22,14 +22,14 @@ pub(super) struct FrameBucket {
     last: Time,
     /// ... and the level then, that packet included (X).
     level: u64,
-    increment: TimePerByte,
+    increment: Increment,
     limit: u64,
 }
 
 impl FrameBucket {
     /// A bucket of this limit in ticks, at most 2^62, started at [`Time::ZERO`].
     fn new(increment: TimePerByte, limit: u64) -> FrameBucket {
-        FrameBucket { last: Time::ZERO, level: 0, increment, limit }
+        FrameBucket { last: Time::ZERO, level: 0, increment: increment.into(), limit }
     }
 
     /// The bucket of a contract's minimum rate, whose limit is the burst tolerance divided by `divisor` and the delay variation tolerance.
@@ -93,7 +93,7 @@ impl FrameBucket {
     /// Charges a packet that comes at `now`.
     #[inline]
     pub(super) fn charge(&mut self, now: Time, length: u32) {
-        let weight = u64::from(length) * self.increment.mantissa();
+        let weight = self.increment.weight(length);
         (self.last, self.level) = (now, (self.level_at(now) + weight).min(FULL));
     }
 

@@ -13,7 +13,7 @@
 //!
 //! The forms agree packet by packet, and after each conforming packet `X = TAT - LCT`; the tests of this file assert both.
 
-use super::contract::{Contract, ContractError, ContractField, MAX_WEIGHED, Violation};
+use super::contract::{Contract, ContractError, ContractField, Increment, Violation};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
 use crate::port::MEMORY;
@@ -52,7 +52,7 @@ const _: () = assert!(size_of::<VirtualScheduling>() == 32, "two flows per cache
 /// mantissa, exactly.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Terms<T> {
-    increment: TimePerByte,
+    increment: Increment,
     /// The tolerance L, in ticks, at most 2^62.
     limit: u64,
     violation: Violation,
@@ -64,7 +64,7 @@ impl<T: Default> Terms<T> {
     fn new(increment: TimePerByte, limit: Duration) -> Terms<T> {
         let limit = u128::from(limit.picoseconds()) << increment.shift();
         assert!(limit <= 1 << 62, "a tolerance is at most 2^29 bytes at its rate");
-        Terms { increment, limit: limit as u64, violation: Violation::Discard, excess: T::default() }
+        Terms { increment: increment.into(), limit: limit as u64, violation: Violation::Discard, excess: T::default() }
     }
 
     fn of(contract: &Contract) -> Result<Terms<T>, ContractError> {
@@ -79,14 +79,12 @@ impl<T: Default> Terms<T> {
                 ContractField::Burst.wrong("with a packet and the tolerance takes more than 26 days at this rate: lower one of them")
             );
         }
-        Ok(Terms { increment, limit: limit as u64, violation: contract.violation.unwrap_or_default(), excess: T::default() })
-    }
-
-    /// The weight of a packet, in ticks: below 2^62.
-    #[inline]
-    const fn weight(&self, length: u32) -> u64 {
-        debug_assert!(length <= MAX_WEIGHED);
-        length as u64 * self.increment.mantissa()
+        Ok(Terms {
+            increment: increment.into(),
+            limit: limit as u64,
+            violation: contract.violation.unwrap_or_default(),
+            excess: T::default(),
+        })
     }
 }
 
@@ -120,7 +118,7 @@ impl Policer for VirtualScheduling {
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         let backlog = self.backlog(now);
         let conforms = backlog <= self.terms.limit;
-        let backlog = backlog + self.terms.weight(length);
+        let backlog = backlog + self.terms.increment.weight(length);
         // Rounded up to a picosecond, and what that added is remembered: the next backlog is exact again.
         let shift = self.terms.increment.shift();
         let ceiling = (backlog + ((1 << shift) - 1)) >> shift;
@@ -209,7 +207,7 @@ impl Policer for LeakyBucket {
         if level > self.terms.limit {
             return self.terms.violation.verdict(colour);
         }
-        self.level = level + self.terms.weight(length);
+        self.level = level + self.terms.increment.weight(length);
         self.last_conformance = now;
         Verdict::Conform
     }
