@@ -68,7 +68,7 @@ pub struct RateControlled<R = Wheel> {
     releases: Vec<R>,
     demands: Demands,
     slack: Duration,
-    /// The priority served last.
+    /// The priority of the flow named last.
     latest: usize,
 }
 
@@ -157,22 +157,21 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
 
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
-        let mut next = None;
-        for releases in &self.releases {
-            let Some((release, flow)) = releases.first() else { continue };
-            let release = Time::from_picoseconds(release);
-            if !release.is_after(now) {
+        for (level, releases) in self.releases.iter().enumerate() {
+            if let Some((release, flow)) = releases.first()
+                && !Time::from_picoseconds(release).is_after(now)
+            {
+                self.latest = level;
                 return Decision::Serve(flow);
             }
-            next = Some(next.map_or(release, |next: Time| next.earlier(release)));
         }
-        next.map_or(Decision::Idle, Decision::WaitUntil)
+        let releases = self.releases.iter().filter_map(|releases| Some(Time::from_picoseconds(releases.first()?.0)));
+        releases.reduce(Time::earlier).map_or(Decision::Idle, Decision::WaitUntil)
     }
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stream = &mut self.flows[flow.index()];
-        self.latest = usize::from(stream.level);
         let releases = &mut self.releases[self.latest];
         releases.remove_first(flow);
         stream.allowance.charge(now, stream.length);
