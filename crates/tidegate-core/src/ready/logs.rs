@@ -260,11 +260,9 @@ impl Pool {
 
     #[inline]
     fn prefetch_lines(&self, at: u32) {
-        let start = at as usize;
-        for line in [0, 4, CHUNK as usize - 1] {
-            if let Some(entry) = self.entries.get(start + line) {
-                prefetch(entry);
-            }
+        let Some(chunk) = self.entries.get(at as usize..) else { return };
+        for line in chunk.chunks(4).take(CHUNK as usize / 4) {
+            prefetch(&line[0]);
         }
     }
 }
