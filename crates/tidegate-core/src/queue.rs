@@ -1,17 +1,25 @@
 //! Per-flow queues over one pool of packets, and the occupancy that everybody else reads.
 //!
-//! The pool is allocated once, for the port's limit in packets; a queue is a linked list through it, so a million empty queues cost
-//! 16 bytes each and no packet is ever copied between queues.
+//! A queue and what is known of its first packet share a cache line, which is found, and fetched, by the number of the flow alone. The
+//! packets behind it form a linked list through a pool, and move up one by one. All memory is allocated once, for the number of flows and
+//! the port's limit in packets.
 
 use crate::packet::{Colour, Flow, Head, Packet, Part};
+use crate::port::{MEMORY, Overhead};
 use crate::prefetch::prefetch;
 use crate::units::Time;
 use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// How many turns lie between fetching a queue and fetching its first packet; a power of two.
-const STAGE: usize = 4;
+/// The queues stand behind so many that are nobody's, half a page. A scheduler with a cache line per flow has them at the beginning of a page,
+/// too, and what is written to one line would be taken for written to the other while only the place within the page is known.
+const ASIDE: usize = 32;
+
+#[inline]
+const fn place(flow: Flow) -> usize {
+    flow.index() + ASIDE
+}
 
 /// How much is queued: in all, and per flow. The port owns it; buffer managers and observers read it.
 #[derive(Clone, Debug)]
@@ -21,40 +29,78 @@ pub struct Occupancy {
     flows: Vec<FlowQueue>,
 }
 
-/// One flow's queue: its list, whose ends are meaningless while it is empty, and its size.
+/// One flow's queue: its size, its first packet, and the slots of its second and its last; what it does not hold is meaningless.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct FlowQueue {
-    first: u32,
-    last: u32,
     packets: u32,
     bytes: u32,
+    first: Queued,
+    second: u32,
+    last: u32,
+}
+
+/// A packet in a queue, but for its flow and its payload.
+#[derive(Clone, Copy, Debug)]
+struct Queued {
+    arrival: Time,
+    length: u32,
+    number: u32,
+    colour: Colour,
+    part: Part,
+}
+
+impl Queued {
+    const NONE: Queued = Queued { arrival: Time::ZERO, length: 0, number: 0, colour: Colour::Green, part: Part::Whole };
+
+    #[inline]
+    fn head(&self, overhead: Overhead) -> Head {
+        Head { length: overhead.wire_length(self.length), number: self.number, arrival: self.arrival, colour: self.colour }
+    }
+
+    #[inline]
+    fn packet<P>(&self, flow: Flow, payload: P) -> Packet<P> {
+        Packet { flow, length: self.length, arrival: self.arrival, colour: self.colour, part: self.part, payload }
+    }
 }
 
 impl Occupancy {
     /// Nothing in any of so many queues.
     pub fn new(flows: usize) -> Occupancy {
-        let empty = FlowQueue { first: NONE, last: NONE, packets: 0, bytes: 0 };
-        Occupancy { packets: 0, bytes: 0, flows: alloc::vec![empty; flows] }
+        let empty = FlowQueue { packets: 0, bytes: 0, first: Queued::NONE, second: NONE, last: NONE };
+        Occupancy { packets: 0, bytes: 0, flows: alloc::vec![empty; ASIDE + flows] }
     }
 
     /// A packet of `length` bytes has joined the queue of `flow`.
     #[inline]
     pub fn join(&mut self, flow: Flow, length: u32) {
-        let queue = &mut self.flows[flow.index()];
+        self.grow(flow, length);
+    }
+
+    #[inline]
+    fn grow(&mut self, flow: Flow, length: u32) -> &mut FlowQueue {
+        let queue = &mut self.flows[place(flow)];
         queue.packets += 1;
         queue.bytes += length;
         self.packets += 1;
         self.bytes += u64::from(length);
+        queue
     }
 
     /// A packet of `length` bytes has left the queue of `flow`.
     #[inline]
     pub fn leave(&mut self, flow: Flow, length: u32) {
-        let queue = &mut self.flows[flow.index()];
+        self.shrink(flow, length);
+    }
+
+    #[inline]
+    fn shrink(&mut self, flow: Flow, length: u32) -> &mut FlowQueue {
+        let queue = &mut self.flows[place(flow)];
         queue.packets -= 1;
         queue.bytes -= length;
         self.packets -= 1;
         self.bytes -= u64::from(length);
+        queue
     }
 
     /// Packets queued at the port.
@@ -72,72 +118,55 @@ impl Occupancy {
     /// Packets queued for `flow`.
     #[inline]
     pub fn flow_packets(&self, flow: Flow) -> u32 {
-        self.flows[flow.index()].packets
+        self.flows[place(flow)].packets
     }
 
     /// Bytes queued for `flow`.
     #[inline]
     pub fn flow_bytes(&self, flow: Flow) -> u32 {
-        self.flows[flow.index()].bytes
+        self.flows[place(flow)].bytes
     }
 
     /// The number of queues.
     #[inline]
     pub fn flows(&self) -> usize {
-        self.flows.len()
+        self.flows.len() - ASIDE
     }
 }
 
+/// A packet behind the first of its queue.
 #[derive(Clone, Debug)]
 struct Slot<P> {
-    /// Meaningless for the last packet of a queue; of a free slot the next free one.
-    next: u32,
-    /// Meaningless for the first packet of a queue.
-    previous: u32,
-    length: u32,
-    number: u32,
-    arrival: Time,
-    colour: Colour,
-    part: Part,
+    packet: Queued,
     payload: Option<P>,
-}
-
-impl<P> Slot<P> {
-    #[inline]
-    fn head(&self, overhead: crate::port::Overhead) -> Head {
-        Head { length: overhead.wire_length(self.length), number: self.number, arrival: self.arrival, colour: self.colour }
-    }
+    /// The packet behind this one, if there is one; of a free slot the next free one.
+    next: u32,
+    /// The packet before this one, if it is behind the first, too.
+    previous: u32,
 }
 
 /// The queues of one port.
 #[derive(Clone, Debug)]
 pub struct Queues<P> {
     occupancy: Occupancy,
+    /// Those of the first packets, by flow.
+    payloads: Vec<Option<P>>,
     slots: Vec<Slot<P>>,
     free: u32,
     limit: u32,
-    overhead: crate::port::Overhead,
+    overhead: Overhead,
     next_number: u32,
-    /// The flows expected in the latest turns, and the number of turns.
-    expected: [u32; STAGE],
-    turn: usize,
 }
 
 impl<P> Queues<P> {
     /// Empty queues for `flows` flows and at most `limit` packets in all. `overhead` turns a frame's length into the wire length that
     /// schedulers see.
-    pub fn new(flows: usize, limit: u32, overhead: crate::port::Overhead) -> Queues<P> {
+    pub fn new(flows: usize, limit: u32, overhead: Overhead) -> Queues<P> {
         assert!(limit < NONE, "a port queues fewer than 2^32 - 1 packets");
-        Queues {
-            occupancy: Occupancy::new(flows),
-            slots: Vec::with_capacity(limit as usize),
-            free: NONE,
-            limit,
-            overhead,
-            next_number: 0,
-            expected: [0; STAGE],
-            turn: 0,
-        }
+        let mut payloads = Vec::with_capacity(flows);
+        payloads.resize_with(flows, || None);
+        let slots = Vec::with_capacity(limit as usize);
+        Queues { occupancy: Occupancy::new(flows), payloads, slots, free: NONE, limit, overhead, next_number: 0 }
     }
 
     /// How much is queued.
@@ -146,7 +175,7 @@ impl<P> Queues<P> {
         &self.occupancy
     }
 
-    /// True if the pool has no room for another packet.
+    /// True if there is no room for another packet.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.occupancy.packets == self.limit
@@ -155,21 +184,15 @@ impl<P> Queues<P> {
     /// The head of a flow's queue as schedulers see it.
     #[inline]
     pub fn head(&self, flow: Flow) -> Option<Head> {
-        let queue = &self.occupancy.flows[flow.index()];
-        (queue.packets > 0).then(|| self.slots[queue.first as usize].head(self.overhead))
+        let queue = &self.occupancy.flows[place(flow)];
+        (queue.packets > 0).then(|| queue.first.head(self.overhead))
     }
 
-    /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns; to be told of one flow per turn. Its queue
-    /// is fetched at once, and its first packet, which can then be found, some turns later.
+    /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns.
     #[inline]
-    pub fn expect(&mut self, flow: Flow) {
-        prefetch(&self.occupancy.flows[flow.index()]);
-        let earlier = core::mem::replace(&mut self.expected[self.turn % STAGE], flow.0);
-        self.turn = self.turn.wrapping_add(1);
-        let first = self.occupancy.flows[earlier as usize].first;
-        if let Some(slot) = self.slots.get(first as usize) {
-            prefetch(slot);
-        }
+    pub fn expect(&self, flow: Flow) {
+        prefetch(&self.occupancy.flows[place(flow)]);
+        prefetch(&self.payloads[flow.index()]);
     }
 
     /// Appends a packet to its flow's queue, and returns it as schedulers see it if it became the head. There must be room.
@@ -177,12 +200,16 @@ impl<P> Queues<P> {
     #[inline(always)]
     pub fn push(&mut self, packet: Packet<P>) -> Option<Head> {
         debug_assert!(!self.is_full());
-        let queue = &mut self.occupancy.flows[packet.flow.index()];
-        let is_head = queue.packets == 0;
-        let Packet { length, arrival, colour, part, .. } = packet;
-        let number = self.next_number;
-        let slot = Slot { next: NONE, previous: queue.last, length, number, arrival, colour, part, payload: Some(packet.payload) };
-        self.next_number = number.wrapping_add(1);
+        let Packet { flow, length, arrival, colour, part, payload } = packet;
+        let packet = Queued { arrival, length, number: self.next_number, colour, part };
+        self.next_number = packet.number.wrapping_add(1);
+        let queue = self.occupancy.grow(flow, length);
+        if queue.packets == 1 {
+            queue.first = packet;
+            self.payloads[flow.index()] = Some(payload);
+            return Some(packet.head(self.overhead));
+        }
+        let slot = Slot { packet, payload: Some(payload), next: NONE, previous: queue.last };
         let mut at = self.free;
         if let Some(reused) = self.slots.get_mut(at as usize) {
             self.free = reused.next;
@@ -192,66 +219,55 @@ impl<P> Queues<P> {
             at = self.slots.len() as u32;
             self.slots.push(slot);
         }
-        if is_head {
-            queue.first = at;
+        if queue.packets == 2 {
+            queue.second = at;
         } else {
             self.slots[queue.last as usize].next = at;
         }
         queue.last = at;
-        self.occupancy.join(packet.flow, length);
-        is_head.then(|| Head { length: self.overhead.wire_length(length), number, arrival, colour })
+        None
     }
 
     /// Takes the oldest packet of a flow, and returns with it the head that follows.
     // Always inlined: handed back through memory, a packet costs every transmission some 4 ns.
     #[inline(always)]
     pub fn pop(&mut self, flow: Flow) -> Option<(Packet<P>, Option<Head>)> {
-        let slots = self.slots.as_mut_slice();
-        let queue = &mut self.occupancy.flows[flow.index()];
+        let first = &mut self.payloads[flow.index()];
+        let payload = first.take()?;
+        let length = self.occupancy.flows[place(flow)].first.length;
+        let queue = self.occupancy.shrink(flow, length);
+        let packet = queue.first.packet(flow, payload);
         if queue.packets == 0 {
-            return None;
+            return Some((packet, None));
         }
-        let at = queue.first;
-        let slot = &mut slots[at as usize];
-        let (next, length) = (slot.next, slot.length);
-        let packet = Packet { flow, length, arrival: slot.arrival, colour: slot.colour, part: slot.part, payload: slot.payload.take()? };
-        slot.next = self.free;
+        let at = queue.second;
+        let slot = &mut self.slots[at as usize];
+        (queue.first, *first) = (slot.packet, slot.payload.take());
+        (queue.second, slot.next) = (slot.next, self.free);
         self.free = at;
-        queue.first = next;
-        let head = if queue.packets > 1 { Some(slots[next as usize].head(self.overhead)) } else { None };
-        self.occupancy.leave(flow, length);
-        Some((packet, head))
+        Some((packet, Some(queue.first.head(self.overhead))))
     }
 
     /// Takes the youngest packet of a flow.
     #[cold]
     pub fn pop_last(&mut self, flow: Flow) -> Option<Packet<P>> {
-        let queue = &mut self.occupancy.flows[flow.index()];
-        if queue.packets == 0 {
-            return None;
+        if self.occupancy.flow_packets(flow) <= 1 {
+            return self.pop(flow).map(|(packet, _)| packet);
         }
-        let at = queue.last;
+        let at = self.occupancy.flows[place(flow)].last;
         let slot = &mut self.slots[at as usize];
-        let packet = Packet {
-            flow,
-            length: slot.length,
-            arrival: slot.arrival,
-            colour: slot.colour,
-            part: slot.part,
-            payload: slot.payload.take()?,
-        };
-        queue.last = slot.previous;
+        let packet = slot.packet.packet(flow, slot.payload.take()?);
         slot.next = self.free;
         self.free = at;
-        self.occupancy.leave(flow, packet.length);
+        self.occupancy.shrink(flow, packet.length).last = slot.previous;
         Some(packet)
     }
 
     /// Moves arrival instants of packets that have been queued for very long up to where they still compare correctly.
     pub fn refresh(&mut self, now: Time) {
-        let oldest = now - crate::port::MEMORY;
-        for slot in &mut self.slots {
-            slot.arrival = slot.arrival.later(oldest);
+        let firsts = self.occupancy.flows.iter_mut().map(|queue| &mut queue.first);
+        for packet in firsts.chain(self.slots.iter_mut().map(|slot| &mut slot.packet)) {
+            packet.arrival = packet.arrival.later(now - MEMORY);
         }
     }
 }
