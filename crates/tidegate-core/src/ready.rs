@@ -41,12 +41,6 @@ pub trait ReadyList {
 
     /// Takes out the flow that [`ReadyList::first`] names.
     #[inline]
-    fn remove_first(&mut self, flow: Flow) {
-        self.remove(flow);
-    }
-
-    /// Takes out the flow of the smallest key.
-    #[inline]
     fn pop_first(&mut self) -> Option<(u64, Flow)> {
         let first = self.first()?;
         self.remove(first.1);
@@ -56,13 +50,12 @@ pub trait ReadyList {
     /// Takes out the flow of the smallest key if that key is at or before `now`.
     #[inline]
     fn pop_due(&mut self, now: u64) -> Option<Flow> {
-        match self.first() {
-            Some((key, flow)) if !is_before(now, key) => {
-                self.remove(flow);
-                Some(flow)
-            }
-            _ => None,
+        let (key, flow) = self.first()?;
+        if is_before(now, key) {
+            return None;
         }
+        self.pop_first();
+        Some(flow)
     }
 
     /// The flow that will be first when `places` flows have been taken and none has come before it, for prefetching. A hint only: it

@@ -504,7 +504,7 @@ impl ReadyList for Wheel {
     #[inline(always)]
     fn remove(&mut self, flow: Flow) {
         if self.run.get(0).is_some_and(|first| first.flow == flow.0) {
-            self.remove_first(flow);
+            self.pop_first();
         } else {
             self.remove_within(flow);
         }
@@ -516,28 +516,12 @@ impl ReadyList for Wheel {
     }
 
     #[inline]
-    fn remove_first(&mut self, flow: Flow) {
-        debug_assert_eq!(self.first().map(|first| first.1), Some(flow));
+    fn pop_first(&mut self) -> Option<(u64, Flow)> {
+        let first = self.first()?;
         self.run.pop();
         self.flows -= 1;
         self.settle();
-    }
-
-    #[inline]
-    fn pop_first(&mut self) -> Option<(u64, Flow)> {
-        let first = self.first()?;
-        self.remove_first(first.1);
         Some(first)
-    }
-
-    #[inline]
-    fn pop_due(&mut self, now: u64) -> Option<Flow> {
-        let (key, flow) = self.first()?;
-        if is_before(now, key) {
-            return None;
-        }
-        self.remove_first(flow);
-        Some(flow)
     }
 
     #[inline]

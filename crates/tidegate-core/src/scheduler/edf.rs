@@ -62,7 +62,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.deadlines.remove_first(flow);
+        self.deadlines.pop_first();
         if let Some(head) = next {
             self.activate(now, flow, head);
         }

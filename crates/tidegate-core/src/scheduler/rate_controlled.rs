@@ -173,7 +173,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stream = &mut self.flows[flow.index()];
         let releases = &mut self.releases[self.latest];
-        releases.remove_first(flow);
+        releases.pop_first();
         stream.allowance.charge(now, stream.length);
         if self.demands.may_exceed_link {
             let demand = if next.is_some() { stream.demand() } else { Demand::Nothing };

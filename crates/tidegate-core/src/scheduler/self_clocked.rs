@@ -100,7 +100,7 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
         share.start = stamp;
         // A head that took the place of a longer, lost one may bear a stamp that the clock has passed.
         self.clock = self.clock.max(stamp);
-        self.stamps.remove_first(flow);
+        self.stamps.pop_first();
         if let Some(head) = next {
             self.file(flow, head);
         }

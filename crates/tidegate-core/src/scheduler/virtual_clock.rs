@@ -94,7 +94,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let clock = &mut self.clocks[flow.index()];
         clock.charged = clock.finish;
-        self.finishes.remove_first(flow);
+        self.finishes.pop_first();
         if let Some(head) = next {
             self.stamp(now, flow, head);
         }

@@ -172,7 +172,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         self.virtual_time += u128::from(self.service_span.picoseconds());
         self.service_start = now;
         self.service_span = span;
-        self.eligible.remove_first(flow);
+        self.eligible.pop_first();
         if let Some(head) = next {
             self.shares[flow.index()].length = head.length;
             self.file(self.virtual_time, flow);

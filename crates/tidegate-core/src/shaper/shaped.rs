@@ -95,7 +95,7 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
         self.next_release = loop {
             match self.waiting.first() {
                 Some((release, flow)) if !Time::from_picoseconds(release).is_after(now) => {
-                    self.waiting.remove_first(flow);
+                    self.waiting.pop_first();
                     self.waits[flow.index()] = false;
                     if let Some(ahead) = self.waiting.ahead(LEAD) {
                         prefetch(&self.flows[ahead.index()]);
