@@ -255,7 +255,7 @@ impl Wheel {
 
     #[inline(never)]
     fn extend(&mut self) {
-        let enough = self.low + self.batch / 4;
+        let enough = self.low + self.batch / 2;
         while self.run.len() < enough && self.near.occupied != 0 {
             let (level, at) = self.near.first();
             if level == 0 {
