@@ -45,7 +45,7 @@ pub use virtual_clock::VirtualClock;
 pub use weighted_round_robin::WeightedRoundRobin;
 pub use wf2q_plus::Wf2qPlus;
 
-/// How many turns ahead the port is told whose turn comes: enough to outlast two fetches from main memory, one after the other.
+/// How many turns ahead the port is told whose turn comes: enough to outlast a fetch from main memory.
 pub(crate) const LEAD: usize = 12;
 
 /// What a scheduler wants done now.
