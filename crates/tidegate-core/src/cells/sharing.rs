@@ -130,6 +130,7 @@ pub struct RateScaling {
     demand: [CellRate; CLASSES],
     stretch: [Stretch; CLASSES],
     total: CellRate,
+    has_minimum: bool,
     is_stretched: bool,
     is_stale: bool,
 }
@@ -141,14 +142,22 @@ impl RateScaling {
     /// [`SharesError`] if they sum up to more than the link.
     pub fn new(minimum: [CellRate; CLASSES]) -> Result<RateScaling, SharesError> {
         check_shares(&minimum)?;
-        Ok(RateScaling { minimum, ..RateScaling::strict() })
+        Ok(RateScaling { minimum, has_minimum: minimum.iter().any(|share| share.0 > 0), ..RateScaling::strict() })
     }
 
     /// Without minimum shares: lower classes get what is left.
     pub fn strict() -> RateScaling {
         let none = [CellRate::ZERO; CLASSES];
         let stretch = [Stretch::NONE; CLASSES];
-        RateScaling { minimum: none, demand: none, stretch, total: CellRate::ZERO, is_stretched: false, is_stale: false }
+        RateScaling {
+            minimum: none,
+            demand: none,
+            stretch,
+            total: CellRate::ZERO,
+            has_minimum: false,
+            is_stretched: false,
+            is_stale: false,
+        }
     }
 
     /// What the connections of a class ask for at present.
@@ -161,6 +170,7 @@ impl RateScaling {
         water_fill(&self.demand, &self.minimum)[class]
     }
 
+    #[cold]
     #[inline(never)]
     fn fill(&mut self) {
         self.is_stale = false;
@@ -169,9 +179,23 @@ impl RateScaling {
             self.stretch = [Stretch::NONE; CLASSES];
             return;
         }
-        let granted = water_fill(&self.demand, &self.minimum);
-        for ((stretch, demand), granted) in self.stretch.iter_mut().zip(&self.demand).zip(&granted) {
-            *stretch = if granted == demand { Stretch::NONE } else { Stretch::ceil(demand.0, granted.0) };
+        // `water_fill` without a pass for every step: in an overload the demand changes every few cells.
+        let reserved = |class: usize| self.demand[class].min(self.minimum[class]).0;
+        let mut left = CellRate::LINK.0;
+        if self.has_minimum {
+            left = (0..CLASSES).fold(left, |left, class| left.saturating_sub(reserved(class)));
+        }
+        for class in 0..CLASSES {
+            let demand = self.demand[class].0;
+            self.stretch[class] = Stretch::NONE;
+            if demand > 0 {
+                let reserved = reserved(class);
+                let more = (demand - reserved).min(left);
+                left -= more;
+                if reserved + more < demand {
+                    self.stretch[class] = Stretch::ceil(demand, reserved + more);
+                }
+            }
         }
     }
 }
@@ -192,5 +216,30 @@ impl Sharing for RateScaling {
             self.fill();
         }
         self.stretch[class % CLASSES]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever the demands and the minimum shares: every class is stretched by its demand over what `water_fill` grants it.
+        #[test]
+        fn stretches_follow_the_grants(
+            demand in prop::array::uniform8(prop_oneof![Just(0), 1u64..1 << 42]),
+            minimum in prop::array::uniform8(prop_oneof![Just(0), 1u64..1 << 37]),
+        ) {
+            let (demand, minimum) = (demand.map(CellRate), minimum.map(CellRate));
+            let mut sharing = RateScaling::new(minimum).unwrap();
+            for (class, &rate) in demand.iter().enumerate() {
+                sharing.demand_changed(class, CellRate::ZERO, rate);
+            }
+            let granted = water_fill(&demand, &minimum);
+            for class in 0..CLASSES {
+                prop_assert_eq!(sharing.stretch(class), Stretch::ceil(demand[class].0, granted[class].0));
+            }
+        }
     }
 }
