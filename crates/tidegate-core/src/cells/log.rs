@@ -56,6 +56,13 @@ impl Log {
     }
 }
 
+impl Reader {
+    #[inline]
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.chunks == 0
+    }
+}
+
 impl Pool {
     pub(super) fn new() -> Pool {
         Pool {
@@ -80,20 +87,22 @@ impl Pool {
         log.words += 1;
     }
 
+    /// One more vacant chunk.
+    #[cold]
+    fn grow(&mut self) {
+        self.chunks.push(Chunk([0; CHUNK]));
+        self.after.push(self.vacant);
+        self.vacant = self.chunks.len() as u32 - 1;
+    }
+
     /// Adds an empty chunk to a log whose last one is full.
-    #[inline(never)]
+    #[inline]
     pub(super) fn extend(&mut self, log: &mut Log) {
-        let chunk = match self.vacant {
-            NONE => {
-                self.chunks.push(Chunk([0; CHUNK]));
-                self.after.push(NONE);
-                self.chunks.len() as u32 - 1
-            }
-            vacant => {
-                self.vacant = self.after[vacant as usize];
-                vacant
-            }
-        };
+        if self.vacant == NONE {
+            self.grow();
+        }
+        let chunk = self.vacant;
+        self.vacant = self.after[chunk as usize];
         let first = if log.words == 0 { chunk } else { core::mem::replace(&mut self.after[log.tail as usize], chunk) };
         self.after[chunk as usize] = first;
         log.tail = chunk;

@@ -26,7 +26,7 @@ use super::departure::{Booked, Departure};
 use super::log::Pool;
 use super::shaping::Place;
 use super::slot_levels::Entry;
-use super::slot_wheel::{Part, SlotWheel};
+use super::slot_wheel::SlotWheel;
 use super::{
     Adapter, CLASSES, CellContract, CellError, CellScheduler, CellSetup, Connection, Counts, RateScaling, SLOT, Sharing, State, slot_from,
     start_of,
@@ -164,27 +164,25 @@ impl<S: Sharing> Planner<S> {
 
     /// The same for one class, whose order nothing can change.
     fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
-        let (start, last) = (self.start, u64::from(self.length) - 1);
-        let all_free = self.still(!self.taken) & !0 >> (WINDOW - 1 - last as u32);
+        let start = self.start;
+        let all_free = self.still(!self.taken) & !0 >> (WINDOW - self.length);
+        let Some(last) = all_free.checked_ilog2() else { return };
         let mut free = all_free;
         let Planner { connections, lists, pool, window, .. } = self;
         let Some(list) = lists[class].as_deref_mut() else { return };
-        while free != 0 {
-            let clock = start_of(start).wrapping_sub(connections.sharing.delay(class));
-            let Some((entry, part)) = list.first() else {
-                if list.advance(pool, clock.wrapping_add(start_of(last))) { continue } else { break }
-            };
-            // The first slot that is free when it is due.
-            let due = entry.key.wrapping_sub(clock) as i64;
-            let from = ((due + (SLOT as i64 - 1)) >> 16).max(0) as u64;
-            if from > last || free >> from == 0 {
-                break;
+        let clock = |connections: &Connections<S>| start_of(start).wrapping_sub(connections.sharing.delay(class));
+        let mut now_clock = clock(connections);
+        list.open(now_clock.wrapping_add(start_of(u64::from(last))));
+        while free >> last & 1 == 1 {
+            if clock(connections) != now_clock {
+                now_clock = clock(connections);
+                list.open(now_clock.wrapping_add(start_of(u64::from(last))));
             }
-            let at = from as u32 + (free >> from).trailing_zeros();
-            if list.is_time_for_more() {
-                list.soon(pool).for_each(|index| connections.fetch_line(index));
-            }
-            list.pop(part);
+            let Some(entry) = list.take(pool, |index| connections.fetch_line(index)) else { break };
+            // The first slot that is free when it is due, which is the last at the latest.
+            let due = entry.key.wrapping_sub(now_clock) as i64;
+            let from = ((due + (SLOT as i64 - 1)) >> 16).max(0) as u32;
+            let at = from + (free >> from | 1 << last).trailing_zeros();
             if let Some(departure) = plan_cell(connections, list, pool, class, entry, start + u64::from(at), now, adapter) {
                 window[at as usize % WINDOW as usize] = departure;
                 free &= !(1 << at);
@@ -199,18 +197,17 @@ impl<S: Sharing> Planner<S> {
         for at in self.open..self.length {
             while self.taken & 1 << at == 0 {
                 let slot = self.start + u64::from(at);
-                let mut due = [None; CLASSES];
-                for (class, due) in due.iter_mut().enumerate() {
-                    *due = self.first_due(class, slot);
+                let mut is_due = [false; CLASSES];
+                for (class, is_due) in is_due.iter_mut().enumerate() {
+                    *is_due = self.is_due(class, slot);
                 }
                 let owed = |class: usize| self.connections.sharing.owed(class).is_some_and(|owed| !is_before(start_of(slot), owed));
-                let first =
-                    (0..CLASSES).find(|&class| due[class].is_some() && owed(class)).or_else(|| due.iter().position(Option::is_some));
+                let first = (0..CLASSES).find(|&class| is_due[class] && owed(class)).or_else(|| is_due.iter().position(|&is_due| is_due));
                 let Some(class) = first else { break };
-                let (Some((entry, part)), Some(list)) = (due[class], self.lists[class].as_deref_mut()) else { break };
-                let connections = &mut self.connections;
-                list.pop(part);
-                if let Some(departure) = plan_cell(connections, list, &mut self.pool, class, entry, slot, now, adapter) {
+                let Planner { connections, lists, pool, .. } = self;
+                let Some(list) = lists[class].as_deref_mut() else { break };
+                let Some(entry) = list.take(pool, |_| ()) else { break };
+                if let Some(departure) = plan_cell(connections, list, pool, class, entry, slot, now, adapter) {
                     self.window[at as usize] = departure;
                     self.taken |= 1 << at;
                     self.planned |= 1 << at;
@@ -219,17 +216,11 @@ impl<S: Sharing> Planner<S> {
         }
     }
 
-    /// The first connection of a class, if it is due in a slot.
-    fn first_due(&mut self, class: usize, slot: u64) -> Option<(Entry, Part)> {
-        let list = self.lists[class].as_deref_mut()?;
-        let instant = start_of(slot).wrapping_sub(self.connections.sharing.delay(class));
-        loop {
-            match list.first() {
-                Some((entry, part)) => return (!is_before(instant, entry.key)).then_some((entry, part)),
-                None if list.advance(&mut self.pool, instant) => {}
-                None => return None,
-            }
-        }
+    /// True if the first connection of a class is due in a slot; its list is open for it then.
+    fn is_due(&mut self, class: usize, slot: u64) -> bool {
+        let Some(list) = self.lists[class].as_deref_mut() else { return false };
+        list.open(start_of(slot).wrapping_sub(self.connections.sharing.delay(class)));
+        list.is_due(&mut self.pool)
     }
 
     /// Holds the planner's clock if slots have passed that were planned and not offered.

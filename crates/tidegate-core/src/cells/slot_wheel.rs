@@ -8,7 +8,7 @@
 //! comes, as in a radix sort; the marks over the buckets are those of Saeed et al., "Eiffel", NSDI 2019.
 //!
 //! **State.** One word in a log for a connection whose time is near, two for one whose time is far: with the logs' chunks 20 bytes, 36 if all
-//! eight classes are in use; 20 kB for run, table and levels.
+//! eight classes are in use; 16 kB for run, table and levels.
 //!
 //! **Cost.** O(1): an entry is appended to the log of its 64 slots, which lie within reach for one and a half times as many slots as there are
 //! connections, and sorted with it when they begin. One that is farther away is copied once more for every 16-fold distance.
@@ -25,7 +25,7 @@ use super::crowd::{Crowd, Crowded};
 use super::log::{CHUNK, Log, Pool, Reader};
 use super::marks::Marks;
 use super::slot_levels::{Entry, Levels};
-use super::slot_run::{LONGEST_RUN, LOW, SlotRun};
+use super::slot_run::{LONGEST_RUN, LOW, LOWEST, SlotRun};
 use super::slot_table::SlotTable;
 use crate::ready::is_before;
 use alloc::vec;
@@ -38,9 +38,12 @@ const BITS: u32 = 22;
 /// The most entries in the log of a near bucket.
 const FULL: u32 = LONGEST_RUN as u32;
 
+/// The most connections whose state, a quarter of a megabyte then, stays in the cache by itself.
+const FEW: usize = 1 << 12;
+
 /// The part of a wheel in which its first entry stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+enum Part {
     Run,
     Table,
     Crowd,
@@ -52,6 +55,14 @@ pub(super) struct SlotWheel {
     base: u64,
     /// So far from `base` begins what is filed by levels.
     reach: u64,
+    /// How much of that lies behind the 64 slots of the table.
+    near_span: u64,
+    /// What [`SlotWheel::take`] takes out is at or before this instant.
+    until: u64,
+    /// Words of run and table below this one are due by then; none while one of the crowd may come before them.
+    due: u64,
+    /// Those of the run below this one come before all of the table as well.
+    limit: u64,
     /// What is left of the entries that their log held.
     run: SlotRun,
     /// Those that came since.
@@ -59,11 +70,15 @@ pub(super) struct SlotWheel {
     is_crowded: bool,
     /// A log for each of the next buckets, going round, and marks for those that are not empty.
     near: Vec<Log>,
+    /// One less than there are.
+    mask: usize,
     marks: Marks,
     levels: Levels,
     crowd: Crowd,
     /// Entries that went to the crowd so far.
     ranked: u64,
+    /// So many connections that their state does not stay in the cache.
+    is_large: bool,
     /// In the log of the next bucket, the connections to be fetched next.
     soon: Reader,
     /// Connections in the list, and entries of others.
@@ -79,14 +94,20 @@ impl SlotWheel {
         SlotWheel {
             base: 0,
             reach: 0,
+            near_span: 0,
+            until: 0,
+            due: 0,
+            limit: 0,
             run: SlotRun::new(),
             table: SlotTable::new(),
             is_crowded: false,
             near: vec![Log::default(); buckets],
+            mask: buckets - 1,
             marks: Marks::new(buckets),
             levels: Levels::new((buckets as u64) << BITS),
             crowd: Crowd::new(),
             ranked: 0,
+            is_large: connections > FEW,
             soon: Reader::default(),
             listed: 0,
             ghosts: 0,
@@ -114,7 +135,7 @@ impl SlotWheel {
     /// What they take.
     #[cfg(test)]
     pub(super) fn bytes(connections: usize, lists: usize) -> usize {
-        let own = size_of::<SlotWheel>() + SlotRun::BYTES + Levels::MOST_LOGS * size_of::<Log>();
+        let own = size_of::<SlotWheel>() + Levels::MOST_LOGS * size_of::<Log>();
         SlotWheel::chunks(connections, lists) * Pool::BYTES + lists * (SlotWheel::buckets(connections) * size_of::<Log>() + own)
     }
 
@@ -127,61 +148,72 @@ impl SlotWheel {
         self.insert(pool, entry);
     }
 
-    /// Adds a connection that was taken out with [`SlotWheel::pop`] and not [`SlotWheel::dropped`].
+    /// Adds a connection that was taken out with [`SlotWheel::take`] and not [`SlotWheel::dropped`].
     #[inline]
     pub(super) fn insert(&mut self, pool: &mut Pool, entry: Entry) {
-        let ahead = entry.key.wrapping_sub(self.base);
-        if ahead >= self.reach {
-            return self.insert_apart(pool, entry);
-        }
-        if ahead >= BUCKET {
+        // What comes before the next 64 slots is, without a sign, beyond all that are near.
+        if entry.key.wrapping_sub(self.base).wrapping_sub(BUCKET) < self.near_span {
             return self.file_near(pool, entry);
         }
-        if !self.table.insert(entry.key << LOW | entry.payload) {
-            self.push_crowd(entry);
+        self.insert_apart(pool, entry);
+    }
+
+    /// From now on [`SlotWheel::take`] takes out what is at or before this instant.
+    pub(super) fn open(&mut self, until: u64) {
+        self.until = until;
+        self.bound();
+    }
+
+    /// Finds out what `until` means for the words of run and table.
+    fn bound(&mut self) {
+        let ahead = self.until.wrapping_sub(self.base);
+        self.due = if is_before(self.until, self.base) || self.crowded().is_some() {
+            0
+        } else if ahead < BUCKET - 1 {
+            (ahead + 1) << LOW
+        } else {
+            u64::MAX
+        };
+        self.limit = self.due.min(self.table.first() | LOWEST);
+    }
+
+    /// Takes out the connection with the smallest key, if its time has come; goes on to the next 64 slots as need be. Names connections
+    /// whose turn comes in the 64 slots after these to `soon`, every time some others: for fetching their state.
+    #[inline(always)]
+    pub(super) fn take(&mut self, pool: &mut Pool, soon: impl Fn(usize)) -> Option<Entry> {
+        loop {
+            let (word, tabled) = (self.run.first(), self.table.first());
+            if word < self.limit {
+                // For the first entry, and then twice as many as are taken out.
+                if !self.soon.is_at_end() && self.run.popped().is_multiple_of(CHUNK) {
+                    for _ in 0..2 {
+                        pool.read(&mut self.soon).into_iter().flatten().for_each(|&word| soon(Connection::unpack(word).index()));
+                    }
+                }
+                self.run.pop();
+                return Some(self.entry(word));
+            }
+            if tabled < self.due {
+                self.table.pop();
+                self.limit = self.due.min(self.table.first() | LOWEST);
+                return Some(self.entry(tabled));
+            }
+            if self.is_crowded {
+                return self.take_apart(pool);
+            }
+            if word.min(tabled) < u64::MAX || !self.advance(pool) {
+                return None;
+            }
         }
     }
 
-    /// The connection with the smallest key, and where it stands, if its slot is in the table or before it.
-    #[inline]
-    pub(super) fn first(&self) -> Option<(Entry, Part)> {
-        if self.is_crowded {
-            return self.first_of_all();
-        }
-        let (word, part) = self.first_of_two()?;
-        Some((self.entry(word), part))
-    }
-
-    /// The first of run and table; equals came first in the run.
-    #[inline]
-    fn first_of_two(&self) -> Option<(u64, Part)> {
-        match (self.run.first(), self.table.first()) {
-            (Some(run), Some(tabled)) if tabled >> LOW < run >> LOW => Some((tabled, Part::Table)),
-            (Some(run), _) => Some((run, Part::Run)),
-            (None, tabled) => Some((tabled?, Part::Table)),
-        }
-    }
-
-    /// The entry of a word in run or table.
-    #[inline]
-    const fn entry(&self, word: u64) -> Entry {
-        Entry { key: self.base | word >> LOW, payload: word & ((1 << LOW) - 1) }
-    }
-
-    /// The first of all; equals in the crowd came last.
+    /// The same while there is a crowd.
     #[cold]
-    fn first_of_all(&self) -> Option<(Entry, Part)> {
-        let first = self.first_of_two().map(|(word, part)| (self.entry(word), part));
-        let crowded = self.crowd.first().map(|first| first.entry).filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)));
-        match (first, crowded) {
-            (Some((entry, _)), Some(crowded)) if !is_before(crowded.key, entry.key) => first,
-            (first, crowded) => crowded.map(|crowded| (crowded, Part::Crowd)).or(first),
+    fn take_apart(&mut self, pool: &mut Pool) -> Option<Entry> {
+        if !self.is_due(pool) {
+            return None;
         }
-    }
-
-    /// Takes out what [`SlotWheel::first`] named.
-    #[inline]
-    pub(super) fn pop(&mut self, part: Part) {
+        let (entry, part) = self.find_first()?;
         match part {
             Part::Run => self.run.pop(),
             Part::Table => self.table.pop(),
@@ -190,6 +222,51 @@ impl SlotWheel {
                 self.is_crowded = !self.crowd.is_empty();
             }
         }
+        self.bound();
+        Some(entry)
+    }
+
+    /// True if [`SlotWheel::take`] has something to take out.
+    pub(super) fn is_due(&mut self, pool: &mut Pool) -> bool {
+        loop {
+            match self.first() {
+                Some(first) => return !is_before(self.until, first.key),
+                None if self.advance(pool) => {}
+                None => return false,
+            }
+        }
+    }
+
+    /// The connection with the smallest key, if its slot is in the table or before it.
+    pub(super) fn first(&self) -> Option<Entry> {
+        self.find_first().map(|(entry, _)| entry)
+    }
+
+    /// The same, and where it stands; equals came first in the run, then in the table, then in the crowd.
+    fn find_first(&self) -> Option<(Entry, Part)> {
+        let (run, tabled) = (self.run.first(), self.table.first());
+        let (word, part) = if tabled | LOWEST < run | LOWEST { (tabled, Part::Table) } else { (run, Part::Run) };
+        // The word of nobody has the greatest key there is.
+        let (word, part) = if word == u64::MAX { (tabled, Part::Table) } else { (word, part) };
+        let first = (word != u64::MAX).then(|| (self.entry(word), part));
+        match (first, self.crowded()) {
+            (Some((entry, _)), Some(crowded)) if !is_before(crowded.key, entry.key) => first,
+            (first, crowded) => crowded.map(|crowded| (crowded, Part::Crowd)).or(first),
+        }
+    }
+
+    /// The first of the crowd, if its slot is in the table or before it.
+    fn crowded(&self) -> Option<Entry> {
+        if !self.is_crowded {
+            return None;
+        }
+        self.crowd.first().map(|first| first.entry).filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)))
+    }
+
+    /// The entry of a word in run or table.
+    #[inline]
+    const fn entry(&self, word: u64) -> Entry {
+        Entry { key: self.base | word >> LOW, payload: word & LOWEST }
     }
 
     /// A connection that was taken out is not put back.
@@ -213,25 +290,28 @@ impl SlotWheel {
     }
 
     /// When [`SlotWheel::first`] names nobody: goes on to the next 64 slots that may have an entry. False if there are none up to the
-    /// instant `until`.
-    pub(super) fn advance(&mut self, pool: &mut Pool, until: u64) -> bool {
+    /// instant that is [open](SlotWheel::open).
+    #[inline(never)]
+    fn advance(&mut self, pool: &mut Pool) -> bool {
         if self.listed == 0 {
             return false;
         }
-        let target = until & !(BUCKET - 1);
-        while let Some(next) = self.next_bucket()
+        let target = self.until & !(BUCKET - 1);
+        let mut is_loaded = false;
+        while !is_loaded
+            && let Some(next) = self.next_bucket()
             && !is_before(target, next)
         {
             self.go_to(pool, next);
-            if self.reach > 0 {
-                self.load(pool);
-                return true;
-            }
+            is_loaded = self.reach > 0;
         }
-        if is_before(self.base, target) {
+        if is_loaded {
+            self.load(pool);
+        } else if is_before(self.base, target) {
             self.go_to(pool, target);
         }
-        false
+        self.bound();
+        is_loaded
     }
 
     /// An instant at or before the smallest key; `None` if nobody is in the list.
@@ -239,19 +319,7 @@ impl SlotWheel {
         if self.listed == 0 {
             return None;
         }
-        self.first().map(|(first, _)| first.key).or_else(|| self.next_bucket())
-    }
-
-    /// True for the first entry, and then twice as often as there are full chunks: time to ask for [`SlotWheel::soon`].
-    #[inline]
-    pub(super) const fn is_time_for_more(&self) -> bool {
-        self.run.popped().is_multiple_of(CHUNK / 2)
-    }
-
-    /// Connections whose turn comes in the next 64 slots, every time some others: for fetching their state.
-    #[inline]
-    pub(super) fn soon(&mut self, pool: &Pool) -> impl Iterator<Item = usize> {
-        pool.read(&mut self.soon).into_iter().flatten().map(|&word| Connection::unpack(word).index())
+        self.first().map(|first| first.key).or_else(|| self.next_bucket())
     }
 
     /// True if an entry that comes up may be one of a connection that is in the list no more.
@@ -262,7 +330,7 @@ impl SlotWheel {
 
     /// The first 64 slots, not before those of the table, for which there is an entry or a bucket of a level that is not empty.
     fn next_bucket(&self) -> Option<u64> {
-        let ahead = self.marks.next((self.base >> BITS) as usize & (self.near.len() - 1)).map(|ahead| (ahead as u64) << BITS);
+        let ahead = self.marks.next((self.base >> BITS) as usize & self.mask).map(|ahead| (ahead as u64) << BITS);
         if let Some(ahead) = ahead
             && ahead < self.reach
             && !self.is_crowded
@@ -288,11 +356,12 @@ impl SlotWheel {
             self.levels = levels;
         }
         self.reach = self.levels.start().wrapping_sub(base);
+        self.near_span = self.reach.saturating_sub(BUCKET);
     }
 
     /// Sorts the log of the 64 slots at `base` into the table.
     fn load(&mut self, pool: &mut Pool) {
-        let at = (self.base >> BITS) as usize & (self.near.len() - 1);
+        let at = (self.base >> BITS) as usize & self.mask;
         let mut log = core::mem::take(&mut self.near[at]);
         self.marks.clear(at);
         if log.words() == FULL {
@@ -305,31 +374,57 @@ impl SlotWheel {
         }
         self.run.sort();
         // The first chunk of the bucket after the next as well: its turn to be read comes at once when the next is loaded.
-        let log = |ahead| &self.near[(at + ahead) & (self.near.len() - 1)];
-        self.soon = pool.begin(log(1));
-        pool.fetch(pool.begin(log(2)));
+        let log = |ahead| &self.near[(at + ahead) & self.mask];
+        if self.is_large {
+            self.soon = pool.begin(log(1));
+            pool.fetch(pool.begin(log(2)));
+        }
     }
 
     /// Appends to the log of the entry's 64 slots.
     #[inline]
     fn file_near(&mut self, pool: &mut Pool, entry: Entry) {
-        let at = (entry.key >> BITS) as usize & (self.near.len() - 1);
+        let at = (entry.key >> BITS) as usize & self.mask;
         let log = &mut self.near[at];
         if log.is_at_edge() {
-            if log.words() == FULL {
-                return self.push_crowd(entry);
-            }
-            if log.words() == 0 {
-                self.marks.set(at);
-            }
-            pool.extend(log);
+            return self.file_at_edge(pool, entry);
         }
         pool.push(log, entry.key << LOW | entry.payload);
     }
 
-    /// Files what is in reach of the near buckets no more or not yet.
+    /// The same where a chunk begins.
     #[inline(never)]
+    fn file_at_edge(&mut self, pool: &mut Pool, entry: Entry) {
+        let at = (entry.key >> BITS) as usize & self.mask;
+        let log = &mut self.near[at];
+        if log.words() == FULL {
+            return self.push_crowd(entry);
+        }
+        if log.words() == 0 {
+            self.marks.set(at);
+        }
+        pool.extend(log);
+        pool.push(log, entry.key << LOW | entry.payload);
+    }
+
+    /// Files what does not belong to one of the near buckets: it lies in the 64 slots of the table, before them, or in reach of the near
+    /// buckets no more or not yet.
+    #[inline(always)]
     fn insert_apart(&mut self, pool: &mut Pool, entry: Entry) {
+        if entry.key.wrapping_sub(self.base) < BUCKET.min(self.reach) {
+            let word = entry.key << LOW | entry.payload;
+            if self.table.insert(word) {
+                self.limit = self.limit.min(word | LOWEST);
+                return;
+            }
+            self.push_crowd(entry);
+        } else {
+            self.insert_far(pool, entry);
+        }
+    }
+
+    #[cold]
+    fn insert_far(&mut self, pool: &mut Pool, entry: Entry) {
         if is_before(entry.key, self.base) {
             return self.push_crowd(entry);
         }
@@ -341,6 +436,7 @@ impl SlotWheel {
         self.crowd.push(Crowded { entry, rank: self.ranked });
         self.ranked += 1;
         self.is_crowded = true;
+        self.bound();
     }
 
     /// Begins anew, empty, at the 64 slots of `key`.
@@ -354,6 +450,7 @@ impl SlotWheel {
         self.base = key & !(BUCKET - 1);
         self.levels.restart(self.base);
         self.go_to(pool, self.base);
+        self.bound();
     }
 
     /// Writes logs and crowd anew with the entries that are still good. Those of the table come up soon.
@@ -368,7 +465,7 @@ impl SlotWheel {
             let start = self.base.wrapping_add(ahead << BITS);
             while let Some((words, count)) = pool.pop(&mut log) {
                 for word in &words[..count] {
-                    self.keep(Entry { key: start | word >> LOW, payload: word & ((1 << LOW) - 1) }, &is_there, |wheel, entry| {
+                    self.keep(Entry { key: start | word >> LOW, payload: word & LOWEST }, &is_there, |wheel, entry| {
                         wheel.file_near(pool, entry);
                     });
                 }
@@ -393,6 +490,7 @@ impl SlotWheel {
             });
         }
         self.is_crowded = !self.crowd.is_empty();
+        self.bound();
         self.soon = Reader::default();
     }
 
@@ -407,192 +505,4 @@ impl SlotWheel {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::SLOT;
-    use super::super::slot_levels::STEP;
-    use super::*;
-    use alloc::collections::BTreeMap;
-    use proptest::prelude::*;
-
-    const MOST: usize = 1500;
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        /// Some connections are added, each so far after the instant reached, or before it.
-        Add(Vec<(usize, i64)>),
-        Remove(Vec<usize>),
-        /// Time goes on; what is due then is taken out, and all or none of it put back so much later.
-        Advance(u64, Option<u64>),
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let slot = SLOT as i64;
-        // Few different keys and whole slots, so that there are ties; all levels; and crowds within a few slots.
-        let near = prop_oneof![0..4 * slot, (0i64..200).prop_map(move |slots| slots * slot), -100 * slot..0];
-        let far = (0u32..46, 0i64..8).prop_map(|(bits, part)| (part << bits).min(1 << 60));
-        let distance = prop_oneof![3 => near, 2 => far];
-        let add = prop_oneof![
-            6 => prop::collection::vec((0..MOST, distance.clone()), 1..20),
-            1 => (prop::collection::vec(0..MOST, 600..1200), distance, 1i64..100).prop_map(|(who, from, few)| {
-                who.into_iter().map(|who| (who, from + who as i64 % few * 20_011)).collect()
-            }),
-        ];
-        let later = (0u32..50, 1u64..8).prop_map(|(bits, part)| part << bits);
-        let step = prop_oneof![
-            4 => add.prop_map(Step::Add),
-            2 => prop::collection::vec(0..MOST, 1..300).prop_map(Step::Remove),
-            4 => (prop_oneof![0..3 * BUCKET, later.clone()], prop::option::of(later)).prop_map(|(by, back)| Step::Advance(by, back)),
-        ];
-        prop::collection::vec(step, 1..40)
-    }
-
-    /// A wheel and the model it is compared with: keys relative to the start, then the order of insertion.
-    struct Both {
-        wheel: SlotWheel,
-        pool: Pool,
-        start: u64,
-        model: BTreeMap<(i128, u64), u32>,
-        /// Where each connection stands in the model.
-        keys: Vec<Option<(i128, u64)>>,
-        generations: Vec<u16>,
-        insertions: u64,
-    }
-
-    impl Both {
-        fn entry(&self, who: u32, key: i128) -> Entry {
-            let connection = Connection { index: who, generation: self.generations[who as usize] };
-            Entry::new(self.start.wrapping_add(key as u64), connection)
-        }
-
-        /// Stands in the model from now on; the wheel's entry.
-        fn enter(&mut self, who: u32, key: i128) -> Entry {
-            self.keys[who as usize] = Some((key, self.insertions));
-            self.model.insert((key, self.insertions), who);
-            self.insertions += 1;
-            self.entry(who, key)
-        }
-
-        /// All that is due at `until` comes out in order.
-        fn advance(&mut self, until: i128, back: Option<u64>) -> Result<(), TestCaseError> {
-            let mut put_back = Vec::new();
-            let earliest = self.wheel.earliest().map(|earliest| i128::from(earliest.wrapping_sub(self.start) as i64));
-            if let (Some(earliest), Some((&(first, _), _))) = (earliest, self.model.first_key_value()) {
-                prop_assert!(earliest <= first, "{earliest} is not before {first}");
-            }
-            prop_assert!(earliest.is_some() || self.model.is_empty());
-            loop {
-                let Some((entry, part)) = self.wheel.first() else {
-                    if self.wheel.advance(&mut self.pool, self.start.wrapping_add(until as u64)) { continue } else { break }
-                };
-                let key = i128::from(entry.key.wrapping_sub(self.start) as i64);
-                if key > until {
-                    break;
-                }
-                self.wheel.pop(part);
-                let who = entry.connection().index();
-                if entry.connection().generation != self.generations[who] {
-                    self.wheel.ghost_gone();
-                    continue;
-                }
-                let ((expected, insertion), first) = self.model.pop_first().expect("the model has as many");
-                prop_assert_eq!((key, who as u32), (expected, first));
-                prop_assert_eq!(self.keys[who].take(), Some((key, insertion)));
-                match back {
-                    // At once, for a later time, as the planner does.
-                    Some(back) if !self.insertions.is_multiple_of(3) => {
-                        let entry = self.enter(who as u32, key + i128::from(back.max(SLOT)));
-                        self.wheel.insert(&mut self.pool, entry);
-                    }
-                    Some(back) => put_back.push((who as u32, back)),
-                    None => {}
-                }
-                if self.keys[who].is_none() {
-                    self.wheel.dropped();
-                }
-                // What is put back before `until` could keep this going for long.
-                if self.insertions > 100_000 {
-                    break;
-                }
-            }
-            prop_assert!(self.insertions > 100_000 || self.model.first_key_value().is_none_or(|(&(key, _), _)| key > until));
-            for (who, back) in put_back {
-                let entry = self.enter(who, until + i128::from(back));
-                self.wheel.add(&mut self.pool, entry);
-            }
-            Ok(())
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn the_wheel_is_a_sorted_map(start: u64, steps in steps()) {
-            let (wheel, pool) = (SlotWheel::new(MOST), Pool::new());
-            let (keys, generations) = (vec![None; MOST], vec![0; MOST]);
-            let mut both = Both { wheel, pool, start, model: BTreeMap::new(), keys, generations, insertions: 0 };
-            let mut now = 0;
-            for step in steps {
-                match step {
-                    Step::Add(entries) => {
-                        for (who, distance) in entries {
-                            if both.keys[who].is_none() {
-                                let entry = both.enter(who as u32, now + i128::from(distance));
-                                both.wheel.add(&mut both.pool, entry);
-                            }
-                        }
-                    }
-                    Step::Remove(some) => {
-                        for who in some {
-                            if let Some(key) = both.keys[who].take() {
-                                both.model.remove(&key);
-                                both.generations[who] += 1;
-                                let Both { wheel, pool, generations, .. } = &mut both;
-                                wheel.remove(pool, |entry| {
-                                    entry.connection().generation == generations[entry.connection().index()]
-                                });
-                            }
-                        }
-                    }
-                    Step::Advance(by, back) => {
-                        now += i128::from(by);
-                        both.advance(now, back)?;
-                    }
-                }
-                prop_assert_eq!(both.wheel.listed, both.model.len());
-                prop_assert!(both.wheel.ghosts <= both.wheel.most_ghosts);
-                prop_assert!(both.pool.chunks() <= SlotWheel::chunks(MOST, 1), "{} chunks", both.pool.chunks());
-            }
-            // Whatever is left, however far.
-            while let Some((&(key, _), _)) = both.model.last_key_value() {
-                now = now.max(key);
-                both.advance(now, None)?;
-            }
-            prop_assert!(both.wheel.first().is_none_or(|(entry, _)| both.keys[entry.connection().index()].is_none()));
-        }
-
-        /// A bucket of a level is moved a part at a time: no call moves more.
-        #[test]
-        fn no_call_does_more_than_its_share(slots in 4096u64..100_000, spread in 1u64..2000) {
-            let (mut wheel, mut pool) = (SlotWheel::new(MOST), Pool::new());
-            for who in 0..MOST as u32 {
-                let key = SLOT * (slots + u64::from(who) * 7919 % spread);
-                wheel.add(&mut pool, Entry::new(key, Connection { index: who, generation: 0 }));
-            }
-            let mut came = 0;
-            for slot in 0..slots + spread {
-                loop {
-                    while let Some((_, part)) = wheel.first().filter(|(first, _)| first.key <= slot * SLOT) {
-                        wheel.pop(part);
-                        came += 1;
-                    }
-                    let before = pool.pops();
-                    if wheel.first().is_some() || !wheel.advance(&mut pool, slot * SLOT) {
-                        break;
-                    }
-                    // A bucket of 64 slots, and a step of every level.
-                    prop_assert!(pool.pops() - before <= u64::from(FULL) / CHUNK as u64 + (Levels::MOST_LOGS / 64 * STEP) as u64);
-                }
-            }
-            prop_assert_eq!(came, MOST);
-        }
-    }
-}
+mod tests;
