@@ -331,15 +331,13 @@ impl<S: Sharing> Connections<S> {
         counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
         sharing.sent(class, planned, now);
 
-        let mut before = shaping.state();
-        if before == State::Refill {
-            before = State::Peak;
-            changes_state(shaping, class, State::Refill, before, sharing);
+        if shaping.state() == State::Refill {
+            changes_state(shaping, class, State::Peak, sharing);
         }
         let stretch = sharing.stretch(class);
-        shaping.on_sent(now.wrapping_sub(sharing.delay(class)), stretch);
-        if shaping.state() != before {
-            changes_state(shaping, class, before, shaping.state(), sharing);
+        let state = shaping.plan_next(now.wrapping_sub(sharing.delay(class)), stretch);
+        if shaping.state() != state {
+            changes_state(shaping, class, state, sharing);
         }
 
         line.unsent -= 1;
@@ -350,6 +348,7 @@ impl<S: Sharing> Connections<S> {
     }
 
     /// The oldest PDU has no cell left that has no slot.
+    #[cold]
     #[inline(never)]
     pub(super) fn finish_pdu(&mut self, index: usize) -> Last {
         self.drop_first_pdu(index);
@@ -391,6 +390,7 @@ impl<S: Sharing> Connections<S> {
     }
 
     /// Requests what has to be requested now.
+    #[cold]
     #[inline(never)]
     pub(super) fn fetch(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
         let (due, stretch) = (self.due(index), self.sharing.stretch(self.class(index)));
@@ -553,9 +553,11 @@ impl<S: Sharing> Connections<S> {
 }
 
 /// The demand of a class is another when a connection is limited by something else.
+#[cold]
 #[inline(never)]
-fn changes_state(shaping: &Shaping, class: usize, from: State, to: State, sharing: &mut impl Sharing) {
-    sharing.demand_changed(class, shaping.rate(from), shaping.rate(to));
+fn changes_state(shaping: &mut Shaping, class: usize, to: State, sharing: &mut impl Sharing) {
+    sharing.demand_changed(class, shaping.rate(shaping.state()), shaping.rate(to));
+    shaping.set_state(to);
 }
 
 impl Record {

@@ -181,6 +181,12 @@ impl Shaping {
         Ticks(self.tolerance as u64)
     }
 
+    /// Something else limits the next cell.
+    #[inline]
+    pub(super) const fn set_state(&mut self, state: State) {
+        self.state = state;
+    }
+
     /// Starts afresh: the bucket is full and the first cell may leave at `now`.
     pub const fn start(&mut self, now: u64) {
         self.next = now;
@@ -226,6 +232,12 @@ impl Shaping {
     /// A cell leaves at `now`, at or after [`Shaping::next`], while intervals are stretched by `stretch`: plans the cell after it.
     #[inline]
     pub const fn on_sent(&mut self, now: u64, stretch: Stretch) {
+        self.state = self.plan_next(now, stretch);
+    }
+
+    /// The same, but for the state, which it tells.
+    #[inline(always)]
+    pub(super) const fn plan_next(&mut self, now: u64, stretch: Stretch) -> State {
         const fn max(a: i64, b: i64) -> i64 {
             if a > b { a } else { b }
         }
@@ -233,46 +245,46 @@ impl Shaping {
         let (origin, tolerance) = (self.next, self.tolerance as i64);
         let late = now.wrapping_sub(origin) as i64;
         let base = max(late.wrapping_sub(tolerance), 0);
-        let forgiven = max(tolerance, CATCH_UP as i64);
-        let last_share = max(late.wrapping_sub(forgiven), -(self.lag as i64));
+        let mut last_share = -(self.lag as i64);
+        if late.wrapping_sub(last_share) > CATCH_UP as i64 {
+            last_share = max(late.wrapping_sub(max(tolerance, CATCH_UP as i64)), last_share);
+        }
         // The contract's clock, or the share's, which never binds without a stretch: it is at or before the contract's then.
-        let share = last_share.wrapping_add(stretch.ceil_of(self.peak) as i64);
-        let earliest = max(base.wrapping_add(self.peak as i64), share);
-        if self.sustained == 0 {
-            self.state = State::Peak;
-            self.next = origin.wrapping_add(earliest as u64);
-            self.lag = lag(earliest.wrapping_sub(share));
-            return;
+        let mut share = last_share.wrapping_add(stretch.ceil_of(self.peak) as i64);
+        let mut next = max(base.wrapping_add(self.peak as i64), share);
+        let mut state = State::Peak;
+        if self.sustained > 0 {
+            let mut taken = self.full.wrapping_sub(origin) as i64;
+            if taken < late {
+                // The bucket is full: the token is taken late.
+                let slack = (self.slack as i64).wrapping_add(late).wrapping_sub(max(taken, base));
+                self.slack = if slack < tolerance { slack as u32 } else { tolerance as u32 };
+                taken = late;
+            }
+            let refilled = taken.wrapping_add(self.sustained as i64);
+            self.full = origin.wrapping_add(refilled as u64);
+            let token = refilled.wrapping_sub(self.burst as i64);
+            let wait = token.wrapping_sub(next);
+            if wait > 0 {
+                if wait <= self.slack as i64 {
+                    self.slack -= wait as u32;
+                    next = token;
+                } else {
+                    self.slack = 0;
+                    if self.refills {
+                        // The burst after a pause begins its share anew, as after inactivity.
+                        next = max(next, refilled);
+                        (state, share) = (State::Refill, next);
+                    } else {
+                        share = last_share.wrapping_add(stretch.ceil_of(self.sustained) as i64);
+                        (state, next) = (State::Sustained, max(token, share));
+                    }
+                }
+            }
         }
-        let mut taken = self.full.wrapping_sub(origin) as i64;
-        let mut slack = self.slack as i64;
-        if taken < late {
-            // The bucket is full: the token is taken late.
-            slack += late.wrapping_sub(max(taken, base));
-            slack = if slack < tolerance { slack } else { tolerance };
-            taken = late;
-        }
-        let refilled = taken.wrapping_add(self.sustained as i64);
-        self.full = origin.wrapping_add(refilled as u64);
-        let token = refilled.wrapping_sub(self.burst as i64);
-        let wait = token.wrapping_sub(earliest);
-        let (state, next, share) = if wait <= slack {
-            slack -= max(wait, 0);
-            (State::Peak, max(earliest, token), share)
-        } else if self.refills {
-            slack = 0;
-            // The burst after a pause begins its share anew, as after inactivity.
-            let next = max(earliest, refilled);
-            (State::Refill, next, next)
-        } else {
-            slack = 0;
-            let share = last_share.wrapping_add(stretch.ceil_of(self.sustained) as i64);
-            (State::Sustained, max(token, share), share)
-        };
-        self.slack = slack as u32;
-        self.state = state;
         self.next = origin.wrapping_add(next as u64);
         self.lag = lag(next.wrapping_sub(share));
+        state
     }
 
     /// The interval at which cells follow one another in this state, in ticks. After a pause they follow at the peak interval.
