@@ -47,6 +47,7 @@ mod differential;
 mod heap;
 #[cfg(test)]
 mod laws;
+mod line;
 mod log;
 mod marks;
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! The connections of one scheduler: contracts, PDU lists, cells on the adapter. What both schedulers share; the order is theirs.
 //!
 //! A connection is two records: a [`Line`] of one cache line with all that a cell touches, and a [`Record`] with what is touched when a
-//! PDU ends, a transfer starts or a state changes.
+//! PDU ends, a transfer starts or arrives, or a state changes.
 
 use super::departure::{Booked, Departure, Last};
+use super::line::Line;
 use super::pdus::PduPool;
 use super::shaping::Place;
 use super::transfer::{MOST_AHEAD, NONE};
@@ -15,28 +16,6 @@ use crate::prefetch::prefetch;
 use crate::ready::is_before;
 use alloc::vec::Vec;
 
-/// What a cell touches.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(super) struct Line {
-    pub(super) shaping: Shaping,
-    /// Cells of the oldest PDU that have not been sent.
-    unsent: u16,
-    /// Cells on the adapter; without transfers they are not counted, and one is there.
-    resident: u16,
-    /// Cells requested that have not arrived.
-    outstanding: u16,
-    generation: u16,
-}
-
-impl Line {
-    /// Cells on the adapter and under way.
-    #[inline]
-    fn ahead(&self) -> u32 {
-        u32::from(self.resident) + u32::from(self.outstanding)
-    }
-}
-
 /// What a cell does not touch.
 #[derive(Clone, Copy, Debug)]
 struct Record {
@@ -45,7 +24,9 @@ struct Record {
     last_pdu: u32,
     transfer_pdu: u32,
     /// Cells of the PDU that is being transferred that have not been requested.
-    unrequested: u32,
+    unrequested: u16,
+    /// Cells requested that have not arrived.
+    outstanding: u16,
     /// Neighbours in the queue for a free buffer; `before` is `ABSENT` if the connection is not in it.
     before: u32,
     after: u32,
@@ -54,7 +35,6 @@ struct Record {
 /// No place in the queue for a free buffer.
 const ABSENT: u32 = NONE - 1;
 
-const _: () = assert!(size_of::<Line>() == 64, "a cell touches one cache line of its connection");
 const _: () = assert!(size_of::<Line>() + size_of::<Record>() <= 88, "with 40 bytes of a ready list, a connection takes 128 bytes");
 
 #[derive(Clone, Debug)]
@@ -110,7 +90,7 @@ impl<S: Sharing> Connections<S> {
             self.vacant = self.records[index as usize].after;
             index
         } else if (self.lines.len() as u32) < self.limit {
-            self.lines.push(Line { shaping: Shaping::new(contract), unsent: 0, resident: 0, outstanding: 0, generation: 0 });
+            self.lines.push(Line::new(contract));
             self.records.push(Record::new());
             self.lines.len() as u32 - 1
         } else {
@@ -184,6 +164,7 @@ impl<S: Sharing> Connections<S> {
         if is_active {
             self.withdraw_demand(index);
         }
+        self.lines[index].unsettle(self.counted);
         let behind = self.sharing.delay(self.class(index)).wrapping_sub(self.sharing.delay(usize::from(contract.class)));
         let shaping = &mut self.lines[index].shaping;
         shaping.change(contract);
@@ -203,10 +184,12 @@ impl<S: Sharing> Connections<S> {
             self.drop_first_pdu(index);
         }
         self.leave_queue(index);
+        self.lines[index].unsettle(self.counted);
         let line = &mut self.lines[index];
         let is_listed = line.shaping.place == Place::Listed;
-        let (resident, outstanding) = (u32::from(line.resident), u32::from(line.outstanding));
-        (line.unsent, line.resident, line.outstanding) = (0, 0, 0);
+        let resident = u32::from(core::mem::take(&mut line.resident));
+        let outstanding = u32::from(core::mem::take(&mut self.records[index].outstanding));
+        line.unsent = 0;
         line.generation = line.generation.wrapping_add(1);
         line.shaping.place = Place::Dead;
         if let Some(transfers) = &mut self.transfers {
@@ -241,7 +224,7 @@ impl<S: Sharing> Connections<S> {
         record.last_pdu = pdu;
         if record.transfer_pdu == NONE {
             record.transfer_pdu = pdu;
-            record.unrequested = cells;
+            record.unrequested = cells as u16;
         }
         let instant = self.instant(index, now);
         let shaping = &mut self.lines[index].shaping;
@@ -275,12 +258,15 @@ impl<S: Sharing> Connections<S> {
             return false;
         };
         let line = &mut self.lines[index];
-        debug_assert!(cells <= u32::from(line.outstanding), "only what was requested can arrive");
-        let cells = cells.min(u32::from(line.outstanding)) as u16;
-        line.outstanding -= cells;
+        let outstanding = &mut self.records[index].outstanding;
+        debug_assert!(cells <= u32::from(*outstanding), "only what was requested can arrive");
+        let cells = cells.min(u32::from(*outstanding)) as u16;
+        *outstanding -= cells;
         line.resident += cells;
+        self.settle(index);
+        let line = &mut self.lines[index];
         match line.shaping.place {
-            _ if line.resident == 0 => false,
+            _ if !line.is_ready() => false,
             Place::Starting => {
                 self.activate(index, now);
                 true
@@ -314,10 +300,17 @@ impl<S: Sharing> Connections<S> {
     #[inline]
     pub(super) fn is_ready(&mut self, index: usize) -> bool {
         let line = &mut self.lines[index];
-        if line.resident == 0 {
+        let is_ready = line.is_ready();
+        if !is_ready {
             line.shaping.place = Place::Starved;
         }
-        line.resident != 0
+        is_ready
+    }
+
+    /// How long after its planned time the next cell of a connection of the class leaves in slot `now` of the scheduler's clock, in ticks.
+    #[inline(always)]
+    pub(super) fn late(&self, index: usize, class: usize, now: u64) -> u64 {
+        start_of(now).wrapping_sub(self.lines[index].shaping.next()).wrapping_sub(self.sharing.delay(class))
     }
 
     /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
@@ -340,11 +333,40 @@ impl<S: Sharing> Connections<S> {
             changes_state(shaping, class, state, sharing);
         }
 
+        let next = shaping.next();
+        if line.calm > 0 {
+            line.calm -= 1;
+            return Booked { next, is_low: false, is_last: false };
+        }
+        let (is_low, is_last) = self.take_cell(index);
+        Booked { next, is_low, is_last }
+    }
+
+    /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
+    /// if the cell is the last one of a PDU.
+    #[cold]
+    fn take_cell(&mut self, index: usize) -> (bool, bool) {
+        let line = &mut self.lines[index];
         line.unsent -= 1;
         line.resident -= self.counted;
-        let (next, is_last) = (line.shaping.next(), line.unsent == 0);
-        let is_low = u64::from(line.ahead()) * line.shaping.shortest() < self.low;
-        Booked { late, next, is_low, is_last }
+        let is_last = line.unsent == 0;
+        let shortest = line.shaping.shortest();
+        let is_low = u64::from(self.ahead(index)) * shortest < self.low;
+        if !is_low && !is_last {
+            self.settle(index);
+        }
+        (is_low, is_last)
+    }
+
+    /// Cells on the adapter and under way.
+    fn ahead(&self, index: usize) -> u32 {
+        let line = &self.lines[index];
+        u32::from(line.resident(self.counted)) + u32::from(self.records[index].outstanding)
+    }
+
+    /// Finds out how many cells of a connection are calm.
+    fn settle(&mut self, index: usize) {
+        self.lines[index].settle(self.records[index].outstanding, self.counted, self.low);
     }
 
     /// The oldest PDU has no cell left that has no slot.
@@ -353,6 +375,7 @@ impl<S: Sharing> Connections<S> {
     pub(super) fn finish_pdu(&mut self, index: usize) -> Last {
         self.drop_first_pdu(index);
         if self.records[index].first_pdu != NONE {
+            self.settle(index);
             return Last::Pdu;
         }
         self.withdraw_demand(index);
@@ -395,13 +418,14 @@ impl<S: Sharing> Connections<S> {
     pub(super) fn fetch(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
         let (due, stretch) = (self.due(index), self.sharing.stretch(self.class(index)));
         let spacing = self.lines[index].shaping.spacing(stretch);
-        while let Some(transfers) = &mut self.transfers {
-            let ahead = self.lines[index].ahead();
+        loop {
+            let ahead = self.ahead(index);
+            let Some(transfers) = &mut self.transfers else { return };
             if !transfers.is_time(ahead, spacing, due) {
                 return;
             }
             let record = &self.records[index];
-            let wanted = transfers.burst().min(record.unrequested).min(MOST_AHEAD - ahead);
+            let wanted = transfers.burst().min(u32::from(record.unrequested)).min(MOST_AHEAD - ahead);
             if wanted == 0 || record.before != ABSENT {
                 return;
             }
@@ -420,12 +444,12 @@ impl<S: Sharing> Connections<S> {
         let Some(transfers) = &mut self.transfers else { return };
         transfers.free -= cells;
         let record = &mut self.records[index];
-        record.unrequested -= cells;
+        record.unrequested -= cells as u16;
+        record.outstanding += cells as u16;
         if record.unrequested == 0 {
             record.transfer_pdu = self.pdus.next(record.transfer_pdu);
-            record.unrequested = self.pdus.cells(record.transfer_pdu);
+            record.unrequested = self.pdus.cells(record.transfer_pdu) as u16;
         }
-        self.lines[index].outstanding += cells as u16;
         self.counts.transfers += 1;
         adapter.transfer_requested(now, self.connection(index), cells);
     }
@@ -440,7 +464,7 @@ impl<S: Sharing> Connections<S> {
                 return;
             }
             self.leave_queue(index);
-            let cells = burst.min(self.records[index].unrequested).min(MOST_AHEAD - self.lines[index].ahead()).min(free);
+            let cells = burst.min(u32::from(self.records[index].unrequested)).min(MOST_AHEAD - self.ahead(index)).min(free);
             if cells > 0 {
                 self.request(index, cells, now, adapter);
             }
@@ -489,12 +513,9 @@ impl<S: Sharing> Connections<S> {
     /// Cells on the adapter, `booked` of which have been given a slot, under way (to removed connections too), and free buffers.
     pub(super) fn buffers(&self, booked: u32) -> (u64, u64, u64) {
         let Some(transfers) = &self.transfers else { return (0, 0, 0) };
-        let sum = |count: fn(&Line) -> u16| self.lines.iter().map(|line| u64::from(count(line))).sum::<u64>();
-        (
-            sum(|line| line.resident) + u64::from(booked),
-            sum(|line| line.outstanding) + u64::from(transfers.orphaned),
-            u64::from(transfers.free),
-        )
+        let resident: u64 = self.lines.iter().map(|line| u64::from(line.resident(1))).sum();
+        let outstanding: u64 = self.records.iter().map(|record| u64::from(record.outstanding)).sum();
+        (resident + u64::from(booked), outstanding + u64::from(transfers.orphaned), u64::from(transfers.free))
     }
 
     /// True if a connection, by this name, stands in the ready list of a class for an instant.
@@ -527,7 +548,7 @@ impl<S: Sharing> Connections<S> {
     pub(super) fn is_any_due(&self, now: u64) -> bool {
         (0..self.lines.len()).any(|index| {
             let line = &self.lines[index];
-            let is_here = line.shaping.place == Place::Listed && line.resident > 0;
+            let is_here = line.shaping.place == Place::Listed && line.is_ready();
             is_here && !is_before(self.instant(index, now), line.shaping.next())
         })
     }
@@ -562,6 +583,6 @@ fn changes_state(shaping: &mut Shaping, class: usize, to: State, sharing: &mut i
 
 impl Record {
     fn new() -> Record {
-        Record { first_pdu: NONE, last_pdu: NONE, transfer_pdu: NONE, unrequested: 0, before: ABSENT, after: NONE }
+        Record { first_pdu: NONE, last_pdu: NONE, transfer_pdu: NONE, unrequested: 0, outstanding: 0, before: ABSENT, after: NONE }
     }
 }

@@ -14,8 +14,6 @@ pub(super) struct Departure {
 /// What follows when a cell has been given a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Booked {
-    /// How long after its planned time the cell leaves, in ticks.
-    pub(super) late: u64,
     /// When the next cell of the connection may leave, on the clock of its class.
     pub(super) next: u64,
     /// True if it may be time for a transfer.
@@ -25,8 +23,8 @@ pub(super) struct Booked {
 }
 
 /// The last cell of a PDU, and of all that its connection had to send.
-const ENDS_PDU: u64 = 1 << 62;
-const ENDS_QUEUE: u64 = 1 << 63;
+const ENDS_PDU: u64 = 1 << 63;
+const ENDS_QUEUE: u64 = 1 << 62;
 
 /// What a cell is the last of.
 #[derive(Clone, Copy, Debug)]

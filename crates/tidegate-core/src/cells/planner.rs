@@ -166,26 +166,28 @@ impl<S: Sharing> Planner<S> {
     fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
         let start = self.start;
         let all_free = self.still(!self.taken) & !0 >> (WINDOW - self.length);
+        // What is due by the last free slot finds one, as long as that one is free.
         let Some(last) = all_free.checked_ilog2() else { return };
         let mut free = all_free;
         let Planner { connections, lists, pool, window, .. } = self;
         let Some(list) = lists[class].as_deref_mut() else { return };
-        let clock = |connections: &Connections<S>| start_of(start).wrapping_sub(connections.sharing.delay(class));
-        let mut now_clock = clock(connections);
-        list.open(now_clock.wrapping_add(start_of(u64::from(last))));
+        let clock_of = |delay: u64| start_of(start).wrapping_sub(delay);
+        let mut delay = connections.sharing.delay(class);
+        list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
         while free >> last & 1 == 1 {
-            if clock(connections) != now_clock {
-                now_clock = clock(connections);
-                list.open(now_clock.wrapping_add(start_of(u64::from(last))));
+            if connections.sharing.delay(class) != delay {
+                delay = connections.sharing.delay(class);
+                list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
             }
             let Some(entry) = list.take(pool, |index| connections.fetch_line(index)) else { break };
-            // The first slot that is free when it is due, which is the last at the latest.
-            let due = entry.key.wrapping_sub(now_clock) as i64;
-            let from = ((due + (SLOT as i64 - 1)) >> 16).max(0) as u32;
+            // The first slot that is free when it is due.
+            let due = entry.key.wrapping_sub(clock_of(delay).wrapping_sub(SLOT - 1)) as i64;
+            let from = (due >> 16).max(0) as u32;
             let at = from + (free >> from | 1 << last).trailing_zeros();
-            if let Some(departure) = plan_cell(connections, list, pool, class, entry, start + u64::from(at), now, adapter) {
-                window[at as usize % WINDOW as usize] = departure;
+            if is_there(connections, list, class, entry) {
                 free &= !(1 << at);
+                let departure = &mut window[at as usize % WINDOW as usize];
+                plan_cell(connections, list, pool, class, entry, start + u64::from(at), departure, now, adapter);
             }
         }
         self.taken |= all_free & !free;
@@ -204,11 +206,11 @@ impl<S: Sharing> Planner<S> {
                 let owed = |class: usize| self.connections.sharing.owed(class).is_some_and(|owed| !is_before(start_of(slot), owed));
                 let first = (0..CLASSES).find(|&class| is_due[class] && owed(class)).or_else(|| is_due.iter().position(|&is_due| is_due));
                 let Some(class) = first else { break };
-                let Planner { connections, lists, pool, .. } = self;
+                let Planner { connections, lists, pool, window, .. } = self;
                 let Some(list) = lists[class].as_deref_mut() else { break };
                 let Some(entry) = list.take(pool, |_| ()) else { break };
-                if let Some(departure) = plan_cell(connections, list, pool, class, entry, slot, now, adapter) {
-                    self.window[at as usize] = departure;
+                if is_there(connections, list, class, entry) {
+                    plan_cell(connections, list, pool, class, entry, slot, &mut window[at as usize], now, adapter);
                     self.taken |= 1 << at;
                     self.planned |= 1 << at;
                 }
@@ -268,7 +270,22 @@ impl<S: Sharing> Planner<S> {
     }
 }
 
-/// A slot for a cell of a connection that was taken out of the list of its class, if it is still there and has a cell here.
+/// True if a connection that was taken out of the list of its class is still there and has a cell here.
+#[inline(always)]
+fn is_there<S: Sharing>(connections: &mut Connections<S>, list: &mut SlotWheel, class: usize, entry: Entry) -> bool {
+    let connection = entry.connection();
+    if list.has_ghosts() && !connections.is_listed(connection, class, entry.key) {
+        list.ghost_gone();
+        return false;
+    }
+    let is_ready = connections.is_ready(connection.index());
+    if !is_ready {
+        list.dropped();
+    }
+    is_ready
+}
+
+/// A slot for a cell of a connection that was taken out of the list of its class, and is there.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn plan_cell<S: Sharing>(
@@ -278,30 +295,23 @@ fn plan_cell<S: Sharing>(
     class: usize,
     entry: Entry,
     slot: u64,
+    departure: &mut Departure,
     now: u64,
     adapter: &mut impl Adapter,
-) -> Option<Departure> {
-    let connection = entry.connection();
-    if list.has_ghosts() && !connections.is_listed(connection, class, entry.key) {
-        list.ghost_gone();
-        return None;
+) {
+    let index = entry.connection().index();
+    *departure = Departure::new(entry.payload, connections.late(index, class, slot));
+    let Booked { next, is_low, is_last } = connections.book(index, class, slot);
+    if is_low || is_last {
+        let is_over = is_last && departure.end(connections.finish_pdu(index));
+        if is_low {
+            connections.fetch(index, now, adapter);
+        }
+        if is_over {
+            return list.dropped();
+        }
     }
-    let index = connection.index();
-    if !connections.is_ready(index) {
-        list.dropped();
-        return None;
-    }
-    let Booked { late, next, is_low, is_last } = connections.book(index, class, slot);
-    let mut departure = Departure::new(entry.payload, late);
-    if is_last && departure.end(connections.finish_pdu(index)) {
-        list.dropped();
-    } else {
-        list.insert(pool, Entry { key: next, ..entry });
-    }
-    if is_low {
-        connections.fetch(index, now, adapter);
-    }
-    Some(departure)
+    list.insert(pool, Entry { key: next, ..entry });
 }
 
 impl<S: Sharing> CellScheduler for Planner<S> {

@@ -9,7 +9,8 @@
 //!
 //! **State.** The budget and the ends of one queue; per connection the counters of the line and the PDU list.
 //!
-//! **Cost.** A multiplication and a comparison per cell; one more when few cells are ahead, and a PDU's entry when a transfer starts.
+//! **Cost.** A count per cell, which says when to look: after as many cells as are on the adapter, or after which it may be time for a transfer.
+//! Then two multiplications, a division for those whose interval is shorter than a transfer, and a PDU's entry when a transfer starts.
 //!
 //! **RTL twin.** None yet.
 //!
