@@ -481,8 +481,9 @@ impl SlotWheel {
         let mut crowd = core::mem::replace(&mut self.crowd, Crowd::new());
         while let Some(crowded) = crowd.pop() {
             self.keep(crowded.entry, &is_there, |wheel, entry| {
-                // There may be room in its log now, before those that come later.
-                if (BUCKET..wheel.reach).contains(&entry.key.wrapping_sub(wheel.base)) {
+                // There may be room in its log now, before those that come later, or that are still to be moved down.
+                let near = (wheel.near.len() as u64) << BITS;
+                if (BUCKET..near).contains(&entry.key.wrapping_sub(wheel.base)) {
                     wheel.file_near(pool, entry);
                 } else {
                     wheel.crowd.push(crowded);
