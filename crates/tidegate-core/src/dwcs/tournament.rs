@@ -432,7 +432,7 @@ impl Tournament {
         self.climb_until(from, node, misses, |before, after| before.is(after));
     }
 
-    /// The same where the winner of all has been, so that everything changes.
+    /// The same as far as the root, without asking: where the winner of all has been, everything changes.
     #[inline]
     fn climb_all(&mut self, from: u32, node: Node, misses: u64) {
         self.climb_until(from, node, misses, |_, _| false);

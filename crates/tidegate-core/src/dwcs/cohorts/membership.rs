@@ -19,7 +19,7 @@ pub(super) struct Cohort {
     pub misses: u64,
     /// Changes whenever a member leaves, so that an item at the front is recognised as outdated.
     pub stamp: u32,
-    /// How many services its members have had since the last of them.
+    /// How many services its members have had since it missed the last.
     services: usize,
     /// Members that need not compete.
     queues: Queues,
@@ -211,7 +211,7 @@ impl<R: ReadyList> Cohorts<R> {
         if cohort.contest.may_suit_better(services) {
             cohort.contest.suit(services, cohort.len() + ahead, cohort.misses, &mut self.contenders);
         }
-        cohort.contest.shrink(ahead, misses, &mut self.contenders);
+        cohort.contest.shrink(ahead, cohort.misses, &mut self.contenders);
         self.rally(number);
     }
 
