@@ -265,7 +265,14 @@ impl<F> Producer<F> {
     #[inline]
     pub fn offer(&mut self, stream: Flow, arrival: Time, length: u32, colour: Colour, frame: F) -> Result<(), Refusal<F>> {
         let own = &mut self.streams[(stream.0.wrapping_sub(self.first)) as usize];
-        if let Err(PushError::Full(Queued { frame, .. })) = own.ring.push(Queued { length, frame }) {
+        let announcements = if own.urgent { &mut self.push } else { &mut self.pull };
+        // Frames leave their rings after their arrivals have been read, but for those that a Transmission Engine clears away as it goes.
+        let refused = if announcements.is_full() {
+            Some(frame)
+        } else {
+            own.ring.push(Queued { length, frame }).err().map(|PushError::Full(queued)| queued.frame)
+        };
+        if let Some(frame) = refused {
             if own.ring.is_abandoned() {
                 return Err(Refusal::Closed(frame));
             }
@@ -283,9 +290,8 @@ impl<F> Producer<F> {
         }
         self.counters.offered.add(length);
         let announced = Arrival { stream: stream.0, length, offset: self.grain.offset(arrival), colour };
-        let ring = if own.urgent { &mut self.push } else { &mut self.pull };
-        if ring.push(announced).is_err() {
-            unreachable!("more arrivals are announced than frames can be queued");
+        if announcements.push(announced).is_err() {
+            unreachable!("there was room, and nobody else fills it");
         }
         if own.urgent {
             self.engine.ring();

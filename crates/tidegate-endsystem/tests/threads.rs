@@ -188,3 +188,22 @@ fn a_link_in_real_time_is_filled_and_what_a_stop_leaves_is_counted() {
     }
     panic!("a ring that nobody empties was never full");
 }
+
+#[test]
+fn what_comes_after_the_rings_were_cleared_is_refused_though_its_arrival_finds_no_room() {
+    let scheduler = tidegate_core::scheduler::Setup::new(Rate::new(40_000_000).unwrap(), 1524);
+    let mut queues = QueueManager::default();
+    queues.admit(Descriptor::new(FlowParameters::default()).frames(4)).unwrap();
+    let build = |flows: Vec<FlowParameters>| SchedulerKind::WeightedRoundRobin.build(&scheduler, &flows);
+    let EndSystem { mut producers, engine, transmission } = queues.open(&Setup::decisions(), build).unwrap();
+    for number in 0..4 {
+        producers[0].offer(Flow(0), Time::ZERO, 1500, Colour::Green, number).unwrap();
+    }
+    assert_eq!(producers[0].offer(Flow(0), Time::ZERO, 1500, Colour::Green, 4), Err(Refusal::ComeAgain(4)));
+    let mut left = Vec::new();
+    transmission.clear(|_, number| left.push(number));
+    assert_eq!(left, [0, 1, 2, 3]);
+    // The engine has read no arrival: their ring is as full as before.
+    assert_eq!(producers[0].offer(Flow(0), Time::ZERO, 1500, Colour::Green, 5), Err(Refusal::Closed(5)));
+    drop(engine);
+}
