@@ -82,17 +82,36 @@ struct Item {
     deadline: u64,
     denominator: u64,
     arrival: u64,
-    numerator: u32,
-    stream: u32,
-    item: u32,
-    stamp: u32,
+    /// Two numbers each, see [`Item::new`]: in one word, for what is written in halves is not at hand for whoever reads it whole at once.
+    claimant: u64,
+    place: u64,
 }
 
 impl Item {
+    /// With a constraint of `numerator` and `denominator`, the arrival of its head and the number of the stream; the item, and a stamp that
+    /// tells whether it is up to date.
+    #[inline]
+    fn new(deadline: u64, (numerator, denominator): (u32, u64), (arrival, stream): (u64, u32), (item, stamp): (u32, u32)) -> Item {
+        let pair = |high, low| u64::from(high) << 32 | u64::from(low);
+        Item { deadline, denominator, arrival, claimant: pair(numerator, stream), place: pair(item, stamp) }
+    }
+
+    #[inline]
+    fn stream(&self) -> u32 {
+        self.claimant as u32
+    }
+
+    /// The item and its stamp.
+    #[inline]
+    fn place(&self) -> (u32, u32) {
+        ((self.place >> 32) as u32, self.place as u32)
+    }
+
     #[inline]
     fn rank(&self) -> Rank {
-        let &Item { deadline, denominator, arrival, numerator, stream, .. } = self;
-        Rank { deadline, tolerance: Tolerance { numerator, in_violation: false, denominator }, arrival, stream }
+        let &Item { deadline, denominator, arrival, claimant, .. } = self;
+        let tolerance = Tolerance { numerator: (claimant >> 32) as u32, in_violation: false, denominator };
+        Rank { deadline, tolerance, arrival, stream: self.stream() }
     }
 }
 
@@ -256,7 +275,7 @@ impl<R: ReadyList> Cohorts<R> {
         while let Some(Reverse(top)) = self.front.peek()
             && missed.is_past(top.deadline, now)
         {
-            let Item { item, stamp, .. } = *top;
+            let (item, stamp) = top.place();
             self.front.pop();
             if self.is_cohort(item).is_some() || self.is_at_front(item, stamp) {
                 self.miss(item, now);
@@ -361,7 +380,7 @@ impl<R: ReadyList> Cohorts<R> {
                 record.place = Place::Front;
                 let Tolerance { numerator, denominator, .. } = record.tolerance;
                 let arrival = self.contenders[item as usize].claim.arrival;
-                Item { deadline: record.deadline, denominator, arrival, numerator, stream: item, item, stamp: record.stamp }
+                Item::new(record.deadline, (numerator, denominator), (arrival, item), (item, record.stamp))
             }
         };
         self.front.push(Reverse(first));
@@ -396,7 +415,7 @@ impl<R: ReadyList> Cohorts<R> {
     fn first_at_front(&mut self) -> Option<u32> {
         loop {
             let Reverse(top) = self.front.peek()?;
-            let Item { item, stamp, stream, .. } = *top;
+            let ((item, stamp), stream) = (top.place(), top.stream());
             match self.is_cohort(item) {
                 None if self.is_at_front(item, stamp) => return Some(item),
                 None => _ = self.front.pop(),

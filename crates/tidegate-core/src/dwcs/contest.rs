@@ -79,6 +79,8 @@ impl Contest {
         self.moving.extend(self.lineup.members());
         self.is_tournament = true;
         self.tournament.clear();
+        // Runs are as long as they can be if everybody comes in order.
+        self.moving.sort_unstable_by_key(|&stream| contenders[stream as usize].claim.place());
         self.tournament.insert_all(&self.moving, misses, contenders);
         self.moving.clear();
     }

@@ -93,12 +93,12 @@ impl Lineup {
     #[inline]
     pub fn remove(&mut self, stream: u32, contenders: &[Contender]) {
         self.vacate(contenders[stream as usize].leaf);
-        if self.order.last().is_some_and(|first| first.stream == stream) {
+        if self.order.last().is_some_and(|first| first.stream() == stream) {
             self.order.pop();
         } else {
             self.stale += 1;
         }
-        while self.stale > 0 && self.order.last().is_some_and(|first| self.claims[first.stamp as usize].stream() != first.stream) {
+        while self.stale > 0 && self.order.last().is_some_and(|first| self.claims[first.stamp() as usize].stream() != first.stream()) {
             self.order.pop();
             self.stale -= 1;
         }
@@ -155,26 +155,26 @@ impl Lineup {
             let order = claim.key(misses);
             is_exact &= order.is_some();
             let order = order.unwrap_or_default();
-            self.order.push(Entry { order, arrival: claim.arrival, stream: claim.stream(), stamp: place as u32 });
+            self.order.push(Entry::new(order, claim.arrival, claim.stream(), place as u32));
         }
         if is_exact {
             self.order.sort_unstable_by(|a, b| b.cmp(a));
         } else {
             let claims = &self.claims;
-            self.order.sort_unstable_by(|a, b| claims[b.stamp as usize].compare(&claims[a.stamp as usize], misses));
+            self.order.sort_unstable_by(|a, b| claims[b.stamp() as usize].compare(&claims[a.stamp() as usize], misses));
         }
     }
 
     /// The claim of the first. [`Lineup::put_in_order`] has been called.
     #[inline]
     pub fn first(&self) -> Option<&Claim> {
-        self.order.last().map(|first| &self.claims[first.stamp as usize])
+        self.order.last().map(|first| &self.claims[first.stamp() as usize])
     }
 
     /// Those that come next; some may be nobody.
     #[inline]
     pub fn next(&self) -> [u32; 3] {
-        [2, 3, 4].map(|back| self.order.len().checked_sub(back).map_or(NOBODY, |at| self.order[at].stream))
+        [2, 3, 4].map(|back| self.order.len().checked_sub(back).map_or(NOBODY, |at| self.order[at].stream()))
     }
 }
 

@@ -31,12 +31,27 @@ pub(super) struct Entry {
     pub order: u64,
     /// The arrival of its head, which decides between equals.
     pub arrival: u64,
-    pub stream: u32,
-    /// Tells the owner whether the entry still holds.
-    pub stamp: u32,
+    /// The stream, and below it the stamp: in one word, for what is written in halves is not at hand for whoever reads it whole at once.
+    who: u64,
 }
 
 impl Entry {
+    /// Of this stream; the stamp tells the owner whether the entry still holds.
+    #[inline]
+    pub const fn new(order: u64, arrival: u64, stream: u32, stamp: u32) -> Entry {
+        Entry { order, arrival, who: (stream as u64) << 32 | stamp as u64 }
+    }
+
+    #[inline]
+    pub const fn stream(&self) -> u32 {
+        (self.who >> 32) as u32
+    }
+
+    #[inline]
+    pub const fn stamp(&self) -> u32 {
+        self.who as u32
+    }
+
     #[inline]
     fn key(&self) -> u128 {
         u128::from(self.order) << 64 | u128::from(self.arrival)
@@ -46,7 +61,7 @@ impl Entry {
 impl Ord for Entry {
     #[inline]
     fn cmp(&self, other: &Entry) -> Ordering {
-        self.key().cmp(&other.key()).then(self.stream.cmp(&other.stream))
+        self.key().cmp(&other.key()).then(self.who.cmp(&other.who))
     }
 }
 
@@ -60,7 +75,8 @@ impl PartialOrd for Entry {
 /// Up to so many entries are a binary heap and nothing else.
 const FEW: usize = 64;
 /// The most entries of a bucket that are sorted together.
-const BATCH: usize = 64;
+const BATCH: usize = 1 << PLACE;
+const PLACE: u32 = 6;
 /// The fewest entries at hand while there are others: those whose streams are fetched ahead.
 const LEAST: usize = 4;
 /// Bits per digit; an order or an arrival has so many of them.
@@ -75,6 +91,9 @@ const BASE: usize = 1 << DIGIT;
 pub(super) struct RadixHeap {
     /// Sorted, the first at the end.
     run: Vec<Entry>,
+    /// Memory for the next run, and for what it is sorted by; both empty otherwise.
+    sorted: Vec<Entry>,
+    short: Vec<u64>,
     /// What has come since with keys up to `pivot`.
     near: BinaryHeap<Reverse<Entry>>,
     pivot: u128,
@@ -117,7 +136,17 @@ impl Level {
 
 impl Default for RadixHeap {
     fn default() -> RadixHeap {
-        RadixHeap { run: Vec::new(), near: BinaryHeap::new(), pivot: u128::MAX, levels: Vec::new(), occupied: 0, len: 0, stale: 0 }
+        RadixHeap {
+            run: Vec::new(),
+            sorted: Vec::new(),
+            short: Vec::new(),
+            near: BinaryHeap::new(),
+            pivot: u128::MAX,
+            levels: Vec::new(),
+            occupied: 0,
+            len: 0,
+            stale: 0,
+        }
     }
 }
 
@@ -276,10 +305,8 @@ impl RadixHeap {
             }
             let mut bucket = mem::take(&mut level.buckets[index as usize]);
             if bucket.len() <= BATCH {
-                bucket.sort_unstable_by(|a, b| b.cmp(a));
-                self.pivot = bucket[0].key();
-                bucket.append(&mut self.run);
-                mem::swap(&mut bucket, &mut self.run);
+                self.line_up(&bucket, digit);
+                bucket.clear();
             } else {
                 self.pivot = bucket.iter().map(Entry::key).min().unwrap_or_default();
                 bucket.drain(..).for_each(|entry| self.file(entry));
@@ -289,6 +316,41 @@ impl RadixHeap {
         if self.len == 0 {
             self.pivot = u128::MAX;
         }
+    }
+
+    /// Puts the entries of a bucket of this digit before the run, and the pivot at the last of them.
+    #[inline]
+    fn line_up(&mut self, bucket: &[Entry], digit: u32) {
+        // They differ in this digit of the order, or of the arrival, and below: so much of it and the place in the bucket make a short number.
+        let is_order = digit >= DIGITS;
+        let width = (digit % DIGITS + 1) * DIGIT - LESS;
+        let mut next = mem::take(&mut self.sorted);
+        if width <= u64::BITS - PLACE {
+            let mask = (1 << width) - 1;
+            let short =
+                |(place, entry): (usize, &Entry)| (!(if is_order { entry.order } else { entry.arrival }) & mask) << PLACE | place as u64;
+            self.short.clear();
+            self.short.extend(bucket.iter().enumerate().map(short));
+            self.short.sort_unstable();
+            let mut before = u64::MAX;
+            for &short in &self.short {
+                next.push(bucket[short as usize % BATCH]);
+                if (short ^ before) >> PLACE == 0 {
+                    let mut at = next.len() - 1;
+                    while at > 0 && next[at - 1] < next[at] {
+                        next.swap(at - 1, at);
+                        at -= 1;
+                    }
+                }
+                before = short;
+            }
+        } else {
+            next.extend(bucket);
+            next.sort_unstable_by(|a, b| b.cmp(a));
+        }
+        self.pivot = next[0].key();
+        next.append(&mut self.run);
+        self.sorted = mem::replace(&mut self.run, next);
     }
 }
 
@@ -315,7 +377,7 @@ mod tests {
                     if action < 2 || oracle.is_empty() {
                         count += 1;
                         let order = (base >> shift).wrapping_add((number.wrapping_mul(2 * time + 1) >> 1) >> bits);
-                        let entry = Entry { order, arrival: arrival * time, stream: count, stamp: step as u32 };
+                        let entry = Entry::new(order, arrival * time, count, step as u32);
                         heap.insert(entry);
                         oracle.insert(entry);
                     } else {
@@ -325,7 +387,7 @@ mod tests {
                     prop_assert_eq!(heap.first(), oracle.first());
                     prop_assert_eq!(heap.len(), oracle.len());
                 }
-                let lost: Vec<Entry> = oracle.iter().filter(|entry| (u64::from(entry.stream) ^ number) % 8 < arrival).copied().collect();
+                let lost: Vec<Entry> = oracle.iter().filter(|entry| (u64::from(entry.stream()) ^ number) % 8 < arrival).copied().collect();
                 for entry in lost {
                     oracle.remove(&entry);
                     heap.lose(|entry| oracle.contains(entry));

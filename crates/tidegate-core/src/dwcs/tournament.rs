@@ -184,7 +184,7 @@ impl Tournament {
     #[inline]
     fn run_of(&mut self, claim: &Claim) -> Option<&mut u32> {
         let shift = 64 - self.tails.len().checked_ilog2()?;
-        self.tails.get_mut((claim.mixed() >> shift) as usize)
+        self.tails.get_mut((claim.lane().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize)
     }
 
     /// Lets a stream follow the last one of a run, if there is one of such as it; otherwise it will be the last of a run of its own.
@@ -195,7 +195,7 @@ impl Tournament {
         let Some(tail) = self.run_of(&claim) else { return false };
         let last = mem::replace(tail, stream);
         let Some(before) = contenders.get_mut(last as usize) else { return false };
-        if !before.claim.is_alike(&claim) || (before.claim.arrival, last) > (claim.arrival, stream) {
+        if !claim.follows(&before.claim) {
             return false;
         }
         before.next = stream;
@@ -377,7 +377,7 @@ impl Tournament {
         stand: &mut impl FnMut(u32, &mut Contender) -> bool,
     ) -> Node {
         if node >= self.nodes.len() / 2 {
-            return self.settle_run(node, contenders, stand);
+            return self.settle_run(node, misses, contenders, stand);
         }
         for child in [2 * node, 2 * node + 1] {
             if self.nodes[child].expires <= misses {
@@ -387,38 +387,40 @@ impl Tournament {
         self.play(node, misses)
     }
 
-    /// What a leaf becomes when the run there has expired: the first that stays gets it, unless it follows somebody else.
-    fn settle_run(&mut self, leaf: usize, contenders: &mut [Contender], stand: &mut impl FnMut(u32, &mut Contender) -> bool) -> Node {
-        let claim = self.nodes[leaf].claim;
-        let (mut node, mut stream) = (EMPTY, claim.stream());
-        // Whoever is alike expires, too.
-        if let Some(tail) = self.run_of(&claim)
-            && contenders.get(*tail as usize).is_some_and(|last| last.claim.is_alike(&claim))
+    /// What a leaf becomes when the run there has expired: those who have not, expire later and stay. If nobody is left, the first of the
+    /// others gets it, unless it follows somebody else.
+    fn settle_run(
+        &mut self,
+        leaf: usize,
+        misses: u64,
+        contenders: &mut [Contender],
+        stand: &mut impl FnMut(u32, &mut Contender) -> bool,
+    ) -> Node {
+        let moving = self.moving.len();
+        let mut stream = self.nodes[leaf].claim.stream();
+        while let Some(&Contender { claim, next, .. }) = contenders.get(stream as usize)
+            && claim.expires() <= misses
         {
-            *tail = NOBODY;
-        }
-        while let Some(contender) = contenders.get(stream as usize) {
-            let next = contender.next;
-            if let Some(contender) = contenders.get(next as usize) {
-                prefetch(contender);
+            match contenders.get(next as usize) {
+                Some(contender) => prefetch(contender),
+                None => self.end_run(stream, &claim, NOBODY),
             }
-            let contender = &mut contenders[stream as usize];
             self.live -= 1;
-            if stand(stream, contender) && !self.follow(stream, contenders) {
-                if node.winner().is_none() {
-                    node = Node::leaf(contenders[stream as usize].claim);
-                    contenders[stream as usize].leaf = leaf as u32;
-                    self.live += 1;
-                } else {
-                    self.moving.push(stream);
-                }
+            if stand(stream, &mut contenders[stream as usize]) && !self.follow(stream, contenders) {
+                self.moving.push(stream);
             }
             stream = next;
         }
-        if node.winner().is_none() {
-            self.free.push(leaf as u32);
+        if stream == NOBODY && self.moving.len() > moving {
+            stream = self.moving.swap_remove(moving);
+            self.live += 1;
         }
-        node
+        let Some(contender) = contenders.get_mut(stream as usize) else {
+            self.free.push(leaf as u32);
+            return EMPTY;
+        };
+        contender.leaf = leaf as u32;
+        Node::leaf(contender.claim)
     }
 
     #[inline]

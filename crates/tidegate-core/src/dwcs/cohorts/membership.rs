@@ -54,7 +54,7 @@ const QUEUED: u32 = u32::MAX;
 
 /// True if nothing has happened to a stream since it was queued.
 fn holds(records: &[Record]) -> impl Fn(&Entry) -> bool {
-    |entry| records[entry.stream as usize].stamp == entry.stamp
+    |entry| records[entry.stream() as usize].stamp == entry.stamp()
 }
 
 /// Asks the processor for what is kept of a stream, if it is one.
@@ -99,7 +99,7 @@ impl Queues {
             Some(count) => (&mut heaps.open, count, 0),
         };
         record.stamp = record.stamp.wrapping_add(1);
-        heap.insert(Entry { order, arrival, stream: claim.stream(), stamp: record.stamp });
+        heap.insert(Entry::new(order, arrival, claim.stream(), record.stamp));
         contender.leaf = QUEUED;
         true
     }
@@ -155,7 +155,7 @@ impl Cohort {
             && closed.first().is_none()
             && open.first().is_some()
         {
-            moving.extend(open.entries().filter(|entry| holds(records)(entry)).map(|entry| entry.stream));
+            moving.extend(open.entries().filter(|entry| holds(records)(entry)).map(Entry::stream));
             open.clear();
             self.contest.insert_all(moving, self.misses, contenders);
             moving.clear();
@@ -166,7 +166,7 @@ impl Cohort {
     fn members(&self, records: &[Record], contenders: &[Contender]) -> impl Iterator<Item = u32> {
         let queued = self.queues.heaps.iter().flat_map(|heaps| heaps.closed.entries().chain(heaps.open.entries()));
         let queued = queued.filter(|entry| holds(records)(entry));
-        self.contest.members(contenders).chain(queued.map(|entry| entry.stream))
+        self.contest.members(contenders).chain(queued.map(Entry::stream))
     }
 
     fn clear(&mut self) {
@@ -399,10 +399,10 @@ impl<R: ReadyList> Cohorts<R> {
             && let Some(entry) = open.first()
             && entry.order <= misses
         {
-            let stream = entry.stream;
+            let stream = entry.stream();
             open.pop(holds(records));
             if let Some(soon) = open.soon() {
-                fetch(soon.stream, records, tallies);
+                fetch(soon.stream(), records, tallies);
             }
             let record = &mut records[stream as usize];
             record.touch(deadline, &mut tallies[stream as usize]);
@@ -429,9 +429,9 @@ impl<R: ReadyList> Cohorts<R> {
         };
         cohort.contest.next(stream, &self.contenders).into_iter().for_each(fetch);
         if let Some(soon) = cohort.queues.heaps.as_ref().and_then(|heaps| heaps.closed.soon()) {
-            fetch(soon.stream);
+            fetch(soon.stream());
         }
         let Tolerance { numerator, denominator, .. } = claim.tolerance(misses);
-        Some(Item { deadline, denominator, arrival: claim.arrival, numerator, stream, item, stamp: cohort.stamp })
+        Some(Item::new(deadline, (numerator, denominator), (claim.arrival, stream), (item, cohort.stamp)))
     }
 }

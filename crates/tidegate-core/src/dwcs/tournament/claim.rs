@@ -55,7 +55,7 @@ impl Claim {
     /// One that tolerates nothing, as it is queued.
     #[inline]
     pub fn queued(entry: &Entry, penalty: u32) -> Claim {
-        Claim { order: entry.order, arrival: entry.arrival, pace: u64::from(penalty) << 32 | u64::from(entry.stream) }
+        Claim { order: entry.order, arrival: entry.arrival, pace: u64::from(penalty) << 32 | u64::from(entry.stream()) }
     }
 
     /// The count of misses at which it tolerates nothing; `None` if it tolerates nothing now.
@@ -100,16 +100,21 @@ impl Claim {
         if duel(self, other, misses).0 { Ordering::Less } else { Ordering::Greater }
     }
 
-    /// True if age alone decides between the two, whatever they miss together.
+    /// Its lane, which is the same for all of one sort and one pace, and its place in the order there, which never changes.
     #[inline]
-    pub(super) fn is_alike(&self, other: &Claim) -> bool {
-        self.order == other.order && self.slope() == other.slope()
+    pub fn place(&self) -> (u64, u64, u64, u32) {
+        (self.lane(), self.order, self.arrival, self.stream())
     }
 
-    /// The same number for all that are alike, and seldom for others.
     #[inline]
-    pub(super) fn mixed(&self) -> u64 {
-        (self.order ^ self.slope() << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    pub(super) fn lane(&self) -> u64 {
+        self.slope() << 2 | self.sort()
+    }
+
+    /// True if it comes after the other one in its lane: until one of the two expires, and the other one expires no later.
+    #[inline]
+    pub(super) fn follows(&self, other: &Claim) -> bool {
+        self.lane() == other.lane() && self.place() > other.place()
     }
 
     #[inline]
