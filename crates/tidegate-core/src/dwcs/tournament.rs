@@ -6,8 +6,9 @@
 //! tree whose nodes hold the winner below them and the count at which the first certificate below expires. A miss of all streams together
 //! costs one comparison of numbers at the root, and work only where a certificate has expired.
 //!
-//! Between streams with equal constraints age alone decides, whatever they miss. They form runs in the order of age, and only the first of a
-//! run has a leaf: equal shares take a leaf or two, however many they are.
+//! Between streams of one pace, whose constraints have the same `y' - x'` or tolerate nothing and grow alike, the order never changes,
+//! whatever they miss. They form runs in that order, and only the first of a run has a leaf: equal shares take a leaf or two, however many
+//! they are, and shares of a thousand weights a few thousand.
 //!
 //! **Law**: the root is the first in the order of [`Rank::compare_tied`] after any number of common misses.
 //!
@@ -110,7 +111,7 @@ impl Node {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tournament {
     nodes: Vec<Node>,
-    /// By a hash of what they have in common, the last streams of the runs that were begun last; none in a small tree.
+    /// By a hash of their lane, the last streams of the runs that were begun last; none in a small tree.
     tails: Vec<u32>,
     /// Leaves that are not in use.
     free: Vec<u32>,
@@ -180,14 +181,14 @@ impl Tournament {
         })
     }
 
-    /// Where the last stream of a run of such as it may be found, if runs are looked for.
+    /// Where the last stream of a run in its lane may be found, if runs are looked for.
     #[inline]
     fn run_of(&mut self, claim: &Claim) -> Option<&mut u32> {
         let shift = 64 - self.tails.len().checked_ilog2()?;
         self.tails.get_mut((claim.lane().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize)
     }
 
-    /// Lets a stream follow the last one of a run, if there is one of such as it; otherwise it will be the last of a run of its own.
+    /// Lets a stream follow the last one of a run, if there is one in its lane before it; otherwise it will be the last of a run of its own.
     #[inline]
     fn follow(&mut self, stream: u32, contenders: &mut [Contender]) -> bool {
         let claim = contenders[stream as usize].claim;
