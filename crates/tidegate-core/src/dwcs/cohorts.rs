@@ -298,7 +298,10 @@ impl<R: ReadyList> Cohorts<R> {
     #[inline]
     fn miss(&mut self, item: u32, now: u64) {
         if let Some(cohort) = self.is_cohort(item) {
-            return self.miss_together(cohort, now);
+            if self.miss_together(cohort, now) {
+                self.wait(item, self.cohorts[cohort as usize].deadline);
+            }
+            return;
         }
         let record = &mut self.records[item as usize];
         let tally = &mut self.tallies[item as usize];
@@ -370,20 +373,14 @@ impl<R: ReadyList> Cohorts<R> {
 
     #[inline]
     fn bring_to_front(&mut self, item: u32) {
-        let first = match self.is_cohort(item) {
-            Some(cohort) => match self.first_of(cohort) {
-                Some(first) => first,
-                None => return self.move_on(cohort),
-            },
-            None => {
-                let record = &mut self.records[item as usize];
-                record.place = Place::Front;
-                let Tolerance { numerator, denominator, .. } = record.tolerance;
-                let arrival = self.contenders[item as usize].claim.arrival;
-                Item::new(record.deadline, (numerator, denominator), (arrival, item), (item, record.stamp))
-            }
-        };
-        self.front.push(Reverse(first));
+        if let Some(cohort) = self.is_cohort(item) {
+            return self.lead(cohort, false);
+        }
+        let record = &mut self.records[item as usize];
+        record.place = Place::Front;
+        let Tolerance { numerator, denominator, .. } = record.tolerance;
+        let arrival = self.contenders[item as usize].claim.arrival;
+        self.front.push(Reverse(Item::new(record.deadline, (numerator, denominator), (arrival, item), (item, record.stamp))));
     }
 
     /// Puts the cohort that was served last back into order.
@@ -392,8 +389,16 @@ impl<R: ReadyList> Cohorts<R> {
         let Some(number) = self.current.take() else { return };
         let cohort = &self.cohorts[number as usize];
         if self.rules.missed.is_past(cohort.deadline, now) {
+            let goes_on = self.miss_together(number, now);
+            let deadline = self.cohorts[number as usize].deadline;
+            if goes_on && self.earliest().is_none_or(|earliest| deadline < earliest) {
+                return self.lead(number, true);
+            }
             self.front.pop();
-            return self.miss_together(number, now);
+            if goes_on {
+                self.wait(self.item_of(number), deadline);
+            }
+            return;
         }
         let cohort = &mut self.cohorts[number as usize];
         if let Some(stream) = cohort.served.take() {
@@ -401,13 +406,7 @@ impl<R: ReadyList> Cohorts<R> {
             self.contenders[stream as usize].leaf = cohort.ahead.len() as u32;
             cohort.ahead.push(stream);
         }
-        let Some(first) = self.first_of(number) else {
-            self.front.pop();
-            return self.move_on(number);
-        };
-        if let Some(mut top) = self.front.peek_mut() {
-            *top = Reverse(first);
-        }
+        self.lead(number, true);
     }
 
     /// The first at the front, which is up to date.

@@ -9,6 +9,7 @@ use crate::prefetch::prefetch;
 use crate::ready::ReadyList;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 #[derive(Clone, Debug)]
 pub(super) struct Cohort {
@@ -177,8 +178,9 @@ impl Cohort {
 }
 
 impl<R: ReadyList> Cohorts<R> {
+    /// The deadline of a cohort counts as missed at `now`. True if it goes on as a cohort and has to be put where it belongs.
     #[inline]
-    pub(super) fn miss_together(&mut self, number: u32, now: u64) {
+    pub(super) fn miss_together(&mut self, number: u32, now: u64) -> bool {
         let cohort = &mut self.cohorts[number as usize];
         let times = self.rules.missed.count(cohort.deadline, cohort.period, now);
         let (misses, served) = (cohort.misses + times, cohort.served.take());
@@ -212,12 +214,13 @@ impl<R: ReadyList> Cohorts<R> {
             cohort.contest.suit(services, cohort.len() + ahead, cohort.misses, &mut self.contenders);
         }
         cohort.contest.shrink(ahead, cohort.misses, &mut self.contenders);
-        self.rally(number);
+        self.rally(number)
     }
 
-    /// Lets those that are ahead compete again, their deadline being the cohort's, and puts the cohort where it belongs.
+    /// Lets those that are ahead compete again, their deadline being the cohort's. True if it goes on as a cohort and has to be put where it
+    /// belongs.
     #[inline]
-    pub(super) fn rally(&mut self, number: u32) {
+    fn rally(&mut self, number: u32) -> bool {
         if !self.cohorts[number as usize].ahead.is_empty() {
             let mut ahead = core::mem::take(&mut self.cohorts[number as usize].ahead);
             ahead.retain(|&stream| {
@@ -231,12 +234,13 @@ impl<R: ReadyList> Cohorts<R> {
             ahead.clear();
             cohort.ahead = ahead;
         }
-        let cohort = &self.cohorts[number as usize];
-        match cohort.len() {
+        let members = self.cohorts[number as usize].len();
+        match members {
             0 => self.spare.push(number),
             1 => self.dissolve(number),
-            _ => self.wait(self.item_of(number), cohort.deadline),
+            _ => {}
         }
+        members > 1
     }
 
     /// A cohort all of whose members are ahead moves on to their deadline.
@@ -246,7 +250,10 @@ impl<R: ReadyList> Cohorts<R> {
         if !cohort.ahead.is_empty() {
             cohort.deadline += cohort.period;
         }
-        self.rally(number);
+        let deadline = cohort.deadline;
+        if self.rally(number) {
+            self.wait(self.item_of(number), deadline);
+        }
     }
 
     /// Begins a cohort's count of misses at 0 again.
@@ -411,15 +418,21 @@ impl<R: ReadyList> Cohorts<R> {
         }
     }
 
-    /// What stands at the front for a cohort: its first.
+    /// Lets the first of a cohort stand at the front for it, in place of another one if that stands first there. A cohort that has none
+    /// moves on.
     #[inline]
-    pub(super) fn first_of(&mut self, number: u32) -> Option<Item> {
+    pub(super) fn lead(&mut self, number: u32, is_first: bool) {
         let item = self.item_of(number);
         let cohort = &mut self.cohorts[number as usize];
         cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         let (deadline, misses) = (cohort.deadline, cohort.misses);
         cohort.contest.put_in_order(misses);
-        let claim = cohort.first()?;
+        let Some(claim) = cohort.first() else {
+            if is_first {
+                self.front.pop();
+            }
+            return self.move_on(number);
+        };
         let stream = claim.stream();
         let fetch = |soon| {
             fetch(soon, &self.records, &self.tallies);
@@ -432,6 +445,11 @@ impl<R: ReadyList> Cohorts<R> {
             fetch(soon.stream());
         }
         let Tolerance { numerator, denominator, .. } = claim.tolerance(misses);
-        Some(Item::new(deadline, (numerator, denominator), (claim.arrival, stream), (item, cohort.stamp)))
+        let first = Reverse(Item::new(deadline, (numerator, denominator), (claim.arrival, stream), (item, cohort.stamp)));
+        if is_first && let Some(mut top) = self.front.peek_mut() {
+            *top = first;
+            return;
+        }
+        self.front.push(first);
     }
 }
