@@ -324,10 +324,10 @@ impl<R: ReadyList> Cohorts<R> {
         while let Some(deadline) = self.earliest()
             && self.front.peek().is_none_or(|Reverse(top)| deadline <= top.deadline)
         {
-            let is_recent = self.nearest.is_some();
             let first = self.take_earliest();
-            if let Some(cohort) = self.is_cohort(first)
-                && !is_recent
+            // What comes up after this one will be needed then.
+            if let Some((_, next)) = self.waiting.first()
+                && let Some(cohort) = self.is_cohort(next.0)
             {
                 self.cohorts[cohort as usize].contest.fetch();
             }

@@ -440,6 +440,9 @@ impl<R: ReadyList> Cohorts<R> {
                 prefetch(contender);
             }
         };
+        if !is_first {
+            fetch(stream);
+        }
         cohort.contest.next(stream, &self.contenders).into_iter().for_each(fetch);
         if let Some(soon) = cohort.queues.heaps.as_ref().and_then(|heaps| heaps.closed.soon()) {
             fetch(soon.stream());
