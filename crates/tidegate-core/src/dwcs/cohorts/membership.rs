@@ -43,15 +43,18 @@ struct Queues {
 
 #[derive(Clone, Default, Debug)]
 struct Heaps {
-    /// Those that tolerate nothing and whose violations cost what the cohort's do: what they miss together does not change their order.
+    /// Those that tolerate nothing and whose violations cost what the cohort's do: what they miss together does not change their order. And
+    /// behind the first of them some that will be such when it is their turn, or so it seems.
     closed: RadixHeap,
     /// Those that tolerate something and joined while others tolerated nothing, by the count of misses at which they tolerate nothing:
     /// until then, or until `closed` is empty, their order does not matter.
     open: RadixHeap,
 }
 
-/// In place of a leaf: the member is in one of the queues, or nowhere.
+/// In place of a leaf: the member is in the queue of those that tolerate nothing, or nowhere.
 const QUEUED: u32 = u32::MAX;
+/// It is in the other queue.
+const QUEUED_OPEN: u32 = QUEUED - 1;
 
 /// True if nothing has happened to a stream since it was queued.
 fn holds(records: &[Record]) -> impl Fn(&Entry) -> bool {
@@ -93,16 +96,35 @@ impl Queues {
         if !self.is_for(record, contender, is_large) {
             return false;
         }
-        let heaps = self.heaps.get_or_insert_with(Box::default);
+        let Heaps { closed, open } = &mut **self.heaps.get_or_insert_with(Box::default);
         let claim = &contender.claim;
-        let (heap, order, arrival) = match claim.until() {
-            None => (&mut heaps.closed, claim.order(), claim.arrival),
-            Some(count) => (&mut heaps.open, count, 0),
-        };
         record.stamp = record.stamp.wrapping_add(1);
-        heap.insert(Entry::new(order, arrival, claim.stream(), record.stamp));
-        contender.leaf = QUEUED;
+        let entry = |order, arrival| Entry::new(order, arrival, claim.stream(), record.stamp);
+        let (is_open, entry) = match (claim.until(), claim.order_to_be(record.penalty)) {
+            (None, _) => (false, entry(claim.order(), claim.arrival)),
+            (_, Some(order)) if record.penalty == self.penalty && closed.first().is_some_and(|first| first.order < order) => {
+                (false, entry(order, claim.arrival))
+            }
+            (Some(count), _) => (true, entry(count, 0)),
+        };
+        contender.leaf = if is_open { QUEUED_OPEN } else { QUEUED };
+        (if is_open { open } else { closed }).insert(entry);
         true
+    }
+
+    /// The first is taken out, or one that holds no more: lets the first be one that tolerates nothing.
+    #[inline]
+    fn expose(&mut self, misses: u64, records: &[Record], contenders: &mut [Contender]) {
+        let Some(Heaps { closed, open }) = self.heaps.as_deref_mut() else { return };
+        while let Some(&first) = closed.first()
+            && let contender = &mut contenders[first.stream() as usize]
+            && let Some(count) = contender.claim.until()
+            && count > misses
+        {
+            closed.pop(holds(records));
+            open.insert(Entry::new(count, 0, first.stream(), first.stamp()));
+            contender.leaf = QUEUED_OPEN;
+        }
     }
 }
 
@@ -136,6 +158,7 @@ impl Cohort {
             if let Some(heaps) = &mut self.queues.heaps {
                 heaps.closed.pop(holds(records));
             }
+            self.queues.expose(self.misses, records, contenders);
         } else if self.contest.release(stream, self.misses, contenders) {
             contenders[stream as usize].leaf = QUEUED;
         }
@@ -306,12 +329,12 @@ impl<R: ReadyList> Cohorts<R> {
         }
         let (record, contender) = (&mut self.records[stream as usize], &self.contenders[stream as usize]);
         record.touch(cohort.deadline, &mut self.tallies[stream as usize]);
-        if contender.leaf == QUEUED {
+        if contender.leaf >= QUEUED_OPEN {
             record.stamp = record.stamp.wrapping_add(1);
             if let Some(Heaps { closed, open }) = cohort.queues.heaps.as_deref_mut() {
-                let queue = if contender.claim.until().is_none() { closed } else { open };
-                queue.lose(holds(&self.records));
+                (if contender.leaf == QUEUED { closed } else { open }).lose(holds(&self.records));
             }
+            cohort.queues.expose(cohort.misses, &self.records, &mut self.contenders);
             return cohort.compete(&self.records, &mut self.contenders, &mut self.moving);
         }
         cohort.contest.remove(stream, cohort.misses, &mut self.contenders);

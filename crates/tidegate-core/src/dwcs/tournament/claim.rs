@@ -70,6 +70,13 @@ impl Claim {
         self.order
     }
 
+    /// What that order will be, once it tolerates nothing any more and waits on; `penalty` is what a violation costs the stream. `None` if it
+    /// does not come to that, or has.
+    #[inline]
+    pub fn order_to_be(&self, penalty: u32) -> Option<u64> {
+        (self.sort() == OPEN).then(|| HIGHEST + u64::from(penalty) * self.at() - self.slope())
+    }
+
     /// The first of two at the count `misses`.
     #[inline]
     pub fn first(self, other: Claim, misses: u64) -> Claim {
