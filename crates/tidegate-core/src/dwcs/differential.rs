@@ -174,19 +174,40 @@ impl Random {
         };
         (0..count).map(stream).collect()
     }
+
+    /// Windows of very different lengths in each slot, which together ask for about as much as there is: most streams are in violation now and
+    /// then, and seldom all of them.
+    fn streams_on_the_edge(&mut self, count: u64) -> Vec<Stream> {
+        let tenths = 5 + self.below(10);
+        let stream = |_| {
+            let deadlines = 1 + self.below(8 * count);
+            let met = (deadlines * tenths / (10 * count)).clamp(1, deadlines);
+            Stream {
+                penalty: u32::from(self.below(20) > 0),
+                ..Stream::windowed(Window::new((deadlines - met) as u32, deadlines as u32), 1)
+            }
+        };
+        (0..count).map(stream).collect()
+    }
 }
 
-/// Runs one random set of streams for so many decisions, in each of which packets may arrive and queues lose packets.
+/// Runs one random set of streams for so many decisions.
 fn long_run(random: &mut Random, count: u64, decisions: u64) {
-    let early = [Early::Allow, Early::Allow, Early::Allow, Early::Hold, Early::Clamp][random.below(5) as usize];
-    let missed = [Missed::Complete, Missed::Start][random.below(2) as usize];
     let mut magnitude = || {
         let bits = 1 + random.below(9);
         1 + random.below(1 << bits)
     };
     let (largest, longest) = (magnitude(), magnitude());
-    let streams = random.streams(count, largest, longest);
-    let mut pair = Pair::new(Rules { missed, early }, &streams);
+    let streams = if random.below(8) == 0 { random.streams_on_the_edge(count) } else { random.streams(count, largest, longest) };
+    carry(random, &streams, longest, decisions);
+}
+
+/// Takes so many decisions, in each of which packets may arrive and queues lose packets, and some of which come later, by `longest` periods.
+fn carry(random: &mut Random, streams: &[Stream], longest: u64, decisions: u64) {
+    let count = streams.len() as u64;
+    let early = [Early::Allow, Early::Allow, Early::Allow, Early::Hold, Early::Clamp][random.below(5) as usize];
+    let missed = [Missed::Complete, Missed::Start][random.below(2) as usize];
+    let mut pair = Pair::new(Rules { missed, early }, streams);
     (0..count).for_each(|stream| pair.arrive(stream as usize));
     let always_backlogged = random.below(2) == 0;
     while pair.decisions < decisions {
@@ -203,10 +224,26 @@ fn long_run(random: &mut Random, count: u64, decisions: u64) {
                 _ => {}
             }
         }
+        if random.below(30) == 0
+            && let (Choice::Serve(stream), _) = (pair.scan.select(pair.now), pair.fast.select(pair.now))
+        {
+            pair.lose(stream.index());
+        }
         let long = if random.below(50) == 0 { random.below(4) } else { 1 };
         pair.decide(long).unwrap();
     }
     pair.compare().unwrap();
+}
+
+/// Where queues of those who tolerate nothing run empty and fill again.
+#[test]
+fn on_the_edge() {
+    let mut random = Random(1998);
+    for _ in 0..24 {
+        let streams = 150 + random.below(350);
+        let streams = random.streams_on_the_edge(streams);
+        carry(&mut random, &streams, 1, 3000);
+    }
 }
 
 /// The variable TIDEGATE_DWCS says how many decisions are compared, in place of 200,000.
