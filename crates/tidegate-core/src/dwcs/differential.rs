@@ -174,40 +174,19 @@ impl Random {
         };
         (0..count).map(stream).collect()
     }
-
-    /// Windows of very different lengths in each slot, which together ask for about as much as there is: most streams are in violation now and
-    /// then, and seldom all of them.
-    fn streams_on_the_edge(&mut self, count: u64) -> Vec<Stream> {
-        let tenths = 5 + self.below(10);
-        let stream = |_| {
-            let deadlines = 1 + self.below(8 * count);
-            let met = (deadlines * tenths / (10 * count)).clamp(1, deadlines);
-            Stream {
-                penalty: u32::from(self.below(20) > 0),
-                ..Stream::windowed(Window::new((deadlines - met) as u32, deadlines as u32), 1)
-            }
-        };
-        (0..count).map(stream).collect()
-    }
 }
 
-/// Runs one random set of streams for so many decisions.
+/// Runs one random set of streams for so many decisions, in each of which packets may arrive and queues lose packets.
 fn long_run(random: &mut Random, count: u64, decisions: u64) {
+    let early = [Early::Allow, Early::Allow, Early::Allow, Early::Hold, Early::Clamp][random.below(5) as usize];
+    let missed = [Missed::Complete, Missed::Start][random.below(2) as usize];
     let mut magnitude = || {
         let bits = 1 + random.below(9);
         1 + random.below(1 << bits)
     };
     let (largest, longest) = (magnitude(), magnitude());
-    let streams = if random.below(8) == 0 { random.streams_on_the_edge(count) } else { random.streams(count, largest, longest) };
-    carry(random, &streams, longest, decisions);
-}
-
-/// Takes so many decisions, in each of which packets may arrive and queues lose packets, and some of which come later, by `longest` periods.
-fn carry(random: &mut Random, streams: &[Stream], longest: u64, decisions: u64) {
-    let count = streams.len() as u64;
-    let early = [Early::Allow, Early::Allow, Early::Allow, Early::Hold, Early::Clamp][random.below(5) as usize];
-    let missed = [Missed::Complete, Missed::Start][random.below(2) as usize];
-    let mut pair = Pair::new(Rules { missed, early }, streams);
+    let streams = random.streams(count, largest, longest);
+    let mut pair = Pair::new(Rules { missed, early }, &streams);
     (0..count).for_each(|stream| pair.arrive(stream as usize));
     let always_backlogged = random.below(2) == 0;
     while pair.decisions < decisions {
@@ -224,25 +203,42 @@ fn carry(random: &mut Random, streams: &[Stream], longest: u64, decisions: u64) 
                 _ => {}
             }
         }
-        if random.below(30) == 0
-            && let (Choice::Serve(stream), _) = (pair.scan.select(pair.now), pair.fast.select(pair.now))
-        {
-            pair.lose(stream.index());
-        }
         let long = if random.below(50) == 0 { random.below(4) } else { 1 };
         pair.decide(long).unwrap();
     }
     pair.compare().unwrap();
 }
 
-/// Where queues of those who tolerate nothing run empty and fill again.
+/// An overload that ends again and again because those who come first lose what they have: of many who tolerate nothing, few are left.
 #[test]
-fn on_the_edge() {
+fn an_overload_that_drains() {
     let mut random = Random(1998);
     for _ in 0..24 {
-        let streams = 150 + random.below(350);
-        let streams = random.streams_on_the_edge(streams);
-        carry(&mut random, &streams, 1, 3000);
+        let count = 150 + random.below(350);
+        let stream = |_| {
+            let deadlines = 2 + random.below(254) as u32;
+            Stream::windowed(Window::new(random.below(u64::from(deadlines)) as u32, deadlines), 1)
+        };
+        let streams: Vec<Stream> = (0..count).map(stream).collect();
+        let mut pair = Pair::new(Rules::default(), &streams);
+        for _ in 0..8 {
+            (0..count).for_each(|stream| pair.arrive(stream as usize));
+            for _ in 0..random.below(2 * count) {
+                if let Choice::Serve(stream) = pair.scan.select(pair.now) {
+                    pair.arrive(stream.index());
+                }
+                pair.decide(1).unwrap();
+            }
+            let lost = count / 2 + random.below(count);
+            for _ in 0..lost {
+                let (choice, again) = (pair.scan.select(pair.now), pair.fast.select(pair.now));
+                assert_eq!(choice, again, "at {}", pair.now);
+                if let Choice::Serve(stream) = choice {
+                    pair.lose(stream.index());
+                }
+            }
+        }
+        pair.compare().unwrap();
     }
 }
 
