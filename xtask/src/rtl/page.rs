@@ -5,6 +5,7 @@ use super::flow::{self, DEVICE, Outcome};
 use super::plot::{Chart, Curve, Mark, Scale};
 use super::tools::version;
 use crate::Failure;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// A file of the repository and its text.
@@ -49,16 +50,20 @@ impl Row {
 const FRAMES: &[u32] = &[64, 1500];
 const LINKS: &[u32] = &[1, 10, 40, 100];
 
+/// What the device has.
+const DEVICE_LUT4: u64 = 83_640;
+const DEVICE_BLOCK_RAMS: u64 = 208;
+
 /// Renders the page and its plots.
 ///
 /// # Errors
 /// [`Failure::Check`] if there are no results, or some are not understood.
 pub fn render() -> Result<Vec<File>, Failure> {
-    let mut rows = Vec::new();
+    let (mut rows, mut unplaced) = (Vec::new(), Vec::new());
     for variant in VARIANTS {
         for &streams in variant.sizes {
-            // What has not been placed yet is left out.
-            if let Some(outcome) = flow::kept(&variant.design(streams).name)?.filter(|outcome| !outcome.placements.is_empty()) {
+            if let Some(outcome) = flow::kept(&variant.design(streams).name)? {
+                let rows = if outcome.placements.is_empty() { &mut unplaced } else { &mut rows };
                 rows.push(Row { variant, streams, outcome });
             }
         }
@@ -69,6 +74,9 @@ pub fn render() -> Result<Vec<File>, Failure> {
     let mut page = String::new();
     introduction(&mut page, &rows);
     clocks(&mut page, &rows);
+    without_clock(&mut page, &unplaced);
+    how_placed(&mut page, &rows);
+    page.push_str(PLOTS);
     links(&mut page, &rows);
     paths(&mut page, &rows);
     parts(&mut page)?;
@@ -149,11 +157,64 @@ fn clocks(page: &mut String, rows: &[Row]) {
             row.rate(row.median())
         );
     }
-    page.push_str(
-        "\n![LUT4 over the number of streams](images/rtl-area.svg)\n\n![Clock over the number of streams](images/rtl-clock.svg)\n\n\
-         ![Time per decision over the number of streams](images/rtl-decision-time.svg)\n",
-    );
 }
+
+/// Designs whose area is known, but no clock.
+fn without_clock(page: &mut String, rows: &[Row]) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "\nNo clock is known of these. The device has {} LUT4 and {} block RAMs.\n\n\
+         | design | streams | LUT4 | flip-flops | multipliers | block RAMs | why |\n|---|--:|--:|--:|--:|--:|---|",
+        grouped(DEVICE_LUT4),
+        grouped(DEVICE_BLOCK_RAMS)
+    );
+    for row in rows {
+        let area = &row.outcome.area;
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            row.variant.title,
+            grouped(u64::from(row.streams)),
+            grouped(area.lut4),
+            grouped(area.flip_flops),
+            area.multipliers,
+            area.block_rams,
+            match &row.outcome.unplaced {
+                _ if area.lut4 > DEVICE_LUT4 || area.block_rams > DEVICE_BLOCK_RAMS => "larger than the device",
+                Some(reason) => reason,
+                None => "not placed yet",
+            }
+        );
+    }
+}
+
+/// Which designs nextpnr is given other options for.
+fn how_placed(page: &mut String, rows: &[Row]) {
+    let mut kinds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for row in rows {
+        if let Some(options) = &row.outcome.place {
+            kinds.entry(options).or_default().push(format!("{} with {}", row.variant.title, grouped(u64::from(row.streams))));
+        }
+    }
+    for (options, designs) in kinds {
+        let _ = writeln!(
+            page,
+            "\nPlaced and routed with `{options}` are those designs that come out slower or hardly at all with nextpnr's usual algorithms: {}.",
+            designs.join("; ")
+        );
+    }
+}
+
+const PLOTS: &str = "
+![LUT4 over the number of streams](images/rtl-area.svg)
+
+![Clock over the number of streams](images/rtl-clock.svg)
+
+![Time per decision over the number of streams](images/rtl-decision-time.svg)
+";
 
 fn links(page: &mut String, rows: &[Row]) {
     page.push_str(
@@ -463,7 +524,11 @@ mod tests {
         let critical = CriticalPath { from: String::new(), to: String::new(), nanoseconds: 0.0, routing: 0.0, levels: 0 };
         let placements =
             clocks.iter().zip(1..).map(|(&megahertz, seed)| Placement { seed, megahertz, critical: critical.clone() }).collect();
-        Row { variant: &VARIANTS[0], streams, outcome: Outcome { name: String::new(), area: Area::default(), placements } }
+        Row {
+            variant: &VARIANTS[0],
+            streams,
+            outcome: Outcome { name: String::new(), area: Area::default(), placements, place: None, unplaced: None },
+        }
     }
 
     #[test]

@@ -5,11 +5,14 @@ use super::{flow, number, page, tools};
 use crate::Failure;
 use crate::cargo::root;
 use std::sync::Mutex;
+use std::time::Duration;
 
 struct Options {
     only: Vec<String>,
     seeds: u64,
     jobs: u64,
+    /// For one placement.
+    minutes: u64,
     is_rendered_only: bool,
 }
 
@@ -42,7 +45,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn parse(arguments: &[String]) -> Result<Options, Failure> {
-    let mut options = Options { only: Vec::new(), seeds: 5, jobs: 1, is_rendered_only: false };
+    let mut options = Options { only: Vec::new(), seeds: 5, jobs: 1, minutes: 240, is_rendered_only: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
@@ -50,10 +53,11 @@ fn parse(arguments: &[String]) -> Result<Options, Failure> {
             "--only" => options.only.push(value()?.clone()),
             "--seeds" => options.seeds = number(word, value()?)?,
             "--jobs" => options.jobs = number(word, value()?)?,
+            "--minutes" => options.minutes = number(word, value()?)?,
             "--render" => options.is_rendered_only = true,
             other => {
                 return Err(Failure::Usage(format!(
-                    "unknown option \"{other}\"; rtl-reports takes --only NAME, --seeds N, --jobs N, --render"
+                    "unknown option \"{other}\"; rtl-reports takes --only NAME, --seeds N, --jobs N, --minutes N, --render"
                 )));
             }
         }
@@ -78,11 +82,12 @@ fn selected(names: &[String]) -> Result<Vec<Design>, Failure> {
 fn measure(options: &Options) -> Result<(), Failure> {
     let waiting = Mutex::new(selected(&options.only)?.into_iter());
     let failures = Mutex::new(Vec::new());
+    let patience = Duration::from_secs(60 * options.minutes);
     let work = || {
         loop {
             let next = waiting.lock().expect("no job panics").next();
             let Some(design) = next else { return };
-            if let Err(failure) = flow::measure(&design, options.seeds) {
+            if let Err(failure) = flow::measure(&design, options.seeds, patience) {
                 failures.lock().expect("no job panics").push((design.name, failure));
             }
         }
@@ -113,8 +118,8 @@ mod tests {
 
     #[test]
     fn options_are_read() {
-        let options = parse(&words("--only base-4 --only exact --seeds 3 --jobs 2")).ok().unwrap();
-        assert_eq!((options.seeds, options.jobs, options.is_rendered_only), (3, 2, false));
+        let options = parse(&words("--only base-4 --only exact --seeds 3 --jobs 2 --minutes 9")).ok().unwrap();
+        assert_eq!((options.seeds, options.jobs, options.minutes, options.is_rendered_only), (3, 2, 9, false));
         let names: Vec<String> = selected(&options.only).ok().unwrap().into_iter().map(|design| design.name).collect();
         assert_eq!(names, ["base-4", "exact-4", "exact-8", "exact-16", "exact-32"]);
         assert!(parse(&words("--render")).ok().unwrap().is_rendered_only);
