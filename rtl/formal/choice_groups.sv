@@ -57,6 +57,7 @@ module choice_groups
     // What is decided goes on until it counts.
     keeps_on: assume (~started_q | moved_q | (run_i == run_q));
     if (started_q) begin
+      nobody_named: assert (u_direct.nobody_q == (named == '0));
       one_champion: assert (one_first);
       same_winner: assert (won == grouped_won);
       same_named: assert (named == grouped_named);

@@ -15,7 +15,8 @@ module speculative_windows
   input logic  ran_i,
   input logic  enable_i,
   input logic  won_i,
-  input tick_t finish_i,
+  input tick_t now_i,
+  input logic [1:0] finish_top_i,
   input tick_t next_finish_i,
   input tick_t later_finish_i,
   input logic  next_valid_i,
@@ -44,7 +45,8 @@ module speculative_windows
     .ran_i,
     .enable_i,
     .won_i,
-    .finish_i,
+    .now_i,
+    .finish_top_i,
     .next_finish_i,
     .later_finish_i,
     .next_valid_i,
@@ -96,12 +98,16 @@ module speculative_windows
   endfunction
 
   // What is kept.
-  logic fits, ends_known, worth_of_zero;
+  logic fits, counted, ends_known, worth_of_zero;
+  assign counted       = (u_block.x_zero_q == (u_block.x == 8'd0)) & (u_block.x_one_q == (u_block.x == 8'd1))
+                       & (u_block.x_two_q == (u_block.x == 8'd2)) & (u_block.m_zero_q == (u_block.m == 8'd0))
+                       & (u_block.m_one_q == (u_block.m == 8'd1)) & (u_block.m_two_q == (u_block.m == 8'd2));
   assign fits          = (9'(u_block.x) + 9'(u_block.m) <= 9'd255) & (u_block.x <= tolerance.numerator)
                        & (~u_block.frozen_q | (window == fresh)) & (~u_block.violation_q | (u_block.x == '0))
                        & ((window.denominator != '0) | u_block.frozen_q)
                        & (u_block.violation_q | (u_block.m <= u_block.to_meet_whole_q))
-                       & (u_block.lower_q == lower(u_block.x)) & (u_block.m_zero_q == (u_block.m == '0));
+                       & (u_block.lower_q == lower(u_block.x)) & counted
+                       & (u_block.penalty_less_q == 9'(tolerance.penalty) - 9'd1);
   assign ends_known    = (u_block.met_ends_q == (met == fresh)) & (u_block.missed_ends_q == (missed == fresh));
   assign worth_of_zero = shows_zero(window, u_block.fraction_q)
                        & (u_block.met_ends_q | shows_zero(met, u_block.met_q))
@@ -121,6 +127,7 @@ module speculative_windows
                & (u_block.lost_takes_q == ((u_block.comes_back | (u_block.is_missed_q & u_block.contract_q.droppable))
                                            & u_block.behind_valid_q[0]))
                & (~run_i | (u_block.lost_changes_q == (u_block.is_missed_q | (u_block.comes_back & u_block.prepared_q.come))))
+               & (u_block.comes_late_q == (u_block.comes_back & u_block.prepared_q.come))
                & (u_block.won_whole_q == (u_block.prepared_q.past ? u_block.missed_ends_q : u_block.met_ends_q))
                & (u_block.lost_whole_q == (run_i & u_block.prepared_q.come & (~u_block.valid_q | u_block.missed_ends_q)))
                & (u_block.behind_valid_q != 2'b10);

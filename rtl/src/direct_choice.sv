@@ -1,7 +1,7 @@
 // The decision among few streams: each is compared with every other one before it is known who wins the decision under way.
 //
-// A comparison depends on that winner only if he is one of the two. So three comparisons of every pair are at hand, and a decision chooses
-// among bits.
+// A comparison depends on that winner only if he is one of the two. So three comparisons of every pair tell who is the next one after any winner, and
+// a decision chooses among bits.
 //
 // Law: the winner precedes all others after all decisions so far, if he has a packet.
 //
@@ -35,41 +35,58 @@ module direct_choice
   // What arrives last stays a wire of its own in synthesis.
   (* keep *) logic [N-1:0] won;
   logic [N-1:0] named_q;
-  logic [N-1:0][N-1:0] precedes_other;
+  logic         nobody_q;
+  // Who wins after each of them has won, and after nobody has.
+  logic [N:0][N-1:0] first, first_q;
+
+  // ---- Comparisons: stream i precedes stream j if both have lost, and if the first of them has won
+
+  logic [N-1:0][N-1:0] lost_precedes, won_precedes;
 
   for (genvar i = 0; i < N; i++) begin : gen_row
-    logic lost_idle_q, won_idle_q, can_win;
-
-    assign precedes_other[i][i] = 1'b1;
+    assign lost_precedes[i][i] = 1'b1;
+    assign won_precedes[i][i]  = 1'b1;
     for (genvar j = i + 1; j < N; j++) begin : gen_column
-      key_pair u_key_pair (
-        .clk_i,
-        .enable_i,
-        .first_lost_i(lost_i[i]),
-        .first_won_i(won_i[i]),
-        .second_lost_i(lost_i[j]),
-        .second_won_i(won_i[j]),
-        .first_named_i(named_q[i]),
-        .second_named_i(named_q[j]),
-        .first_wins_o(precedes_other[i][j])
-      );
-      assign precedes_other[j][i] = ~precedes_other[i][j];
-    end
+      logic lost_behind_won;
 
-    always_ff @(posedge clk_i) begin
-      if (enable_i) begin
-        lost_idle_q <= lost_i[i].idle;
-        won_idle_q  <= won_i[i].idle;
+      key_block u_lost (.first_i(lost_i[i]), .second_i(lost_i[j]), .first_wins_o(lost_precedes[i][j]));
+      key_block u_first_won (.first_i(won_i[i]), .second_i(lost_i[j]), .first_wins_o(won_precedes[i][j]));
+      key_block u_second_won (.first_i(lost_i[i]), .second_i(won_i[j]), .first_wins_o(lost_behind_won));
+      assign lost_precedes[j][i] = ~lost_precedes[i][j];
+      assign won_precedes[j][i]  = ~lost_behind_won;
+    end
+  end
+
+  always_comb begin
+    for (int unsigned i = 0; i < N; i++) begin
+      first[N][i] = ~lost_i[i].idle & (&lost_precedes[i]);
+      for (int unsigned winner = 0; winner < N; winner++) begin
+        if (i == winner) first[winner][i] = ~won_i[i].idle & (&won_precedes[i]);
+        else first[winner][i] = ~lost_i[i].idle & (&(lost_precedes[i] | (N'(1) << winner))) & ~won_precedes[winner][i];
       end
     end
+  end
 
-    assign can_win = run_i & ~(named_q[i] ? won_idle_q : lost_idle_q);
-    assign won[i]  = can_win & (&precedes_other[i]);
+  always_ff @(posedge clk_i) begin
+    if (enable_i) first_q <= first;
+  end
+
+  // ---- The choice
+
+  always_comb begin
+    won = nobody_q ? first_q[N] : '0;
+    for (int unsigned winner = 0; winner < N; winner++) won |= named_q[winner] ? first_q[winner] : '0;
+    if (~run_i) won = '0;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) named_q <= '0;
-    else if (enable_i) named_q <= won;
+    if (!rst_ni) begin
+      named_q  <= '0;
+      nobody_q <= 1'b1;
+    end else if (enable_i) begin
+      named_q  <= won;
+      nobody_q <= ~(|won);
+    end
   end
 
   assign won_o   = won;

@@ -22,46 +22,47 @@ module speculative_block
   import dwcs_pkg::*;
   import rank_pkg::*;
 (
-  input  logic      clk_i,
-  input  logic      rst_ni,
+  input  logic       clk_i,
+  input  logic       rst_ni,
   /// LOAD: takes the contract and the first deadline, forgets its packets and its counters.
-  input  logic      load_i,
-  input  contract_t load_contract_i,
-  input  tick_t     load_deadline_i,
+  input  logic       load_i,
+  input  contract_t  load_contract_i,
+  input  tick_t      load_deadline_i,
   /// More words of the stream that was loaded last, if it is this one: see speculative_load.
-  input  logic      steps_valid_i,
-  input  log_step_t numerator_step_i,
-  input  log_step_t to_meet_step_i,
-  input  logic      worth_valid_i,
-  input  worth_t    worth_i,
-  input  logic      met_ends_i,
-  input  logic      missed_ends_i,
+  input  logic       steps_valid_i,
+  input  log_step_t  numerator_step_i,
+  input  log_step_t  to_meet_step_i,
+  input  logic       worth_valid_i,
+  input  worth_t     worth_i,
+  input  logic       met_ends_i,
+  input  logic       missed_ends_i,
   /// A decision is made; otherwise the block only keeps itself ready.
-  input  logic      run_i,
+  input  logic       run_i,
   /// One is made in the next cycle.
-  input  logic      next_run_i,
+  input  logic       next_run_i,
   /// One was made in the cycle before.
-  input  logic      ran_i,
+  input  logic       ran_i,
   /// A cycle goes by.
-  input  logic      enable_i,
+  input  logic       enable_i,
   /// The stream is named in this decision.
-  input  logic      won_i,
-  /// The clock at the end of the service under decision, of the next one, and of the one after that.
-  input  tick_t     finish_i,
-  input  tick_t     next_finish_i,
-  input  tick_t     later_finish_i,
+  input  logic       won_i,
+  /// The clock: of the last decision, at the end of the service under decision (its top bits), of the next one, and of the one after that.
+  input  tick_t      now_i,
+  input  logic [1:0] finish_top_i,
+  input  tick_t      next_finish_i,
+  input  tick_t      later_finish_i,
   /// The stream's queue; up to two of its packets are taken before they are heads.
-  input  logic      next_valid_i,
-  input  tick_t     next_arrival_i,
-  output logic      pop_o,
+  input  logic       next_valid_i,
+  input  tick_t      next_arrival_i,
+  output logic       pop_o,
   /// The keys with which the stream goes into the decision after this one, if it loses and if it wins this one.
-  output key_t      lost_o,
-  output key_t      won_o,
+  output key_t       lost_o,
+  output key_t       won_o,
   /// The step that the last decision made: a packet has become the head, a head was dropped.
-  output logic      take_o,
-  output logic      drop_o,
+  output logic       take_o,
+  output logic       drop_o,
   /// Where the stream stands, a cycle later.
-  output status_t   status_o
+  output status_t    status_o
 );
 
   // The clock and a deadline: has come, has passed, by the end of the next service; the deadline after a step.
@@ -85,14 +86,14 @@ module speculative_block
   logic       violation_q;
   // x', what a miss leaves of it, and y' - x', which may be 0.
   logic [7:0] numerator_q, lower_q, to_meet_q;
-  logic       m_zero_q;
+  logic       x_zero_q, x_one_q, x_two_q, m_zero_q, m_one_q, m_two_q;
   // The fraction that the window is worth: now, after service in time, after a miss; unless that ends the window.
   fraction_t  fraction_q, met_q, missed_q;
   logic       met_ends_q, missed_ends_q;
   // What its keys show is a window that begins.
   logic       lost_whole_q, won_whole_q;
-  // How it came about: a window began, x' sank, y' - x' sank; a packet was taken; what the counters count.
-  logic       begun_q, numerator_sank_q, to_meet_sank_q, taken_q;
+  // How it came about: a window began, x' sank, y' - x' sank, in the last step and in the one before; a packet was taken; what the counters count.
+  logic       begun_q, numerator_sank_q, to_meet_sank_q, begun_before_q, numerator_sunk_q, to_meet_sunk_q, taken_q;
   events_t    events_q;
 
   // Packets: the head, and two places behind it, the older first.
@@ -102,26 +103,31 @@ module speculative_block
 
   // ---- Where it stands
 
-  logic [7:0] x, m, m_less, penalised;
+  logic [7:0] x, m, m_less, penalised, met_penalised;
+  logic [8:0] penalty_less_q, met_raised_to;
   logic       x_zero, x_one, x_two, m_zero, m_one, m_two;
 
   assign x      = numerator_q;
   assign m      = to_meet_q;
-  assign x_zero = x == 8'd0;
-  assign x_one  = x == 8'd1;
-  assign x_two  = x == 8'd2;
+  assign x_zero = x_zero_q;
+  assign x_one  = x_one_q;
+  assign x_two  = x_two_q;
   assign m_zero = m_zero_q;
-  assign m_one  = m == 8'd1;
-  assign m_two  = m == 8'd2;
+  assign m_one  = m_one_q;
+  assign m_two  = m_two_q;
 
   assign m_less    = m - 8'd1;
   // With x' = 0 a miss raises y' - x', which its worth tells.
   assign penalised = ~missed_q[7:0];
+  // And one after service in time, which is one less: the penalty is added to no more than 8 bits.
+  assign met_raised_to = 9'(m) + penalty_less_q;
+  assign met_penalised = met_raised_to[8] ? 8'hff : met_raised_to[7:0];
 
   // ---- Both outcomes of the decision under way, and the choice
 
-  // If the stream loses it misses a deadline, its window changes, it takes a packet from behind the head: known since the last decision.
-  logic is_missed_q, lost_changes_q, lost_takes_q;
+  // If the stream loses it misses a deadline, its window changes, it takes a packet from behind the head, it comes back after its deadline: known
+  // since the last decision.
+  logic is_missed_q, lost_changes_q, lost_takes_q, comes_late_q;
   // Loaded, and nothing has been decided since.
   logic fresh_q;
   logic comes_back, lost_valid, begins;
@@ -154,46 +160,59 @@ module speculative_block
   assign takes   = won_i ? behind_valid_q[0] : lost_takes_q;
 
   // ---- Steps between logarithms at hand: up to y' - x', to y' - x' - 1, ..., and up to x' - 1, to x' - 2; the last one comes from the table, where
-  // the two that it may be were looked up in the cycle before
+  // the three that it may be were looked up two steps before
 
   log_step_t [1:0] rise_q;
   log_step_t       next_rise;
-  log_step_t [2:0] rise_whole_q;
+  log_step_t [3:0] rise_whole_q;
   logic [15:0]       fall_q, next_fall;
-  logic [1:0] [15:0] fall_whole_q;
-  log_step_t       rise_second, rise_third, fall_second, fall_third;
+  logic [2:0] [15:0] fall_whole_q;
+  log_step_t       rise_second, rise_third, rise_fourth, fall_second, fall_third, fall_fourth;
 
   log_step_table u_rises (
-    .clk_i, .enable_i, .number_i(m), .second_o(rise_second), .third_o(rise_third)
+    .clk_i, .enable_i, .number_i(m), .second_o(rise_second), .third_o(rise_third), .fourth_o(rise_fourth)
   );
 
   log_step_table u_falls (
-    .clk_i, .enable_i, .number_i(x), .second_o(fall_second), .third_o(fall_third)
+    .clk_i, .enable_i, .number_i(x), .second_o(fall_second), .third_o(fall_third), .fourth_o(fall_fourth)
   );
 
-  assign next_rise = begun_q ? rise_whole_q[2] : (to_meet_sank_q ? rise_third : rise_second);
-  assign next_fall = begun_q ? fall_whole_q[1] : (numerator_sank_q ? fall_third[15:0] : fall_second[15:0]);
+  always_comb begin
+    next_rise = rise_second;
+    next_fall = fall_second[15:0];
+    if (to_meet_sank_q ^ to_meet_sunk_q) next_rise = rise_third;
+    if (to_meet_sank_q & to_meet_sunk_q) next_rise = rise_fourth;
+    if (numerator_sank_q ^ numerator_sunk_q) next_fall = fall_third[15:0];
+    if (numerator_sank_q & numerator_sunk_q) next_fall = fall_fourth[15:0];
+    // What the table says is of the window before.
+    if (begun_q | begun_before_q) begin
+      next_rise = begun_q | ~to_meet_sank_q ? rise_whole_q[2] : rise_whole_q[3];
+      next_fall = begun_q | ~numerator_sank_q ? fall_whole_q[1] : fall_whole_q[2];
+    end
+  end
 
   // ---- The window after a step
 
   // What it is worth after two steps: a miss and service in time, in whatever order; twice service; service and a miss; two misses.
-  fraction_t mixed, met_met, met_missed, missed_missed, met_raised, missed_lowered;
+  fraction_t  mixed, met_met, met_missed, missed_missed, met_raised, missed_fallen;
+  logic [8:0] missed_penalised;
 
   // Of a window that tolerates nothing service takes one from y', a miss adds the penalty to it; worths go the other way.
   assign met_raised     = met_q + (x_zero ? fraction_t'(1) : step_fraction(rise_q[1]));
-  assign missed_lowered = missed_q - (x_zero | x_one ? fraction_t'(contract_q.tolerance.penalty) : fraction_t'(fall_q));
+  assign missed_fallen    = missed_q - fraction_t'(fall_q);
+  assign missed_penalised = 9'(missed_q[7:0]) - 9'(contract_q.tolerance.penalty);
 
   // Where the first step or both end the window, none of them counts.
   always_comb begin
     mixed = missed_q + step_fraction(rise_q[0]);
-    if (m_zero) mixed = missed_lowered;
+    if (m_zero) mixed = missed_fallen;
     else if (x_one) mixed = zero_fraction(m_less);
 
     met_met    = m_zero | m_one ? mixed : met_raised;
-    met_missed = x_zero ? zero_fraction(raised(m_less, contract_q.tolerance.penalty)) : mixed;
+    met_missed = x_zero ? zero_fraction(met_penalised) : mixed;
 
-    missed_missed = missed_lowered;
-    if (x_zero | x_one) missed_missed = missed_lowered[19] ? '0 : missed_lowered;
+    missed_missed = missed_fallen;
+    if (x_zero | x_one) missed_missed = missed_penalised[8] ? '0 : fraction_t'(missed_penalised[7:0]);
     else if (x_two) missed_missed = zero_fraction(m);
   end
 
@@ -231,13 +250,23 @@ module speculative_block
     if (changes_numerator) begin
       numerator_q <= ends ? whole_q.numerator : lower_q;
       lower_q     <= ends ? whole_missed_q.numerator : (x_one ? '0 : lower_q - 8'd1);
+      x_zero_q    <= ends ? whole_q.numerator == 8'd0 : x_zero | x_one;
+      x_one_q     <= ends ? whole_q.numerator == 8'd1 : x_two;
+      x_two_q     <= ends ? whole_q.numerator == 8'd2 : x == 8'd3;
       fall_q      <= ends ? fall_whole_q[0] : next_fall;
     end
-    if (changes_to_meet) to_meet_q <= ends ? to_meet_whole_q : (serves ? m_less : penalised);
+    if (changes_to_meet) begin
+      to_meet_q <= ends ? to_meet_whole_q : (serves ? m_less : penalised);
+      m_one_q   <= ends ? to_meet_whole_q == 8'd1 : (serves ? m_two : penalised == 8'd1);
+      m_two_q   <= ends ? to_meet_whole_q == 8'd2 : (serves ? m == 8'd3 : penalised == 8'd2);
+    end
     if (changes_rises) rise_q <= ends ? rise_whole_q[1:0] : {next_rise, rise_q[1]};
     if (enable_i) begin
       numerator_sank_q <= won_i ? won_numerator & ~won_ends : lost_numerator & ~begins;
       to_meet_sank_q   <= won_i & won_rises & ~won_ends;
+      numerator_sunk_q <= numerator_sank_q;
+      to_meet_sunk_q   <= to_meet_sank_q;
+      begun_before_q   <= begun_q;
       met_ends_q       <= won_i ? won_met_ends : lost_met_ends;
       missed_ends_q    <= won_i ? won_missed_ends : lost_missed_ends;
     end
@@ -245,51 +274,74 @@ module speculative_block
 
   // ---- The deadline, and the one after the step that follows
 
-  // The deadline of a stream that comes back; the period from the end of the next service on, kept a cycle ahead.
-  tick_t       begun_deadline_q, waiting_deadline;
+  // The deadline of a stream that comes back, whether it will have come or passed by the end of the next service; the period from there on. All are
+  // kept a cycle ahead.
+  tick_t       begun_deadline, begun_deadline_q, waiting_deadline;
+  logic        begun_come_q, begun_past_q;
   logic [15:0] period_from_q;
+  // The stream has no packet, and the deadline came before the last decision: it counts as that decision's clock, whatever the register holds.
+  logic        expired_q;
+  logic        expires;
+
+  assign begun_deadline = next_finish_i + 16'(contract_q.period);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      begun_deadline_q <= next_finish_i + 16'(contract_q.period);
+      begun_deadline_q <= begun_deadline;
+      begun_come_q     <= is_come(begun_deadline, later_finish_i);
+      begun_past_q     <= is_past(begun_deadline, later_finish_i);
       period_from_q    <= 16'(contract_q.period) - later_finish_i;
+      expired_q        <= expires | (expired_q & ~comes_late_q);
     end
+    if (load_i) expired_q <= 1'b0;
   end
 
   // Without a step: a stream without packets has none to miss.
-  always_comb begin
-    waiting_deadline = deadline_q;
-    if (prepared_q.come & run_i & ~valid_q) waiting_deadline = behind_valid_q[0] ? begun_deadline_q : finish_i;
-  end
+  assign expires          = prepared_q.come & run_i & ~valid_q & ~behind_valid_q[0];
+  assign waiting_deadline = comes_late_q ? begun_deadline_q : deadline_q;
 
-  function automatic prepared_t prepared(
-      tick_t deadline, logic infinite, tick_t next_finish, logic [15:0] period_from, logic [14:0] period);
-    logic [15:0] ahead;
-    // Its two top bits tell on which side of its range it is.
-    /* verilator lint_off UNUSEDSIGNAL */
-    logic [15:0] advanced;
-    /* verilator lint_on UNUSEDSIGNAL */
-    prepared_t   result;
-    ahead    = deadline - next_finish;
-    advanced = deadline + period_from;
-    result.past = ahead[15] & ~infinite;
-    result.come = (ahead[15] | (ahead == '0)) & ~infinite;
-    // From -2^14 to 2^15.
-    unique case (advanced[15:14])
-      2'b11: result.stepped = next_finish;
-      2'b10: result.stepped = next_finish + Latest;
-      2'b01: result.stepped = next_finish + Latest;
-      default: result.stepped = deadline + 16'(period);
-    endcase
-    return result;
+  /* verilator lint_off UNUSEDSIGNAL */
+  function automatic logic is_past(tick_t deadline, tick_t clock);
+    tick_t ahead;
+    ahead = deadline - clock;
+    return ahead[15];
   endfunction
 
+  // Not by a comparison for equality, which would come after the difference.
+  function automatic logic is_come(tick_t deadline, tick_t clock);
+    tick_t since;
+    since = clock - deadline;
+    return ~since[15];
+  endfunction
+
+  function automatic tick_t stepped(tick_t deadline, tick_t next_finish, logic [15:0] period_from, logic [14:0] period);
+    logic [15:0] advanced;
+    advanced = deadline + period_from;
+    // From -2^14 to 2^15.
+    unique case (advanced[15:14])
+      2'b11: return next_finish;
+      2'b10: return next_finish + Latest;
+      2'b01: return next_finish + Latest;
+      default: return deadline + 16'(period);
+    endcase
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
+
   prepared_t if_waits, if_steps;
-  assign if_waits = prepared(waiting_deadline, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
-  assign if_steps = prepared(prepared_q.stepped, contract_q.infinite, next_finish_i, period_from_q, contract_q.period);
+
+  always_comb begin
+    if_steps.come    = is_come(prepared_q.stepped, next_finish_i) & ~contract_q.infinite;
+    if_steps.past    = is_past(prepared_q.stepped, next_finish_i) & ~contract_q.infinite;
+    if_steps.stepped = stepped(prepared_q.stepped, next_finish_i, period_from_q, contract_q.period);
+    if_waits.come    = is_come(deadline_q, next_finish_i) & ~contract_q.infinite;
+    if_waits.past    = is_past(deadline_q, next_finish_i) & ~contract_q.infinite;
+    if_waits.stepped = stepped(waiting_deadline, next_finish_i, period_from_q, contract_q.period);
+    if (comes_late_q) {if_waits.come, if_waits.past} = {begun_come_q, begun_past_q};
+    else if (expires | expired_q) if_waits.come = 1'b1;
+  end
 
   // What the stream does if it wins or loses this decision and loses the next one.
-  logic lost_come, lost_past, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes;
+  logic lost_come, lost_past, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes, won_next_late, lost_next_late;
   logic won_behind, lost_behind, won_next_whole, lost_next_whole;
 
   assign lost_come         = is_missed_q ? if_steps.come : if_waits.come;
@@ -298,6 +350,8 @@ module speculative_block
   assign lost_behind       = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
   assign won_next_takes    = won_behind & (~behind_valid_q[0] | (if_steps.come & contract_q.droppable));
   assign lost_next_takes   = lost_behind & (~lost_valid | (lost_come & contract_q.droppable));
+  assign won_next_late     = won_behind & ~behind_valid_q[0] & if_steps.come;
+  assign lost_next_late    = lost_behind & ~lost_valid & lost_come;
   assign won_next_changes  = if_steps.come & (behind_valid_q[0] | won_behind);
   assign lost_next_changes = lost_come & (lost_valid | lost_behind);
   assign won_next_whole    = if_steps.come & (~behind_valid_q[0] | won_missed_ends);
@@ -311,6 +365,7 @@ module speculative_block
       lost_changes_q <= next_run_i ? (won_i ? won_next_changes : lost_next_changes) : fresh_q;
       is_missed_q    <= next_run_i & (won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come);
       lost_takes_q   <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
+      comes_late_q   <= next_run_i & (won_i ? won_next_late : lost_next_late);
       // A window begins with a step, or with a packet after a deadline has come.
       lost_whole_q   <= next_run_i & (won_i ? won_next_whole : lost_next_whole);
       won_whole_q    <= won_i ? (if_steps.past ? won_missed_ends : won_met_ends) : (lost_past ? lost_missed_ends : lost_met_ends);
@@ -382,8 +437,8 @@ module speculative_block
     };
   endfunction
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_i[15:14]);
-  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], finish_i[15:14]);
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_top_i);
+  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], finish_top_i);
 
   // ---- LOAD
 
@@ -391,12 +446,13 @@ module speculative_block
     if (load_i) begin
       contract_q      <= load_contract_i;
       to_meet_whole_q <= load_contract_i.tolerance.denominator - load_contract_i.tolerance.numerator;
+      penalty_less_q  <= 9'(load_contract_i.tolerance.penalty) - 9'd1;
       frozen_q        <= load_contract_i.infinite | load_contract_i.tolerance.fixed
                        | (load_contract_i.tolerance.denominator == '0);
     end
     if (steps_valid_i) begin
-      rise_whole_q <= {to_meet_step_i, rise_whole_q[2:1]};
-      fall_whole_q <= {numerator_step_i[15:0], fall_whole_q[1]};
+      rise_whole_q <= {to_meet_step_i, rise_whole_q[3:1]};
+      fall_whole_q <= {numerator_step_i[15:0], fall_whole_q[2:1]};
     end
     if (worth_valid_i) begin
       whole_met_ends_q    <= met_ends_i;
@@ -430,7 +486,7 @@ module speculative_block
       counters_q       <= '0;
     end else if (enable_i && ran_i) begin
       shown_arrival_q  <= head_q;
-      shown_deadline_q <= deadline_q;
+      shown_deadline_q <= expired_q ? now_i : deadline_q;
       shown_window_q   <= '{violation: violation_q, numerator: x, denominator: x + m};
       if (events_q.met) counters_q.met <= counters_q.met + 16'd1;
       if (events_q.late) counters_q.late <= counters_q.late + 16'd1;
@@ -453,7 +509,7 @@ module speculative_block
   };
   // No numerator falls from 1 by a logarithm.
   logic unused;
-  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16]};
+  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16], fall_fourth[16]};
 
   assign take_o   = taken_q;
   assign drop_o   = events_q.dropped;

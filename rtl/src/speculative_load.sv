@@ -6,7 +6,7 @@
 // Law: the words of a contract do not depend on what was loaded before.
 //
 // Source: beyond Krishnamurthy et al., "ShareStreams". Twin: none, its effect is that of dwcs::device, `Block::load`.
-// Latency: twelve cycles from load_i to the last word; steps come in cycles 2 to 4, worths in cycles 9 to 11.
+// Latency: twelve cycles from load_i to the last word; steps come in cycles 3 to 6, worths in cycles 9 to 11.
 
 module speculative_load
   import dwcs_pkg::*;
@@ -55,25 +55,28 @@ module speculative_load
     end
   end
 
-  // ---- Logarithms, and by how much they exceed those of the numbers before: addresses go out in cycles 0 to 2, words come one later
+  // ---- Logarithms, and by how much they exceed those of the numbers before: addresses go out in cycles 0 to 3, logarithms
+  // come one later, steps two
 
   logic [7:0] numerator_address, to_meet_address;
   log_t       numerator_log, to_meet_log;
-  log_step_t  numerator_unused, to_meet_unused;
+  log_step_t  [1:0] numerator_unused, to_meet_unused;
 
   assign numerator_address = numerator_q - 8'(count_q);
   assign to_meet_address   = to_meet_q - 8'(count_q);
-  assign steps_valid_o     = (count_q >= 4'd1) & (count_q <= 4'd3);
+  assign steps_valid_o     = (count_q >= 4'd2) & (count_q <= 4'd5);
 
   log_table u_numerator_log (.clk_i, .number_i(numerator_address), .log_o(numerator_log));
   log_table u_to_meet_log (.clk_i, .number_i(to_meet_address), .log_o(to_meet_log));
 
   log_step_table u_numerator_steps (
-    .clk_i, .enable_i(1'b1), .number_i(numerator_address + 8'd2), .second_o(numerator_step_o), .third_o(numerator_unused)
+    .clk_i, .enable_i(1'b1), .number_i(numerator_address + 8'd2), .second_o(numerator_step_o), .third_o(numerator_unused[0]),
+    .fourth_o(numerator_unused[1])
   );
 
   log_step_table u_to_meet_steps (
-    .clk_i, .enable_i(1'b1), .number_i(to_meet_address + 8'd2), .second_o(to_meet_step_o), .third_o(to_meet_unused)
+    .clk_i, .enable_i(1'b1), .number_i(to_meet_address + 8'd2), .second_o(to_meet_step_o), .third_o(to_meet_unused[0]),
+    .fourth_o(to_meet_unused[1])
   );
 
   log_t [1:0] numerator_log_q, to_meet_log_q;

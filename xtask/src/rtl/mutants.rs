@@ -255,10 +255,10 @@ const MUTANTS: &[Mutant] = &[
         engine: SPECULATIVE,
     },
     Mutant {
-        file: "key_pair",
-        text: "(second_named_i ? second_won_q : lost_q)",
-        replacement: "lost_q",
-        fault: "a comparison forgets that the second stream has won",
+        file: "direct_choice",
+        text: "(&(lost_precedes[i] | (N'(1) << winner))) & ~won_precedes[winner][i];",
+        replacement: "(&lost_precedes[i]);",
+        fault: "a comparison forgets that the other stream has won",
         engine: SPECULATIVE,
     },
     Mutant {
@@ -322,6 +322,27 @@ const MUTANTS: &[Mutant] = &[
         text: "valid_q        <= 1'b0;\n      begun_q        <= 1'b0;",
         replacement: "valid_q        <= 1'b1;\n      begun_q        <= 1'b0;",
         fault: "a stream that nobody has loaded may have a packet",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "if (begun_q | begun_before_q) begin",
+        replacement: "if (begun_q) begin",
+        fault: "what the table said of the window before is taken for the one that has begun",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "else if (expires | expired_q) if_waits.come",
+        replacement: "else if (1'b0) if_waits.come",
+        fault: "a stream without packets forgets that its deadline has come",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "expired_q ? now_i : deadline_q;",
+        replacement: "deadline_q;",
+        fault: "the deadline of a stream without packets does not follow the clock",
         engine: SPECULATIVE,
     },
     Mutant {
@@ -429,7 +450,7 @@ const MUTANTS: &[Mutant] = &[
 const ROUNDS: u32 = 4;
 const DECISIONS: u64 = 60_000;
 
-const TRAFFIC: &[&str] = &["--decisions", "40000", "--scenario", "random", "--scenario", "adversarial", "--scenario", "orders"];
+const TRAFFIC: &[&str] = &["--decisions", "100000", "--scenario", "random", "--scenario", "adversarial", "--scenario", "orders"];
 
 /// Seeds every fault and runs the bench.
 ///
