@@ -114,10 +114,10 @@ pub const VARIANTS: &[Variant] = &[
         top: "tiled",
         parameters: &[("N", "32")],
         size: ("Rounds", 32),
-        sizes: &[1024],
+        sizes: &[1024, 16_384],
         // Words in block RAM take two cycles, the tournament of 32 lanes six; see the module's header.
         cycles: |n| (n / 32).max(17),
-        place: |_| USUAL,
+        place: |_| LARGE,
     },
     Variant {
         name: "tiled-64",
@@ -127,7 +127,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("Rounds", 64),
         sizes: &[1024],
         cycles: |n| (n / 64).max(16),
-        place: |_| USUAL,
+        place: |_| LARGE,
     },
     Variant {
         name: "axis",

@@ -21,6 +21,7 @@ const SIZES: &[(u32, u32, bool, u64)] = &[
     (16, 4, false, 2),
     (4, 32, true, 2),
     (32, 32, true, 10),
+    (32, 512, true, 1000),
 ];
 
 /// Simulates all of them.
