@@ -232,18 +232,18 @@ impl Shaping {
     /// A cell leaves at `now`, at or after [`Shaping::next`], while intervals are stretched by `stretch`: plans the cell after it.
     #[inline]
     pub const fn on_sent(&mut self, now: u64, stretch: Stretch) {
-        self.state = self.plan_next(now, stretch);
+        self.state = self.plan_next(now.wrapping_sub(self.next), stretch);
     }
 
-    /// The same, but for the state, which it tells.
+    /// The same for a cell that leaves so late, but for the state, which it tells.
     #[inline(always)]
-    pub(super) const fn plan_next(&mut self, now: u64, stretch: Stretch) -> State {
+    pub(super) const fn plan_next(&mut self, late: u64, stretch: Stretch) -> State {
         const fn max(a: i64, b: i64) -> i64 {
             if a > b { a } else { b }
         }
         // All instants are relative to the planned time of the cell that leaves.
         let (origin, tolerance) = (self.next, self.tolerance as i64);
-        let late = now.wrapping_sub(origin) as i64;
+        let late = late as i64;
         let base = max(late.wrapping_sub(tolerance), 0);
         let mut last_share = -(self.lag as i64);
         if late.wrapping_sub(last_share) > CATCH_UP as i64 {
