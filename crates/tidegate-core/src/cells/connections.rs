@@ -309,22 +309,24 @@ impl<S: Sharing> Connections<S> {
 
     /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
     pub(super) fn book(&mut self, index: usize, class: usize, now: u64) -> Booked {
-        if let Some((late, next)) = self.book_calm(index, class, now) {
+        let mut late = 0;
+        let note = |how_late| late = how_late;
+        if let Some(next) = self.book_calm(index, class, now, note) {
             return Booked { late, next, is_low: false, is_last: false };
         }
         let Connections { lines, sharing, counts, .. } = self;
-        let (late, next) = shape(&mut lines[index].shaping, class, now, sharing, counts);
+        let next = shape(&mut lines[index].shaping, class, now, sharing, counts, |how_late| late = how_late);
         let (is_low, is_last) = self.take_cell(index);
         Booked { late, next, is_low, is_last }
     }
 
     /// The same for a calm cell: how long after its planned time it leaves, and when the next may. `None` if the next cell is not calm.
     #[inline(always)]
-    pub(super) fn book_calm(&mut self, index: usize, class: usize, now: u64) -> Option<(u64, u64)> {
+    pub(super) fn book_calm(&mut self, index: usize, class: usize, now: u64, note: impl FnOnce(u64)) -> Option<u64> {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
         line.calm = line.calm.checked_sub(1)?;
-        Some(shape(&mut line.shaping, class, now, sharing, counts))
+        Some(shape(&mut line.shaping, class, now, sharing, counts, note))
     }
 
     /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
@@ -523,6 +525,17 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
+    /// Asks for the rest of the state of a connection that comes after a few others, if its next cell needs it.
+    #[inline]
+    pub(super) fn fetch_record(&self, index: usize) {
+        if let Some(line) = self.lines.get(index)
+            && line.calm == 0
+            && let Some(record) = self.records.get(index)
+        {
+            prefetch(record);
+        }
+    }
+
     /// True if the time planned for a connection's next cell has passed.
     pub(super) fn is_late(&self, index: usize, now: u64) -> bool {
         is_before(self.lines[index].shaping.next(), self.instant(index, now))
@@ -558,11 +571,13 @@ impl<S: Sharing> Connections<S> {
     }
 }
 
-/// Shapes a connection one of whose cells leaves in slot `now`: how long after its planned time that is, and when the next may leave.
+/// Shapes a connection one of whose cells leaves in slot `now`, and tells when the next may; `note` learns how long after its planned time
+/// the cell leaves.
 #[inline(always)]
-fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mut S, counts: &mut Counts) -> (u64, u64) {
+fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mut S, counts: &mut Counts, note: impl FnOnce(u64)) -> u64 {
     let (now, planned) = (start_of(now), shaping.next());
     let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
+    note(late);
     counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
     sharing.sent(class, planned, now);
     if shaping.state() == State::Refill {
@@ -573,7 +588,7 @@ fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mu
     if shaping.state() != state {
         changes_state(shaping, class, state, sharing);
     }
-    (late, shaping.next())
+    shaping.next()
 }
 
 /// The demand of a class is another when a connection is limited by something else.

@@ -174,22 +174,27 @@ impl<S: Sharing> Planner<S> {
         let clock_of = |delay: u64| start_of(start).wrapping_sub(delay);
         let mut delay = connections.sharing.delay(class);
         list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
+        let mut before = clock_of(delay).wrapping_sub(SLOT - 1);
         while free >> last & 1 == 1 {
             if connections.sharing.delay(class) != delay {
                 delay = connections.sharing.delay(class);
                 list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
+                before = clock_of(delay).wrapping_sub(SLOT - 1);
             }
-            let Some(entry) = list.take(pool, |index| connections.fetch_line(index)) else { break };
+            let Some(entry) = list.take(pool, |index| connections.fetch_line(index), |index| connections.fetch_record(index)) else {
+                break;
+            };
             // The first slot that is free when it is due.
-            let due = entry.key.wrapping_sub(clock_of(delay).wrapping_sub(SLOT - 1)) as i64;
+            let due = entry.key.wrapping_sub(before) as i64;
             let from = (due >> 16).max(0) as u32;
             let at = from + (free >> from | 1 << last).trailing_zeros();
             let slot = start.wrapping_add(u64::from(at));
             let departure = &mut window[at as usize % WINDOW as usize];
             if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
                 list.ghost_gone();
-            } else if let Some((late, next)) = connections.book_calm(entry.connection().index(), class, slot) {
-                *departure = Departure::new(entry.payload, late);
+            } else if let Some(next) =
+                connections.book_calm(entry.connection().index(), class, slot, |late| *departure = Departure::new(entry.payload, late))
+            {
                 list.insert(pool, Entry { key: next, ..entry });
                 free &= !(1 << at);
             } else if plan_cell(connections, list, pool, class, entry, slot, departure, now, adapter) {
@@ -214,7 +219,7 @@ impl<S: Sharing> Planner<S> {
                 let Some(class) = first else { break };
                 let Planner { connections, lists, pool, window, .. } = self;
                 let Some(list) = lists[class].as_deref_mut() else { break };
-                let Some(entry) = list.take(pool, |_| ()) else { break };
+                let Some(entry) = list.take(pool, |_| (), |_| ()) else { break };
                 if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
                     list.ghost_gone();
                 } else if plan_cell(connections, list, pool, class, entry, slot, &mut window[at as usize], now, adapter) {
