@@ -309,24 +309,22 @@ impl<S: Sharing> Connections<S> {
 
     /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
     pub(super) fn book(&mut self, index: usize, class: usize, now: u64) -> Booked {
-        let mut late = 0;
-        let note = |how_late| late = how_late;
-        if let Some(next) = self.book_calm(index, class, now, note) {
+        if let Some((late, next)) = self.book_calm(index, class, now) {
             return Booked { late, next, is_low: false, is_last: false };
         }
         let Connections { lines, sharing, counts, .. } = self;
-        let next = shape(&mut lines[index].shaping, class, now, sharing, counts, |how_late| late = how_late);
+        let (late, next) = shape(&mut lines[index].shaping, class, now, sharing, counts);
         let (is_low, is_last) = self.take_cell(index);
         Booked { late, next, is_low, is_last }
     }
 
     /// The same for a calm cell: how long after its planned time it leaves, and when the next may. `None` if the next cell is not calm.
     #[inline(always)]
-    pub(super) fn book_calm(&mut self, index: usize, class: usize, now: u64, note: impl FnOnce(u64)) -> Option<u64> {
+    pub(super) fn book_calm(&mut self, index: usize, class: usize, now: u64) -> Option<(u64, u64)> {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
         line.calm = line.calm.checked_sub(1)?;
-        Some(shape(&mut line.shaping, class, now, sharing, counts, note))
+        Some(shape(&mut line.shaping, class, now, sharing, counts))
     }
 
     /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
@@ -571,13 +569,11 @@ impl<S: Sharing> Connections<S> {
     }
 }
 
-/// Shapes a connection one of whose cells leaves in slot `now`, and tells when the next may; `note` learns how long after its planned time
-/// the cell leaves.
+/// Shapes a connection one of whose cells leaves in slot `now`: how long after its planned time that is, and when the next may leave.
 #[inline(always)]
-fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mut S, counts: &mut Counts, note: impl FnOnce(u64)) -> u64 {
+fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mut S, counts: &mut Counts) -> (u64, u64) {
     let (now, planned) = (start_of(now), shaping.next());
     let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
-    note(late);
     counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
     sharing.sent(class, planned, now);
     if shaping.state() == State::Refill {
@@ -588,7 +584,7 @@ fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mu
     if shaping.state() != state {
         changes_state(shaping, class, state, sharing);
     }
-    shaping.next()
+    (late, shaping.next())
 }
 
 /// The demand of a class is another when a connection is limited by something else.

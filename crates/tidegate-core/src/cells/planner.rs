@@ -192,9 +192,8 @@ impl<S: Sharing> Planner<S> {
             let departure = &mut window[at as usize % WINDOW as usize];
             if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
                 list.ghost_gone();
-            } else if let Some(next) =
-                connections.book_calm(entry.connection().index(), class, slot, |late| *departure = Departure::new(entry.payload, late))
-            {
+            } else if let Some((late, next)) = connections.book_calm(entry.connection().index(), class, slot) {
+                *departure = Departure::new(entry.payload, late);
                 list.insert(pool, Entry { key: next, ..entry });
                 free &= !(1 << at);
             } else if plan_cell(connections, list, pool, class, entry, slot, departure, now, adapter) {
