@@ -526,11 +526,8 @@ impl<S: Sharing> Connections<S> {
     /// Asks for the rest of the state of a connection that comes after a few others, if its next cell needs it.
     #[inline]
     pub(super) fn fetch_record(&self, index: usize) {
-        if let Some(line) = self.lines.get(index)
-            && line.calm == 0
-            && let Some(record) = self.records.get(index)
-        {
-            prefetch(record);
+        if self.lines.get(index).is_some_and(|line| line.calm == 0) {
+            prefetch(&self.records[index]);
         }
     }
 
