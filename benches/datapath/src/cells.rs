@@ -7,8 +7,8 @@
 
 use crate::flows::Random;
 use crate::{Benchmark, Rounds};
+use rtrb::{Consumer, Producer, RingBuffer};
 use std::sync::Barrier;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Instant;
 use tidegate_core::cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, LONGEST_PDU, Mode, Planner, Prefetch,
@@ -130,11 +130,11 @@ pub fn upkeep(connections: u32) -> Result<Upkeep, String> {
 pub fn shards(shards: u32, connections: u32, merged: bool) -> Result<f64, String> {
     let barrier = Barrier::new(shards as usize);
     let part = connections.div_ceil(shards);
-    let shard = |rings: &mut [Ring], own: Option<&SyncSender<Window>>| -> Result<f64, String> {
+    let shard = |mut own: Option<Producer<Window>>, mut others: Vec<Consumer<Window>>| -> Result<f64, String> {
         let mut link = Link::new(Planner::<RateScaling>::new(&setup(part), RateScaling::strict()), part, "random")?;
+        let mut order = vec![0; WINDOW * (1 + others.len())];
         barrier.wait();
         let started = Instant::now();
-        let mut order = 0u64;
         for _ in 0..ROUND_CELLS / WINDOW as u64 {
             let mut window = [0; WINDOW];
             for place in &mut window {
@@ -142,42 +142,68 @@ pub fn shards(shards: u32, connections: u32, merged: bool) -> Result<f64, String
             }
             if !merged {
                 std::hint::black_box(&window);
-            } else if let Some(own) = own {
-                own.send(window).map_err(|error| error.to_string())?;
+            } else if let Some(own) = &mut own {
+                // Who has run so far ahead looks at the other's counter seldom, because that disturbs the other.
+                if own.is_full() {
+                    wait_while(|| own.slots() < AHEAD / 2, || own.is_abandoned())?;
+                }
+                own.push(window).map_err(|error| error.to_string())?;
             } else {
                 // The first shard's slot, then the same of the others.
-                let others: Vec<Window> = rings.iter_mut().filter_map(|ring| ring.recv().ok()).collect();
-                for place in 0..WINDOW {
-                    for window in std::iter::once(&window).chain(&others) {
-                        order = order.rotate_left(1) ^ u64::from(window[place]);
-                    }
+                let step = 1 + others.len();
+                order.iter_mut().step_by(step).zip(&window).for_each(|(place, cell)| *place = *cell);
+                for (at, other) in others.iter_mut().enumerate() {
+                    wait_while(|| other.is_empty(), || other.is_abandoned())?;
+                    let window = other.pop().map_err(|error| error.to_string())?;
+                    order.iter_mut().skip(1 + at).step_by(step).zip(&window).for_each(|(place, cell)| *place = *cell);
                 }
+                std::hint::black_box(&order);
             }
         }
-        std::hint::black_box(order);
         Ok(each(started, ROUND_CELLS))
     };
     std::thread::scope(|scope| {
         let mut rings = Vec::new();
-        let mut others = Vec::new();
+        let mut threads = Vec::new();
         for _ in 1..shards {
-            // As many windows as a shard may run ahead.
-            let (sender, receiver) = sync_channel(64);
-            rings.push(receiver);
-            others.push(scope.spawn(move || shard(&mut [], Some(&sender))));
+            let (producer, consumer) = RingBuffer::new(AHEAD);
+            rings.push(consumer);
+            let producer = merged.then_some(producer);
+            threads.push(scope.spawn(move || shard(producer, Vec::new())));
         }
-        let mut slowest: f64 = shard(&mut rings, None)?;
-        for other in others {
-            slowest = slowest.max(other.join().map_err(|_| "a shard has panicked".to_owned())??);
+        let mut slowest: f64 = shard(None, if merged { rings } else { Vec::new() })?;
+        for thread in threads {
+            slowest = slowest.max(thread.join().map_err(|_| "a shard has panicked".to_owned())??);
         }
         Ok(slowest / f64::from(shards))
     })
 }
 
+/// Waits for the other thread of a ring, without a system call while it runs.
+///
+/// # Errors
+/// The other thread has ended.
+fn wait_while(is_early: impl Fn() -> bool, is_over: impl Fn() -> bool) -> Result<(), String> {
+    let mut tries = 0u32;
+    while is_early() {
+        if is_over() && is_early() {
+            return Err("a shard has ended before the others".to_owned());
+        }
+        tries += 1;
+        if tries.is_multiple_of(1 << 6) {
+            std::thread::yield_now();
+        }
+        (0..32).for_each(|_| std::hint::spin_loop());
+    }
+    Ok(())
+}
+
 /// The cells of so many slots, by connection.
 const WINDOW: usize = 64;
 type Window = [u32; WINDOW];
-type Ring = Receiver<Window>;
+
+/// As many windows as a shard may run ahead.
+const AHEAD: usize = 64;
 
 fn each(started: Instant, count: u64) -> f64 {
     started.elapsed().as_secs_f64() * 1e9 / count as f64

@@ -307,39 +307,24 @@ impl<S: Sharing> Connections<S> {
         is_ready
     }
 
-    /// How long after its planned time the next cell of a connection of the class leaves in slot `now` of the scheduler's clock, in ticks.
-    #[inline(always)]
-    pub(super) fn late(&self, index: usize, class: usize, now: u64) -> u64 {
-        start_of(now).wrapping_sub(self.lines[index].shaping.next()).wrapping_sub(self.sharing.delay(class))
+    /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
+    pub(super) fn book(&mut self, index: usize, class: usize, now: u64) -> Booked {
+        if let Some((late, next)) = self.book_calm(index, class, now) {
+            return Booked { late, next, is_low: false, is_last: false };
+        }
+        let Connections { lines, sharing, counts, .. } = self;
+        let (late, next) = shape(&mut lines[index].shaping, class, now, sharing, counts);
+        let (is_low, is_last) = self.take_cell(index);
+        Booked { late, next, is_low, is_last }
     }
 
-    /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
+    /// The same for a calm cell: how long after its planned time it leaves, and when the next may. `None` if the next cell is not calm.
     #[inline(always)]
-    pub(super) fn book(&mut self, index: usize, class: usize, now: u64) -> Booked {
+    pub(super) fn book_calm(&mut self, index: usize, class: usize, now: u64) -> Option<(u64, u64)> {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
-        let shaping = &mut line.shaping;
-        let (now, planned) = (start_of(now), shaping.next());
-        let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
-        counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
-        sharing.sent(class, planned, now);
-
-        if shaping.state() == State::Refill {
-            changes_state(shaping, class, State::Peak, sharing);
-        }
-        let stretch = sharing.stretch(class);
-        let state = shaping.plan_next(now.wrapping_sub(sharing.delay(class)), stretch);
-        if shaping.state() != state {
-            changes_state(shaping, class, state, sharing);
-        }
-
-        let next = shaping.next();
-        if line.calm > 0 {
-            line.calm -= 1;
-            return Booked { next, is_low: false, is_last: false };
-        }
-        let (is_low, is_last) = self.take_cell(index);
-        Booked { next, is_low, is_last }
+        line.calm = line.calm.checked_sub(1)?;
+        Some(shape(&mut line.shaping, class, now, sharing, counts))
     }
 
     /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
@@ -538,6 +523,14 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
+    /// Asks for the rest of the state of a connection that comes after a few others, if its next cell needs it.
+    #[inline]
+    pub(super) fn fetch_record(&self, index: usize) {
+        if self.lines.get(index).is_some_and(|line| line.calm == 0) {
+            prefetch(&self.records[index]);
+        }
+    }
+
     /// True if the time planned for a connection's next cell has passed.
     pub(super) fn is_late(&self, index: usize, now: u64) -> bool {
         is_before(self.lines[index].shaping.next(), self.instant(index, now))
@@ -571,6 +564,24 @@ impl<S: Sharing> Connections<S> {
             }
         }
     }
+}
+
+/// Shapes a connection one of whose cells leaves in slot `now`: how long after its planned time that is, and when the next may leave.
+#[inline(always)]
+fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mut S, counts: &mut Counts) -> (u64, u64) {
+    let (now, planned) = (start_of(now), shaping.next());
+    let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
+    counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
+    sharing.sent(class, planned, now);
+    if shaping.state() == State::Refill {
+        changes_state(shaping, class, State::Peak, sharing);
+    }
+    let stretch = sharing.stretch(class);
+    let state = shaping.plan_next(now.wrapping_sub(planned).wrapping_sub(sharing.delay(class)), stretch);
+    if shaping.state() != state {
+        changes_state(shaping, class, state, sharing);
+    }
+    (late, shaping.next())
 }
 
 /// The demand of a class is another when a connection is limited by something else.

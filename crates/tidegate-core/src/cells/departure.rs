@@ -14,6 +14,8 @@ pub(super) struct Departure {
 /// What follows when a cell has been given a slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Booked {
+    /// How long after its planned time the cell leaves, in ticks.
+    pub(super) late: u64,
     /// When the next cell of the connection may leave, on the clock of its class.
     pub(super) next: u64,
     /// True if it may be time for a transfer.

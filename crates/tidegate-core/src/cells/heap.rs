@@ -288,8 +288,7 @@ impl<S: Sharing> CellScheduler for HeapScheduler<S> {
                 self.connections.count_underrun(index, now, adapter);
                 continue;
             }
-            let late = self.connections.late(index, class, now);
-            let Booked { is_low, is_last, .. } = self.connections.book(index, class, now);
+            let Booked { late, is_low, is_last, .. } = self.connections.book(index, class, now);
             let mut departure = Departure::new(connection.pack(), late);
             if is_last {
                 departure.end(self.connections.finish_pdu(index));

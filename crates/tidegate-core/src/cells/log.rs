@@ -56,13 +56,6 @@ impl Log {
     }
 }
 
-impl Reader {
-    #[inline]
-    pub(super) const fn is_at_end(&self) -> bool {
-        self.chunks == 0
-    }
-}
-
 impl Pool {
     pub(super) fn new() -> Pool {
         Pool {

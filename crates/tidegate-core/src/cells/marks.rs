@@ -12,7 +12,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// For so many, a multiple of 64; none set.
+    /// For so many, a power of two of at least 64; none set.
     pub(super) fn new(buckets: usize) -> Marks {
         Marks { words: vec![0; buckets / 64], summary: vec![0; (buckets / 64).div_ceil(64)] }
     }
@@ -33,7 +33,7 @@ impl Marks {
     /// How far it is from `at` to the first mark, going round.
     pub(super) fn next(&self, at: usize) -> Option<usize> {
         let found = self.at_or_after(at).or_else(|| self.at_or_after(0))?;
-        Some(found.wrapping_sub(at) % (64 * self.words.len()))
+        Some(found.wrapping_sub(at) & (64 * self.words.len() - 1))
     }
 
     /// The first mark that is not before `at`.

@@ -56,16 +56,16 @@ pub struct Planner<S = RateScaling> {
     /// One per class that any connection has been in.
     lists: [Option<Box<SlotWheel>>; CLASSES],
     pool: Pool,
-    /// The first slot of the window on the planner's clock.
+    /// The environment's slot that is the first of the window, if no slot has been taken away since.
     start: u64,
     /// The length of the window; 0 before the first.
     length: u32,
     longest: u32,
-    /// The first slot of the window that may still be planned.
-    open: u32,
+    /// The first slot of the window that has not passed.
+    open: u64,
     /// A bit per slot of the window that is or was taken.
     taken: u64,
-    /// A bit per slot in which a cell leaves or left: all that are taken, except for connections that were removed.
+    /// A bit per slot from `open` on in which a cell leaves: all that are taken, except for connections that were removed.
     planned: u64,
     window: [Departure; WINDOW as usize],
 }
@@ -94,7 +94,7 @@ impl<S: Sharing> Planner<S> {
 
     /// Cells on the adapter, cells under way, and free buffers. O(n).
     pub fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers(self.still(self.planned).count_ones())
+        self.connections.buffers(self.planned.count_ones())
     }
 
     /// What limits the next cell of a connection that is not planned yet; `None` if it is inactive.
@@ -147,7 +147,7 @@ impl<S: Sharing> Planner<S> {
     /// The place in the window of the environment's slot `now`; what lies behind the window's end is not in it.
     #[inline]
     fn offset(&self, now: u64) -> u64 {
-        now.wrapping_sub(self.connections.held).wrapping_sub(self.start)
+        now.wrapping_sub(self.start)
     }
 
     /// Fills what is free of the window with what is due in it.
@@ -164,7 +164,7 @@ impl<S: Sharing> Planner<S> {
 
     /// The same for one class, whose order nothing can change.
     fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
-        let start = self.start;
+        let start = self.start.wrapping_sub(self.connections.held);
         let all_free = self.still(!self.taken) & !0 >> (WINDOW - self.length);
         // What is due by the last free slot finds one, as long as that one is free.
         let Some(last) = all_free.checked_ilog2() else { return };
@@ -174,31 +174,41 @@ impl<S: Sharing> Planner<S> {
         let clock_of = |delay: u64| start_of(start).wrapping_sub(delay);
         let mut delay = connections.sharing.delay(class);
         list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
+        let mut before = clock_of(delay).wrapping_sub(SLOT - 1);
         while free >> last & 1 == 1 {
             if connections.sharing.delay(class) != delay {
                 delay = connections.sharing.delay(class);
                 list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
+                before = clock_of(delay).wrapping_sub(SLOT - 1);
             }
-            let Some(entry) = list.take(pool, |index| connections.fetch_line(index)) else { break };
+            let Some(entry) = list.take(pool, |index| connections.fetch_line(index), |index| connections.fetch_record(index)) else {
+                break;
+            };
             // The first slot that is free when it is due.
-            let due = entry.key.wrapping_sub(clock_of(delay).wrapping_sub(SLOT - 1)) as i64;
+            let due = entry.key.wrapping_sub(before) as i64;
             let from = (due >> 16).max(0) as u32;
             let at = from + (free >> from | 1 << last).trailing_zeros();
-            if is_there(connections, list, class, entry) {
+            let slot = start.wrapping_add(u64::from(at));
+            let departure = &mut window[at as usize % WINDOW as usize];
+            if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
+                list.ghost_gone();
+            } else if let Some((late, next)) = connections.book_calm(entry.connection().index(), class, slot) {
+                *departure = Departure::new(entry.payload, late);
+                list.insert(pool, Entry { key: next, ..entry });
                 free &= !(1 << at);
-                let departure = &mut window[at as usize % WINDOW as usize];
-                plan_cell(connections, list, pool, class, entry, start + u64::from(at), departure, now, adapter);
+            } else if plan_cell(connections, list, pool, class, entry, slot, departure, now, adapter) {
+                free &= !(1 << at);
             }
         }
         self.taken |= all_free & !free;
-        self.planned |= all_free & !free;
+        self.planned |= (all_free & !free) >> self.open;
     }
 
     /// The same where a class may be owed a slot.
     fn plan_slot_by_slot(&mut self, now: u64, adapter: &mut impl Adapter) {
-        for at in self.open..self.length {
+        for at in self.open as u32..self.length {
             while self.taken & 1 << at == 0 {
-                let slot = self.start + u64::from(at);
+                let slot = self.start.wrapping_sub(self.connections.held).wrapping_add(u64::from(at));
                 let mut is_due = [false; CLASSES];
                 for (class, is_due) in is_due.iter_mut().enumerate() {
                     *is_due = self.is_due(class, slot);
@@ -208,11 +218,12 @@ impl<S: Sharing> Planner<S> {
                 let Some(class) = first else { break };
                 let Planner { connections, lists, pool, window, .. } = self;
                 let Some(list) = lists[class].as_deref_mut() else { break };
-                let Some(entry) = list.take(pool, |_| ()) else { break };
-                if is_there(connections, list, class, entry) {
-                    plan_cell(connections, list, pool, class, entry, slot, &mut window[at as usize], now, adapter);
+                let Some(entry) = list.take(pool, |_| (), |_| ()) else { break };
+                if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
+                    list.ghost_gone();
+                } else if plan_cell(connections, list, pool, class, entry, slot, &mut window[at as usize], now, adapter) {
                     self.taken |= 1 << at;
-                    self.planned |= 1 << at;
+                    self.planned |= 1 << at >> self.open;
                 }
             }
         }
@@ -231,22 +242,33 @@ impl<S: Sharing> Planner<S> {
         let missed = self.offset(now).min(u64::from(self.length));
         let first = u64::from(self.still(self.taken).trailing_zeros());
         if first < missed {
-            self.connections.held += self.offset(now) - first;
+            let missed = self.offset(now) - first;
+            self.connections.held += missed;
+            self.start = self.start.wrapping_add(missed);
         }
     }
 
-    /// The place in the window of a slot that is not the next, or behind the end: of a window that begins with it.
+    /// The place in the window of a slot that is not the next one, in which no cell leaves, or behind the end: of a window that begins with
+    /// it. `None` if no cell leaves in it.
     #[inline(never)]
-    fn turn_to(&mut self, now: u64, adapter: &mut impl Adapter) -> u64 {
+    fn turn_to(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<u64> {
         self.hold(now);
-        let at = self.offset(now);
-        if at < u64::from(self.length) {
-            return at;
+        let mut at = self.offset(now);
+        if at >= u64::from(self.length) {
+            self.start = now;
+            (self.length, self.open, self.taken, self.planned) = (self.longest, 0, 0, 0);
+            self.plan(now, adapter);
+            at = 0;
         }
-        self.start = now.wrapping_sub(self.connections.held);
-        (self.length, self.open, self.taken, self.planned) = (self.longest, 0, 0, 0);
-        self.plan(now, adapter);
-        0
+        // A slot that has been offered already gets no second cell.
+        self.planned >>= at.checked_sub(self.open)?;
+        self.open = at;
+        if self.planned & 1 == 1 {
+            return Some(at);
+        }
+        self.open += 1;
+        self.planned >>= 1;
+        None
     }
 
     /// Sends the last cell of a PDU.
@@ -260,33 +282,19 @@ impl<S: Sharing> Planner<S> {
 
     /// Those slots of the window that have not passed.
     const fn still(&self, slots: u64) -> u64 {
-        if self.open < WINDOW { slots & !0 << self.open } else { 0 }
+        if self.open < WINDOW as u64 { slots & !0 << self.open } else { 0 }
     }
 
-    /// A bit per slot of the window in which a cell of the connection leaves.
+    /// Of the bits of `planned` those of slots in which a cell of the connection leaves.
     fn planned_for(&self, connection: Connection) -> u64 {
-        let is_own = |at: &usize| self.still(self.planned) >> at & 1 == 1 && self.window[*at].connection() == connection;
-        (0..WINDOW as usize).filter(is_own).fold(0, |own, at| own | 1 << at)
+        let departure = |ahead: u32| self.window[(self.open as usize + ahead as usize) % WINDOW as usize];
+        let is_own = |&ahead: &u32| self.planned >> ahead & 1 == 1 && departure(ahead).connection() == connection;
+        (0..WINDOW).filter(is_own).fold(0, |own, ahead| own | 1 << ahead)
     }
 }
 
-/// True if a connection that was taken out of the list of its class is still there and has a cell here.
-#[inline(always)]
-fn is_there<S: Sharing>(connections: &mut Connections<S>, list: &mut SlotWheel, class: usize, entry: Entry) -> bool {
-    let connection = entry.connection();
-    if list.has_ghosts() && !connections.is_listed(connection, class, entry.key) {
-        list.ghost_gone();
-        return false;
-    }
-    let is_ready = connections.is_ready(connection.index());
-    if !is_ready {
-        list.dropped();
-    }
-    is_ready
-}
-
-/// A slot for a cell of a connection that was taken out of the list of its class, and is there.
-#[inline(always)]
+/// A slot for a cell of a connection that was taken out of the list of its class. False if no cell of it is here.
+#[inline(never)]
 #[allow(clippy::too_many_arguments)]
 fn plan_cell<S: Sharing>(
     connections: &mut Connections<S>,
@@ -298,20 +306,24 @@ fn plan_cell<S: Sharing>(
     departure: &mut Departure,
     now: u64,
     adapter: &mut impl Adapter,
-) {
+) -> bool {
     let index = entry.connection().index();
-    *departure = Departure::new(entry.payload, connections.late(index, class, slot));
-    let Booked { next, is_low, is_last } = connections.book(index, class, slot);
-    if is_low || is_last {
-        let is_over = is_last && departure.end(connections.finish_pdu(index));
-        if is_low {
-            connections.fetch(index, now, adapter);
-        }
-        if is_over {
-            return list.dropped();
-        }
+    if !connections.is_ready(index) {
+        list.dropped();
+        return false;
     }
-    list.insert(pool, Entry { key: next, ..entry });
+    let Booked { late, next, is_low, is_last } = connections.book(index, class, slot);
+    *departure = Departure::new(entry.payload, late);
+    let is_over = is_last && departure.end(connections.finish_pdu(index));
+    if is_low {
+        connections.fetch(index, now, adapter);
+    }
+    if is_over {
+        list.dropped();
+    } else {
+        list.insert(pool, Entry { key: next, ..entry });
+    }
+    true
 }
 
 impl<S: Sharing> CellScheduler for Planner<S> {
@@ -374,13 +386,12 @@ impl<S: Sharing> CellScheduler for Planner<S> {
     #[inline]
     fn send(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
         let mut at = self.offset(now);
-        if at != u64::from(self.open) || at >= u64::from(self.length) {
-            at = self.turn_to(now, adapter);
+        // Behind the end of a window no cell is planned.
+        if at != self.open || self.planned & 1 == 0 {
+            at = self.turn_to(now, adapter)?;
         }
-        self.open = at as u32 + 1;
-        if self.planned >> at & 1 == 0 {
-            return None;
-        }
+        self.open = at + 1;
+        self.planned >>= 1;
         let departure = self.window[at as usize % WINDOW as usize];
         if departure.ends_pdu() {
             self.send_last(departure, now, adapter);
@@ -394,7 +405,7 @@ impl<S: Sharing> CellScheduler for Planner<S> {
         let held = self.connections.held;
         let taken = self.still(self.taken);
         if taken != 0 {
-            return Some(now.max(self.start.wrapping_add(u64::from(taken.trailing_zeros())).wrapping_add(held)));
+            return Some(now.max(self.start.wrapping_add(u64::from(taken.trailing_zeros()))));
         }
         let own = now.wrapping_sub(held);
         let due = |class: usize| {

@@ -59,16 +59,16 @@ pub(super) enum Place {
     Listed,
 }
 
-/// By how much a class's intervals are stretched in an overload: 32 fraction bits, at least 1.
+/// By how much a class's intervals are stretched in an overload: what is beyond 1, with 32 fraction bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Stretch(u64);
 
 impl Stretch {
     /// No overload.
-    pub const NONE: Stretch = Stretch(1 << 32);
+    pub const NONE: Stretch = Stretch(0);
 
     /// The most: a connection that is planned 256 intervals ahead is soon back when the overload ends.
-    pub const MOST: Stretch = Stretch(256 << 32);
+    pub const MOST: Stretch = Stretch(255 << 32);
 
     /// `demand / grant`, rounded up, at most [`Stretch::MOST`]; none if the grant covers the demand. A class without any grant is not
     /// stretched either: who waits for idle slots need not be slowed down on top.
@@ -76,19 +76,24 @@ impl Stretch {
         if grant == 0 || grant >= demand {
             return Stretch::NONE;
         }
-        let ratio = ((demand as u128) << 32).div_ceil(grant as u128);
+        let ratio = (((demand - grant) as u128) << 32).div_ceil(grant as u128);
         if ratio > Stretch::MOST.0 as u128 { Stretch::MOST } else { Stretch(ratio as u64) }
+    }
+
+    #[inline]
+    const fn is_none(self) -> bool {
+        self.0 == Stretch::NONE.0
     }
 
     /// The stretched interval, rounded up so that shares never exceed the grant; at most [`LONGEST`], as the interval is.
     #[inline]
     pub const fn ceil_of(self, interval: u64) -> u64 {
         // Seldom anything is stretched, and the branch is cheaper than the product.
-        if self.0 == Stretch::NONE.0 {
+        if self.is_none() {
             return interval;
         }
         // Neither an interval of LONGEST nor the greatest stretch exceeds what is left of the word then.
-        let stretched = ((interval as u128 * self.0 as u128 + u32::MAX as u128) >> 32) as u64;
+        let stretched = interval + ((interval as u128 * self.0 as u128 + u32::MAX as u128) >> 32) as u64;
         if stretched > LONGEST { LONGEST } else { stretched }
     }
 }
@@ -232,26 +237,30 @@ impl Shaping {
     /// A cell leaves at `now`, at or after [`Shaping::next`], while intervals are stretched by `stretch`: plans the cell after it.
     #[inline]
     pub const fn on_sent(&mut self, now: u64, stretch: Stretch) {
-        self.state = self.plan_next(now, stretch);
+        self.state = self.plan_next(now.wrapping_sub(self.next), stretch);
     }
 
-    /// The same, but for the state, which it tells.
+    /// The same for a cell that leaves so late, but for the state, which it tells.
     #[inline(always)]
-    pub(super) const fn plan_next(&mut self, now: u64, stretch: Stretch) -> State {
+    pub(super) const fn plan_next(&mut self, late: u64, stretch: Stretch) -> State {
         const fn max(a: i64, b: i64) -> i64 {
             if a > b { a } else { b }
         }
         // All instants are relative to the planned time of the cell that leaves.
         let (origin, tolerance) = (self.next, self.tolerance as i64);
-        let late = now.wrapping_sub(origin) as i64;
+        let late = late as i64;
         let base = max(late.wrapping_sub(tolerance), 0);
         let mut last_share = -(self.lag as i64);
         if late.wrapping_sub(last_share) > CATCH_UP as i64 {
             last_share = max(late.wrapping_sub(max(tolerance, CATCH_UP as i64)), last_share);
         }
         // The contract's clock, or the share's, which never binds without a stretch: it is at or before the contract's then.
-        let mut share = last_share.wrapping_add(stretch.ceil_of(self.peak) as i64);
-        let mut next = max(base.wrapping_add(self.peak as i64), share);
+        let mut next = base.wrapping_add(self.peak as i64);
+        let mut share = last_share.wrapping_add(self.peak as i64);
+        if !stretch.is_none() {
+            share = last_share.wrapping_add(stretch.ceil_of(self.peak) as i64);
+            next = max(next, share);
+        }
         let mut state = State::Peak;
         if self.sustained > 0 {
             let mut taken = self.full.wrapping_sub(origin) as i64;

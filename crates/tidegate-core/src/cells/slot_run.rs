@@ -25,6 +25,9 @@ pub(super) const LONGEST_RUN: usize = ROOM - CHUNK;
 /// Words appended at a time.
 const CHUNK: usize = super::log::CHUNK;
 
+/// Words that are looked at together.
+pub(super) const AT_ONCE: usize = CHUNK / 2;
+
 /// A run, and the rest of its last chunk or the mark of its end.
 const ROOM: usize = 256;
 
@@ -36,7 +39,7 @@ const PART: u32 = u64::BITS - PARTS.trailing_zeros();
 #[derive(Clone, Debug)]
 pub(super) struct SlotRun {
     /// The first word that is left, and the place after the last.
-    next: usize,
+    next: u8,
     end: usize,
     /// The words and [`u64::MAX`].
     words: [u64; ROOM],
@@ -107,12 +110,18 @@ impl SlotRun {
     /// The first word; [`u64::MAX`] if there is none.
     #[inline]
     pub(super) fn first(&self) -> u64 {
-        self.words[self.next % ROOM]
+        self.words[usize::from(self.next) % ROOM]
+    }
+
+    /// Those that come after the next [`AT_ONCE`], as many; behind the end there may be old ones.
+    #[inline]
+    pub(super) fn ahead(&self) -> &[u64; AT_ONCE] {
+        &self.words.as_chunks().0[(usize::from(self.next) / AT_ONCE + 1) % (ROOM / AT_ONCE)]
     }
 
     /// How many have been taken out.
     #[inline]
-    pub(super) const fn popped(&self) -> usize {
+    pub(super) const fn popped(&self) -> u8 {
         self.next
     }
 

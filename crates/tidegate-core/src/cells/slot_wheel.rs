@@ -25,7 +25,7 @@ use super::crowd::{Crowd, Crowded};
 use super::log::{CHUNK, Log, Pool, Reader};
 use super::marks::Marks;
 use super::slot_levels::{Entry, Levels};
-use super::slot_run::{LONGEST_RUN, LOW, LOWEST, SlotRun};
+use super::slot_run::{AT_ONCE, LONGEST_RUN, LOW, LOWEST, SlotRun};
 use super::slot_table::SlotTable;
 use crate::ready::is_before;
 use alloc::vec;
@@ -55,7 +55,8 @@ pub(super) struct SlotWheel {
     base: u64,
     /// So far from `base` begins what is filed by levels.
     reach: u64,
-    /// How much of that lies behind the 64 slots of the table.
+    /// The end of the 64 slots of the table, and how much of what is near lies behind it.
+    near_start: u64,
     near_span: u64,
     /// What [`SlotWheel::take`] takes out is at or before this instant.
     until: u64,
@@ -94,6 +95,7 @@ impl SlotWheel {
         SlotWheel {
             base: 0,
             reach: 0,
+            near_start: 0,
             near_span: 0,
             until: 0,
             due: 0,
@@ -152,7 +154,7 @@ impl SlotWheel {
     #[inline]
     pub(super) fn insert(&mut self, pool: &mut Pool, entry: Entry) {
         // What comes before the next 64 slots is, without a sign, beyond all that are near.
-        if entry.key.wrapping_sub(self.base).wrapping_sub(BUCKET) < self.near_span {
+        if entry.key.wrapping_sub(self.near_start) < self.near_span {
             return self.file_near(pool, entry);
         }
         self.insert_apart(pool, entry);
@@ -178,17 +180,17 @@ impl SlotWheel {
     }
 
     /// Takes out the connection with the smallest key, if its time has come; goes on to the next 64 slots as need be. Names connections
-    /// whose turn comes in the 64 slots after these to `soon`, every time some others: for fetching their state.
+    /// whose turn comes in the 64 slots after these to `soon`, every time some others, and those that come after a few more to `next`: for
+    /// fetching their state.
     #[inline(always)]
-    pub(super) fn take(&mut self, pool: &mut Pool, soon: impl Fn(usize)) -> Option<Entry> {
+    pub(super) fn take(&mut self, pool: &mut Pool, soon: impl Fn(usize), next: impl Fn(usize)) -> Option<Entry> {
         loop {
             let (word, tabled) = (self.run.first(), self.table.first());
             if word < self.limit {
-                // For the first entry, and then twice as many as are taken out.
-                if !self.soon.is_at_end() && self.run.popped().is_multiple_of(CHUNK) {
-                    for _ in 0..2 {
-                        pool.read(&mut self.soon).into_iter().flatten().for_each(|&word| soon(Connection::unpack(word).index()));
-                    }
+                if self.is_large && self.run.popped().is_multiple_of(AT_ONCE as u8) {
+                    // Twice as many as are taken out.
+                    pool.read(&mut self.soon).into_iter().flatten().for_each(|&word| soon(Connection::unpack(word).index()));
+                    self.run.ahead().iter().for_each(|&word| next(Connection::unpack(word).index()));
                 }
                 self.run.pop();
                 return Some(self.entry(word));
@@ -201,7 +203,9 @@ impl SlotWheel {
             if self.is_crowded {
                 return self.take_apart(pool);
             }
-            if word.min(tabled) < u64::MAX || !self.advance(pool) {
+            // Whether something is left in these 64 slots cannot be foreseen where a class has few cells.
+            let is_last = is_before(self.until, self.near_start) & (self.reach > 0);
+            if (word.min(tabled) < u64::MAX) | is_last || !self.advance(pool) {
                 return None;
             }
         }
@@ -356,6 +360,7 @@ impl SlotWheel {
             self.levels = levels;
         }
         self.reach = self.levels.start().wrapping_sub(base);
+        self.near_start = base.wrapping_add(BUCKET);
         self.near_span = self.reach.saturating_sub(BUCKET);
     }
 

@@ -73,7 +73,7 @@ impl Both {
         }
         prop_assert!(earliest.is_some() || self.model.is_empty());
         self.wheel.open(self.start.wrapping_add(until as u64));
-        while let Some(entry) = self.wheel.take(&mut self.pool, |_| ()) {
+        while let Some(entry) = self.wheel.take(&mut self.pool, |_| (), |_| ()) {
             let key = i128::from(entry.key.wrapping_sub(self.start) as i64);
             prop_assert!(key <= until);
             let who = entry.connection().index();
@@ -169,7 +169,7 @@ proptest! {
             wheel.open(slot * SLOT);
             loop {
                 let before = pool.pops();
-                if wheel.take(&mut pool, |_| ()).is_none() {
+                if wheel.take(&mut pool, |_| (), |_| ()).is_none() {
                     break;
                 }
                 came += 1;
