@@ -11,11 +11,11 @@ mod topology;
 #[allow(dead_code)]
 mod raw;
 
-use raw::RawSocket;
+use raw::{RawSocket, ping};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufWriter;
-use std::net::UdpSocket;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -23,6 +23,7 @@ use tidegate_replay::{CaptureWriter, Interface};
 use tidegate_wire::LinkType;
 use topology::{Place, Topology, eventually};
 
+const HOST2: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 const FLOWS: u16 = 10_000;
 const FIRST_PORT: u16 = 20_000;
 /// Datagrams of one flow, more than its contract lets pass while the capture lasts.
@@ -68,12 +69,7 @@ fn ten_thousand_live_flows_keep_their_contracts() {
     let topology = Topology::new();
     let program = env!("CARGO_BIN_EXE_tidegate");
     let _bridge = topology.start(Place::Middle, &format!("{program} live {} --in tgb --out tgc --quiet", shaping.display()));
-    let reached = || {
-        topology.call(Place::Host1, || {
-            let probe = Command::new("ping").args(["-c", "1", "-W", "1", "10.77.0.2"]).output();
-            probe.is_ok_and(|output| output.status.success())
-        })
-    };
+    let reached = || !topology.call(Place::Host1, || ping(HOST2, 1)).is_empty();
     eventually("the bridge carries packets", Duration::from_secs(60), reached);
 
     let capture = folder.join("arrivals.pcapng");
