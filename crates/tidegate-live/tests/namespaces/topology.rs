@@ -122,15 +122,15 @@ impl Topology {
     pub fn bridge_observed<O: Observer<Frame> + Send + 'static>(&self, config: LiveConfig, observers: [O; 2]) -> Bridge<O> {
         let stop = Arc::new(AtomicBool::new(false));
         let state = Arc::new(Mutex::new(Default::default()));
-        let (running, runs) = mpsc::channel();
+        let (tell, ticks) = mpsc::channel();
         let (their_stop, their_state) = (stop.clone(), state.clone());
         let on_tick = move |tick: &Tick| {
             *their_state.lock().unwrap() = tick.directions.clone();
-            let _ = running.send(());
+            let _ = tell.send(());
         };
         let thread = self.inside(Place::Middle, move || run_observed(config, &their_stop, on_tick, observers));
-        let mut bridge = Bridge { stop, state, thread: Some(thread) };
-        if runs.recv_timeout(Duration::from_secs(10)).is_err() {
+        let mut bridge = Bridge { stop, state, ticks, thread: Some(thread) };
+        if bridge.ticks.recv_timeout(Duration::from_secs(10)).is_err() {
             panic!("the bridge does not start: {:?}", bridge.join().err());
         }
         bridge
@@ -152,6 +152,7 @@ type End<O> = Result<(LiveOutcome, [O; 2]), LiveError>;
 pub struct Bridge<O> {
     stop: Arc<AtomicBool>,
     state: Arc<Mutex<[DirectionState; 2]>>,
+    ticks: mpsc::Receiver<()>,
     thread: Option<JoinHandle<End<O>>>,
 }
 
@@ -159,6 +160,13 @@ impl<O> Bridge<O> {
     /// The state of both directions at the last tick.
     pub fn state(&self) -> [DirectionState; 2] {
         self.state.lock().unwrap().clone()
+    }
+
+    /// Waits for the next tick, and returns the state then.
+    pub fn next_tick(&self) -> [DirectionState; 2] {
+        while self.ticks.try_recv().is_ok() {}
+        self.ticks.recv_timeout(Duration::from_secs(10)).expect("the bridge ticks once a second");
+        self.state()
     }
 
     /// Stops the bridge; the conservation law must hold in both directions.
