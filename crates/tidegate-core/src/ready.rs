@@ -16,6 +16,7 @@
 use crate::packet::Flow;
 
 mod heap;
+mod levels;
 mod logs;
 mod run;
 mod wheel;
