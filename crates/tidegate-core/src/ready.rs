@@ -48,6 +48,12 @@ pub trait ReadyList {
         Some(first)
     }
 
+    /// The same where it is known that there is one.
+    #[inline]
+    fn drop_first(&mut self) {
+        self.pop_first();
+    }
+
     /// Takes out the flow of the smallest key if that key is at or before `now`.
     #[inline]
     fn pop_due(&mut self, now: u64) -> Option<Flow> {

@@ -79,6 +79,8 @@ pub struct Wheel {
     generations: Vec<u32>,
     /// True if a generation may differ from 0.
     aged: bool,
+    /// True if keys after those in the run go to the near levels, which are not empty, with a generation of 0.
+    is_plain: bool,
 }
 
 /// A list of at most so many flows needs a run alone.
@@ -139,6 +141,7 @@ impl Wheel {
         if !self.near.is_empty() {
             self.pool.fetch(self.near.log(self.near.first()));
         }
+        self.find_plain();
     }
 
     /// Goes on with the far levels when the near ones are empty.
@@ -267,6 +270,33 @@ impl Wheel {
         512 + flows / 64
     }
 
+    /// Adds a flow wherever it belongs.
+    #[inline(never)]
+    fn insert_anywhere(&mut self, flow: Flow, key: u64) {
+        self.flows += 1;
+        if self.near.is_empty() {
+            match self.run.last_key() {
+                // A run that is short takes any key while the logs are empty.
+                Some(last) if self.run.len() >= 4 * self.low && self.near.logs() > 0 => self.near.begin_after(last),
+                _ => return self.run.insert(key, flow.0),
+            }
+        }
+        if is_before(key, self.near.open) {
+            self.run.insert(key, flow.0);
+            if self.run.len() == self.run.capacity() {
+                self.give_back();
+            }
+            return self.find_plain();
+        }
+        let entry = Entry { key, flow: flow.0, generation: self.generation(flow.0) };
+        if self.divided && !is_before(key, self.far.open) {
+            self.far.file(&mut self.pool, entry);
+        } else {
+            self.near.file(&mut self.pool, entry);
+        }
+        self.find_plain();
+    }
+
     /// Takes out a flow that is not the first.
     #[inline(never)]
     fn remove_within(&mut self, Flow(flow): Flow) {
@@ -282,6 +312,12 @@ impl Wheel {
             }
         }
         self.settle();
+        self.find_plain();
+    }
+
+    #[inline]
+    fn find_plain(&mut self) {
+        self.is_plain = !self.aged && !self.divided && !self.near.is_empty();
     }
 }
 
@@ -306,31 +342,18 @@ impl ReadyList for Wheel {
             flows: 0,
             generations: vec![0; flows],
             aged: false,
+            is_plain: false,
         }
     }
 
-    #[inline]
+    // Always inlined as far as almost every call goes.
+    #[inline(always)]
     fn insert(&mut self, flow: Flow, key: u64) {
-        self.flows += 1;
-        if self.near.is_empty() {
-            match self.run.last_key() {
-                // A run that is short takes any key while the logs are empty.
-                Some(last) if self.run.len() >= 4 * self.low && self.near.logs() > 0 => self.near.begin_after(last),
-                _ => return self.run.insert(key, flow.0),
-            }
-        }
-        if is_before(key, self.near.open) {
-            self.run.insert(key, flow.0);
-            if self.run.len() == self.run.capacity() {
-                self.give_back();
-            }
-            return;
-        }
-        let entry = Entry { key, flow: flow.0, generation: self.generation(flow.0) };
-        if self.divided && !is_before(key, self.far.open) {
-            self.far.file(&mut self.pool, entry);
+        if self.is_plain && !is_before(key, self.near.open) {
+            self.flows += 1;
+            self.near.file(&mut self.pool, Entry { key, flow: flow.0, generation: 0 });
         } else {
-            self.near.file(&mut self.pool, entry);
+            self.insert_anywhere(flow, key);
         }
     }
 
@@ -352,10 +375,15 @@ impl ReadyList for Wheel {
     #[inline]
     fn pop_first(&mut self) -> Option<(u64, Flow)> {
         let first = self.first()?;
+        self.drop_first();
+        Some(first)
+    }
+
+    #[inline]
+    fn drop_first(&mut self) {
         self.run.pop();
         self.flows -= 1;
         self.settle();
-        Some(first)
     }
 
     #[inline]
