@@ -13,3 +13,16 @@ pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = value;
 }
+
+/// The same for the item of a slice in this place, if there is one; otherwise for some other address.
+#[inline(always)]
+#[allow(dead_code)]
+pub(crate) fn prefetch_in<T>(items: &[T], place: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        // SAFETY: a prefetch is a hint on any address, and the pointer is not followed otherwise.
+        unsafe { core::arch::x86_64::_mm_prefetch(items.as_ptr().wrapping_add(place).cast::<i8>(), core::arch::x86_64::_MM_HINT_T0) };
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (items, place);
+}

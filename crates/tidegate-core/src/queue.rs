@@ -6,7 +6,7 @@
 
 use crate::packet::{Colour, Flow, Head, Packet, Part};
 use crate::port::{MEMORY, Overhead};
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::units::Time;
 use alloc::vec::Vec;
 
@@ -191,8 +191,8 @@ impl<P> Queues<P> {
     /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns.
     #[inline]
     pub fn expect(&self, flow: Flow) {
-        prefetch(&self.occupancy.flows[place(flow)]);
-        prefetch(&self.payloads[flow.index()]);
+        prefetch_in(&self.occupancy.flows, place(flow));
+        prefetch_in(&self.payloads, flow.index());
     }
 
     /// Appends a packet to its flow's queue, and returns it as schedulers see it if it became the head. There must be room.

@@ -16,6 +16,7 @@
 use crate::packet::Flow;
 
 mod heap;
+mod levels;
 mod logs;
 mod run;
 mod wheel;
@@ -45,6 +46,12 @@ pub trait ReadyList {
         let first = self.first()?;
         self.remove(first.1);
         Some(first)
+    }
+
+    /// The same where it is known that there is one.
+    #[inline]
+    fn drop_first(&mut self) {
+        self.pop_first();
     }
 
     /// Takes out the flow of the smallest key if that key is at or before `now`.

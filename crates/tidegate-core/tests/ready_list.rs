@@ -421,6 +421,27 @@ fn floods_of_ever_earlier_keys_and_of_both_directions_keep_their_order() {
     }
 }
 
+/// The wide level of the wheel is cut where 2^20 keys lie from `start` on, and ends within a digit of 6 bits above it. Then the pivot moves down
+/// such that it differs from the old one in that digit: what is left belongs in several buckets. The wide level is cut elsewhere, and
+/// what comes between the keys that are left has to find them in order.
+#[test]
+fn what_is_left_in_the_wide_level_is_found_when_that_is_cut_elsewhere() {
+    let start = 3u64 << 23;
+    for dense in [935, 940, 945, 1000] {
+        let mut pair: Pair<Wheel, Sorted> = Pair::new(2000, 0);
+        (0..100).for_each(|flow| pair.put(flow, (1 << 40) + flow as u64));
+        // An overflow of the run, so that there are levels before those.
+        (100..700).for_each(|flow| pair.put(flow, flow as u64));
+        // Most keys close together, so that few are left, which are far apart.
+        (700..750).for_each(|flow| pair.put(flow, start + (flow as u64 - 700) * ((1 << 20) / 50)));
+        (750..750 + dense).for_each(|flow| pair.put(flow, start + 1 + flow as u64 % 8000));
+        pair.pop_many(600 + 943);
+        (100..700).for_each(|flow| pair.put(flow, start - 8000 + 8 * (flow as u64 - 100)));
+        (1800..1820).for_each(|flow| pair.put(flow, start + (1 << 18) + (flow as u64 - 1800) * 31_001));
+        pair.drain();
+    }
+}
+
 #[test]
 fn keys_nearly_half_the_axis_apart_are_in_order() {
     for start in [0u64, 1, 1 << 60, (1 << 63) - 1, 1 << 63, u64::MAX - 1, u64::MAX, 0x0fff_ffff_ffff_ffff] {

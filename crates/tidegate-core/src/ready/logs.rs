@@ -124,23 +124,23 @@ impl Pool {
         self.append(log, Entry { key, flow, generation });
     }
 
-    /// Adds those entries of a stretch that are `current` to 64 logs by the 6 bits of their keys from `shift` on; returns a bit for every log
-    /// that may have been empty.
+    /// Adds those entries of a stretch that are `current` to logs, a power of two of them, by the bits of their keys from `shift` on; names every
+    /// log that may have been empty.
     #[inline(always)]
     pub(super) fn spread(
         &mut self,
         stretch: Range<usize>,
-        logs: &mut [Log; 64],
+        logs: &mut [Log],
         shift: usize,
         mut current: impl FnMut(&Entry) -> bool,
-    ) -> u64 {
-        let mut extended = 0;
+        mut extended: impl FnMut(usize),
+    ) {
         for place in stretch {
             let key = self.entries[place].key;
             if !current(&self.entries[place]) {
                 continue;
             }
-            let at = (key >> shift) as usize % 64;
+            let at = (key >> shift) as usize & (logs.len() - 1);
             let log = &mut logs[at];
             if log.has_room() {
                 self.entries[log.write as usize] = self.entries[place];
@@ -148,10 +148,9 @@ impl Pool {
             } else {
                 let Entry { flow, generation, .. } = self.entries[place];
                 self.append_in_chunk(log, key, flow, generation);
-                extended |= 1 << at;
+                extended(at);
             }
         }
-        extended
     }
 
     /// Adds all of `more` to the end of `log` in constant time; true if that leaves a chunk partly filled within the log.
@@ -203,17 +202,17 @@ impl Pool {
         Some(start..link.key as usize)
     }
 
-    /// The bits that are set in all keys of a log, and those that are set in any.
-    pub(super) fn bits(&self, log: Log) -> (u64, u64) {
+    /// The smallest key of a log and the largest, counted from 0.
+    pub(super) fn range(&self, log: Log) -> (u64, u64) {
         let mut rest = Rest::from(log);
-        let (mut all, mut any) = (u64::MAX, 0);
+        let (mut least, mut most) = (u64::MAX, 0);
         while let Some(stretch) = self.stretch(&mut rest) {
             for entry in &self.entries[stretch] {
-                all &= entry.key;
-                any |= entry.key;
+                least = least.min(entry.key);
+                most = most.max(entry.key);
             }
         }
-        (all, any)
+        (least, most)
     }
 
     /// The entries in all chunks.

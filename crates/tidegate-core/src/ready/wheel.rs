@@ -5,14 +5,14 @@
 //! across the wrap.
 //!
 //! **Source**: the levels are those of a radix heap, Ahuja, Mehlhorn, Orlin and Tarjan, "Faster algorithms for the shortest path problem",
-//! JACM 37(2), 1990, with 64 buckets per level, which makes them the hierarchical timing wheels of Varghese and Lauck, SOSP 1987; bitmaps
+//! JACM 37(2), 1990, with 64 buckets per level or more, which makes them the hierarchical timing wheels of Varghese and Lauck, SOSP 1987; bitmaps
 //! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State**: a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 22 kB for the
-//! buckets, 16 kB for the run. Up to 64 flows need the run alone, of 32 bytes per flow.
+//! **State**: a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 16 kB for the run,
+//! and for the buckets 25 kB with a thousand flows, 88 kB with 65,536, 154 kB at most. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
-//! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, copied once or twice to a log of a finer level,
-//! and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is
+//! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, most often of the wide level and otherwise copied there
+//! once or twice, and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is
 //! distributed as a whole, so single calls can cost more. Keys that come before those taken out cost a shift within the run; thousands of them at a time, one step
 //! closer to the front again and again, make the entries behind them move again and again.
 //!
@@ -24,16 +24,20 @@
 //!   second half back to the logs.
 //! * Keys in the logs are at or after `pivot`. A key that differs from the pivot in the 6-bit digit `d` and none above is in level `d`, in
 //!   the bucket of that digit. So the lowest level that is not empty comes first, and in it the first bucket.
+//! * Across these stands one level whose digit is wider, and lies where the keys are when they are distributed: such that its buckets hold
+//!   little enough to be sorted, and all of them more than all flows. Whatever differs in this digit and in none above is there instead.
 //! * When the run gets short, the first bucket is appended to it, sorted, if it holds little, together with those that follow if it holds too
 //!   little; otherwise the bucket is distributed over the level below.
 //! * What an overflowing run gives back goes to levels of its own, the near ones, before the far ones that were there. If there are near
 //!   ones already, their pivot moves down: all levels below the digit in which the new one differs from the old one, and at level 0 the old
-//!   one's own bucket, then belong in one bucket. Their logs are strung together, no entry is touched.
+//!   one's own bucket, then belong in one bucket (or in several, where the wide level ends within that digit). Their logs are strung together,
+//!   no entry is touched.
 //! * At equal keys the run's entries are older than those in the logs, those in the near levels older than those in the far ones, and a
 //!   log is in order of insertion.
 //! * An entry that is removed from a log stays until it is read; the flow's generation tells it from a later one.
 
-use super::logs::{Entry, Log, Pool, Rest};
+use super::levels::{Bucket, Levels};
+use super::logs::{Entry, Pool, Rest};
 use super::run::{BATCH, Run};
 use super::{ReadyList, is_before};
 use crate::packet::Flow;
@@ -75,27 +79,10 @@ pub struct Wheel {
     generations: Vec<u32>,
     /// True if a generation may differ from 0.
     aged: bool,
+    /// True if keys after those in the run go to the near levels, which are not empty, with a generation of 0.
+    is_plain: bool,
 }
 
-/// Logs by the digits of their keys.
-#[derive(Clone, Debug)]
-struct Levels {
-    /// The first key that goes here.
-    open: u64,
-    /// What the levels of keys are measured from.
-    pivot: u64,
-    /// A bit per level that is not empty.
-    occupied: u32,
-    /// A bit per bucket of each level that is not empty.
-    buckets: [u64; LEVELS],
-    /// The logs of all levels, 64 each; none if the run has room for all flows.
-    logs: Vec<Log>,
-}
-
-const DIGIT: usize = 6;
-const LEVELS: usize = 64_usize.div_ceil(DIGIT);
-/// The digit of the highest level has 4 bits, and its order is circular.
-const TOP: usize = LEVELS - 1;
 /// A list of at most so many flows needs a run alone.
 const SHORT: usize = 64;
 /// The most flows in a run.
@@ -110,129 +97,6 @@ const WORTH_TELLING: usize = 4096;
 const PART: usize = 64;
 /// ... but at least of so many.
 const LEAST_BATCH: usize = 64;
-/// A log of more entries than this is searched for its smallest key before it is distributed: if most keys are equal, all the levels
-/// between are skipped.
-const MANY: usize = 8192;
-
-/// The level of a key at this distance, in the sense of exclusive or, from the pivot.
-#[inline]
-const fn level_of(difference: u64) -> usize {
-    (63 - (difference | 1).leading_zeros()) as usize / DIGIT
-}
-
-/// A key's digit at this level.
-#[inline]
-const fn digit(key: u64, level: usize) -> usize {
-    (key >> (DIGIT * level)) as usize & 63
-}
-
-impl Levels {
-    fn new(logs: usize) -> Levels {
-        Levels { open: 0, pivot: 0, occupied: 0, buckets: [0; LEVELS], logs: vec![Log::EMPTY; logs] }
-    }
-
-    /// Starts afresh, empty, with keys from `key` on.
-    #[inline]
-    fn begin(&mut self, key: u64) {
-        (self.pivot, self.open) = (key, key);
-    }
-
-    /// Adds an entry at or after `open` to the log where it belongs.
-    #[inline]
-    fn file(&mut self, pool: &mut Pool, entry: Entry) {
-        let level = level_of(entry.key ^ self.pivot);
-        self.file_at(pool, level, digit(entry.key, level), entry);
-    }
-
-    #[inline]
-    fn file_at(&mut self, pool: &mut Pool, level: usize, at: usize, entry: Entry) {
-        let index = level * 64 + at;
-        let log = &mut self.logs[index];
-        if log.has_room() {
-            pool.append(log, entry);
-        } else {
-            self.file_in_chunk(pool, index, entry.key, entry.flow, entry.generation);
-        }
-    }
-
-    /// The same where a log needs another chunk, and perhaps was empty.
-    // By parts: handed over in memory, an entry would be written there on the way that does not lead here, too.
-    #[inline(never)]
-    fn file_in_chunk(&mut self, pool: &mut Pool, index: usize, key: u64, flow: u32, generation: u32) {
-        self.occupy(index / 64, index % 64);
-        pool.append_in_chunk(&mut self.logs[index], key, flow, generation);
-    }
-
-    /// Notes that a bucket is not empty.
-    #[inline]
-    fn occupy(&mut self, level: usize, at: usize) {
-        self.occupied |= 1 << level;
-        self.buckets[level] |= 1 << at;
-    }
-
-    /// The lowest level that is not empty, and its first bucket. There must be one.
-    #[inline]
-    fn first(&self) -> (usize, usize) {
-        let level = self.occupied.trailing_zeros() as usize;
-        let buckets = self.buckets[level];
-        if level < TOP {
-            return (level, buckets.trailing_zeros() as usize);
-        }
-        // The buckets behind the pivot's, and after the wrap those before it.
-        let own = digit(self.pivot, TOP) as u32;
-        let around = (buckets | buckets << 16) >> own;
-        (TOP, (around.trailing_zeros() + own) as usize & 15)
-    }
-
-    /// Notes that a bucket is empty now.
-    #[inline]
-    fn vacate(&mut self, level: usize, at: usize) {
-        self.buckets[level] &= !(1 << at);
-        if self.buckets[level] == 0 {
-            self.occupied &= !(1 << level);
-        }
-    }
-
-    /// Takes a whole log out of a level.
-    #[inline]
-    fn detach(&mut self, level: usize, at: usize) -> Log {
-        self.vacate(level, at);
-        core::mem::replace(&mut self.logs[level * 64 + at], Log::EMPTY)
-    }
-
-    /// Takes out all logs of keys that a lower pivot, different in `level`, sees in one bucket, strung together.
-    fn detach_below(&mut self, level: usize, pool: &mut Pool, gaps: &mut usize) -> Log {
-        let mut strung = Log::EMPTY;
-        if level == 0 {
-            let own = digit(self.pivot, 0);
-            if self.buckets[0] >> own & 1 == 1 {
-                strung = self.detach(0, own);
-            }
-        }
-        while self.occupied & ((1 << level) - 1) != 0 {
-            let (below, at) = self.first();
-            let log = self.detach(below, at);
-            *gaps += usize::from(pool.concatenate(&mut strung, log));
-        }
-        strung
-    }
-
-    /// Adds a whole log to the end of a bucket.
-    fn attach(&mut self, level: usize, at: usize, log: Log, pool: &mut Pool, gaps: &mut usize) {
-        if log.len() > 0 {
-            self.occupy(level, at);
-            *gaps += usize::from(pool.concatenate(&mut self.logs[level * 64 + at], log));
-        }
-    }
-
-    /// The smallest key that may be in a bucket.
-    fn start_of(&self, level: usize, at: usize) -> u64 {
-        let width = DIGIT * level;
-        let above = if level == TOP { 0 } else { self.pivot >> width >> DIGIT << DIGIT };
-        (above | at as u64) << width
-    }
-}
-
 impl Wheel {
     /// True if this entry has been removed.
     #[inline]
@@ -248,7 +112,7 @@ impl Wheel {
     /// Extends a short run from the logs.
     #[inline]
     fn settle(&mut self) {
-        if self.run.len() < self.low && self.near.occupied != 0 {
+        if self.run.len() < self.low && !self.near.is_empty() {
             self.extend();
         }
     }
@@ -256,61 +120,65 @@ impl Wheel {
     #[inline(never)]
     fn extend(&mut self) {
         let enough = self.low + self.batch / 2;
-        while self.run.len() < enough && self.near.occupied != 0 {
-            let (level, at) = self.near.first();
-            if level == 0 {
-                self.take_equals(at);
-            } else if level < TOP && self.near.logs[level * 64 + at].len() <= self.batch {
-                self.take_buckets(level, at, enough);
+        while self.run.len() < enough && !self.near.is_empty() {
+            let bucket = self.near.first();
+            if self.near.holds_equals(bucket) {
+                self.take_equals(bucket);
+            } else if self.near.stands_alone(bucket) && self.near.log(bucket).len() <= self.batch {
+                self.take_buckets(bucket, enough);
+            } else if self.removed == 0 {
+                self.near.distribute(bucket, self.batch, &mut self.pool, |_| true);
             } else {
-                self.distribute(level, at);
+                self.near.distribute(bucket, self.batch, &mut self.pool, |entry| {
+                    let is_current = self.generations[entry.flow as usize] == entry.generation;
+                    self.removed -= usize::from(!is_current);
+                    is_current
+                });
             }
             self.unite();
         }
         // The bucket that is likely to be next.
-        if self.near.occupied != 0 {
-            let (level, at) = self.near.first();
-            self.pool.fetch(&self.near.logs[level * 64 + at]);
+        if !self.near.is_empty() {
+            self.pool.fetch(self.near.log(self.near.first()));
         }
+        self.find_plain();
     }
 
     /// Goes on with the far levels when the near ones are empty.
     #[inline]
     fn unite(&mut self) {
-        if self.divided && self.near.occupied == 0 {
+        if self.divided && self.near.is_empty() {
             self.divided = false;
             core::mem::swap(&mut self.near, &mut self.far);
         }
     }
 
     /// Moves entries of one key to the run, in order of insertion, and perhaps not all of them.
-    fn take_equals(&mut self, at: usize) {
+    fn take_equals(&mut self, bucket: Bucket) {
         for _ in 0..BATCH {
-            let log = &mut self.near.logs[at];
-            let entry = self.pool.take(log);
-            let is_last = log.len() == 0;
-            self.near.begin(entry.key);
+            let (entry, is_last) = self.near.take(&mut self.pool, bucket);
             if self.is_removed(entry) {
                 self.removed -= 1;
             } else {
                 self.run.push(entry.key, entry.flow);
             }
             if is_last {
-                self.near.vacate(0, at);
-                self.near.open = entry.key.wrapping_add(1);
+                self.near.begin_after(entry.key);
                 break;
             }
+            self.near.begin(entry.key);
         }
     }
 
     /// Moves a bucket to the run, and with it those that follow in its level as long as the run is shorter than `enough`.
-    fn take_buckets(&mut self, level: usize, first: usize, enough: usize) {
-        let start = self.near.start_of(level, first);
+    fn take_buckets(&mut self, first: Bucket, enough: usize) {
+        let start = self.near.start_of(first);
+        let level = self.near.lowest();
         let missing = enough - self.run.len();
         let Some(gathered) = self.run.room() else { return };
-        let (mut at, mut count) = (first, 0);
+        let (mut bucket, mut count) = (first, 0);
         loop {
-            let mut rest = Rest::from(self.near.detach(level, at));
+            let mut rest = Rest::from(self.near.detach(bucket));
             while let Some(stretch) = self.pool.next(&mut rest) {
                 let entries = &self.pool.entries()[stretch];
                 if self.removed == 0 {
@@ -327,43 +195,16 @@ impl Wheel {
                     }
                 }
             }
-            let following = self.near.buckets[level];
-            at = following.trailing_zeros() as usize;
-            if count >= missing || following == 0 || count + self.near.logs[level * 64 + at].len() > self.batch {
+            if count >= missing || self.near.lowest() != level {
+                break;
+            }
+            bucket = self.near.first();
+            if count + self.near.log(bucket).len() > self.batch {
                 break;
             }
         }
         if count > 0 {
-            self.near.pivot = self.run.append(count, start);
-            self.near.open = self.near.pivot.wrapping_add(1);
-        }
-    }
-
-    /// Distributes a bucket over the level below, or over the first one that does not put all entries in one bucket again.
-    // Keys in the pivot's own bucket belong further below, but the first bucket will be in the run before another key is entered.
-    fn distribute(&mut self, level: usize, at: usize) {
-        let log = self.near.detach(level, at);
-        let (mut below, mut pivot) = (level - 1, self.near.start_of(level, at));
-        if log.len() > MANY {
-            let (all, any) = self.pool.bits(log);
-            (below, pivot) = (level_of(all ^ any).min(below), all);
-        }
-        self.near.begin(pivot);
-        let Some(logs) = self.near.logs[below * 64..].first_chunk_mut() else { return };
-        let mut rest = Rest::from(log);
-        while let Some(stretch) = self.pool.next(&mut rest) {
-            self.near.buckets[below] |= if self.removed == 0 {
-                self.pool.spread(stretch, logs, DIGIT * below, |_| true)
-            } else {
-                self.pool.spread(stretch, logs, DIGIT * below, |entry| {
-                    let is_current = self.generations[entry.flow as usize] == entry.generation;
-                    self.removed -= usize::from(!is_current);
-                    is_current
-                })
-            };
-        }
-        if self.near.buckets[below] != 0 {
-            self.near.occupied |= 1 << below;
+            self.near.begin_after(self.run.append(count, start));
         }
     }
 
@@ -376,12 +217,10 @@ impl Wheel {
             keep = self.run.items().partition_point(|item| is_before(item.key, self.near.open)) / 2;
         }
         let pivot = self.run.items()[keep].key;
-        let (mut strung, mut level, mut at) = (Log::EMPTY, 0, 0);
+        let mut strung = None;
         if self.divided {
-            level = level_of(pivot ^ self.near.pivot);
-            at = digit(self.near.pivot, level);
-            strung = self.near.detach_below(level, &mut self.pool, &mut self.gaps);
-        } else if self.near.occupied != 0 {
+            strung = Some(self.near.detach_below(pivot, &mut self.pool, &mut self.gaps));
+        } else if !self.near.is_empty() {
             self.divided = true;
             core::mem::swap(&mut self.near, &mut self.far);
         }
@@ -392,7 +231,9 @@ impl Wheel {
             self.near.file(&mut self.pool, Entry { generation, ..entry });
         }
         self.run.truncate(keep);
-        self.near.attach(level, at, strung, &mut self.pool, &mut self.gaps);
+        if let Some((bucket, log)) = strung {
+            self.near.attach(bucket, log, &mut self.pool, &mut self.gaps);
+        }
         if self.gaps > Wheel::most_gaps(self.generations.len()) {
             self.rewrite();
         }
@@ -404,20 +245,17 @@ impl Wheel {
     fn rewrite(&mut self) {
         for _ in 0..2 {
             core::mem::swap(&mut self.near, &mut self.far);
-            for level in 0..LEVELS {
-                let mut buckets = self.near.buckets[level];
-                while buckets != 0 {
-                    let at = buckets.trailing_zeros() as usize;
-                    buckets &= buckets - 1;
-                    let mut rest = Rest::from(self.near.detach(level, at));
-                    while let Some(stretch) = self.pool.next(&mut rest) {
-                        for place in stretch {
-                            let entry = self.pool.entries()[place];
-                            if self.is_removed(entry) {
-                                self.removed -= 1;
-                            } else {
-                                self.near.file_at(&mut self.pool, level, at, entry);
-                            }
+            let mut from = 0;
+            while let Some(bucket) = self.near.next(from) {
+                from = bucket + 1;
+                let mut rest = Rest::from(self.near.detach(bucket));
+                while let Some(stretch) = self.pool.next(&mut rest) {
+                    for place in stretch {
+                        let entry = self.pool.entries()[place];
+                        if self.is_removed(entry) {
+                            self.removed -= 1;
+                        } else {
+                            self.near.file_in(&mut self.pool, bucket, entry);
                         }
                     }
                 }
@@ -430,6 +268,33 @@ impl Wheel {
     /// How many chunks within logs may be partly filled before the logs are written anew.
     const fn most_gaps(flows: usize) -> usize {
         512 + flows / 64
+    }
+
+    /// Adds a flow wherever it belongs.
+    #[inline(never)]
+    fn insert_anywhere(&mut self, flow: Flow, key: u64) {
+        self.flows += 1;
+        if self.near.is_empty() {
+            match self.run.last_key() {
+                // A run that is short takes any key while the logs are empty.
+                Some(last) if self.run.len() >= 4 * self.low && self.near.logs() > 0 => self.near.begin_after(last),
+                _ => return self.run.insert(key, flow.0),
+            }
+        }
+        if is_before(key, self.near.open) {
+            self.run.insert(key, flow.0);
+            if self.run.len() == self.run.capacity() {
+                self.give_back();
+            }
+            return self.find_plain();
+        }
+        let entry = Entry { key, flow: flow.0, generation: self.generation(flow.0) };
+        if self.divided && !is_before(key, self.far.open) {
+            self.far.file(&mut self.pool, entry);
+        } else {
+            self.near.file(&mut self.pool, entry);
+        }
+        self.find_plain();
     }
 
     /// Takes out a flow that is not the first.
@@ -447,21 +312,29 @@ impl Wheel {
             }
         }
         self.settle();
+        self.find_plain();
+    }
+
+    #[inline]
+    fn find_plain(&mut self) {
+        self.is_plain = !self.aged && !self.divided && !self.near.is_empty();
     }
 }
 
 impl ReadyList for Wheel {
     fn new(flows: usize) -> Wheel {
         // A list that fits in a short run never uses the logs.
-        let logs = if flows <= SHORT { 0 } else { LEVELS * 64 };
-        let entries = if logs == 0 { 0 } else { flows + flows / 8 + 1 };
-        let partial = 3 * (2 * logs).min(entries) + if logs == 0 { 0 } else { 2 * Wheel::most_gaps(flows) };
+        let is_short = flows <= SHORT;
+        let batch = (flows / PART).clamp(LEAST_BATCH, BATCH);
+        let levels = Levels::new(if is_short { 0 } else { flows }, batch);
+        let entries = if is_short { 0 } else { flows + flows / 8 + 1 };
+        let partial = 3 * (2 * levels.logs()).min(entries) + if is_short { 0 } else { 2 * Wheel::most_gaps(flows) };
         Wheel {
-            run: Run::new(if logs == 0 { flows } else { LONG }),
+            run: Run::new(if is_short { flows } else { LONG }),
             low: if flows < WORTH_TELLING { LOWEST } else { LOW },
-            batch: (flows / PART).clamp(LEAST_BATCH, BATCH),
-            near: Levels::new(logs),
-            far: Levels::new(logs),
+            batch,
+            near: levels.clone(),
+            far: levels,
             divided: false,
             pool: Pool::new(entries, partial),
             removed: 0,
@@ -469,34 +342,18 @@ impl ReadyList for Wheel {
             flows: 0,
             generations: vec![0; flows],
             aged: false,
+            is_plain: false,
         }
     }
 
-    #[inline]
+    // Always inlined as far as almost every call goes.
+    #[inline(always)]
     fn insert(&mut self, flow: Flow, key: u64) {
-        self.flows += 1;
-        if self.near.occupied == 0 {
-            match self.run.last_key() {
-                // A run that is short takes any key while the logs are empty.
-                Some(last) if self.run.len() >= 4 * self.low && !self.near.logs.is_empty() => {
-                    self.near.pivot = last;
-                    self.near.open = last.wrapping_add(1);
-                }
-                _ => return self.run.insert(key, flow.0),
-            }
-        }
-        if is_before(key, self.near.open) {
-            self.run.insert(key, flow.0);
-            if self.run.len() == self.run.capacity() {
-                self.give_back();
-            }
-            return;
-        }
-        let entry = Entry { key, flow: flow.0, generation: self.generation(flow.0) };
-        if self.divided && !is_before(key, self.far.open) {
-            self.far.file(&mut self.pool, entry);
+        if self.is_plain && !is_before(key, self.near.open) {
+            self.flows += 1;
+            self.near.file(&mut self.pool, Entry { key, flow: flow.0, generation: 0 });
         } else {
-            self.near.file(&mut self.pool, entry);
+            self.insert_anywhere(flow, key);
         }
     }
 
@@ -518,10 +375,15 @@ impl ReadyList for Wheel {
     #[inline]
     fn pop_first(&mut self) -> Option<(u64, Flow)> {
         let first = self.first()?;
+        self.drop_first();
+        Some(first)
+    }
+
+    #[inline]
+    fn drop_first(&mut self) {
         self.run.pop();
         self.flows -= 1;
         self.settle();
-        Some(first)
     }
 
     #[inline]

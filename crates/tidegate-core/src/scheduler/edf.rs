@@ -20,7 +20,7 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Duration, Time};
 use alloc::vec::Vec;
@@ -62,7 +62,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.deadlines.pop_first();
+        self.deadlines.drop_first();
         if let Some(head) = next {
             self.activate(now, flow, head);
         }
@@ -79,7 +79,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
         let upcoming = self.deadlines.ahead(LEAD)?;
-        prefetch(&self.delays[upcoming.index()]);
+        prefetch_in(&self.delays, upcoming.index());
         Some(upcoming)
     }
 

@@ -69,10 +69,17 @@ impl Scheduler for Fifo {
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.lost(now, flow, next);
+        if self.is_single {
+            self.has_head = next.is_some();
+            return;
+        }
+        self.heads.drop_first();
+        if let Some(head) = next {
+            self.activate(now, flow, head);
+        }
     }
 
-    #[inline(always)]
+    #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         if self.is_single {
             self.has_head = next.is_some();

@@ -34,7 +34,7 @@ use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, S
 use crate::cells::{CLASSES, CellRate, RateScaling, Sharing};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
 use crate::units::{Duration, Rate, Time};
@@ -99,11 +99,18 @@ enum Demand {
 
 impl Stream {
     /// Files the flow by the release of its head.
-    #[inline]
+    #[inline(always)]
     fn file(&mut self, releases: &mut impl ReadyList, flow: Flow, head: Head) {
         self.length = head.length;
         let release = self.allowance.release().later(self.share).later(head.arrival);
         releases.insert(flow, release.picoseconds());
+    }
+
+    /// The same for a head behind one that has gone.
+    // A call: where this is seldom needed, the rest should not pay for the registers it takes.
+    #[inline(never)]
+    fn file_next(&mut self, releases: &mut impl ReadyList, flow: Flow, head: Head) {
+        self.file(releases, flow, head);
     }
 
     /// What it asks for while it has something to send.
@@ -150,30 +157,41 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         let stream = &mut self.flows[flow.index()];
         // What it did not use while it had nothing to send is lost.
         stream.share = stream.share.later(now);
-        let demand = stream.demand();
-        self.demands.ask(stream, &self.rates, flow, demand);
+        if self.demands.may_exceed_link {
+            let demand = stream.demand();
+            self.demands.ask(stream, &self.rates, flow, demand);
+        }
         stream.file(&mut self.releases[usize::from(stream.level)], flow, head);
     }
 
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
+        // In most nodes all flows are of one priority.
+        if let [releases] = &self.releases[..] {
+            let Some((release, flow)) = releases.first() else { return Decision::Idle };
+            let release = Time::from_picoseconds(release);
+            return if release.is_after(now) { Decision::WaitUntil(release) } else { Decision::Serve(flow) };
+        }
+        let mut earliest = Decision::Idle;
         for (level, releases) in self.releases.iter().enumerate() {
-            if let Some((release, flow)) = releases.first()
-                && !Time::from_picoseconds(release).is_after(now)
-            {
+            let Some((release, flow)) = releases.first() else { continue };
+            let release = Time::from_picoseconds(release);
+            if !release.is_after(now) {
                 self.latest = level;
                 return Decision::Serve(flow);
             }
+            if !matches!(earliest, Decision::WaitUntil(time) if !release.is_before(time)) {
+                earliest = Decision::WaitUntil(release);
+            }
         }
-        let releases = self.releases.iter().filter_map(|releases| Some(Time::from_picoseconds(releases.first()?.0)));
-        releases.reduce(Time::earlier).map_or(Decision::Idle, Decision::WaitUntil)
+        earliest
     }
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stream = &mut self.flows[flow.index()];
         let releases = &mut self.releases[self.latest];
-        releases.pop_first();
+        releases.drop_first();
         stream.allowance.charge(now, stream.length);
         if self.demands.may_exceed_link {
             let demand = if next.is_some() { stream.demand() } else { Demand::Nothing };
@@ -187,7 +205,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
             }
         }
         if let Some(head) = next {
-            stream.file(releases, flow, head);
+            stream.file_next(releases, flow, head);
         }
     }
 
@@ -197,7 +215,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         let releases = &mut self.releases[usize::from(stream.level)];
         releases.remove(flow);
         match next {
-            Some(head) => stream.file(releases, flow, head),
+            Some(head) => stream.file_next(releases, flow, head),
             None => self.demands.ask(stream, &self.rates, flow, Demand::Nothing),
         }
     }
@@ -205,9 +223,9 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
         let upcoming = self.releases[self.latest].ahead(LEAD)?;
-        prefetch(&self.flows[upcoming.index()]);
+        prefetch_in(&self.flows, upcoming.index());
         if self.demands.may_exceed_link {
-            prefetch(&self.rates[upcoming.index()]);
+            prefetch_in(&self.rates, upcoming.index());
         }
         Some(upcoming)
     }

@@ -24,7 +24,7 @@ use super::wf2q_plus::guaranteed_rates;
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Time, TimePerByte};
 use alloc::vec::Vec;
@@ -100,7 +100,7 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
         share.start = stamp;
         // A head that took the place of a longer, lost one may bear a stamp that the clock has passed.
         self.clock = self.clock.max(stamp);
-        self.stamps.pop_first();
+        self.stamps.drop_first();
         if let Some(head) = next {
             self.file(flow, head);
         }
@@ -117,7 +117,7 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
         let upcoming = self.stamps.ahead(LEAD)?;
-        prefetch(&self.shares[upcoming.index()]);
+        prefetch_in(&self.shares, upcoming.index());
         Some(upcoming)
     }
 }

@@ -22,7 +22,7 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Duration, Time, TimePerByte};
 use alloc::vec::Vec;
@@ -94,7 +94,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let clock = &mut self.clocks[flow.index()];
         clock.charged = clock.finish;
-        self.finishes.pop_first();
+        self.finishes.drop_first();
         if let Some(head) = next {
             self.stamp(now, flow, head);
         }
@@ -111,7 +111,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
         let upcoming = self.finishes.ahead(LEAD)?;
-        prefetch(&self.clocks[upcoming.index()]);
+        prefetch_in(&self.clocks, upcoming.index());
         Some(upcoming)
     }
 

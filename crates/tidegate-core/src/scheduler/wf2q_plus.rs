@@ -25,7 +25,7 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Duration, Rate, Time, TimePerByte};
 use alloc::vec::Vec;
@@ -147,7 +147,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
             // Flows of one rate that began together become eligible together, more of them than turns were left to fetch them in.
             if let Some(ahead) = self.pending.ahead(LEAD) {
-                prefetch(&self.shares[ahead.index()]);
+                prefetch_in(&self.shares, ahead.index());
             }
             let share = &mut self.shares[flow.index()];
             share.is_eligible = true;
@@ -172,7 +172,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         self.virtual_time += u128::from(self.service_span.picoseconds());
         self.service_start = now;
         self.service_span = span;
-        self.eligible.pop_first();
+        self.eligible.drop_first();
         if let Some(head) = next {
             self.shares[flow.index()].length = head.length;
             self.file(self.virtual_time, flow);
@@ -196,7 +196,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
     fn upcoming(&self) -> Option<Flow> {
         // Few flows are eligible, most of those to come are still pending.
         let upcoming = self.eligible.ahead(LEAD).or_else(|| self.pending.ahead(LEAD.saturating_sub(self.eligible.len())))?;
-        prefetch(&self.shares[upcoming.index()]);
+        prefetch_in(&self.shares, upcoming.index());
         Some(upcoming)
     }
 

@@ -20,7 +20,7 @@ use super::{Allowance, ShapingContract};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::port::MEMORY;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::scheduler::{Decision, LEAD, Scheduler};
 use crate::units::Time;
@@ -95,10 +95,10 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
         self.next_release = loop {
             match self.waiting.first() {
                 Some((release, flow)) if !Time::from_picoseconds(release).is_after(now) => {
-                    self.waiting.pop_first();
+                    self.waiting.drop_first();
                     self.waits[flow.index()] = false;
                     if let Some(ahead) = self.waiting.ahead(LEAD) {
-                        prefetch(&self.flows[ahead.index()]);
+                        prefetch_in(&self.flows, ahead.index());
                     }
                     let head = self.flows[flow.index()].head();
                     self.inner.activate(now, flow, head);
