@@ -16,9 +16,7 @@ module speculative_windows
   input logic  enable_i,
   input logic  won_i,
   input tick_t now_i,
-  input logic [1:0] finish_top_i,
-  input tick_t next_finish_i,
-  input tick_t later_finish_i,
+  input tick_t far_finish_i,
   input logic  next_valid_i,
   input tick_t next_arrival_i
 );
@@ -46,9 +44,7 @@ module speculative_windows
     .enable_i,
     .won_i,
     .now_i,
-    .finish_top_i,
-    .next_finish_i,
-    .later_finish_i,
+    .far_finish_i,
     .next_valid_i,
     .next_arrival_i,
     .pop_o(pop),

@@ -1,7 +1,8 @@
 // The first of a group of streams, for both outcomes of the decision under way.
 //
 // Only the group's champion can be named. So the group goes into the next decision with one of two: the first of all streams as losers, or
-// the first of the champion as winner and the others as losers.
+// the first of the champion as winner and the others as losers. Who that is, is known when the decision is; his key is fetched in the cycle after it, while
+// blocks take their next step.
 //
 // Law: key_o is the key of the stream that precedes the others after all decisions so far.
 //
@@ -27,62 +28,52 @@ module champion_group
   output logic [G-1:0] first_o
 );
 
-  key_t         key_q, champion_won, lost, won;
-  logic [G-1:0] first_q, lost_first, won_first, winner_precedes;
-  logic [G-1:0][G-1:0] precedes;
-  logic         wins_again;
-
-  assign key_o   = key_q;
-  assign first_o = first_q;
-
-  // ---- The champion, if it wins
+  // The keys that streams have in the decision under way.
+  key_t [G-1:0] key_q;
+  logic [G-1:0] first_q, lost_first, won_first;
+  // Stream i precedes stream j if both have lost, and if the first of them has won.
+  logic [G-1:0][G-1:0] lost_precedes, won_precedes;
 
   always_comb begin
-    champion_won = '0;
-    for (int unsigned i = 0; i < G; i++) champion_won |= first_q[i] ? won_i[i] : '0;
+    key_o = '0;
+    for (int unsigned i = 0; i < G; i++) key_o |= first_q[i] ? key_q[i] : '0;
   end
 
-  // ---- All comparisons of losers, and of the champion as winner with each loser; equals go to the one in front
+  assign first_o = first_q;
+
+  // ---- All comparisons of losers, and of each as winner with the others as losers; equals go to the one in front
 
   for (genvar i = 0; i < G; i++) begin : gen_row
-    logic behind;
-
-    assign precedes[i][i] = 1'b1;
+    assign lost_precedes[i][i] = 1'b1;
+    assign won_precedes[i][i]  = 1'b1;
     for (genvar j = i + 1; j < G; j++) begin : gen_column
-      key_block u_lost (.first_i(lost_i[i]), .second_i(lost_i[j]), .first_wins_o(precedes[i][j]));
-      assign precedes[j][i] = ~precedes[i][j];
-    end
+      logic lost_behind_won;
 
-    if (i == 0) begin : gen_front
-      assign behind = 1'b1;
-    end else begin : gen_rest
-      assign behind = ~(|first_q[i-1:0]);
+      key_block u_lost (.first_i(lost_i[i]), .second_i(lost_i[j]), .first_wins_o(lost_precedes[i][j]));
+      key_block u_first_won (.first_i(won_i[i]), .second_i(lost_i[j]), .first_wins_o(won_precedes[i][j]));
+      key_block u_second_won (.first_i(lost_i[i]), .second_i(won_i[j]), .first_wins_o(lost_behind_won));
+      assign lost_precedes[j][i] = ~lost_precedes[i][j];
+      assign won_precedes[j][i]  = ~lost_behind_won;
     end
-    assign winner_precedes[i] = {champion_won, behind} < {lost_i[i], 1'b1};
   end
 
   // ---- Who is first
 
-  assign wins_again = &(winner_precedes | first_q);
-
-  for (genvar i = 0; i < G; i++) begin : gen_first
-    assign lost_first[i] = &precedes[i];
-    assign won_first[i]  = first_q[i] ? wins_again : ~winner_precedes[i] & (&(precedes[i] | first_q));
-  end
-
   always_comb begin
-    lost = '0;
-    won  = wins_again ? champion_won : '0;
+    won_first = '0;
     for (int unsigned i = 0; i < G; i++) begin
-      lost |= lost_first[i] ? lost_i[i] : '0;
-      won  |= won_first[i] & ~first_q[i] ? lost_i[i] : '0;
+      lost_first[i] = &lost_precedes[i];
+      for (int unsigned winner = 0; winner < G; winner++) begin
+        if (i == winner) won_first[i] |= first_q[winner] & (&won_precedes[i]);
+        else won_first[i] |= first_q[winner] & (&(lost_precedes[i] | (G'(1) << winner))) & ~won_precedes[winner][i];
+      end
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      key_q   <= named_i ? won : lost;
       first_q <= named_i ? won_first : lost_first;
+      for (int unsigned i = 0; i < G; i++) key_q[i] <= named_i & first_q[i] ? won_i[i] : lost_i[i];
     end
   end
 

@@ -7,7 +7,7 @@
 //
 //   clk_i         t                                           t + 1
 //   lost_i        after decision t, if it is lost             after decision t + 1
-//   in groups     champions of decision t + 1 are chosen      of decision t + 2
+//   in groups     champions of decision t + 1 are chosen      of decision t + 2, while keys are fetched of those of t + 1
 //   won_o         the winner of decision t among champions    of decision t + 1
 
 module grouped_choice

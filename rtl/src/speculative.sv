@@ -1,7 +1,7 @@
 // ShareStreams with a decision in every clock cycle.
 //
 // Blocks are ready for either outcome of the decision under way, so that nothing but a choice lies between two decisions. One wide number
-// stands for the rules of precedence. Up to eight streams are all compared with each other before it is known who wins (direct_choice); of
+// stands for the rules of precedence. Four streams are all compared with each other before it is known who wins (direct_choice); of
 // more streams champions of groups are chosen then, and compared with each other in the decision itself (grouped_choice). Decisions,
 // deadlines, windows and counters are those of `sharestreams`, given the same clock.
 //
@@ -63,9 +63,9 @@ module speculative
   output status_t     [N-1:0] status_o
 );
 
-  // So many streams are compared with each other at once; more of them in so many groups.
-  localparam int unsigned MostDirect = 8;
-  localparam int unsigned Groups     = 8;
+  // So many streams are compared with each other at once; of more of them so many make a group.
+  localparam int unsigned MostDirect = 4;
+  localparam int unsigned Group      = N > 16 ? 4 : 2;
   // Records that can wait, and at how many everything stops: four more may be under way.
   localparam int unsigned Records = 16;
 
@@ -93,11 +93,12 @@ module speculative
   // ---- The clock: of the last decision, of the one under way, and the ends of the services that follow. What blocks prepare is for the end of the
   // next service, so it has to be known in advance whether there will be a decision.
 
-  tick_t before_q, now_q, finish_q, next_finish_q, later_finish_q;
+  tick_t before_q, now_q, finish_q, next_finish_q, later_finish_q, far_finish;
   logic  outside_q, ticks;
 
   // Counting begins a tick after the time that was set.
-  assign ticks = ready_q[1] | outside_q;
+  assign ticks      = ready_q[1] | outside_q;
+  assign far_finish = outside_i ? time_i : later_finish_q + 16'(ticks);
 
   always_ff @(posedge clk_i) begin
     if (enable_q) begin
@@ -106,7 +107,7 @@ module speculative
       if (run_q) now_q <= finish_q;
       finish_q       <= next_finish_q;
       next_finish_q  <= later_finish_q;
-      later_finish_q <= outside_i ? time_i : later_finish_q + 16'(ticks);
+      later_finish_q <= far_finish;
     end
     if (outside_i && loading) now_q <= time_i;
   end
@@ -165,9 +166,7 @@ module speculative
       .enable_i(enable_q),
       .won_i(won[i]),
       .now_i(now_q),
-      .finish_top_i(finish_q[15:14]),
-      .next_finish_i(next_finish_q),
-      .later_finish_i(later_finish_q),
+      .far_finish_i(far_finish),
       .next_valid_i(next_valid_i[i]),
       .next_arrival_i(next_arrival_i[i]),
       .pop_o(pop_o[i]),
@@ -189,7 +188,7 @@ module speculative
     );
   end else begin : gen_grouped
     grouped_choice #(
-      .N(N), .G(N / Groups)
+      .N(N), .G(Group)
     ) u_choice (
       .clk_i, .rst_ni, .enable_i(enable_q), .run_i(run_q), .lost_i(lost), .won_i(gained), .won_o(won), .named_o(won_q)
     );

@@ -46,11 +46,9 @@ module speculative_block
   input  logic       enable_i,
   /// The stream is named in this decision.
   input  logic       won_i,
-  /// The clock: of the last decision, at the end of the service under decision (its top bits), of the next one, and of the one after that.
+  /// The clock: of the last decision, and at the end of the service that is the third after the one under decision.
   input  tick_t      now_i,
-  input  logic [1:0] finish_top_i,
-  input  tick_t      next_finish_i,
-  input  tick_t      later_finish_i,
+  input  tick_t      far_finish_i,
   /// The stream's queue; up to two of its packets are taken before they are heads.
   input  logic       next_valid_i,
   input  tick_t      next_arrival_i,
@@ -96,10 +94,24 @@ module speculative_block
   logic       begun_q, numerator_sank_q, to_meet_sank_q, begun_before_q, numerator_sunk_q, to_meet_sunk_q, taken_q;
   events_t    events_q;
 
+  // The clock at the end of the service under decision (its top bits), of the next one, and of the one after that: every block has it to itself, or it
+  // would be far from most.
+  tick_t      next_finish_q, later_finish_q;
+  logic [1:0] finish_top_q;
+
   // Packets: the head, and two places behind it, the older first.
   tick_t       head_q;
   tick_t [1:0] behind_q;
   logic  [1:0] behind_valid_q;
+
+  always_ff @(posedge clk_i) begin
+    if (enable_i) begin
+      finish_top_q   <= next_finish_q[15:14];
+      next_finish_q  <= later_finish_q;
+      // Nothing is decided for long after a LOAD. This tells synthesis that no two blocks have the same one.
+      later_finish_q <= load_i ? '0 : far_finish_i;
+    end
+  end
 
   // ---- Where it stands
 
@@ -283,14 +295,14 @@ module speculative_block
   logic        expired_q;
   logic        expires;
 
-  assign begun_deadline = next_finish_i + 16'(contract_q.period);
+  assign begun_deadline = next_finish_q + 16'(contract_q.period);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
       begun_deadline_q <= begun_deadline;
-      begun_come_q     <= is_come(begun_deadline, later_finish_i);
-      begun_past_q     <= is_past(begun_deadline, later_finish_i);
-      period_from_q    <= 16'(contract_q.period) - later_finish_i;
+      begun_come_q     <= is_come(begun_deadline, later_finish_q);
+      begun_past_q     <= is_past(begun_deadline, later_finish_q);
+      period_from_q    <= 16'(contract_q.period) - later_finish_q;
       expired_q        <= expires | (expired_q & ~comes_late_q);
     end
     if (load_i) expired_q <= 1'b0;
@@ -330,12 +342,12 @@ module speculative_block
   prepared_t if_waits, if_steps;
 
   always_comb begin
-    if_steps.come    = is_come(prepared_q.stepped, next_finish_i) & ~contract_q.infinite;
-    if_steps.past    = is_past(prepared_q.stepped, next_finish_i) & ~contract_q.infinite;
-    if_steps.stepped = stepped(prepared_q.stepped, next_finish_i, period_from_q, contract_q.period);
-    if_waits.come    = is_come(deadline_q, next_finish_i) & ~contract_q.infinite;
-    if_waits.past    = is_past(deadline_q, next_finish_i) & ~contract_q.infinite;
-    if_waits.stepped = stepped(waiting_deadline, next_finish_i, period_from_q, contract_q.period);
+    if_steps.come    = is_come(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
+    if_steps.past    = is_past(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
+    if_steps.stepped = stepped(prepared_q.stepped, next_finish_q, period_from_q, contract_q.period);
+    if_waits.come    = is_come(deadline_q, next_finish_q) & ~contract_q.infinite;
+    if_waits.past    = is_past(deadline_q, next_finish_q) & ~contract_q.infinite;
+    if_waits.stepped = stepped(waiting_deadline, next_finish_q, period_from_q, contract_q.period);
     if (comes_late_q) {if_waits.come, if_waits.past} = {begun_come_q, begun_past_q};
     else if (expires | expired_q) if_waits.come = 1'b1;
   end
@@ -437,8 +449,8 @@ module speculative_block
     };
   endfunction
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_top_i);
-  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], finish_top_i);
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_top_q);
+  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], finish_top_q);
 
   // ---- LOAD
 

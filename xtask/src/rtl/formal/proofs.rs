@@ -70,10 +70,14 @@ pub const HARNESSES: &[Harness] = &[
         faults: &[
             Fault {
                 file: "rtl/src/champion_group.sv",
-                text: "first_q[i] ? wins_again : ~winner_precedes[i]",
-                replacement: "first_q[i] ? wins_again : 1'b1",
+                text: "(&(lost_precedes[i] | (G'(1) << winner))) & ~won_precedes[winner][i];",
+                replacement: "(&(lost_precedes[i] | (G'(1) << winner)));",
             },
-            Fault { file: "rtl/src/champion_group.sv", text: "assign behind = ~(|first_q[i-1:0]);", replacement: "assign behind = 1'b1;" },
+            Fault {
+                file: "rtl/src/champion_group.sv",
+                text: "named_i & first_q[i] ? won_i[i] : lost_i[i];",
+                replacement: "named_i ? won_i[i] : lost_i[i];",
+            },
         ],
         sizes: &[size("N=4 G=2", Induction, 8), size("N=4 G=4", Induction, 8)],
     },
