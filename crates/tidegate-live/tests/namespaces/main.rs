@@ -67,29 +67,32 @@ struct Carried {
     rate: f64,
     /// The part of the time that the bridge gave up because it was held up for longer than it may catch up for.
     given_up: f64,
+    /// Bytes that each class of the policy sent, by what the bridge counted: at most a twentieth of a second apart from the truth.
+    classes: Vec<u64>,
 }
 
 impl Carried {
     /// Measured over so many of the bridge's ticks, which come once a second.
     fn over<O>(ticks: usize, topology: &Topology, bridge: &Bridge<O>) -> Carried {
         let sample = || {
-            let forgone = bridge.next_tick()[0].counters.forgone;
+            let [there, _] = bridge.next_tick();
             let (now, received) = topology.call(Place::Host2, || (Instant::now(), received_by("tgd")));
-            (now, received, forgone)
+            (now, received, there)
         };
-        let (start, before, forgone) = sample();
+        let (start, before, bridge_before) = sample();
         (1..ticks).for_each(|_| drop(bridge.next_tick()));
-        let (end, after, forgone_then) = sample();
+        let (end, after, bridge_after) = sample();
         let seconds = (end - start).as_secs_f64();
         let packets = after.packets - before.packets;
         let bytes = after.bytes - before.bytes + packets * u64::from(Overhead::ETHERNET.wire_length(0));
-        let given_up = (forgone_then.picoseconds() - forgone.picoseconds()) as f64 / 1e12;
-        Carried { rate: bytes as f64 * 8.0 / seconds, given_up: given_up / seconds }
+        let given_up = bridge_after.counters.forgone.picoseconds() - bridge_before.counters.forgone.picoseconds();
+        let classes = bridge_after.classes.iter().zip(bridge_before.classes).map(|(after, before)| after.sent.bytes - before.sent.bytes);
+        Carried { rate: bytes as f64 * 8.0 / seconds, given_up: given_up as f64 / 1e12 / seconds, classes: classes.collect() }
     }
 
     /// Holds the rate against that of the policy, in all the time that the machine left to the bridge.
     fn must_be(&self, rate: u64, tolerance: f64) {
-        let Carried { rate: carried, given_up } = *self;
+        let &Carried { rate: carried, given_up, .. } = self;
         println!(
             "{carried:.0} of {rate} bit/s on the wire, {:+.2} %; given up {:.2} %",
             (carried / rate as f64 - 1.0) * 100.0,
@@ -189,16 +192,12 @@ fn greedy_classes_share_three_to_one(end_system: bool) {
             |port| topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --port {port} --time 6 --congestion cubic --parallel 2"));
         let clients = [5203, 5201].map(client);
         thread::sleep(Duration::from_millis(1300));
-        // What the bridge counted at two ticks: at most a twentieth of a second apart from the truth.
-        let class_bytes = || bridge.state()[0].classes.iter().map(|class| class.sent.bytes).collect::<Vec<_>>();
-        let before = class_bytes();
         let carried = Carried::over(3, &topology, &bridge);
-        let after = class_bytes();
         for client in clients {
             client.output();
         }
         bridge.finish();
-        let ratio = (after[0] - before[0]) as f64 / (after[1] - before[1]) as f64;
+        let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
         println!("{scheduler}: {ratio:.3} to 1");
         assert!((ratio / 3.0 - 1.0).abs() < 0.04, "{scheduler}: {ratio:.3} to 1 instead of 3 to 1");
         carried.must_be(rate, 0.02);
