@@ -88,7 +88,7 @@ const SHORT: usize = 64;
 /// The most flows in a run.
 const LONG: usize = 512;
 /// The run is extended when it is shorter than this: long enough to tell who comes soon, if that is worth knowing ...
-const LOW: usize = 16;
+const LOW: usize = 28;
 /// ... and as short as possible where all is in the cache anyway.
 const LOWEST: usize = 4;
 /// So many flows are not.
