@@ -259,11 +259,11 @@ impl TimePerByte {
 
     /// The time of `bytes` bytes and of this many 2^-64 ps, rounded down.
     // The product of two 64-bit numbers is one instruction, and its upper half needs no shift if the smaller number is shifted before; a
-    // shift of both halves is several on some processors. It fits while bytes < 2^30; every packet and burst of a policy is checked against
-    // that limit.
+    // shift of both halves is several on some processors. The quotient fits while bytes < 2^30; every packet and burst of a policy is checked
+    // against that limit, and what a link adds to it does not reach 2^31.
     #[inline]
     const fn scaled(self, bytes: u32, more: u64) -> u64 {
-        debug_assert!(bytes <= MAX_BYTES);
+        debug_assert!(bytes >> FRACTION == 0);
         (((((bytes as u64) << (64 - FRACTION)) as u128 * self.0 as u128) + more as u128) >> 64) as u64
     }
 
