@@ -6,7 +6,7 @@
 
 use crate::packet::{Colour, Flow, Head, Packet, Part};
 use crate::port::{MEMORY, Overhead};
-use crate::prefetch::prefetch_in;
+use crate::prefetch::{prefetch, prefetch_in};
 use crate::units::Time;
 use alloc::vec::Vec;
 
@@ -156,7 +156,14 @@ pub struct Queues<P> {
     limit: u32,
     overhead: Overhead,
     next_number: u32,
+    /// The flows that were named last as those expected, in turn.
+    expected: [Flow; NAMED],
+    /// How many have been named.
+    named: usize,
 }
+
+/// So many more flows are named before the packets behind the first of a queue are fetched: enough for the queue itself to come.
+const NAMED: usize = 16;
 
 impl<P> Queues<P> {
     /// Empty queues for `flows` flows and at most `limit` packets in all. `overhead` turns a frame's length into the wire length that
@@ -166,7 +173,17 @@ impl<P> Queues<P> {
         let mut payloads = Vec::with_capacity(flows);
         payloads.resize_with(flows, || None);
         let slots = Vec::with_capacity(limit as usize);
-        Queues { occupancy: Occupancy::new(flows), payloads, slots, free: NONE, limit, overhead, next_number: 0 }
+        Queues {
+            occupancy: Occupancy::new(flows),
+            payloads,
+            slots,
+            free: NONE,
+            limit,
+            overhead,
+            next_number: 0,
+            expected: [Flow(0); NAMED],
+            named: 0,
+        }
     }
 
     /// How much is queued.
@@ -190,9 +207,28 @@ impl<P> Queues<P> {
 
     /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns.
     #[inline]
-    pub fn expect(&self, flow: Flow) {
+    pub fn expect(&mut self, flow: Flow) {
         prefetch_in(&self.occupancy.flows, place(flow));
         prefetch_in(&self.payloads, flow.index());
+        let earlier = core::mem::replace(&mut self.expected[self.named % NAMED], flow);
+        self.named = self.named.wrapping_add(1);
+        if let Some(queue) = self.occupancy.flows.get(place(earlier))
+            && queue.packets > 1
+        {
+            self.expect_behind(queue.second, queue.last);
+        }
+    }
+
+    /// Fetches what becomes the first packet of a queue, and the last one's link.
+    // A slot may lie on two cache lines.
+    #[inline(never)]
+    fn expect_behind(&self, second: u32, last: u32) {
+        if let (Some(second), Some(last)) = (self.slots.get(second as usize), self.slots.get(last as usize)) {
+            prefetch(&second.packet);
+            prefetch(&second.payload);
+            prefetch(&second.next);
+            prefetch(&last.next);
+        }
     }
 
     /// Appends a packet to its flow's queue, and returns it as schedulers see it if it became the head. There must be room.

@@ -45,8 +45,8 @@ pub use virtual_clock::VirtualClock;
 pub use weighted_round_robin::WeightedRoundRobin;
 pub use wf2q_plus::Wf2qPlus;
 
-/// How many turns ahead the port is told whose turn comes: enough to outlast a fetch from main memory.
-pub(crate) const LEAD: usize = 12;
+/// How many turns ahead the port is told whose turn comes: enough to outlast two fetches from main memory, of a queue and of what it leads to.
+pub(crate) const LEAD: usize = 24;
 
 /// What a scheduler wants done now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,7 +85,7 @@ pub trait Scheduler {
     /// charged. `next` is the head in its place.
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>);
 
-    /// The flow that is likely to be named a dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn, after
+    /// The flow that is likely to be named two dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn, after
     /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself. A hint
     /// only: it may be wrong or absent.
     #[inline]

@@ -248,15 +248,23 @@ impl TimePerByte {
     /// The time of `bytes` bytes, rounded up to a whole picosecond: what is spaced this far apart never exceeds the rate.
     #[inline]
     pub const fn ceil(self, bytes: u32) -> Duration {
-        // The product of two 64-bit numbers is one instruction, and the quotient fits in 64 bits while bytes < 2^30; every packet and burst
-        // of a policy is checked against that limit.
-        Duration(((bytes as u128 * self.0 as u128 + ((1 << FRACTION) - 1)) >> FRACTION) as u64)
+        Duration(self.scaled(bytes, u64::MAX << (64 - FRACTION)))
     }
 
     /// The time of `bytes` bytes, rounded down: for allowances (a burst tolerance), which must not come out too generous.
     #[inline]
     pub const fn floor(self, bytes: u32) -> Duration {
-        Duration(((bytes as u128 * self.0 as u128) >> FRACTION) as u64)
+        Duration(self.scaled(bytes, 0))
+    }
+
+    /// The time of `bytes` bytes and of this many 2^-64 ps, rounded down.
+    // The product of two 64-bit numbers is one instruction, and its upper half needs no shift if the smaller number is shifted before; a
+    // shift of both halves is several on some processors. The quotient fits while bytes < 2^30; every packet and burst of a policy is checked
+    // against that limit, and what a link adds to it does not reach 2^31.
+    #[inline]
+    const fn scaled(self, bytes: u32, more: u64) -> u64 {
+        debug_assert!(bytes >> FRACTION == 0);
+        (((((bytes as u64) << (64 - FRACTION)) as u128 * self.0 as u128) + more as u128) >> 64) as u64
     }
 
     /// The leading 33 bits: the time in ticks of 2^-[`TimePerByte::shift`] ps, between 2^32 and 2^33. The time of `bytes` bytes in ticks is a

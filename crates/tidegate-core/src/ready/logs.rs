@@ -1,6 +1,6 @@
 //! Append-only logs of entries over one pool of chunks, allocated once.
 
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -252,17 +252,13 @@ impl Pool {
     #[inline]
     pub(super) fn fetch(&self, log: &Log) {
         if log.len() > 0 {
-            prefetch(&self.entries[log.read as usize]);
-            prefetch(&self.entries[(log.read as usize + 4).min(self.entries.len() - 1)]);
+            self.prefetch_lines(log.read);
         }
     }
 
     #[inline]
     fn prefetch_lines(&self, at: u32) {
-        let Some(chunk) = self.entries.get(at as usize..) else { return };
-        for line in chunk.chunks(4).take(CHUNK as usize / 4) {
-            prefetch(&line[0]);
-        }
+        (0..CHUNK as usize).step_by(4).for_each(|entry| prefetch_in(&self.entries, at as usize + entry));
     }
 }
 

@@ -9,7 +9,7 @@
 //! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
 //! **State**: a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 16 kB for the run,
-//! and for the buckets 25 kB with a thousand flows, 88 kB with 65,536, 154 kB at most. Up to 64 flows need the run alone, of 32 bytes per flow.
+//! and for the buckets 27 kB with a thousand flows, 154 kB with 65,536 or more. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, most often of the wide level and otherwise copied there
 //! once or twice, and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is
@@ -88,7 +88,7 @@ const SHORT: usize = 64;
 /// The most flows in a run.
 const LONG: usize = 512;
 /// The run is extended when it is shorter than this: long enough to tell who comes soon, if that is worth knowing ...
-const LOW: usize = 16;
+const LOW: usize = 28;
 /// ... and as short as possible where all is in the cache anyway.
 const LOWEST: usize = 4;
 /// So many flows are not.
