@@ -210,7 +210,7 @@ pub trait CellScheduler {
     fn next_slot(&self, now: u64) -> Option<u64>;
 
     /// What happened so far.
-    fn counts(&self) -> &Counts;
+    fn counts(&self) -> Counts;
 
     /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^45 slots.
     fn refresh(&mut self, now: u64);

@@ -309,22 +309,24 @@ impl<S: Sharing> Connections<S> {
 
     /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
     pub(super) fn book(&mut self, index: usize, class: usize, now: u64) -> Booked {
-        if let Some((late, next)) = self.book_calm(index, class, now) {
+        let planned = self.lines[index].shaping.next();
+        let late = start_of(now).wrapping_sub(planned).wrapping_sub(self.sharing.delay(class));
+        if let Some(next) = self.book_calm(index, class, planned, late) {
             return Booked { late, next, is_low: false, is_last: false };
         }
         let Connections { lines, sharing, counts, .. } = self;
-        let (late, next) = shape(&mut lines[index].shaping, class, now, sharing, counts);
+        let next = shape(&mut lines[index].shaping, class, planned, late, sharing, counts);
         let (is_low, is_last) = self.take_cell(index);
         Booked { late, next, is_low, is_last }
     }
 
-    /// The same for a calm cell: how long after its planned time it leaves, and when the next may. `None` if the next cell is not calm.
+    /// The same for a calm cell that was planned for `planned` and leaves so late: when the next one may leave. `None` if the cell is not calm.
     #[inline(always)]
-    pub(super) fn book_calm(&mut self, index: usize, class: usize, now: u64) -> Option<(u64, u64)> {
+    pub(super) fn book_calm(&mut self, index: usize, class: usize, planned: u64, late: u64) -> Option<u64> {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
         line.calm = line.calm.checked_sub(1)?;
-        Some(shape(&mut line.shaping, class, now, sharing, counts))
+        Some(shape(&mut line.shaping, class, planned, late, sharing, counts))
     }
 
     /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
@@ -384,6 +386,19 @@ impl<S: Sharing> Connections<S> {
         if self.transfers.is_some() {
             self.free_booked(1, now, adapter);
         }
+    }
+
+    /// So many cells have left while nobody waited for a buffer.
+    pub(super) fn count_departed(&mut self, cells: u32) {
+        self.counts.sent += u64::from(cells);
+        if let Some(transfers) = &mut self.transfers {
+            transfers.free += cells;
+        }
+    }
+
+    /// True if a connection waits for a free buffer.
+    pub(super) fn has_queue(&self) -> bool {
+        self.transfers.as_ref().is_some_and(|transfers| transfers.first != NONE)
     }
 
     /// Buffers of so many cells that had a slot are free: the cells have left, or their connection has been removed.
@@ -495,12 +510,13 @@ impl<S: Sharing> Connections<S> {
         self.lines[index].unsent = self.pdus.cells(record.first_pdu) as u16;
     }
 
-    /// Cells on the adapter, `booked` of which have been given a slot, under way (to removed connections too), and free buffers.
-    pub(super) fn buffers(&self, booked: u32) -> (u64, u64, u64) {
+    /// Cells on the adapter, `booked` of which have been given a slot, under way (to removed connections too), and free buffers, with those
+    /// of cells that have `left` and were not counted.
+    pub(super) fn buffers(&self, booked: u32, left: u32) -> (u64, u64, u64) {
         let Some(transfers) = &self.transfers else { return (0, 0, 0) };
         let resident: u64 = self.lines.iter().map(|line| u64::from(line.resident(1))).sum();
         let outstanding: u64 = self.records.iter().map(|record| u64::from(record.outstanding)).sum();
-        (resident + u64::from(booked), outstanding + u64::from(transfers.orphaned), u64::from(transfers.free))
+        (resident + u64::from(booked), outstanding + u64::from(transfers.orphaned), u64::from(transfers.free + left))
     }
 
     /// True if a connection, by this name, stands in the ready list of a class for an instant.
@@ -566,22 +582,22 @@ impl<S: Sharing> Connections<S> {
     }
 }
 
-/// Shapes a connection one of whose cells leaves in slot `now`: how long after its planned time that is, and when the next may leave.
+/// Shapes a connection one of whose cells was planned for `planned` and leaves so late: when the next may leave.
 #[inline(always)]
-fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, now: u64, sharing: &mut S, counts: &mut Counts) -> (u64, u64) {
-    let (now, planned) = (start_of(now), shaping.next());
-    let late = now.wrapping_sub(planned).wrapping_sub(sharing.delay(class));
+fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, planned: u64, late: u64, sharing: &mut S, counts: &mut Counts) -> u64 {
     counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
-    sharing.sent(class, planned, now);
+    let delay = sharing.delay(class);
+    sharing.sent(class, planned, planned.wrapping_add(late).wrapping_add(delay));
     if shaping.state() == State::Refill {
         changes_state(shaping, class, State::Peak, sharing);
     }
-    let stretch = sharing.stretch(class);
-    let state = shaping.plan_next(now.wrapping_sub(planned).wrapping_sub(sharing.delay(class)), stretch);
+    // The class's clock may have been held meanwhile.
+    let late = late.wrapping_sub(sharing.delay(class).wrapping_sub(delay));
+    let state = shaping.plan_next(planned, late, sharing.stretch(class));
     if shaping.state() != state {
         changes_state(shaping, class, state, sharing);
     }
-    (late, shaping.next())
+    shaping.next()
 }
 
 /// The demand of a class is another when a connection is limited by something else.

@@ -100,7 +100,7 @@ impl<S: Sharing> HeapScheduler<S> {
 
     /// Cells on the adapter, cells under way, and free buffers. O(n).
     pub fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers(0)
+        self.connections.buffers(0, 0)
     }
 
     /// What limits the next cell of a connection; `None` if it is inactive.
@@ -312,8 +312,8 @@ impl<S: Sharing> CellScheduler for HeapScheduler<S> {
         Some(now + ahead.max(0) as u64)
     }
 
-    fn counts(&self) -> &Counts {
-        &self.connections.counts
+    fn counts(&self) -> Counts {
+        self.connections.counts
     }
 
     fn refresh(&mut self, now: u64) {
@@ -324,7 +324,7 @@ impl<S: Sharing> CellScheduler for HeapScheduler<S> {
 #[cfg(test)]
 impl<S: Sharing> super::bench::Inspect for HeapScheduler<S> {
     fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers(0)
+        self.connections.buffers(0, 0)
     }
 
     fn is_any_due(&self, now: u64) -> bool {

@@ -76,7 +76,10 @@ impl Pool {
     /// Adds a word to a log that has room for it: [`Pool::extend`] comes first where [`Log::is_at_edge`].
     #[inline]
     pub(super) fn push(&mut self, log: &mut Log, word: u64) {
-        self.chunks[log.tail as usize].0[log.words as usize % CHUNK] = word;
+        let chunk = &mut self.chunks[log.tail as usize];
+        // The store waits for its line behind all others, in order, and the line can come before.
+        prefetch(chunk);
+        chunk.0[log.words as usize % CHUNK] = word;
         log.words += 1;
     }
 

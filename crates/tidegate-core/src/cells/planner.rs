@@ -65,8 +65,14 @@ pub struct Planner<S = RateScaling> {
     open: u64,
     /// A bit per slot of the window that is or was taken.
     taken: u64,
-    /// A bit per slot from `open` on in which a cell leaves: all that are taken, except for connections that were removed.
+    /// The same when it was last seen what has left: since then a cell has left in every slot.
+    seen: u64,
+    /// A bit per slot from `seen` on in which a cell leaves: all that are taken, except for connections that were removed.
     planned: u64,
+    /// A bit per slot from `open` on in which a cell leaves, which is the last one of no PDU, and for whose buffer nobody waits.
+    plain: u64,
+    /// A bit per slot of the window in which the last cell of a PDU leaves.
+    last: u64,
     window: [Departure; WINDOW as usize],
 }
 
@@ -87,14 +93,18 @@ impl<S: Sharing> Planner<S> {
             longest: slots.clamp(1, WINDOW),
             open: 0,
             taken: 0,
+            seen: 0,
             planned: 0,
+            plain: 0,
+            last: 0,
             window: [Departure::default(); WINDOW as usize],
         }
     }
 
     /// Cells on the adapter, cells under way, and free buffers. O(n).
     pub fn buffers(&self) -> (u64, u64, u64) {
-        self.connections.buffers(self.planned.count_ones())
+        let left = self.unseen();
+        self.connections.buffers(self.planned.count_ones() - left, left)
     }
 
     /// What limits the next cell of a connection that is not planned yet; `None` if it is inactive.
@@ -169,9 +179,10 @@ impl<S: Sharing> Planner<S> {
         // What is due by the last free slot finds one, as long as that one is free.
         let Some(last) = all_free.checked_ilog2() else { return };
         let mut free = all_free;
-        let Planner { connections, lists, pool, window, .. } = self;
+        let Planner { connections, lists, pool, window, last: lasts, .. } = self;
         let Some(list) = lists[class].as_deref_mut() else { return };
         let clock_of = |delay: u64| start_of(start).wrapping_sub(delay);
+        let has_ghosts = list.has_ghosts();
         let mut delay = connections.sharing.delay(class);
         list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
         let mut before = clock_of(delay).wrapping_sub(SLOT - 1);
@@ -188,16 +199,17 @@ impl<S: Sharing> Planner<S> {
             let due = entry.key.wrapping_sub(before) as i64;
             let from = (due >> 16).max(0) as u32;
             let at = from + (free >> from | 1 << last).trailing_zeros();
-            let slot = start.wrapping_add(u64::from(at));
+            let late = start_of(u64::from(at)).wrapping_add(SLOT - 1).wrapping_sub(due as u64);
             let departure = &mut window[at as usize % WINDOW as usize];
-            if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
+            if has_ghosts && !connections.is_listed(entry.connection(), class, entry.key) {
                 list.ghost_gone();
-            } else if let Some((late, next)) = connections.book_calm(entry.connection().index(), class, slot) {
+            } else if let Some(next) = connections.book_calm(entry.connection().index(), class, entry.key, late) {
                 *departure = Departure::new(entry.payload, late);
                 list.insert(pool, Entry { key: next, ..entry });
                 free &= !(1 << at);
-            } else if plan_cell(connections, list, pool, class, entry, slot, departure, now, adapter) {
+            } else if plan_cell(connections, list, pool, class, entry, start.wrapping_add(u64::from(at)), departure, now, adapter) {
                 free &= !(1 << at);
+                *lasts |= u64::from(departure.ends_pdu()) << at;
             }
         }
         self.taken |= all_free & !free;
@@ -224,6 +236,7 @@ impl<S: Sharing> Planner<S> {
                 } else if plan_cell(connections, list, pool, class, entry, slot, &mut window[at as usize], now, adapter) {
                     self.taken |= 1 << at;
                     self.planned |= 1 << at >> self.open;
+                    self.last |= u64::from(self.window[at as usize].ends_pdu()) << at;
                 }
             }
         }
@@ -250,13 +263,13 @@ impl<S: Sharing> Planner<S> {
 
     /// The place in the window of a slot that is not the next one, in which no cell leaves, or behind the end: of a window that begins with
     /// it. `None` if no cell leaves in it.
-    #[inline(never)]
     fn turn_to(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<u64> {
         self.hold(now);
         let mut at = self.offset(now);
         if at >= u64::from(self.length) {
             self.start = now;
-            (self.length, self.open, self.taken, self.planned) = (self.longest, 0, 0, 0);
+            self.length = self.longest;
+            (self.open, self.seen, self.taken, self.planned, self.last) = (0, 0, 0, 0, 0);
             self.plan(now, adapter);
             at = 0;
         }
@@ -271,13 +284,41 @@ impl<S: Sharing> Planner<S> {
         None
     }
 
-    /// Sends the last cell of a PDU.
+    /// A slot for which there is more to do than to send a cell.
     #[inline(never)]
-    fn send_last(&mut self, mut departure: Departure, now: u64, adapter: &mut impl Adapter) {
-        if !departure.is_followed() && self.planned_for(departure.connection()) != 0 {
-            departure.find_followed();
-        }
-        self.connections.depart(&departure, now, adapter);
+    fn send_apart(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
+        self.see();
+        let sent = self.turn_to(now, adapter).map(|at| {
+            (self.open, self.seen) = (at + 1, at + 1);
+            self.planned >>= 1;
+            let mut departure = self.window[at as usize % WINDOW as usize];
+            if !departure.is_followed() && self.planned_for(departure.connection()) != 0 {
+                departure.find_followed();
+            }
+            self.connections.depart(&departure, now, adapter);
+            departure.connection()
+        });
+        self.seen = self.open;
+        self.find_plain();
+        sent
+    }
+
+    /// Cells that have left unseen.
+    const fn unseen(&self) -> u32 {
+        (self.open - self.seen) as u32
+    }
+
+    /// Sees what has left.
+    fn see(&mut self) {
+        self.connections.count_departed(self.unseen());
+        self.planned = self.planned.checked_shr(self.unseen()).unwrap_or(0);
+        self.seen = self.open;
+    }
+
+    /// Finds out for which slots there is nothing to do but to send a cell; what has left has been seen.
+    fn find_plain(&mut self) {
+        let last = self.last.checked_shr(self.open as u32).unwrap_or(0);
+        self.plain = if self.connections.has_queue() { 0 } else { self.planned & !last };
     }
 
     /// Those slots of the window that have not passed.
@@ -285,10 +326,11 @@ impl<S: Sharing> Planner<S> {
         if self.open < WINDOW as u64 { slots & !0 << self.open } else { 0 }
     }
 
-    /// Of the bits of `planned` those of slots in which a cell of the connection leaves.
+    /// The slots from `open` on in which a cell of the connection leaves.
     fn planned_for(&self, connection: Connection) -> u64 {
+        let planned = self.planned.checked_shr(self.unseen()).unwrap_or(0);
         let departure = |ahead: u32| self.window[(self.open as usize + ahead as usize) % WINDOW as usize];
-        let is_own = |&ahead: &u32| self.planned >> ahead & 1 == 1 && departure(ahead).connection() == connection;
+        let is_own = |&ahead: &u32| planned >> ahead & 1 == 1 && departure(ahead).connection() == connection;
         (0..WINDOW).filter(is_own).fold(0, |own, ahead| own | 1 << ahead)
     }
 }
@@ -348,6 +390,7 @@ impl<S: Sharing> CellScheduler for Planner<S> {
     fn remove(&mut self, connection: Connection, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
         let index = self.connections.find(connection)?;
         let class = self.connections.class(index);
+        self.see();
         self.hold(now);
         if self.connections.remove(index, now, adapter) {
             self.unlist(class);
@@ -357,20 +400,24 @@ impl<S: Sharing> CellScheduler for Planner<S> {
         let own = self.planned_for(connection);
         self.planned &= !own;
         self.connections.free_booked(own.count_ones(), now, adapter);
+        self.find_plain();
         Ok(())
     }
 
     #[inline(never)]
     fn post(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
+        self.see();
         self.hold(now);
         if self.connections.post(connection, cells, now, adapter)? {
             self.insert(connection.index(), now, adapter);
         }
+        self.find_plain();
         Ok(())
     }
 
     #[inline(never)]
     fn arrived(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) {
+        self.see();
         self.hold(now);
         if let Ok(index) = self.connections.find(connection)
             && self.connections.lines[index].shaping.place == Place::Starved
@@ -381,23 +428,20 @@ impl<S: Sharing> CellScheduler for Planner<S> {
         if self.connections.arrived(connection, cells, now, adapter) {
             self.insert(connection.index(), now, adapter);
         }
+        self.find_plain();
     }
 
     #[inline]
     fn send(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
-        let mut at = self.offset(now);
+        let at = self.offset(now);
         // Behind the end of a window no cell is planned.
-        if at != self.open || self.planned & 1 == 0 {
-            at = self.turn_to(now, adapter)?;
+        if at != self.open || self.plain & 1 == 0 {
+            return self.send_apart(now, adapter);
         }
         self.open = at + 1;
-        self.planned >>= 1;
-        let departure = self.window[at as usize % WINDOW as usize];
-        if departure.ends_pdu() {
-            self.send_last(departure, now, adapter);
-        } else {
-            self.connections.depart(&departure, now, adapter);
-        }
+        self.plain >>= 1;
+        let departure = &self.window[at as usize % WINDOW as usize];
+        adapter.cell_sent(now, departure.connection(), departure.late());
         Some(departure.connection())
     }
 
@@ -415,8 +459,9 @@ impl<S: Sharing> CellScheduler for Planner<S> {
         (0..CLASSES).filter_map(due).min()
     }
 
-    fn counts(&self) -> &Counts {
-        &self.connections.counts
+    fn counts(&self) -> Counts {
+        let counts = self.connections.counts;
+        Counts { sent: counts.sent + u64::from(self.unseen()), ..counts }
     }
 
     fn refresh(&mut self, now: u64) {

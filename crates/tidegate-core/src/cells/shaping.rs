@@ -76,7 +76,10 @@ impl Stretch {
         if grant == 0 || grant >= demand {
             return Stretch::NONE;
         }
-        let ratio = (((demand - grant) as u128) << 32).div_ceil(grant as u128);
+        let more = (demand - grant) as u128;
+        // Mostly a class is alone, and has the whole link.
+        let ratio =
+            if grant == CellRate::LINK.0 { more.div_ceil(CellRate::LINK.0 as u128 >> 32) } else { (more << 32).div_ceil(grant as u128) };
         if ratio > Stretch::MOST.0 as u128 { Stretch::MOST } else { Stretch(ratio as u64) }
     }
 
@@ -93,7 +96,8 @@ impl Stretch {
             return interval;
         }
         // Neither an interval of LONGEST nor the greatest stretch exceeds what is left of the word then.
-        let stretched = interval + ((interval as u128 * self.0 as u128 + u32::MAX as u128) >> 32) as u64;
+        let product = interval as u128 * self.0 as u128;
+        let stretched = interval + (product >> 32) as u64 + (product as u32 != 0) as u64;
         if stretched > LONGEST { LONGEST } else { stretched }
     }
 }
@@ -237,18 +241,17 @@ impl Shaping {
     /// A cell leaves at `now`, at or after [`Shaping::next`], while intervals are stretched by `stretch`: plans the cell after it.
     #[inline]
     pub const fn on_sent(&mut self, now: u64, stretch: Stretch) {
-        self.state = self.plan_next(now.wrapping_sub(self.next), stretch);
+        self.state = self.plan_next(self.next, now.wrapping_sub(self.next), stretch);
     }
 
-    /// The same for a cell that leaves so late, but for the state, which it tells.
+    /// The same for a cell that was planned for `origin`, [`Shaping::next`], and leaves so late, but for the state, which it tells.
     #[inline(always)]
-    pub(super) const fn plan_next(&mut self, late: u64, stretch: Stretch) -> State {
+    pub(super) const fn plan_next(&mut self, origin: u64, late: u64, stretch: Stretch) -> State {
         const fn max(a: i64, b: i64) -> i64 {
             if a > b { a } else { b }
         }
         // All instants are relative to the planned time of the cell that leaves.
-        let (origin, tolerance) = (self.next, self.tolerance as i64);
-        let late = late as i64;
+        let (late, tolerance) = (late as i64, self.tolerance as i64);
         let base = max(late.wrapping_sub(tolerance), 0);
         let mut last_share = -(self.lag as i64);
         if late.wrapping_sub(last_share) > CATCH_UP as i64 {

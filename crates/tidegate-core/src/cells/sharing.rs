@@ -9,8 +9,8 @@
 //!
 //! **State.** [`RateScaling`]: three words per class, and one for all.
 //!
-//! **Cost.** An addition and two divisions, for the rates, when a connection changes state; then, if the demand exceeds the link, once before
-//! the next cell is shaped, a division per overloaded class.
+//! **Cost.** An addition and two divisions, for the rates, when a connection changes state; then, if the demand exceeds the link,
+//! a division for the class that gets less than it asks for, and none if the whole link is its; with minimum shares one per such class.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -132,7 +132,6 @@ pub struct RateScaling {
     total: CellRate,
     has_minimum: bool,
     is_stretched: bool,
-    is_stale: bool,
 }
 
 impl RateScaling {
@@ -149,15 +148,7 @@ impl RateScaling {
     pub fn strict() -> RateScaling {
         let none = [CellRate::ZERO; CLASSES];
         let stretch = [Stretch::NONE; CLASSES];
-        RateScaling {
-            minimum: none,
-            demand: none,
-            stretch,
-            total: CellRate::ZERO,
-            has_minimum: false,
-            is_stretched: false,
-            is_stale: false,
-        }
+        RateScaling { minimum: none, demand: none, stretch, total: CellRate::ZERO, has_minimum: false, is_stretched: false }
     }
 
     /// What the connections of a class ask for at present.
@@ -173,18 +164,27 @@ impl RateScaling {
     #[cold]
     #[inline(never)]
     fn fill(&mut self) {
-        self.is_stale = false;
         self.is_stretched = self.total > CellRate::LINK;
         if !self.is_stretched {
             self.stretch = [Stretch::NONE; CLASSES];
             return;
         }
         // `water_fill` without a pass for every step: in an overload the demand changes every few cells.
-        let reserved = |class: usize| self.demand[class].min(self.minimum[class]).0;
-        let mut left = CellRate::LINK.0;
-        if self.has_minimum {
-            left = (0..CLASSES).fold(left, |left, class| left.saturating_sub(reserved(class)));
+        if !self.has_minimum {
+            // The first class that is granted less than it asks for is granted all that is left, and those after it nothing.
+            self.stretch = [Stretch::NONE; CLASSES];
+            let mut left = CellRate::LINK.0;
+            for (stretch, demand) in self.stretch.iter_mut().zip(&self.demand) {
+                if demand.0 > left {
+                    *stretch = Stretch::ceil(demand.0, left);
+                    return;
+                }
+                left -= demand.0;
+            }
+            return;
         }
+        let reserved = |class: usize| self.demand[class].min(self.minimum[class]).0;
+        let mut left = (0..CLASSES).fold(CellRate::LINK.0, |left, class| left.saturating_sub(reserved(class)));
         for class in 0..CLASSES {
             let demand = self.demand[class].0;
             self.stretch[class] = Stretch::NONE;
@@ -207,14 +207,13 @@ impl Sharing for RateScaling {
         // Sums of at most 2^22 rates of at most 2^40 each.
         *demand = *demand - from.0 + to.0;
         *total = *total - from.0 + to.0;
-        self.is_stale |= self.is_stretched || self.total > CellRate::LINK;
+        if self.is_stretched || self.total > CellRate::LINK {
+            self.fill();
+        }
     }
 
     #[inline]
     fn stretch(&mut self, class: usize) -> Stretch {
-        if self.is_stale {
-            self.fill();
-        }
         self.stretch[class % CLASSES]
     }
 }
@@ -232,13 +231,15 @@ mod tests {
             minimum in prop::array::uniform8(prop_oneof![Just(0), 1u64..1 << 37]),
         ) {
             let (demand, minimum) = (demand.map(CellRate), minimum.map(CellRate));
-            let mut sharing = RateScaling::new(minimum).unwrap();
-            for (class, &rate) in demand.iter().enumerate() {
-                sharing.demand_changed(class, CellRate::ZERO, rate);
-            }
-            let granted = water_fill(&demand, &minimum);
-            for class in 0..CLASSES {
-                prop_assert_eq!(sharing.stretch(class), Stretch::ceil(demand[class].0, granted[class].0));
+            for minimum in [minimum, [CellRate::ZERO; CLASSES]] {
+                let mut sharing = RateScaling::new(minimum).unwrap();
+                for (class, &rate) in demand.iter().enumerate() {
+                    sharing.demand_changed(class, CellRate::ZERO, rate);
+                }
+                let granted = water_fill(&demand, &minimum);
+                for class in 0..CLASSES {
+                    prop_assert_eq!(sharing.stretch(class), Stretch::ceil(demand[class].0, granted[class].0));
+                }
             }
         }
     }

@@ -92,6 +92,7 @@ impl Level {
             self.end = start;
             while let Some((words, count)) = (chunks > 0).then(|| pool.pop(&mut self.logs[bucket])).flatten() {
                 chunks -= 1;
+                pool.fetch(pool.begin(&self.logs[bucket]));
                 Entry::of_words(&words[..count]).for_each(|entry| file(pool, entry));
             }
             if self.logs[bucket].words() > 0 {

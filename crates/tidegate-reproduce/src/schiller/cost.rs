@@ -304,7 +304,7 @@ impl<S: CellScheduler> CellScheduler for Metered<'_, S> {
         self.scheduler.next_slot(now)
     }
 
-    fn counts(&self) -> &Counts {
+    fn counts(&self) -> Counts {
         self.scheduler.counts()
     }
 
