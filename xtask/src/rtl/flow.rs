@@ -109,11 +109,14 @@ pub fn measure(design: &Design, seeds: u64, patience: Duration) -> Result<Outcom
     for seed in missing {
         let placement = match place(&folder, seed, design.place, patience) {
             Ok(placement) => placement,
-            Err(Failure::Check(reason)) if kept["placements"].as_array().is_none_or(Vec::is_empty) => {
+            // Another seed may do.
+            Err(Failure::Check(reason)) => {
                 println!("{}: seed {seed}: {reason}", design.name);
-                kept["unplaced"] = json!(reason);
-                keep(&file, &kept)?;
-                break;
+                if kept["placements"].as_array().is_none_or(Vec::is_empty) {
+                    kept["unplaced"] = json!(reason);
+                    keep(&file, &kept)?;
+                }
+                continue;
             }
             Err(failure) => return Err(failure),
         };

@@ -25,7 +25,7 @@ struct Mutant {
 const BASE: (&str, u32) = ("base", 4);
 const AHEAD: (&str, u32) = ("compute-ahead", 4);
 const SPECULATIVE: (&str, u32) = ("speculative", 4);
-const GROUPED: (&str, u32) = ("speculative", 16);
+const GROUPED: (&str, u32) = ("speculative", 8);
 /// With four rounds.
 const TILED: (&str, u32) = ("tiled", 8);
 
@@ -266,6 +266,20 @@ const MUTANTS: &[Mutant] = &[
         text: "first_q <= named_i ? won_first : lost_first;",
         replacement: "first_q <= lost_first;",
         fault: "a group names the wrong stream after its champion has won",
+        engine: GROUPED,
+    },
+    Mutant {
+        file: "champion_group",
+        text: "named_i & first_q[i] ? won_i[i] : lost_i[i];",
+        replacement: "named_i ? won_i[i] : lost_i[i];",
+        fault: "all of a group go on with the keys of winners",
+        engine: GROUPED,
+    },
+    Mutant {
+        file: "speculative_block",
+        text: "next_finish_q  <= later_finish_q;",
+        replacement: "next_finish_q  <= far_finish_i;",
+        fault: "a block's clock is a decision ahead",
         engine: GROUPED,
     },
     Mutant {
