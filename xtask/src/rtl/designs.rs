@@ -28,6 +28,9 @@ pub const USUAL: Place = &[];
 /// For designs that fill much of the device: the usual ones take hours to route them, or do not come to an end.
 pub const LARGE: Place = &["--placer", "static", "--router", "router2"];
 
+/// The same with a pin for the clock, see `flow`: elsewhere that router has found no way from it to the clock's network.
+pub const LARGE_PINNED: Place = &["--placer", "static", "--router", "router2", "--lpf", "pins.lpf"];
+
 /// A module that is synthesised alone, for its area.
 pub struct Part {
     pub name: &'static str,
@@ -106,7 +109,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |_| 1,
-        place: |streams| if streams > 4 { LARGE } else { USUAL },
+        place: |streams| if streams > 4 { LARGE_PINNED } else { USUAL },
     },
     Variant {
         name: "tiled",

