@@ -439,6 +439,7 @@ const AGAIN: &str = "
 ```sh
 cargo xtask rtl-reports                        # what has changed since; minutes to hours, of one core
 cargo xtask rtl-reports --only base --seeds 9  # one architecture, more seeds
+cargo xtask rtl-reports --minutes 60           # no placement longer than this; 240 unless told
 cargo xtask rtl-reports --render               # this page only
 ```
 
