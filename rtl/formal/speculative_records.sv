@@ -1,7 +1,7 @@
 // Proves of the speculative engine that it names one stream or none, the first of all, that no record is lost however long
 // the host lets them wait, and that a record that is offered stays, unchanged, until it is taken.
 //
-// Sizes: N = 4 and 8; that more streams, in groups, have the same winner is choice_groups. What blocks put forward is arbitrary; that their keys order
+// Sizes: N = 4; that more streams, in groups, have the same winner is choice_groups. What blocks put forward is arbitrary; that their keys order
 // as the decision block does is key_order.
 // How: induction over cycles.
 

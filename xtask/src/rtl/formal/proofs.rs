@@ -60,7 +60,7 @@ pub const HARNESSES: &[Harness] = &[
             text: "enable_q <= records < ($clog2(Records) + 1)'(Records / 2);",
             replacement: "enable_q <= records < ($clog2(Records) + 1)'(Records);",
         }],
-        sizes: &[size("N=4", Induction, 28), deep("N=8", Induction, 28)],
+        sizes: &[size("N=4", Induction, 28)],
     },
     Harness {
         name: "choice_groups",
