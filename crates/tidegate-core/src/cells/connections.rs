@@ -315,7 +315,7 @@ impl<S: Sharing> Connections<S> {
             return Booked { late, next, is_low: false, is_last: false };
         }
         let Connections { lines, sharing, counts, .. } = self;
-        let next = shape(&mut lines[index].shaping, class, planned, late, sharing, counts);
+        let next = lines[index].shape(class, planned, late, sharing, counts);
         let (is_low, is_last) = self.take_cell(index);
         Booked { late, next, is_low, is_last }
     }
@@ -326,7 +326,7 @@ impl<S: Sharing> Connections<S> {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
         line.calm = line.calm.checked_sub(1)?;
-        Some(shape(&mut line.shaping, class, planned, late, sharing, counts))
+        Some(line.shape(class, planned, late, sharing, counts))
     }
 
     /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
@@ -580,32 +580,6 @@ impl<S: Sharing> Connections<S> {
             }
         }
     }
-}
-
-/// Shapes a connection one of whose cells was planned for `planned` and leaves so late: when the next may leave.
-#[inline(always)]
-fn shape<S: Sharing>(shaping: &mut Shaping, class: usize, planned: u64, late: u64, sharing: &mut S, counts: &mut Counts) -> u64 {
-    counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
-    let delay = sharing.delay(class);
-    sharing.sent(class, planned, planned.wrapping_add(late).wrapping_add(delay));
-    if shaping.state() == State::Refill {
-        changes_state(shaping, class, State::Peak, sharing);
-    }
-    // The class's clock may have been held meanwhile.
-    let late = late.wrapping_sub(sharing.delay(class).wrapping_sub(delay));
-    let state = shaping.plan_next(planned, late, sharing.stretch(class));
-    if shaping.state() != state {
-        changes_state(shaping, class, state, sharing);
-    }
-    shaping.next()
-}
-
-/// The demand of a class is another when a connection is limited by something else.
-#[cold]
-#[inline(never)]
-fn changes_state(shaping: &mut Shaping, class: usize, to: State, sharing: &mut impl Sharing) {
-    sharing.demand_changed(class, shaping.rate(shaping.state()), shaping.rate(to));
-    shaping.set_state(to);
 }
 
 impl Record {

@@ -3,7 +3,7 @@
 //! When the PDU ends, when the adapter has no cell of the connection and when it is time for a transfer is known some cells before. So of most
 //! cells, the calm ones, nothing has to be counted but that one less of them is left.
 
-use super::{CellContract, Shaping};
+use super::{CellContract, Counts, Shaping, Sharing, State};
 
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -25,6 +25,25 @@ impl Line {
     /// A connection without anything to send.
     pub(super) const fn new(contract: &CellContract) -> Line {
         Line { shaping: Shaping::new(contract), calm: 0, unsent: 0, resident: 0, generation: 0 }
+    }
+
+    /// Shapes the connection one of whose cells was planned for `planned` and leaves so late: when the next may leave.
+    #[inline(always)]
+    pub(super) fn shape<S: Sharing>(&mut self, class: usize, planned: u64, late: u64, sharing: &mut S, counts: &mut Counts) -> u64 {
+        let shaping = &mut self.shaping;
+        counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
+        let delay = sharing.delay(class);
+        sharing.sent(class, planned, planned.wrapping_add(late).wrapping_add(delay));
+        if shaping.state() == State::Refill {
+            changes_state(shaping, class, State::Peak, sharing);
+        }
+        // The class's clock may have been held meanwhile.
+        let late = late.wrapping_sub(sharing.delay(class).wrapping_sub(delay));
+        let state = shaping.plan_next(planned, late, sharing.stretch(class));
+        if shaping.state() != state {
+            changes_state(shaping, class, state, sharing);
+        }
+        shaping.next()
     }
 
     /// True if a cell is on the adapter.
@@ -64,6 +83,14 @@ impl Line {
         self.unsent -= calm;
         self.resident -= calm * counted;
     }
+}
+
+/// The demand of a class is another when a connection is limited by something else.
+#[cold]
+#[inline(never)]
+fn changes_state(shaping: &mut Shaping, class: usize, to: State, sharing: &mut impl Sharing) {
+    sharing.demand_changed(class, shaping.rate(shaping.state()), shaping.rate(to));
+    shaping.set_state(to);
 }
 
 #[cfg(test)]
