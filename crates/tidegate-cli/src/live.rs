@@ -16,6 +16,9 @@ use tidegate_report::{Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
 
+/// Signals that come so close together are one request to stop.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
 /// What `tidegate live` takes.
 #[derive(Args)]
 pub struct Arguments {
@@ -93,12 +96,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);
-    // The second signal finds the default action restored by nobody: a user who insists presses again and the flag is already set,
-    // so the process is ended at once.
+    let mut asked: Option<Instant> = None;
     ctrlc::set_handler(move || {
-        if on_signal.swap(true, Ordering::Relaxed) {
+        // Who insists need not wait for the queues to be drained. `timeout` signals the command and then its group: that is one request.
+        if asked.get_or_insert_with(Instant::now).elapsed() > ONE_REQUEST {
             std::process::exit(130);
         }
+        on_signal.store(true, Ordering::Relaxed);
     })
     .map_err(|error| Failure::Environment(format!("error: signals cannot be caught: {error}")))?;
 
