@@ -90,17 +90,19 @@ impl Carried {
         Carried { rate: bytes as f64 * 8.0 / seconds, given_up: given_up as f64 / 1e12 / seconds, classes: classes.collect() }
     }
 
-    /// Holds the rate against that of the policy, in all the time that the machine left to the bridge.
-    fn must_be(&self, rate: u64, tolerance: f64) {
-        let &Carried { rate: carried, given_up, .. } = self;
-        println!(
-            "{carried:.0} of {rate} bit/s on the wire, {:+.2} %; given up {:.2} %",
-            (carried / rate as f64 - 1.0) * 100.0,
-            given_up * 100.0
-        );
-        assert!(given_up < 0.1, "the machine held the bridge up for more than a tenth of the time: {self:?}");
-        let expected = rate as f64 * (1.0 - given_up);
-        assert!((carried / expected - 1.0).abs() < tolerance, "the policy says {rate} bit/s: {self:?}");
+    /// Waits for so many ticks in which the link is as busy as the policy lets it be, in all the time that the machine left to the bridge. Those
+    /// who send may be held up as well, or have to find out that a link is up again: so the link may be idle for a while, but never busier.
+    fn at<O>(rate: u64, tolerance: f64, ticks: usize, topology: &Topology, bridge: &Bridge<O>) -> Carried {
+        for _ in 0..4 {
+            let carried = Carried::over(ticks, topology, bridge);
+            let part = carried.rate / (rate as f64 * (1.0 - carried.given_up));
+            println!("{:.0} of {rate} bit/s on the wire; given up {:.2} % of the time", carried.rate, carried.given_up * 100.0);
+            assert!(part < 1.0 + tolerance, "the policy says {rate} bit/s: {carried:?}");
+            if part > 1.0 - tolerance && carried.given_up < 0.1 {
+                return carried;
+            }
+        }
+        panic!("the policy says {rate} bit/s, and the link carries less all the time")
     }
 }
 
@@ -129,11 +131,10 @@ fn tcp_is_shaped(rate: u64, prepare: &[(Place, &str)], checksums: Checksums, end
     let bridge = topology.bridge(config);
     let server = topology.start(Place::Host2, "iperf3 --server --one-off");
     thread::sleep(Duration::from_millis(300));
-    let client = topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --time 6 --congestion cubic --parallel 2"));
+    let client = topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --time 20 --congestion cubic --parallel 2"));
     thread::sleep(Duration::from_millis(1200));
-    let carried = Carried::over(3, &topology, &bridge);
-    client.output();
-    drop(server);
+    Carried::at(rate, 0.02, 3, &topology, &bridge);
+    drop((client, server));
     let outcome = bridge.finish();
     let there = &outcome.directions[0];
     println!(
@@ -146,7 +147,6 @@ fn tcp_is_shaped(rate: u64, prepare: &[(Place, &str)], checksums: Checksums, end
     let offloaded = prepare.is_empty();
     assert_eq!(there.counters.super_frames > 100, offloaded, "super-frames come if and only if the hosts offload: {:?}", there.counters);
     assert_eq!(there.counters.refused.total(), Volume::default());
-    carried.must_be(rate, 0.02);
 }
 
 const WITHOUT_OFFLOADS: [(Place, &str); 2] = [
@@ -188,19 +188,17 @@ fn greedy_classes_share_three_to_one(end_system: bool) {
         let bridge = topology.bridge(config);
         let _servers = [5203, 5201].map(|port| topology.start(Place::Host2, &format!("iperf3 --server --one-off --port {port}")));
         thread::sleep(Duration::from_millis(300));
-        let client =
-            |port| topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --port {port} --time 6 --congestion cubic --parallel 2"));
+        let client = |port| {
+            topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --port {port} --time 20 --congestion cubic --parallel 2"))
+        };
         let clients = [5203, 5201].map(client);
         thread::sleep(Duration::from_millis(1300));
-        let carried = Carried::over(3, &topology, &bridge);
-        for client in clients {
-            client.output();
-        }
+        let carried = Carried::at(rate, 0.02, 3, &topology, &bridge);
+        drop(clients);
         bridge.finish();
         let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
         println!("{scheduler}: {ratio:.3} to 1");
         assert!((ratio / 3.0 - 1.0).abs() < 0.04, "{scheduler}: {ratio:.3} to 1 instead of 3 to 1");
-        carried.must_be(rate, 0.02);
     }
 }
 
@@ -359,7 +357,7 @@ fn an_interface_that_goes_down_and_comes_back_costs_only_its_absence() {
     let bridge = topology.bridge(patient(policy::plain(rate)));
     let _server = topology.start(Place::Host2, "iperf3 --server --one-off");
     thread::sleep(Duration::from_millis(300));
-    let client = topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --time 7 --congestion cubic"));
+    let client = topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --time 20 --congestion cubic"));
     thread::sleep(Duration::from_millis(1000));
     for interface in ["tgb", "tgc"] {
         topology.within(Place::Middle, &format!("ip link set {interface} down"));
@@ -367,11 +365,8 @@ fn an_interface_that_goes_down_and_comes_back_costs_only_its_absence() {
         topology.within(Place::Middle, &format!("ip link set {interface} up"));
         thread::sleep(Duration::from_millis(500));
     }
-    // TCP may need a timeout or two to notice.
-    thread::sleep(Duration::from_millis(1000));
-    let carried = Carried::over(2, &topology, &bridge);
-    client.output();
-    carried.must_be(rate, 0.03);
+    Carried::at(rate, 0.03, 2, &topology, &bridge);
+    drop(client);
 
     // Deleted and made anew under the same names.
     topology.within(Place::Host1, "ip link del tga");
