@@ -95,10 +95,10 @@ impl Carried {
     fn at<O>(rate: u64, tolerance: f64, ticks: usize, topology: &Topology, bridge: &Bridge<O>) -> Carried {
         for _ in 0..4 {
             let carried = Carried::over(ticks, topology, bridge);
-            let part = carried.rate / (rate as f64 * (1.0 - carried.given_up));
+            let part = carried.rate / rate as f64;
             println!("{:.0} of {rate} bit/s on the wire; given up {:.2} % of the time", carried.rate, carried.given_up * 100.0);
             assert!(part < 1.0 + tolerance, "the policy says {rate} bit/s: {carried:?}");
-            if part > 1.0 - tolerance && carried.given_up < 0.1 {
+            if part > (1.0 - tolerance) * (1.0 - carried.given_up) && carried.given_up < 0.1 {
                 return carried;
             }
         }
