@@ -3,20 +3,12 @@
 
 /// Asks the processor to bring the cache line of `value` closer. Never faults and never changes what the program computes.
 #[inline(always)]
-#[allow(dead_code)]
 pub(crate) fn prefetch<T>(value: &T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    {
-        // SAFETY: a prefetch is a hint on any address, and this one comes from a live reference.
-        unsafe { core::arch::x86_64::_mm_prefetch(core::ptr::from_ref(value).cast::<i8>(), core::arch::x86_64::_MM_HINT_T0) };
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = value;
+    prefetch_in(core::slice::from_ref(value), 0);
 }
 
 /// The same for the item of a slice in this place, if there is one; otherwise for some other address.
 #[inline(always)]
-#[allow(dead_code)]
 pub(crate) fn prefetch_in<T>(items: &[T], place: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
