@@ -1,9 +1,10 @@
 //! Cost of a cell: the whole cycle of the cell scheduler. Pick, transmit, shape with two leaky buckets, put back in order, and decide on a
 //! transfer from host memory.
 //!
-//! All connections have something to send all the time and ask for 98 % of the link together; each sends its burst and then at its
-//! sustained rate. `identical` contracts start at random times of their interval, as they would in operation; `random` ones have rates
-//! over three decades. Transfers are of 32 cells at most, just in time, and complete in the next slot.
+//! All connections have something to send all the time, and their sustained rates are 98 % of the link together; each sends its burst and
+//! then at its sustained rate. They start one by one and not before there is room for the burst, so that the link is never overloaded.
+//! `random` contracts have rates over three decades, the others are identical. In `overload` the sustained rates are one and a half times
+//! the link. Transfers are of 32 cells at most, just in time, and complete in the next slot.
 
 use crate::flows::Random;
 use crate::{Benchmark, Rounds};
@@ -11,15 +12,15 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use std::sync::Barrier;
 use std::time::Instant;
 use tidegate_core::cells::{
-    Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, LONGEST_PDU, Mode, Planner, Prefetch,
-    RateScaling, SLOT, Sustained, Ticks, TransferSetup,
+    Adapter, CLASSES, CellContract, CellRate, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, LONGEST_PDU, Mode, Planner,
+    Prefetch, RateScaling, SLOT, Sustained, Ticks, TransferSetup,
 };
 
 /// Cells in one round; few in the tests.
 const ROUND_CELLS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
 /// The schedulers and contracts that are measured.
-const NAMES: [&str; 5] = ["planner/identical", "planner/random", "planner/8-classes", "heap/identical", "heap/random"];
+const NAMES: [&str; 6] = ["planner/identical", "planner/random", "planner/8-classes", "planner/overload", "heap/identical", "heap/random"];
 
 /// Every scheduler with either kind of contracts.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -34,10 +35,12 @@ pub fn set_up(name: &str, connections: u32) -> Result<Benchmark, String> {
     let round: Rounds = match split(name)? {
         ("planner", contracts) => {
             let mut link = Link::new(Planner::<RateScaling>::new(&setup(connections), RateScaling::strict()), connections, contracts)?;
+            check_load(link.scheduler.sharing(), contracts)?;
             Box::new(move || link.run(ROUND_CELLS, |_| ()))
         }
         (_, contracts) => {
             let mut link = Link::new(heap(connections), connections, contracts)?;
+            check_load(link.scheduler.sharing(), contracts)?;
             Box::new(move || link.run(ROUND_CELLS, |_| ()))
         }
     };
@@ -214,6 +217,15 @@ fn split(name: &str) -> Result<(&str, &str), String> {
     known.ok_or_else(|| format!("no cell scheduler is called \"{name}\"; there are {}", NAMES.join(", ")))
 }
 
+/// Overload is measured where the name says so, and nowhere else.
+fn check_load(sharing: &RateScaling, contracts: &str) -> Result<(), String> {
+    let demand: u64 = (0..CLASSES).map(|class| sharing.demand(class).0).sum();
+    match (demand > CellRate::LINK.0, contracts == "overload") {
+        (true, false) => Err(format!("the link is overloaded by {contracts} contracts: {demand} of {}", CellRate::LINK.0)),
+        _ => Ok(()),
+    }
+}
+
 fn heap(connections: u32) -> HeapScheduler<RateScaling> {
     HeapScheduler::new(&setup(connections), Conflict::Lazy, RateScaling::strict())
 }
@@ -257,8 +269,9 @@ impl<S: CellScheduler> Link<S> {
     fn new(scheduler: S, connections: u32, contracts: &str) -> Result<Link<S>, String> {
         let mut link = Link { scheduler, slot: 0, host: Host { requested: Vec::with_capacity(4096), done: Vec::with_capacity(4096) } };
         let mut random = Random::new();
-        // An equal share of 98 % of the link, times a factor.
-        let share = f64::from(connections) / 0.98;
+        // An equal share of what all ask for, times a factor.
+        let load = if contracts == "overload" { 1.5 } else { 0.98 };
+        let share = f64::from(connections) / load;
         let weights: Vec<f64> = (0..connections)
             .map(|_| if contracts == "random" { 1000_f64.powf(f64::from(random.below(1 << 20)) / f64::from(1 << 20)) } else { 1.0 })
             .collect();
@@ -269,18 +282,23 @@ impl<S: CellScheduler> Link<S> {
             let contract = CellContract {
                 peak_interval: Ticks((sustained.0 / 2).max(SLOT)),
                 delay_variation_tolerance: Ticks::slots(4),
-                mode: Mode::SingleBucket(Sustained { interval: sustained, maximum_burst_size: 4 }),
+                // With a burst tolerance of less than a slot, what one connection sends in nearly every slot would lose rate to rounding.
+                mode: Mode::SingleBucket(Sustained { interval: sustained, maximum_burst_size: if connections == 1 { 64 } else { 4 } }),
                 class: if contracts == "8-classes" { (index % 8) as u8 } else { 0 },
             };
-            names.push((link.scheduler.add(&contract).map_err(|error| format!("connection {index}: {error}"))?, sustained.0 / SLOT));
+            names.push((link.scheduler.add(&contract).map_err(|error| format!("connection {index}: {error}"))?, sustained));
         }
-        // They start one by one, over as long as one of them takes for a cell.
-        let order = random.shuffled(connections);
-        let mut starts: Vec<(u64, Connection)> = order
-            .into_iter()
-            .map(|at| names[at as usize])
-            .map(|(name, interval)| (u64::from(random.below(interval.clamp(1, 1 << 31) as u32)), name))
-            .collect();
+        // The slowest first, because their bursts last longest. Beyond its sustained rate a burst takes two cells, which have three times as
+        // many slots of what is left of the link.
+        let mut order = random.shuffled(connections);
+        order.sort_by_key(|&at| core::cmp::Reverse(names[at as usize].1));
+        let (mut slot, mut left) = (0.0, 1.0_f64);
+        let mut starts = Vec::with_capacity(connections as usize);
+        for (name, sustained) in order.into_iter().map(|at| names[at as usize]) {
+            starts.push((slot as u64 + u64::from(random.below(share as u32)), name));
+            slot += 6.0 / left.max(0.02);
+            left -= SLOT as f64 / sustained.0 as f64;
+        }
         starts.sort_by_key(|start| start.0);
         for (slot, connection) in starts {
             while link.slot < slot {
@@ -290,8 +308,8 @@ impl<S: CellScheduler> Link<S> {
                 link.scheduler.post(connection, LONGEST_PDU, link.slot, &mut link.host).map_err(|error| error.to_string())?;
             }
         }
-        // Bursts are over after this.
-        link.run(8 * u64::from(connections) + ROUND_CELLS, |_| ());
+        // Every list has reached its length after this.
+        link.run(2 * u64::from(connections) + ROUND_CELLS, |_| ());
         Ok(link)
     }
 
