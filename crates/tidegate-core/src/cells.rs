@@ -41,6 +41,7 @@ mod conflict;
 mod connections;
 mod contract;
 mod crowd;
+mod crowd_heap;
 mod departure;
 #[cfg(test)]
 mod differential;

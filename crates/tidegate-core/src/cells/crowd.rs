@@ -1,72 +1,104 @@
 //! Keeps connections that the wheel's short tables have no room for: those of which very many are due in one slot, and those that come
 //! for a slot the wheel has passed.
 //!
-//! **Law.** The first is that of the smallest key, and of equal keys that of the smallest rank.
+//! **Law.** The first is that of the smallest key, and of equal keys the one that came first.
 //!
 //! **Source.** A queue for what comes in order, and the paper's heap for the rest.
 //!
-//! **State.** 24 bytes for the most entries there ever were, reserved as they come.
+//! **State.** Two words per entry, in chunks of the pool, as in the logs for which there was no room; a chunk in 64 more for where the heap's are, and
+//! four bytes for every 64 entries that may come.
 //!
-//! **Cost.** O(1) for what comes in order, as when thousands of connections start in one slot; otherwise O(log n).
+//! **Cost.** O(1) for what comes in order, as when thousands of connections start in one slot; otherwise O(log n). No allocation.
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** None.
+//! **Deviations.** Equals in the heap leave in order as long as less than 2^25 others have come to it between them.
 
-use super::binary_heap::{BinaryHeap, Work};
+use super::crowd_heap::CrowdHeap;
+use super::log::{Log, Pool};
 use super::slot_levels::Entry;
 use crate::ready::is_before;
-use alloc::collections::VecDeque;
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Crowded {
-    pub(super) entry: Entry,
-    pub(super) rank: u64,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Crowd {
-    queue: VecDeque<Crowded>,
-    heap: BinaryHeap<Crowded>,
-}
-
-fn goes_before(a: &Crowded, b: &Crowded) -> bool {
-    if a.entry.key == b.entry.key { a.rank < b.rank } else { is_before(a.entry.key, b.entry.key) }
+    first: Option<Entry>,
+    /// Two words per entry, of which the first `taken` are gone.
+    queue: Log,
+    taken: usize,
+    /// The key of the last in the queue. It goes behind all of the heap, so the queue is not empty while there is somebody in the heap.
+    last: u64,
+    /// Those that came for a time before the queue's last. Of equals the queue's came first.
+    heap: CrowdHeap,
 }
 
 impl Crowd {
-    pub(super) fn new() -> Crowd {
-        Crowd { queue: VecDeque::new(), heap: BinaryHeap::with_capacity(0) }
+    /// The most chunks that are not full of entries, and those of the heap's tables for so many entries.
+    pub(super) const fn more_chunks(entries: usize) -> usize {
+        2 + CrowdHeap::more_chunks(entries)
+    }
+
+    /// With room for so many that come out of order.
+    pub(super) fn new(entries: usize) -> Crowd {
+        Crowd { first: None, queue: Log::default(), taken: 0, last: 0, heap: CrowdHeap::new(entries) }
     }
 
     #[cold]
-    pub(super) fn push(&mut self, entry: Crowded) {
-        match self.queue.back() {
-            Some(last) if goes_before(&entry, last) => self.heap.push(entry, &mut Work::default(), |a, b, _| goes_before(a, b)),
-            _ => self.queue.push_back(entry),
+    pub(super) fn push(&mut self, pool: &mut Pool, entry: Entry) {
+        if self.first.is_none_or(|first| is_before(entry.key, first.key)) {
+            self.first = Some(entry);
         }
-    }
-
-    pub(super) fn first(&self) -> Option<&Crowded> {
-        match (self.queue.front(), self.heap.first()) {
-            (Some(queued), Some(heaped)) if goes_before(heaped, queued) => Some(heaped),
-            (None, heaped) => heaped,
-            (queued, _) => queued,
+        if self.queue.words() > 0 && is_before(entry.key, self.last) {
+            return self.heap.push(pool, entry);
         }
-    }
-
-    #[cold]
-    pub(super) fn pop(&mut self) -> Option<Crowded> {
-        match (self.queue.front(), self.heap.first()) {
-            (Some(queued), Some(heaped)) if !goes_before(heaped, queued) => self.queue.pop_front(),
-            (Some(_), None) => self.queue.pop_front(),
-            _ => self.heap.pop(&mut Work::default(), |a, b, _| goes_before(a, b)),
+        if self.queue.is_at_edge() {
+            pool.extend(&mut self.queue);
         }
+        pool.push(&mut self.queue, entry.key);
+        pool.push(&mut self.queue, entry.payload);
+        self.last = entry.key;
     }
 
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.heap.first().is_none()
+    pub(super) const fn first(&self) -> Option<Entry> {
+        self.first
+    }
+
+    #[cold]
+    pub(super) fn pop(&mut self, pool: &mut Pool) -> Option<Entry> {
+        let first = self.first?;
+        if self.queued(pool) == Some(first) {
+            self.taken += 2;
+            if self.taken == pool.first_words(&self.queue) {
+                pool.pop(&mut self.queue);
+                self.taken = 0;
+            }
+        } else {
+            self.heap.pop(pool);
+        }
+        let heaped = self.heap.first(pool);
+        self.first = self.queued(pool).map(|queued| heaped.filter(|heaped| is_before(heaped.key, queued.key)).unwrap_or(queued));
+        Some(first)
+    }
+
+    /// The first of the queue.
+    fn queued(&self, pool: &Pool) -> Option<Entry> {
+        pool.first(&self.queue).map(|words| Entry { key: words[self.taken], payload: words[self.taken + 1] })
+    }
+
+    /// Takes over the room for the heap of another one that is empty; all that came to this one came in order.
+    pub(super) fn take_over(&mut self, other: Crowd) {
+        debug_assert!(other.is_empty() && self.heap.is_empty());
+        self.heap = other.heap;
+    }
+
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.heap.capacity()
+    }
+
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.first.is_none()
     }
 }
 
@@ -78,21 +110,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_crowd_is_sorted(start: u64, steps in prop::collection::vec((0u64..20, 0u64..4, any::<bool>()), 1..300)) {
-            let (mut crowd, mut model) = (Crowd::new(), BTreeMap::new());
-            for (step, (key, rank, pops)) in steps.into_iter().enumerate() {
-                let entry = (key, rank << 32 | step as u64);
-                crowd.push(Crowded { entry: Entry { key: start.wrapping_add(key), payload: step as u64 }, rank: entry.1 });
-                model.insert(entry, step as u64);
-                if pops {
-                    prop_assert_eq!(crowd.first().map(|first| first.entry.payload), model.first_key_value().map(|first| *first.1));
-                    prop_assert_eq!(crowd.pop().map(|first| first.entry.payload), model.pop_first().map(|first| first.1));
+        fn a_crowd_is_sorted(start: u64, steps in prop::collection::vec((0u64..20, 0usize..4), 1..600)) {
+            let mut pool = Pool::new();
+            pool.reserve(steps.len().div_ceil(4) + Crowd::more_chunks(steps.len()));
+            let (mut crowd, mut model) = (Crowd::new(steps.len()), BTreeMap::new());
+            for (step, (key, pops)) in steps.into_iter().enumerate() {
+                crowd.push(&mut pool, Entry { key: start.wrapping_add(key), payload: step as u64 });
+                model.insert((key, step), step as u64);
+                for _ in 0..pops / 2 {
+                    prop_assert_eq!(crowd.first().map(|first| first.payload), model.first_key_value().map(|first| *first.1));
+                    prop_assert_eq!(crowd.pop(&mut pool).map(|first| first.payload), model.pop_first().map(|first| first.1));
                 }
             }
             while let Some((_, payload)) = model.pop_first() {
-                prop_assert_eq!(crowd.pop().map(|first| first.entry.payload), Some(payload));
+                prop_assert_eq!(crowd.pop(&mut pool).map(|first| first.payload), Some(payload));
             }
-            prop_assert!(crowd.is_empty() && crowd.pop().is_none());
+            prop_assert!(crowd.is_empty() && crowd.pop(&mut pool).is_none());
+            prop_assert_eq!(pool.in_use(), 0);
         }
     }
 }

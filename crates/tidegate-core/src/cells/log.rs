@@ -86,22 +86,55 @@ impl Pool {
     /// One more vacant chunk.
     #[cold]
     fn grow(&mut self) {
+        debug_assert!(self.chunks.len() < self.chunks.capacity(), "there is room for the most chunks");
         self.chunks.push(Chunk([0; CHUNK]));
         self.after.push(self.vacant);
         self.vacant = self.chunks.len() as u32 - 1;
     }
 
-    /// Adds an empty chunk to a log whose last one is full.
+    /// A chunk that is in no log.
     #[inline]
-    pub(super) fn extend(&mut self, log: &mut Log) {
+    pub(super) fn take_chunk(&mut self) -> u32 {
         if self.vacant == NONE {
             self.grow();
         }
         let chunk = self.vacant;
         self.vacant = self.after[chunk as usize];
+        chunk
+    }
+
+    pub(super) fn give_back(&mut self, chunk: u32) {
+        self.after[chunk as usize] = self.vacant;
+        self.vacant = chunk;
+    }
+
+    /// The words of a chunk that is in no log.
+    pub(super) fn words(&self, chunk: u32) -> &[u64; CHUNK] {
+        &self.chunks[chunk as usize].0
+    }
+
+    pub(super) fn words_mut(&mut self, chunk: u32) -> &mut [u64; CHUNK] {
+        &mut self.chunks[chunk as usize].0
+    }
+
+    /// Adds an empty chunk to a log whose last one is full.
+    #[inline]
+    pub(super) fn extend(&mut self, log: &mut Log) {
+        let chunk = self.take_chunk();
         let first = if log.words == 0 { chunk } else { core::mem::replace(&mut self.after[log.tail as usize], chunk) };
         self.after[chunk as usize] = first;
         log.tail = chunk;
+    }
+
+    /// The words of the first chunk; behind the last of them there may be old ones.
+    pub(super) fn first(&self, log: &Log) -> Option<&[u64; CHUNK]> {
+        (log.words > 0).then(|| &self.chunks[self.after[log.tail as usize] as usize].0)
+    }
+
+    /// How many words are in the first chunk of a log that is not empty.
+    #[inline]
+    pub(super) fn first_words(&self, log: &Log) -> usize {
+        if self.after[log.tail as usize] == log.tail { (log.words as usize - 1) % CHUNK + 1 } else { CHUNK }
     }
 
     /// Takes the first chunk away: its words, and how many they are.
@@ -112,8 +145,8 @@ impl Pool {
         }
         #[cfg(test)]
         (self.pops += 1);
+        let words = self.first_words(log);
         let first = self.after[log.tail as usize];
-        let words = if first == log.tail { (log.words as usize - 1) % CHUNK + 1 } else { CHUNK };
         let next = core::mem::replace(&mut self.after[first as usize], self.vacant);
         self.vacant = first;
         if first != log.tail {
@@ -168,6 +201,16 @@ impl Pool {
     pub(super) fn pops(&self) -> u64 {
         self.pops
     }
+
+    /// Chunks that are not vacant.
+    pub(super) fn in_use(&self) -> usize {
+        let vacant = core::iter::successors(Some(self.vacant), |&chunk| self.after.get(chunk as usize).copied());
+        self.chunks.len() - vacant.take_while(|&chunk| chunk != NONE).count()
+    }
+
+    pub(super) fn capacities(&self) -> [usize; 2] {
+        [self.chunks.capacity(), self.after.capacity()]
+    }
 }
 
 #[cfg(test)]
@@ -181,6 +224,7 @@ mod tests {
         #[test]
         fn logs_are_queues(steps in prop::collection::vec((0usize..4, 0usize..30, 0usize..5), 1..200)) {
             let mut pool = Pool::new();
+            pool.reserve(200 * 30 / CHUNK + 4);
             let mut logs = [Log::default(); 4];
             let mut queues: [VecDeque<u64>; 4] = Default::default();
             let mut next = 0;
@@ -204,8 +248,7 @@ mod tests {
                 prop_assert_eq!(log.words() as usize, queue.len());
             }
             let in_use: usize = queues.iter().map(|queue| queue.len().div_ceil(CHUNK)).sum();
-            let vacant = core::iter::successors(Some(pool.vacant), |&chunk| pool.after.get(chunk as usize).copied());
-            prop_assert_eq!(vacant.take_while(|&chunk| chunk != NONE).count() + in_use, pool.chunks.len());
+            prop_assert_eq!(pool.in_use(), in_use);
         }
     }
 }

@@ -486,7 +486,9 @@ impl<S: Sharing> super::bench::Inspect for Planner<S> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{NoSharing, Ticks};
     use super::*;
+    use alloc::vec::Vec;
 
     #[test]
     fn a_connection_takes_128_bytes_and_a_class_100_kilobytes_at_most() {
@@ -500,5 +502,36 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// An overload in which thousands are due at once, late, and change their class: nothing outgrows what was reserved.
+    #[test]
+    fn nothing_is_allocated_after_building() {
+        let setup = CellSetup { connections: 3000, pdus: 6000, transfer: None };
+        let mut planner: Planner<NoSharing> = Planner::new(&setup, NoSharing);
+        let contract = |index: u64, class: u8| {
+            let (every, tolerance) = (1 + index % 3, 1000 * (index % 2) + 1);
+            CellContract { delay_variation_tolerance: Ticks::slots(tolerance), class, ..CellContract::constant(Ticks::slots(every)) }
+        };
+        let names: Vec<Connection> = (0..3000).map(|index| planner.add(&contract(index, index as u8 % 3)).unwrap()).collect();
+        let capacities = |planner: &Planner<NoSharing>| {
+            let lists = planner.lists.iter().flatten().map(|list| list.capacity()).collect::<Vec<_>>();
+            (planner.pool.capacities(), lists)
+        };
+        let built = capacities(&planner);
+        for round in 0..200 {
+            let now = round * 100;
+            for (index, &name) in (0..).zip(&names) {
+                // Full queues are good as well.
+                let _ = planner.post(name, 10, now, &mut ());
+                if (index + round) % 7 == 0 {
+                    planner.change(name, &contract(index, (index + round) as u8 % 3), now).unwrap();
+                }
+            }
+            for slot in now..now + 100 {
+                planner.send(slot, &mut ());
+            }
+        }
+        assert_eq!(capacities(&planner), built);
     }
 }

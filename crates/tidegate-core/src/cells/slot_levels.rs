@@ -18,7 +18,6 @@ use super::Connection;
 use super::log::{Log, Pool};
 use crate::ready::is_before;
 use alloc::boxed::Box;
-use alloc::vec::Vec;
 
 /// How many chunks of a level are moved at a time.
 pub(super) const STEP: usize = 32;
@@ -155,14 +154,11 @@ impl Levels {
         self.levels[above - 1].file(pool, entry);
     }
 
-    /// Takes all logs out, each level's in no particular order.
-    pub(super) fn detach(&mut self) -> Vec<Log> {
-        let mut logs = Vec::new();
-        for level in &mut self.levels {
-            level.occupied = 0;
-            logs.extend(level.logs.iter_mut().map(core::mem::take));
-        }
-        logs
+    /// Takes one of the [`Levels::MOST_LOGS`] logs out.
+    pub(super) fn detach(&mut self, at: usize) -> Log {
+        let Some(level) = self.levels.get_mut(at / 64) else { return Log::default() };
+        level.occupied &= !(1 << (at % 64));
+        core::mem::take(&mut level.logs[at % 64])
     }
 
     /// False if [`Levels::settle`] would do nothing.

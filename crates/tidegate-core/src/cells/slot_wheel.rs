@@ -21,7 +21,7 @@
 //! in the log or the table, or comes for a slot before them, goes to the [`Crowd`].
 
 use super::Connection;
-use super::crowd::{Crowd, Crowded};
+use super::crowd::Crowd;
 use super::log::{CHUNK, Log, Pool, Reader};
 use super::marks::Marks;
 use super::slot_levels::{Entry, Levels};
@@ -76,8 +76,6 @@ pub(super) struct SlotWheel {
     marks: Marks,
     levels: Levels,
     crowd: Crowd,
-    /// Entries that went to the crowd so far.
-    ranked: u64,
     /// So many connections that their state does not stay in the cache.
     is_large: bool,
     /// In the log of the next bucket, the connections to be fetched next.
@@ -107,8 +105,7 @@ impl SlotWheel {
             mask: buckets - 1,
             marks: Marks::new(buckets),
             levels: Levels::new((buckets as u64) << BITS),
-            crowd: Crowd::new(),
-            ranked: 0,
+            crowd: Crowd::new(SlotWheel::entries(connections, 1)),
             is_large: connections > FEW,
             soon: Reader::default(),
             listed: 0,
@@ -126,19 +123,33 @@ impl SlotWheel {
         connections / 32 + 2 * FULL as usize
     }
 
+    /// The most entries in so many lists of together so many connections.
+    fn entries(connections: usize, lists: usize) -> usize {
+        connections + lists * (SlotWheel::most_ghosts(connections) + 1)
+    }
+
     /// The most chunks that so many lists of together so many connections need.
     pub(super) fn chunks(connections: usize, lists: usize) -> usize {
-        let entries = connections + lists * SlotWheel::most_ghosts(connections);
+        let entries = SlotWheel::entries(connections, lists);
         let logs = lists * (SlotWheel::buckets(connections) + Levels::MOST_LOGS);
         // Every log but one entry, and all others of two words.
-        logs.min(entries) + (2 * entries.saturating_sub(logs)).div_ceil(CHUNK)
+        let chunks = logs.min(entries) + (2 * entries.saturating_sub(logs)).div_ceil(CHUNK);
+        // While a list is written anew there are two of the log from which and of the crowd.
+        chunks + entries.div_ceil(4 * 2 * CHUNK) + lists * (1 + 2 * Crowd::more_chunks(0))
     }
 
     /// What they take.
     #[cfg(test)]
     pub(super) fn bytes(connections: usize, lists: usize) -> usize {
         let own = size_of::<SlotWheel>() + Levels::MOST_LOGS * size_of::<Log>();
-        SlotWheel::chunks(connections, lists) * Pool::BYTES + lists * (SlotWheel::buckets(connections) * size_of::<Log>() + own)
+        let tables = SlotWheel::entries(connections, 1).div_ceil(64) * size_of::<u32>();
+        SlotWheel::chunks(connections, lists) * Pool::BYTES + lists * (SlotWheel::buckets(connections) * size_of::<Log>() + tables + own)
+    }
+
+    /// Entries of the crowd for which there is room.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.crowd.capacity()
     }
 
     /// Adds a connection that is not in the list.
@@ -222,7 +233,7 @@ impl SlotWheel {
             Part::Run => self.run.pop(),
             Part::Table => self.table.pop(),
             Part::Crowd => {
-                self.crowd.pop();
+                self.crowd.pop(pool);
                 self.is_crowded = !self.crowd.is_empty();
             }
         }
@@ -264,7 +275,7 @@ impl SlotWheel {
         if !self.is_crowded {
             return None;
         }
-        self.crowd.first().map(|first| first.entry).filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)))
+        self.crowd.first().filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)))
     }
 
     /// The entry of a word in run or table.
@@ -341,7 +352,7 @@ impl SlotWheel {
         {
             return Some(self.base.wrapping_add(ahead));
         }
-        let crowd = self.crowd.first().map(|first| first.entry.key.wrapping_sub(self.base)).filter(|&ahead| ahead < 1 << 63);
+        let crowd = self.crowd.first().map(|first| first.key.wrapping_sub(self.base)).filter(|&ahead| ahead < 1 << 63);
         let far = self.levels.first().map(|start| start.wrapping_sub(self.base));
         let ahead = [ahead, crowd, far].into_iter().flatten().min()?;
         Some(self.base.wrapping_add(ahead) & !(BUCKET - 1))
@@ -403,7 +414,7 @@ impl SlotWheel {
         let at = (entry.key >> BITS) as usize & self.mask;
         let log = &mut self.near[at];
         if log.words() == FULL {
-            return self.push_crowd(entry);
+            return self.push_crowd(pool, entry);
         }
         if log.words() == 0 {
             self.marks.set(at);
@@ -422,7 +433,7 @@ impl SlotWheel {
                 self.limit = self.limit.min(word | LOWEST);
                 return;
             }
-            self.push_crowd(entry);
+            self.push_crowd(pool, entry);
         } else {
             self.insert_far(pool, entry);
         }
@@ -431,15 +442,14 @@ impl SlotWheel {
     #[cold]
     fn insert_far(&mut self, pool: &mut Pool, entry: Entry) {
         if is_before(entry.key, self.base) {
-            return self.push_crowd(entry);
+            return self.push_crowd(pool, entry);
         }
         self.levels.file(pool, entry);
     }
 
     #[cold]
-    fn push_crowd(&mut self, entry: Entry) {
-        self.crowd.push(Crowded { entry, rank: self.ranked });
-        self.ranked += 1;
+    fn push_crowd(&mut self, pool: &mut Pool, entry: Entry) {
+        self.crowd.push(pool, entry);
         self.is_crowded = true;
         self.bound();
     }
@@ -476,25 +486,27 @@ impl SlotWheel {
                 }
             }
         }
-        for mut log in self.levels.detach() {
+        for at in 0..Levels::MOST_LOGS {
+            let mut log = self.levels.detach(at);
             while let Some((words, count)) = pool.pop(&mut log) {
                 for entry in Entry::of_words(&words[..count]) {
                     self.keep(entry, &is_there, |wheel, entry| wheel.levels.file(pool, entry));
                 }
             }
         }
-        let mut crowd = core::mem::replace(&mut self.crowd, Crowd::new());
-        while let Some(crowded) = crowd.pop() {
-            self.keep(crowded.entry, &is_there, |wheel, entry| {
+        let mut crowd = core::mem::replace(&mut self.crowd, Crowd::new(0));
+        while let Some(entry) = crowd.pop(pool) {
+            self.keep(entry, &is_there, |wheel, entry| {
                 // There may be room in its log now, before those that come later, or that are still to be moved down.
                 let near = (wheel.near.len() as u64) << BITS;
                 if (BUCKET..near).contains(&entry.key.wrapping_sub(wheel.base)) {
                     wheel.file_near(pool, entry);
                 } else {
-                    wheel.crowd.push(crowded);
+                    wheel.crowd.push(pool, entry);
                 }
             });
         }
+        self.crowd.take_over(crowd);
         self.is_crowded = !self.crowd.is_empty();
         self.bound();
         self.soon = Reader::default();

@@ -38,6 +38,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
+fn empty() -> (SlotWheel, Pool) {
+    let mut pool = Pool::new();
+    pool.reserve(SlotWheel::chunks(MOST, 1));
+    (SlotWheel::new(MOST), pool)
+}
+
 /// A wheel and the model it is compared with: keys relative to the start, then the order of insertion.
 struct Both {
     wheel: SlotWheel,
@@ -113,7 +119,7 @@ impl Both {
 proptest! {
     #[test]
     fn the_wheel_is_a_sorted_map(start: u64, steps in steps()) {
-        let (wheel, pool) = (SlotWheel::new(MOST), Pool::new());
+        let (wheel, pool) = empty();
         let (keys, generations) = (vec![None; MOST], vec![0; MOST]);
         let mut both = Both { wheel, pool, start, model: BTreeMap::new(), keys, generations, insertions: 0 };
         let mut now = 0;
@@ -159,7 +165,7 @@ proptest! {
     /// A bucket of a level is moved a part at a time: no call moves more.
     #[test]
     fn no_call_does_more_than_its_share(slots in 4096u64..100_000, spread in 1u64..2000) {
-        let (mut wheel, mut pool) = (SlotWheel::new(MOST), Pool::new());
+        let (mut wheel, mut pool) = empty();
         for who in 0..MOST as u32 {
             let key = SLOT * (slots + u64::from(who) * 7919 % spread);
             wheel.add(&mut pool, Entry::new(key, Connection { index: who, generation: 0 }));
