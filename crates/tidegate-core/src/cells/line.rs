@@ -34,6 +34,12 @@ impl Line {
         counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
         let delay = sharing.delay(class);
         sharing.sent(class, planned, planned.wrapping_add(late).wrapping_add(delay));
+        if sharing.stretch(class).is_none()
+            && sharing.delay(class) == delay
+            && let Some(next) = shaping.plan_steady(planned, late)
+        {
+            return next;
+        }
         if shaping.state() == State::Refill {
             changes_state(shaping, class, State::Peak, sharing);
         }

@@ -8,7 +8,8 @@
 //!
 //! **State.** 56 bytes: three clocks, the contract, and two of the bytes that the schedulers keep in the same cache line.
 //!
-//! **Cost.** Additions and comparisons per cell; two multiplications while the class is overloaded.
+//! **Cost.** Two additions per cell while the connection is steady: it sends at one interval, and no cell is so late that it would matter. Else
+//! two dozen additions and comparisons; two multiplications while the class is overloaded.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -84,7 +85,7 @@ impl Stretch {
     }
 
     #[inline]
-    const fn is_none(self) -> bool {
+    pub(super) const fn is_none(self) -> bool {
         self.0 == Stretch::NONE.0
     }
 
@@ -132,12 +133,25 @@ pub struct Shaping {
     tolerance: u32,
     /// How long before `next` the cell would leave by the class's share alone: the share clock. Saturates, beyond what counts.
     lag: u32,
-    /// By how much late cells have made the bucket late: so long, in all, may the burst wait for tokens.
+    /// By how much late cells have made the bucket late: so long, in all, may the burst wait for tokens. While the connection is steady: a
+    /// cell that is less late is followed by the next one after an interval, whatever is reckoned.
     slack: u32,
-    refills: bool,
+    phase: Phase,
     state: State,
     pub(super) class: u8,
     pub(super) place: Place,
+}
+
+/// What the mode of a contract means for the next cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Phase {
+    /// Without a sustained rate, or with one that is reached cell by cell after a burst.
+    Single,
+    /// The bucket must be full again after a burst.
+    Dual,
+    /// As `Single`, and cells follow one another at the contract's interval.
+    Steady,
 }
 
 const _: () = assert!(size_of::<Shaping>() == 56, "a cache line, less the counters of a connection");
@@ -151,10 +165,10 @@ const fn lag(behind: i64) -> u32 {
 impl Shaping {
     /// The state of a connection that has not sent yet, for a contract that was checked.
     pub const fn new(contract: &CellContract) -> Shaping {
-        let (sustained, refills) = match contract.mode {
-            Mode::Constant => (0, false),
-            Mode::SingleBucket(sustained) => (sustained.interval.0, false),
-            Mode::DualBucket(sustained) => (sustained.interval.0, true),
+        let (sustained, phase) = match contract.mode {
+            Mode::Constant => (0, Phase::Single),
+            Mode::SingleBucket(sustained) => (sustained.interval.0, Phase::Single),
+            Mode::DualBucket(sustained) => (sustained.interval.0, Phase::Dual),
         };
         Shaping {
             next: 0,
@@ -165,7 +179,7 @@ impl Shaping {
             tolerance: contract.delay_variation_tolerance.0 as u32,
             lag: 0,
             slack: 0,
-            refills,
+            phase,
             state: State::Peak,
             class: contract.class,
             place: Place::Fresh,
@@ -201,6 +215,7 @@ impl Shaping {
         self.next = now;
         self.full = now;
         self.lag = 0;
+        self.unsteady();
         self.slack = 0;
         self.state = State::Peak;
     }
@@ -209,6 +224,7 @@ impl Shaping {
     /// connection that was in a pause stays in it.
     #[inline]
     pub const fn on_data(&mut self, now: u64) {
+        self.unsteady();
         if is_before(self.next, now) {
             self.next = now;
             self.state = State::Peak;
@@ -233,9 +249,17 @@ impl Shaping {
     /// The planned cell was not there; it is now.
     #[inline]
     pub(super) const fn put_off(&mut self, now: u64) {
+        self.unsteady();
         let share = self.share();
         self.next = later(self.next, now);
         self.lag = self.lag_of(share);
+    }
+
+    /// What comes next has to be reckoned.
+    const fn unsteady(&mut self) {
+        if matches!(self.phase, Phase::Steady) {
+            (self.phase, self.slack) = (Phase::Single, 0);
+        }
     }
 
     /// A cell leaves at `now`, at or after [`Shaping::next`], while intervals are stretched by `stretch`: plans the cell after it.
@@ -244,9 +268,58 @@ impl Shaping {
         self.state = self.plan_next(self.next, now.wrapping_sub(self.next), stretch);
     }
 
-    /// The same for a cell that was planned for `origin`, [`Shaping::next`], and leaves so late, but for the state, which it tells.
+    /// Plans the cell after one that was planned for `origin`, [`Shaping::next`], and leaves so late, if there is nothing to reckon: the
+    /// connection is steady, the cell not too late, and nothing stretched. All else stays as it is.
     #[inline(always)]
+    pub(super) const fn plan_steady(&mut self, origin: u64, late: u64) -> Option<u64> {
+        if !matches!(self.phase, Phase::Steady) || late >= self.slack as u64 {
+            return None;
+        }
+        let interval = if self.sustained > 0 { self.sustained } else { self.peak };
+        self.next = origin.wrapping_add(interval);
+        self.full = self.full.wrapping_add(interval);
+        Some(self.next)
+    }
+
+    /// Finds out whether the connection is steady, after a cell has been planned.
+    ///
+    /// After a cell in the sustained state the next is planned for its token or for its share, whichever is later, so that one of the two is
+    /// exactly an interval behind that cell's, and remains so. It is neither the peak interval that limits, as long as the cell is not so
+    /// late that the bucket gets full or that the peak interval after it is longer than the wait for the token, nor does the share clock
+    /// give anything up. Without a sustained rate the peak interval takes the place of the token's.
+    const fn find_steady(&mut self, state: State) {
+        const fn min(a: i64, b: i64) -> i64 {
+            if a < b { a } else { b }
+        }
+        let on_time = if self.sustained == 0 {
+            self.tolerance as i64 + 1
+        } else if let State::Sustained = state {
+            let taken = self.full.wrapping_sub(self.next) as i64;
+            let wait = taken + (self.sustained - self.peak) as i64 - self.burst as i64;
+            if wait > 0 { min(taken + 1, wait + self.tolerance as i64) } else { 0 }
+        } else {
+            return;
+        };
+        let on_time = min(on_time, CATCH_UP as i64 + 1 - self.lag as i64);
+        if on_time > 0 {
+            (self.phase, self.slack) = (Phase::Steady, on_time as u32);
+        }
+    }
+
+    /// The same as [`Shaping::on_sent`] for a cell that was planned for `origin`, [`Shaping::next`], and leaves so late, but for the state,
+    /// which it tells.
+    #[inline(never)]
     pub(super) const fn plan_next(&mut self, origin: u64, late: u64, stretch: Stretch) -> State {
+        self.unsteady();
+        let state = self.reckon(origin, late, stretch);
+        if stretch.is_none() {
+            self.find_steady(state);
+        }
+        state
+    }
+
+    #[inline(always)]
+    const fn reckon(&mut self, origin: u64, late: u64, stretch: Stretch) -> State {
         const fn max(a: i64, b: i64) -> i64 {
             if a > b { a } else { b }
         }
@@ -283,7 +356,7 @@ impl Shaping {
                     next = token;
                 } else {
                     self.slack = 0;
-                    if self.refills {
+                    if let Phase::Dual = self.phase {
                         // The burst after a pause begins its share anew, as after inactivity.
                         next = max(next, refilled);
                         (state, share) = (State::Refill, next);
@@ -337,4 +410,91 @@ impl Shaping {
         self.next = later(self.next, oldest);
         self.full = later(self.full, oldest);
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Sustained;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        /// A cell leaves so late, while intervals are stretched by so many 64ths.
+        Send(u64, u64),
+        /// A cell comes so long after the one before has left.
+        PutOff(u64),
+        OnData(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let late = || prop_oneof![8 => 0..4 * SLOT, 4 => 0..80 * SLOT, 1 => 0..5000 * SLOT];
+        prop_oneof![
+            60 => (late(), Just(0)).prop_map(|(late, stretch)| Step::Send(late, stretch)),
+            2 => (late(), 0u64..100).prop_map(|(late, stretch)| Step::Send(late, stretch)),
+            1 => late().prop_map(Step::PutOff),
+            1 => late().prop_map(Step::OnData),
+        ]
+    }
+
+    proptest! {
+           /// What a steady connection is not reckoned for is what would be reckoned.
+           #[test]
+           fn a_steady_connection_needs_no_reckoning(
+               start: u64, peak in SLOT..100 * SLOT, ratio in 64u64..400, size in 1u32..6, tolerance in 0..20 * SLOT, mode in 0usize..3,
+               steps in prop::collection::vec(step(), 1..200),
+           ) {
+               let sustained = Sustained { interval: Ticks(peak * ratio / 64), maximum_burst_size: size };
+               let contract = CellContract {
+                   mode: [Mode::Constant, Mode::SingleBucket(sustained), Mode::DualBucket(sustained)][mode],
+                   delay_variation_tolerance: Ticks(tolerance),
+                   ..CellContract::constant(Ticks(peak))
+               };
+               let mut shaping = Shaping::new(&contract);
+               shaping.start(start);
+               for step in steps {
+                   let mut reckoned = shaping;
+                   reckoned.unsteady();
+                   let now = shaping.next;
+                   match step {
+                       Step::Send(late, stretch) => {
+                           let stretch = Stretch(stretch << 26);
+                           if !stretch.is_none() || shaping.plan_steady(now, late).is_none() {
+                               shaping.state = shaping.plan_next(now, late, stretch);
+                           }
+                           reckoned.state = reckoned.plan_next(now, late, stretch);
+                       }
+                       Step::PutOff(late) => {
+    for shaping in [&mut shaping, &mut reckoned] {
+    shaping.put_off(now.wrapping_add(late));
+    }
+    }
+                       Step::OnData(late) => {
+    for shaping in [&mut shaping, &mut reckoned] {
+    shaping.on_data(now.wrapping_add(late));
+    }
+    }
+                   }
+                   let fields = |mut shaping: Shaping| {
+                       shaping.unsteady();
+                       let full = if shaping.sustained > 0 { shaping.full } else { 0 };
+                       (shaping.next, full, shaping.lag, shaping.slack, shaping.state)
+                   };
+                   prop_assert_eq!(fields(shaping), fields(reckoned));
+               }
+           }
+
+           /// Equal lateness leaves every connection that is not in a pause steady, once its burst is over.
+           #[test]
+           fn a_connection_is_steady_after_its_burst(peak in SLOT..100 * SLOT, ratio in 65u64..400, size in 1u32..6, late in 0..SLOT) {
+               for mode in [Mode::Constant, Mode::SingleBucket(Sustained { interval: Ticks(peak * ratio / 64), maximum_burst_size: size })] {
+                   let mut shaping = Shaping::new(&CellContract { mode, ..CellContract::constant(Ticks(peak)) });
+                   shaping.start(0);
+                   for _ in 0..64 * size {
+                       shaping.state = shaping.plan_next(shaping.next, late, Stretch::NONE);
+                   }
+                   prop_assert!(late >= peak * (ratio - 64) / 64 || shaping.plan_steady(shaping.next, 0).is_some(), "{shaping:?}");
+               }
+           }
+       }
 }
