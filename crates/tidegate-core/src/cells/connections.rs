@@ -329,6 +329,17 @@ impl<S: Sharing> Connections<S> {
         Some(line.shape(class, planned, late, sharing, counts))
     }
 
+    /// The same if nothing of the class is stretched and the connection is steady; `None` if not.
+    #[inline(always)]
+    pub(super) fn book_steady(&mut self, index: usize, class: usize, planned: u64, late: u64) -> Option<u64> {
+        let Connections { lines, sharing, counts, .. } = self;
+        let line = &mut lines[index];
+        let calm = line.calm.checked_sub(1)?;
+        let next = line.shape_steady(class, planned, late, sharing, counts)?;
+        line.calm = calm;
+        Some(next)
+    }
+
     /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
     /// if the cell is the last one of a PDU.
     #[cold]

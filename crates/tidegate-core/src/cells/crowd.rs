@@ -51,9 +51,10 @@ impl Crowd {
             return self.heap.push(pool, entry);
         }
         if self.queue.is_at_edge() {
-            pool.extend(&mut self.queue);
+            pool.extend(&mut self.queue, entry.key);
+        } else {
+            pool.push(&mut self.queue, entry.key);
         }
-        pool.push(&mut self.queue, entry.key);
         pool.push(&mut self.queue, entry.payload);
         self.last = entry.key;
     }
@@ -68,7 +69,7 @@ impl Crowd {
         let first = self.first?;
         if self.queued(pool) == Some(first) {
             self.taken += 2;
-            if self.taken == pool.first_words(&self.queue) {
+            if self.taken == Pool::first_words(&self.queue) {
                 pool.pop(&mut self.queue);
                 self.taken = 0;
             }

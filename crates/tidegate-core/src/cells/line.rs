@@ -30,16 +30,48 @@ impl Line {
     /// Shapes the connection one of whose cells was planned for `planned` and leaves so late: when the next may leave.
     #[inline(always)]
     pub(super) fn shape<S: Sharing>(&mut self, class: usize, planned: u64, late: u64, sharing: &mut S, counts: &mut Counts) -> u64 {
-        let shaping = &mut self.shaping;
-        counts.beyond_tolerance += u64::from(late > shaping.tolerance().0);
-        let delay = sharing.delay(class);
-        sharing.sent(class, planned, planned.wrapping_add(late).wrapping_add(delay));
         if sharing.stretch(class).is_none()
-            && sharing.delay(class) == delay
-            && let Some(next) = shaping.plan_steady(planned, late)
+            && let Some(next) = self.shape_steady(class, planned, late, sharing, counts)
         {
             return next;
         }
+        let delay = self.leave(class, planned, late, sharing, counts);
+        self.reckon(class, planned, late, delay, sharing)
+    }
+
+    /// The same for a steady connection of a class of which nothing is stretched; `None` if it is not steady.
+    #[inline(always)]
+    pub(super) fn shape_steady<S: Sharing>(
+        &mut self,
+        class: usize,
+        planned: u64,
+        late: u64,
+        sharing: &mut S,
+        counts: &mut Counts,
+    ) -> Option<u64> {
+        if !self.shaping.is_steady(late) {
+            return None;
+        }
+        let delay = self.leave(class, planned, late, sharing, counts);
+        if sharing.delay(class) != delay {
+            return Some(self.reckon(class, planned, late, delay, sharing));
+        }
+        Some(self.shaping.plan_steady(planned))
+    }
+
+    /// A cell leaves; tells how far the class's clock was behind before.
+    #[inline(always)]
+    fn leave<S: Sharing>(&self, class: usize, planned: u64, late: u64, sharing: &mut S, counts: &mut Counts) -> u64 {
+        counts.beyond_tolerance += u64::from(late > self.shaping.tolerance().0);
+        let delay = sharing.delay(class);
+        sharing.sent(class, planned, planned.wrapping_add(late).wrapping_add(delay));
+        delay
+    }
+
+    /// Reckons when the next cell may leave.
+    #[inline(always)]
+    fn reckon<S: Sharing>(&mut self, class: usize, planned: u64, late: u64, delay: u64, sharing: &mut S) -> u64 {
+        let shaping = &mut self.shaping;
         if shaping.state() == State::Refill {
             changes_state(shaping, class, State::Peak, sharing);
         }

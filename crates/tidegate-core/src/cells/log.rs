@@ -12,9 +12,9 @@ pub(super) const CHUNK: usize = 8;
 /// Words in the order in which they came.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Log {
-    /// The last chunk, if there are words.
-    tail: u32,
-    words: u32,
+    /// The place of the next word, counted through the chunks of the pool; where a chunk begins, the last one of the log is full, or there is none.
+    end: u32,
+    chunks: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,19 @@ pub(super) struct Reader {
 
 impl Log {
     pub(super) const fn words(&self) -> u32 {
-        self.words
+        self.chunks * CHUNK as u32 - self.end.wrapping_neg() % CHUNK as u32
     }
 
     /// True if the next word begins a chunk.
     #[inline]
     pub(super) const fn is_at_edge(&self) -> bool {
-        self.words.is_multiple_of(CHUNK as u32)
+        self.end.is_multiple_of(CHUNK as u32)
+    }
+
+    /// The last chunk, if there are words.
+    #[inline]
+    const fn tail(&self) -> u32 {
+        self.end.wrapping_sub(1) / CHUNK as u32
     }
 }
 
@@ -73,14 +79,15 @@ impl Pool {
         self.after.reserve_exact(chunks.saturating_sub(self.after.len()));
     }
 
-    /// Adds a word to a log that has room for it: [`Pool::extend`] comes first where [`Log::is_at_edge`].
+    /// Adds a word to a log that is not [at an edge](Log::is_at_edge).
     #[inline]
     pub(super) fn push(&mut self, log: &mut Log, word: u64) {
-        let chunk = &mut self.chunks[log.tail as usize];
+        let place = log.end as usize;
+        let chunk = &mut self.chunks[place / CHUNK];
         // The store waits for its line behind all others, in order, and the line can come before.
         prefetch(chunk);
-        chunk.0[log.words as usize % CHUNK] = word;
-        log.words += 1;
+        chunk.0[place % CHUNK] = word;
+        log.end += 1;
     }
 
     /// One more vacant chunk.
@@ -117,50 +124,54 @@ impl Pool {
         &mut self.chunks[chunk as usize].0
     }
 
-    /// Adds an empty chunk to a log whose last one is full.
+    /// Adds a word to a log that is [at an edge](Log::is_at_edge), with another chunk.
     #[inline]
-    pub(super) fn extend(&mut self, log: &mut Log) {
+    pub(super) fn extend(&mut self, log: &mut Log, word: u64) {
         let chunk = self.take_chunk();
-        let first = if log.words == 0 { chunk } else { core::mem::replace(&mut self.after[log.tail as usize], chunk) };
+        let first = if log.chunks == 0 { chunk } else { core::mem::replace(&mut self.after[log.tail() as usize], chunk) };
         self.after[chunk as usize] = first;
-        log.tail = chunk;
+        self.chunks[chunk as usize].0[0] = word;
+        *log = Log { end: chunk * CHUNK as u32 + 1, chunks: log.chunks + 1 };
     }
 
     /// The words of the first chunk; behind the last of them there may be old ones.
     pub(super) fn first(&self, log: &Log) -> Option<&[u64; CHUNK]> {
-        (log.words > 0).then(|| &self.chunks[self.after[log.tail as usize] as usize].0)
+        (log.chunks > 0).then(|| &self.chunks[self.after[log.tail() as usize] as usize].0)
     }
 
     /// How many words are in the first chunk of a log that is not empty.
     #[inline]
-    pub(super) fn first_words(&self, log: &Log) -> usize {
-        if self.after[log.tail as usize] == log.tail { (log.words as usize - 1) % CHUNK + 1 } else { CHUNK }
+    pub(super) const fn first_words(log: &Log) -> usize {
+        if log.chunks == 1 { log.words() as usize } else { CHUNK }
     }
 
     /// Takes the first chunk away: its words, and how many they are.
     #[inline]
     pub(super) fn pop(&mut self, log: &mut Log) -> Option<([u64; CHUNK], usize)> {
-        if log.words == 0 {
+        if log.chunks == 0 {
             return None;
         }
         #[cfg(test)]
         (self.pops += 1);
-        let words = self.first_words(log);
-        let first = self.after[log.tail as usize];
+        let words = Pool::first_words(log);
+        let tail = log.tail();
+        let first = self.after[tail as usize];
         let next = core::mem::replace(&mut self.after[first as usize], self.vacant);
         self.vacant = first;
-        if first != log.tail {
-            self.after[log.tail as usize] = next;
+        if first == tail {
+            *log = Log::default();
+        } else {
+            self.after[tail as usize] = next;
+            log.chunks -= 1;
         }
-        log.words -= words as u32;
         Some((self.chunks[first as usize].0, words))
     }
 
     /// The beginning of a log.
     pub(super) fn begin(&self, log: &Log) -> Reader {
-        match log.words {
+        match log.chunks {
             0 => Reader::default(),
-            words => Reader { chunk: self.after[log.tail as usize], chunks: words.div_ceil(CHUNK as u32) },
+            chunks => Reader { chunk: self.after[log.tail() as usize], chunks },
         }
     }
 
@@ -232,9 +243,10 @@ mod tests {
                 let (log, queue) = (&mut logs[which], &mut queues[which]);
                 for _ in 0..pushes {
                     if log.is_at_edge() {
-                        pool.extend(log);
+                        pool.extend(log, next);
+                    } else {
+                        pool.push(log, next);
                     }
-                    pool.push(log, next);
                     queue.push_back(next);
                     next += 1;
                 }

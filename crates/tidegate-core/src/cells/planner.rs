@@ -192,14 +192,33 @@ impl<S: Sharing> Planner<S> {
                 list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
                 before = clock_of(delay).wrapping_sub(SLOT - 1);
             }
+            // The first slot that is free when it is due, and how late it is then.
+            let slot_of = |key: u64, free: u64| {
+                let due = key.wrapping_sub(before);
+                // None before the first.
+                let from = ((due & !((due as i64 >> 63) as u64)) >> 16) as u32;
+                let at = from + (free >> from | 1 << last).trailing_zeros();
+                (at, start_of(u64::from(at)).wrapping_add(SLOT - 1).wrapping_sub(due))
+            };
+            if !has_ghosts && connections.sharing.stretch(class).is_none() {
+                list.take_run(pool, connections, Connections::fetch_line, Connections::fetch_record, |connections, entry| {
+                    if free >> last & 1 == 0 || connections.sharing.delay(class) != delay {
+                        return None;
+                    }
+                    let (at, late) = slot_of(entry.key, free);
+                    let next = connections.book_steady(entry.connection().index(), class, entry.key, late)?;
+                    window[at as usize % WINDOW as usize] = Departure::new(entry.payload, late);
+                    free &= !(1 << at);
+                    Some(next)
+                });
+                if free >> last & 1 == 0 || connections.sharing.delay(class) != delay {
+                    continue;
+                }
+            }
             let Some(entry) = list.take(pool, |index| connections.fetch_line(index), |index| connections.fetch_record(index)) else {
                 break;
             };
-            // The first slot that is free when it is due.
-            let due = entry.key.wrapping_sub(before) as i64;
-            let from = (due >> 16).max(0) as u32;
-            let at = from + (free >> from | 1 << last).trailing_zeros();
-            let late = start_of(u64::from(at)).wrapping_add(SLOT - 1).wrapping_sub(due as u64);
+            let (at, late) = slot_of(entry.key, free);
             let departure = &mut window[at as usize % WINDOW as usize];
             if has_ghosts && !connections.is_listed(entry.connection(), class, entry.key) {
                 list.ghost_gone();

@@ -268,17 +268,19 @@ impl Shaping {
         self.state = self.plan_next(self.next, now.wrapping_sub(self.next), stretch);
     }
 
-    /// Plans the cell after one that was planned for `origin`, [`Shaping::next`], and leaves so late, if there is nothing to reckon: the
-    /// connection is steady, the cell not too late, and nothing stretched. All else stays as it is.
+    /// True if a cell that leaves so late is followed by the next one after an interval, as long as nothing is stretched.
     #[inline(always)]
-    pub(super) const fn plan_steady(&mut self, origin: u64, late: u64) -> Option<u64> {
-        if !matches!(self.phase, Phase::Steady) || late >= self.slack as u64 {
-            return None;
-        }
+    pub(super) const fn is_steady(&self, late: u64) -> bool {
+        matches!(self.phase, Phase::Steady) && late < self.slack as u64
+    }
+
+    /// Plans the cell after one that was planned for `origin`, [`Shaping::next`], if [`Shaping::is_steady`]. All else stays as it is.
+    #[inline(always)]
+    pub(super) const fn plan_steady(&mut self, origin: u64) -> u64 {
         let interval = if self.sustained > 0 { self.sustained } else { self.peak };
         self.next = origin.wrapping_add(interval);
         self.full = self.full.wrapping_add(interval);
-        Some(self.next)
+        self.next
     }
 
     /// Finds out whether the connection is steady, after a cell has been planned.
@@ -459,10 +461,12 @@ mod tests {
                    match step {
                        Step::Send(late, stretch) => {
                            let stretch = Stretch(stretch << 26);
-                           if !stretch.is_none() || shaping.plan_steady(now, late).is_none() {
-                               shaping.state = shaping.plan_next(now, late, stretch);
-                           }
-                           reckoned.state = reckoned.plan_next(now, late, stretch);
+                           if stretch.is_none() && shaping.is_steady(late) {
+                            shaping.plan_steady(now);
+                        } else {
+                            shaping.state = shaping.plan_next(now, late, stretch);
+                        }
+                        reckoned.state = reckoned.plan_next(now, late, stretch);
                        }
                        Step::PutOff(late) => {
     for shaping in [&mut shaping, &mut reckoned] {
@@ -493,7 +497,7 @@ mod tests {
                    for _ in 0..64 * size {
                        shaping.state = shaping.plan_next(shaping.next, late, Stretch::NONE);
                    }
-                   prop_assert!(late >= peak * (ratio - 64) / 64 || shaping.plan_steady(shaping.next, 0).is_some(), "{shaping:?}");
+                   prop_assert!(late >= peak * (ratio - 64) / 64 || shaping.is_steady(0), "{shaping:?}");
                }
            }
        }

@@ -76,9 +76,10 @@ impl Level {
         self.occupied |= 1 << at;
         let log = &mut self.logs[at];
         if log.is_at_edge() {
-            pool.extend(log);
+            pool.extend(log, entry.key);
+        } else {
+            pool.push(log, entry.key);
         }
-        pool.push(log, entry.key);
         pool.push(log, entry.payload);
     }
 

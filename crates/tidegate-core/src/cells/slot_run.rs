@@ -121,8 +121,20 @@ impl SlotRun {
 
     /// How many have been taken out.
     #[inline]
-    pub(super) const fn popped(&self) -> u8 {
+    pub(super) const fn place(&self) -> u8 {
         self.next
+    }
+
+    /// The first word if so many have been taken out, as by [`SlotRun::first`].
+    #[inline]
+    pub(super) const fn at(&self, place: u8) -> u64 {
+        self.words[place as usize % ROOM]
+    }
+
+    /// So many have been taken out.
+    #[inline]
+    pub(super) const fn go_to(&mut self, place: u8) {
+        self.next = place;
     }
 
     /// Takes the first out; there is one.

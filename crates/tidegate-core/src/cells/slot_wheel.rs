@@ -198,10 +198,8 @@ impl SlotWheel {
         loop {
             let (word, tabled) = (self.run.first(), self.table.first());
             if word < self.limit {
-                if self.is_large && self.run.popped().is_multiple_of(AT_ONCE as u8) {
-                    // Twice as many as are taken out.
-                    pool.read(&mut self.soon).into_iter().flatten().for_each(|&word| soon(Connection::unpack(word).index()));
-                    self.run.ahead().iter().for_each(|&word| next(Connection::unpack(word).index()));
+                if self.is_large && self.run.place().is_multiple_of(AT_ONCE as u8) {
+                    self.fetch_ahead(pool, &soon, &next);
                 }
                 self.run.pop();
                 return Some(self.entry(word));
@@ -220,6 +218,52 @@ impl SlotWheel {
                 return None;
             }
         }
+    }
+
+    /// Takes connections out of the run and puts each back for the time that `plan` tells, one after the other, until it tells none and the
+    /// connection stays, or until [`SlotWheel::take`] has to see what comes first.
+    #[inline(always)]
+    pub(super) fn take_run<C>(
+        &mut self,
+        pool: &mut Pool,
+        connections: &mut C,
+        soon: impl Fn(&C, usize),
+        next: impl Fn(&C, usize),
+        mut plan: impl FnMut(&mut C, Entry) -> Option<u64>,
+    ) {
+        // Where the run stands is kept in a register.
+        let mut place = self.run.place();
+        loop {
+            let word = self.run.at(place);
+            if word >= self.limit {
+                break;
+            }
+            if self.is_large && place.is_multiple_of(AT_ONCE as u8) {
+                self.run.go_to(place);
+                self.fetch_ahead(pool, |index| soon(connections, index), |index| next(connections, index));
+            }
+            let entry = self.entry(word);
+            let Some(key) = plan(connections, entry) else { break };
+            place += 1;
+            if key.wrapping_sub(self.near_start) < self.near_span {
+                self.file_near(pool, Entry { key, ..entry });
+            } else {
+                self.insert_elsewhere(pool, Entry { key, ..entry });
+            }
+        }
+        self.run.go_to(place);
+    }
+
+    #[inline(never)]
+    fn insert_elsewhere(&mut self, pool: &mut Pool, entry: Entry) {
+        self.insert_apart(pool, entry);
+    }
+
+    /// Names to `soon` twice as many connections as are taken out till the next time, and to `next` those that come after a few more.
+    #[inline(always)]
+    fn fetch_ahead(&mut self, pool: &Pool, soon: impl Fn(usize), next: impl Fn(usize)) {
+        pool.read(&mut self.soon).into_iter().flatten().for_each(|&word| soon(Connection::unpack(word).index()));
+        self.run.ahead().iter().for_each(|&word| next(Connection::unpack(word).index()));
     }
 
     /// The same while there is a crowd.
@@ -419,8 +463,7 @@ impl SlotWheel {
         if log.words() == 0 {
             self.marks.set(at);
         }
-        pool.extend(log);
-        pool.push(log, entry.key << LOW | entry.payload);
+        pool.extend(log, entry.key << LOW | entry.payload);
     }
 
     /// Files what does not belong to one of the near buckets: it lies in the 64 slots of the table, before them, or in reach of the near
