@@ -12,7 +12,7 @@ use super::{
     Adapter, CellContract, CellError, CellRate, CellSetup, Connection, Counts, LONGEST_PDU, MOST_CONNECTIONS, Shaping, Sharing, State,
     Transfers, start_of,
 };
-use crate::prefetch::prefetch;
+use crate::prefetch::{prefetch, prefetch_in};
 use crate::ready::is_before;
 use alloc::vec::Vec;
 
@@ -545,9 +545,7 @@ impl<S: Sharing> Connections<S> {
     /// Asks for the state of a connection whose turn comes soon.
     #[inline]
     pub(super) fn fetch_line(&self, index: usize) {
-        if let Some(line) = self.lines.get(index) {
-            prefetch(line);
-        }
+        prefetch_in(&self.lines, index);
     }
 
     /// Asks for the rest of the state of a connection that comes after a few others, if its next cell needs it.

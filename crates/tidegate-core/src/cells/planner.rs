@@ -201,7 +201,7 @@ impl<S: Sharing> Planner<S> {
                 (at, start_of(u64::from(at)).wrapping_add(SLOT - 1).wrapping_sub(due))
             };
             if !has_ghosts && connections.sharing.stretch(class).is_none() {
-                list.take_run(pool, connections, Connections::fetch_line, Connections::fetch_record, |connections, entry| {
+                let unusual = list.take_run(pool, connections, Connections::fetch_line, Connections::fetch_record, |connections, entry| {
                     if free >> last & 1 == 0 || connections.sharing.delay(class) != delay {
                         return None;
                     }
@@ -211,6 +211,10 @@ impl<S: Sharing> Planner<S> {
                     free &= !(1 << at);
                     Some(next)
                 });
+                if let Some(entry) = unusual {
+                    list.insert(pool, entry);
+                    continue;
+                }
                 if free >> last & 1 == 0 || connections.sharing.delay(class) != delay {
                     continue;
                 }

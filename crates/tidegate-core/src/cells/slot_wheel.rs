@@ -221,7 +221,8 @@ impl SlotWheel {
     }
 
     /// Takes connections out of the run and puts each back for the time that `plan` tells, one after the other, until it tells none and the
-    /// connection stays, or until [`SlotWheel::take`] has to see what comes first.
+    /// connection stays, or until [`SlotWheel::take`] has to see what comes first. A connection for which there is no place in the last chunk of
+    /// a near log is returned, for [`SlotWheel::insert`]: nothing is called here, so that all is kept in registers.
     #[inline(always)]
     pub(super) fn take_run<C>(
         &mut self,
@@ -230,33 +231,32 @@ impl SlotWheel {
         soon: impl Fn(&C, usize),
         next: impl Fn(&C, usize),
         mut plan: impl FnMut(&mut C, Entry) -> Option<u64>,
-    ) {
-        // Where the run stands is kept in a register.
+    ) -> Option<Entry> {
         let mut place = self.run.place();
-        loop {
+        let unusual = loop {
             let word = self.run.at(place);
             if word >= self.limit {
-                break;
+                break None;
             }
             if self.is_large && place.is_multiple_of(AT_ONCE as u8) {
                 self.run.go_to(place);
                 self.fetch_ahead(pool, |index| soon(connections, index), |index| next(connections, index));
             }
             let entry = self.entry(word);
-            let Some(key) = plan(connections, entry) else { break };
+            let Some(key) = plan(connections, entry) else { break None };
             place += 1;
-            if key.wrapping_sub(self.near_start) < self.near_span {
-                self.file_near(pool, Entry { key, ..entry });
-            } else {
-                self.insert_elsewhere(pool, Entry { key, ..entry });
+            let entry = Entry { key, ..entry };
+            if key.wrapping_sub(self.near_start) >= self.near_span {
+                break Some(entry);
             }
-        }
+            let log = &mut self.near[(key >> BITS) as usize & self.mask];
+            if log.is_at_edge() {
+                break Some(entry);
+            }
+            pool.push(log, key << LOW | entry.payload);
+        };
         self.run.go_to(place);
-    }
-
-    #[inline(never)]
-    fn insert_elsewhere(&mut self, pool: &mut Pool, entry: Entry) {
-        self.insert_apart(pool, entry);
+        unusual
     }
 
     /// Names to `soon` twice as many connections as are taken out till the next time, and to `next` those that come after a few more.
