@@ -76,6 +76,7 @@ module tile_lane
   context_t word_q;
   logic     word_valid_q, valid1_q, valid2_q, valid3_q, valid4_q;
   round_t   word_round_q, round1_q, round2_q, round3_q, round4_q;
+  contract_t contract3_q;
 
   // The words.
   logic     write;
@@ -256,7 +257,6 @@ module tile_lane
     end
   end
 
-  contract_t contract3_q;
   varying_t varying3_q;
   tick_t    ahead3_q, finish3_q;
   logic     pop3_q, missed3_q, violation3_q;
