@@ -284,6 +284,91 @@ pub const HARNESSES: &[Harness] = &[
         sizes: &[size("Depth=4", Induction, 10), size("Depth=2", Induction, 8), size("Depth=16", Induction, 24)],
     },
     Harness {
+        name: "tile_order",
+        what: "the tournament over tiles delivers the first of all streams of a pass",
+        stand_in: None,
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/tile_tree.sv",
+                text: ": took_q ? served_before(to_x_q, below_x_q) : served_before(to_lead_q, below_lead_q));",
+                replacement: ": served_before(to_lead_q, below_lead_q));",
+            },
+            Fault { file: "rtl/src/tile_match.sv", text: "else if (i > j) wins &= ~before_q[i][j];", replacement: "" },
+            Fault {
+                file: "rtl/src/tiled_pkg.sv",
+                text: "(parts.older | (parts.as_old & otherwise))",
+                replacement: "(parts.older | otherwise)",
+            },
+        ],
+        sizes: &[
+            size("N=4 Ways=4 Steps=2", Bounded(9), 9),
+            size("N=4 Ways=2 Steps=3", Bounded(13), 13),
+            deep("N=8 Ways=4 Steps=2", Bounded(11), 11),
+            deep("N=4 Ways=4 Steps=2 Bits=16", Bounded(9), 9),
+            deep("N=4 Ways=2 Steps=3 Bits=16", Bounded(13), 13),
+        ],
+    },
+    Harness {
+        name: "tile_context",
+        what: "a tile brings what was last written for it, and its arrivals become heads in order, each once",
+        stand_in: Some("any_rank"),
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/tile_lane.sv",
+                text: "assign write_round = load_i ? load_round_i : round4_q;",
+                replacement: "assign write_round = load_i ? load_round_i : round3_q;",
+            },
+            Fault { file: "rtl/src/tile_lane.sv", text: "& (box_round_q == word_round_q)", replacement: "" },
+            Fault {
+                file: "rtl/src/tile_lane.sv",
+                text: "varying2_q.read  <= varying1_q.read + PointerWidth'(pop);",
+                replacement: "varying2_q.read  <= varying1_q.read + PointerWidth'(takes);",
+            },
+        ],
+        sizes: &[size("Block=0", Bounded(16), 16), size("Block=1", Bounded(17), 17)],
+    },
+    Harness {
+        name: "tile_circulation",
+        what: "tiles circulate: none is lost or under way twice, each takes part once in every decision",
+        stand_in: Some("tiles"),
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/tiled.sv",
+                text: "assign store      = push & (stored_valid | ~enter);",
+                replacement: "assign store      = push;",
+            },
+            Fault { file: "rtl/src/tiled.sv", text: "pushed = x_wins ? lead_tile : x_tile;", replacement: "pushed = x_tile;" },
+            Fault {
+                file: "rtl/src/tiled.sv",
+                text: "assign arrival_ready_o = ~arrival_valid_q | arrival_taken;",
+                replacement: "assign arrival_ready_o = 1'b1;",
+            },
+        ],
+        sizes: &[size("Rounds=2", Bounded(40), 40)],
+    },
+    Harness {
+        name: "tile_reports",
+        what: "records of the tiled engine: none lost or changed, drops before the decision after them",
+        stand_in: None,
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/tile_records.sv",
+                text: "assign drop_space_o = drop_free_q != '0;",
+                replacement: "assign drop_space_o = drop_ready;",
+            },
+            Fault {
+                file: "rtl/src/tile_records.sv",
+                text: "assign drop_first     = drop_valid & (drop_pass == turn_q);",
+                replacement: "assign drop_first     = drop_valid;",
+            },
+        ],
+        sizes: &[size("N=4", Induction, 16)],
+    },
+    Harness {
         name: "stream_edges",
         what: "AXI4-Stream words stay until they are taken, arrivals are conserved",
         stand_in: Some("by_rank"),
