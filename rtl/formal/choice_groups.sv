@@ -14,6 +14,7 @@ module choice_groups
   input logic         rst_ni,
   input logic         enable_i,
   input logic         run_i,
+  input logic         next_run_i,
   input key_t [N-1:0] lost_i,
   input key_t [N-1:0] won_i
 );
@@ -23,7 +24,7 @@ module choice_groups
   direct_choice #(
     .N(N)
   ) u_direct (
-    .clk_i, .rst_ni, .enable_i, .run_i, .lost_i, .won_i, .won_o(won), .named_o(named)
+    .clk_i, .rst_ni, .enable_i, .next_run_i, .lost_i, .won_i, .won_o(won), .named_o(named)
   );
 
   grouped_choice #(
@@ -34,12 +35,13 @@ module choice_groups
 
   logic started_q = 1'b0;
   logic moved_q   = 1'b0;
-  logic run_q, won_again_q;
+  logic run_q, run_due_q, won_again_q;
   logic [N-1:0] won_q;
   always_ff @(posedge clk_i) begin
     started_q   <= 1'b1;
     moved_q     <= enable_i;
     run_q       <= run_i;
+    run_due_q   <= next_run_i;
     won_q       <= won;
     won_again_q <= enable_i & ((won & named) != '0);
   end
@@ -55,7 +57,7 @@ module choice_groups
     reset_first: assume (rst_ni == started_q);
     first_idle: assume (started_q | (enable_i & ~run_i));
     // What is decided goes on until it counts.
-    keeps_on: assume (~started_q | moved_q | (run_i == run_q));
+    keeps_on: assume (~started_q | (run_i == (moved_q ? run_due_q : run_q)));
     if (started_q) begin
       nobody_named: assert (u_direct.nobody_q == (named == '0));
       one_champion: assert (one_first);

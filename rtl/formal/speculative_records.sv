@@ -108,6 +108,7 @@ module speculative_records
       nobody_named: assert (u_engine.gen_direct.u_choice.nobody_q == (u_engine.won_q == '0));
       one_at_most: assert ((u_engine.won & (u_engine.won - 1'b1)) == '0);
       one_winner: assert ((u_engine.won_q & (u_engine.won_q - 1'b1)) == '0);
+      enabled_together: assert (u_engine.enable == {N{u_engine.enable_q}});
       stops_in_time: assert ((records <= 6'd10) & (~u_engine.record_valid_q | (records <= 6'd9))
                              & (~u_engine.enable_q | (records <= 6'd8)));
       no_record_lost: assert (~u_engine.record_valid_q | u_engine.records_ready);

@@ -81,8 +81,10 @@ module speculative_windows
                 & (u_block.whole_missed_q.numerator == lower(tolerance.numerator))
                 & (u_block.whole_met_ends_q == (fresh_met == fresh)) & (u_block.whole_missed_ends_q == (fresh_missed == fresh))
                 & shows_zero(fresh, u_block.whole_q.fraction)
-                & (u_block.whole_met_ends_q | shows_zero(fresh_met, u_block.whole_met_q.fraction))
-                & (u_block.whole_missed_ends_q | shows_zero(fresh_missed, u_block.whole_missed_q.fraction));
+                & (u_block.whole_met_ends_q ? u_block.whole_met_q.fraction == u_block.whole_q.fraction
+                   : shows_zero(fresh_met, u_block.whole_met_q.fraction))
+                & (u_block.whole_missed_ends_q ? u_block.whole_missed_q.fraction == u_block.whole_q.fraction
+                   : shows_zero(fresh_missed, u_block.whole_missed_q.fraction));
 
   function automatic logic [7:0] lower(logic [7:0] numerator);
     return numerator == '0 ? '0 : numerator - 8'd1;
@@ -106,8 +108,8 @@ module speculative_windows
                        & (u_block.penalty_less_q == 9'(tolerance.penalty) - 9'd1);
   assign ends_known    = (u_block.met_ends_q == (met == fresh)) & (u_block.missed_ends_q == (missed == fresh));
   assign worth_of_zero = shows_zero(window, u_block.fraction_q)
-                       & (u_block.met_ends_q | shows_zero(met, u_block.met_q))
-                       & (u_block.missed_ends_q | shows_zero(missed, u_block.missed_q));
+                       & (u_block.met_ends_q ? u_block.met_q == u_block.whole_q.fraction : shows_zero(met, u_block.met_q))
+                       & (u_block.missed_ends_q ? u_block.missed_q == u_block.whole_q.fraction : shows_zero(missed, u_block.missed_q));
 
   // What the keys show of the window after a win, and after a loss.
   window_t    after_win, after_loss;
@@ -119,12 +121,14 @@ module speculative_windows
 
   // What is known of a loss since the last decision.
   logic known;
-  assign known = (u_block.is_missed_q == (u_block.valid_q & u_block.prepared_q.come & run_i))
+  assign known = (u_block.stays_q == ~u_block.is_missed_q) & (u_block.lost_goes_on_q == ~u_block.lost_whole_q)
+               & (u_block.is_missed_q == (u_block.valid_q & u_block.prepared_q.come & run_i))
                & (u_block.lost_takes_q == ((u_block.comes_back | (u_block.is_missed_q & u_block.contract_q.droppable))
                                            & u_block.behind_valid_q[0]))
                & (~run_i | (u_block.lost_changes_q == (u_block.is_missed_q | (u_block.comes_back & u_block.prepared_q.come))))
                & (u_block.comes_late_q == (u_block.comes_back & u_block.prepared_q.come))
                & (u_block.won_whole_q == (u_block.prepared_q.past ? u_block.missed_ends_q : u_block.met_ends_q))
+               & (u_block.won_lower_q == (u_block.prepared_q.past | u_block.m_zero))
                & (u_block.lost_whole_q == (run_i & u_block.prepared_q.come & (~u_block.valid_q | u_block.missed_ends_q)))
                & (u_block.behind_valid_q != 2'b10);
 

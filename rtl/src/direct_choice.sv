@@ -22,8 +22,8 @@ module direct_choice
   input  logic         rst_ni,
   /// A cycle goes by.
   input  logic         enable_i,
-  /// A decision is made.
-  input  logic         run_i,
+  /// A decision is made in the next cycle.
+  input  logic         next_run_i,
   /// The keys with which the streams go into the next decision, if they lose and if they win this one.
   input  key_t [N-1:0] lost_i,
   input  key_t [N-1:0] won_i,
@@ -68,7 +68,8 @@ module direct_choice
   end
 
   always_ff @(posedge clk_i) begin
-    if (enable_i) first_q <= first;
+    // Nobody wins unless a decision is made.
+    if (enable_i) first_q <= next_run_i ? first : '0;
   end
 
   // ---- The choice
@@ -76,7 +77,6 @@ module direct_choice
   always_comb begin
     won = nobody_q ? first_q[N] : '0;
     for (int unsigned winner = 0; winner < N; winner++) won |= named_q[winner] ? first_q[winner] : '0;
-    if (~run_i) won = '0;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

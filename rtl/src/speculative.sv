@@ -143,6 +143,35 @@ module speculative
 
   // ---- Blocks
 
+  // Registers of four kinds, which synthesis does not take for one: none is far from the blocks that it enables.
+  logic [$clog2(Records):0] records;
+  logic         enable_plain_q, stop_q, stop_plain_q, room;
+  logic [N-1:0] enable;
+
+  assign room = records < ($clog2(Records) + 1)'(Records / 2);
+
+  always_ff @(posedge clk_i) begin
+    enable_plain_q <= room;
+    stop_plain_q   <= ~room;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) stop_q <= 1'b0;
+    else stop_q <= ~room;
+  end
+
+  for (genvar i = 0; i < N; i++) begin : gen_enable
+    if (i % 4 == 0) begin : gen_first
+      assign enable[i] = enable_q;
+    end else if (i % 4 == 1) begin : gen_second
+      assign enable[i] = ~stop_q;
+    end else if (i % 4 == 2) begin : gen_third
+      assign enable[i] = enable_plain_q;
+    end else begin : gen_fourth
+      assign enable[i] = ~stop_plain_q;
+    end
+  end
+
   logic [N-1:0] won, won_q, drop;
   key_t [N-1:0] lost, gained;
 
@@ -163,7 +192,7 @@ module speculative
       .run_i(run_q),
       .next_run_i(ready_q[2]),
       .ran_i(ran_q),
-      .enable_i(enable_q),
+      .enable_i(enable[i]),
       .won_i(won[i]),
       .now_i(now_q),
       .far_finish_i(far_finish),
@@ -184,7 +213,7 @@ module speculative
     direct_choice #(
       .N(N)
     ) u_choice (
-      .clk_i, .rst_ni, .enable_i(enable_q), .run_i(run_q), .lost_i(lost), .won_i(gained), .won_o(won), .named_o(won_q)
+      .clk_i, .rst_ni, .enable_i(enable_q), .next_run_i(ready_q[2]), .lost_i(lost), .won_i(gained), .won_o(won), .named_o(won_q)
     );
   end else begin : gen_grouped
     grouped_choice #(
@@ -199,7 +228,6 @@ module speculative
   decision_t              record, record_q;
   logic                   record_valid_q;
   logic [N-1:0]           drops_q;
-  logic [$clog2(Records):0] records;
   logic                   records_ready;
 
   always_comb begin
@@ -224,7 +252,7 @@ module speculative
     end else begin
       record_valid_q <= enable_q & ran_q & (record.served | (|drops_q));
       if (enable_q && ran_q) drops_q <= drop;
-      enable_q <= records < ($clog2(Records) + 1)'(Records / 2);
+      enable_q <= room;
     end
   end
 

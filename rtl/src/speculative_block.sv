@@ -85,11 +85,13 @@ module speculative_block
   // x', what a miss leaves of it, and y' - x', which may be 0.
   logic [7:0] numerator_q, lower_q, to_meet_q;
   logic       x_zero_q, x_one_q, x_two_q, m_zero_q, m_one_q, m_two_q;
-  // The fraction that the window is worth: now, after service in time, after a miss; unless that ends the window.
+  // The fraction that the window is worth: now, after service in time, after a miss. Where that ends the window, that of the one that begins.
   fraction_t  fraction_q, met_q, missed_q;
   logic       met_ends_q, missed_ends_q;
-  // What its keys show is a window that begins.
-  logic       lost_whole_q, won_whole_q;
+  // What its keys show is a window that begins (and that it is not: two registers with less to choose each).
+  logic       lost_whole_q, lost_goes_on_q, won_whole_q;
+  // Otherwise, that a win lowers x'.
+  logic       won_lower_q;
   // How it came about: a window began, x' sank, y' - x' sank, in the last step and in the one before; a packet was taken; what the counters count.
   logic       begun_q, numerator_sank_q, to_meet_sank_q, begun_before_q, numerator_sunk_q, to_meet_sunk_q, taken_q;
   events_t    events_q;
@@ -139,7 +141,8 @@ module speculative_block
 
   // If the stream loses it misses a deadline, its window changes, it takes a packet from behind the head, it comes back after its deadline: known
   // since the last decision.
-  logic is_missed_q, lost_changes_q, lost_takes_q, comes_late_q;
+  // (That nothing is missed is held as well, for worths alone: one register cannot be near all that it chooses.)
+  logic is_missed_q, stays_q, lost_changes_q, lost_takes_q, comes_late_q;
   // Loaded, and nothing has been decided since.
   logic fresh_q;
   logic comes_back, lost_valid, begins;
@@ -205,28 +208,63 @@ module speculative_block
 
   // ---- The window after a step
 
-  // What it is worth after two steps: a miss and service in time, in whatever order; twice service; service and a miss; two misses.
-  fraction_t  mixed, met_met, met_missed, missed_missed, met_raised, missed_fallen;
+  // What it is worth after two steps: a miss and service in time, in whatever order; twice service; service and a miss; two misses. Each is one of a few
+  // sums, or something that is known before them: all but the sums. Where the first step ends the window, none of them counts.
+  fraction_t  mixed_known, met_missed_known, missed_missed_known, missed_risen, met_raised, missed_fallen;
+  logic       mixed_rises, mixed_falls, missed_missed_falls;
   logic [8:0] missed_penalised;
 
   // Of a window that tolerates nothing service takes one from y', a miss adds the penalty to it; worths go the other way.
-  assign met_raised     = met_q + (x_zero ? fraction_t'(1) : step_fraction(rise_q[1]));
+  assign missed_risen     = missed_q + step_fraction(rise_q[0]);
+  assign met_raised       = met_q + (x_zero ? fraction_t'(1) : step_fraction(rise_q[1]));
   assign missed_fallen    = missed_q - fraction_t'(fall_q);
   assign missed_penalised = 9'(missed_q[7:0]) - 9'(contract_q.tolerance.penalty);
 
-  // Where the first step or both end the window, none of them counts.
+  assign mixed_rises         = ~m_zero & ~x_one;
+  assign mixed_falls         = m_zero & ~x_two;
+  assign missed_missed_falls = ~x_zero & ~x_one & ~x_two;
+
   always_comb begin
-    mixed = missed_q + step_fraction(rise_q[0]);
-    if (m_zero) mixed = missed_fallen;
-    else if (x_one) mixed = zero_fraction(m_less);
+    mixed_known = '0;
+    if (m_zero ? x_two : x_one & m_one) mixed_known = whole_q.fraction;
+    else if (~m_zero & x_one) mixed_known = zero_fraction(m_less);
 
-    met_met    = m_zero | m_one ? mixed : met_raised;
-    met_missed = x_zero ? zero_fraction(met_penalised) : mixed;
+    met_missed_known = x_zero ? zero_fraction(met_penalised) : mixed_known;
 
-    missed_missed = missed_fallen;
-    if (x_zero | x_one) missed_missed = missed_penalised[8] ? '0 : fraction_t'(missed_penalised[7:0]);
-    else if (x_two) missed_missed = zero_fraction(m);
+    missed_missed_known = '0;
+    if (x_zero | x_one) missed_missed_known = missed_penalised[8] ? '0 : fraction_t'(missed_penalised[7:0]);
+    else if (x_two) missed_missed_known = m_zero ? whole_q.fraction : zero_fraction(m);
   end
+
+  // Which sum the worth after service and the one after a miss will be, if any; otherwise what is known.
+  (* keep *) logic met_raises, met_rises, met_falls, missed_rises, missed_falls;
+  logic            met_mixes, missed_mixes;
+  fraction_t       met_known, missed_known;
+
+  assign met_mixes    = serves ? ~met_ends_q & (m_zero | m_one) : ~begins & ~x_zero;
+  assign missed_mixes = serves & ~met_ends_q & ~x_zero;
+  assign met_raises   = serves & ~met_ends_q & ~m_zero & ~m_one & ~(x_zero & m_two);
+  assign met_rises    = met_mixes & mixed_rises;
+  assign met_falls    = met_mixes & mixed_falls;
+  assign missed_rises = missed_mixes & mixed_rises;
+  assign missed_falls = (missed_mixes & mixed_falls) | (~serves & ~begins & missed_missed_falls);
+
+  always_comb begin
+    if (serves) begin
+      met_known    = mixed_known;
+      missed_known = met_missed_known;
+      if (~m_zero & ~m_one) met_known = x_zero & m_two ? whole_q.fraction : '0;
+      if (met_ends_q) {met_known, missed_known} = {whole_met_q.fraction, whole_missed_q.fraction};
+    end else begin
+      met_known    = x_zero ? whole_q.fraction : mixed_known;
+      missed_known = missed_missed_known;
+      if (begins) {met_known, missed_known} = {whole_met_q.fraction, whole_missed_q.fraction};
+    end
+  end
+
+  function automatic fraction_t only(logic is_it, fraction_t fraction);
+    return is_it ? fraction : '0;
+  endfunction
 
   // Whether the step after the next ends it.
   logic met_met_ends, mixed_ends, missed_missed_ends, won_met_ends, won_missed_ends, lost_met_ends, lost_missed_ends;
@@ -250,13 +288,18 @@ module speculative_block
     end
   end
 
+  logic m_zero_whole, won_m_zero, lost_m_zero;
+  assign m_zero_whole = to_meet_whole_q == '0;
+  assign won_m_zero   = won_ends ? m_zero_whole : m_zero | (~prepared_q.past & m_one);
+  assign lost_m_zero  = lost_changes_q & begins ? m_zero_whole : m_zero;
+
   always_ff @(posedge clk_i) begin
     if (changes) begin
       // Where a window ends, what it is worth then is what a whole one is.
       fraction_q  <= ends ? whole_q.fraction : (serves ? met_q : missed_q);
-      met_q       <= serves ? (met_ends_q ? whole_met_q.fraction : met_met) : (begins ? whole_met_q.fraction : mixed);
-      missed_q    <= serves ? (met_ends_q ? whole_missed_q.fraction : met_missed) : (begins ? whole_missed_q.fraction : missed_missed);
-      m_zero_q    <= ends ? to_meet_whole_q == '0 : m_zero | (serves & m_one);
+      met_q       <= only(met_raises, met_raised) | only(met_rises, missed_risen) | only(met_falls, missed_fallen) | met_known;
+      missed_q    <= only(missed_rises, missed_risen) | only(missed_falls, missed_fallen) | missed_known;
+      m_zero_q    <= ends ? m_zero_whole : m_zero | (serves & m_one);
       violation_q <= ~ends & ~serves & (violation_q | x_zero);
     end
     if (changes_numerator) begin
@@ -354,7 +397,7 @@ module speculative_block
 
   // What the stream does if it wins or loses this decision and loses the next one.
   logic lost_come, lost_past, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes, won_next_late, lost_next_late;
-  logic won_behind, lost_behind, won_next_whole, lost_next_whole;
+  logic won_behind, lost_behind, won_next_whole, lost_next_whole, misses_next, whole_next;
 
   assign lost_come         = is_missed_q ? if_steps.come : if_waits.come;
   assign lost_past         = is_missed_q ? if_steps.past : if_waits.past;
@@ -368,6 +411,8 @@ module speculative_block
   assign lost_next_changes = lost_come & (lost_valid | lost_behind);
   assign won_next_whole    = if_steps.come & (~behind_valid_q[0] | won_missed_ends);
   assign lost_next_whole   = lost_come & (~lost_valid | lost_missed_ends);
+  assign misses_next       = won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come;
+  assign whole_next        = won_i ? won_next_whole : lost_next_whole;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
@@ -375,11 +420,14 @@ module speculative_block
       prepared_q     <= steps ? if_steps : if_waits;
       // All are for the next decision; in a pause a window that has just been loaded is taken.
       lost_changes_q <= next_run_i ? (won_i ? won_next_changes : lost_next_changes) : fresh_q;
-      is_missed_q    <= next_run_i & (won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come);
+      is_missed_q    <= next_run_i & misses_next;
+      stays_q        <= ~(next_run_i & misses_next);
       lost_takes_q   <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
       comes_late_q   <= next_run_i & (won_i ? won_next_late : lost_next_late);
       // A window begins with a step, or with a packet after a deadline has come.
-      lost_whole_q   <= next_run_i & (won_i ? won_next_whole : lost_next_whole);
+      lost_whole_q   <= next_run_i & whole_next;
+      lost_goes_on_q <= ~(next_run_i & whole_next);
+      won_lower_q    <= won_i ? if_steps.past | won_m_zero : lost_past | lost_m_zero;
       won_whole_q    <= won_i ? (if_steps.past ? won_missed_ends : won_met_ends) : (lost_past ? lost_missed_ends : lost_met_ends);
     end
     if (load_i) deadline_q <= load_deadline_i;
@@ -431,10 +479,11 @@ module speculative_block
     lost_deadline = is_missed_q ? prepared_q.stepped : waiting_deadline;
     lost_head     = lost_takes_q ? behind_q[0] : head_q;
     // Of a stream that stays without packets nothing counts.
-    lost_worth    = is_missed_q ? '{fraction: missed_q, numerator: lower_q} : '{fraction: fraction_q, numerator: numerator_q};
-    won_worth     = '{fraction: prepared_q.past ? missed_q : met_q, numerator: prepared_q.past | m_zero ? lower_q : numerator_q};
-    if (lost_whole_q) lost_worth = whole_q;
-    if (won_whole_q) won_worth = whole_q;
+    // What most bits wait for chooses last.
+    lost_worth.fraction  = stays_q ? (lost_whole_q ? whole_q.fraction : fraction_q) : missed_q;
+    lost_worth.numerator = lost_goes_on_q ? (stays_q ? numerator_q : lower_q) : whole_q.numerator;
+    won_worth.fraction   = prepared_q.past ? missed_q : met_q;
+    won_worth.numerator  = won_whole_q ? whole_q.numerator : (won_lower_q ? lower_q : numerator_q);
   end
 
   // Deadlines lie at most 2^14 ticks from the clock, before it only while nothing is decided; arrivals less than 2^15 before it.

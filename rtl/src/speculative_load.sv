@@ -27,7 +27,7 @@ module speculative_load
   /// The next of three: what the window is worth, after service in time, after a miss.
   output logic       worth_valid_o,
   output worth_t     worth_o,
-  /// With them: the first service in time ends the window, the first miss does. Of what comes after that the word tells nothing.
+  /// With them: the first service in time ends the window, the first miss does. Then the word for after that is the first one.
   output logic       met_ends_o,
   output logic       missed_ends_o
 );
@@ -101,8 +101,8 @@ module speculative_load
 
   assign met_ends_o    = frozen_q | (m_zero_q ? x_one_q : x_zero_q & m_one_q);
   assign missed_ends_o = frozen_q | (x_one_q & m_zero_q);
-  assign steps_x       = (count_q == 4'd8) | ((count_q == 4'd7) & m_zero_q);
-  assign steps_m       = (count_q == 4'd7) & ~m_zero_q;
+  assign steps_x       = ((count_q == 4'd8) & ~missed_ends_o) | ((count_q == 4'd7) & m_zero_q & ~met_ends_o);
+  assign steps_m       = (count_q == 4'd7) & ~m_zero_q & ~met_ends_o;
 
   always_ff @(posedge clk_i) begin
     x_zero_q <= numerator_q == 8'd0;
@@ -112,9 +112,9 @@ module speculative_load
 
     minuend_q         <= minuend(numerator_log_q[steps_x]);
     subtrahend_q      <= subtrahend(to_meet_zero_q[steps_m], to_meet_log_q[steps_m]);
-    is_zero_q         <= x_zero_q | ((count_q == 4'd8) & x_one_q);
+    is_zero_q         <= x_zero_q | ((count_q == 4'd8) & x_one_q & ~missed_ends_o);
     after_numerator_q <= numerator_q - 8'(steps_x);
-    after_to_meet_q   <= (count_q == 4'd8) & x_zero_q ? raised(to_meet_q, penalty_q) : to_meet_q - 8'(steps_m);
+    after_to_meet_q   <= (count_q == 4'd8) & x_zero_q & ~missed_ends_o ? raised(to_meet_q, penalty_q) : to_meet_q - 8'(steps_m);
 
     worth_o <= is_zero_q ? zero_worth(after_to_meet_q) : '{fraction: minuend_q - subtrahend_q, numerator: after_numerator_q};
   end

@@ -20,7 +20,7 @@ mod verilate;
 pub struct Options {
     /// How many decisions of every variant are compared with the software.
     pub decisions: u64,
-    /// The designs that are compared in lockstep, such as `speculative-4`; all of them if none is named.
+    /// The designs that are compared in lockstep, or whose faults are seeded, such as `speculative-4`; all of them if none is named.
     pub designs: Vec<String>,
     /// Proofs that take long are made, too.
     pub deep: bool,

@@ -57,8 +57,8 @@ pub const HARNESSES: &[Harness] = &[
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/speculative.sv",
-            text: "enable_q <= records < ($clog2(Records) + 1)'(Records / 2);",
-            replacement: "enable_q <= records < ($clog2(Records) + 1)'(Records);",
+            text: "assign room = records < ($clog2(Records) + 1)'(Records / 2);",
+            replacement: "assign room = records < ($clog2(Records) + 1)'(Records);",
         }],
         sizes: &[size("N=4", Induction, 28)],
     },
@@ -89,8 +89,8 @@ pub const HARNESSES: &[Harness] = &[
         faults: &[
             Fault {
                 file: "rtl/src/speculative_block.sv",
-                text: "if (x_zero | x_one) missed_missed =",
-                replacement: "if (x_zero) missed_missed =",
+                text: "if (x_zero | x_one) missed_missed_known =",
+                replacement: "if (x_zero) missed_missed_known =",
             },
             Fault {
                 file: "rtl/src/speculative_block.sv",
