@@ -226,10 +226,19 @@ impl<S: Sharing> Planner<S> {
             let departure = &mut window[at as usize % WINDOW as usize];
             if has_ghosts && !connections.is_listed(entry.connection(), class, entry.key) {
                 list.ghost_gone();
-            } else if let Some(next) = connections.book_calm(entry.connection().index(), class, entry.key, late) {
+            } else if let Some(mut next) = connections.book_calm(entry.connection().index(), class, entry.key, late) {
                 *departure = Departure::new(entry.payload, late);
-                list.insert(pool, Entry { key: next, ..entry });
                 free &= !(1 << at);
+                // Where connections are few, the same one often comes again before all others.
+                let is_stretched = !connections.sharing.stretch(class).is_none();
+                while list.goes_first(next) && free >> last & 1 == 1 && !is_stretched && connections.sharing.delay(class) == delay {
+                    let (at, late) = slot_of(next, free);
+                    let Some(after) = connections.book_steady(entry.connection().index(), class, next, late) else { break };
+                    window[at as usize % WINDOW as usize] = Departure::new(entry.payload, late);
+                    free &= !(1 << at);
+                    next = after;
+                }
+                list.insert(pool, Entry { key: next, ..entry });
             } else if plan_cell(connections, list, pool, class, entry, start.wrapping_add(u64::from(at)), departure, now, adapter) {
                 free &= !(1 << at);
                 *lasts |= u64::from(departure.ends_pdu()) << at;

@@ -220,6 +220,13 @@ impl SlotWheel {
         }
     }
 
+    /// True if a connection that was put back for this time would be the next that [`SlotWheel::take`] takes out.
+    #[inline]
+    pub(super) fn goes_first(&self, key: u64) -> bool {
+        let word = key << LOW | LOWEST;
+        key.wrapping_sub(self.base) < BUCKET.min(self.reach) && word < self.limit && word < self.run.first()
+    }
+
     /// Takes connections out of the run and puts each back for the time that `plan` tells, one after the other, until it tells none and the
     /// connection stays, or until [`SlotWheel::take`] has to see what comes first. A connection for which there is no place in the last chunk of
     /// a near log is returned, for [`SlotWheel::insert`]: nothing is called here, so that all is kept in registers.
