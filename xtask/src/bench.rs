@@ -27,6 +27,9 @@ struct Options {
     only: Vec<String>,
 }
 
+/// What is measured beside DPDK.
+const GROUPS: [&str; 3] = ["police", "schedule", "cells"];
+
 /// Builds both sides, measures, and prints a table or, with `--json`, an array.
 ///
 /// # Errors
@@ -36,11 +39,18 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     let options = parse(arguments)?;
     let programs = build(&options)?;
     let operations = output(Command::new(&programs.ours).arg("list"))?;
+    let of_group = |group| operations.lines().filter_map(move |line| line.strip_prefix(group)).map(str::trim);
+    let is_meant = |name: &str, only: &str| name == only || name.split('/').next() == Some(only);
+    for only in &options.only {
+        if !GROUPS.into_iter().flat_map(of_group).any(|name| is_meant(name, only)) {
+            let names: Vec<&str> = GROUPS.into_iter().flat_map(of_group).collect();
+            return Err(Failure::Usage(format!("no operation is called \"{only}\"; there are {}", names.join(", "))));
+        }
+    }
     let mut measurements = Vec::new();
-    for group in ["police", "schedule", "cells"] {
-        let names: Vec<&str> = operations.lines().filter_map(|line| line.strip_prefix(group)).map(str::trim).collect();
-        let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| name.split('/').next() == Some(only));
-        let names: Vec<&str> = names.into_iter().filter(wanted).collect();
+    for group in GROUPS {
+        let wanted = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| is_meant(name, only));
+        let names: Vec<&str> = of_group(group).filter(wanted).collect();
         if names.is_empty() {
             continue;
         }
@@ -52,9 +62,6 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
             );
             measurements.extend(measure(group, flows, &contestants(group, &names, flows, &programs, &options), options.rounds)?);
         }
-    }
-    if measurements.is_empty() {
-        return Err(Failure::Usage(format!("no operation is called {}; there are:\n{operations}", options.only.join(", "))));
     }
     if options.json {
         println!("{}", table::json(&measurements));

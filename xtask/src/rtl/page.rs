@@ -76,6 +76,7 @@ pub fn render() -> Result<Vec<File>, Failure> {
     clocks(&mut page, &rows);
     without_clock(&mut page, &unplaced);
     how_placed(&mut page, &rows);
+    of_old_sources(&mut page, rows.iter().chain(&unplaced))?;
     page.push_str(PLOTS);
     links(&mut page, &rows);
     paths(&mut page, &rows);
@@ -206,6 +207,20 @@ fn how_placed(page: &mut String, rows: &[Row]) {
             designs.join("; ")
         );
     }
+}
+
+/// Which figures are of a design that has changed.
+fn of_old_sources<'a>(page: &mut String, rows: impl Iterator<Item = &'a Row>) -> Result<(), Failure> {
+    let mut old = Vec::new();
+    for row in rows {
+        if !flow::is_current(&row.variant.design(row.streams))? {
+            old.push(format!("{} with {}", row.variant.title, grouped(u64::from(row.streams))));
+        }
+    }
+    if !old.is_empty() {
+        let _ = writeln!(page, "\nSources or tools have changed since these were measured: {}.", old.join("; "));
+    }
+    Ok(())
 }
 
 const PLOTS: &str = "
