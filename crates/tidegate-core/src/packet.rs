@@ -92,12 +92,15 @@ impl Part {
     }
 }
 
+/// The most bytes in a frame: 256 MiB, less one byte.
+pub const LONGEST_FRAME: u32 = (1 << 28) - 1;
+
 /// A packet as a port sees it. The payload is whatever the surrounding world needs to carry: a frame buffer, an index, nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<P> {
     /// The queue it belongs to.
     pub flow: Flow,
-    /// Frame length in bytes, without the port's per-packet overhead.
+    /// Frame length in bytes, without the port's per-packet overhead, at most [`LONGEST_FRAME`].
     pub length: u32,
     /// When it was offered to the port.
     pub arrival: Time,

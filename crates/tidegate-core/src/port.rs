@@ -17,12 +17,12 @@
 use crate::buffer::{Admission, Arrival, BufferManager, Change, Victim};
 use crate::classifier::Classifier;
 use crate::observer::Observer;
-use crate::packet::{Colour, DropReason, Flow, Packet, Part};
+use crate::packet::{Colour, DropReason, Flow, LONGEST_FRAME, Packet, Part};
 use crate::policer::{Policer, Verdict};
 use crate::queue::{Occupancy, Queues};
 use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
 use crate::scheduler::{Decision, Scheduler, Task};
-use crate::units::{Duration, MAX_BYTES, Rate, Time, TimePerByte};
+use crate::units::{Duration, Rate, Time, TimePerByte};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -279,11 +279,11 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// A port that is empty and idle at `now`.
     ///
     /// # Panics
-    /// If `policers` does not hold one entry per class, or `longest_frame` with overhead exceeds [`MAX_BYTES`]: the caller checks
+    /// If `policers` does not hold one entry per class, or `longest_frame` exceeds [`LONGEST_FRAME`]: the caller checks
     /// what an operator wrote before it comes here.
     pub fn new(now: Time, mut setup: PortSetup<S, B>) -> Port<P, S, B> {
         assert_eq!(setup.policers.len(), setup.classifier.classes().len(), "one policer entry per class");
-        assert!(setup.longest_frame < MAX_BYTES / 2, "frames are shorter than 2^29 bytes");
+        assert!(setup.longest_frame <= LONGEST_FRAME, "frames are shorter than 2^28 bytes");
         setup.policers.iter_mut().flatten().for_each(|policer| policer.start(now));
         setup.scheduler.start(now);
         Port {

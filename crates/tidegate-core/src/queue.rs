@@ -1,10 +1,10 @@
 //! Per-flow queues over one pool of packets, and the occupancy that everybody else reads.
 //!
-//! A queue and what is known of its first packet share a cache line, which is found, and fetched, by the number of the flow alone. The
+//! A queue and what is known of its first packet share half a cache line, which is found, and fetched, by the number of the flow alone. The
 //! packets behind it form a linked list through a pool, and move up one by one. All memory is allocated once, for the number of flows and
 //! the port's limit in packets.
 
-use crate::packet::{Colour, Flow, Head, Packet, Part};
+use crate::packet::{Colour, Flow, Head, LONGEST_FRAME, Packet, Part};
 use crate::port::{MEMORY, Overhead};
 use crate::prefetch::{prefetch, prefetch_in};
 use crate::units::Time;
@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
-/// The queues stand behind so many that are nobody's, half a page. A scheduler with a cache line per flow has them at the beginning of a page,
-/// too, and what is written to one line would be taken for written to the other while only the place within the page is known.
-const ASIDE: usize = 32;
+/// The queues stand behind so many that are nobody's, half a page. A scheduler with as many bytes per flow has them at the beginning of a page,
+/// too, and what is written to one would be taken for written to the other while only the place within the page is known.
+const ASIDE: usize = 64;
 
 #[inline]
 const fn place(flow: Flow) -> usize {
@@ -30,8 +30,9 @@ pub struct Occupancy {
 }
 
 /// One flow's queue: its size, its first packet, and the slots of its second and its last; what it does not hold is meaningless.
+// As small as it is, 65,536 of them lie on so few pages that processors find their translations at once.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 struct FlowQueue {
     packets: u32,
     bytes: u32,
@@ -44,23 +45,54 @@ struct FlowQueue {
 #[derive(Clone, Copy, Debug)]
 struct Queued {
     arrival: Time,
-    length: u32,
     number: u32,
-    colour: Colour,
-    part: Part,
+    kind: Kind,
+}
+
+/// A packet's length, from bit 28 on its colour, and from bit 30 on its part.
+#[derive(Clone, Copy, Debug)]
+struct Kind(u32);
+
+impl Kind {
+    #[inline]
+    const fn new(length: u32, colour: Colour, part: Part) -> Kind {
+        debug_assert!(length <= LONGEST_FRAME);
+        Kind(length | (colour as u32) << 28 | (part as u32) << 30)
+    }
+
+    #[inline]
+    const fn length(self) -> u32 {
+        self.0 & LONGEST_FRAME
+    }
+
+    #[inline]
+    const fn colour(self) -> Colour {
+        match self.0 >> 28 & 3 {
+            0 => Colour::Green,
+            1 => Colour::Yellow,
+            _ => Colour::Red,
+        }
+    }
+
+    #[inline]
+    const fn part(self) -> Part {
+        Part::of(self.0 >> 30 & 1 > 0, self.0 >> 31 > 0)
+    }
 }
 
 impl Queued {
-    const NONE: Queued = Queued { arrival: Time::ZERO, length: 0, number: 0, colour: Colour::Green, part: Part::Whole };
+    const NONE: Queued = Queued { arrival: Time::ZERO, number: 0, kind: Kind(0) };
 
     #[inline]
     fn head(&self, overhead: Overhead) -> Head {
-        Head { length: overhead.wire_length(self.length), number: self.number, arrival: self.arrival, colour: self.colour }
+        let length = overhead.wire_length(self.kind.length());
+        Head { length, number: self.number, arrival: self.arrival, colour: self.kind.colour() }
     }
 
     #[inline]
     fn packet<P>(&self, flow: Flow, payload: P) -> Packet<P> {
-        Packet { flow, length: self.length, arrival: self.arrival, colour: self.colour, part: self.part, payload }
+        let kind = self.kind;
+        Packet { flow, length: kind.length(), arrival: self.arrival, colour: kind.colour(), part: kind.part(), payload }
     }
 }
 
@@ -136,6 +168,7 @@ impl Occupancy {
 
 /// A packet behind the first of its queue.
 #[derive(Clone, Debug)]
+#[repr(align(32))]
 struct Slot<P> {
     packet: Queued,
     payload: Option<P>,
@@ -225,7 +258,6 @@ impl<P> Queues<P> {
     fn expect_behind(&self, second: u32, last: u32) {
         if let (Some(second), Some(last)) = (self.slots.get(second as usize), self.slots.get(last as usize)) {
             prefetch(&second.packet);
-            prefetch(&second.payload);
             prefetch(&second.next);
             prefetch(&last.next);
         }
@@ -237,7 +269,7 @@ impl<P> Queues<P> {
     pub fn push(&mut self, packet: Packet<P>) -> Option<Head> {
         debug_assert!(!self.is_full());
         let Packet { flow, length, arrival, colour, part, payload } = packet;
-        let packet = Queued { arrival, length, number: self.next_number, colour, part };
+        let packet = Queued { arrival, number: self.next_number, kind: Kind::new(length, colour, part) };
         self.next_number = packet.number.wrapping_add(1);
         let queue = self.occupancy.grow(flow, length);
         if queue.packets == 1 {
@@ -270,7 +302,7 @@ impl<P> Queues<P> {
     pub fn pop(&mut self, flow: Flow) -> Option<(Packet<P>, Option<Head>)> {
         let first = &mut self.payloads[flow.index()];
         let payload = first.take()?;
-        let length = self.occupancy.flows[place(flow)].first.length;
+        let length = self.occupancy.flows[place(flow)].first.kind.length();
         let queue = self.occupancy.shrink(flow, length);
         let packet = queue.first.packet(flow, payload);
         if queue.packets == 0 {

@@ -8,7 +8,8 @@ use crate::random::Stream;
 use crate::tcp::Tcp;
 use std::sync::Arc;
 use tidegate_core::classifier::Header;
-use tidegate_core::units::{Duration, MAX_BYTES, Rate};
+use tidegate_core::packet::LONGEST_FRAME;
+use tidegate_core::units::{Duration, Rate};
 
 mod capture;
 mod cbr;
@@ -201,8 +202,8 @@ fn seconds(duration: Duration) -> f64 {
 }
 
 fn check_length(key: &'static str, length: u32) -> Result<(), Fault> {
-    if length == 0 || length > MAX_BYTES / 2 {
-        return Err(Fault::new(key, format!("a frame of {length} bytes"), format!("1 to {} bytes", MAX_BYTES / 2)));
+    if length == 0 || length > LONGEST_FRAME {
+        return Err(Fault::new(key, format!("a frame of {length} bytes"), format!("1 to {LONGEST_FRAME} bytes")));
     }
     Ok(())
 }

@@ -16,7 +16,8 @@
 use crate::network::{LONGEST, LinkId};
 use crate::source::Fault;
 use connection::Message;
-use tidegate_core::units::{Duration, MAX_BYTES};
+use tidegate_core::packet::LONGEST_FRAME;
+use tidegate_core::units::Duration;
 
 pub(crate) mod application;
 pub(crate) mod congestion;
@@ -143,7 +144,6 @@ impl Tcp {
     /// # Errors
     /// The first [`Fault`].
     pub fn check(&self) -> Result<(), Fault> {
-        let longest = MAX_BYTES / 2;
         if self.segment == 0 || self.segment > 1 << 20 {
             return Err(Fault::new("segment", format!("{} bytes", self.segment), "1 byte to 1 MiB"));
         }
@@ -188,6 +188,6 @@ impl Tcp {
                 return Err(Fault::new(key, "more than 26 days", "a time that can be simulated"));
             }
         }
-        self.application.check(longest)
+        self.application.check(LONGEST_FRAME)
     }
 }

@@ -16,7 +16,7 @@ impl Spacing {
     pub(super) fn new(rate: Rate, length: u32) -> Spacing {
         let rate = rate.bits_per_second();
         let bits = u128::from(length) * 8 * u128::from(PICOSECONDS_PER_SECOND);
-        // At most 2^29 bytes at 1 kbit/s: 4.3e18 ps, which fits.
+        // At most 2^28 bytes at 1 kbit/s: 2.1e18 ps, which fits.
         let (whole, fraction) = ((bits / u128::from(rate)) as u64, (bits % u128::from(rate)) as u64);
         Spacing { whole, fraction, accumulated: 0, rate }
     }
