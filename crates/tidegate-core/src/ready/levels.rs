@@ -53,8 +53,9 @@ const WIDEST: usize = 12;
 /// A bucket of it is cut to hold half of what is sorted at a time, or down to a quarter, on average over the keys that are there. Then few hold more
 /// than all of it ...
 const PART: usize = 2;
-/// ... and the whole level all flows twice, or up to eight times: most entries that come later belong there from the beginning.
-const SPANS: usize = 8;
+/// ... and the whole level all flows up to so many times, as far as it is wide enough: nearly all entries that come later belong there from the
+/// beginning, and processors learn that they do.
+const SPANS: usize = 32;
 /// A log of more entries than this is searched for its smallest key before it is distributed: if most keys are equal, all the levels
 /// between are skipped.
 const MANY: usize = 8192;

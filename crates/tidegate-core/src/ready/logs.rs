@@ -6,6 +6,8 @@ use core::ops::Range;
 
 /// Entries in a chunk, of which the last is kept for the link to the next: eight cache lines, which are read in sequence.
 const CHUNK: u32 = 32;
+/// Entries in a cache line.
+const LINE: usize = 4;
 
 /// One flow in a log.
 #[derive(Clone, Copy, Default, Debug)]
@@ -105,6 +107,8 @@ impl Pool {
     /// Adds an entry to the end of a log that has room.
     #[inline]
     pub(super) fn append(&mut self, log: &mut Log, entry: Entry) {
+        // By the time this log is extended again, many others will have been.
+        prefetch_in(&self.entries, log.write as usize + LINE);
         self.entries[log.write as usize] = entry;
         log.write += 1;
     }
@@ -258,7 +262,7 @@ impl Pool {
 
     #[inline]
     fn prefetch_lines(&self, at: u32) {
-        (0..CHUNK as usize).step_by(4).for_each(|entry| prefetch_in(&self.entries, at as usize + entry));
+        (0..CHUNK as usize).step_by(LINE).for_each(|entry| prefetch_in(&self.entries, at as usize + entry));
     }
 }
 

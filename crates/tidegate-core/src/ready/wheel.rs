@@ -9,7 +9,7 @@
 //! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
 //! **State**: a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 16 kB for the run,
-//! and for the buckets 27 kB with a thousand flows, 154 kB with 65,536 or more. Up to 64 flows need the run alone, of 32 bytes per flow.
+//! and for the buckets 39 kB with a thousand flows, 154 kB with 65,536 or more. Up to 64 flows need the run alone, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, most often of the wide level and otherwise copied there
 //! once or twice, and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is
