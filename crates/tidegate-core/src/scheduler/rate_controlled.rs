@@ -106,13 +106,6 @@ impl Stream {
         releases.insert(flow, release.picoseconds());
     }
 
-    /// The same for a head behind one that has gone.
-    // A call: where this is seldom needed, the rest should not pay for the registers it takes.
-    #[inline(never)]
-    fn file_next(&mut self, releases: &mut impl ReadyList, flow: Flow, head: Head) {
-        self.file(releases, flow, head);
-    }
-
     /// What it asks for while it has something to send.
     #[inline]
     fn demand(&self) -> Demand {
@@ -144,6 +137,59 @@ impl Demands {
     }
 }
 
+/// The list of the priority of this rank. In most nodes all flows are of one.
+#[inline(always)]
+fn of_level<R>(releases: &mut [R], level: usize) -> &mut R {
+    match releases {
+        [releases] => releases,
+        releases => &mut releases[level],
+    }
+}
+
+// What only a link needs that all flows together may ask for more than it has, and what only flows need that are backlogged, are calls: the
+// rest should not pay for the registers that they take.
+impl<R: ReadyList> RateControlled<R> {
+    /// Notes what a flow asks for after a packet of it has been charged, and when its share allows the next.
+    #[inline(never)]
+    fn share(&mut self, now: Time, flow: Flow, goes_on: bool) {
+        let stream = &mut self.flows[flow.index()];
+        let demand = if goes_on { stream.demand() } else { Demand::Nothing };
+        self.demands.ask(stream, &self.rates, flow, demand);
+        // The clock of the share is behind those of the contract unless it is stretched.
+        if self.demands.sum > CellRate::LINK.0 {
+            let stretch = self.demands.sharing.stretch(self.latest);
+            let oldest = now - self.slack.max(stream.allowance.tolerance());
+            let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
+            stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
+        }
+    }
+
+    /// Files a flow by the release of a head behind one that has gone.
+    #[inline(never)]
+    fn file_next(&mut self, flow: Flow, head: Head) {
+        let stream = &mut self.flows[flow.index()];
+        stream.file(&mut self.releases[usize::from(stream.level)], flow, head);
+    }
+
+    /// Notes what a flow asks for that has been idle, and files it.
+    #[inline(never)]
+    fn ask_and_file(&mut self, now: Time, flow: Flow, head: Head) {
+        let stream = &mut self.flows[flow.index()];
+        let demand = stream.demand();
+        self.demands.ask(stream, &self.rates, flow, demand);
+        self.file_first(now, flow, head);
+    }
+
+    /// Files a flow that has been idle.
+    #[inline(always)]
+    fn file_first(&mut self, now: Time, flow: Flow, head: Head) {
+        let stream = &mut self.flows[flow.index()];
+        // What it did not use while it had nothing to send is lost.
+        stream.share = stream.share.later(now);
+        stream.file(of_level(&mut self.releases, usize::from(stream.level)), flow, head);
+    }
+}
+
 impl<R: ReadyList> Scheduler for RateControlled<R> {
     fn start(&mut self, now: Time) {
         for stream in &mut self.flows {
@@ -154,14 +200,10 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
 
     #[inline]
     fn activate(&mut self, now: Time, flow: Flow, head: Head) {
-        let stream = &mut self.flows[flow.index()];
-        // What it did not use while it had nothing to send is lost.
-        stream.share = stream.share.later(now);
         if self.demands.may_exceed_link {
-            let demand = stream.demand();
-            self.demands.ask(stream, &self.rates, flow, demand);
+            return self.ask_and_file(now, flow, head);
         }
-        stream.file(&mut self.releases[usize::from(stream.level)], flow, head);
+        self.file_first(now, flow, head);
     }
 
     #[inline]
@@ -190,22 +232,13 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let stream = &mut self.flows[flow.index()];
-        let releases = &mut self.releases[self.latest];
-        releases.drop_first();
+        of_level(&mut self.releases, self.latest).drop_first();
         stream.allowance.charge(now, stream.length);
         if self.demands.may_exceed_link {
-            let demand = if next.is_some() { stream.demand() } else { Demand::Nothing };
-            self.demands.ask(stream, &self.rates, flow, demand);
-            // The clock of the share is behind those of the contract unless it is stretched.
-            if self.demands.sum > CellRate::LINK.0 {
-                let stretch = self.demands.sharing.stretch(self.latest);
-                let oldest = now - self.slack.max(stream.allowance.tolerance());
-                let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
-                stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
-            }
+            self.share(now, flow, next.is_some());
         }
         if let Some(head) = next {
-            stream.file_next(releases, flow, head);
+            self.file_next(flow, head);
         }
     }
 
@@ -215,14 +248,14 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         let releases = &mut self.releases[usize::from(stream.level)];
         releases.remove(flow);
         match next {
-            Some(head) => stream.file_next(releases, flow, head),
+            Some(head) => self.file_next(flow, head),
             None => self.demands.ask(stream, &self.rates, flow, Demand::Nothing),
         }
     }
 
     #[inline]
     fn upcoming(&self) -> Option<Flow> {
-        let upcoming = self.releases[self.latest].ahead(LEAD)?;
+        let upcoming = if let [releases] = &self.releases[..] { releases } else { &self.releases[self.latest] }.ahead(LEAD)?;
         prefetch_in(&self.flows, upcoming.index());
         if self.demands.may_exceed_link {
             prefetch_in(&self.rates, upcoming.index());
