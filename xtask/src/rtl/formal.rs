@@ -7,12 +7,11 @@
 use super::Options;
 use super::lint::sources;
 use super::tools::program;
+use super::verilate::at_once;
 use crate::Failure;
 use crate::cargo::{root, target_directory};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 mod fractions;
@@ -25,9 +24,6 @@ const FOLDER: &str = "rtl/formal";
 
 /// The solver, as `yosys-smtbmc` calls it.
 const SOLVER: &str = "yices";
-
-/// Proofs that run at the same time.
-const WORKERS: usize = 2;
 
 /// Checks over all values.
 type Lemma = (&'static str, fn() -> Result<(), String>);
@@ -110,20 +106,17 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
 
     let selected: Vec<Proof> = all().filter(|proof| options.deep || !proof.size.is_deep).collect();
-    let next = AtomicUsize::new(0);
-    let outcomes = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..WORKERS {
-            scope.spawn(|| {
-                while let Some(proof) = selected.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = proof.run(&folder);
-                    outcomes.lock().expect("no worker panics").push((proof.name(), outcome));
-                }
-            });
-        }
+    let jobs: Vec<(Proof, Option<&Fault>)> = selected
+        .iter()
+        .flat_map(|&proof| std::iter::once((proof, None)).chain(proof.faults().iter().map(move |fault| (proof, Some(fault)))))
+        .collect();
+    let outcomes = at_once(&jobs, |(proof, fault)| match fault {
+        None => proof.run(&folder),
+        Some(fault) => proof.is_refuted_by(fault, &folder),
     });
 
-    for (name, outcome) in outcomes.into_inner().expect("no worker panics") {
+    for ((proof, _), outcome) in jobs.iter().zip(outcomes) {
+        let name = proof.name();
         match outcome {
             Ok(true) => {}
             Ok(false) => failed.push(name),
@@ -134,7 +127,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             Err(other) => return Err(other),
         }
     }
-    let faults: usize = selected.iter().map(|proof| proof.faults().len()).sum();
+    failed.dedup();
+    let faults = jobs.len() - selected.len();
     println!("{} lemmas, {} proofs with witnesses, {faults} seeded faults; not proved: {}", LEMMAS.len(), selected.len(), failed.len());
     if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not proved: {}", failed.join(", ")))) }
 }
@@ -168,7 +162,13 @@ impl Proof {
         self.name().replace([' ', '='], "-")
     }
 
-    /// Proves it, looks for the witnesses and seeds the faults; true if all is as it should be.
+    /// The file names of a fault of this proof go on so.
+    fn mark(self, fault: &Fault) -> String {
+        let number = self.harness.faults.iter().position(|other| std::ptr::eq(other, fault)).unwrap_or_default();
+        format!("-fault-{number}-{}", fault.module())
+    }
+
+    /// Proves it and looks for the witnesses; true if all is as it should be.
     fn run(self, folder: &Path) -> Result<bool, Failure> {
         let started = Instant::now();
         let model = self.translate(folder, None)?;
@@ -181,19 +181,20 @@ impl Proof {
         {
             outcome = Err(format!("vacuous: {problem}"));
         }
-        let mut is_proved = outcome.is_ok();
         row(&self.name(), &self.size.method.shown(), SOLVER, started, &outcome, self.harness.what);
-        for fault in self.faults() {
-            let started = Instant::now();
-            let model = self.translate(folder, Some(fault))?;
-            let (found, what) = match self.prove(&model)? {
-                Answer::Fails(problem) => (Ok(()), format!("a fault in {} refutes {problem}", fault.module())),
-                Answer::Holds => (Err(format!("a fault in {} passes: {}", fault.module(), fault.replacement)), String::new()),
-            };
-            is_proved &= found.is_ok();
-            row(&format!("  {}", self.harness.name), "fault", SOLVER, started, &found, &what);
-        }
-        Ok(is_proved)
+        Ok(outcome.is_ok())
+    }
+
+    /// Seeds a fault; true if there is no proof then.
+    fn is_refuted_by(self, fault: &Fault, folder: &Path) -> Result<bool, Failure> {
+        let started = Instant::now();
+        let model = self.translate(folder, Some(fault))?;
+        let (found, what) = match self.prove(&model)? {
+            Answer::Fails(problem) => (Ok(()), format!("a fault in {} refutes {problem}", fault.module())),
+            Answer::Holds => (Err(format!("a fault in {} passes: {}", fault.module(), fault.replacement)), String::new()),
+        };
+        row(&format!("  {}", self.harness.name), "fault", SOLVER, started, &found, &what);
+        Ok(found.is_ok())
     }
 
     fn prove(self, model: &Path) -> Result<Answer, Failure> {
@@ -210,7 +211,7 @@ impl Proof {
 
     /// Has Yosys write the model of the harness around the design, with a fault or without.
     fn translate(self, folder: &Path, fault: Option<&Fault>) -> Result<PathBuf, Failure> {
-        let mark = fault.map_or(String::new(), |fault| format!("-{}", fault.module()));
+        let mark = fault.map_or(String::new(), |fault| self.mark(fault));
         let model = folder.join(format!("{}{mark}.smt2", self.stem()));
         let mut read = format!("read_slang --unroll-limit 100000 --top {}", self.harness.name);
         for parameter in self.size.parameters.split_whitespace() {
@@ -250,7 +251,7 @@ impl Proof {
             if original.matches(fault.text).count() != 1 {
                 return Err(Failure::Check(format!("{} does not have \"{}\" once, where a fault is to be seeded", fault.file, fault.text)));
             }
-            let faulty = folder.join(format!("{}-{}.sv", self.stem(), fault.module()));
+            let faulty = folder.join(format!("{}{}.sv", self.stem(), self.mark(fault)));
             std::fs::write(&faulty, original.replace(fault.text, fault.replacement))
                 .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", faulty.display())))?;
             for file in files.iter_mut().filter(|file| **file == Path::new(fault.file)) {

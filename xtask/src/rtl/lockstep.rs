@@ -4,9 +4,10 @@
 
 use super::Options;
 use super::designs::{self, VARIANTS};
-use super::verilate::{self, Design, at_once};
+use super::verilate::{self, Design, Effort, at_once};
 use crate::Failure;
 use crate::cargo::{cargo, output, target_directory};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -39,7 +40,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let sources = verilate::sources()?;
     let compared = VARIANTS.iter().filter(|variant| ENGINES.contains(&variant.name));
     let all: Vec<(&str, u32)> = compared.flat_map(|variant| variant.sizes.iter().map(move |&streams| (variant.name, streams))).collect();
-    let designs = chosen(&all, &options.designs)?;
+    let mut designs = chosen(&all, &options.designs)?;
+    // Those that take longest first, so that no core waits at the end.
+    designs.sort_by_key(|(engine, streams)| Reverse((*streams, ENGINES.iter().position(|name| name == engine))));
     println!("{:<32}{:>12}{:>14}{:>8}  {:<8}{:>9}{:>9}", "design", "decisions", "cycles", "period", "result", "build s", "run s");
     let rows = at_once(&designs, |(engine, streams)| {
         let row = measured(&bench, engine, *streams, &sources, options.decisions)?;
@@ -78,7 +81,7 @@ fn measured(
 ) -> Result<(String, Option<String>), Failure> {
     let begun = Instant::now();
     let name = format!("{engine}-{streams}");
-    let library = verilate::library(&design(&name, engine, streams, sources)?)?;
+    let library = verilate::library(&design(&name, engine, streams, sources, Effort::Some)?)?;
     let built = begun.elapsed().as_secs_f64();
     let outcome = compare(bench, &library, engine, streams, &["--decisions", &decisions.to_string()])?;
     let Outcome { decisions, cycles, period, failed } = outcome;
@@ -92,7 +95,7 @@ fn measured(
 ///
 /// # Errors
 /// [`Failure::Usage`] if there is no such engine.
-pub fn design(name: &str, engine: &str, streams: u32, sources: &BTreeMap<String, String>) -> Result<Design, Failure> {
+pub fn design(name: &str, engine: &str, streams: u32, sources: &BTreeMap<String, String>, effort: Effort) -> Result<Design, Failure> {
     let variant = VARIANTS.iter().find(|variant| variant.name == engine);
     let variant = variant.ok_or_else(|| Failure::Usage(format!("there is no design \"{engine}\"")))?;
     let designs::Design { top, mut parameters, .. } = variant.design(streams);
@@ -101,7 +104,7 @@ pub fn design(name: &str, engine: &str, streams: u32, sources: &BTreeMap<String,
             *value = (*number).to_owned();
         }
     }
-    Ok(Design { name: name.to_owned(), top: top.to_owned(), parameters, sources: sources.clone() })
+    Ok(Design { name: name.to_owned(), top: top.to_owned(), parameters, sources: sources.clone(), effort })
 }
 
 /// The bench, built anew if need be.
@@ -155,10 +158,10 @@ mod tests {
     #[test]
     fn every_engine_is_a_design_with_numbers_for_parameters() {
         for engine in ENGINES {
-            let design = design("x", engine, 8, &BTreeMap::new()).ok().unwrap();
+            let design = design("x", engine, 8, &BTreeMap::new(), Effort::Some).ok().unwrap();
             assert!(design.parameters.iter().all(|(_, value)| value.parse::<u32>().is_ok()), "{engine}: {:?}", design.parameters);
         }
-        assert!(design("x", "none", 8, &BTreeMap::new()).is_err());
+        assert!(design("x", "none", 8, &BTreeMap::new(), Effort::Some).is_err());
     }
 
     #[test]

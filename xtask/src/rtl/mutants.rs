@@ -3,7 +3,7 @@
 use super::Options;
 use super::lockstep::{bench, compare, design};
 use super::tiled;
-use super::verilate::{self, at_once};
+use super::verilate::{self, Effort, at_once};
 use crate::Failure;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -544,12 +544,12 @@ impl Mutant {
         let begun = Instant::now();
         let (name, (engine, streams)) = (format!("mutants/{number}"), self.engine);
         let check = if self.engine == TILED {
-            let library = verilate::library(&tiled::design(&name, streams, ROUNDS, true, sources))?;
+            let library = verilate::library(&tiled::design(&name, streams, ROUNDS, true, sources, Effort::Least))?;
             let (is_equal, said) = tiled::compare(&bench.with_file_name("tiled"), &library, streams, ROUNDS, DECISIONS)?;
             // "seed 1: cycle 5, ...": the check is what follows.
             (!is_equal).then(|| said.split([':', ',']).nth(2).unwrap_or(&said).trim().to_owned())
         } else {
-            let library = verilate::library(&design(&name, engine, streams, sources)?)?;
+            let library = verilate::library(&design(&name, engine, streams, sources, Effort::Least)?)?;
             compare(bench, &library, engine, streams, TRAFFIC)?.failed.map(|(check, _)| check)
         };
         Ok((check, begun.elapsed().as_secs_f64()))

@@ -35,11 +35,31 @@ const VERILATOR: &[&str] = &[
     "--quiet",
 ];
 
-/// Enough for a million clock cycles per second, and quick to compile.
-const COMPILER: &[&str] = &["-std=c++20", "-O1", "-fPIC", "-shared"];
+const COMPILER: &[&str] = &["-std=c++20", "-fPIC"];
+
+/// How well the compiler is to do.
+#[derive(Clone, Copy, Debug, Hash)]
+pub enum Effort {
+    /// For a design that soon ends: compiled in half the time.
+    Least,
+    /// For many decisions: a million clock cycles per second.
+    Some,
+}
+
+impl Effort {
+    fn option(self) -> &'static str {
+        match self {
+            Effort::Least => "-O0",
+            Effort::Some => "-O1",
+        }
+    }
+}
 
 /// Parts of Verilator's own library.
 const RUNTIME: &[&str] = &["verilated.cpp", "verilated_threads.cpp"];
+
+/// What all units of C++ begin with; it is compiled in advance.
+const HEADER: &str = "#include <cstddef>\n#include <cstdint>\n#include <memory>\n#include \"verilated.h\"\n";
 
 /// What is made into a library.
 #[derive(Clone, Debug)]
@@ -51,6 +71,7 @@ pub struct Design {
     pub parameters: Vec<(String, String)>,
     /// The texts of all files by their names without ending.
     pub sources: BTreeMap<String, String>,
+    pub effort: Effort,
 }
 
 /// The texts of the files below `rtl/src`, by their names without ending.
@@ -74,7 +95,7 @@ pub fn library(design: &Design) -> Result<PathBuf, Failure> {
     let bench = std::fs::read_to_string(root().join(BENCH)).map_err(|error| unusable("read", Path::new(BENCH), &error))?;
     let files = needed(&design.top, &design.sources);
     let mut hasher = DefaultHasher::new();
-    (&bench, &design.top, &design.parameters, VERILATOR, COMPILER, tools::versions()).hash(&mut hasher);
+    (&bench, &design.top, &design.parameters, VERILATOR, COMPILER, design.effort, tools::versions()).hash(&mut hasher);
     files.iter().for_each(|name| design.sources[*name].hash(&mut hasher));
     let name = format!("{:016x}", hasher.finish());
     let folder = target_directory()?.join("rtl").join(&design.name);
@@ -100,54 +121,82 @@ pub fn library(design: &Design) -> Result<PathBuf, Failure> {
     }
     silently(&mut translate)?;
 
-    let include = include(&verilator)?;
-    let unit = folder.join("cc/all.cc");
+    let runtime = runtime(&verilator)?;
     let written = std::fs::read_dir(folder.join("cc")).map_err(|error| unusable("read", &folder, &error))?;
     let mut units: Vec<PathBuf> = written.flatten().map(|entry| entry.path()).filter(|path| has_extension(path, "cpp")).collect();
     units.sort();
     units.push(root().join(BENCH));
-    let text: String = units.iter().map(|path| format!("#include \"{}\"\n", path.display())).collect();
-    std::fs::write(&unit, text).map_err(|error| unusable("write", &unit, &error))?;
+    // What runs once, before the first cycle, is as much as all the rest.
+    let (once, often): (Vec<PathBuf>, Vec<PathBuf>) = units.into_iter().partition(|path| path.to_string_lossy().ends_with("__Slow.cpp"));
+    let mut objects = Vec::new();
+    for (name, units, effort) in [("often", often, design.effort), ("once", once, Effort::Least)] {
+        let unit = folder.join("cc").join(name).with_extension("cc");
+        let text: String = units.iter().map(|path| format!("#include \"{}\"\n", path.display())).collect();
+        std::fs::write(&unit, text).map_err(|error| unusable("write", &unit, &error))?;
+        let object = unit.with_extension("o");
+        let mut compile = Command::new("g++");
+        compile.args(COMPILER).arg(effort.option()).arg("-include").arg(runtime.header(effort)).arg("-I").arg(folder.join("cc"));
+        silently(compile.arg("-I").arg(&runtime.include).arg("-c").arg(&unit).arg("-o").arg(&object))?;
+        objects.push(object);
+    }
     // The last step gives it its name, so that a library that is there is complete.
     let unnamed = folder.join("library");
-    let mut compile = Command::new("g++");
-    compile.args(COMPILER).arg("-I").arg(folder.join("cc")).arg("-I").arg(&include).arg("-o").arg(&unnamed).arg(&unit);
-    silently(compile.args(runtime(&include)?).args(["-lpthread", "-latomic"]))?;
+    let mut link = Command::new("g++");
+    link.arg("-shared").arg("-o").arg(&unnamed).args(&objects).args(&runtime.objects);
+    silently(link.args(["-lpthread", "-latomic"]))?;
     std::fs::rename(&unnamed, &library).map_err(|error| unusable("name", &library, &error))?;
     Ok(library)
 }
 
-/// The folder of Verilator's own headers.
-fn include(verilator: &Path) -> Result<PathBuf, Failure> {
-    let text = output(Command::new(verilator).args(["--getenv", "VERILATOR_ROOT"]))?;
-    Ok(Path::new(text.trim()).join("include"))
+/// What all designs share.
+struct Runtime {
+    /// Verilator's own headers.
+    include: PathBuf,
+    folder: PathBuf,
+    /// Verilator's own library.
+    objects: Vec<PathBuf>,
 }
 
-/// Verilator's own library, compiled once for all designs.
-fn runtime(include: &Path) -> Result<Vec<PathBuf>, Failure> {
+impl Runtime {
+    /// The header for units that are compiled with this effort; beside it is what the compiler made of it.
+    fn header(&self, effort: Effort) -> PathBuf {
+        self.folder.join(format!("header{}.h", effort.option()))
+    }
+}
+
+/// What all designs share, compiled once.
+fn runtime(verilator: &Path) -> Result<Runtime, Failure> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock();
+    let text = output(Command::new(verilator).args(["--getenv", "VERILATOR_ROOT"]))?;
     let mut hasher = DefaultHasher::new();
-    tools::versions().hash(&mut hasher);
+    (tools::versions(), COMPILER, HEADER).hash(&mut hasher);
     let folder = target_directory()?.join("rtl/runtime").join(format!("{:016x}", hasher.finish()));
     std::fs::create_dir_all(&folder).map_err(|error| unusable("make", &folder, &error))?;
-    let mut objects = Vec::new();
-    for part in RUNTIME {
-        let object = folder.join(part).with_extension("o");
-        if !object.exists() {
-            let unnamed = folder.join("unnamed");
-            let mut compile = Command::new("g++");
-            compile.args(["-std=c++20", "-O2", "-fPIC", "-c", "-I"]).arg(include).arg("-o").arg(&unnamed);
-            silently(compile.arg(include.join(part)))?;
-            std::fs::rename(&unnamed, &object).map_err(|error| unusable("name", &object, &error))?;
+    let objects = RUNTIME.iter().map(|part| folder.join(part).with_extension("o")).collect();
+    let runtime = Runtime { include: Path::new(text.trim()).join("include"), folder, objects };
+    let compiled = |options: &[&str], from: &Path, to: &Path| {
+        if to.exists() {
+            return Ok(());
         }
-        objects.push(object);
+        let unnamed = runtime.folder.join("unnamed");
+        let mut compile = Command::new("g++");
+        silently(compile.args(COMPILER).args(options).arg("-I").arg(&runtime.include).arg("-o").arg(&unnamed).arg(from))?;
+        std::fs::rename(&unnamed, to).map_err(|error| unusable("name", to, &error))
+    };
+    for (part, object) in RUNTIME.iter().zip(&runtime.objects) {
+        compiled(&["-O2", "-c"], &runtime.include.join(part), object)?;
     }
-    Ok(objects)
+    for effort in [Effort::Least, Effort::Some] {
+        let header = runtime.header(effort);
+        std::fs::write(&header, HEADER).map_err(|error| unusable("write", &header, &error))?;
+        compiled(&[effort.option(), "-x", "c++-header"], &header, &header.with_extension("h.gch"))?;
+    }
+    Ok(runtime)
 }
 
 /// The files that `top` is made of, packages first: those whose names it says, and so on.
-fn needed<'a>(top: &str, sources: &'a BTreeMap<String, String>) -> Vec<&'a str> {
+pub fn needed<'a>(top: &str, sources: &'a BTreeMap<String, String>) -> Vec<&'a str> {
     let says = |text: &str, name: &str| text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).any(|word| word == name);
     let mut found: Vec<&str> = sources.keys().map(String::as_str).filter(|name| *name == top).collect();
     let mut next = 0;
