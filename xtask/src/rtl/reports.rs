@@ -1,7 +1,8 @@
 //! `cargo xtask rtl-reports`: what the hardware designs take of a device and how fast they run, measured and written down.
 
 use super::designs::{self, Design};
-use super::{flow, number, page, tools};
+use super::flow::{self, Grade};
+use super::{number, page, tools};
 use crate::Failure;
 use crate::cargo::root;
 use std::sync::Mutex;
@@ -9,6 +10,8 @@ use std::time::Duration;
 
 struct Options {
     only: Vec<String>,
+    /// In which speed grades.
+    grades: &'static [Grade],
     seeds: u64,
     jobs: u64,
     /// For one placement.
@@ -45,19 +48,26 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
 }
 
 fn parse(arguments: &[String]) -> Result<Options, Failure> {
-    let mut options = Options { only: Vec::new(), seeds: 5, jobs: 1, minutes: 240, is_rendered_only: false };
+    let mut options = Options { only: Vec::new(), grades: &[Grade::Six], seeds: 5, jobs: 1, minutes: 240, is_rendered_only: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));
         match word.as_str() {
             "--only" => options.only.push(value()?.clone()),
+            "--grade" => {
+                options.grades = match value()?.as_str() {
+                    "6" => &[Grade::Six],
+                    "8" => &[Grade::Six, Grade::Eight],
+                    other => return Err(Failure::Usage(format!("--grade is 6 or 8, not \"{other}\""))),
+                }
+            }
             "--seeds" => options.seeds = number(word, value()?)?,
             "--jobs" => options.jobs = number(word, value()?)?,
             "--minutes" => options.minutes = number(word, value()?)?,
             "--render" => options.is_rendered_only = true,
             other => {
                 return Err(Failure::Usage(format!(
-                    "unknown option \"{other}\"; rtl-reports takes --only NAME, --seeds N, --jobs N, --minutes N, --render"
+                    "unknown option \"{other}\"; rtl-reports takes --only NAME, --grade 8, --seeds N, --jobs N, --minutes N, --render"
                 )));
             }
         }
@@ -87,7 +97,7 @@ fn measure(options: &Options) -> Result<(), Failure> {
         loop {
             let next = waiting.lock().expect("no job panics").next();
             let Some(design) = next else { return };
-            if let Err(failure) = flow::measure(&design, options.seeds, patience) {
+            if let Err(failure) = flow::measure(&design, options.grades, options.seeds, patience) {
                 failures.lock().expect("no job panics").push((design.name, failure));
             }
         }
@@ -122,12 +132,14 @@ mod tests {
         assert_eq!((options.seeds, options.jobs, options.minutes, options.is_rendered_only), (3, 2, 9, false));
         let names: Vec<String> = selected(&options.only).ok().unwrap().into_iter().map(|design| design.name).collect();
         assert_eq!(names, ["base-4", "exact-4", "exact-8", "exact-16", "exact-32"]);
+        assert_eq!(options.grades, [Grade::Six]);
+        assert_eq!(parse(&words("--grade 8")).ok().unwrap().grades, [Grade::Six, Grade::Eight]);
         assert!(parse(&words("--render")).ok().unwrap().is_rendered_only);
     }
 
     #[test]
     fn what_is_not_understood_is_refused() {
-        for bad in ["--only", "--only base-5", "--seeds 0", "--jobs x", "--fast"] {
+        for bad in ["--only", "--only base-5", "--seeds 0", "--jobs x", "--grade 7", "--fast"] {
             assert!(matches!(parse(&words(bad)), Err(Failure::Usage(_))), "{bad}");
         }
     }
