@@ -2,6 +2,8 @@
 
 use crate::Failure;
 use crate::steps::{self, Step};
+use std::sync::Mutex;
+use std::thread::{self, JoinHandle};
 
 mod designs;
 mod flow;
@@ -24,6 +26,8 @@ pub struct Options {
     pub designs: Vec<String>,
     /// Proofs that take long are made, too.
     pub deep: bool,
+    /// The placement, which is under way from the beginning: of one core it takes a minute, and nothing waits for it.
+    placement: Mutex<Option<JoinHandle<Result<String, Failure>>>>,
 }
 
 /// Enough for the 16-bit clock to wrap, and few enough for every change to pass them.
@@ -35,11 +39,19 @@ const STEPS: &[Step<Options>] = &[
     Step { name: "lockstep", proves: "every variant decides as the software does", run: lockstep::run },
     Step { name: "tiled", proves: "so does the tiled engine, of up to 16,384 streams", run: tiled::run },
     Step { name: "mutants", proves: "seeded faults are caught", run: mutants::run },
-    Step { name: "place", proves: "a small design can be synthesised, placed and routed", run: |_| place() },
+    Step { name: "place", proves: "a small design can be synthesised, placed and routed", run: placed },
 ];
 
-/// The smallest design of the first architecture.
-fn place() -> Result<(), Failure> {
+/// Waits for the placement.
+fn placed(options: &Options) -> Result<(), Failure> {
+    let placement = options.placement.lock().expect("no step panics").take();
+    let placement = placement.map_or_else(place, |begun| begun.join().expect("it does not panic"));
+    println!("{}", placement?);
+    Ok(())
+}
+
+/// The smallest design of the first architecture, as it comes out.
+fn place() -> Result<String, Failure> {
     flow::try_out(&designs::VARIANTS[0].design(designs::VARIANTS[0].sizes[0]))
 }
 
@@ -52,12 +64,15 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     let (names, options) = parse(arguments)?;
     let steps = steps::selected(STEPS, &names)?;
     tools::prepare()?;
+    if steps.iter().any(|step| step.name == "place") {
+        *options.placement.lock().expect("no step panics") = Some(thread::spawn(place));
+    }
     steps::run(&steps, &options)
 }
 
 fn parse(arguments: &[String]) -> Result<(Vec<&str>, Options), Failure> {
     let mut names = Vec::new();
-    let mut options = Options { decisions: DECISIONS, designs: Vec::new(), deep: false };
+    let mut options = Options { decisions: DECISIONS, designs: Vec::new(), deep: false, placement: Mutex::default() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| Failure::Usage(format!("{word} needs a value")));

@@ -194,19 +194,18 @@ pub fn is_current(design: &Design) -> Result<bool, Failure> {
     Ok(value["origin"] == origin(design)?)
 }
 
-/// Synthesises, places and routes a small design, keeping nothing, to see that the flow works.
+/// Synthesises, places and routes a small design, keeping nothing, to see that the flow works; says what has come out.
 ///
 /// # Errors
 /// [`Failure::Check`] if it does not. What clock comes out is no matter.
-pub fn try_out(design: &Design) -> Result<(), Failure> {
+pub fn try_out(design: &Design) -> Result<String, Failure> {
     let folder = target_directory()?.join("rtl/place/try-out");
     let area = synthesise(design, &folder)?;
     let placement = place(&folder, Grade::Six, 1, design.place, Duration::MAX)?;
-    println!("{}: {} LUT4, {:.1} MHz, {}", design.name, area.lut4, placement.megahertz, placement.critical.shown());
     if area.lut4 == 0 || area.flip_flops == 0 {
         return Err(Failure::Check(format!("{} has come out empty: {area:?}", design.name)));
     }
-    Ok(())
+    Ok(format!("{}: {} LUT4, {:.1} MHz, {}", design.name, area.lut4, placement.megahertz, placement.critical.shown()))
 }
 
 /// What a result depends on.
