@@ -106,10 +106,17 @@ macro_rules! schedulers {
                 }
             }
             #[inline]
-            fn upcoming(&self) -> Option<Flow> {
+            fn upcoming(&mut self) -> Option<Flow> {
                 match self {
                     $(AnyScheduler::$variant(s) => outlined::upcoming(s),)*
-                    $(AnyScheduler::$composite(s) => outlined::upcoming(&**s),)*
+                    $(AnyScheduler::$composite(s) => outlined::upcoming(&mut **s),)*
+                }
+            }
+            #[inline]
+            fn expect(&self, flow: Flow) {
+                match self {
+                    $(AnyScheduler::$variant(s) => s.expect(flow),)*
+                    $(AnyScheduler::$composite(s) => s.expect(flow),)*
                 }
             }
             #[inline]
@@ -160,7 +167,7 @@ mod outlined {
     }
 
     #[inline(never)]
-    pub(super) fn upcoming<S: Scheduler>(scheduler: &S) -> Option<Flow> {
+    pub(super) fn upcoming<S: Scheduler>(scheduler: &mut S) -> Option<Flow> {
         scheduler.upcoming()
     }
 }

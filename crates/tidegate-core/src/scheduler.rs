@@ -86,11 +86,17 @@ pub trait Scheduler {
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>);
 
     /// The flow that is likely to be named two dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn, after
-    /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself. A hint
-    /// only: it may be wrong or absent.
+    /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself, as [`Scheduler::expect`] does. A hint only: it may be
+    /// wrong or absent.
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         None
+    }
+
+    /// Fetches what is kept of a flow that is likely to be activated or named some turns from now. A hint only.
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        let _ = flow;
     }
 
     /// Hands this scheduler to `task`. One that stands for another, known only at run time, hands that one over: whoever makes several

@@ -77,10 +77,15 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         let upcoming = self.deadlines.ahead(LEAD)?;
-        prefetch_in(&self.delays, upcoming.index());
+        self.expect(upcoming);
         Some(upcoming)
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.delays, flow.index());
     }
 
     fn refresh(&mut self, now: Time) {

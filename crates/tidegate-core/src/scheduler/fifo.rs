@@ -92,7 +92,7 @@ impl Scheduler for Fifo {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         if self.is_single { None } else { self.heads.ahead(LEAD) }
     }
 }

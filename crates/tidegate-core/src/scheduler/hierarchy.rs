@@ -27,7 +27,7 @@
 use super::{Decision, Scheduler};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
-use crate::prefetch::prefetch;
+use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::registry::AnyScheduler;
 use crate::shaper::Allowance;
@@ -404,18 +404,25 @@ impl Scheduler for Hierarchy {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         let mut node = ROOT;
         loop {
-            let member = self.child(node, self.nodes[node].scheduler.upcoming()?);
+            let upcoming = self.nodes[node].scheduler.upcoming()?;
+            let member = self.child(node, upcoming);
             match member.checked_sub(self.nodes.len()) {
                 Some(leaf) => {
-                    prefetch(&self.members[member]);
-                    return Some(Flow(leaf as u32));
+                    let flow = Flow(leaf as u32);
+                    self.expect(flow);
+                    return Some(flow);
                 }
                 None => node = member,
             }
         }
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.members, self.leaf(flow));
     }
 
     fn refresh(&mut self, now: Time) {

@@ -254,13 +254,18 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         let upcoming = if let [releases] = &self.releases[..] { releases } else { &self.releases[self.latest] }.ahead(LEAD)?;
-        prefetch_in(&self.flows, upcoming.index());
-        if self.demands.may_exceed_link {
-            prefetch_in(&self.rates, upcoming.index());
-        }
+        self.expect(upcoming);
         Some(upcoming)
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.flows, flow.index());
+        if self.demands.may_exceed_link {
+            prefetch_in(&self.rates, flow.index());
+        }
     }
 
     fn refresh(&mut self, now: Time) {

@@ -115,10 +115,15 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         let upcoming = self.stamps.ahead(LEAD)?;
-        prefetch_in(&self.shares, upcoming.index());
+        self.expect(upcoming);
         Some(upcoming)
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.shares, flow.index());
     }
 }
 

@@ -109,10 +109,15 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         let upcoming = self.finishes.ahead(LEAD)?;
-        prefetch_in(&self.clocks, upcoming.index());
+        self.expect(upcoming);
         Some(upcoming)
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.clocks, flow.index());
     }
 
     fn refresh(&mut self, now: Time) {

@@ -20,6 +20,7 @@
 use super::active_list::{ActiveList, Foresight, Linked, Links};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
+use crate::prefetch::prefetch_in;
 use crate::units::Time;
 use alloc::vec::Vec;
 
@@ -128,8 +129,13 @@ impl Scheduler for WeightedRoundRobin {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         Some(self.foresight.upcoming())
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.flows, flow.index());
     }
 }
 

@@ -147,7 +147,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
             // Flows of one rate that began together become eligible together, more of them than turns were left to fetch them in.
             if let Some(ahead) = self.pending.ahead(LEAD) {
-                prefetch_in(&self.shares, ahead.index());
+                self.expect(ahead);
             }
             let share = &mut self.shares[flow.index()];
             share.is_eligible = true;
@@ -193,11 +193,16 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
+    fn upcoming(&mut self) -> Option<Flow> {
         // Few flows are eligible, most of those to come are still pending.
         let upcoming = self.eligible.ahead(LEAD).or_else(|| self.pending.ahead(LEAD.saturating_sub(self.eligible.len())))?;
-        prefetch_in(&self.shares, upcoming.index());
+        self.expect(upcoming);
         Some(upcoming)
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.shares, flow.index());
     }
 
     fn refresh(&mut self, now: Time) {

@@ -37,6 +37,8 @@ pub struct Shaped<S, R = Wheel> {
     inner: S,
     /// No flow that waits may leave before this instant.
     next_release: Time,
+    /// So many flows have been released in whose place none has been named yet that will soon be.
+    unnamed: usize,
 }
 
 /// All that the shaper keeps of one flow.
@@ -86,7 +88,7 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
         let shaping = |allowance| Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 };
         let flows: Vec<Shaping> = Allowance::of_each(contracts)?.into_iter().map(shaping).collect();
         let (waits, waiting) = (vec![false; flows.len()], R::new(flows.len()));
-        Ok(Shaped { flows, waits, waiting, inner, next_release: Time::ZERO })
+        Ok(Shaped { flows, waits, waiting, inner, next_release: Time::ZERO, unnamed: 0 })
     }
 
     /// Hands the flows whose heads may leave over to the scheduler inside.
@@ -97,8 +99,9 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
                 Some((release, flow)) if !Time::from_picoseconds(release).is_after(now) => {
                     self.waiting.drop_first();
                     self.waits[flow.index()] = false;
+                    self.unnamed += 1;
                     if let Some(ahead) = self.waiting.ahead(LEAD) {
-                        prefetch_in(&self.flows, ahead.index());
+                        self.expect(ahead);
                     }
                     let head = self.flows[flow.index()].head();
                     self.inner.activate(now, flow, head);
@@ -192,8 +195,21 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
     }
 
     #[inline]
-    fn upcoming(&self) -> Option<Flow> {
-        self.waiting.ahead(LEAD).or_else(|| self.inner.upcoming())
+    fn upcoming(&mut self) -> Option<Flow> {
+        // One for each that was released, also if many were at once: they will be next.
+        if let Some(others) = self.unnamed.min(LEAD).checked_sub(1) {
+            self.unnamed = others;
+            if let Some(flow) = self.waiting.ahead(LEAD - 1 - others) {
+                return Some(flow);
+            }
+        }
+        self.inner.upcoming()
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.flows, flow.index());
+        self.inner.expect(flow);
     }
 
     fn refresh(&mut self, now: Time) {
