@@ -5,7 +5,7 @@
 //! turns: the `ready` line says how many do. Only strict priority serves none but the flows of its highest priority, one in eight.
 //!
 //! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
-//! such a shaper. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
+//! such a shaper, `tree-` a hierarchy of two levels of a scheduler, in which all flows have such shapers in `shaped-tree-`. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
 //! name they add up to more, and the port is shared in proportion.
 
 use crate::flows::Random;
@@ -15,7 +15,7 @@ use tidegate_core::packet::{Colour, Flow, Packet, Part};
 use tidegate_core::port::Overhead;
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup, Task};
+use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, Setup, Task};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
 
@@ -25,15 +25,15 @@ const PORT_RATE: u64 = 100_000_000_000;
 /// Packets in one round; few in the tests.
 const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
-/// Schedulers that are measured behind a shaper too.
-const SHAPED: [&str; 1] = ["shaped-drr"];
+/// Schedulers that are measured behind a shaper too, and in trees.
+const COMPOSED: [&str; 3] = ["shaped-drr", "tree-drr", "shaped-tree-drr"];
 
 /// Schedulers that shape and are measured with more demand than the port can serve, too.
 const OVERLOADED: [&str; 1] = ["overloaded-rate-controlled"];
 
-/// Every registered scheduler, and some of them shaped or overloaded.
+/// Every registered scheduler, and some of them composed or overloaded.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(SHAPED).chain(OVERLOADED)
+    SchedulerKind::ALL.iter().map(|kind| kind.name()).chain(COMPOSED).chain(OVERLOADED)
 }
 
 /// Builds the named scheduler for backlogged flows and runs it for two packets per flow.
@@ -42,8 +42,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String> {
     let (unshaped, fitting) = (name.strip_prefix("shaped-"), name.strip_prefix("overloaded-"));
-    let kind =
-        SchedulerKind::from_name(unshaped.or(fitting).unwrap_or(name)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
+    let alone = unshaped.or(fitting).unwrap_or(name);
+    let member = alone.strip_prefix("tree-");
+    let kind = SchedulerKind::from_name(member.unwrap_or(alone)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
     let shaped = unshaped.is_some() || kind.shapes();
     let rate = Rate::new(PORT_RATE).map_err(|error| error.to_string())?;
     let mut random = Random::new();
@@ -57,8 +58,12 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
             given.shape = Some(ShapingContract::new(rate, 2 * PACKET_BYTES, PACKET_BYTES));
         }
     }
-    let mut scheduler = kind.build(&Setup::new(rate, 1522), &contracts).map_err(|error| error.to_string())?;
-    if shaped && !kind.shapes() {
+    let setup = Setup::new(rate, 1522);
+    let mut scheduler = match member {
+        Some(_) => tree(kind, &setup, &contracts)?,
+        None => kind.build(&setup, &contracts).map_err(|error| error.to_string())?,
+    };
+    if shaped && !kind.shapes() && member.is_none() {
         let contracts: Vec<Option<ShapingContract>> = contracts.iter().map(|given| given.shape).collect();
         let shaped = Shaped::new(scheduler, &contracts).map_err(|(flow, error)| format!("flow {}: {error}", flow.0))?;
         scheduler = AnyScheduler::Shaped(Box::new(shaped));
@@ -89,6 +94,29 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
             ROUND_PACKETS
         }),
     })
+}
+
+/// Groups of flows, as many as there are flows in each, and the same discipline within them and among them.
+fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<AnyScheduler, String> {
+    let groups = flows.len().isqrt();
+    let node = |parent, given: &FlowParameters| NodeSpec {
+        parent,
+        scheduler: kind,
+        rate: setup.rate,
+        dwcs: setup.dwcs,
+        parameters: FlowParameters { shape: None, ..*given },
+        shape: None,
+    };
+    let nodes: Vec<NodeSpec> =
+        std::iter::once(node(None, &flows[0])).chain(flows[..groups].iter().map(|given| node(Some(0), given))).collect();
+    let leaf = |(index, given): (usize, &FlowParameters)| LeafSpec {
+        parent: 1 + index % groups,
+        parameters: FlowParameters { shape: None, ..*given },
+        shape: given.shape,
+    };
+    let leaves: Vec<LeafSpec> = flows.iter().enumerate().map(leaf).collect();
+    let tree = Hierarchy::build(setup.longest_packet, &nodes, &leaves).map_err(|error| error.to_string())?;
+    Ok(AnyScheduler::Hierarchy(Box::new(tree)))
 }
 
 /// One half to three quarters of an equal share of the port.
