@@ -24,7 +24,7 @@
 //! the tree is thus asked when a scheduler without a tree would be, and a flow that becomes backlogged during a transmission is
 //! considered on every level. A head that turns out to be another one is replaced above, which is charged to nobody.
 
-use super::{Decision, Scheduler};
+use super::{Decision, LEAD, Scheduler};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
@@ -92,6 +92,8 @@ pub struct Hierarchy {
     unsettled: BinaryHeap<u32>,
     /// The node above the flow served last, while the nodes from there up count as in service.
     served: Option<u32>,
+    /// So many members have stopped waiting in whose place none has been named yet that soon will.
+    unnamed: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -240,11 +242,28 @@ impl Hierarchy {
         self.unsettle(parent);
     }
 
+    /// Fetches what leads on from a member that has been fetched.
+    #[inline]
+    fn expect_member(&self, member: usize) {
+        let child = &self.members[member];
+        let above = &self.nodes[child.parent as usize];
+        prefetch_in(&self.allowances, child.allowance as usize);
+        prefetch_in(&self.children, above.first_child as usize + child.place as usize);
+        above.scheduler.expect(Flow(child.place));
+    }
+
     /// Presents the members whose time has come.
     #[inline]
     fn release(&mut self, now: Time) {
         while let Some(Flow(member)) = self.waiting.pop_due(now.picoseconds()) {
             let member = member as usize;
+            self.unnamed += 1;
+            if let Some(Flow(ahead)) = self.waiting.ahead(LEAD) {
+                prefetch_in(&self.members, ahead as usize);
+            }
+            if let Some(Flow(ahead)) = self.waiting.ahead(LEAD / 2) {
+                self.expect_member(ahead as usize);
+            }
             self.members[member].waits = false;
             if let Some(node) = self.nodes.get_mut(member) {
                 node.scheduler_waits = false;
@@ -405,6 +424,15 @@ impl Scheduler for Hierarchy {
 
     #[inline]
     fn upcoming(&mut self) -> Option<Flow> {
+        // One for each that has stopped waiting, also if many have at once: they will be next.
+        if let Some(others) = self.unnamed.min(LEAD).checked_sub(1) {
+            self.unnamed = others;
+            if let Some(Flow(member)) = self.waiting.ahead(LEAD - 1 - others)
+                && let Some(leaf) = (member as usize).checked_sub(self.nodes.len())
+            {
+                return Some(Flow(leaf as u32));
+            }
+        }
         let mut node = ROOT;
         loop {
             let upcoming = self.nodes[node].scheduler.upcoming()?;

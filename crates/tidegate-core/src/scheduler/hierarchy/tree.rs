@@ -191,5 +191,6 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
         waiting: ReadyList::new(may_wait),
         unsettled: BinaryHeap::with_capacity(nodes.len()),
         served: None,
+        unnamed: 0,
     })
 }
