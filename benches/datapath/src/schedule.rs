@@ -96,7 +96,8 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
     })
 }
 
-/// Groups of flows, as many as there are flows in each, and the same discipline within them and among them.
+/// Groups of flows, as many as there are flows in each, with the same discipline within them and among them. Groups have equal weights: the
+/// flows of a large one, whose next packets are always there, would keep the port to themselves for long.
 fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<AnyScheduler, String> {
     let groups = flows.len().isqrt();
     let node = |parent, given: &FlowParameters| NodeSpec {
@@ -104,7 +105,7 @@ fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<
         scheduler: kind,
         rate: setup.rate,
         dwcs: setup.dwcs,
-        parameters: FlowParameters { shape: None, ..*given },
+        parameters: FlowParameters { shape: None, weight: None, ..*given },
         shape: None,
     };
     let nodes: Vec<NodeSpec> =
