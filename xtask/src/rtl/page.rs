@@ -8,6 +8,8 @@ use crate::Failure;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+mod claims;
+
 /// A file of the repository and its text.
 pub type File = (String, String);
 
@@ -87,7 +89,7 @@ pub fn render() -> Result<Vec<File>, Failure> {
     links(&mut page, &rows);
     paths(&mut page, &rows);
     parts(&mut page)?;
-    published(&mut page, &rows);
+    claims::published(&mut page, &rows);
     page.push_str(OTHERS);
     page.push_str(AGAIN);
     let mut files = vec![("docs/rtl.md".to_owned(), page)];
@@ -321,138 +323,6 @@ fn parts(page: &mut String) -> Result<(), Failure> {
     Ok(())
 }
 
-fn published(page: &mut String, rows: &[Row]) {
-    page.push_str(
-        "\n## Beside the paper's figures 9 to 11\n\nR. Krishnamurthy, S. Yalamanchili, K. Schwan and R. West, *ShareStreams: A Scalable Architecture and Hardware Support for \
-         High-Speed QoS Packet Schedulers*, draw area and clock for 4 to 32 streams and give few of the numbers in the text. Those that it gives:\n\n\
-         | the paper | figure | there | here |\n|---|---|---|---|\n",
-    );
-    for claim in CLAIMS {
-        let here = change(rows, claim.variant, claim.from, claim.to, claim.of);
-        let _ = writeln!(
-            page,
-            "| {} | {} | {} | {} |",
-            claim.about,
-            claim.figure,
-            claim.there,
-            here.unwrap_or_else(|| "not measured".to_owned())
-        );
-    }
-    let base = rows.iter().find(|row| row.variant.name == "base" && row.streams == 4);
-    if let Some(base) = base {
-        let _ = writeln!(
-            page,
-            "| clock and decision time at 4 streams, on the card | section 5.2 | 23 MHz, 3 cycles: 130.4 ns | {:.1} MHz, {} cycles: {:.1} ns |",
-            base.median(),
-            base.cycles(),
-            base.period()
-        );
-    }
-    page.push_str(
-        "\nWhat can be compared: how area and clock change from one size to the next, cycles per decision, and which variant is ahead of which. What cannot: slices with LUT4s, and \
-         megahertz with megahertz. The paper's devices are Virtex 1000 and Virtex-II 2000 with the vendor's tools of their time, ours is an ECP5 of its slowest speed grade with open tools; the 23 MHz \
-         are what the card was set to, not a limit that was sought. Both leave out the memory interface. Our register blocks also hold five counters of 16 bits; \
-         how many the paper's hold is not said.\n",
-    );
-}
-
-/// Something that the paper says about a change from one size to another.
-struct Claim {
-    about: &'static str,
-    figure: &'static str,
-    there: &'static str,
-    variant: &'static str,
-    from: u32,
-    to: u32,
-    of: fn(&Row) -> f64,
-}
-
-const CLAIMS: &[Claim] = &[
-    Claim {
-        about: "clock of the base architecture, 4 to 8 streams",
-        figure: "10 (Virtex-II)",
-        there: "falls by more than 20 %",
-        variant: "base",
-        from: 4,
-        to: 8,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of the base architecture, 16 to 32 streams",
-        figure: "10 (Virtex-II)",
-        there: "falls by 30 %",
-        variant: "base",
-        from: 16,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of winner-only routing, 4 to 16 streams",
-        figure: "10 (Virtex-II)",
-        there: "steadier",
-        variant: "winner-only",
-        from: 4,
-        to: 16,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of winner-only routing, 16 to 32 streams",
-        figure: "10 (Virtex-II)",
-        there: "falls by 15 %",
-        variant: "winner-only",
-        from: 16,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of compute-ahead, 4 to 8 streams",
-        figure: "11 (Virtex-II)",
-        there: "falls by 20 %",
-        variant: "compute-ahead",
-        from: 4,
-        to: 8,
-        of: Row::median,
-    },
-    Claim {
-        about: "clock of compute-ahead, 8 to 32 streams",
-        figure: "11 (Virtex-II)",
-        there: "stays",
-        variant: "compute-ahead",
-        from: 8,
-        to: 32,
-        of: Row::median,
-    },
-    Claim {
-        about: "area of the base architecture, 4 to 32 streams",
-        figure: "9 and 10",
-        there: "grows linearly",
-        variant: "base",
-        from: 4,
-        to: 32,
-        of: |row| row.outcome.area.lut4 as f64,
-    },
-];
-
-/// How a figure changes between two sizes of a variant.
-fn change(rows: &[Row], variant: &str, from: u32, to: u32, of: fn(&Row) -> f64) -> Option<String> {
-    let at = |streams: u32| rows.iter().find(|row| row.variant.name == variant && row.streams == streams).map(of);
-    Some(in_words(at(to)? / at(from)?))
-}
-
-/// A ratio in words.
-fn in_words(ratio: f64) -> String {
-    let percent = (100.0 * (ratio - 1.0)).round();
-    if ratio >= 2.0 {
-        format!("{ratio:.1} times")
-    } else if percent < 0.0 {
-        format!("falls by {} %", -percent)
-    } else if percent > 0.0 {
-        format!("rises by {percent} %")
-    } else {
-        "stays".to_owned()
-    }
-}
-
 /// Other open designs: cited, not measured here again.
 const OTHERS: &str = "
 ## Other open designs on the same flow
@@ -555,7 +425,7 @@ mod tests {
     use super::*;
     use crate::rtl::flow::{Area, CriticalPath, Placement};
 
-    fn row(streams: u32, clocks: &[f64]) -> Row {
+    pub(super) fn row(streams: u32, clocks: &[f64]) -> Row {
         let critical = CriticalPath { from: String::new(), to: String::new(), nanoseconds: 0.0, routing: 0.0, levels: 0 };
         let placements =
             clocks.iter().zip(1..).map(|(&megahertz, seed)| Placement { seed, megahertz, critical: critical.clone() }).collect();
@@ -593,16 +463,6 @@ mod tests {
         assert_eq!(shown(packet_time(64, 10)), "51.2");
         assert_eq!(shown(packet_time(1500, 10)), "1,200");
         assert_eq!(shown(packet_time(64, 100)), "5.12");
-    }
-
-    #[test]
-    fn changes_are_put_into_words_by_what_they_are() {
-        let rows = [row(4, &[50.0]), row(8, &[40.0]), row(16, &[40.0]), row(32, &[100.0])];
-        let words = |from, to| change(&rows, "base", from, to, Row::median);
-        assert_eq!(words(4, 8).as_deref(), Some("falls by 20 %"));
-        assert_eq!(words(8, 16).as_deref(), Some("stays"));
-        assert_eq!(words(16, 32).as_deref(), Some("2.5 times"));
-        assert_eq!(change(&rows, "exact", 4, 8, Row::median), None);
     }
 
     #[test]
