@@ -375,6 +375,20 @@ fn wf2q_plus_shares_in_proportion_to_weights() {
     }
 }
 
+/// Bennett and Zhang's queue holds a packet until it has left: a flow is not idle while its last packet is being sent.
+#[test]
+fn wf2q_plus_keeps_the_claim_of_a_flow_whose_last_packet_is_being_sent() {
+    let flows = [4, 4, 2].map(|mbps| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() });
+    let link = Rate::new(10_000_000).unwrap();
+    let mut scheduler: Wf2qPlus = Discipline::build(&Setup::new(link, 1500), &flows).unwrap();
+    // Flow 0 waits for the packet of flow 1, 1.2 ms, and is behind virtual time when its own is sent, from 1.2 to 1.28 ms. Its second one comes
+    // meanwhile, as does one of flow 2 that a fluid server would have finished at 1.24 + 0.04 ms.
+    let arrival = |microseconds: u64, flow, length| Arrival { time: microseconds * 1_000_000, flow, length };
+    let arrivals = [arrival(0, 1, 1500), arrival(1, 0, 100), arrival(1240, 2, 10), arrival(1240, 0, 100)];
+    let departures = run(&mut scheduler, link, 3, &arrivals);
+    assert_eq!(departures.iter().map(|sent| sent.flow).collect::<Vec<_>>(), [1, 0, 0, 2]);
+}
+
 #[test]
 fn wf2q_plus_gives_nothing_back_to_flows_that_were_idle() {
     let flows = [FlowParameters::default(); 2];

@@ -118,7 +118,7 @@ impl Referee for SelfClock {
     }
 }
 
-/// WF2Q+: the virtual time function and the two stamps.
+/// WF2Q+: the virtual time function and the two stamps. A queue holds its packet until that has left.
 struct Fluid {
     link: TimePerByte,
     rates: Vec<TimePerByte>,
@@ -126,6 +126,8 @@ struct Fluid {
     virtual_time: u128,
     /// The service in progress: when it began and how long it takes.
     service: (u128, u128),
+    /// Whose packet that is.
+    in_service: usize,
     latest_finish: u128,
 }
 
@@ -145,7 +147,10 @@ impl Referee for Fluid {
             self.virtual_time = (self.virtual_time + self.service.1).max(self.latest_finish);
             self.service = (now, 0);
         }
-        self.starts[flow] = self.starts[flow].max(self.virtual_time(now));
+        let is_backlogged = self.in_service == flow && now < self.service.0 + self.service.1;
+        if !is_backlogged {
+            self.starts[flow] = self.starts[flow].max(self.virtual_time(now));
+        }
     }
     fn check(&mut self, now: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError> {
         let backlogged: Vec<usize> = (0..queues.len()).filter(|&flow| !queues[flow].is_empty()).collect();
@@ -164,6 +169,7 @@ impl Referee for Fluid {
         self.latest_finish = self.latest_finish.max(self.starts[flow]);
         self.virtual_time += self.service.1;
         self.service = (now, time(self.link, packet.length));
+        self.in_service = flow;
     }
 }
 
@@ -371,6 +377,7 @@ proptest! {
                 starts: vec![0; weights.len()],
                 virtual_time: 0,
                 service: (0, 0),
+                in_service: 0,
                 latest_finish: 0,
             };
             judge(&mut scheduler, &mut referee, weights.len(), link, origin, script)

@@ -63,6 +63,8 @@ pub struct Wf2qPlus<R = Wheel> {
     service_span: Duration,
     /// The latest virtual finish of all packets served.
     latest_finish: u128,
+    /// Whose packet was served last.
+    in_service: Flow,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +130,10 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         }
         let virtual_time = self.virtual_time(now);
         let share = &mut self.shares[flow.index()];
-        share.start = share.start.max(virtual_time);
+        // A flow is backlogged until its last packet has left: what comes before follows on that one.
+        if flow != self.in_service || now.since(self.service_start) >= self.service_span {
+            share.start = share.start.max(virtual_time);
+        }
         share.length = head.length;
         self.file(virtual_time, flow);
     }
@@ -172,6 +177,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         self.virtual_time += u128::from(self.service_span.picoseconds());
         self.service_start = now;
         self.service_span = span;
+        self.in_service = flow;
         self.eligible.drop_first();
         if let Some(head) = next {
             self.shares[flow.index()].length = head.length;
@@ -243,6 +249,7 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
             service_start: Time::ZERO,
             service_span: Duration::ZERO,
             latest_finish: 0,
+            in_service: Flow(0),
         })
     }
 }
