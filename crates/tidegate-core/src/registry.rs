@@ -179,6 +179,7 @@ schedulers! {
         WeightedRoundRobin = crate::scheduler::WeightedRoundRobin;
         DeficitRoundRobin = crate::scheduler::DeficitRoundRobin;
         Wf2qPlus = crate::scheduler::Wf2qPlus;
+        QuickFair = crate::scheduler::QuickFair;
         SelfClocked = crate::scheduler::SelfClocked;
         VirtualClock = crate::scheduler::VirtualClock;
         EarliestDeadlineFirst = crate::scheduler::EarliestDeadlineFirst;

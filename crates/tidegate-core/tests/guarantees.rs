@@ -6,7 +6,9 @@ use link::{Arrival, Departure, in_order, run};
 use proptest::prelude::*;
 use tidegate_core::packet::Flow;
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
-use tidegate_core::scheduler::{Discipline, EarliestDeadlineFirst, FlowParameters, Parameter, SelfClocked, Setup, VirtualClock, Wf2qPlus};
+use tidegate_core::scheduler::{
+    Discipline, EarliestDeadlineFirst, FlowParameters, Parameter, QuickFair, SelfClocked, Setup, VirtualClock, Wf2qPlus,
+};
 use tidegate_core::units::{Duration, Rate};
 
 const SECOND: u128 = 1_000_000_000_000;
@@ -285,9 +287,39 @@ proptest! {
         let arrivals = traffic(&experiment, &scripts);
         let flows = experiment.parameters(with_rate);
         let exact = run_wf2q_plus::<Heap>(&experiment, &flows, &arrivals);
-        check_worst_case_fairness(&experiment, &exact, experiment.rounding(&exact))?;
+        let slack = experiment.rounding(&exact);
+        let blocking = |flow: usize| experiment.link_time(experiment.longest() - experiment.flows[flow].longest) + slack;
+        let index = |flow: usize, spec: &Spec| Spec::work(spec.longest) + u128::from(spec.rate) * u128::from(blocking(flow));
+        check_worst_case_fairness(&index, &experiment, &exact)?;
         prop_assert_eq!(run_wf2q_plus::<Wheel>(&experiment, &flows, &arrivals), exact);
     }
+
+    #[test]
+    fn quick_fair_guarantees_rates((experiment, scripts) in trials(2)) {
+        let departures = run_quick_fair(&experiment, &traffic(&experiment, &scripts));
+        check_rates_but_for(&|flow| behind_in_slots(&experiment, flow) + experiment.rounding(&departures), &experiment, &departures, 2)?;
+    }
+
+    #[test]
+    fn quick_fair_is_nearly_worst_case_fair((experiment, scripts) in trials(0)) {
+        let departures = run_quick_fair(&experiment, &traffic(&experiment, &scripts));
+        let slack = experiment.rounding(&departures);
+        let index = |flow, spec: &Spec| u128::from(spec.rate) * u128::from(behind_in_slots(&experiment, flow) + slack);
+        check_worst_case_fairness(&index, &experiment, &departures)?;
+    }
+}
+
+fn run_quick_fair(experiment: &Experiment, arrivals: &[Arrival]) -> Vec<Departure> {
+    let flows = experiment.parameters(with_rate);
+    let mut scheduler = QuickFair::build(&experiment.setup(), &flows).unwrap();
+    run(&mut scheduler, experiment.link, flows.len(), arrivals)
+}
+
+/// How far QFQ may leave a flow behind its fluid server, in picoseconds: three slots and two of the longest packets.
+fn behind_in_slots(experiment: &Experiment, flow: usize) -> u64 {
+    let longest = experiment.longest();
+    let slot = Rate::new(experiment.flows[flow].rate).unwrap().time_per_byte().ceil(longest).picoseconds().next_power_of_two();
+    3 * slot + 2 * experiment.link_time(longest)
 }
 
 fn run_scfq<R: ReadyList>(experiment: &Experiment, arrivals: &[Arrival]) -> Vec<Departure> {
@@ -301,14 +333,16 @@ fn run_wf2q_plus<R: ReadyList>(experiment: &Experiment, flows: &[FlowParameters]
     run(&mut scheduler, experiment.link, flows.len(), arrivals)
 }
 
-/// Whenever a flow is backlogged from t1 to t2, when one of its packets departs, it gets at least `rate * (t2 - t1)` less its own longest
-/// packet and its share of by how much the longest of all is longer: it is never made to wait for having been served early. `slack` in
-/// picoseconds.
-fn check_worst_case_fairness(experiment: &Experiment, departures: &[Departure], slack: u64) -> Result<(), TestCaseError> {
+/// Whenever a flow is backlogged from t1 to t2, when one of its packets departs, it gets at least `rate * (t2 - t1)` less its `index`, in
+/// units of [`Spec::work`]: it is never made to wait for having been served early.
+fn check_worst_case_fairness(
+    index: &dyn Fn(usize, &Spec) -> u128,
+    experiment: &Experiment,
+    departures: &[Departure],
+) -> Result<(), TestCaseError> {
     for (flow, spec) in experiment.flows.iter().enumerate() {
         let rate = i128::from(spec.rate);
-        let blocking = experiment.link_time(experiment.longest() - spec.longest) + slack;
-        let index = Spec::work(spec.longest) as i128 + rate * i128::from(blocking);
+        let index = index(flow, spec) as i128;
         // The lead is the work received less the work due; `highest` is its maximum so far in this backlogged period.
         let (mut received, mut highest, mut end) = (0i128, i128::MIN, 0);
         for packet in of_flow(departures, flow) {
@@ -458,10 +492,14 @@ fn a_slow_flow_alone_on_a_fast_link_wears_out_neither_clock() {
     arrivals.extend(&bursts);
     let mut clock: VirtualClock = Discipline::build(&setup, &[slow, fast]).unwrap();
     let mut wf2q: Wf2qPlus = Discipline::build(&setup, &[slow, fast]).unwrap();
-    for departures in [run(&mut clock, Rate::MAX, 2, &arrivals), run(&mut wf2q, Rate::MAX, 2, &arrivals)] {
+    let mut qfq = QuickFair::build(&setup, &[slow, fast]).unwrap();
+    // In four packets' time a fluid server would have finished it, and a slot of the fast flow is 2^17 ps.
+    let (clock, wf2q, qfq) =
+        (run(&mut clock, Rate::MAX, 2, &arrivals), run(&mut wf2q, Rate::MAX, 2, &arrivals), run(&mut qfq, Rate::MAX, 2, &arrivals));
+    for (departures, behind) in [(clock, 2 * packet), (wf2q, 2 * packet), (qfq, 2 * packet + (3 << 17))] {
         for packet_of_fast in of_flow(&departures, 1) {
             let delay = packet_of_fast.finish - packet_of_fast.arrival;
-            assert!(delay <= 4 * packet + 2 * packet, "{packet_of_fast:?} was delayed by {delay} ps");
+            assert!(delay <= 4 * packet + behind, "{packet_of_fast:?} was delayed by {delay} ps");
         }
     }
 }

@@ -23,7 +23,6 @@
 use super::wf2q_plus::guaranteed_rates;
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
-use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::units::{Time, TimePerByte};
@@ -135,16 +134,8 @@ impl<R: ReadyList> Discipline for SelfClocked<R> {
     const WORK_CONSERVING: bool = true;
 
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
-        let rates = guaranteed_rates(setup.rate, flows)?;
-        let mut shares = Vec::with_capacity(flows.len());
-        for (index, rate) in rates.iter().enumerate() {
-            let rate = rate.time_per_byte();
-            if rate.ceil(setup.longest_packet) > MEMORY {
-                let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
-                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
-            }
-            shares.push(Share { start: 0, rate, length: 0 });
-        }
+        let rates = guaranteed_rates(setup, flows)?;
+        let shares = rates.into_iter().map(|rate| Share { start: 0, rate: rate.time_per_byte(), length: 0 }).collect();
         Ok(SelfClocked { shares, stamps: R::new(flows.len()), clock: 0 })
     }
 }

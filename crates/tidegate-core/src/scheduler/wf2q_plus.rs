@@ -228,17 +228,9 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
     const WORK_CONSERVING: bool = true;
 
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
-        let rates = guaranteed_rates(setup.rate, flows)?;
-        let mut shares = Vec::with_capacity(flows.len());
-        for (index, rate) in rates.iter().enumerate() {
-            let rate = rate.time_per_byte();
-            let longest = rate.ceil(setup.longest_packet);
-            if longest > MEMORY {
-                let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
-                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
-            }
-            shares.push(Share { start: 0, rate, length: 0, is_eligible: false });
-        }
+        let rates = guaranteed_rates(setup, flows)?;
+        let share = |rate: Rate| Share { start: 0, rate: rate.time_per_byte(), length: 0, is_eligible: false };
+        let shares = rates.into_iter().map(share).collect();
         let link = setup.rate.time_per_byte();
         Ok(Wf2qPlus {
             shares,
@@ -254,10 +246,10 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
     }
 }
 
-/// The guaranteed rate of every flow: its own, or its weight's part of what those leave.
-pub(super) fn guaranteed_rates(link: Rate, flows: &[FlowParameters]) -> Result<Vec<Rate>, BuildError> {
+/// The guaranteed rate of every flow: its own, or its weight's part of what those leave. At each of them a packet takes at most [`MEMORY`].
+pub(super) fn guaranteed_rates(setup: &Setup, flows: &[FlowParameters]) -> Result<Vec<Rate>, BuildError> {
     let reserved = flows.iter().filter_map(|given| given.rate).fold(0u64, |sum, rate| sum.saturating_add(rate.bits_per_second()));
-    let Some(left) = link.bits_per_second().checked_sub(reserved) else {
+    let Some(left) = setup.rate.bits_per_second().checked_sub(reserved) else {
         let problem = "the flows' rates sum up to more than the rate that is shared: lower them";
         return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
     };
@@ -268,22 +260,25 @@ pub(super) fn guaranteed_rates(link: Rate, flows: &[FlowParameters]) -> Result<V
             weights += u64::from(weight);
         }
     }
-    let mut rates = Vec::with_capacity(flows.len());
-    for (index, given) in flows.iter().enumerate() {
-        if let Some(rate) = given.rate {
-            if given.weight.is_some() {
-                let problem = "give either a rate or a weight: unused capacity is shared in proportion to the rates";
-                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Weight, problem });
-            }
-            rates.push(rate);
-            continue;
+    let rate_of = |(index, given): (usize, &FlowParameters)| {
+        let flow = Some(Flow(index as u32));
+        if given.rate.is_some() && given.weight.is_some() {
+            let problem = "give either a rate or a weight: unused capacity is shared in proportion to the rates";
+            return Err(BuildError { flow, parameter: Parameter::Weight, problem });
         }
-        let share = u128::from(left) * u128::from(weight_of(index, given)?) / u128::from(weights);
-        let Ok(rate) = Rate::new(share as u64) else {
-            let problem = "its share of what the reserved rates leave is below 1 kbit/s: raise it, or lower the reservations";
-            return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Weight, problem });
+        let rate = match given.rate {
+            Some(rate) => rate,
+            None => {
+                let share = u128::from(left) * u128::from(weight_of(index, given)?) / u128::from(weights);
+                let problem = "its share of what the reserved rates leave is below 1 kbit/s: raise it, or lower the reservations";
+                Rate::new(share as u64).map_err(|_| BuildError { flow, parameter: Parameter::Weight, problem })?
+            }
         };
-        rates.push(rate);
-    }
-    Ok(rates)
+        if rate.time_per_byte().ceil(setup.longest_packet) > MEMORY {
+            let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
+            return Err(BuildError { flow, parameter: Parameter::Rate, problem });
+        }
+        Ok(rate)
+    };
+    flows.iter().enumerate().map(rate_of).collect()
 }

@@ -1,0 +1,551 @@
+//! Quick fair queueing (QFQ): worst-case fair shares in constant time, by stamps that are rounded to slots.
+//!
+//! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`. Its slot `s_i` is the time of the longest
+//! packet at rate `r_i`, rounded up to a power of two of picoseconds: less than two such times.
+//! 1. Any flow's packets leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus
+//!    `3 s_i + 2 * longest packet / C`, whatever the other flows do and however many they are.
+//! 2. While flow `i` is backlogged from t1 to t2, when one of its packets departs, it gets at least `r_i * (t2 - t1 - 3 s_i) - 2 r_i / C *
+//!    longest packet`: it is not made to wait for long for having been served early.
+//! 3. Flows that were idle have no claim to what they did not use.
+//!
+//! **Source**: Checconi, Rizzo and Valente, "QFQ: Efficient packet scheduling with tight guarantees", IEEE/ACM ToN 21(3), 2013.
+//!
+//! **State**: 64 bytes per flow, and 6 kB for the groups.
+//!
+//! **Cost**: O(1) in the worst case, two multiplications, no division. Nothing is sorted.
+//!
+//! **RTL twin**: none yet; all order among groups lies in four words of 64 bits with a priority encoder.
+//!
+//! **Deviations**: slots are powers of two of picoseconds at the flow's rate, and a flow takes turns with the others of its slot also where several of its
+//! packets fit. A slot is a ring of flows, from which one that loses its only packet is taken without a search; the last takes its place. A flow
+//! whose last packet is being sent is backlogged, as in [`super::Wf2qPlus`], unless what came meanwhile is lost. Virtual time jumps to the smallest
+//! virtual start when the link asks for a packet, not before; and by two of the longest slots when the last packet has left, which
+//! forgives all flows alike. A packet longer than the longest that was announced is charged one slot.
+//!
+//! * Flows of one slot length form a group. Within it they stand in slots by their virtual start, and in each of them they take turns.
+//! * The start of a group is that of its first slot, and it is finished two slots later. A group is early until virtual time has come to
+//!   its start. It is blocked by a ready group of longer slots that is finished before it; those of shorter slots never block it.
+//! * So of the ready groups those of shorter slots are finished first, and the lowest bit tells whose turn it is. When virtual time passes the
+//!   bounds of slots up to some length, all early groups of such slots become eligible, for they begin at these bounds.
+
+use super::wf2q_plus::guaranteed_rates;
+use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use crate::packet::{Flow, Head};
+use crate::prefetch::prefetch_in;
+use crate::units::{Duration, Time, TimePerByte};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// QFQ. Rates and weights are those of [`super::Wf2qPlus`].
+///
+/// ```
+/// use tidegate_core::packet::{Colour, Flow, Head};
+/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, QuickFair, Scheduler, Setup};
+/// use tidegate_core::units::{Rate, Time};
+/// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
+/// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
+/// let mut qfq = QuickFair::build(&setup, &[weight(1), weight(8)]).unwrap();
+/// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
+/// qfq.activate(Time::ZERO, Flow(0), head(0));
+/// qfq.activate(Time::ZERO, Flow(1), head(1));
+/// assert_eq!(qfq.select(Time::ZERO), Decision::Serve(Flow(1)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct QuickFair {
+    shares: Vec<Share>,
+    /// By the binary logarithm of their slots' length in picoseconds.
+    groups: Box<[Group; GROUPS]>,
+    /// The rings of all slots.
+    members: Vec<u32>,
+    /// Groups that are backlogged, a bit each: those that may be served ...
+    ready: u64,
+    /// ... that have started in virtual time, but are blocked; ...
+    blocked: u64,
+    /// ... that have not started, and of these the ones that are blocked besides.
+    early: u64,
+    early_blocked: u64,
+    link: TimePerByte,
+    /// Virtual time: the work of the link up to the end of the service in progress.
+    virtual_time: Stamp,
+    /// The latest service: when it began, and how long it takes.
+    service_start: Time,
+    service_span: Duration,
+    /// The flow in service if it has no packet behind that. It is still the first one of the first slot of its group.
+    leaving: Option<Flow>,
+    /// By how much no flow is ever ahead of virtual time: two of the longest slots.
+    lead: u64,
+}
+
+/// A virtual time, in picoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Stamp {
+    /// How often `time` has wrapped.
+    lap: u32,
+    time: u64,
+}
+
+impl Stamp {
+    const ZERO: Stamp = Stamp { lap: 0, time: 0 };
+
+    #[inline]
+    const fn after(self, picoseconds: u64) -> Stamp {
+        let (time, wraps) = self.time.overflowing_add(picoseconds);
+        Stamp { lap: self.lap.wrapping_add(wraps as u32), time }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Share {
+    /// Virtual start of the head; without one, virtual finish of the last packet served.
+    time: u64,
+    lap: u32,
+    /// Length of the head.
+    length: u32,
+    rate: TimePerByte,
+    /// Where in the ring of its slot the flow stands.
+    place: u32,
+    group: u8,
+}
+
+/// Slots of a group. Those that hold flows lie from four before virtual time up to two after it.
+const SLOTS: usize = 8;
+
+/// Groups: one for each bit of a time.
+const GROUPS: usize = 64;
+
+/// The longest slots, in picoseconds: a group's slots lie within 2^62 ps, half of the times that compare.
+const LONGEST_SLOT: u64 = 1 << 59;
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// Where its first slot begins, and which of the slots that is.
+    start: u64,
+    first: usize,
+    /// Slots that are not empty, a bit each.
+    filled: u8,
+    /// How many places each of its rings has, and where the first of them begins.
+    places: u32,
+    base: usize,
+    slots: [Ring; SLOTS],
+}
+
+/// The flows of a slot.
+#[derive(Clone, Copy, Debug)]
+struct Ring {
+    front: u32,
+    length: u32,
+}
+
+impl Group {
+    const EMPTY: Group = Group { start: 0, first: 0, filled: 0, places: 0, base: 0, slots: [Ring { front: 0, length: 0 }; SLOTS] };
+
+    /// The place in a ring that comes `ahead` places after `place`.
+    #[inline]
+    fn after(&self, place: u32, ahead: u32) -> u32 {
+        let (place, left) = (place + ahead, self.places);
+        if place >= left { place - left } else { place }
+    }
+
+    /// Where a place in the ring of a slot is among the places of all rings.
+    #[inline]
+    fn position(&self, slot: usize, place: u32) -> usize {
+        self.base + slot * self.places as usize + place as usize
+    }
+
+    /// Takes out the first flow of the first slot; true if that is empty now.
+    #[inline]
+    fn drop_first(&mut self) -> bool {
+        let slot = self.first % SLOTS;
+        let Ring { front, length } = self.slots[slot];
+        self.slots[slot] = Ring { front: self.after(front, 1), length: length - 1 };
+        if length > 1 {
+            return false;
+        }
+        self.filled &= !(1 << slot);
+        true
+    }
+}
+
+/// The slot of a group that `time` lies in.
+#[inline]
+fn slot_of(time: u64, group: u8) -> usize {
+    (time >> group) as usize % SLOTS
+}
+
+#[inline]
+fn is_before(time: u64, other: u64) -> bool {
+    (time.wrapping_sub(other) as i64) < 0
+}
+
+impl QuickFair {
+    #[inline]
+    fn group(&self, group: u8) -> &Group {
+        &self.groups[usize::from(group) % GROUPS]
+    }
+
+    #[inline]
+    fn group_mut(&mut self, group: u8) -> &mut Group {
+        &mut self.groups[usize::from(group) % GROUPS]
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.ready | self.early | self.blocked | self.early_blocked == 0
+    }
+
+    /// When a group is finished.
+    #[inline]
+    fn finish(&self, group: u8) -> u64 {
+        self.group(group).start.wrapping_add(2 << group)
+    }
+
+    /// The group of shortest slots among those of longer slots than `group` that are ready.
+    #[inline]
+    fn above(&self, group: u8) -> Option<u8> {
+        let above = self.ready & (u64::MAX - 1) << group;
+        (above != 0).then(|| above.trailing_zeros() as u8)
+    }
+
+    /// Puts a group, which is in none of the sets, where it belongs.
+    fn classify(&mut self, group: u8) {
+        let is_early = is_before(self.virtual_time.time, self.group(group).start);
+        let is_blocked = self.above(group).is_some_and(|above| is_before(self.finish(above), self.finish(group)));
+        let set = match (is_early, is_blocked) {
+            (false, false) => &mut self.ready,
+            (false, true) => &mut self.blocked,
+            (true, false) => &mut self.early,
+            (true, true) => &mut self.early_blocked,
+        };
+        *set |= 1 << group;
+    }
+
+    /// The first slot of a group has become empty: moves on to the next one, and lets those go that the group has blocked.
+    fn advance(&mut self, group: u8) {
+        let bit = 1 << group;
+        let was_ready = self.ready & bit > 0;
+        for set in [&mut self.ready, &mut self.blocked, &mut self.early, &mut self.early_blocked] {
+            *set &= !bit;
+        }
+        let finish = self.finish(group);
+        let members = self.group_mut(group);
+        if members.filled > 0 {
+            let ahead = members.filled.rotate_right(members.first as u32).trailing_zeros();
+            members.start = members.start.wrapping_add(u64::from(ahead) << group);
+            members.first = (members.first + ahead as usize) % SLOTS;
+            self.classify(group);
+        }
+        if was_ready && self.above(group).is_none_or(|above| is_before(finish, self.finish(above))) {
+            let below = bit - 1;
+            self.ready |= self.blocked & below;
+            self.blocked &= !below;
+            self.early |= self.early_blocked & below;
+            self.early_blocked &= !below;
+        }
+    }
+
+    /// Virtual time advances to `time`: the groups that it comes to are early no longer.
+    #[inline]
+    fn pass(&mut self, time: Stamp) {
+        // The highest bit that changes is the length of the longest slots of which it passes a bound.
+        let changed = self.virtual_time.time ^ time.time | 1;
+        let reached = u64::MAX >> changed.leading_zeros();
+        self.virtual_time = time;
+        if (self.early | self.early_blocked) & reached > 0 {
+            self.ready |= self.early & reached;
+            self.early &= !reached;
+            self.blocked |= self.early_blocked & reached;
+            self.early_blocked &= !reached;
+        }
+    }
+
+    /// Adds a flow to the slot of its virtual start.
+    #[inline]
+    fn join(&mut self, flow: Flow) {
+        let share = &mut self.shares[flow.index()];
+        let members = &mut self.groups[usize::from(share.group) % GROUPS];
+        debug_assert!((share.time >> share.group).wrapping_sub(members.start >> share.group) << share.group >> share.group < SLOTS as u64);
+        let slot = slot_of(share.time, share.group);
+        let Ring { front, length } = members.slots[slot];
+        share.place = members.after(front, length);
+        self.members[members.position(slot, share.place)] = flow.0;
+        members.slots[slot].length = length + 1;
+        members.filled |= 1 << slot;
+    }
+
+    /// Takes out a flow that waits.
+    #[cold]
+    fn leave(&mut self, flow: Flow) {
+        let Share { time, place, group, .. } = self.shares[flow.index()];
+        let members = &mut self.groups[usize::from(group) % GROUPS];
+        let slot = slot_of(time, group);
+        let Ring { front, length } = members.slots[slot];
+        let length = length - 1;
+        members.slots[slot].length = length;
+        if place == front {
+            members.slots[slot].front = members.after(front, 1);
+        } else {
+            // The last one takes its place.
+            let last = self.members[members.position(slot, members.after(front, length))];
+            self.members[members.position(slot, place)] = last;
+            self.shares[last as usize].place = place;
+        }
+        if length == 0 {
+            members.filled &= !(1 << slot);
+            if slot == members.first {
+                self.advance(group);
+            }
+        }
+    }
+
+    /// Whether the latest service is over.
+    #[inline]
+    fn is_over(&self, now: Time) -> bool {
+        now.since(self.service_start) >= self.service_span
+    }
+
+    /// The flow in service has no packet behind that, and none has come: it leaves.
+    #[inline]
+    fn settle(&mut self) {
+        if let Some(flow) = self.leaving.take() {
+            let group = self.shares[flow.index()].group;
+            if self.group_mut(group).drop_first() {
+                self.advance(group);
+            }
+        }
+    }
+
+    /// The flow in service, whose share says when its next packet starts, has this one for its next.
+    #[inline]
+    fn follow(&mut self, flow: Flow, head: Head) {
+        let share = &mut self.shares[flow.index()];
+        share.length = head.length;
+        let Share { time, group, .. } = *share;
+        let is_empty = self.group_mut(group).drop_first();
+        self.join(flow);
+        if is_empty && slot_of(time, group) != self.group(group).first {
+            self.advance(group);
+        }
+    }
+}
+
+impl Scheduler for QuickFair {
+    fn start(&mut self, now: Time) {
+        self.service_start = now;
+    }
+
+    #[inline]
+    fn activate(&mut self, now: Time, flow: Flow, head: Head) {
+        if let Some(leaving) = self.leaving {
+            if self.is_over(now) {
+                self.settle();
+            } else if leaving == flow {
+                self.leaving = None;
+                return self.follow(flow, head);
+            }
+        }
+        if self.is_empty() && self.is_over(now) {
+            self.virtual_time = self.virtual_time.after(self.lead);
+        }
+        let share = &mut self.shares[flow.index()];
+        share.length = head.length;
+        let start = self.virtual_time.max(Stamp { lap: share.lap, time: share.time });
+        (share.lap, share.time) = (start.lap, start.time);
+        let group = share.group;
+        let members = &mut self.groups[usize::from(group) % GROUPS];
+        let time = start.time >> group << group;
+        if members.filled == 0 || is_before(time, members.start) {
+            members.start = time;
+            members.first = slot_of(time, group);
+            self.early &= !(1 << group);
+            self.early_blocked &= !(1 << group);
+            self.classify(group);
+        }
+        self.join(flow);
+    }
+
+    #[inline(always)]
+    fn select(&mut self, _now: Time) -> Decision {
+        self.settle();
+        if self.ready == 0 {
+            // Nothing is blocked, and of early groups those of the shortest slots begin first.
+            if self.early == 0 {
+                return Decision::Idle;
+            }
+            let start = self.group(self.early.trailing_zeros() as u8).start;
+            self.pass(self.virtual_time.after(start.wrapping_sub(self.virtual_time.time)));
+        }
+        let members = self.group(self.ready.trailing_zeros() as u8);
+        let slot = members.first % SLOTS;
+        Decision::Serve(Flow(self.members[members.position(slot, members.slots[slot].front)]))
+    }
+
+    #[inline(always)]
+    fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        let share = &mut self.shares[flow.index()];
+        let span = share.rate.ceil(share.length).picoseconds().min(1 << share.group);
+        let finish = Stamp { lap: share.lap, time: share.time }.after(span);
+        (share.lap, share.time) = (finish.lap, finish.time);
+        self.service_start = now;
+        self.service_span = self.link.ceil(share.length);
+        self.pass(self.virtual_time.after(self.service_span.picoseconds()));
+        match next {
+            Some(head) => self.follow(flow, head),
+            None => self.leaving = Some(flow),
+        }
+    }
+
+    #[inline]
+    fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
+        match next {
+            Some(head) => self.shares[flow.index()].length = head.length,
+            None => self.leave(flow),
+        }
+    }
+
+    #[inline]
+    fn upcoming(&mut self) -> Option<Flow> {
+        let backlogged = if self.ready != 0 { self.ready } else { self.early };
+        let members = self.group(backlogged.trailing_zeros() as u8);
+        let mut slot = members.first % SLOTS;
+        let mut ahead = LEAD as u32;
+        if members.slots[slot].length <= ahead {
+            ahead -= members.slots[slot].length;
+            slot = (slot + 1) % SLOTS;
+            if members.slots[slot].length <= ahead {
+                return None;
+            }
+        }
+        let upcoming = Flow(self.members[members.position(slot, members.after(members.slots[slot].front, ahead))]);
+        self.expect(upcoming);
+        Some(upcoming)
+    }
+
+    #[inline]
+    fn expect(&self, flow: Flow) {
+        prefetch_in(&self.shares, flow.index());
+    }
+
+    fn refresh(&mut self, now: Time) {
+        if self.is_over(now) {
+            self.service_start = now;
+            self.service_span = Duration::ZERO;
+        }
+    }
+}
+
+impl Discipline for QuickFair {
+    const NAME: &'static str = "qfq";
+    const SUMMARY: &'static str = "every flow gets its rate or its weight's share, in constant time, within few packets of a fluid server";
+    const REQUIRES: &'static [Parameter] = &[];
+    const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
+    const WORK_CONSERVING: bool = true;
+
+    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<QuickFair, BuildError> {
+        let mut groups = Box::new([Group::EMPTY; GROUPS]);
+        let mut shares = Vec::with_capacity(flows.len());
+        let mut lead = 0;
+        for (index, rate) in guaranteed_rates(setup, flows)?.into_iter().enumerate() {
+            let rate = rate.time_per_byte();
+            let slot = rate.ceil(setup.longest_packet.max(1)).picoseconds().next_power_of_two();
+            if slot > LONGEST_SLOT {
+                let problem = "the longest packet takes more than 6 days at this flow's rate: raise the rate";
+                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
+            }
+            lead = lead.max(2 * slot);
+            let group = slot.trailing_zeros() as u8;
+            groups[usize::from(group)].places += 1;
+            shares.push(Share { time: 0, lap: 0, length: 0, rate, place: 0, group });
+        }
+        let mut base = 0;
+        for group in &mut *groups {
+            group.base = base;
+            base += SLOTS * group.places as usize;
+        }
+        Ok(QuickFair {
+            shares,
+            groups,
+            members: alloc::vec![0; base],
+            ready: 0,
+            blocked: 0,
+            early: 0,
+            early_blocked: 0,
+            link: setup.rate.time_per_byte(),
+            virtual_time: Stamp::ZERO,
+            service_start: Time::ZERO,
+            service_span: Duration::ZERO,
+            leaving: None,
+            lead,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Colour;
+    use crate::units::Rate;
+
+    const PACKET: Head = Head { length: 1000, number: 0, arrival: Time::ZERO, colour: Colour::Green };
+
+    fn scheduler(weights: &[u32]) -> QuickFair {
+        let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() }).collect();
+        QuickFair::build(&Setup::new(Rate::new(10_000_000).unwrap(), 1000), &flows).unwrap()
+    }
+
+    fn activate(scheduler: &mut QuickFair, flows: &[u32]) {
+        flows.iter().for_each(|&flow| scheduler.activate(Time::ZERO, Flow(flow), PACKET));
+    }
+
+    /// The flows served, all of which stay backlogged.
+    fn serve(scheduler: &mut QuickFair, turns: usize) -> Vec<u32> {
+        let turn = |_| {
+            let Decision::Serve(flow) = scheduler.select(Time::ZERO) else { panic!("all flows are backlogged") };
+            scheduler.served(Time::ZERO, flow, Some(PACKET));
+            flow.0
+        };
+        (0..turns).map(turn).collect()
+    }
+
+    #[test]
+    fn one_part_and_three_with_long_queues() {
+        let mut scheduler = scheduler(&[1, 3]);
+        activate(&mut scheduler, &[0, 1]);
+        let first = serve(&mut scheduler, 4000).into_iter().filter(|&flow| flow == 0).count();
+        assert!((998..=1002).contains(&first), "{first} of 4000");
+    }
+
+    #[test]
+    fn flows_of_one_rate_take_turns_in_the_order_in_which_they_came() {
+        let mut scheduler = scheduler(&[1; 4]);
+        activate(&mut scheduler, &[2, 0, 3, 1]);
+        assert_eq!(serve(&mut scheduler, 12), [2, 0, 3, 1].repeat(3));
+    }
+
+    #[test]
+    fn who_was_idle_joins_where_virtual_time_stands() {
+        let mut scheduler = scheduler(&[1, 1]);
+        activate(&mut scheduler, &[0]);
+        assert_eq!(serve(&mut scheduler, 100), [0; 100]);
+        activate(&mut scheduler, &[1]);
+        let second = serve(&mut scheduler, 20).into_iter().filter(|&flow| flow == 1).count();
+        assert!((9..=12).contains(&second), "{second} of 20: no credit for the silence");
+    }
+
+    #[test]
+    fn a_flow_that_loses_its_only_packet_leaves_the_others_where_they_are() {
+        let mut scheduler = scheduler(&[1; 4]);
+        activate(&mut scheduler, &[0, 1, 2, 3]);
+        scheduler.lost(Time::ZERO, Flow(1), None);
+        assert_eq!(serve(&mut scheduler, 3), [0, 3, 2], "the last of a slot takes the place of the one that leaves");
+        [0, 2, 3].into_iter().for_each(|flow| scheduler.lost(Time::ZERO, Flow(flow), None));
+        assert_eq!(scheduler.select(Time::ZERO), Decision::Idle);
+    }
+
+    #[test]
+    fn a_rate_at_which_a_packet_takes_a_week_is_refused() {
+        let flows = [FlowParameters { rate: Some(Rate::MIN), ..FlowParameters::default() }];
+        let error = QuickFair::build(&Setup::new(Rate::MAX, 80_000_000), &flows).unwrap_err();
+        assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Rate));
+    }
+}
