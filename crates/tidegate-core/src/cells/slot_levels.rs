@@ -162,6 +162,11 @@ impl Levels {
         core::mem::take(&mut level.logs[at % 64])
     }
 
+    /// Puts an entry of a log that was taken out back into that log: while a bucket is moved down, its first entries stay below the others.
+    pub(super) fn put_back(&mut self, pool: &mut Pool, at: usize, entry: Entry) {
+        self.levels[at / 64].file(pool, entry);
+    }
+
     /// False if [`Levels::settle`] would do nothing.
     #[inline]
     pub(super) const fn may_settle(&self, base: u64) -> bool {

@@ -540,7 +540,7 @@ impl SlotWheel {
             let mut log = self.levels.detach(at);
             while let Some((words, count)) = pool.pop(&mut log) {
                 for entry in Entry::of_words(&words[..count]) {
-                    self.keep(entry, &is_there, |wheel, entry| wheel.levels.file(pool, entry));
+                    self.keep(entry, &is_there, |wheel, entry| wheel.levels.put_back(pool, at, entry));
                 }
             }
         }

@@ -32,6 +32,7 @@ use super::wf2q_plus::guaranteed_rates;
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
+use crate::ready::is_before;
 use crate::units::{Duration, Time, TimePerByte};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -171,11 +172,6 @@ impl Group {
 #[inline]
 fn slot_of(time: u64, group: u8) -> usize {
     (time >> group) as usize % SLOTS
-}
-
-#[inline]
-fn is_before(time: u64, other: u64) -> bool {
-    (time.wrapping_sub(other) as i64) < 0
 }
 
 impl QuickFair {

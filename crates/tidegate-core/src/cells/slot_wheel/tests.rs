@@ -162,6 +162,36 @@ proptest! {
         prop_assert!(both.wheel.first().is_none_or(|entry| both.keys[entry.connection().index()].is_none()));
     }
 
+    /// Of a bucket that is being moved down the first part is in one level, the rest in another, and both are written anew.
+    #[test]
+    fn equals_keep_their_order_when_some_are_removed_while_others_are_moved_down(gone in 1..MOST - 600) {
+        let (mut wheel, mut pool) = empty();
+        let key = 1 << 32;
+        // The first one has it begin at 0.
+        for who in 0..MOST as u32 {
+            wheel.add(&mut pool, Entry::new(if who > 0 { key } else { 0 }, Connection { index: who, generation: 0 }));
+        }
+        wheel.open(key / 4);
+        prop_assert_eq!(wheel.take(&mut pool, |_| (), |_| ()).map(|first| first.key), Some(0));
+        wheel.dropped();
+        prop_assert!(wheel.take(&mut pool, |_| (), |_| ()).is_none());
+        for who in gone..gone + 600 {
+            wheel.remove(&mut pool, |entry| !(gone..=who).contains(&entry.connection().index()));
+        }
+        wheel.open(key);
+        let mut order = Vec::new();
+        while let Some(entry) = wheel.take(&mut pool, |_| (), |_| ()) {
+            let who = entry.connection().index();
+            if (gone..gone + 600).contains(&who) {
+                wheel.ghost_gone();
+            } else {
+                wheel.dropped();
+                order.push(who);
+            }
+        }
+        prop_assert_eq!(order, (1..MOST).filter(|who| !(gone..gone + 600).contains(who)).collect::<Vec<_>>());
+    }
+
     /// A bucket of a level is moved a part at a time: no call moves more.
     #[test]
     fn no_call_does_more_than_its_share(slots in 4096u64..100_000, spread in 1u64..2000) {
