@@ -174,6 +174,13 @@ fn slot_of(time: u64, group: u8) -> usize {
     (time >> group) as usize % SLOTS
 }
 
+/// Moves those of a set of groups that are among `which` to another set.
+#[inline]
+fn hand_over(from: &mut u64, to: &mut u64, which: u64) {
+    *to |= *from & which;
+    *from &= !which;
+}
+
 impl QuickFair {
     #[inline]
     fn group(&self, group: u8) -> &Group {
@@ -233,10 +240,8 @@ impl QuickFair {
         }
         if was_ready && self.above(group).is_none_or(|above| is_before(finish, self.finish(above))) {
             let below = bit - 1;
-            self.ready |= self.blocked & below;
-            self.blocked &= !below;
-            self.early |= self.early_blocked & below;
-            self.early_blocked &= !below;
+            hand_over(&mut self.blocked, &mut self.ready, below);
+            hand_over(&mut self.early_blocked, &mut self.early, below);
         }
     }
 
@@ -248,10 +253,8 @@ impl QuickFair {
         let reached = u64::MAX >> changed.leading_zeros();
         self.virtual_time = time;
         if (self.early | self.early_blocked) & reached > 0 {
-            self.ready |= self.early & reached;
-            self.early &= !reached;
-            self.blocked |= self.early_blocked & reached;
-            self.early_blocked &= !reached;
+            hand_over(&mut self.early, &mut self.ready, reached);
+            hand_over(&mut self.early_blocked, &mut self.blocked, reached);
         }
     }
 
