@@ -30,8 +30,6 @@ trait Referee {
     fn check(&mut self, now: u128, queues: &[VecDeque<Packet>], flow: usize) -> Result<(), TestCaseError>;
     /// The head of `flow` is being sent.
     fn sent(&mut self, now: u128, flow: usize, packet: Packet);
-    /// `flow` has lost its only packet.
-    fn emptied(&mut self, _flow: usize) {}
 }
 
 /// Checks that no backlogged flow has a smaller key than the chosen one.
@@ -182,7 +180,7 @@ struct Slots {
     slots: Vec<u128>,
     starts: Vec<u128>,
     virtual_time: u128,
-    /// The service in progress: when it ends, and whose packet that is, unless the flow has had another meanwhile and lost it.
+    /// The service in progress: when it ends, and whose packet that is.
     service_end: u128,
     in_service: Option<usize>,
 }
@@ -228,9 +226,6 @@ impl Referee for Slots {
         self.virtual_time += time(self.link, packet.length);
         self.service_end = now + time(self.link, packet.length);
         self.in_service = Some(flow);
-    }
-    fn emptied(&mut self, flow: usize) {
-        self.in_service = self.in_service.filter(|&served| served != flow);
     }
 }
 
@@ -315,16 +310,12 @@ fn judge(
                 let flow = flow % flows;
                 if queues[flow].pop_front().is_some() {
                     scheduler.lost(instant(now), Flow(flow as u32), queues[flow].front().map(seen));
-                    if queues[flow].is_empty() {
-                        referee.emptied(flow);
-                    }
                 }
             }
             Event::LoseTail(flow) => {
                 let flow = flow % flows;
                 if queues[flow].pop_back().is_some() && queues[flow].is_empty() {
                     scheduler.lost(instant(now), Flow(flow as u32), None);
-                    referee.emptied(flow);
                 }
             }
             Event::Pass(sixteenths) => {

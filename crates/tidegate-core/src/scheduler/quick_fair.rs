@@ -18,7 +18,7 @@
 //!
 //! **Deviations**: slots are powers of two of picoseconds at the flow's rate, and a flow takes turns with the others of its slot also where several of its
 //! packets fit. A slot is a ring of flows, from which one that loses its only packet is taken without a search; the last takes its place. A flow
-//! whose last packet is being sent is backlogged, as in [`super::Wf2qPlus`], unless what came meanwhile is lost. Virtual time jumps to the smallest
+//! whose last packet is being sent is backlogged, as in [`super::Wf2qPlus`]. Virtual time jumps to the smallest
 //! virtual start when the link asks for a packet, not before; and by two of the longest slots when the last packet has left, which
 //! forgives all flows alike. A packet longer than the longest that was announced is charged one slot.
 //!
@@ -71,8 +71,10 @@ pub struct QuickFair {
     /// The latest service: when it began, and how long it takes.
     service_start: Time,
     service_span: Duration,
-    /// The flow in service if it has no packet behind that. It is still the first one of the first slot of its group.
-    leaving: Option<Flow>,
+    /// The flow in service. It is still the first one of the first slot of its group, also if it is due in another one next, or nowhere.
+    in_service: Option<Flow>,
+    /// It has a packet behind that.
+    goes_on: bool,
     /// By how much no flow is ever ahead of virtual time: two of the longest slots.
     lead: u64,
 }
@@ -303,26 +305,16 @@ impl QuickFair {
         now.since(self.service_start) >= self.service_span
     }
 
-    /// The flow in service has no packet behind that, and none has come: it leaves.
+    /// The latest service is not counted on any longer: its flow moves to the slot in which its next packet starts, or leaves.
     #[inline]
     fn settle(&mut self) {
-        if let Some(flow) = self.leaving.take() {
-            let group = self.shares[flow.index()].group;
-            if self.group_mut(group).drop_first() {
-                self.advance(group);
-            }
-        }
-    }
-
-    /// The flow in service, whose share says when its next packet starts, has this one for its next.
-    #[inline]
-    fn follow(&mut self, flow: Flow, head: Head) {
-        let share = &mut self.shares[flow.index()];
-        share.length = head.length;
-        let Share { time, group, .. } = *share;
+        let Some(flow) = self.in_service.take() else { return };
+        let Share { time, group, .. } = self.shares[flow.index()];
         let is_empty = self.group_mut(group).drop_first();
-        self.join(flow);
-        if is_empty && slot_of(time, group) != self.group(group).first {
+        if self.goes_on {
+            self.join(flow);
+        }
+        if is_empty && !(self.goes_on && slot_of(time, group) == self.group(group).first) {
             self.advance(group);
         }
     }
@@ -335,13 +327,12 @@ impl Scheduler for QuickFair {
 
     #[inline]
     fn activate(&mut self, now: Time, flow: Flow, head: Head) {
-        if let Some(leaving) = self.leaving {
-            if self.is_over(now) {
-                self.settle();
-            } else if leaving == flow {
-                self.leaving = None;
-                return self.follow(flow, head);
-            }
+        if self.is_over(now) {
+            self.settle();
+        } else if self.in_service == Some(flow) {
+            self.shares[flow.index()].length = head.length;
+            self.goes_on = true;
+            return;
         }
         if self.is_empty() && self.is_over(now) {
             self.virtual_time = self.virtual_time.after(self.lead);
@@ -388,9 +379,10 @@ impl Scheduler for QuickFair {
         self.service_start = now;
         self.service_span = self.link.ceil(share.length);
         self.pass(self.virtual_time.after(self.service_span.picoseconds()));
-        match next {
-            Some(head) => self.follow(flow, head),
-            None => self.leaving = Some(flow),
+        self.in_service = Some(flow);
+        self.goes_on = next.is_some();
+        if let Some(head) = next {
+            self.shares[flow.index()].length = head.length;
         }
     }
 
@@ -398,6 +390,7 @@ impl Scheduler for QuickFair {
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         match next {
             Some(head) => self.shares[flow.index()].length = head.length,
+            None if self.in_service == Some(flow) => self.goes_on = false,
             None => self.leave(flow),
         }
     }
@@ -473,7 +466,8 @@ impl Discipline for QuickFair {
             virtual_time: Stamp::ZERO,
             service_start: Time::ZERO,
             service_span: Duration::ZERO,
-            leaving: None,
+            in_service: None,
+            goes_on: false,
             lead,
         })
     }
