@@ -22,7 +22,8 @@
 //! one. Until then a node keeps its place above, even if nothing is left below it, with the old head standing in for the next. Likewise
 //! a node that becomes backlogged, or on which something changes, has its winner determined only when the link asks. Every scheduler in
 //! the tree is thus asked when a scheduler without a tree would be, and a flow that becomes backlogged during a transmission is
-//! considered on every level. A head that turns out to be another one is replaced above, which is charged to nobody.
+//! considered on every level. A head that turns out to be another one is replaced above, which is charged to nobody. A packet that is lost
+//! before the link asks is no reason to ask a node: what a scheduler makes of the time that has passed may depend on when it is asked.
 
 use super::{Decision, LEAD, Scheduler};
 use crate::packet::{Flow, Head};
@@ -35,6 +36,8 @@ use crate::units::Time;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
@@ -104,10 +107,21 @@ struct Node {
     backlogged: u32,
     /// A packet from below is being transmitted.
     in_service: bool,
-    /// It is among the unsettled ones.
-    unsettled: bool,
+    news: News,
     /// It is on the waiting list because its own scheduler waits, not because of its contract.
     scheduler_waits: bool,
+}
+
+/// What has happened on a node since it was asked last. With any news it is among the unsettled ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum News {
+    None,
+    /// The child in this place has become backlogged, and that is all.
+    Came(u32),
+    /// So had a child, and is so no more: as if nothing had happened.
+    WentAgain,
+    /// Something else, or more.
+    Some,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -175,8 +189,8 @@ impl Hierarchy {
 
     /// Notes that `node` has to be asked anew. The root is asked every time.
     #[inline]
-    fn unsettle(&mut self, node: usize) {
-        if node != ROOT && !core::mem::replace(&mut self.nodes[node].unsettled, true) {
+    fn unsettle(&mut self, node: usize, news: News) {
+        if node != ROOT && core::mem::replace(&mut self.nodes[node].news, news) == News::None {
             self.unsettled.push(node as u32);
         }
     }
@@ -195,16 +209,20 @@ impl Hierarchy {
             let node = &mut self.nodes[parent];
             node.scheduler.activate(now, place, head);
             node.backlogged += 1;
-            self.unsettle(parent);
+            let is_first = matches!(node.news, News::None | News::WentAgain);
+            self.unsettle(parent, if is_first { News::Came(place.0) } else { News::Some });
             let above = &self.members[parent];
             if parent == ROOT || above.presented {
                 return;
             }
             // What its contract holds back stays back whatever comes; its own scheduler may think again.
-            if above.waits && !core::mem::take(&mut self.nodes[parent].scheduler_waits) {
-                return;
+            if above.waits {
+                if !core::mem::take(&mut self.nodes[parent].scheduler_waits) {
+                    return;
+                }
+                self.stop_waiting(parent);
+                self.unsettle(parent, News::Some);
             }
-            self.stop_waiting(parent);
             member = parent;
         }
     }
@@ -220,7 +238,9 @@ impl Hierarchy {
             node.scheduler.lost(now, place, None);
             node.backlogged -= 1;
             let keeps_its_place = node.backlogged > 0 || node.in_service;
-            self.unsettle(parent);
+            // Not asked, it need not answer whatever comes of the time that has passed: a packet that is lost at once changes nothing.
+            let had_just_come = node.news == News::Came(place.0);
+            self.unsettle(parent, if had_just_come { News::WentAgain } else { News::Some });
             if parent == ROOT || keeps_its_place {
                 return;
             }
@@ -239,7 +259,7 @@ impl Hierarchy {
         child.head = head;
         let (parent, place) = (child.parent as usize, Flow(child.place));
         self.nodes[parent].scheduler.lost(now, place, Some(head));
-        self.unsettle(parent);
+        self.unsettle(parent, News::Some);
     }
 
     /// Fetches what leads on from a member that has been fetched.
@@ -267,7 +287,7 @@ impl Hierarchy {
             self.members[member].waits = false;
             if let Some(node) = self.nodes.get_mut(member) {
                 node.scheduler_waits = false;
-                self.unsettle(member);
+                self.unsettle(member, News::Some);
             }
             self.present(now, member, self.members[member].head);
         }
@@ -284,8 +304,8 @@ impl Hierarchy {
         }
         while let Some(node) = self.unsettled.pop() {
             let node = node as usize;
-            self.nodes[node].unsettled = false;
-            if self.members[node].presented {
+            let news = core::mem::replace(&mut self.nodes[node].news, News::None);
+            if news != News::WentAgain && self.members[node].presented {
                 self.settle_node(now, node);
             }
         }
@@ -334,7 +354,7 @@ impl Hierarchy {
                 }
                 _ => {
                     // Time alone has changed the node's mind: those above hear of it and are asked again.
-                    self.unsettle(node);
+                    self.unsettle(node, News::Some);
                     self.settle(now);
                     (node, late) = (ROOT, false);
                 }
@@ -403,7 +423,7 @@ impl Scheduler for Hierarchy {
         self.charge(now, node, length);
         while node != ROOT {
             self.nodes[node].in_service = true;
-            self.unsettle(node);
+            self.unsettle(node, News::Some);
             let Child { head, parent, place, .. } = self.members[node];
             node = parent as usize;
             self.nodes[node].scheduler.served(now, Flow(place), Some(head));
@@ -465,91 +485,5 @@ impl Scheduler for Hierarchy {
             allowance.refresh(now);
         }
         self.waiting.raise(oldest.picoseconds());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packet::Colour;
-    use crate::registry::SchedulerKind;
-    use crate::scheduler::{DwcsOptions, FlowParameters};
-    use crate::shaper::{Shaped, ShapingContract};
-    use crate::units::{Duration, Rate};
-    use alloc::boxed::Box;
-
-    const LONGEST: u32 = 1500;
-
-    fn head(number: u32) -> Head {
-        Head { length: LONGEST, number, arrival: Time::ZERO, colour: Colour::Green }
-    }
-
-    fn at(microseconds: u64) -> Time {
-        Time::ZERO + Duration::from_microseconds(microseconds)
-    }
-
-    /// Flow 2 beside a node whose scheduler waits of its own accord: flow 0, which it serves first, may send every 1.5 ms.
-    fn tree_with_a_scheduler_that_waits() -> Hierarchy {
-        let rate = Rate::new(100_000_000).unwrap();
-        let priority = |priority| FlowParameters { priority: Some(priority), ..FlowParameters::default() };
-        let dwcs = DwcsOptions::default();
-        let node = |parent, scheduler| NodeSpec { parent, scheduler, rate, dwcs, parameters: priority(0), shape: None };
-        let nodes = [node(None, SchedulerKind::StrictPriority), node(Some(0), SchedulerKind::StrictPriority)];
-        let leaf = |parent, rank| LeafSpec { parent, parameters: priority(rank), shape: None };
-        let leaves = [leaf(1, 0), leaf(1, 1), leaf(0, 1)];
-        let mut tree = Hierarchy::build(LONGEST, &nodes, &leaves).unwrap();
-        let contract = ShapingContract::new(Rate::new(8_000_000).unwrap(), LONGEST, LONGEST);
-        let inside = tree.nodes[1].scheduler.clone();
-        tree.nodes[1].scheduler = AnyScheduler::Shaped(Box::new(Shaped::new(inside, &[Some(contract), None]).unwrap()));
-        tree.activate(at(0), Flow(0), head(0));
-        assert_eq!(tree.select(at(0)), Decision::Serve(Flow(0)));
-        tree.served(at(0), Flow(0), Some(head(1)));
-        tree
-    }
-
-    #[test]
-    fn a_clone_has_room_for_all_nodes_once_it_is_started() {
-        let mut clone = tree_with_a_scheduler_that_waits().clone();
-        clone.start(at(0));
-        assert!(clone.unsettled.capacity() >= clone.nodes.len());
-        assert_eq!(size_of::<Child>(), 40);
-    }
-
-    #[test]
-    fn a_node_that_waits_lets_its_siblings_go_first() {
-        let mut tree = tree_with_a_scheduler_that_waits();
-        let Decision::WaitUntil(release) = tree.select(at(120)) else { panic!("nothing may be sent yet") };
-        assert_eq!(release, at(1500));
-        tree.activate(at(200), Flow(2), head(2));
-        assert_eq!(tree.select(at(200)), Decision::Serve(Flow(2)));
-        tree.served(at(200), Flow(2), Some(head(3)));
-        assert_eq!(tree.select(release), Decision::Serve(Flow(0)));
-    }
-
-    #[test]
-    fn a_node_that_waits_is_asked_again_when_something_comes() {
-        let mut tree = tree_with_a_scheduler_that_waits();
-        assert!(matches!(tree.select(at(120)), Decision::WaitUntil(_)));
-        tree.activate(at(200), Flow(1), head(2));
-        assert_eq!(tree.select(at(200)), Decision::Serve(Flow(1)));
-    }
-
-    #[test]
-    fn a_winner_that_time_alone_has_changed_is_noticed() {
-        let mut tree = tree_with_a_scheduler_that_waits();
-        tree.activate(at(120), Flow(1), head(2));
-        assert_eq!(tree.select(at(1000)), Decision::Serve(Flow(1)));
-        assert_eq!(tree.select(at(1600)), Decision::Serve(Flow(0)));
-        tree.served(at(1600), Flow(0), None);
-        assert_eq!(tree.select(at(1720)), Decision::Serve(Flow(1)));
-    }
-
-    #[test]
-    fn a_node_that_waits_for_a_packet_that_is_lost_is_idle() {
-        let mut tree = tree_with_a_scheduler_that_waits();
-        assert!(matches!(tree.select(at(120)), Decision::WaitUntil(_)));
-        tree.lost(at(130), Flow(0), None);
-        assert_eq!(tree.select(at(130)), Decision::Idle);
-        assert!(tree.waiting.is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What a hierarchy is built of, and what may be wrong with it.
 
-use super::{Child, Hierarchy, Node, UNSHAPED};
+use super::{Child, Hierarchy, News, Node, UNSHAPED};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::ready::ReadyList;
@@ -144,7 +144,7 @@ impl Hierarchy {
                 HierarchyError::Parameters { node: index, child, parameter, problem }
             })?;
             let first_child = tree.children.len() as u32;
-            tree.nodes.push(Node { scheduler, first_child, backlogged: 0, in_service: false, unsettled: false, scheduler_waits: false });
+            tree.nodes.push(Node { scheduler, first_child, backlogged: 0, in_service: false, news: News::None, scheduler_waits: false });
             tree.children.extend_from_slice(children);
         }
         Ok(tree)
