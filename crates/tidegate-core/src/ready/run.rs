@@ -176,9 +176,9 @@ fn sort(entries: &[Entry], start: u64, places: &mut [Entry; ROOM]) {
     // In every byte the number of entries in the groups before.
     let mut before = 0;
     for group in next[..bins.min(BINS)].as_chunks_mut().0 {
-        let counted = u64::from_le_bytes(*group).wrapping_mul(ONES);
-        *group = ((counted << 8) + before).to_le_bytes();
-        before += (counted >> 56) * ONES;
+        let counts = u64::from_le_bytes(*group);
+        *group = ((counts << 8) + before).wrapping_mul(ONES).to_le_bytes();
+        before += counts.wrapping_mul(ONES) >> 56;
     }
     for entry in entries {
         let next = &mut next[bin(entry)];

@@ -74,8 +74,8 @@ pub struct Wheel {
     removed: usize,
     /// Chunks within logs that strings have left partly filled, at most.
     gaps: usize,
-    /// The number of flows in the list.
-    flows: usize,
+    /// The number of flows in the logs.
+    logged: usize,
     generations: Vec<u32>,
     /// True if a generation may differ from 0.
     aged: bool,
@@ -161,6 +161,7 @@ impl Wheel {
                 self.removed -= 1;
             } else {
                 self.run.push(entry.key, entry.flow);
+                self.logged -= 1;
             }
             if is_last {
                 self.near.begin_after(entry.key);
@@ -204,6 +205,7 @@ impl Wheel {
             }
         }
         if count > 0 {
+            self.logged -= count;
             self.near.begin_after(self.run.append(count, start));
         }
     }
@@ -230,6 +232,7 @@ impl Wheel {
             let generation = self.generation(entry.flow);
             self.near.file(&mut self.pool, Entry { generation, ..entry });
         }
+        self.logged += self.run.len() - keep;
         self.run.truncate(keep);
         if let Some((bucket, log)) = strung {
             self.near.attach(bucket, log, &mut self.pool, &mut self.gaps);
@@ -273,7 +276,6 @@ impl Wheel {
     /// Adds a flow wherever it belongs.
     #[inline(never)]
     fn insert_anywhere(&mut self, flow: Flow, key: u64) {
-        self.flows += 1;
         if self.near.is_empty() {
             match self.run.last_key() {
                 // A run that is short takes any key while the logs are empty.
@@ -288,6 +290,7 @@ impl Wheel {
             }
             return self.find_plain();
         }
+        self.logged += 1;
         let entry = Entry { key, flow: flow.0, generation: self.generation(flow.0) };
         if self.divided && !is_before(key, self.far.open) {
             self.far.file(&mut self.pool, entry);
@@ -300,14 +303,14 @@ impl Wheel {
     /// Takes out a flow that is not the first.
     #[inline(never)]
     fn remove_within(&mut self, Flow(flow): Flow) {
-        self.flows -= 1;
         if !self.run.remove(flow) {
+            self.logged -= 1;
             let generation = &mut self.generations[flow as usize];
             *generation = generation.wrapping_add(1);
             self.aged = true;
             self.removed += 1;
             // Keys of removed flows must not outlive those with which they were in reach.
-            if self.removed > self.generations.len() / 8 || self.flows == self.run.len() {
+            if self.removed > self.generations.len() / 8 || self.logged == 0 {
                 self.rewrite();
             }
         }
@@ -339,7 +342,7 @@ impl ReadyList for Wheel {
             pool: Pool::new(entries, partial),
             removed: 0,
             gaps: 0,
-            flows: 0,
+            logged: 0,
             generations: vec![0; flows],
             aged: false,
             is_plain: false,
@@ -350,7 +353,7 @@ impl ReadyList for Wheel {
     #[inline(always)]
     fn insert(&mut self, flow: Flow, key: u64) {
         if self.is_plain && !is_before(key, self.near.open) {
-            self.flows += 1;
+            self.logged += 1;
             self.near.file(&mut self.pool, Entry { key, flow: flow.0, generation: 0 });
         } else {
             self.insert_anywhere(flow, key);
@@ -382,7 +385,6 @@ impl ReadyList for Wheel {
     #[inline]
     fn drop_first(&mut self) {
         self.run.pop();
-        self.flows -= 1;
         self.settle();
     }
 
@@ -393,6 +395,6 @@ impl ReadyList for Wheel {
 
     #[inline]
     fn len(&self) -> usize {
-        self.flows
+        self.run.len() + self.logged
     }
 }
