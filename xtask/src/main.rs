@@ -8,6 +8,7 @@ mod contributing;
 mod environment;
 mod fuzz;
 mod rtl;
+mod soak;
 mod steps;
 mod test;
 mod tidy;
@@ -22,6 +23,7 @@ Tasks:
   tidy                     Check the rules of layout and style that compilers do not know
   fuzz [TARGET] [--runs N] [--seed N]
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
+  soak [TIMES]             Every property test on 40 times its usual cases, or so many
   bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
                            Cost per packet beside DPDK, measured alternately
   bench-simulation [--json] [--rounds N] [--connections N,...]
@@ -33,7 +35,7 @@ Tasks:
                            with --render only write it, from the results that are there
 
 Steps of `test`, in order:
-  environment format tidy clippy docs no-std tests contributing licences rtl
+  environment format tidy clippy docs no-std tests optimised contributing licences rtl
 
 Steps of `rtl`, in order:
   lint formal lockstep tiled mutants place
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
             "fuzz" => fuzz::run(rest),
+            "soak" => soak::run(rest),
             "bench" => bench::run(rest),
             "bench-simulation" => bench::simulation::run(rest),
             "rtl" => rtl::run(rest),
@@ -71,7 +74,7 @@ fn main() -> ExitCode {
                 Ok(())
             }
             other => Err(Failure::Usage(format!(
-                "there is no task \"{other}\"; the tasks are test, tidy, fuzz, bench, bench-simulation, rtl, rtl-reports"
+                "there is no task \"{other}\"; the tasks are test, tidy, fuzz, soak, bench, bench-simulation, rtl, rtl-reports"
             ))),
         },
     };

@@ -109,7 +109,7 @@ fn build(rules: &[Vec<Rule>]) -> (Classifier, Vec<Vec<Rule>>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     /// The definition: rules in order, the first that matches.
     #[test]

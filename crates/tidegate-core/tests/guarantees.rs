@@ -193,7 +193,7 @@ fn with_rate(spec: &Spec) -> FlowParameters {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     #[test]
     fn virtual_clock_guarantees_rates((experiment, scripts) in trials(2)) {

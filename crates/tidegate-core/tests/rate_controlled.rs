@@ -76,8 +76,6 @@ fn contracts() -> impl Strategy<Value = ShapingContract> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
-
     /// Random contracts and priorities, loads from a fifth of the link to fifty times what it takes, pauses, and joins at any time.
     #[test]
     fn every_stream_is_accepted_by_the_policer_of_its_contract(

@@ -304,7 +304,7 @@ fn compare<R: ReadyList + Clone + Debug, M: ReadyList + Clone>(flows: usize, sta
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     #[test]
     fn the_heap_is_a_sorted_list(start in starts(), flows in 1usize..100, script in prop::collection::vec(steps(40), 1..60)) {

@@ -149,7 +149,7 @@ fn inner(kind: SchedulerKind, link: Rate) -> AnyScheduler {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     #[test]
     fn every_shaped_stream_passes_its_policer(

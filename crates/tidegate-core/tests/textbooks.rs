@@ -367,7 +367,7 @@ fn given(rates: &[Rate]) -> Vec<FlowParameters> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     #[test]
     fn fifo(link in links(), origin in origins(), flows in prop_oneof![Just(FEW), Just(MANY)], script in events()) {
@@ -445,7 +445,7 @@ proptest! {
 
 proptest! {
     // One random script in several hundred keeps a group blocked by two others.
-    #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(6 * ProptestConfig::default().cases))]
 
     #[test]
     fn quick_fair(

@@ -158,7 +158,7 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 5, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_lost_whatever_the_order_of_turns(

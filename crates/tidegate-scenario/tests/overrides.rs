@@ -112,7 +112,7 @@ fn sources() -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(3 * ProptestConfig::default().cases))]
 
     /// Good and bad files with a part exchanged, cut out or doubled.
     #[test]

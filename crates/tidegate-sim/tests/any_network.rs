@@ -179,7 +179,7 @@ fn check(outcome: &Outcome) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_books_balance(network in any_network(), warm_up in 0u64..400, seed: u64) {

@@ -330,7 +330,7 @@ fn cells_by_the_million_are_accepted_by_the_policers_of_their_contracts() {
     let cells = core::cell::Cell::new(0u64);
     let script = (1u32..=64, transfers(), minimum_shares(), starts(), prop::collection::vec(steps(), 1..400), conflicts());
     while cells.get() < wanted {
-        let mut runner = TestRunner::new(Config { cases: 100, failure_persistence: None, ..Config::default() });
+        let mut runner = TestRunner::new(Config { cases: Config::default().cases / 2, failure_persistence: None, ..Config::default() });
         let result = runner.run(&script, |(window, transfer, minimum, start, script, conflict)| {
             let planner: Planner = Planner::with_window(&setup(transfer), window, RateScaling::new(minimum).unwrap());
             let planner = hold(planner, transfer, true, window, start, &script)?;

@@ -361,8 +361,6 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(200))]
-
         /// Against a sorted set: keys that grow, that do not, that are equal; some entries are taken away.
         #[test]
         fn the_first_is_the_first(

@@ -438,7 +438,7 @@ fn any_tcp() -> impl Strategy<Value = Tcp> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 3 * ProptestConfig::default().cases, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is lost, late or comes twice: everything arrives, once and in order, and the transfer ends.
     #[test]

@@ -131,7 +131,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #![proptest_config(ProptestConfig::with_cases(16 * ProptestConfig::default().cases))]
         #[test]
         fn the_block_decides_as_the_order_of_precedence(a in attributes(), b in attributes()) {
             prop_assume!(a.id != b.id);

@@ -257,7 +257,7 @@ fn streams(service: u64) -> impl Strategy<Value = Vec<Stream>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     #[test]
     fn every_architecture_keeps_step_with_the_scan(

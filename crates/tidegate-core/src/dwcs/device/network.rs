@@ -393,7 +393,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1000))]
+        #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
         #[test]
         fn sixteen_and_thirty_two_streams_keep_the_laws(seed in proptest::collection::vec(any::<u32>(), 32)) {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1000))]
+        #![proptest_config(ProptestConfig::with_cases(4 * ProptestConfig::default().cases))]
 
         /// Oracle S7: a hundred states in each of a thousand cases.
         #[test]
