@@ -99,6 +99,12 @@ impl Pool {
         self.vacant = self.chunks.len() as u32 - 1;
     }
 
+    /// True if a chunk is vacant.
+    #[inline]
+    pub(super) const fn has_vacant(&self) -> bool {
+        self.vacant != NONE
+    }
+
     /// A chunk that is in no log.
     #[inline]
     pub(super) fn take_chunk(&mut self) -> u32 {
@@ -125,7 +131,7 @@ impl Pool {
     }
 
     /// Adds a word to a log that is [at an edge](Log::is_at_edge), with another chunk.
-    #[inline]
+    #[inline(always)]
     pub(super) fn extend(&mut self, log: &mut Log, word: u64) {
         let chunk = self.take_chunk();
         let first = if log.chunks == 0 { chunk } else { core::mem::replace(&mut self.after[log.tail() as usize], chunk) };

@@ -228,8 +228,8 @@ impl SlotWheel {
     }
 
     /// Takes connections out of the run and puts each back for the time that `plan` tells, one after the other, until it tells none and the
-    /// connection stays, or until [`SlotWheel::take`] has to see what comes first. A connection for which there is no place in the last chunk of
-    /// a near log is returned, for [`SlotWheel::insert`]: nothing is called here, so that all is kept in registers.
+    /// connection stays, or until [`SlotWheel::take`] has to see what comes first. A connection is returned, for
+    /// [`SlotWheel::insert`], that no near log takes as it is: nothing is called here, so that all is kept in registers.
     #[inline(always)]
     pub(super) fn take_run<C>(
         &mut self,
@@ -257,10 +257,14 @@ impl SlotWheel {
                 break Some(entry);
             }
             let log = &mut self.near[(key >> BITS) as usize & self.mask];
-            if log.is_at_edge() {
+            let word = key << LOW | entry.payload;
+            if !log.is_at_edge() {
+                pool.push(log, word);
+            } else if log.words() % FULL == 0 || !pool.has_vacant() {
                 break Some(entry);
+            } else {
+                pool.extend(log, word);
             }
-            pool.push(log, key << LOW | entry.payload);
         };
         self.run.go_to(place);
         unusual
