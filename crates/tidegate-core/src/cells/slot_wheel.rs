@@ -260,7 +260,7 @@ impl SlotWheel {
             let word = key << LOW | entry.payload;
             if !log.is_at_edge() {
                 pool.push(log, word);
-            } else if log.words() % FULL == 0 || !pool.has_vacant() {
+            } else if log.words().is_multiple_of(FULL) || !pool.has_vacant() {
                 break Some(entry);
             } else {
                 pool.extend(log, word);
