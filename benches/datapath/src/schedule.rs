@@ -5,7 +5,8 @@
 //! turns: the `ready` line says how many do. Only strict priority serves none but the flows of its highest priority, one in eight.
 //!
 //! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
-//! such a shaper, `tree-` a hierarchy of two levels of a scheduler, in which all flows have such shapers in `shaped-tree-`. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
+//! such a shaper, `tree-` a hierarchy of two levels of a scheduler, with groups of neighbouring flows, all of which have such shapers in
+//! `shaped-tree-`. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
 //! name they add up to more, and the port is shared in proportion.
 
 use crate::flows::Random;
@@ -111,7 +112,7 @@ fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<
     let nodes: Vec<NodeSpec> =
         std::iter::once(node(None, &flows[0])).chain(flows[..groups].iter().map(|given| node(Some(0), given))).collect();
     let leaf = |(index, given): (usize, &FlowParameters)| LeafSpec {
-        parent: 1 + index % groups,
+        parent: 1 + index * groups / flows.len(),
         parameters: FlowParameters { shape: None, ..*given },
         shape: given.shape,
     };

@@ -18,3 +18,17 @@ pub(crate) fn prefetch_in<T>(items: &[T], place: usize) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = (items, place);
 }
+
+/// The same for the line behind that of `value`.
+#[inline(always)]
+pub(crate) fn prefetch_second_line<T>(value: &T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        // SAFETY: as above.
+        unsafe {
+            core::arch::x86_64::_mm_prefetch(core::ptr::from_ref(value).cast::<i8>().wrapping_add(64), core::arch::x86_64::_MM_HINT_T0);
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = value;
+}

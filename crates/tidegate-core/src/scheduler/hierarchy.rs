@@ -10,7 +10,7 @@
 //! **Source.** J. C. R. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM Transactions on Networking 5(5), 1997,
 //! section III (nodes with logical queues of one packet, restarted along the path when a packet has left), here for any disciplines.
 //!
-//! **State.** 44 bytes per flow and per node, 48 per contract, and the nodes' schedulers.
+//! **State.** 68 bytes per flow and per node, 48 per contract, 96 per node of a large tree, and the nodes' schedulers.
 //!
 //! **Cost.** Per packet and level of the tree: the node's scheduler is told that the child was served, names the next, and is asked once
 //! more on the way down; the scheduler above has the head replaced. An arrival to a queue that is not empty costs nothing; one to an
@@ -36,10 +36,12 @@ use crate::units::Time;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
+mod foresight;
 #[cfg(test)]
 mod tests;
 mod tree;
 
+use foresight::Foresight;
 pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 
 /// A tree of schedulers over the flows of one port.
@@ -97,11 +99,14 @@ pub struct Hierarchy {
     served: Option<u32>,
     /// So many members have stopped waiting in whose place none has been named yet that soon will.
     unnamed: usize,
+    /// Only of a tree so large that it does not stay in the cache.
+    foresight: Option<Foresight>,
 }
 
+/// What stands in front of the scheduler shares a cache line with what that needs first.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 struct Node {
-    scheduler: AnyScheduler,
     first_child: u32,
     /// How many children its scheduler holds for backlogged.
     backlogged: u32,
@@ -110,6 +115,7 @@ struct Node {
     news: News,
     /// It is on the waiting list because its own scheduler waits, not because of its contract.
     scheduler_waits: bool,
+    scheduler: AnyScheduler,
 }
 
 /// What has happened on a node since it was asked last. With any news it is among the unsettled ones.
@@ -124,7 +130,9 @@ enum News {
     Some,
 }
 
+/// In one cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Child {
     /// What it has to send, or last had: of a leaf its head; of a node its winner's, or any other below it until it is settled.
     head: Head,
@@ -133,6 +141,8 @@ struct Child {
     place: u32,
     /// The index of its allowance.
     allowance: u32,
+    /// Of a leaf: which of its siblings had its turn some turns after it the last time.
+    later: u32,
     /// Backlogged in the eyes of the scheduler above.
     presented: bool,
     /// On the waiting list. Never both this and presented.
@@ -267,7 +277,9 @@ impl Hierarchy {
     fn expect_member(&self, member: usize) {
         let child = &self.members[member];
         let above = &self.nodes[child.parent as usize];
-        prefetch_in(&self.allowances, child.allowance as usize);
+        if child.allowance != UNSHAPED {
+            prefetch_in(&self.allowances, child.allowance as usize);
+        }
         prefetch_in(&self.children, above.first_child as usize + child.place as usize);
         above.scheduler.expect(Flow(child.place));
     }
@@ -405,7 +417,13 @@ impl Scheduler for Hierarchy {
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let leaf = self.leaf(flow);
-        let Child { head: Head { length, .. }, parent, place, .. } = self.members[leaf];
+        let Child { head: Head { length, .. }, parent, place, allowance, .. } = self.members[leaf];
+        // The turns of flows that are shaped come as their times do.
+        if let Some(foresight) = &mut self.foresight
+            && allowance == UNSHAPED
+        {
+            foresight.turn_of(&mut self.members, parent, leaf as u32);
+        }
         self.charge(now, leaf, length);
         let mut stays = next;
         if let Some(head) = next {
@@ -453,19 +471,8 @@ impl Scheduler for Hierarchy {
                 return Some(Flow(leaf as u32));
             }
         }
-        let mut node = ROOT;
-        loop {
-            let upcoming = self.nodes[node].scheduler.upcoming()?;
-            let member = self.child(node, upcoming);
-            match member.checked_sub(self.nodes.len()) {
-                Some(leaf) => {
-                    let flow = Flow(leaf as u32);
-                    self.expect(flow);
-                    return Some(flow);
-                }
-                None => node = member,
-            }
-        }
+        let leaf = self.foresee()?;
+        leaf.checked_sub(self.nodes.len()).map(|leaf| Flow(leaf as u32))
     }
 
     #[inline]

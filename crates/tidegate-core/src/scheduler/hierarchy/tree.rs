@@ -1,5 +1,6 @@
 //! What a hierarchy is built of, and what may be wrong with it.
 
+use super::foresight::Foresight;
 use super::{Child, Hierarchy, News, Node, UNSHAPED};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
@@ -179,7 +180,7 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
             allowance = allowances.len() as u32;
             allowances.push(contract.allowance().map_err(|error| HierarchyError::Shape(member, error))?);
         }
-        members.push(Child { head: nothing, parent: 0, place: 0, allowance, presented: false, waits: false });
+        members.push(Child { head: nothing, parent: 0, place: 0, allowance, later: 0, presented: false, waits: false });
     }
     // Only leaves with a contract of their own ever wait, so a tree that shapes groups alone gets by with a short list.
     let may_wait = if leaves.iter().any(|leaf| leaf.shape.is_some()) { count } else { nodes.len() };
@@ -192,5 +193,6 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
         unsettled: BinaryHeap::with_capacity(nodes.len()),
         served: None,
         unnamed: 0,
+        foresight: Foresight::new(nodes.len(), count),
     })
 }

@@ -1,0 +1,252 @@
+//! A guess at which flows' turns come soon, for fetching what is kept of them. It may be wrong, and nothing depends on it.
+//!
+//! Rounds are much alike: a node is served for some turns, which makes a run, then another one is. Of every node above flows are kept how long
+//! its last run was and whose came next, and of every flow which of its siblings had its turn [`AHEAD`] turns of theirs after it. By these a cursor goes
+//! through the turns that come.
+
+use super::{Child, Hierarchy};
+use crate::packet::Flow;
+use crate::prefetch::{prefetch_in, prefetch_second_line};
+use crate::scheduler::Scheduler;
+use alloc::vec::Vec;
+
+/// How many turns the cursor is ahead, a power of two.
+const AHEAD: usize = 8;
+
+/// The cursor names a member, and so many turns later what leads on from it is fetched.
+const LATER: usize = 3;
+
+/// A tree of no more nodes and leaves stays in the cache by itself.
+const FEW: usize = 4096;
+
+/// What is kept of a node above flows.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Runs {
+    /// Turns of its flows so far, those before its latest run, and those that the cursor has come to.
+    turns: u32,
+    began: u32,
+    named: u32,
+    /// Turns of its last whole run, and whose run came next.
+    length: u32,
+    follower: u32,
+    /// Whose its latest turns were, and whose come [`AHEAD`] turns after these.
+    past: [u32; AHEAD],
+    coming: [u32; AHEAD],
+}
+
+/// What is known of runs so far, and the cursor.
+#[derive(Clone, Debug)]
+pub(super) struct Foresight {
+    runs: Vec<Runs>,
+    /// The node whose run is on.
+    node: u32,
+    /// The node in whose run the cursor is, and the turn of that node's at which the run ends.
+    cursor: u32,
+    end: u32,
+    /// How many turns and runs the cursor is ahead.
+    turns_ahead: i32,
+    runs_ahead: u32,
+    /// The leaves that the cursor named last, each with the one whose turn was [`AHEAD`] turns before it.
+    named: [[u32; 2]; AHEAD],
+    latest: usize,
+}
+
+impl Foresight {
+    /// For a tree of so many nodes among so many members, if it needs any.
+    pub(super) fn new(nodes: usize, members: usize) -> Option<Foresight> {
+        let nothing = Runs { turns: 0, began: 0, named: 0, length: 0, follower: 0, past: [0; AHEAD], coming: [0; AHEAD] };
+        (members > FEW).then(|| Foresight {
+            runs: alloc::vec![nothing; nodes],
+            node: 0,
+            cursor: 0,
+            end: u32::MAX,
+            turns_ahead: 0,
+            runs_ahead: 0,
+            named: [[0; 2]; AHEAD],
+            latest: 0,
+        })
+    }
+
+    /// It is the turn of a leaf of this node.
+    #[inline]
+    pub(super) fn turn_of(&mut self, members: &mut [Child], node: u32, leaf: u32) {
+        if node != self.node {
+            self.begin_run(node);
+        }
+        let runs = &mut self.runs[node as usize];
+        let place = runs.turns as usize % AHEAD;
+        runs.turns = runs.turns.wrapping_add(1);
+        let earlier = core::mem::replace(&mut runs.past[place], leaf);
+        members[earlier as usize].later = leaf;
+        runs.coming[place] = members[leaf as usize].later;
+        self.turns_ahead -= 1;
+    }
+
+    fn begin_run(&mut self, node: u32) {
+        let before = &mut self.runs[self.node as usize];
+        let length = before.turns.wrapping_sub(before.began);
+        // The cursor has gone through as many turns as the run before had.
+        self.turns_ahead += length.wrapping_sub(before.length) as i32;
+        let is_as_foreseen = self.runs_ahead > 0 && before.follower == node;
+        (before.length, before.follower, before.named) = (length, node, before.turns);
+        self.node = node;
+        let runs = &mut self.runs[node as usize];
+        runs.began = runs.turns;
+        if is_as_foreseen {
+            self.runs_ahead -= 1;
+        } else {
+            runs.named = runs.turns;
+            (self.cursor, self.turns_ahead, self.runs_ahead) = (node, 0, 0);
+            // A first run may be of any length.
+            self.end = runs.turns.wrapping_add(runs.length).wrapping_sub(u32::from(runs.length == 0));
+        }
+    }
+
+    /// Whom the cursor named so many times ago.
+    #[inline]
+    fn named(&self, times: usize) -> [u32; 2] {
+        self.named[self.latest.wrapping_sub(times) % AHEAD]
+    }
+}
+
+impl Hierarchy {
+    /// Moves the cursor on to [`AHEAD`] turns from now; the leaf whose turn that will be, or else the root.
+    #[inline]
+    pub(super) fn foresee(&mut self) -> Option<usize> {
+        let foresight = self.foresight.as_mut()?;
+        if foresight.turns_ahead >= AHEAD as i32 {
+            return None;
+        }
+        // Twice where it has to catch up.
+        for _ in 0..1 + u32::from(foresight.turns_ahead < AHEAD as i32 - 1) {
+            let mut runs = &mut foresight.runs[foresight.cursor as usize];
+            if runs.named == foresight.end {
+                let node = runs.follower;
+                foresight.cursor = node;
+                foresight.runs_ahead += 1;
+                runs = &mut foresight.runs[node as usize];
+                foresight.end = runs.named.wrapping_add(runs.length.max(1));
+                prefetch_in(&self.nodes, node as usize);
+                prefetch_second_line(&self.nodes[node as usize]);
+                prefetch_in(&self.members, node as usize);
+            }
+            let place = runs.named as usize % AHEAD;
+            let is_known = (runs.named.wrapping_sub(runs.turns) as usize) < AHEAD;
+            let named = [if is_known { runs.coming[place] } else { 0 }, runs.past[place]];
+            runs.named = runs.named.wrapping_add(1);
+            let follower = runs.follower as usize;
+            prefetch_in(&foresight.runs, follower);
+            named.iter().for_each(|&member| prefetch_in(&self.members, member as usize));
+            foresight.turns_ahead += 1;
+            foresight.latest = foresight.latest.wrapping_add(1);
+            foresight.named[foresight.latest % AHEAD] = named;
+        }
+        let [leaf, _] = foresight.named(0);
+        let [sooner, earlier] = foresight.named(LATER);
+        self.expect_member(sooner as usize);
+        // The node's scheduler may keep, like this, who comes after whom.
+        let earlier = &self.members[earlier as usize];
+        self.nodes[earlier.parent as usize].scheduler.expect(Flow(earlier.place));
+        Some(leaf as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LeafSpec, NodeSpec};
+    use super::*;
+    use crate::registry::SchedulerKind;
+    use crate::scheduler::backlog::{Backlog, Server, assert_same, steps};
+    use crate::scheduler::{DwcsOptions, FlowParameters};
+    use crate::units::Rate;
+    use alloc::collections::VecDeque;
+    use proptest::prelude::*;
+
+    const LONGEST: u32 = 1500;
+
+    /// Groups whose parents are these nodes, below which, in turn, so many flows hang; all in round robin.
+    fn tree(parents: &[usize], flows: impl IntoIterator<Item = usize>) -> Hierarchy {
+        let scheduler = SchedulerKind::DeficitRoundRobin;
+        let node = |parent| NodeSpec {
+            parent,
+            scheduler,
+            rate: Rate::MAX,
+            dwcs: DwcsOptions::default(),
+            parameters: FlowParameters::default(),
+            shape: None,
+        };
+        let nodes: Vec<NodeSpec> = core::iter::once(node(None)).chain(parents.iter().map(|&parent| node(Some(parent)))).collect();
+        let leaf = |parent| LeafSpec { parent, parameters: FlowParameters::default(), shape: None };
+        let leaves: Vec<LeafSpec> =
+            flows.into_iter().enumerate().flat_map(|(parent, count)| core::iter::repeat_n(leaf(parent), count)).collect();
+        Hierarchy::build(LONGEST, &nodes, &leaves).unwrap()
+    }
+
+    /// How many of a thousand turns are of flows that were named in the [`AHEAD`] turns before and not long ago.
+    fn foreseen(parents: &[usize], flows: impl IntoIterator<Item = usize>, length: u32) -> usize {
+        let tree = tree(parents, flows);
+        let count = tree.members.len() - tree.nodes.len();
+        let mut backlog = Backlog::new(tree, count);
+        (0..count).for_each(|flow| backlog.arrive(flow, length));
+        let mut named = VecDeque::new();
+        let mut hits = 0;
+        for turn in 0..3 * count + 1000 {
+            let (flow, _) = backlog.send().unwrap();
+            hits += usize::from(turn >= 3 * count && named.contains(&Some(Flow(flow as u32))));
+            named.push_front(backlog.scheduler.upcoming());
+            named.truncate(AHEAD + 4);
+            backlog.arrive(flow, length);
+        }
+        hits
+    }
+
+    #[test]
+    fn most_turns_are_foreseen() {
+        let groups: Vec<usize> = (0..100).map(|group| 50 + group % 7).collect();
+        let below_the_root = core::iter::once(0).chain(groups.iter().copied());
+        // A run is of one turn, of 15, or of as many as there are: of flows of the root alone.
+        assert!(foreseen(&[0; 100], below_the_root.clone(), LONGEST) > 950);
+        assert!(foreseen(&[0; 100], below_the_root, 100) > 950);
+        assert!(foreseen(&[], [5000], LONGEST) > 950);
+        // Two levels of groups.
+        let parents: Vec<usize> = (0..110).map(|node: usize| (node / 10).saturating_sub(1) + usize::from(node >= 10)).collect();
+        let below = core::iter::repeat_n(0, 11).chain(groups);
+        assert!(foreseen(&parents, below, LONGEST) > 950);
+    }
+
+    /// A tree with foresight, or without.
+    struct Asked(Backlog<Hierarchy>);
+
+    impl Server for Asked {
+        fn arrive(&mut self, flow: usize, length: u32) {
+            self.0.arrive(flow, length);
+        }
+
+        fn send(&mut self) -> Option<(usize, u32)> {
+            let sent = self.0.send();
+            let upcoming = self.0.scheduler.upcoming();
+            assert!(upcoming.is_none_or(|flow| flow.index() < self.0.queues.len()));
+            sent
+        }
+
+        fn lose_head(&mut self, flow: usize) {
+            self.0.lose_head(flow);
+        }
+
+        fn lose_tail(&mut self, flow: usize) {
+            self.0.lose_tail(flow);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_depends_on_it(steps in steps(12, LONGEST)) {
+            let without = tree(&[0, 0, 1, 1], [2, 3, 2, 2, 3]);
+            assert!(without.foresight.is_none());
+            let mut with = without.clone();
+            with.foresight = Foresight::new(with.nodes.len(), FEW + 1);
+            assert_same(&mut Asked(Backlog::new(with, 12)), &mut Asked(Backlog::new(without, 12)), &steps);
+        }
+    }
+}
