@@ -6,6 +6,7 @@ mod flows;
 
 pub mod cells;
 pub mod dwcs;
+pub mod huge_pages;
 pub mod police;
 pub mod schedule;
 

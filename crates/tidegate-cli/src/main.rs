@@ -16,6 +16,11 @@ mod simulation_report;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidegate_bench::huge_pages::HugePages;
+
+/// The tables of very many flows are large.
+#[global_allocator]
+static ALLOCATOR: HugePages = HugePages;
 
 /// A traffic manager that keeps its promises: it polices, buffers, schedules and shapes packets so that every flow gets the rate, delay
 /// and loss it was promised.

@@ -15,6 +15,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "crates/tidegate-core/src/prefetch.rs",
     // An allocator is an unsafe trait.
     "benches/datapath/src/allocator.rs",
+    "benches/datapath/src/huge_pages.rs",
     "crates/tidegate-sim/tests/allocation.rs",
     // A Verilated design is C++ in a shared library.
     "rtl/tb/src/design.rs",
