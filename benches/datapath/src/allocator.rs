@@ -10,6 +10,9 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
+/// As the peers' memory lies on huge pages altogether, so do all tables of some size.
+const PAGES: HugePages<{ 1 << 20 }> = HugePages;
+
 /// The allocator of the `tidegate` command, counted.
 pub struct Counting;
 
@@ -30,23 +33,23 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise.
-        unsafe { HugePages.alloc(layout) }
+        unsafe { PAGES.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise.
-        unsafe { HugePages.alloc_zeroed(layout) }
+        unsafe { PAGES.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise.
-        unsafe { HugePages.dealloc(block, layout) }
+        unsafe { PAGES.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise.
-        unsafe { HugePages.realloc(block, layout, size) }
+        unsafe { PAGES.realloc(block, layout, size) }
     }
 }

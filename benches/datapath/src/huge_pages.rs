@@ -6,25 +6,25 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 
-/// The system's allocator, and huge pages for large tables.
-pub struct HugePages;
+/// The system's allocator, and huge pages for tables of `LEAST` bytes and more. Much of a table may only be reserved, and a huge page is there as
+/// a whole as soon as a byte of it is used: so `LEAST` is large where there may be many tables.
+pub struct HugePages<const LEAST: usize>;
 
 /// The size of a huge page.
 const HUGE: usize = 2 << 20;
 
-/// Tables of this size get huge pages of their own.
-const LARGE: usize = 1 << 20;
-
-/// The bytes of the huge pages that a table takes; `None` if it is left to the system.
-fn pages(layout: Layout) -> Option<usize> {
-    let is_large = cfg!(target_os = "linux") && layout.size() >= LARGE && layout.align() <= HUGE;
-    if is_large { layout.size().checked_next_multiple_of(HUGE) } else { None }
+impl<const LEAST: usize> HugePages<LEAST> {
+    /// The bytes of the huge pages that a table takes; `None` if it is left to the system.
+    fn pages(layout: Layout) -> Option<usize> {
+        let is_large = cfg!(target_os = "linux") && layout.size() >= LEAST && layout.align() <= HUGE;
+        if is_large { layout.size().checked_next_multiple_of(HUGE) } else { None }
+    }
 }
 
 // SAFETY: what `pages` says depends on the layout alone, so a block goes back to where it came from.
-unsafe impl GlobalAlloc for HugePages {
+unsafe impl<const LEAST: usize> GlobalAlloc for HugePages<LEAST> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match pages(layout) {
+        match Self::pages(layout) {
             #[cfg(target_os = "linux")]
             Some(length) => mapping::take(length),
             // SAFETY: the caller's promise about `layout`.
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for HugePages {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match pages(layout) {
+        match Self::pages(layout) {
             // The kernel's pages are zero.
             #[cfg(target_os = "linux")]
             Some(length) => mapping::take(length),
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for HugePages {
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        match pages(layout) {
+        match Self::pages(layout) {
             #[cfg(target_os = "linux")]
             // SAFETY: `alloc` took as many bytes for the same layout.
             Some(length) => unsafe { mapping::give_back(block, length) },
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for HugePages {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller promises that `size`, rounded up to the alignment, is no overflow.
         let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        match (pages(layout), pages(wanted)) {
+        match (Self::pages(layout), Self::pages(wanted)) {
             // SAFETY: the block came from the system with this layout.
             (None, None) => unsafe { System.realloc(block, layout, size) },
             (has, wants) if has == wants => block,
@@ -116,6 +116,7 @@ mod tests {
     use super::*;
 
     const MEGABYTE: usize = 1 << 20;
+    const PAGES: HugePages<MEGABYTE> = HugePages;
 
     fn layout(size: usize) -> Layout {
         Layout::from_size_align(size, 64).unwrap()
@@ -125,13 +126,13 @@ mod tests {
     fn resize(size: usize, then: usize) {
         // SAFETY: within the blocks, which go back with the layouts that they have.
         unsafe {
-            let block = HugePages.alloc(layout(size));
+            let block = PAGES.alloc(layout(size));
             let mark = |place: usize| (place % 251) as u8;
             (0..size).for_each(|place| block.add(place).write(mark(place)));
-            let block = HugePages.realloc(block, layout(size), then);
+            let block = PAGES.realloc(block, layout(size), then);
             assert!((0..size.min(then)).all(|place| block.add(place).read() == mark(place)), "from {size} to {then}");
             (0..then).for_each(|place| block.add(place).write(0));
-            HugePages.dealloc(block, layout(then));
+            PAGES.dealloc(block, layout(then));
         }
     }
 
@@ -146,11 +147,11 @@ mod tests {
         for size in [MEGABYTE, 3 * MEGABYTE, 2 * HUGE] {
             // SAFETY: as above.
             unsafe {
-                let block = HugePages.alloc_zeroed(layout(size));
+                let block = PAGES.alloc_zeroed(layout(size));
                 assert!(!cfg!(target_os = "linux") || block.addr().is_multiple_of(HUGE));
                 assert!((0..size).all(|place| block.add(place).read() == 0));
                 block.write_bytes(0xff, size);
-                HugePages.dealloc(block, layout(size));
+                PAGES.dealloc(block, layout(size));
             }
         }
     }
@@ -159,7 +160,7 @@ mod tests {
     fn what_cannot_be_had_is_null() {
         // SAFETY: nothing is written.
         unsafe {
-            assert!(HugePages.alloc(layout(1 << 60)).is_null());
+            assert!(PAGES.alloc(layout(1 << 60)).is_null());
         }
     }
 }

@@ -18,9 +18,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tidegate_bench::huge_pages::HugePages;
 
-/// The tables of very many flows are large.
+/// The tables of very many flows lie on huge pages.
 #[global_allocator]
-static ALLOCATOR: HugePages = HugePages;
+static ALLOCATOR: HugePages<{ 16 << 20 }> = HugePages;
 
 /// A traffic manager that keeps its promises: it polices, buffers, schedules and shapes packets so that every flow gets the rate, delay
 /// and loss it was promised.
