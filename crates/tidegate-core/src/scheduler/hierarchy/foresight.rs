@@ -80,14 +80,15 @@ impl Foresight {
         let earlier = core::mem::replace(&mut runs.past[place], leaf);
         members[earlier as usize].later = leaf;
         runs.coming[place] = members[leaf as usize].later;
-        self.turns_ahead -= 1;
+        // Nobody has to ask for what is foreseen.
+        self.turns_ahead = self.turns_ahead.saturating_sub(1);
     }
 
     fn begin_run(&mut self, node: u32) {
         let before = &mut self.runs[self.node as usize];
         let length = before.turns.wrapping_sub(before.began);
         // The cursor has gone through as many turns as the run before had.
-        self.turns_ahead += length.wrapping_sub(before.length) as i32;
+        self.turns_ahead = self.turns_ahead.saturating_add(length.wrapping_sub(before.length) as i32);
         let is_as_foreseen = self.runs_ahead > 0 && before.follower == node;
         (before.length, before.follower, before.named) = (length, node, before.turns);
         self.node = node;
@@ -111,7 +112,8 @@ impl Foresight {
 }
 
 impl Hierarchy {
-    /// Moves the cursor on to [`AHEAD`] turns from now; the leaf whose turn that will be, or else the root.
+    /// Moves the cursor on to [`AHEAD`] turns from now: the leaf whose turn that will be, or the root if nothing is known. `None` if the cursor is
+    /// there already, or in a small tree.
     #[inline]
     pub(super) fn foresee(&mut self) -> Option<usize> {
         let foresight = self.foresight.as_mut()?;
