@@ -284,6 +284,21 @@ impl Hierarchy {
         above.scheduler.expect(Flow(child.place));
     }
 
+    /// The leaf at the end of the path of those that the schedulers, from the root's on, take for upcoming.
+    #[inline]
+    fn ask_for_upcoming(&mut self) -> Option<usize> {
+        let mut node = ROOT;
+        loop {
+            let upcoming = self.nodes[node].scheduler.upcoming()?;
+            let member = self.child(node, upcoming);
+            if member >= self.nodes.len() {
+                prefetch_in(&self.members, member);
+                return Some(member);
+            }
+            node = member;
+        }
+    }
+
     /// Presents the members whose time has come.
     #[inline]
     fn release(&mut self, now: Time) {
@@ -471,8 +486,9 @@ impl Scheduler for Hierarchy {
                 return Some(Flow(leaf as u32));
             }
         }
-        let leaf = self.foresee()?;
-        leaf.checked_sub(self.nodes.len()).map(|leaf| Flow(leaf as u32))
+        let is_foreseen = self.foresight.as_ref()?.is_worthwhile();
+        let member = if is_foreseen { self.foresee()? } else { self.ask_for_upcoming()? };
+        member.checked_sub(self.nodes.len()).map(|leaf| Flow(leaf as u32))
     }
 
     #[inline]

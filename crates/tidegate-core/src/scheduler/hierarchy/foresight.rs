@@ -3,6 +3,8 @@
 //! Rounds are much alike: a node is served for some turns, which makes a run, then another one is. Of every node above flows are kept how long
 //! its last run was and whose came next, and of every flow which of its siblings had its turn [`AHEAD`] turns of theirs after it. By these a cursor goes
 //! through the turns that come.
+//!
+//! Where runs are short this is not worth its while: what schedulers know themselves, of the root's next children and of theirs, is early enough.
 
 use super::{Child, Hierarchy};
 use crate::packet::Flow;
@@ -18,6 +20,12 @@ const LATER: usize = 3;
 
 /// A tree of no more nodes and leaves stays in the cache by itself.
 const FEW: usize = 4096;
+
+/// Runs of so many turns are long.
+const LONG: u32 = 4;
+
+/// It is worth its while when so many runs more were long than short, of twice as many.
+const ENOUGH: u32 = 32;
 
 /// What is kept of a node above flows.
 #[derive(Clone, Copy, Debug)]
@@ -39,8 +47,10 @@ struct Runs {
 #[derive(Clone, Debug)]
 pub(super) struct Foresight {
     runs: Vec<Runs>,
-    /// The node whose run is on.
+    /// The node whose run is on, its turns so far, and how many runs more were long than short before it.
     node: u32,
+    length: u32,
+    long: u32,
     /// The node in whose run the cursor is, and the turn of that node's at which the run ends.
     cursor: u32,
     end: u32,
@@ -59,6 +69,8 @@ impl Foresight {
         (members > FEW).then(|| Foresight {
             runs: alloc::vec![nothing; nodes],
             node: 0,
+            length: 0,
+            long: 0,
             cursor: 0,
             end: u32::MAX,
             turns_ahead: 0,
@@ -72,7 +84,14 @@ impl Foresight {
     #[inline]
     pub(super) fn turn_of(&mut self, members: &mut [Child], node: u32, leaf: u32) {
         if node != self.node {
+            let is_long = core::mem::take(&mut self.length) >= LONG;
+            let longer = self.long.max(self.long.saturating_add(1).min(2 * ENOUGH));
+            self.long = if is_long { longer } else { self.long.saturating_sub(1) };
             self.begin_run(node);
+        }
+        self.length = self.length.saturating_add(1);
+        if !self.is_worthwhile() {
+            return;
         }
         let runs = &mut self.runs[node as usize];
         let place = runs.turns as usize % AHEAD;
@@ -84,7 +103,18 @@ impl Foresight {
         self.turns_ahead = self.turns_ahead.saturating_sub(1);
     }
 
+    /// Most runs are long.
+    #[inline]
+    pub(super) const fn is_worthwhile(&self) -> bool {
+        self.long >= ENOUGH
+    }
+
+    #[inline]
     fn begin_run(&mut self, node: u32) {
+        if !self.is_worthwhile() {
+            self.node = node;
+            return;
+        }
         let before = &mut self.runs[self.node as usize];
         let length = before.turns.wrapping_sub(before.began);
         // The cursor has gone through as many turns as the run before had.
@@ -113,7 +143,7 @@ impl Foresight {
 
 impl Hierarchy {
     /// Moves the cursor on to [`AHEAD`] turns from now: the leaf whose turn that will be, or the root if nothing is known. `None` if the cursor is
-    /// there already, or in a small tree.
+    /// there already.
     #[inline]
     pub(super) fn foresee(&mut self) -> Option<usize> {
         let foresight = self.foresight.as_mut()?;
@@ -204,17 +234,15 @@ mod tests {
     }
 
     #[test]
-    fn most_turns_are_foreseen() {
+    fn most_turns_are_foreseen_where_runs_are_long() {
         let groups: Vec<usize> = (0..100).map(|group| 50 + group % 7).collect();
         let below_the_root = core::iter::once(0).chain(groups.iter().copied());
-        // A run is of one turn, of 15, or of as many as there are: of flows of the root alone.
-        assert!(foreseen(&[0; 100], below_the_root.clone(), LONGEST) > 950);
+        // Runs of 15 turns.
         assert!(foreseen(&[0; 100], below_the_root, 100) > 950);
-        assert!(foreseen(&[], [5000], LONGEST) > 950);
         // Two levels of groups.
-        let parents: Vec<usize> = (0..110).map(|node: usize| (node / 10).saturating_sub(1) + usize::from(node >= 10)).collect();
+        let parents: Vec<usize> = (0..110).map(|node: usize| node / 10).collect();
         let below = core::iter::repeat_n(0, 11).chain(groups);
-        assert!(foreseen(&parents, below, LONGEST) > 950);
+        assert!(foreseen(&parents, below, 100) > 950);
     }
 
     /// A tree with foresight, or without.
@@ -247,7 +275,8 @@ mod tests {
             let without = tree(&[0, 0, 1, 1], [2, 3, 2, 2, 3]);
             assert!(without.foresight.is_none());
             let mut with = without.clone();
-            with.foresight = Foresight::new(with.nodes.len(), FEW + 1);
+            // For all that short runs can do to it.
+            with.foresight = Foresight::new(with.nodes.len(), FEW + 1).map(|foresight| Foresight { long: u32::MAX, ..foresight });
             assert_same(&mut Asked(Backlog::new(with, 12)), &mut Asked(Backlog::new(without, 12)), &steps);
         }
     }
