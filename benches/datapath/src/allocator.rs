@@ -10,10 +10,10 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// As the peers' memory lies on huge pages altogether, so do all tables of some size.
+/// The peers' memory lies on huge pages altogether.
 const PAGES: HugePages<{ 1 << 20 }> = HugePages;
 
-/// The allocator of the `tidegate` command, counted.
+/// The allocator that this program has, counted.
 pub struct Counting;
 
 /// Allocations and reallocations by this thread since it started.

@@ -26,8 +26,8 @@ const PORT_RATE: u64 = 100_000_000_000;
 /// Packets in one round; few in the tests.
 const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 
-/// Schedulers that are measured behind a shaper too, and in trees.
-const COMPOSED: [&str; 3] = ["shaped-drr", "tree-drr", "shaped-tree-drr"];
+/// Schedulers that are measured behind a shaper too, and in trees: groups send two dozen packets in a row by DRR, and one by WRR.
+const COMPOSED: [&str; 4] = ["shaped-drr", "tree-drr", "shaped-tree-drr", "tree-wrr"];
 
 /// Schedulers that shape and are measured with more demand than the port can serve, too.
 const OVERLOADED: [&str; 1] = ["overloaded-rate-controlled"];
