@@ -201,6 +201,38 @@ fn a_transient_overload_disturbs_no_higher_priority_and_starves_lower_ones_but_f
     }
 }
 
+proptest! {
+    /// What is guaranteed to the lowest priority is kept, with a contract and without one, whatever those above do: send now and then, so that
+    /// they ask for nothing in between, all the time, or without a contract.
+    #[test]
+    fn a_guarantee_is_kept_whatever_higher_priorities_do(
+        guaranteed in 1u64..8,
+        has_contract in any::<bool>(),
+        calls in prop_oneof![Just(None), (1u64..60).prop_map(Some)],
+        (length, web) in (200..=LONGEST, 200..=LONGEST),
+        hog in prop_oneof![Just(None), Just(Some(at(mbps(12)))), Just(Some(at(mbps(40))))],
+    ) {
+        let link = mbps(20);
+        let unshaped = |priority| FlowParameters { priority: Some(priority), ..FlowParameters::default() };
+        let lowest = FlowParameters { shape: has_contract.then(|| at(mbps(15))), rate: Some(mbps(guaranteed)), ..unshaped(2) };
+        let middle = hog.map_or(unshaped(1), |contract| shaped(1, contract));
+        let parameters = [shaped(0, ShapingContract { burst: 4 * LONGEST, ..at(mbps(4)) }), middle, middle, lowest];
+        let end = 3 * SECOND;
+        let many = |rate: u64, length: u32| (rate * 1_000_000 / 8 * 4 / u64::from(length)) as usize;
+        let mut arrivals = [pile(1..3, many(20, length), length, 0), pile(3..4, many(20, web), web, 0)].concat();
+        if let Some(tenths) = calls {
+            // At a rate below the contract's, so that the queue is empty most of the time.
+            let interval = u64::from(length) * 8 * SECOND / (tenths * 66_000);
+            arrivals.extend((0..4 * SECOND / interval).map(|number| Arrival { time: number * interval, flow: 0, length }));
+        }
+        let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &in_order(arrivals));
+        judge(link, &parameters, &departures);
+        let promised = guaranteed * 1_000_000 / 8 * 3;
+        let sent = sent_by(&departures, 3, end);
+        prop_assert!(sent + 4 * u64::from(LONGEST) >= promised, "{} of {} bytes", sent, promised);
+    }
+}
+
 /// Contracts of many times the link, here 240 times, are shared in proportion as any others.
 #[test]
 fn contracts_far_beyond_the_link_are_shared_too() {

@@ -17,11 +17,8 @@
 //! is shared in proportion only by connections whose CDVT covers it, because those with a smaller one are replanned by their contracts.
 //! So this rule suits classes of generous CDVT, at least the slack and one slot.
 
-use super::sharing::{SharesError, Sharing, check_shares};
-use super::{CLASSES, CellRate, SLOT, Ticks, earlier, later};
-
-/// How many cells of its guarantee a class may claim late.
-const CLAIM: u64 = 4;
+use super::sharing::{Guarantees, SharesError, Sharing};
+use super::{CLASSES, CellRate, Ticks, later};
 
 /// Class-virtual time.
 ///
@@ -37,10 +34,7 @@ const CLAIM: u64 = 4;
 pub struct ClassTime {
     slack: u64,
     delay: [u64; CLASSES],
-    /// The interval of guaranteed cells; 0 without a minimum share.
-    guaranteed: [u64; CLASSES],
-    /// When the next guaranteed cell is owed.
-    owed: [u64; CLASSES],
+    guarantees: Guarantees,
 }
 
 impl ClassTime {
@@ -50,10 +44,7 @@ impl ClassTime {
     /// # Errors
     /// [`SharesError`] if the shares sum up to more than the link.
     pub fn new(slack: Ticks, minimum: [CellRate; CLASSES]) -> Result<ClassTime, SharesError> {
-        check_shares(&minimum)?;
-        // Rounded down: a guarantee is at least its share. A share is at most one cell per slot, so the interval is at least a slot.
-        let guaranteed = minimum.map(|share| ((u128::from(SLOT) << 40).checked_div(u128::from(share.0))).unwrap_or(0) as u64);
-        Ok(ClassTime { slack: slack.0, delay: [0; CLASSES], guaranteed, owed: [0; CLASSES] })
+        Ok(ClassTime { slack: slack.0, delay: [0; CLASSES], guarantees: Guarantees::new(&minimum)? })
     }
 }
 
@@ -67,21 +58,15 @@ impl Sharing for ClassTime {
     fn sent(&mut self, class: usize, planned: u64, now: u64) {
         let slow = now.wrapping_sub(planned).wrapping_sub(self.slack);
         self.delay[class] = later(self.delay[class], slow);
-        let interval = self.guaranteed[class];
-        // Clamped both ways: a class that did not send has no more than a few cells to claim, and what it was given beyond its
-        // guarantee does not count against it.
-        let oldest = now.wrapping_sub(CLAIM.wrapping_mul(interval));
-        self.owed[class] = earlier(later(self.owed[class], oldest).wrapping_add(interval), now.wrapping_add(interval));
+        self.guarantees.sent(class, now);
     }
 
     #[inline]
     fn owed(&self, class: usize) -> Option<u64> {
-        (self.guaranteed[class] > 0).then_some(self.owed[class])
+        self.guarantees.owed(class)
     }
 
     fn refresh(&mut self, now: u64) {
-        for (owed, interval) in self.owed.iter_mut().zip(self.guaranteed) {
-            *owed = later(*owed, now.wrapping_sub(CLAIM.wrapping_mul(interval)));
-        }
+        self.guarantees.refresh(now);
     }
 }

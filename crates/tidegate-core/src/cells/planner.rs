@@ -19,7 +19,7 @@
 //! **Deviations.** A connection is shaped and its transfers are requested when its cell is planned, up to a window before the cell leaves.
 //! Nothing is missing yet when a planned cell is not on the adapter: if it arrives by its slot it is as good as planned, and only otherwise
 //! the underrun is counted, on arrival. Slots that the environment takes away hold the planner's own clock, so that whatever is planned
-//! keeps its distance. Slots that were planned for a removed connection stay empty. Where a class has a guarantee in class time, slots are planned one by one.
+//! keeps its distance. Slots that were planned for a removed connection stay empty. Where a class has a minimum share, slots are planned one by one.
 
 use super::connections::Connections;
 use super::departure::{Booked, Departure};

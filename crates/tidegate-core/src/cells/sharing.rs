@@ -1,13 +1,14 @@
 //! Shares an overloaded link: within a class in proportion to the contracts, among classes by priority with minimum shares.
 //!
 //! **Law.** While the demand of a class exceeds its grant, every connection of the class sends at the same fraction of its rate, and the
-//! class at its grant. Grants are filled like glasses of water: first every class's minimum share, then the rest by priority. Nothing is
-//! ever sped up, so every stream stays within its contract.
+//! class at its grant. Grants are filled like glasses of water: first every class's minimum share, then the rest by priority. A class with a
+//! minimum share gets it whatever the others do: it goes first when it is owed a slot. Nothing is ever sped up, so every stream stays within
+//! its contract.
 //!
 //! **Source.** Schiller and Gunningberg, section 4.5, which says what is shared but not how: the traffic parameters are adapted as soon as
 //! a connection is shaped. The rule is this project's reading.
 //!
-//! **State.** [`RateScaling`]: three words per class, and one for all.
+//! **State.** [`RateScaling`]: three words per class, two more with minimum shares, and one for all.
 //!
 //! **Cost.** An addition and two divisions, for the rates, when a connection changes state; then, if the demand exceeds the link,
 //! a division for the class that gets less than it asks for, and none if the whole link is its; with minimum shares one per such class.
@@ -21,7 +22,7 @@
 //! collide; [`super::ClassTime`] needs no bookkeeping, but learns of the overload from cells that leave late, and shares in proportion
 //! only if the contracts tolerate that lateness.
 
-use super::{CLASSES, CellRate, Stretch};
+use super::{CLASSES, CellRate, SLOT, Stretch, earlier, later};
 use core::fmt;
 
 /// A rule that shares an overloaded link. Instants are in ticks, classes below [`CLASSES`].
@@ -84,9 +85,55 @@ impl fmt::Display for SharesError {
 impl core::error::Error for SharesError {}
 
 /// Checks that minimum shares fit on the link.
-pub(super) fn check_shares(minimum: &[CellRate; CLASSES]) -> Result<(), SharesError> {
+fn check_shares(minimum: &[CellRate; CLASSES]) -> Result<(), SharesError> {
     let sum: u128 = minimum.iter().map(|share| u128::from(share.0)).sum();
     if sum > u128::from(CellRate::LINK.0) { Err(SharesError) } else { Ok(()) }
+}
+
+/// How many cells of its guarantee a class may claim late.
+const CLAIM: u64 = 4;
+
+/// When the classes are owed the cells of their minimum shares.
+#[derive(Clone, Debug)]
+pub(super) struct Guarantees {
+    /// The interval of guaranteed cells; 0 without a minimum share.
+    interval: [u64; CLASSES],
+    /// When the next guaranteed cell is owed.
+    owed: [u64; CLASSES],
+}
+
+impl Guarantees {
+    /// # Errors
+    /// [`SharesError`] if the shares sum up to more than the link.
+    pub(super) fn new(minimum: &[CellRate; CLASSES]) -> Result<Guarantees, SharesError> {
+        check_shares(minimum)?;
+        // Rounded down: a guarantee is at least its share. A share is at most one cell per slot, so the interval is at least a slot.
+        let interval = minimum.map(|share| ((u128::from(SLOT) << 40).checked_div(u128::from(share.0))).unwrap_or(0) as u64);
+        Ok(Guarantees { interval, owed: [0; CLASSES] })
+    }
+
+    /// From when on the class is owed a slot; `None` if it never is.
+    #[inline]
+    pub(super) fn owed(&self, class: usize) -> Option<u64> {
+        (self.interval[class] > 0).then_some(self.owed[class])
+    }
+
+    /// A cell of the class leaves.
+    #[inline]
+    pub(super) fn sent(&mut self, class: usize, now: u64) {
+        let interval = self.interval[class];
+        // Clamped both ways: a class that did not send has no more than a few cells to claim, and what it was given beyond its
+        // guarantee does not count against it.
+        let oldest = now.wrapping_sub(CLAIM.wrapping_mul(interval));
+        self.owed[class] = earlier(later(self.owed[class], oldest).wrapping_add(interval), now.wrapping_add(interval));
+    }
+
+    /// Pulls instants that lie far in the past up to where they still compare correctly.
+    pub(super) fn refresh(&mut self, now: u64) {
+        for (owed, interval) in self.owed.iter_mut().zip(self.interval) {
+            *owed = later(*owed, now.wrapping_sub(CLAIM.wrapping_mul(interval)));
+        }
+    }
 }
 
 /// What every class is granted of the link: its minimum share or its demand, whichever is less, then of the rest as much as it asks for,
@@ -130,7 +177,7 @@ pub struct RateScaling {
     demand: [CellRate; CLASSES],
     stretch: [Stretch; CLASSES],
     total: CellRate,
-    has_minimum: bool,
+    guarantees: Option<Guarantees>,
     is_stretched: bool,
 }
 
@@ -140,15 +187,16 @@ impl RateScaling {
     /// # Errors
     /// [`SharesError`] if they sum up to more than the link.
     pub fn new(minimum: [CellRate; CLASSES]) -> Result<RateScaling, SharesError> {
-        check_shares(&minimum)?;
-        Ok(RateScaling { minimum, has_minimum: minimum.iter().any(|share| share.0 > 0), ..RateScaling::strict() })
+        let guarantees = Guarantees::new(&minimum)?;
+        let has_minimum = minimum.iter().any(|share| share.0 > 0);
+        Ok(RateScaling { minimum, guarantees: has_minimum.then_some(guarantees), ..RateScaling::strict() })
     }
 
     /// Without minimum shares: lower classes get what is left.
     pub fn strict() -> RateScaling {
         let none = [CellRate::ZERO; CLASSES];
         let stretch = [Stretch::NONE; CLASSES];
-        RateScaling { minimum: none, demand: none, stretch, total: CellRate::ZERO, has_minimum: false, is_stretched: false }
+        RateScaling { minimum: none, demand: none, stretch, total: CellRate::ZERO, guarantees: None, is_stretched: false }
     }
 
     /// What the connections of a class ask for at present.
@@ -170,7 +218,7 @@ impl RateScaling {
             return;
         }
         // `water_fill` without a pass for every step: in an overload the demand changes every few cells.
-        if !self.has_minimum {
+        if self.guarantees.is_none() {
             // The first class that is granted less than it asks for is granted all that is left, and those after it nothing.
             self.stretch = [Stretch::NONE; CLASSES];
             let mut left = CellRate::LINK.0;
@@ -215,6 +263,26 @@ impl Sharing for RateScaling {
     #[inline]
     fn stretch(&mut self, class: usize) -> Stretch {
         self.stretch[class % CLASSES]
+    }
+
+    // While a class has nothing to send it asks for nothing, and lower ones are granted what it will take: without slots of their own they
+    // would take it from those of the minimum shares.
+    #[inline]
+    fn owed(&self, class: usize) -> Option<u64> {
+        self.guarantees.as_ref()?.owed(class)
+    }
+
+    #[inline]
+    fn sent(&mut self, class: usize, _planned: u64, now: u64) {
+        if let Some(guarantees) = &mut self.guarantees {
+            guarantees.sent(class, now);
+        }
+    }
+
+    fn refresh(&mut self, now: u64) {
+        if let Some(guarantees) = &mut self.guarantees {
+            guarantees.refresh(now);
+        }
     }
 }
 

@@ -10,15 +10,16 @@
 //!    packets; afterwards nobody catches up beyond its contract. (An overload of more than 256 times is shared as one of 256 times.)
 //! 4. A priority waits only for packets of higher ones, for what the guarantees of lower ones claim, and for the packet being transmitted.
 //!    With guaranteed rates `g` that sum up to at most the link's, a priority whose flows would send at `g` or more gets at least `g`,
-//!    provided that the flows of all higher priorities have contracts: one without asks for nothing and is not slowed down.
+//!    whatever those of higher priorities do, with or without contracts.
 //!
 //! **Source.** Zhang and Ferrari, "Rate-controlled service disciplines", Journal of High Speed Networks 3(4), 1994 (rate-controlled static
 //! priority); the demands on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler with
 //! advanced shaping", section 4.5.
 //!
-//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority.
+//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority; 32 bytes per guarantee.
 //!
-//! **Cost.** One insertion and one removal of a ready list per packet, two multiplications; a look at the first of every priority. If the flows'
+//! **Cost.** One insertion and one removal of a ready list per packet, two multiplications; a look at the first of every priority and, if there
+//! are any, at every guarantee, with a multiplication for the one of the packet's priority. If the flows'
 //! contracts together exceed the link: when a flow comes or goes, an addition, and in an overload one more multiplication per packet and,
 //! before the packet after a flow came or went, one division per priority.
 //!
@@ -28,7 +29,8 @@
 //! serves as the calendar of the shaper and as the queue behind it. Sharing is [`RateScaling`], as for cells: while the backlogged flows of
 //! a priority ask for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate
 //! during a burst and for its sustained rate afterwards; one without a peak rate bursts unshared. The share is counted on a clock beside
-//! those of the contract, which forgets lateness of more than [`SLACK`] packets.
+//! those of the contract, which forgets lateness of more than [`SLACK`] packets. Who has nothing queued asks for nothing, so while a higher
+//! priority sends now and then, lower ones are granted a little more than it leaves: guarantees are kept by clocks of their own.
 
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::cells::{CLASSES, CellRate, RateScaling, Sharing};
@@ -37,11 +39,14 @@ use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
-use crate::units::{Duration, Rate, Time};
+use crate::units::{Duration, Rate, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// How many of the longest packets' times, or as much as its contract tolerates, a flow may be late and still make up for it.
 const SLACK: u64 = 64;
+
+/// How many of the longest packets of its guarantee a priority may claim late.
+const CLAIM: u64 = 4;
 
 /// Rate-controlled static priority with proportional sharing.
 ///
@@ -67,6 +72,8 @@ pub struct RateControlled<R = Wheel> {
     /// Flows by the release of their heads, for each priority in use, highest first.
     releases: Vec<R>,
     demands: Demands,
+    /// Of the priorities that have one, highest first.
+    guarantees: Vec<Guarantee>,
     slack: Duration,
     /// The priority of the flow named last.
     latest: usize,
@@ -110,6 +117,28 @@ impl Stream {
     #[inline]
     fn demand(&self) -> Demand {
         if self.allowance.is_bursting() { Demand::Peak } else { Demand::Sustained }
+    }
+}
+
+/// What a priority gets in any case.
+#[derive(Clone, Copy, Debug)]
+struct Guarantee {
+    level: u8,
+    per_byte: TimePerByte,
+    /// The time of [`CLAIM`] of the longest packets at its rate.
+    claim: Duration,
+    /// From when on its first packet goes before those of all priorities that are owed none.
+    owed: Time,
+}
+
+impl Guarantee {
+    /// A packet of the priority leaves. Clamped both ways: one that had nothing to send has a few packets to claim and no more, and what it was
+    /// given beyond its guarantee does not count against it.
+    #[inline]
+    fn sent(&mut self, now: Time, length: u32) {
+        // Rounded down: the guarantee is at least its rate.
+        let time = self.per_byte.floor(length);
+        self.owed = (self.owed.later(now - self.claim) + time).earlier(now + time);
     }
 }
 
@@ -188,6 +217,27 @@ impl<R: ReadyList> RateControlled<R> {
         stream.share = stream.share.later(now);
         stream.file(of_level(&mut self.releases, usize::from(stream.level)), flow, head);
     }
+
+    /// The first flow of the highest priority that is owed a packet, if it may leave.
+    #[inline(never)]
+    fn claim(&mut self, now: Time) -> Option<Flow> {
+        for guarantee in self.guarantees.iter().filter(|guarantee| !guarantee.owed.is_after(now)) {
+            let level = usize::from(guarantee.level);
+            let first = self.releases[level].first();
+            if let Some((_, flow)) = first.filter(|(release, _)| !Time::from_picoseconds(*release).is_after(now)) {
+                self.latest = level;
+                return Some(flow);
+            }
+        }
+        None
+    }
+
+    /// A packet of the priority named last leaves.
+    #[inline(never)]
+    fn note_guarantee(&mut self, now: Time, length: u32) {
+        let level = self.latest as u8;
+        self.guarantees.iter_mut().filter(|guarantee| guarantee.level == level).for_each(|own| own.sent(now, length));
+    }
 }
 
 impl<R: ReadyList> Scheduler for RateControlled<R> {
@@ -195,6 +245,9 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         for stream in &mut self.flows {
             stream.allowance.start(now);
             stream.share = now;
+        }
+        for guarantee in &mut self.guarantees {
+            guarantee.owed = now;
         }
     }
 
@@ -213,6 +266,11 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
             let Some((release, flow)) = releases.first() else { return Decision::Idle };
             let release = Time::from_picoseconds(release);
             return if release.is_after(now) { Decision::WaitUntil(release) } else { Decision::Serve(flow) };
+        }
+        if !self.guarantees.is_empty()
+            && let Some(flow) = self.claim(now)
+        {
+            return Decision::Serve(flow);
         }
         let mut earliest = Decision::Idle;
         for (level, releases) in self.releases.iter().enumerate() {
@@ -234,6 +292,10 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         let stream = &mut self.flows[flow.index()];
         of_level(&mut self.releases, self.latest).drop_first();
         stream.allowance.charge(now, stream.length);
+        if !self.guarantees.is_empty() {
+            let length = stream.length;
+            self.note_guarantee(now, length);
+        }
         if self.demands.may_exceed_link {
             self.share(now, flow, next.is_some());
         }
@@ -277,6 +339,9 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
             stream.allowance.refresh(now);
             stream.share = stream.share.later(oldest);
         }
+        for guarantee in &mut self.guarantees {
+            guarantee.owed = guarantee.owed.later(oldest);
+        }
     }
 }
 
@@ -304,12 +369,13 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             let part = (u128::from(rate.bits_per_second()) << 40) / u128::from(setup.rate.bits_per_second());
             CellRate(part.min(most) as u64)
         };
-        let (mut minimum, mut guaranteed) = ([CellRate::ZERO; CLASSES], 0u64);
+        let (mut minimum, mut of_level, mut guaranteed) = ([CellRate::ZERO; CLASSES], [0u64; CLASSES], 0u64);
         let (mut streams, mut rates) = (Vec::with_capacity(flows.len()), Vec::with_capacity(flows.len()));
         for (index, given) in flows.iter().enumerate() {
             let level = ranks.partition_point(|&rank| rank < priority(given));
             if let Some(rate) = given.rate {
                 guaranteed = guaranteed.saturating_add(rate.bits_per_second());
+                of_level[level] = of_level[level].saturating_add(rate.bits_per_second());
                 minimum[level].0 += part_of_link(rate).0.min(CellRate::LINK.0);
             }
             let allowance = given.shape.map_or(Ok(Allowance::UNLIMITED), |contract| contract.allowance());
@@ -318,8 +384,8 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
                 parameter: Parameter::Rate,
                 problem: error.problem,
             })?;
-            // Who is not shaped takes what is left, and asks for nothing.
-            let sustained = given.shape.map_or(CellRate::ZERO, |contract| part_of_link(contract.rate));
+            // Who is not shaped takes what is left, and asks for what is guaranteed.
+            let sustained = given.shape.map(|contract| contract.rate).or(given.rate).map_or(CellRate::ZERO, part_of_link);
             let peak = given.shape.and_then(|contract| contract.peak).map_or(sustained, part_of_link);
             rates.push([peak, sustained]);
             streams.push(Stream { allowance, share: Time::ZERO, length: 0, level: level as u8, demand: Demand::Nothing });
@@ -330,12 +396,21 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
         };
         let most_of_all = rates.iter().fold(0, |sum, [peak, sustained]: &[CellRate; 2]| sum + peak.0.max(sustained.0));
+        // A priority that is alone has the link anyway.
+        let guarantee = |(level, rate): (usize, u64)| {
+            let per_byte = Rate::new(rate).ok()?.time_per_byte();
+            // Later instants would compare as earlier ones.
+            let claim = CLAIM.saturating_mul(per_byte.floor(setup.longest_packet).picoseconds()).min(1 << 61);
+            Some(Guarantee { level: level as u8, per_byte, claim: Duration::from_picoseconds(claim), owed: Time::ZERO })
+        };
+        let guarantees = if ranks.len() > 1 { of_level.into_iter().enumerate().filter_map(guarantee).collect() } else { Vec::new() };
         let slack = SLACK * setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
         Ok(RateControlled {
             flows: streams,
             rates,
             releases: ranks.iter().map(|_| R::new(flows.len())).collect(),
             demands: Demands { sharing, sum: 0, may_exceed_link: most_of_all > CellRate::LINK.0 },
+            guarantees,
             slack: Duration::from_picoseconds(slack),
             latest: 0,
         })

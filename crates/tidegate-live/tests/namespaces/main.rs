@@ -181,25 +181,35 @@ fn two_greedy_classes_share_three_to_one() {
 
 fn greedy_classes_share_three_to_one(end_system: bool) {
     for scheduler in ["drr", "wf2q+"] {
-        let topology = Topology::new();
         let rate = 100_000_000;
-        let mut config = patient(policy::shared(rate, scheduler, 5203, 5201));
-        config.options.end_system = end_system;
-        let bridge = topology.bridge(config);
-        let _servers = [5203, 5201].map(|port| topology.start(Place::Host2, &format!("iperf3 --server --one-off --port {port}")));
-        thread::sleep(Duration::from_millis(300));
-        let client = |port| {
-            topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --port {port} --time 20 --congestion cubic --parallel 2"))
-        };
-        let clients = [5203, 5201].map(client);
-        thread::sleep(Duration::from_millis(1300));
-        let carried = Carried::at(rate, 0.02, 3, &topology, &bridge);
-        drop(clients);
-        bridge.finish();
-        let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
-        println!("{scheduler}: {ratio:.3} to 1");
-        assert!((ratio / 3.0 - 1.0).abs() < 0.04, "{scheduler}: {ratio:.3} to 1 instead of 3 to 1");
+        greedy_classes_share(scheduler, rate, policy::shared(rate, scheduler, 5203, 5201), 3.0, end_system);
     }
+}
+
+#[test]
+fn contracts_for_twice_the_link_are_kept_in_proportion() {
+    let rate = 60_000_000;
+    greedy_classes_share("rate-controlled", rate, policy::contracts(rate, 5203, 5201), 2.0, false);
+}
+
+/// Lets TCP fill two classes of a policy, by the ports 5203 and 5201, and holds what they carry against the rate and against each other.
+fn greedy_classes_share(name: &str, rate: u64, policy: tidegate_core::port::PortSetup, expected: f64, end_system: bool) {
+    let topology = Topology::new();
+    let mut config = patient(policy);
+    config.options.end_system = end_system;
+    let bridge = topology.bridge(config);
+    let _servers = [5203, 5201].map(|port| topology.start(Place::Host2, &format!("iperf3 --server --one-off --port {port}")));
+    thread::sleep(Duration::from_millis(300));
+    let client =
+        |port| topology.start(Place::Host1, &format!("iperf3 --client {HOST2} --port {port} --time 20 --congestion cubic --parallel 2"));
+    let clients = [5203, 5201].map(client);
+    thread::sleep(Duration::from_millis(1300));
+    let carried = Carried::at(rate, 0.02, 3, &topology, &bridge);
+    drop(clients);
+    bridge.finish();
+    let ratio = carried.classes[0] as f64 / carried.classes[1] as f64;
+    println!("{name}: {ratio:.3} to 1");
+    assert!((ratio / expected - 1.0).abs() < 0.04, "{name}: {ratio:.3} to 1 instead of {expected} to 1");
 }
 
 /// An Ethernet frame from host 1's side with this VLAN tag and a payload of its own kind.
