@@ -8,6 +8,7 @@ use tidegate_bench::huge_pages::HugePages;
 thread_local! {
     /// A thread counts its own, so that tests side by side do not count each other's.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static HELD: Cell<i64> = const { Cell::new(0) };
 }
 
 /// The peers' memory lies on huge pages altogether.
@@ -21,6 +22,20 @@ pub fn allocations() -> u64 {
     ALLOCATIONS.get()
 }
 
+/// Bytes that this thread has asked for and not given back.
+#[cfg(test)]
+pub fn held() -> i64 {
+    HELD.get()
+}
+
+fn hold(bytes: usize) {
+    HELD.set(HELD.get() + bytes as i64);
+}
+
+fn release(bytes: usize) {
+    HELD.set(HELD.get() - bytes as i64);
+}
+
 /// KiB of this process that lie on transparent huge pages now.
 pub fn huge_kibibytes() -> u64 {
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
@@ -32,23 +47,28 @@ pub fn huge_kibibytes() -> u64 {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        hold(layout.size());
         // SAFETY: the caller's promise.
         unsafe { PAGES.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        hold(layout.size());
         // SAFETY: the caller's promise.
         unsafe { PAGES.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        release(layout.size());
         // SAFETY: the caller's promise.
         unsafe { PAGES.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        release(layout.size());
+        hold(size);
         // SAFETY: the caller's promise.
         unsafe { PAGES.realloc(block, layout, size) }
     }

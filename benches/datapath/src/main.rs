@@ -81,6 +81,7 @@ fn serve(benchmark: &mut Benchmark) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_core::cells::{CellContract, CellScheduler, CellSetup, Planner, RateScaling, Ticks};
 
     #[test]
     fn no_policer_and_no_scheduler_allocates_per_packet() {
@@ -92,6 +93,29 @@ mod tests {
             let before = allocator::allocations();
             let packets = (benchmark.round)();
             assert_eq!(allocator::allocations() - before, 0, "{} over {packets} packets", benchmark.operation);
+        }
+    }
+
+    /// As the allocator counts it, with a PDU posted on every connection and all of them waiting: in one class all of it, in eight classes all but
+    /// the PDUs, which are 8 bytes each, and what a class takes by itself.
+    #[test]
+    fn a_connection_of_the_cell_scheduler_takes_128_bytes_at_most() {
+        for (connections, classes) in [(1u32 << 16, 1u8), (1 << 20, 1), (1 << 16, 8), (1 << 20, 8)] {
+            let before = allocator::held();
+            let setup = CellSetup { connections, pdus: connections, transfer: None };
+            let mut planner = Planner::<RateScaling>::new(&setup, RateScaling::strict());
+            for index in 0..connections {
+                let constant = CellContract::constant(Ticks::slots(4 * u64::from(connections)));
+                let contract = CellContract { class: (index % u32::from(classes)) as u8, ..constant };
+                let connection = planner.add(&contract).unwrap();
+                planner.post(connection, 2, 0, &mut ()).unwrap();
+            }
+            let sent = (0..u64::from(connections)).filter(|&slot| planner.send(slot, &mut ()).is_some()).count();
+            assert_eq!(sent, connections as usize);
+            let bytes = (allocator::held() - before) as u64;
+            let beside = if classes == 1 { 0 } else { 8 * u64::from(connections) + 100_000 * u64::from(classes) };
+            println!("{connections} connections in {classes} classes: {:.1} bytes each", bytes as f64 / f64::from(connections));
+            assert!(bytes <= 128 * u64::from(connections) + beside, "{connections} in {classes} classes: {bytes} bytes");
         }
     }
 

@@ -6,7 +6,8 @@ use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Rate;
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Run, Series, SeriesKind,
+    ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Run, Series,
+    SeriesKind,
 };
 use tidegate_scenario::policy::Class;
 use tidegate_scenario::promise::{Judgement, Measured, Promise};
@@ -48,8 +49,8 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         });
         run.flows.push(flow_result(&flow, name, class, seconds));
         run.series.push(series(SeriesKind::Throughput, &flow, &class.sent_bytes, 8.0));
-        let (delays_s, ccdf) = class.delays.tail();
-        run.distributions.push(Distribution { flow, delays_s, ccdf });
+        let tails = [(DistributionKind::Delay, class.delays.tail()), (DistributionKind::Jitter, class.delays.jitter().tail())];
+        run.distributions.extend(tails.map(|(kind, (values_s, ccdf))| Distribution { kind, flow: flow.clone(), values_s, ccdf }));
     }
     sum.drops = drops(name, &dropped);
     run.ports.push(sum);
@@ -106,7 +107,9 @@ fn delay_summary(delays: &Delays) -> Option<DelaySummary> {
         p99_s: delays.quantile_seconds(0.99)?,
         p999_s: delays.quantile_seconds(0.999)?,
         max_s: delays.maximum_seconds()?,
-        jitter_s: Estimate::single(delays.jitter_seconds().unwrap_or(0.0)),
+        jitter_s: Estimate::single(delays.jitter().mean().unwrap_or(0.0)),
+        jitter_p99_s: delays.jitter().quantile(0.99).unwrap_or(0.0),
+        jitter_max_s: delays.jitter().maximum().unwrap_or(0.0),
     })
 }
 

@@ -1,39 +1,63 @@
 //! Progress on the terminal: nothing for work that is done within a second, a bar for anything longer.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-/// A bar that appears on standard error after a second, if that is a terminal.
+/// Work that is done within this time shows no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A bar that appears on standard error after a second, if that is a terminal, however seldom the work says where it stands.
 pub struct Progress {
     bar: ProgressBar,
-    started: Instant,
-    shown: AtomicBool,
+    /// Ends the thread that waits for the second to pass.
+    done: Option<Sender<()>>,
+    waiting: Option<JoinHandle<()>>,
 }
 
 impl Progress {
-    /// A bar for work that counts from 0 to `total`; `template` is indicatif's.
+    /// A bar for work that counts from 0 to `total`; `template` is indicatif's, with `{left}` for the time that is left.
     pub fn new(total: u64, template: &str) -> Progress {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("━╸─"));
+            bar.set_style(style.progress_chars("━╸─").with_key("left", left));
         }
-        Progress { bar, started: Instant::now(), shown: AtomicBool::new(false) }
+        let (done, is_done) = mpsc::channel::<()>();
+        let shown = bar.clone();
+        let waiting = std::io::stderr().is_terminal().then(|| {
+            std::thread::spawn(move || {
+                if is_done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                    shown.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+                    shown.enable_steady_tick(Duration::from_millis(200));
+                }
+            })
+        });
+        Progress { bar, done: Some(done), waiting }
     }
 
     /// Work stands at `position`.
     pub fn at(&self, position: u64) {
-        if !self.shown.load(Ordering::Relaxed) && self.started.elapsed() > Duration::from_secs(1) && std::io::stderr().is_terminal() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
-            self.shown.store(true, Ordering::Relaxed);
-        }
         self.bar.set_position(position);
+    }
+}
+
+/// The time that is left, once there is something to tell it from.
+fn left(state: &ProgressState, text: &mut dyn Write) {
+    if state.pos() > 0 {
+        let _ = write!(text, "{:#} left", HumanDuration(state.eta()));
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
+        drop(self.done.take());
+        if let Some(waiting) = self.waiting.take() {
+            // It does nothing that could panic, and there would be nothing to do about it.
+            let _ended = waiting.join();
+        }
         self.bar.finish_and_clear();
     }
 }

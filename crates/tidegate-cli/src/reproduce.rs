@@ -30,7 +30,7 @@ fn after_help() -> String {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let chosen = choose(&arguments.experiments)?;
     let plans: Vec<Plan> = chosen.iter().flat_map(|(_, plans)| plans).copied().collect();
-    let progress = Progress::new(1000, "running experiments {wide_bar} {percent} %  {eta} left");
+    let progress = Progress::new(1000, "running experiments {wide_bar} {percent} %  {left}");
     let mut figures = tidegate_reproduce::run(&plans, &|done| progress.at((done * 1000.0) as u64)).into_iter();
     drop(progress);
     let mut reproduction = Reproduction::new();

@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     report.duration_s = first.duration.picoseconds() as f64 / 1e12;
     report.warm_up_s = first.warm_up.picoseconds() as f64 / 1e12;
 
-    let progress = Progress::new(1000 * simulations.len() as u64, "simulating {wide_bar} {percent} %  {eta} left");
+    let progress = Progress::new(1000 * simulations.len() as u64, "simulating {wide_bar} {percent} %  {left}");
     for (number, (variant, simulation)) in simulations.iter().enumerate() {
         let at = |done: f64| progress.at(1000 * number as u64 + (done * 1000.0) as u64);
         let control = Control { progress: Some(&at), ..Control::default() };

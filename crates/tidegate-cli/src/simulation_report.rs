@@ -3,8 +3,8 @@
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind, TaggingResult,
-    TcpResult, TransferSummary,
+    ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind,
+    TaggingResult, TcpResult, TransferSummary,
 };
 use tidegate_sim::statistics::outcome::ClassOutcome;
 use tidegate_sim::statistics::{DelayOutcome, Dropped, TaggedOutcome, TcpOutcome, jain};
@@ -23,8 +23,8 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
             run.series.push(series(SeriesKind::Cwnd, &flow.name, &times, &tcp.cwnd_over_time_bytes));
         }
         if let Some(delay) = &flow.delay {
-            let (delays_s, ccdf) = delay.histogram.tail();
-            run.distributions.push(Distribution { flow: flow.name.clone(), delays_s, ccdf });
+            let tails = [(DistributionKind::Delay, delay.histogram.tail()), (DistributionKind::Jitter, delay.jitter.tail())];
+            run.distributions.extend(tails.map(|(kind, (values_s, ccdf))| Distribution { kind, flow: flow.name.clone(), values_s, ccdf }));
         }
     }
     let goodputs: Vec<f64> = outcome.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.goodput_bps.mean).collect();
@@ -134,6 +134,8 @@ fn delay_summary(delay: &DelayOutcome) -> Option<DelaySummary> {
         p999_s: quantile(0.999)?,
         max_s: delay.histogram.maximum()?,
         jitter_s: delay.jitter_s.as_ref().map_or(Estimate::single(0.0), estimate),
+        jitter_p99_s: delay.jitter.quantile(0.99).unwrap_or(0.0),
+        jitter_max_s: delay.jitter.maximum().unwrap_or(0.0),
     })
 }
 

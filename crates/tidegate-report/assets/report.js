@@ -29,6 +29,8 @@
   const TIME = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"], [1e-12, "ps"]];
   const COUNT = [[1e9, "×10⁹"], [1e6, "×10⁶"], [1, ""]];
   const LONG_TIME = [[86400 * 365.25, "years"], [86400, "days"], [3600, "h"], ...TIME];
+  // Charts of what share lies beyond: the name of the horizontal axis, and the words for a value under the pointer.
+  const TAILS = { delay: ["delay", "longer than"], jitter: ["difference", "more than"] };
 
   // The largest unit that `size` reaches `least` times; the base unit for nothing at all.
   function unitFor(size, units, least = 1) {
@@ -123,17 +125,20 @@
     const shown = all.filter((curve) => !hidden.has(curve.entry));
     const wanted = Math.max(3, Math.min(10, Math.floor(width / 70)));
     if (chart.axes) return describedAxes(chart.axes, all, shown, wanted);
-    if (chart.id === "delay") {
-      const [low, high] = extent(shown, "x", (value) => value > 0) || [1e-3, 1];
+    if (chart.id in TAILS) {
+      const [lowest, high] = extent(shown, "x", (value) => value > 0) || [1e-3, 1];
+      // Differences go down to nothing: the very small ones stand at the edge.
+      const low = chart.id === "jitter" ? Math.max(lowest, high / 1e4) : lowest;
       const least = (extent(shown, "y", (value) => value > 0) || [0.01, 1])[0];
       const floor = Math.min(0.1, 10 ** Math.floor(Math.log10(least) + 1e-9));
       const x = high / low > 20
         ? logAxis(low / (high / low) ** 0.02, high * (high / low) ** 0.02, (value) => figure(value, TIME))
         : linearAxis(low > high / 2 ? low - (high - low) * 0.05 : 0, (high + (high - low) * 0.05) || 1, TIME, wanted);
-      x.title = x.log ? "delay" : `delay (${x.unit})`;
+      const [name, beyond] = TAILS[chart.id];
+      x.title = x.log ? name : `${name} (${x.unit})`;
       const y = logAxis(floor, 1, percent);
       y.title = chart.measure;
-      return { x, y, valueAt: tailAt, value: percent, header: (delay) => `longer than ${figure(delay, TIME)}` };
+      return { x, y, valueAt: tailAt, value: percent, header: (time) => `${beyond} ${figure(time, TIME)}` };
     }
     const [start, end] = extent(all, "x", () => true) || [0, 1];
     const top = (extent(shown, "y", () => true) || [0, 1])[1] || 1;
@@ -172,7 +177,7 @@
 
   function path(chart, curve, x, y) {
     const points = [];
-    if (chart.id === "delay") {
+    if (chart.id in TAILS) {
       let height = 1;
       curve.x.forEach((delay, index) => {
         points.push(`${index ? "L" : "M"}${x(delay)} ${y(height)}`);

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::decimate::{self, Points};
 use crate::grid::{drops_by_reason, prominent_flows};
-use crate::model::{DropCount, Report, Run, Series, SeriesKind};
+use crate::model::{DistributionKind, DropCount, Report, Run, Series, SeriesKind};
 
 /// Curves in one panel: as many as there are colours that stay apart.
 const CURVES_PER_PANEL: usize = 8;
@@ -87,11 +87,12 @@ pub(crate) fn charts(report: &Report) -> Charts {
     let palette = Palette::new(report);
     let throughput = chosen_series(report, SeriesKind::Throughput);
     let occupancy = chosen_series(report, SeriesKind::Occupancy);
-    let tails = chosen_tails(report);
-    let curves = [&throughput.1, &occupancy.1, &tails.1].iter().flat_map(|panels| panels.iter()).map(Vec::len).sum::<usize>();
+    let delays = chosen_tails(report, DistributionKind::Delay);
+    let jitter = chosen_tails(report, DistributionKind::Jitter);
+    let curves = [&throughput.1, &occupancy.1, &delays.1, &jitter.1].iter().flat_map(|panels| panels.iter()).map(Vec::len).sum::<usize>();
     let limit = (POINTS_ON_THE_PAGE / curves.max(1)).clamp(64, POINTS_PER_CURVE);
     let thinned = |kind, chosen| line_chart(report, &palette, kind, chosen, limit);
-    let lines = [thinned(&THROUGHPUT, throughput), thinned(&DELAY, tails), thinned(&OCCUPANCY, occupancy)];
+    let lines = [thinned(&THROUGHPUT, throughput), thinned(&DELAY, delays), thinned(&JITTER, jitter), thinned(&OCCUPANCY, occupancy)];
     Charts { lines: lines.into_iter().flatten().collect(), bars: bar_chart(report, &palette) }
 }
 
@@ -112,6 +113,7 @@ struct Kind {
 
 const THROUGHPUT: Kind = Kind { id: "throughput", title: "Throughput over time", measure: "throughput", thin: decimate::series };
 const DELAY: Kind = Kind { id: "delay", title: "Delay distribution", measure: "packets delayed longer", thin: decimate::tail };
+const JITTER: Kind = Kind { id: "jitter", title: "Jitter distribution", measure: "packets that differ more", thin: decimate::tail };
 const OCCUPANCY: Kind = Kind { id: "occupancy", title: "Queue occupancy over time", measure: "queued", thin: decimate::series };
 
 fn line_chart(report: &Report, palette: &Palette, kind: &Kind, (left_out, panels): Chosen, limit: usize) -> Option<LineChart> {
@@ -154,12 +156,12 @@ fn chosen_series(report: &Report, kind: SeriesKind) -> Chosen<'_> {
     })
 }
 
-fn chosen_tails(report: &Report) -> Chosen<'_> {
+fn chosen_tails(report: &Report, kind: DistributionKind) -> Chosen<'_> {
     choose(report, |run| {
         run.distributions
             .iter()
-            .filter(|distribution| !distribution.ccdf.is_empty())
-            .map(|distribution| Source { name: &distribution.flow, x: &distribution.delays_s, y: &distribution.ccdf })
+            .filter(|distribution| distribution.kind == kind && !distribution.ccdf.is_empty())
+            .map(|distribution| Source { name: &distribution.flow, x: &distribution.values_s, y: &distribution.ccdf })
             .collect()
     })
 }
@@ -303,7 +305,7 @@ mod tests {
     fn the_sample_fills_every_chart_for_every_run() {
         let charts = charts(&sample_report());
         let ids: Vec<&str> = charts.lines.iter().map(|chart| chart.id).collect();
-        assert_eq!(ids, ["throughput", "delay", "occupancy"]);
+        assert_eq!(ids, ["throughput", "delay", "jitter", "occupancy"]);
         for chart in &charts.lines {
             assert_eq!(chart.panels.len(), 2);
             for panel in &chart.panels {
@@ -322,7 +324,8 @@ mod tests {
         let slots = |chart: usize| -> Vec<i32> { charts.lines[chart].legend.iter().map(|entry| entry.slot).collect() };
         assert_eq!(slots(0), [0, 1, 2]);
         assert_eq!(slots(1), [0, 1, 2]);
-        assert_eq!(slots(2), [NEUTRAL, 0, 1, 2]);
+        assert_eq!(slots(2), [0, 1, 2]);
+        assert_eq!(slots(3), [NEUTRAL, 0, 1, 2]);
         for entry in &charts.bars.unwrap().legend {
             assert!(charts.lines[0].legend.contains(entry), "{entry:?}");
         }

@@ -159,6 +159,9 @@ fn chart_sections(charts: &Charts) -> String {
         let explanation = match chart.id {
             "throughput" => "Delivered bits per second of each flow.",
             "delay" => "Share of the packets that took longer than the time on the horizontal axis.",
+            "jitter" => {
+                "Share of the packets whose delay differed from that of the one before by more than the time on the horizontal axis."
+            }
             _ => "Bytes waiting in the queues.",
         };
         let left_out = match chart.left_out {
@@ -311,6 +314,7 @@ mod tests {
             "class=\"promises\"",
             "id=\"throughput\"",
             "id=\"delay\"",
+            "id=\"jitter\"",
             "id=\"occupancy\"",
             "id=\"drops\"",
             "class=\"tables\"",

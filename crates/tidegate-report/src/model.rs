@@ -88,7 +88,7 @@ pub struct Run {
     pub ports: Vec<PortResult>,
     /// Quantities over time.
     pub series: Vec<Series>,
-    /// Delay distributions of the flows.
+    /// Distributions of the flows' delay and jitter.
     pub distributions: Vec<Distribution>,
     /// What was promised to the flows, and whether it held.
     pub promises: Vec<PromiseResult>,
@@ -278,6 +278,10 @@ pub struct DelaySummary {
     pub max_s: f64,
     /// Mean absolute difference between the delays of consecutive packets: RFC 3550's jitter without its smoothing.
     pub jitter_s: Estimate,
+    /// Difference that 99 % of the pairs of consecutive packets do not exceed.
+    pub jitter_p99_s: f64,
+    /// Largest difference seen.
+    pub jitter_max_s: f64,
 }
 
 /// What became of the packets at one output port.
@@ -370,14 +374,36 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
-/// The tail of a flow's delay: `ccdf[i]` of the packets took longer than `delays_s[i]`.
+/// What a [`Distribution`] is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DistributionKind {
+    /// Delays of packets.
+    Delay,
+    /// Absolute differences between the delays of consecutive packets.
+    Jitter,
+}
+
+impl DistributionKind {
+    /// The name as it stands in `distributions.parquet`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delay => "delay",
+            Self::Jitter => "jitter",
+        }
+    }
+}
+
+/// The tail of a flow's delay or jitter: `ccdf[i]` of the packets had more than `values_s[i]`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distribution {
+    /// What it is of.
+    pub kind: DistributionKind,
     /// Name of the flow.
     pub flow: String,
-    /// Delays in seconds, never decreasing.
-    pub delays_s: Vec<f64>,
-    /// P(delay > x), from 1 down to 0, never increasing; as many as there are delays.
+    /// Values in seconds, never decreasing.
+    pub values_s: Vec<f64>,
+    /// P(value > x), from 1 down to 0, never increasing; as many as there are values.
     pub ccdf: Vec<f64>,
 }
 

@@ -6,7 +6,7 @@
 //! | `ports.parquet` | run and port |
 //! | `classes.parquet` | run, port and class |
 //! | `series.parquet` | run, kind, name and time |
-//! | `distributions.parquet` | run, flow and delay |
+//! | `distributions.parquet` | run, kind (delay or jitter), flow and value |
 //! | `drops.parquet` | run, port, `scope`, name and reason |
 //!
 //! In `drops.parquet` the same packets appear up to three times, once per `scope`: `port`, `class` and `flow`. Filter
@@ -59,6 +59,8 @@ fn flows(report: &Report) -> Vec<Column<'_>> {
         column("delay_max_s", delay(|delay| delay.max_s)),
         column("jitter_s", delay(|delay| delay.jitter_s.mean)),
         column("jitter_half_width_s", half_width(|delay| delay.jitter_s.half_width)),
+        column("jitter_p99_s", delay(|delay| delay.jitter_p99_s)),
+        column("jitter_max_s", delay(|delay| delay.jitter_max_s)),
         column("promises_kept", Values::OptionalFlag(kept.collect())),
     ]);
     columns.extend(connections(&flows));
@@ -170,20 +172,23 @@ fn series(report: &Report) -> Vec<Column<'_>> {
 
 fn distributions(report: &Report) -> Vec<Column<'_>> {
     let mut runs = Vec::new();
+    let mut kinds = Vec::new();
     let mut flows = Vec::new();
-    let mut delays_s = Vec::new();
+    let mut values_s = Vec::new();
     let mut ccdf = Vec::new();
     for (run, distribution) in with_run(report, |run| &run.distributions) {
         let points = distribution.ccdf.len();
         runs.extend(std::iter::repeat_n(run.name.as_str(), points));
+        kinds.extend(std::iter::repeat_n(distribution.kind.name(), points));
         flows.extend(std::iter::repeat_n(distribution.flow.as_str(), points));
-        delays_s.extend_from_slice(&distribution.delays_s);
+        values_s.extend_from_slice(&distribution.values_s);
         ccdf.extend_from_slice(&distribution.ccdf);
     }
     vec![
         column("run", Values::Text(runs)),
+        column("kind", Values::Text(kinds)),
         column("flow", Values::Text(flows)),
-        column("delay_s", Values::Number(delays_s)),
+        column("value_s", Values::Number(values_s)),
         column("ccdf", Values::Number(ccdf)),
     ]
 }
@@ -295,6 +300,7 @@ mod tests {
         assert_eq!(voice["dropped_bytes"], Field::ULong(expected.drops[0].volume.bytes));
         assert_eq!(voice["loss"], Field::Double(expected.loss.mean));
         assert_eq!(voice["delay_p99_s"], Field::Double(expected.delay.unwrap().p99_s));
+        assert_eq!(voice["jitter_p99_s"], Field::Double(expected.delay.unwrap().jitter_p99_s));
         assert_eq!(voice["promises_kept"], Field::Bool(false));
         assert_eq!((&voice["tagged_sent_bytes"], &rows[0]["tagged_sent_bytes"]), (&Field::Double(700.0), &Field::Null));
         assert_eq!(rows[0]["promises_kept"], Field::Bool(true));
@@ -328,8 +334,11 @@ mod tests {
         let tails = read(&report, "distributions.parquet");
         let points: usize = report.runs.iter().flat_map(|run| &run.distributions).map(|tail| tail.ccdf.len()).sum();
         assert_eq!(tails.len(), points);
-        assert_eq!(tails[9]["flow"], text("voice"));
+        assert_eq!((&tails[9]["flow"], &tails[9]["kind"]), (&text("voice"), &text("delay")));
         assert_eq!(tails[9]["ccdf"], Field::Double(report.runs[0].distributions[0].ccdf[9]));
+        let jitter = &tails[report.runs[0].distributions[0].ccdf.len() + 9];
+        assert_eq!((&jitter["flow"], &jitter["kind"]), (&text("voice"), &text("jitter")));
+        assert_eq!(jitter["value_s"], Field::Double(report.runs[0].distributions[1].values_s[9]));
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn check_run(run: &Run) -> Result<(), ReportError> {
     unique(&at, "flow", run.flows.iter().map(|flow| flow.name.as_str()))?;
     unique(&at, "port", run.ports.iter().map(|port| port.name.as_str()))?;
     unique(&at, "series", run.series.iter().map(|series| (series.kind.name(), series.name.as_str())).map(Pair))?;
-    unique(&at, "distribution", run.distributions.iter().map(|distribution| distribution.flow.as_str()))?;
+    unique(&at, "distribution", run.distributions.iter().map(|one| (one.kind.name(), one.flow.as_str())).map(Pair))?;
     run.flows.iter().try_for_each(|flow| check_flow(&at, flow))?;
     run.ports.iter().try_for_each(|port| check_port(run, &at, port))?;
     run.series.iter().try_for_each(|series| check_series(&at, series))?;
@@ -65,10 +65,12 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
     let Some(delay) = flow.delay else {
         return Ok(());
     };
-    let DelaySummary { mean_s, p50_s, p99_s, p999_s, max_s, jitter_s } = delay;
+    let DelaySummary { mean_s, p50_s, p99_s, p999_s, max_s, jitter_s, jitter_p99_s, jitter_max_s } = delay;
     estimate(&at, "mean_s", mean_s)?;
     estimate(&at, "jitter_s", jitter_s)?;
-    for (quantity, value) in [("p50_s", p50_s), ("p99_s", p99_s), ("p999_s", p999_s), ("max_s", max_s)] {
+    let quantiles = [("p50_s", p50_s), ("p99_s", p99_s), ("p999_s", p999_s), ("max_s", max_s)];
+    let of_jitter = [("jitter_p99_s", jitter_p99_s), ("jitter_max_s", jitter_max_s)];
+    for (quantity, value) in quantiles.into_iter().chain(of_jitter) {
         non_negative(&at, quantity, value)?;
     }
     Ok(())
@@ -115,9 +117,9 @@ fn check_series(at: &str, series: &Series) -> Result<(), ReportError> {
 }
 
 fn check_distribution(at: &str, distribution: &Distribution) -> Result<(), ReportError> {
-    let at = format!("{at}, delay distribution of `{}`", distribution.flow);
-    same_length(&at, &distribution.delays_s, &distribution.ccdf)?;
-    ordered(&at, "delays_s", &distribution.delays_s)?;
+    let at = format!("{at}, {} distribution of `{}`", distribution.kind.name(), distribution.flow);
+    same_length(&at, &distribution.values_s, &distribution.ccdf)?;
+    ordered(&at, "values_s", &distribution.values_s)?;
     for (index, &share) in distribution.ccdf.iter().enumerate() {
         non_negative(&at, "ccdf", share)?;
         at_most_one(&at, "ccdf", share)?;
@@ -265,8 +267,8 @@ mod tests {
             report.runs[0].series[0].times_s.pop();
         });
         assert!(message.contains("equally many"), "{message}");
-        let message = refused(|report| report.runs[0].distributions[0].delays_s.reverse());
-        assert!(message.contains("delays_s: value"), "{message}");
+        let message = refused(|report| report.runs[0].distributions[0].values_s.reverse());
+        assert!(message.contains("values_s: value"), "{message}");
         let message = refused(|report| report.runs[0].distributions[0].ccdf.reverse());
         assert!(message.contains("ccdf: value"), "{message}");
     }

@@ -34,13 +34,13 @@ fn the_page_opens_from_a_file_and_the_charts_hold_data() {
         let number = |key: &str| found.number(key);
         assert_eq!(found.text("drawn"), "true");
         assert_eq!(found.text("seen"), "", "{size}");
-        for (chart, curves) in [("throughput", 6.0), ("delay", 6.0), ("occupancy", 8.0)] {
+        for (chart, curves) in [("throughput", 6.0), ("delay", 6.0), ("jitter", 6.0), ("occupancy", 8.0)] {
             assert_eq!(number(&format!("curves-{chart}")), curves, "{chart}");
             assert!(number(&format!("points-{chart}")) >= 100.0 * curves, "{chart}");
             assert_eq!(number(&format!("flat-{chart}")), 0.0, "{chart}");
             assert_eq!(number(&format!("titles-{chart}")), 4.0, "{chart}: two axes in two panels");
         }
-        for chart in ["throughput", "delay", "occupancy", "drops"] {
+        for chart in ["throughput", "delay", "jitter", "occupancy", "drops"] {
             assert_eq!(number(&format!("bad-{chart}")), 0.0, "{chart}");
         }
         assert_eq!(number("points-drops"), 4.0, "bulk in one run, all three flows in the other");
@@ -63,7 +63,7 @@ fn odd_reports_are_drawn_without_an_error() {
         series.values.fill(0.0);
     }
     for distribution in &mut one_point.runs[0].distributions {
-        distribution.delays_s = vec![0.0];
+        distribution.values_s = vec![0.0];
         distribution.ccdf = vec![0.0];
     }
     let mut years = sample::sample_report();
@@ -82,9 +82,9 @@ fn odd_reports_are_drawn_without_an_error() {
     }
     for (name, report, charts) in [
         ("empty", Report::new("empty", World::Replay, "policy.toml"), 0),
-        ("one-point", one_point, 4),
-        ("years", years, 4),
-        ("evil", evil, 4),
+        ("one-point", one_point, 5),
+        ("years", years, 5),
+        ("evil", evil, 5),
     ] {
         let scratch = Scratch::new(name);
         write_all(&report, &scratch.0).unwrap();
@@ -92,7 +92,7 @@ fn odd_reports_are_drawn_without_an_error() {
         let found = probe(&scratch.0, &[]);
         assert_eq!(found.text("drawn"), "true", "{name}");
         assert_eq!(found.text("seen"), "", "{name}");
-        let bad: Vec<f64> = ["throughput", "delay", "occupancy", "drops"]
+        let bad: Vec<f64> = ["throughput", "delay", "jitter", "occupancy", "drops"]
             .iter()
             .filter_map(|chart| found.0.get(&format!("bad-{chart}"))?.parse().ok())
             .collect();

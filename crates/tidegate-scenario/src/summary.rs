@@ -194,7 +194,11 @@ fn links(variant: &Variant, simulation: &Simulation) -> String {
         let capacity = link.port.rate.bits_per_second() as f64;
         let (offered, open_ended) = offered[index];
         let load = format!("offered {} ({:.0} %)", about(offered), offered / capacity * 100.0);
-        let greedy = if open_ended == 0 { String::new() } else { format!(" and {} that takes what it gets", plural(open_ended, "source")) };
+        let greedy = match open_ended {
+            0 => String::new(),
+            1 => " and 1 source that takes what it gets".to_owned(),
+            several => format!(" and {several} sources that take what they get"),
+        };
         let too_much = if offered > capacity { "; more than it carries" } else { "" };
         let delay = print_duration(link.propagation);
         let _ = writeln!(

@@ -151,7 +151,7 @@ fn the_summary_tells_what_a_file_contains() {
         "64 queues (drr)",
         "promised delay p99 at most 10 ms, loss at most 0.1 %",
         "core: access -> internet, 100 Mbit/s, 3 ms, policy `tree`; offered",
-        "9 sources that takes what it gets",
+        "9 sources that take what they get",
     ] {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }

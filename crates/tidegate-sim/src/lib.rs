@@ -86,6 +86,7 @@ pub use experiment::{Control, Experiment, run};
 pub use network::{FlowSpec, Impairment, Link, LinkId, Network, NodeId};
 pub use source::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
 pub use statistics::{
-    ClassOutcome, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TaggedOutcome, TcpOutcome,
+    ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TaggedOutcome,
+    TcpOutcome,
 };
 pub use tagging::Tagging;

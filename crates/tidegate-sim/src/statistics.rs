@@ -24,7 +24,7 @@ pub use flow::{FlowStatistics, Tagged};
 pub use outcome::{ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, Replication, TaggedOutcome, TcpOutcome, jain};
 pub use port::{ClassStatistics, PortStatistics};
 pub use tcp::TcpStatistics;
-pub use tidegate_statistics::Histogram;
+pub use tidegate_statistics::{CoarseHistogram, Histogram};
 pub use time_weighted::TimeWeighted;
 
 use tidegate_core::packet::DropReason;

@@ -1,11 +1,12 @@
 //! Delays: mean, quantiles, extremes and jitter of a stream of packets.
 
-use crate::Histogram;
+use crate::{CoarseHistogram, Histogram};
 use tidegate_core::units::Duration;
 
 /// The delays of the packets of one stream.
 ///
-/// Mean, maximum and jitter are exact; quantiles are those of a [`Histogram`].
+/// Jitter is the absolute difference between the delays of consecutive packets. Means and maxima are exact; quantiles are those of a
+/// [`Histogram`], of jitter those of a [`CoarseHistogram`].
 ///
 /// ```
 /// use tidegate_core::units::Duration;
@@ -15,14 +16,14 @@ use tidegate_core::units::Duration;
 ///     delays.record(Duration::from_milliseconds(ms));
 /// }
 /// assert_eq!(delays.mean_seconds(), Some(0.002));
-/// assert_eq!(delays.jitter_seconds(), Some(0.0015)); // |3 - 1| and |2 - 3|
+/// assert_eq!(delays.jitter().mean(), Some(0.0015)); // |3 - 1| and |2 - 3|
+/// assert_eq!(delays.jitter().maximum(), Some(0.002));
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     histogram: Histogram,
     previous: Option<Duration>,
-    jitter_sum: u128,
-    jitter_count: u64,
+    jitter: CoarseHistogram,
 }
 
 impl Delays {
@@ -30,8 +31,7 @@ impl Delays {
     pub fn record(&mut self, delay: Duration) {
         self.histogram.record(delay.picoseconds());
         if let Some(previous) = self.previous {
-            self.jitter_sum += u128::from(previous.picoseconds().abs_diff(delay.picoseconds()));
-            self.jitter_count += 1;
+            self.jitter.record(previous.picoseconds().abs_diff(delay.picoseconds()));
         }
         self.previous = Some(delay);
     }
@@ -39,8 +39,7 @@ impl Delays {
     /// Adds the delays of another stream. The step from one stream to the other is no jitter.
     pub fn merge(&mut self, other: &Delays) {
         self.histogram.merge(&other.histogram);
-        self.jitter_sum += other.jitter_sum;
-        self.jitter_count += other.jitter_count;
+        self.jitter.merge(&other.jitter);
         self.previous = None;
     }
 
@@ -69,9 +68,9 @@ impl Delays {
         self.histogram.tail()
     }
 
-    /// The mean absolute difference between the delays of consecutive packets, in seconds; `None` with fewer than two.
-    pub fn jitter_seconds(&self) -> Option<f64> {
-        (self.jitter_count > 0).then(|| self.jitter_sum as f64 / self.jitter_count as f64 / 1e12)
+    /// The absolute differences between the delays of consecutive packets: none with fewer than two packets.
+    pub fn jitter(&self) -> &CoarseHistogram {
+        &self.jitter
     }
 }
 
@@ -88,11 +87,11 @@ mod tests {
         a.merge(&b);
         assert_eq!(a.count(), 3);
         assert_eq!(a.maximum_seconds(), Some(100.0));
-        assert!((a.jitter_seconds().unwrap() - 0.001).abs() < 1e-15);
+        assert!((a.jitter().mean().unwrap() - 0.001).abs() < 1e-15);
         // The next delay is compared with none of the merged ones.
         a.record(Duration::from_seconds(1));
-        assert!((a.jitter_seconds().unwrap() - 0.001).abs() < 1e-15);
+        assert!((a.jitter().mean().unwrap() - 0.001).abs() < 1e-15);
         assert_eq!(Delays::default().mean_seconds(), None);
-        assert_eq!(Delays::default().jitter_seconds(), None);
+        assert_eq!(Delays::default().jitter().mean(), None);
     }
 }

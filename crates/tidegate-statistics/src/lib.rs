@@ -9,6 +9,6 @@ mod recorder;
 mod timeline;
 
 pub use delays::Delays;
-pub use histogram::Histogram;
+pub use histogram::{Buckets, CoarseHistogram, Histogram};
 pub use recorder::{ClassRecord, PortRecorder};
 pub use timeline::Timeline;

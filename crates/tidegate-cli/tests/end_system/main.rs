@@ -1,4 +1,4 @@
-//! `tidegate live --end-system` as a user runs it: between namespaces, with a policy from the scenarios, until SIGINT.
+//! `tidegate live` as a user runs it, most of all with `--end-system`: between namespaces, with a policy from the scenarios, until a signal.
 //!
 //! Needs root, as the tests of `tidegate-live` do.
 
@@ -21,10 +21,21 @@ const HOST2: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 
 #[test]
 fn packets_pass_in_both_directions_until_an_interrupt_and_are_all_accounted_for() {
+    let report = packets_pass_until("INT", "--end-system --decision-core 0");
+    assert!(report.contains("the engine decided"), "{report}");
+}
+
+#[test]
+fn without_threads_apart_a_request_to_terminate_ends_it_with_a_report_too() {
+    packets_pass_until("TERM", "");
+}
+
+/// The report of a bridge that is sent this signal while it carries pings.
+fn packets_pass_until(signal: &str, options: &str) -> String {
     let topology = Topology::new();
-    // The interrupt comes after six seconds; the exit code is the command's own, and its conservation check is in it.
+    // The signal comes after six seconds; the exit code is the command's own, and its conservation check is in it.
     let command = format!(
-        "timeout --preserve-status --signal=INT 6 {TIDEGATE} live {POLICY} --in tgb --out tgc --end-system --decision-core 0 --json \
+        "timeout --preserve-status --signal={signal} 6 {TIDEGATE} live {POLICY} --in tgb --out tgc {options} --json \
          --set policy.uplink.buffer.manager=\"tail-drop\""
     );
     let running = topology.start(Place::Middle, &command);
@@ -37,9 +48,10 @@ fn packets_pass_in_both_directions_until_an_interrupt_and_are_all_accounted_for(
     answers += topology.call(Place::Host1, || ping(HOST2, 20).len());
     let report = running.output();
     assert!(answers > 20, "{answers}");
-    for said in ["tgb > tgc", "tgc > tgb", "the engine decided"] {
+    for said in ["tgb > tgc", "tgc > tgb"] {
         assert!(report.contains(said), "{said}: {report}");
     }
+    report
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Series, SeriesKind,
-    Volume, World, format_rate, format_ratio, format_time,
+    ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run,
+    Series, SeriesKind, Volume, World, format_rate, format_ratio, format_time,
 };
 
 const FLOWS: [&str; 3] = ["voice", "video", "bulk"];
@@ -71,10 +71,13 @@ fn run(name: &str, policy: bool) -> Run {
         run.series.push(series(SeriesKind::Occupancy, &format!("uplink / {name}"), values));
     }
     for (flow, name) in FLOWS.iter().enumerate() {
-        let delays_s = sorted_delays(flow, &replications);
-        let packets = delays_s.len() as f64;
-        let ccdf = (0..delays_s.len()).map(|index| (packets - 1.0 - index as f64) / packets).collect();
-        run.distributions.push(Distribution { flow: (*name).into(), delays_s, ccdf });
+        let kinds =
+            [(DistributionKind::Delay, sorted_delays(flow, &replications)), (DistributionKind::Jitter, sorted_jitter(flow, &replications))];
+        for (kind, values_s) in kinds {
+            let packets = values_s.len() as f64;
+            let ccdf = (0..values_s.len()).map(|index| (packets - 1.0 - index as f64) / packets).collect();
+            run.distributions.push(Distribution { kind, flow: (*name).into(), values_s, ccdf });
+        }
     }
     run.promises = promises(&run.flows);
     run
@@ -104,7 +107,9 @@ fn series(kind: SeriesKind, name: &str, values: impl Iterator<Item = f64>) -> Se
 
 fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
     let delays_s = sorted_delays(flow, replications);
-    let quantile = |share: f64| delays_s[((delays_s.len() - 1) as f64 * share) as usize];
+    let jitter_s = sorted_jitter(flow, replications);
+    let of_sorted = |values: &[f64], share: f64| values[((values.len() - 1) as f64 * share) as usize];
+    let quantile = |share: f64| of_sorted(&delays_s, share);
     let of = |measure: fn(&Outcome) -> f64| {
         let values: Vec<f64> = replications.iter().map(|outcomes| measure(&outcomes[flow])).collect();
         estimate(&values)
@@ -125,10 +130,9 @@ fn flow_result(flow: usize, replications: &[[Outcome; 3]]) -> FlowResult {
             p99_s: quantile(0.99),
             p999_s: quantile(0.999),
             max_s: quantile(1.0),
-            jitter_s: of(|outcome| {
-                let steps = outcome.delays_s.windows(2).map(|pair| (pair[1] - pair[0]).abs());
-                steps.sum::<f64>() / (outcome.delays_s.len() - 1) as f64
-            }),
+            jitter_s: of(|outcome| steps(outcome).sum::<f64>() / (outcome.delays_s.len() - 1) as f64),
+            jitter_p99_s: of_sorted(&jitter_s, 0.99),
+            jitter_max_s: of_sorted(&jitter_s, 1.0),
         }),
         tcp: None,
         tagging: None,
@@ -186,6 +190,17 @@ fn sorted_delays(flow: usize, replications: &[[Outcome; 3]]) -> Vec<f64> {
     let mut delays_s: Vec<f64> = replications.iter().flat_map(|outcomes| outcomes[flow].delays_s.iter().copied()).collect();
     delays_s.sort_by(f64::total_cmp);
     delays_s
+}
+
+fn sorted_jitter(flow: usize, replications: &[[Outcome; 3]]) -> Vec<f64> {
+    let mut jitter_s: Vec<f64> = replications.iter().flat_map(|outcomes| steps(&outcomes[flow])).collect();
+    jitter_s.sort_by(f64::total_cmp);
+    jitter_s
+}
+
+/// By how much the delay of each packet differs from that of the one before.
+fn steps(outcome: &Outcome) -> impl Iterator<Item = f64> {
+    outcome.delays_s.windows(2).map(|pair| (pair[1] - pair[0]).abs())
 }
 
 fn estimate(values: &[f64]) -> Estimate {

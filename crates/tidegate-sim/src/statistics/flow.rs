@@ -1,6 +1,6 @@
 //! One flow, end to end, in one replication.
 
-use super::{Bins, Dropped, Histogram, TcpStatistics, difference, sum};
+use super::{Bins, CoarseHistogram, Dropped, Histogram, TcpStatistics, difference, sum};
 use crate::network::LinkId;
 use crate::source::NEVER;
 use tidegate_core::packet::DropReason;
@@ -25,8 +25,8 @@ pub struct FlowStatistics {
     pub tcp: Option<Box<TcpStatistics>>,
     /// Delays from emission to the arrival of the last bit at the sink.
     pub delays: Histogram,
-    /// Absolute differences between the delays of consecutive deliveries: their sum in picoseconds, and how many there are.
-    pub jitter: (u128, u64),
+    /// Absolute differences between the delays of consecutive deliveries.
+    pub jitter: CoarseHistogram,
     /// Bytes delivered in each sample interval from the start of the simulation.
     pub delivered_bytes: Vec<u64>,
 }
@@ -63,12 +63,6 @@ impl FlowStatistics {
         // A packet emitted just before the end of the warm-up may be lost after it.
         (offered > 0).then(|| (self.lost().packets as f64 / offered as f64).min(1.0))
     }
-
-    /// The mean absolute difference between the delays of consecutive deliveries, in seconds; `None` with fewer than two.
-    pub fn mean_jitter(&self) -> Option<f64> {
-        let (sum, count) = self.jitter;
-        (count > 0).then(|| sum as f64 / count as f64 / 1e12)
-    }
 }
 
 /// A flow's statistics in the making.
@@ -88,7 +82,7 @@ pub(crate) struct FlowMeter {
     delays: Histogram,
     /// [`NEVER`] before the first delivery.
     last_delay: u64,
-    jitter: (u128, u64),
+    jitter: CoarseHistogram,
     dropped: Vec<Dropped>,
     lost_on_links: Vec<Volume>,
     delivered_bytes: Bins,
@@ -107,7 +101,7 @@ impl FlowMeter {
             warm_up,
             delays: Histogram::default(),
             last_delay: NEVER,
-            jitter: (0, 0),
+            jitter: CoarseHistogram::default(),
             dropped: vec![Dropped::default(); links],
             lost_on_links: vec![Volume::default(); links],
             delivered_bytes: Bins::new(sample_interval),
@@ -137,8 +131,7 @@ impl FlowMeter {
         }
         let delay = at - created;
         if self.last_delay != NEVER {
-            self.jitter.0 += u128::from(delay.abs_diff(self.last_delay));
-            self.jitter.1 += 1;
+            self.jitter.record(delay.abs_diff(self.last_delay));
         }
         self.last_delay = delay;
         self.delays.record(delay);
@@ -235,7 +228,7 @@ mod tests {
         assert_eq!(flow.lost(), Volume { packets: 1, bytes: 10 });
         assert_eq!(flow.dropped[0].0, LinkId(7));
         assert_eq!(flow.dropped[0].1[DropReason::PushedOut as usize].packets, 1);
-        assert_eq!((flow.delays.count(), flow.jitter), (2, (20, 1)));
+        assert_eq!((flow.delays.count(), flow.jitter.count(), flow.jitter.maximum()), (2, 1, Some(20e-12)));
         assert_eq!(flow.delivered_bytes, [10, 20]);
     }
 

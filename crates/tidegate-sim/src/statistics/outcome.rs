@@ -1,10 +1,11 @@
 //! All replications together.
 
-use super::{Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics, difference, sum};
+use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics, difference, sum};
 use crate::network::{LinkId, Network};
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Duration;
+use tidegate_statistics::Buckets;
 
 /// What an experiment found. Volumes are sums over the replications; estimates are means over them, with 95 % confidence intervals.
 #[derive(Clone, PartialEq, Debug)]
@@ -111,6 +112,8 @@ pub struct DelayOutcome {
     pub jitter_s: Option<Estimate>,
     /// The delays of all replications: quantiles, maximum and tail.
     pub histogram: Histogram,
+    /// The absolute differences between the delays of consecutive deliveries, of all replications.
+    pub jitter: CoarseHistogram,
 }
 
 /// One port over all replications.
@@ -254,8 +257,9 @@ impl FlowOutcome {
             loss: estimate(runs.iter().map(|run| run.loss())).unwrap_or_default(),
             delay: estimate(runs.iter().map(|run| run.delays.mean())).map(|mean_s| DelayOutcome {
                 mean_s,
-                jitter_s: estimate(runs.iter().map(|run| run.mean_jitter())),
+                jitter_s: estimate(runs.iter().map(|run| run.jitter.mean())),
                 histogram: merged(runs.iter().map(|run| &run.delays)),
+                jitter: merged(runs.iter().map(|run| &run.jitter)),
             }),
             throughput_over_time_bps: average(runs.iter().map(|run| run.delivered_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / sample))),
         }
@@ -394,8 +398,8 @@ fn all_dropped<'a>(runs: impl Iterator<Item = &'a Dropped>) -> Dropped {
     runs.fold(Dropped::default(), |all, run| std::array::from_fn(|reason| sum(all[reason], run[reason])))
 }
 
-fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
-    let mut all = Histogram::default();
+fn merged<'a, const FINE: u32>(histograms: impl Iterator<Item = &'a Buckets<FINE>>) -> Buckets<FINE> {
+    let mut all = Buckets::default();
     histograms.for_each(|histogram| all.merge(histogram));
     all
 }
