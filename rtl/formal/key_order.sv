@@ -25,9 +25,8 @@ module key_order
     window = '{fraction: fraction, numerator: stream.numerator};
     if (stream.numerator == '0) window = zero_worth(stream.denominator);
     return '{
-      idle:     ~stream.valid,
-      infinite: stream.infinite,
-      deadline: stream.infinite ? '0 : {stream.deadline[15] ^ now_i[15], stream.deadline[14:0]},
+      infinite: stream.infinite | ~stream.valid,
+      deadline: {~stream.valid | (~stream.infinite & (stream.deadline[14] ^ now_i[14])), stream.infinite ? 14'd0 : stream.deadline[13:0]},
       worth:    window,
       arrival:  {~(stream.arrival[15] ^ now_i[15]), stream.arrival[14:0]}
     };

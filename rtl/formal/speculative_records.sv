@@ -84,7 +84,7 @@ module speculative_records
     for (int unsigned i = 0; i < N; i++) key[i] = u_engine.won_q[i] ? gained_q[i] : lost_q[i];
     for (int unsigned i = 0; i < N; i++) begin
       named    += 4'(u_engine.won[i]);
-      somebody |= u_engine.run_q & ~key[i].idle;
+      somebody |= u_engine.run_q & ~is_idle(key[i]);
       for (int unsigned j = 0; j < N; j++) begin
         if (u_engine.won[i]) first &= {key[i], id_t'(i)} <= {key[j], id_t'(j)};
       end

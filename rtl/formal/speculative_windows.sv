@@ -10,9 +10,9 @@ module speculative_windows
   import rank_pkg::*;
 (
   input logic  clk_i,
-  input logic  run_i,
   input logic  next_run_i,
   input logic  ran_i,
+  input logic  fetch_i,
   input logic  enable_i,
   input logic  won_i,
   input tick_t now_i,
@@ -38,9 +38,9 @@ module speculative_windows
     .worth_i('0),
     .met_ends_i(1'b0),
     .missed_ends_i(1'b0),
-    .run_i,
     .next_run_i,
     .ran_i,
+    .fetch_i,
     .enable_i,
     .won_i,
     .now_i,
@@ -78,7 +78,7 @@ module speculative_windows
                 & (u_block.frozen_q == (u_block.contract_q.infinite | u_block.contract_q.tolerance.fixed | (tolerance.denominator == '0)))
                 & (u_block.to_meet_whole_q == tolerance.denominator - tolerance.numerator)
                 & (u_block.whole_q.numerator == tolerance.numerator)
-                & (u_block.whole_missed_q.numerator == lower(tolerance.numerator))
+                & (u_block.whole_met_q.numerator == fresh_met.numerator) & (u_block.whole_missed_q.numerator == fresh_missed.numerator)
                 & (u_block.whole_met_ends_q == (fresh_met == fresh)) & (u_block.whole_missed_ends_q == (fresh_missed == fresh))
                 & shows_zero(fresh, u_block.whole_q.fraction)
                 & (u_block.whole_met_ends_q ? u_block.whole_met_q.fraction == u_block.whole_q.fraction
@@ -104,7 +104,8 @@ module speculative_windows
                        & (~u_block.frozen_q | (window == fresh)) & (~u_block.violation_q | (u_block.x == '0))
                        & ((window.denominator != '0) | u_block.frozen_q)
                        & (u_block.violation_q | (u_block.m <= u_block.to_meet_whole_q))
-                       & (u_block.lower_q == lower(u_block.x)) & counted
+                       & (u_block.missed_ends_q | (u_block.lower_q == lower(u_block.x))) & counted
+                       & (u_block.met_numerator_q == met.numerator) & (u_block.missed_numerator_q == missed.numerator)
                        & (u_block.penalty_less_q == 9'(tolerance.penalty) - 9'd1);
   assign ends_known    = (u_block.met_ends_q == (met == fresh)) & (u_block.missed_ends_q == (missed == fresh));
   assign worth_of_zero = shows_zero(window, u_block.fraction_q)
@@ -115,43 +116,38 @@ module speculative_windows
   window_t    after_win, after_loss;
   logic       shown;
   assign after_win  = u_block.prepared_q.past ? missed : met;
-  assign after_loss = u_block.is_missed_q ? missed : (u_block.lost_changes_q ? fresh : window);
+  assign after_loss = u_block.is_missed_q ? missed : window;
   assign shown      = (gained.worth.numerator == after_win.numerator) & shows_zero(after_win, gained.worth.fraction)
-                    & (lost.idle | ((lost.worth.numerator == after_loss.numerator) & shows_zero(after_loss, lost.worth.fraction)));
+                    & (is_idle(lost) | ((lost.worth.numerator == after_loss.numerator) & shows_zero(after_loss, lost.worth.fraction)));
 
   // What is known of a loss since the last decision.
   logic known;
-  assign known = (u_block.stays_q == ~u_block.is_missed_q) & (u_block.lost_goes_on_q == ~u_block.lost_whole_q)
-               & (u_block.is_missed_q == (u_block.valid_q & u_block.prepared_q.come & run_i))
+  assign known = (u_block.stays_q == ~u_block.is_missed_q)
+               & (u_block.is_missed_q == (u_block.valid_q & u_block.prepared_q.come & u_block.run_q))
                & (u_block.lost_takes_q == ((u_block.comes_back | (u_block.is_missed_q & u_block.contract_q.droppable))
                                            & u_block.behind_valid_q[0]))
-               & (~run_i | (u_block.lost_changes_q == (u_block.is_missed_q | (u_block.comes_back & u_block.prepared_q.come))))
-               & (u_block.comes_late_q == (u_block.comes_back & u_block.prepared_q.come))
-               & (u_block.won_whole_q == (u_block.prepared_q.past ? u_block.missed_ends_q : u_block.met_ends_q))
-               & (u_block.won_lower_q == (u_block.prepared_q.past | u_block.m_zero))
-               & (u_block.lost_whole_q == (run_i & u_block.prepared_q.come & (~u_block.valid_q | u_block.missed_ends_q)))
+               & (~u_block.run_q | (u_block.lost_changes_q == u_block.is_missed_q))
+               & (~u_block.lapsed_q | (~u_block.valid_q & u_block.prepared_q.come & (window == fresh)))
+               & (~(u_block.comes_back & u_block.prepared_q.come) | u_block.lapsed_q)
                & (u_block.behind_valid_q != 2'b10);
 
   // The step of the cycle before, and what is due after it.
   logic    started_q = 1'b0;
-  logic    run_due_q;
   window_t due_q;
   always_ff @(posedge clk_i) begin
     started_q <= 1'b1;
-    run_due_q <= enable_i ? next_run_i : run_i;
     due_q     <= window;
     if (enable_i) begin
       if (won_i) due_q <= u_block.prepared_q.past ? missed : met;
       else if (u_block.is_missed_q) due_q <= missed;
-      else if (u_block.lost_changes_q) due_q <= fresh;
+      else if (u_block.lost_changes_q | u_block.lapses) due_q <= fresh;
     end
   end
 
   always_comb begin
     loads_fit: assume (loaded);
     // Nobody is named without a packet, or while nothing is decided.
-    named_runs: assume (~won_i | (u_block.valid_q & run_i));
-    run_is_known: assume (~started_q | (run_i == run_due_q));
+    named_runs: assume (~won_i | (u_block.valid_q & u_block.run_q));
     if (~started_q) begin
       begins_so: assume (fits & ends_known & worth_of_zero & known);
     end else begin
@@ -159,10 +155,10 @@ module speculative_windows
       window_fits: assert (fits);
       ends: assert (ends_known);
       zero_worths: assert (worth_of_zero);
-      keys_show: assert (~run_i | shown);
+      keys_show: assert (~u_block.run_q | shown);
       window_due: assert (window == due_q);
       violated: cover (window.violation & (window.denominator > fresh.denominator));
-      begun_again: cover (u_block.begun_q & run_i & ~u_block.frozen_q & (fresh.denominator > 8'd1));
+      begun_again: cover (u_block.begun_q & u_block.run_q & ~u_block.frozen_q & (fresh.denominator > 8'd1));
     end
   end
 

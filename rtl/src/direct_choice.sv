@@ -36,6 +36,8 @@ module direct_choice
   (* keep *) logic [N-1:0] won;
   logic [N-1:0] named_q;
   logic         nobody_q;
+  // Has a packet when the next decision is made, if the stream loses and if it wins: early, so that one table takes it with all comparisons.
+  (* keep *) logic [N-1:0] lost_there, won_there;
   // Who wins after each of them has won, and after nobody has.
   logic [N:0][N-1:0] first, first_q;
 
@@ -59,17 +61,19 @@ module direct_choice
 
   always_comb begin
     for (int unsigned i = 0; i < N; i++) begin
-      first[N][i] = ~lost_i[i].idle & (&lost_precedes[i]);
+      // Nobody wins unless a decision is made.
+      lost_there[i] = next_run_i & ~is_idle(lost_i[i]);
+      won_there[i]  = next_run_i & ~is_idle(won_i[i]);
+      first[N][i]   = lost_there[i] & (&lost_precedes[i]);
       for (int unsigned winner = 0; winner < N; winner++) begin
-        if (i == winner) first[winner][i] = ~won_i[i].idle & (&won_precedes[i]);
-        else first[winner][i] = ~lost_i[i].idle & (&(lost_precedes[i] | (N'(1) << winner))) & ~won_precedes[winner][i];
+        if (i == winner) first[winner][i] = won_there[i] & (&won_precedes[i]);
+        else first[winner][i] = lost_there[i] & (&(lost_precedes[i] | (N'(1) << winner))) & ~won_precedes[winner][i];
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    // Nobody wins unless a decision is made.
-    if (enable_i) first_q <= next_run_i ? first : '0;
+    if (enable_i) first_q <= first;
   end
 
   // ---- The choice

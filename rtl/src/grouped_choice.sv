@@ -61,9 +61,9 @@ module grouped_choice
     end
 
     // All but the comparisons is known early.
-    assign named[g] = run_i & ~champion[g].idle & (&precedes_other[g]);
+    assign named[g] = run_i & ~is_idle(champion[g]) & (&precedes_other[g]);
     for (genvar i = 0; i < G; i++) begin : gen_stream
-      assign won[g*G+i] = run_i & ~champion[g].idle & first[g][i] & (&precedes_other[g]);
+      assign won[g*G+i] = run_i & ~is_idle(champion[g]) & first[g][i] & (&precedes_other[g]);
     end
   end
 

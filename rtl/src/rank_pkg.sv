@@ -23,13 +23,20 @@ package rank_pkg;
 
   // A stream as a decision sees it: one number, the smaller the earlier. Top bits of times are turned over where that makes plain numbers of them.
   typedef struct packed {
-    // Has no packet.
-    logic   idle;
+    // Its deadline never comes, or it has no packet.
     logic   infinite;
-    tick_t  deadline;
+    // From the quarter of all times on in which the clock is. Of a stream whose deadline never comes 0, of one without a packet the top bit is set.
+    logic [14:0] deadline;
     worth_t worth;
     tick_t  arrival;
   } key_t;
+
+  // The stream has no packet: it comes after all that have one.
+  /* verilator lint_off UNUSEDSIGNAL */
+  function automatic logic is_idle(key_t key);
+    return key.infinite & key.deadline[14];
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
 
   localparam int unsigned Primes = 54;
 

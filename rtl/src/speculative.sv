@@ -6,7 +6,8 @@
 // deadlines, windows and counters are those of `sharestreams`, given the same clock.
 //
 // The clock moves by one tick per decision, whether a stream is served or not, or follows time_i, three decisions late. A packet is seen two cycles
-// after it was the first of its queue. Decisions wait in a queue for the host; when it fills up, everything stops.
+// after it was the first of its queue, and comes to a stream that a decision has left without packets in the decision after the next at the earliest. While
+// streams can be loaded no packets are taken. Decisions wait in a queue for the host; when it fills up, everything stops.
 //
 // Source: beyond Krishnamurthy et al., "ShareStreams". Twin: dwcs::device::Device.
 // Latency: one decision per cycle; its effect shows two cycles later, its record four cycles later.
@@ -71,22 +72,24 @@ module speculative
 
   // ---- Phases: decisions are made in run, when all blocks have been ready for a while
 
-  logic       enable_q, run_q, ran_q;
+  logic       enable_q, run_q, ran_q, fetch_q;
   logic [2:0] ready_q;
-  logic       load, loading;
+  logic       loading, load_q;
 
-  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~loading;
-  assign load         = load_valid_i & load_ready_o;
+  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~loading & ~load_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ready_q <= '0;
       run_q   <= 1'b0;
       ran_q   <= 1'b0;
+      fetch_q <= 1'b0;
     end else if (enable_q) begin
-      ready_q <= {ready_q[1:0], enable_i & ~loading};
+      ready_q <= {ready_q[1:0], enable_i & ~loading & ~load_q};
       run_q   <= ready_q[2];
       ran_q   <= run_q;
+      // Never while streams can be loaded: what were taken then would be lost.
+      fetch_q <= (|ready_q) | run_q;
     end
   end
 
@@ -114,23 +117,33 @@ module speculative
 
   // ---- LOAD: what of a contract is computed once
 
-  logic [N-1:0] loaded_q;
+  // The word, a cycle after the handshake: of that nothing goes to the blocks.
+  contract_t    load_contract_q;
+  tick_t        load_deadline_q;
+  // To which block, and which was the last.
+  logic [N-1:0] load_here_q, loaded_q;
   logic         steps_valid, worth_valid, met_ends, missed_ends;
   log_step_t    numerator_step, to_meet_step;
   worth_t       whole_worth;
 
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) load_q <= 1'b0;
+    else load_q <= load_valid_i & load_ready_o;
+  end
+
   always_ff @(posedge clk_i) begin
-    if (load) begin
-      for (int unsigned i = 0; i < N; i++) loaded_q[i] <= load_i.id == id_t'(i);
-    end
+    load_contract_q <= load_i.contract;
+    load_deadline_q <= load_i.deadline;
+    for (int unsigned i = 0; i < N; i++) load_here_q[i] <= load_valid_i & load_ready_o & (load_i.id == id_t'(i));
+    if (load_q) loaded_q <= load_here_q;
   end
 
   speculative_load u_load (
     .clk_i,
     .rst_ni,
-    .load_i(load),
-    .infinite_i(load_i.contract.infinite),
-    .tolerance_i(load_i.contract.tolerance),
+    .load_i(load_q),
+    .infinite_i(load_contract_q.infinite),
+    .tolerance_i(load_contract_q.tolerance),
     .loading_o(loading),
     .steps_valid_o(steps_valid),
     .numerator_step_o(numerator_step),
@@ -179,9 +192,9 @@ module speculative
     speculative_block u_block (
       .clk_i,
       .rst_ni,
-      .load_i(load & (load_i.id == id_t'(i))),
-      .load_contract_i(load_i.contract),
-      .load_deadline_i(load_i.deadline),
+      .load_i(load_here_q[i]),
+      .load_contract_i(load_contract_q),
+      .load_deadline_i(load_deadline_q),
       .steps_valid_i(steps_valid & loaded_q[i]),
       .numerator_step_i(numerator_step),
       .to_meet_step_i(to_meet_step),
@@ -189,9 +202,9 @@ module speculative
       .worth_i(whole_worth),
       .met_ends_i(met_ends),
       .missed_ends_i(missed_ends),
-      .run_i(run_q),
       .next_run_i(ready_q[2]),
       .ran_i(ran_q),
+      .fetch_i(fetch_q),
       .enable_i(enable[i]),
       .won_i(won[i]),
       .now_i(now_q),

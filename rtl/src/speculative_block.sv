@@ -4,7 +4,7 @@
 // The step of a stream depends on nothing but whether it is the winner. So a decision needs no cycle of its own for updates, and no stream's key
 // waits for it. What a step takes is prepared a step ahead: the deadline after it, the worth of the window after service and after a miss, whether
 // the deadline will have come. A window stays as it is, or is replaced by one of two: what service in time leaves, and what a miss leaves or a
-// beginning brings. Worths are differences of logarithms, of x' and of y' - x'. Each of these sinks by at most one in a step, so the worth after another
+// beginning brings. A stream without packets whose deadline has come has the window and the deadline at hand with which it would come back. Worths are differences of logarithms, of x' and of y' - x'. Each of these sinks by at most one in a step, so the worth after another
 // step is that after this one and a difference between neighbours, the next of which are at hand.
 //
 // Law: after every decision, the state of a register block that is updated in turn.
@@ -36,12 +36,12 @@ module speculative_block
   input  worth_t     worth_i,
   input  logic       met_ends_i,
   input  logic       missed_ends_i,
-  /// A decision is made; otherwise the block only keeps itself ready.
-  input  logic       run_i,
-  /// One is made in the next cycle.
+  /// A decision is made in the next cycle; otherwise the block only keeps itself ready.
   input  logic       next_run_i,
   /// One was made in the cycle before.
   input  logic       ran_i,
+  /// Packets may be taken.
+  input  logic       fetch_i,
   /// A cycle goes by.
   input  logic       enable_i,
   /// The stream is named in this decision.
@@ -81,25 +81,25 @@ module speculative_block
   logic       valid_q;
   tick_t      deadline_q;
   prepared_t  prepared_q;
+  // The deadline will have come, will have passed, by the end of the next service, if it stays as it is.
+  logic       stays_come_q, stays_past_q;
   logic       violation_q;
-  // x', what a miss leaves of it, and y' - x', which may be 0.
+  // x', one less, and y' - x', which may be 0.
   logic [7:0] numerator_q, lower_q, to_meet_q;
+  // x' after service in time and after a miss, of the window that begins then, if one does.
+  logic [7:0] met_numerator_q, missed_numerator_q;
   logic       x_zero_q, x_one_q, x_two_q, m_zero_q, m_one_q, m_two_q;
   // The fraction that the window is worth: now, after service in time, after a miss. Where that ends the window, that of the one that begins.
   fraction_t  fraction_q, met_q, missed_q;
   logic       met_ends_q, missed_ends_q;
-  // What its keys show is a window that begins (and that it is not: two registers with less to choose each).
-  logic       lost_whole_q, lost_goes_on_q, won_whole_q;
-  // Otherwise, that a win lowers x'.
-  logic       won_lower_q;
   // How it came about: a window began, x' sank, y' - x' sank, in the last step and in the one before; a packet was taken; what the counters count.
   logic       begun_q, numerator_sank_q, to_meet_sank_q, begun_before_q, numerator_sunk_q, to_meet_sunk_q, taken_q;
   events_t    events_q;
 
-  // The clock at the end of the service under decision (its top bits), of the next one, and of the one after that: every block has it to itself, or it
-  // would be far from most.
+  // The clock at the end of the service under decision (its top bit), of the next one, and of the one after that; a bit of what the clock will be at
+  // the decision after this one, for which keys are; whether a decision is made. Every block has them to itself, or they would be far from most.
   tick_t      next_finish_q, later_finish_q;
-  logic [1:0] finish_top_q;
+  logic       finish_half_q, now_quarter_q, run_q;
 
   // Packets: the head, and two places behind it, the older first.
   tick_t       head_q;
@@ -108,8 +108,11 @@ module speculative_block
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      finish_top_q   <= next_finish_q[15:14];
+      finish_half_q  <= next_finish_q[15];
       next_finish_q  <= later_finish_q;
+      if (next_run_i) now_quarter_q <= next_finish_q[14];
+      else if (!run_q) now_quarter_q <= now_i[14];
+      run_q          <= next_run_i & ~load_i;
       // Nothing is decided for long after a LOAD. This tells synthesis that no two blocks have the same one.
       later_finish_q <= load_i ? '0 : far_finish_i;
     end
@@ -139,35 +142,41 @@ module speculative_block
 
   // ---- Both outcomes of the decision under way, and the choice
 
-  // If the stream loses it misses a deadline, its window changes, it takes a packet from behind the head, it comes back after its deadline: known
-  // since the last decision.
+  // If the stream loses it misses a deadline, its window changes, it takes a packet from behind the head: known since the last decision.
   // (That nothing is missed is held as well, for worths alone: one register cannot be near all that it chooses.)
-  logic is_missed_q, stays_q, lost_changes_q, lost_takes_q, comes_late_q;
+  logic is_missed_q, stays_q, lost_changes_q, lost_takes_q;
   // Loaded, and nothing has been decided since.
   logic fresh_q;
-  logic comes_back, lost_valid, begins;
+  // Had no packet at the last decision, either. A stream comes back from there only, so that what it comes back with is there before.
+  logic rested_q;
+  // Has no packet, and its deadline will have come by the end of the next service: the window and the deadline are those with which it would come back
+  // then, whereas the host is shown those that it has.
+  logic lapsed_q;
+  logic comes_back, lapses, lost_valid, begins, lost_changes;
   // What a win and a loss change of the window.
   logic won_ends, won_numerator, won_to_meet, won_rises, lost_numerator, lost_to_meet, lost_rises;
   // One table each between the winner, who is known last, and all that depends on him.
   (* keep *) logic serves, ends, changes, changes_numerator, changes_to_meet, changes_rises, steps, takes;
 
-  assign comes_back = ~valid_q & behind_valid_q[0] & run_i;
+  assign comes_back = ~valid_q & rested_q & behind_valid_q[0] & run_q;
+  assign lapses     = ~valid_q & ~comes_back & (lapsed_q | (next_run_i & stays_come_q & ~contract_q.infinite));
   assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
 
   assign won_ends       = prepared_q.past ? missed_ends_q : met_ends_q;
   assign won_numerator  = won_ends | (prepared_q.past ? ~x_zero : m_zero);
   assign won_to_meet    = won_ends | (prepared_q.past ? x_zero : ~m_zero);
   assign won_rises      = won_ends | (~prepared_q.past & ~m_zero);
-  assign lost_numerator = lost_changes_q & (begins | ~x_zero);
-  assign lost_to_meet   = lost_changes_q & (begins | x_zero);
-  assign lost_rises     = lost_changes_q & begins;
+  assign lost_changes   = lost_changes_q | lapses;
+  assign lost_numerator = lost_changes & (begins | ~x_zero);
+  assign lost_to_meet   = lost_changes & (begins | x_zero);
+  assign lost_rises     = lost_changes & begins;
 
   // Service in time is one way that a window goes; otherwise it takes a miss, or begins. A window that has just been loaded is taken again until
   // decisions begin.
   assign serves  = won_i & ~prepared_q.past;
-  assign begins  = missed_ends_q | ~valid_q | ~run_i;
+  assign begins  = missed_ends_q | ~valid_q | ~run_q;
   assign ends    = won_i & ~prepared_q.past ? met_ends_q : begins;
-  assign changes = enable_i & (won_i | lost_changes_q);
+  assign changes = enable_i & (won_i | lost_changes);
   assign changes_numerator = enable_i & (won_i ? won_numerator : lost_numerator);
   assign changes_to_meet   = enable_i & (won_i ? won_to_meet : lost_to_meet);
   assign changes_rises     = enable_i & (won_i ? won_rises : lost_rises);
@@ -278,7 +287,7 @@ module speculative_block
     won_missed_ends  = prepared_q.past ? missed_missed_ends : mixed_ends;
     lost_met_ends    = met_ends_q;
     lost_missed_ends = missed_ends_q;
-    if (lost_changes_q) begin
+    if (lost_changes) begin
       lost_met_ends    = begins ? whole_met_ends_q : mixed_ends | x_zero;
       lost_missed_ends = begins ? whole_missed_ends_q : missed_missed_ends;
     end
@@ -288,10 +297,25 @@ module speculative_block
     end
   end
 
-  logic m_zero_whole, won_m_zero, lost_m_zero;
+  // What x' would be after another step: of a window that was served in time, and of one that was not.
+  logic [7:0] served_met_numerator, mixed_numerator, missed_met_numerator, missed_missed_numerator, lowest;
+  logic       m_zero_whole;
+
   assign m_zero_whole = to_meet_whole_q == '0;
-  assign won_m_zero   = won_ends ? m_zero_whole : m_zero | (~prepared_q.past & m_one);
-  assign lost_m_zero  = lost_changes_q & begins ? m_zero_whole : m_zero;
+  assign lowest       = lower_q - 8'd1;
+
+  always_comb begin
+    // A miss, and one service if no deadline has to be met: two steps down.
+    mixed_numerator      = m_zero ? lowest : lower_q;
+    served_met_numerator = m_zero ? lowest : (m_one ? lower_q : numerator_q);
+    if (mixed_ends) mixed_numerator = whole_q.numerator;
+    else if (x_zero) mixed_numerator = '0;
+    if (met_met_ends) served_met_numerator = whole_q.numerator;
+    // Service ends a violation.
+    missed_met_numerator    = x_zero ? whole_q.numerator : mixed_numerator;
+    missed_missed_numerator = x_zero | x_one ? '0 : lowest;
+    if (missed_missed_ends) missed_missed_numerator = whole_q.numerator;
+  end
 
   always_ff @(posedge clk_i) begin
     if (changes) begin
@@ -300,11 +324,13 @@ module speculative_block
       met_q       <= only(met_raises, met_raised) | only(met_rises, missed_risen) | only(met_falls, missed_fallen) | met_known;
       missed_q    <= only(missed_rises, missed_risen) | only(missed_falls, missed_fallen) | missed_known;
       m_zero_q    <= ends ? m_zero_whole : m_zero | (serves & m_one);
+      met_numerator_q    <= ends ? whole_met_q.numerator : (serves ? served_met_numerator : missed_met_numerator);
+      missed_numerator_q <= ends ? whole_missed_q.numerator : (serves ? mixed_numerator : missed_missed_numerator);
       violation_q <= ~ends & ~serves & (violation_q | x_zero);
     end
     if (changes_numerator) begin
       numerator_q <= ends ? whole_q.numerator : lower_q;
-      lower_q     <= ends ? whole_missed_q.numerator : (x_one ? '0 : lower_q - 8'd1);
+      lower_q     <= ends ? whole_missed_q.numerator : (x_one ? '0 : lowest);
       x_zero_q    <= ends ? whole_q.numerator == 8'd0 : x_zero | x_one;
       x_one_q     <= ends ? whole_q.numerator == 8'd1 : x_two;
       x_two_q     <= ends ? whole_q.numerator == 8'd2 : x == 8'd3;
@@ -329,31 +355,28 @@ module speculative_block
 
   // ---- The deadline, and the one after the step that follows
 
-  // The deadline of a stream that comes back, whether it will have come or passed by the end of the next service; the period from there on. All are
-  // kept a cycle ahead.
-  tick_t       begun_deadline, begun_deadline_q, waiting_deadline;
-  logic        begun_come_q, begun_past_q;
+  // The deadline of a stream whose own has come, if it comes back in the next decision, and the period from there on, which is kept a cycle ahead.
+  tick_t       begun_deadline;
   logic [15:0] period_from_q;
-  // The stream has no packet, and the deadline came before the last decision: it counts as that decision's clock, whatever the register holds.
+  // The stream has no packet, and its deadline has come: it counts as the clock, whatever the register holds.
   logic        expired_q;
-  logic        expires;
 
   assign begun_deadline = next_finish_q + 16'(contract_q.period);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      begun_deadline_q <= begun_deadline;
-      begun_come_q     <= is_come(begun_deadline, later_finish_q);
-      begun_past_q     <= is_past(begun_deadline, later_finish_q);
-      period_from_q    <= 16'(contract_q.period) - later_finish_q;
-      expired_q        <= expires | (expired_q & ~comes_late_q);
+      period_from_q <= 16'(contract_q.period) - later_finish_q;
+      stays_come_q  <= steps ? is_come(prepared_q.stepped, later_finish_q) : is_come(lapses ? begun_deadline : deadline_q, later_finish_q);
+      stays_past_q  <= steps ? is_past(prepared_q.stepped, later_finish_q) : is_past(lapses ? begun_deadline : deadline_q, later_finish_q);
+      lapsed_q      <= lapses;
+      expired_q     <= ~valid_q & ~comes_back & prepared_q.come;
+      if (run_q) rested_q <= ~valid_q;
     end
-    if (load_i) expired_q <= 1'b0;
+    if (load_i) begin
+      lapsed_q <= 1'b0;
+      rested_q <= 1'b1;
+    end
   end
-
-  // Without a step: a stream without packets has none to miss.
-  assign expires          = prepared_q.come & run_i & ~valid_q & ~behind_valid_q[0];
-  assign waiting_deadline = comes_late_q ? begun_deadline_q : deadline_q;
 
   /* verilator lint_off UNUSEDSIGNAL */
   function automatic logic is_past(tick_t deadline, tick_t clock);
@@ -388,55 +411,38 @@ module speculative_block
     if_steps.come    = is_come(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
     if_steps.past    = is_past(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
     if_steps.stepped = stepped(prepared_q.stepped, next_finish_q, period_from_q, contract_q.period);
-    if_waits.come    = is_come(deadline_q, next_finish_q) & ~contract_q.infinite;
-    if_waits.past    = is_past(deadline_q, next_finish_q) & ~contract_q.infinite;
-    if_waits.stepped = stepped(waiting_deadline, next_finish_q, period_from_q, contract_q.period);
-    if (comes_late_q) {if_waits.come, if_waits.past} = {begun_come_q, begun_past_q};
-    else if (expires | expired_q) if_waits.come = 1'b1;
+    if_waits.come    = (stays_come_q & ~contract_q.infinite) | (lapsed_q & ~comes_back);
+    if_waits.past    = stays_past_q & ~contract_q.infinite;
+    if_waits.stepped = stepped(deadline_q, next_finish_q, period_from_q, contract_q.period);
   end
 
   // What the stream does if it wins or loses this decision and loses the next one.
-  logic lost_come, lost_past, won_next_takes, lost_next_takes, won_next_changes, lost_next_changes, won_next_late, lost_next_late;
-  logic won_behind, lost_behind, won_next_whole, lost_next_whole, misses_next, whole_next;
+  logic lost_come, won_next_takes, lost_next_takes, won_behind, lost_behind, misses_next, rests;
 
-  assign lost_come         = is_missed_q ? if_steps.come : if_waits.come;
-  assign lost_past         = is_missed_q ? if_steps.past : if_waits.past;
-  assign won_behind        = behind_valid_q[1] | pop_o;
-  assign lost_behind       = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
-  assign won_next_takes    = won_behind & (~behind_valid_q[0] | (if_steps.come & contract_q.droppable));
-  assign lost_next_takes   = lost_behind & (~lost_valid | (lost_come & contract_q.droppable));
-  assign won_next_late     = won_behind & ~behind_valid_q[0] & if_steps.come;
-  assign lost_next_late    = lost_behind & ~lost_valid & lost_come;
-  assign won_next_changes  = if_steps.come & (behind_valid_q[0] | won_behind);
-  assign lost_next_changes = lost_come & (lost_valid | lost_behind);
-  assign won_next_whole    = if_steps.come & (~behind_valid_q[0] | won_missed_ends);
-  assign lost_next_whole   = lost_come & (~lost_valid | lost_missed_ends);
-  assign misses_next       = won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come;
-  assign whole_next        = won_i ? won_next_whole : lost_next_whole;
+  assign lost_come       = is_missed_q ? if_steps.come : if_waits.come;
+  assign won_behind      = behind_valid_q[1] | pop_o;
+  assign lost_behind     = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
+  assign rests           = run_q ? ~valid_q : rested_q;
+  assign won_next_takes  = behind_valid_q[0] & won_behind & if_steps.come & contract_q.droppable;
+  assign lost_next_takes = lost_behind & (lost_valid ? lost_come & contract_q.droppable : rests);
+  assign misses_next     = won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      deadline_q     <= steps ? prepared_q.stepped : waiting_deadline;
+      deadline_q     <= steps ? prepared_q.stepped : (lapses ? begun_deadline : deadline_q);
       prepared_q     <= steps ? if_steps : if_waits;
       // All are for the next decision; in a pause a window that has just been loaded is taken.
-      lost_changes_q <= next_run_i ? (won_i ? won_next_changes : lost_next_changes) : fresh_q;
+      lost_changes_q <= next_run_i ? misses_next : fresh_q;
       is_missed_q    <= next_run_i & misses_next;
       stays_q        <= ~(next_run_i & misses_next);
       lost_takes_q   <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
-      comes_late_q   <= next_run_i & (won_i ? won_next_late : lost_next_late);
-      // A window begins with a step, or with a packet after a deadline has come.
-      lost_whole_q   <= next_run_i & whole_next;
-      lost_goes_on_q <= ~(next_run_i & whole_next);
-      won_lower_q    <= won_i ? if_steps.past | won_m_zero : lost_past | lost_m_zero;
-      won_whole_q    <= won_i ? (if_steps.past ? won_missed_ends : won_met_ends) : (lost_past ? lost_missed_ends : lost_met_ends);
     end
     if (load_i) deadline_q <= load_deadline_i;
   end
 
   // ---- Packets
 
-  // What is taken in the cycle of a LOAD would be lost.
-  assign pop_o = enable_i & ~load_i & ~behind_valid_q[1] & next_valid_i;
+  assign pop_o = enable_i & fetch_i & ~behind_valid_q[1] & next_valid_i;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
@@ -465,7 +471,7 @@ module speculative_block
       behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pop_o));
       valid_q           <= won_i ? behind_valid_q[0] : lost_valid;
       begun_q           <= changes & ends;
-      fresh_q           <= fresh_q & ~run_i;
+      fresh_q           <= fresh_q & ~run_q;
       taken_q           <= takes;
     end
   end
@@ -476,30 +482,32 @@ module speculative_block
   worth_t lost_worth, won_worth;
 
   always_comb begin
-    lost_deadline = is_missed_q ? prepared_q.stepped : waiting_deadline;
-    lost_head     = lost_takes_q ? behind_q[0] : head_q;
+    // One table each is all that lies between registers and comparisons.
+    lost_deadline        = is_missed_q ? prepared_q.stepped : deadline_q;
+    lost_head            = lost_takes_q ? behind_q[0] : head_q;
     // Of a stream that stays without packets nothing counts.
-    // What most bits wait for chooses last.
-    lost_worth.fraction  = stays_q ? (lost_whole_q ? whole_q.fraction : fraction_q) : missed_q;
-    lost_worth.numerator = lost_goes_on_q ? (stays_q ? numerator_q : lower_q) : whole_q.numerator;
+    lost_worth.fraction  = stays_q ? fraction_q : missed_q;
+    lost_worth.numerator = stays_q ? numerator_q : missed_numerator_q;
     won_worth.fraction   = prepared_q.past ? missed_q : met_q;
-    won_worth.numerator  = won_whole_q ? whole_q.numerator : (won_lower_q ? lower_q : numerator_q);
+    won_worth.numerator  = prepared_q.past ? missed_numerator_q : met_numerator_q;
   end
 
-  // Deadlines lie at most 2^14 ticks from the clock, before it only while nothing is decided; arrivals less than 2^15 before it.
+  // Deadlines lie from the clock of the last decision to 2^14 ticks after it: one bit tells the two quarters of all times apart in which they are. Arrivals
+  // lie less than 2^15 ticks before the end of the service under decision.
+  /* verilator lint_off UNUSEDSIGNAL */
   function automatic key_t key(
-      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic [1:0] clock_top);
+      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic now_quarter, logic finish_half);
     return '{
-      idle:     ~valid,
-      infinite: infinite,
-      deadline: infinite ? '0 : {deadline[15:14] - clock_top + 2'd1, deadline[13:0]},
+      infinite: infinite | ~valid,
+      deadline: {~valid | (~infinite & (deadline[14] ^ now_quarter)), infinite ? 14'd0 : deadline[13:0]},
       worth:    window_worth,
-      arrival:  {~(arrival[15] ^ clock_top[1]), arrival[14:0]}
+      arrival:  {~(arrival[15] ^ finish_half), arrival[14:0]}
     };
   endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, finish_top_q);
-  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], finish_top_q);
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, now_quarter_q, finish_half_q);
+  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], now_quarter_q, finish_half_q);
 
   // ---- LOAD
 
@@ -547,8 +555,9 @@ module speculative_block
       counters_q       <= '0;
     end else if (enable_i && ran_i) begin
       shown_arrival_q  <= head_q;
-      shown_deadline_q <= expired_q ? now_i : deadline_q;
-      shown_window_q   <= '{violation: violation_q, numerator: x, denominator: x + m};
+      if (expired_q) shown_deadline_q <= now_i;
+      else if (!lapsed_q) shown_deadline_q <= deadline_q;
+      if (!lapsed_q) shown_window_q <= '{violation: violation_q, numerator: x, denominator: x + m};
       if (events_q.met) counters_q.met <= counters_q.met + 16'd1;
       if (events_q.late) counters_q.late <= counters_q.late + 16'd1;
       if (events_q.missed) counters_q.missed <= counters_q.missed + 16'd1;

@@ -54,6 +54,8 @@ struct Kept {
     contract: Stream,
     /// Of the head.
     head: Option<u64>,
+    /// The update in which it was left without a packet, by its cycle.
+    emptied: Option<u64>,
     /// Behind the head, inside the design, with the cycles in which it took them.
     fetched: VecDeque<(u64, u64)>,
     /// Behind those.
@@ -290,7 +292,7 @@ impl Bench {
         let outcome = self.golden.load(Flow(index as u32), &contract);
         outcome.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
         let kept = &mut self.kept[index];
-        (kept.contract, kept.head, kept.arrived) = (contract, None, kept.queue.len() as u64);
+        (kept.contract, kept.head, kept.emptied, kept.arrived) = (contract, None, None, kept.queue.len() as u64);
         kept.fetched.clear();
         self.choice = None;
         let word = layout::load(index, &contract, self.first_deadline(index));
@@ -523,12 +525,19 @@ impl Bench {
         let expected = match self.engine.kind {
             Kind::InSteps(_, UpdateStyle::InTurn) => is_there,
             Kind::InSteps(_, UpdateStyle::Ahead) => is_there && (always || kept.shown <= self.start),
-            // It has seen what was fetched before the last update.
-            Kind::Pipelined { .. } => kept.fetched.front().is_some_and(|&(_, cycle)| cycle < self.updated || cycle < self.cycle && takes),
+            // It has seen what was fetched before the last update. A stream that this left without a packet waits for another one.
+            Kind::Pipelined { .. } => {
+                let may_come_back = always || kept.emptied != Some(self.updated);
+                let is_seen = |&(_, cycle): &(u64, u64)| cycle < self.updated || cycle < self.cycle && takes;
+                may_come_back && kept.fetched.front().is_some_and(is_seen)
+            }
         };
         self.same("pop", "takes the packet behind the head", Some(stream), takes, expected)?;
         layout::set_bit(&mut self.pops, stream, false);
         if !takes {
+            if always {
+                self.kept[stream].emptied = Some(self.cycle);
+            }
             return Ok(None);
         }
         if self.engine.is_pipelined() {
@@ -573,6 +582,6 @@ impl Kept {
     }
 
     fn new(contract: Stream, cycle: u64) -> Kept {
-        Kept { contract, head: None, fetched: VecDeque::new(), queue: VecDeque::new(), shown: cycle, arrived: 0 }
+        Kept { contract, head: None, emptied: None, fetched: VecDeque::new(), queue: VecDeque::new(), shown: cycle, arrived: 0 }
     }
 }

@@ -84,8 +84,8 @@ pub const HARNESSES: &[Harness] = &[
             },
             Fault {
                 file: "rtl/src/speculative_block.sv",
-                text: "if_steps.come & (behind_valid_q[0] | won_behind)",
-                replacement: "if_steps.come & behind_valid_q[0]",
+                text: "assign rests           = run_q ? ~valid_q : rested_q;",
+                replacement: "assign rests           = 1'b1;",
             },
         ],
         sizes: &[size("", Induction, 8)],
