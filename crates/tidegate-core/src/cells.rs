@@ -55,6 +55,7 @@ mod marks;
 mod oracles;
 mod pdus;
 mod planner;
+mod record;
 mod shaping;
 mod sharing;
 mod slot_levels;

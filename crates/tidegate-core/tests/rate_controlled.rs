@@ -233,6 +233,46 @@ proptest! {
     }
 }
 
+/// A higher priority that sends now and then, so that its queue is empty in between, in step with the others, out of step, or in bursts,
+/// with a contract and without one, takes from all of a lower priority the same part.
+#[test]
+fn what_a_higher_priority_leaves_is_shared_in_proportion_although_it_sends_now_and_then() {
+    let link = mbps(20);
+    let tolerant = |rate| ShapingContract { tolerance: Duration::from_milliseconds(2), ..at(mbps(rate)) };
+    let calls = [
+        shaped(0, ShapingContract { burst: 2 * LONGEST, tolerance: Duration::from_milliseconds(1), ..at(mbps(2)) }),
+        shaped(0, ShapingContract { burst: 20 * LONGEST, ..at(mbps(8)) }),
+        FlowParameters { priority: Some(0), ..FlowParameters::default() },
+    ];
+    for (calls, length, at_once, kbps) in [
+        (calls[0], 214, 1, 1_900),
+        (calls[0], 1400, 1, 1_900),
+        (calls[0], 1400, 1, 700),
+        (calls[1], 1400, 1, 7_000),
+        (calls[1], 1000, 3, 4_000),
+        (calls[2], 214, 1, 1_900),
+        (calls[2], 1000, 2, 6_000),
+    ] {
+        for guaranteed in [None, Some(mbps(1))] {
+            let web = FlowParameters { priority: Some(2), rate: guaranteed, ..FlowParameters::default() };
+            let parameters = [calls, shaped(1, tolerant(12)), shaped(1, tolerant(6)), shaped(1, tolerant(6)), web];
+            let interval = length as u64 * 8 * at_once * SECOND / (kbps * 1000);
+            let mut arrivals = [pile(1..4, 16_000, 1400, 0), pile(4..5, 3_000, 1200, 0)].concat();
+            let number_of = 10 * SECOND / interval * at_once;
+            arrivals.extend((0..number_of).map(|number| Arrival { time: number / at_once * interval, flow: 0, length }));
+            let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &in_order(arrivals));
+            judge(link, &parameters, &departures);
+            let sent = |flow| (sent_by(&departures, flow, 10 * SECOND) - sent_by(&departures, flow, SECOND)) as f64 * 8.0 / 9e6;
+            let left = 20.0 - sent(0) - guaranteed.map_or(0.0, |_| 1.0);
+            for (flow, part) in [(1, 12.0), (2, 6.0), (3, 6.0)] {
+                let ideal = left * part / 24.0;
+                let is_near = (sent(flow) / ideal - 1.0).abs() < 0.005;
+                assert!(is_near, "{kbps} kbit/s in {length} bytes, {guaranteed:?}: flow {flow} got {} of {ideal}", sent(flow));
+            }
+        }
+    }
+}
+
 /// Contracts of many times the link, here 240 times, are shared in proportion as any others.
 #[test]
 fn contracts_far_beyond_the_link_are_shared_too() {

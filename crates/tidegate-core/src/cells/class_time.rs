@@ -49,6 +49,8 @@ impl ClassTime {
 }
 
 impl Sharing for ClassTime {
+    const HOLDS_UNSTRETCHED: bool = true;
+
     #[inline]
     fn delay(&self, class: usize) -> u64 {
         self.delay[class]

@@ -6,6 +6,7 @@
 use super::departure::{Booked, Departure, Last};
 use super::line::Line;
 use super::pdus::PduPool;
+use super::record::Record;
 use super::shaping::Place;
 use super::transfer::{MOST_AHEAD, NONE};
 use super::{
@@ -16,33 +17,12 @@ use crate::prefetch::{prefetch, prefetch_in};
 use crate::ready::is_before;
 use alloc::vec::Vec;
 
-/// What a cell does not touch.
-#[derive(Clone, Copy, Debug)]
-struct Record {
-    /// The oldest and the newest PDU posted, and the one that is being transferred; `NONE` if all cells have been requested.
-    first_pdu: u32,
-    last_pdu: u32,
-    transfer_pdu: u32,
-    /// Cells of the PDU that is being transferred that have not been requested.
-    unrequested: u16,
-    /// Cells requested that have not arrived.
-    outstanding: u16,
-    /// Neighbours in the queue for a free buffer; `before` is `ABSENT` if the connection is not in it.
-    before: u32,
-    after: u32,
-}
-
-/// No place in the queue for a free buffer.
-const ABSENT: u32 = NONE - 1;
-
-const _: () = assert!(size_of::<Line>() + size_of::<Record>() <= 88, "with 40 bytes of a ready list, a connection takes 128 bytes");
-
 #[derive(Clone, Debug)]
 pub(super) struct Connections<S> {
     pub(super) lines: Vec<Line>,
     records: Vec<Record>,
     limit: u32,
-    /// The first of the numbers to be given out again, linked through `Record::after`.
+    /// The first of the numbers to be given out again, linked through [`Record::after`].
     vacant: u32,
     pdus: PduPool,
     transfers: Option<Transfers>,
@@ -57,9 +37,9 @@ pub(super) struct Connections<S> {
 }
 
 impl<S: Sharing> Connections<S> {
-    /// What one connection takes.
+    /// What one connection with one PDU takes.
     #[cfg(test)]
-    pub(super) const BYTES: usize = size_of::<Line>() + size_of::<Record>();
+    pub(super) const BYTES: usize = size_of::<Line>() + size_of::<Record>() + PduPool::BYTES;
 
     pub(super) fn new(setup: &CellSetup, sharing: S) -> Connections<S> {
         let limit = setup.connections.min(MOST_CONNECTIONS);
@@ -87,7 +67,7 @@ impl<S: Sharing> Connections<S> {
         contract.check()?;
         let index = if self.vacant != NONE {
             let index = self.vacant;
-            self.vacant = self.records[index as usize].after;
+            self.vacant = self.records[index as usize].after();
             index
         } else if (self.lines.len() as u32) < self.limit {
             self.lines.push(Line::new(contract));
@@ -165,10 +145,12 @@ impl<S: Sharing> Connections<S> {
             self.withdraw_demand(index);
         }
         self.lines[index].unsettle(self.counted);
-        let behind = self.sharing.delay(self.class(index)).wrapping_sub(self.sharing.delay(usize::from(contract.class)));
-        let shaping = &mut self.lines[index].shaping;
-        shaping.change(contract);
-        shaping.shift(behind);
+        let (from, to) = (self.class(index), usize::from(contract.class));
+        self.lines[index].shaping.change(contract);
+        if from != to {
+            let behind = self.sharing.delay(from).wrapping_sub(self.sharing.delay(to));
+            self.lines[index].shaping.shift(behind);
+        }
         if is_active {
             self.declare_demand(index);
         }
@@ -180,8 +162,8 @@ impl<S: Sharing> Connections<S> {
         if self.is_active(index) {
             self.withdraw_demand(index);
         }
-        while self.records[index].first_pdu != NONE {
-            self.drop_first_pdu(index);
+        while self.records[index].has_pdu() {
+            self.drop_oldest_pdu(index);
         }
         self.leave_queue(index);
         self.lines[index].unsettle(self.counted);
@@ -203,7 +185,7 @@ impl<S: Sharing> Connections<S> {
     /// The number of a removed connection, which stands in no list any more, may be given out again.
     pub(super) fn release(&mut self, index: usize) {
         self.lines[index].shaping.place = Place::Vacant;
-        self.records[index].after = self.vacant;
+        self.records[index].set_after(self.vacant);
         self.vacant = index as u32;
     }
 
@@ -213,15 +195,12 @@ impl<S: Sharing> Connections<S> {
         if cells == 0 || cells > LONGEST_PDU {
             return Err(CellError::PduLength(cells));
         }
-        let pdu = self.pdus.take(cells).ok_or(CellError::TooManyPdus)?;
         let record = &mut self.records[index];
-        if record.first_pdu == NONE {
-            record.first_pdu = pdu;
+        let pdu = self.pdus.append(record.newest_pdu, cells as u16).ok_or(CellError::TooManyPdus)?;
+        if !record.has_pdu() {
             self.lines[index].unsent = cells as u16;
-        } else {
-            self.pdus.link(record.last_pdu, pdu);
         }
-        record.last_pdu = pdu;
+        record.newest_pdu = pdu;
         if record.transfer_pdu == NONE {
             record.transfer_pdu = pdu;
             record.unrequested = cells as u16;
@@ -371,8 +350,8 @@ impl<S: Sharing> Connections<S> {
     #[cold]
     #[inline(never)]
     pub(super) fn finish_pdu(&mut self, index: usize) -> Last {
-        self.drop_first_pdu(index);
-        if self.records[index].first_pdu != NONE {
+        self.drop_oldest_pdu(index);
+        if self.records[index].has_pdu() {
             self.settle(index);
             return Last::Pdu;
         }
@@ -390,7 +369,7 @@ impl<S: Sharing> Connections<S> {
         if departure.ends_pdu() {
             adapter.pdu_done(now, connection);
             // Something may have been posted since this cell was planned.
-            if !departure.is_followed() && self.records[connection.index()].first_pdu == NONE {
+            if !departure.is_followed() && !self.records[connection.index()].has_pdu() {
                 adapter.queue_empty(now, connection);
             }
         }
@@ -437,7 +416,7 @@ impl<S: Sharing> Connections<S> {
             }
             let record = &self.records[index];
             let wanted = transfers.burst().min(u32::from(record.unrequested)).min(MOST_AHEAD - ahead);
-            if wanted == 0 || record.before != ABSENT {
+            if wanted == 0 || record.neighbours().is_some() {
                 return;
             }
             if transfers.free == 0 {
@@ -458,8 +437,8 @@ impl<S: Sharing> Connections<S> {
         record.unrequested -= cells as u16;
         record.outstanding += cells as u16;
         if record.unrequested == 0 {
-            record.transfer_pdu = self.pdus.next(record.transfer_pdu);
-            record.unrequested = self.pdus.cells(record.transfer_pdu) as u16;
+            record.transfer_pdu = self.pdus.after(record.transfer_pdu, record.newest_pdu);
+            record.unrequested = self.pdus.cells(record.transfer_pdu);
         }
         self.counts.transfers += 1;
         adapter.transfer_requested(now, self.connection(index), cells);
@@ -488,37 +467,36 @@ impl<S: Sharing> Connections<S> {
         if last == NONE {
             transfers.first = index as u32;
         } else {
-            self.records[last as usize].after = index as u32;
+            self.records[last as usize].set_after(index as u32);
         }
         transfers.last = index as u32;
-        let record = &mut self.records[index];
-        (record.before, record.after) = (last, NONE);
+        self.records[index].join(last, NONE);
     }
 
     fn leave_queue(&mut self, index: usize) {
         let Some(transfers) = &mut self.transfers else { return };
-        let Record { before, after, .. } = self.records[index];
-        if before == ABSENT {
-            return;
-        }
-        self.records[index].before = ABSENT;
+        let Some((before, after)) = self.records[index].neighbours() else { return };
+        self.records[index].leave();
         if before == NONE {
             transfers.first = after;
         } else {
-            self.records[before as usize].after = after;
+            self.records[before as usize].set_after(after);
         }
         if after == NONE {
             transfers.last = before;
         } else {
-            self.records[after as usize].before = before;
+            self.records[after as usize].set_before(before);
         }
     }
 
     /// The next PDU becomes the oldest.
-    fn drop_first_pdu(&mut self, index: usize) {
+    fn drop_oldest_pdu(&mut self, index: usize) {
         let record = &mut self.records[index];
-        record.first_pdu = self.pdus.give_back(record.first_pdu);
-        self.lines[index].unsent = self.pdus.cells(record.first_pdu) as u16;
+        let oldest = self.pdus.drop_oldest(record.newest_pdu);
+        if oldest == NONE {
+            record.newest_pdu = NONE;
+        }
+        self.lines[index].unsent = self.pdus.cells(oldest);
     }
 
     /// Cells on the adapter, `booked` of which have been given a slot, under way (to removed connections too), and free buffers, with those
@@ -588,11 +566,5 @@ impl<S: Sharing> Connections<S> {
                 line.shaping.refresh(oldest.wrapping_sub(delay));
             }
         }
-    }
-}
-
-impl Record {
-    fn new() -> Record {
-        Record { first_pdu: NONE, last_pdu: NONE, transfer_pdu: NONE, unrequested: 0, outstanding: 0, before: ABSENT, after: NONE }
     }
 }

@@ -32,9 +32,16 @@ pub(super) struct Crowd {
 }
 
 impl Crowd {
-    /// The most chunks that are not full of entries, and those of the heap's tables for so many entries.
-    pub(super) const fn more_chunks(entries: usize) -> usize {
-        2 + CrowdHeap::more_chunks(entries)
+    /// The most chunks for so many entries; as many of several crowds need so many more as each of them for none.
+    pub(super) const fn chunks(entries: usize) -> usize {
+        // The ends of the queue.
+        2 + CrowdHeap::chunks(entries)
+    }
+
+    /// What room for so many takes.
+    #[cfg(test)]
+    pub(super) const fn bytes(entries: usize) -> usize {
+        CrowdHeap::bytes(entries)
     }
 
     /// With room for so many that come out of order.
@@ -113,7 +120,7 @@ mod tests {
         #[test]
         fn a_crowd_is_sorted(start: u64, steps in prop::collection::vec((0u64..20, 0usize..4), 1..600)) {
             let mut pool = Pool::new();
-            pool.reserve(steps.len().div_ceil(4) + Crowd::more_chunks(steps.len()));
+            pool.reserve(Crowd::chunks(steps.len()));
             let (mut crowd, mut model) = (Crowd::new(steps.len()), BTreeMap::new());
             for (step, (key, pops)) in steps.into_iter().enumerate() {
                 crowd.push(&mut pool, Entry { key: start.wrapping_add(key), payload: step as u64 });

@@ -43,9 +43,16 @@ fn goes_before(a: Entry, b: Entry) -> bool {
 }
 
 impl CrowdHeap {
-    /// The most chunks that are not full of entries.
-    pub(super) const fn more_chunks(entries: usize) -> usize {
-        1 + entries.div_ceil(ENTRIES * CHUNKS)
+    /// The most chunks for so many entries.
+    pub(super) const fn chunks(entries: usize) -> usize {
+        // The last of the entries and the last of the tables are not full, which begin together.
+        2 + entries / ENTRIES + entries / (ENTRIES * CHUNKS)
+    }
+
+    /// What room for so many takes.
+    #[cfg(test)]
+    pub(super) const fn bytes(entries: usize) -> usize {
+        entries.div_ceil(ENTRIES * CHUNKS) * size_of::<u32>()
     }
 
     /// With room for so many.
@@ -163,7 +170,7 @@ mod tests {
         #[test]
         fn a_heap_sorts_and_equals_keep_their_order(start: u64, rank: u64, keys in prop::collection::vec(0u64..50, 0..300)) {
             let mut pool = Pool::new();
-            pool.reserve(keys.len().div_ceil(ENTRIES) + CrowdHeap::more_chunks(keys.len()));
+            pool.reserve(CrowdHeap::chunks(keys.len()));
             let mut heap = CrowdHeap::new(keys.len());
             heap.ranked = rank >> 1;
             for (number, &key) in keys.iter().enumerate() {

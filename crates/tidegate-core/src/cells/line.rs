@@ -52,8 +52,10 @@ impl Line {
         if !self.shaping.is_steady(late) {
             return None;
         }
-        let delay = self.leave(class, planned, late, sharing, counts);
-        if sharing.delay(class) != delay {
+        let delay = sharing.delay(class);
+        counts.beyond_tolerance += u64::from(late > self.shaping.tolerance().0);
+        sharing.sent_unstretched(class, planned, planned.wrapping_add(late).wrapping_add(delay));
+        if S::HOLDS_UNSTRETCHED && sharing.delay(class) != delay {
             return Some(self.reckon(class, planned, late, delay, sharing));
         }
         Some(self.shaping.plan_steady(planned))

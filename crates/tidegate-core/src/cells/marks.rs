@@ -17,6 +17,12 @@ impl Marks {
         Marks { words: vec![0; buckets / 64], summary: vec![0; (buckets / 64).div_ceil(64)] }
     }
 
+    /// What they take.
+    #[cfg(test)]
+    pub(super) const fn bytes(buckets: usize) -> usize {
+        (buckets / 64 + (buckets / 64).div_ceil(64)) * size_of::<u64>()
+    }
+
     pub(super) fn set(&mut self, at: usize) {
         self.words[at / 64] |= 1 << (at % 64);
         self.summary[at / 4096] |= 1 << (at / 64 % 64);

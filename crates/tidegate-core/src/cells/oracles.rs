@@ -341,6 +341,42 @@ fn a_minimum_share_is_kept_while_a_higher_class_sends_now_and_then() {
     }
 }
 
+/// What is left by a class above that sends now and then, and asks for nothing in between, is shared in proportion.
+#[test]
+fn what_a_higher_class_leaves_is_shared_in_proportion_although_it_sends_now_and_then() {
+    fn films(mut scheduler: impl CellScheduler, cells: u32, every: u64, tolerance: u64) -> [u64; 3] {
+        let contract = |interval, class| CellContract { class, ..constant(interval, tolerance, 0) };
+        let calls = scheduler.add(&contract(8, 0)).unwrap();
+        let films = [2, 3, 3].map(|interval| scheduler.add(&contract(interval, 1)).unwrap());
+        for film in films {
+            scheduler.post(film, 40_000, 0, &mut ()).unwrap();
+        }
+        let mut sent = [0; 3];
+        for now in 0..60_000 {
+            if now % every == 0 {
+                scheduler.post(calls, cells, now, &mut ()).unwrap();
+            }
+            let sender = scheduler.send(now, &mut ());
+            if let Some(film) = films.iter().position(|&film| sender == Some(film)) {
+                sent[film] += 1;
+            }
+        }
+        sent
+    }
+    let setup = CellSetup { connections: 4, pdus: 32, transfer: None };
+    for (cells, every) in [(1, 9), (1, 13), (1, 30), (3, 30)] {
+        let left = 60_000 - 60_000 / every * u64::from(cells);
+        for tolerance in [4, 20] {
+            let heap = films(HeapScheduler::new(&setup, Conflict::Priority, RateScaling::strict()), cells, every, tolerance);
+            let planner = films(Planner::new(&setup, RateScaling::strict()), cells, every, tolerance);
+            for (sent, part) in [heap, planner].into_iter().flat_map(|sent| sent.into_iter().zip([3, 2, 2])) {
+                let is_near = (sent * 7).abs_diff(left * part) < left * part / 200;
+                assert!(is_near, "{cells} every {every} slots, tolerance {tolerance}: {part} parts of {left} are not {sent}");
+            }
+        }
+    }
+}
+
 #[test]
 fn after_an_underrun_the_plan_begins_with_the_arrival() {
     // Two cells at a time, on demand; the second pair comes 26 slots after it was requested. The tolerance is no licence to catch up.

@@ -7,9 +7,9 @@
 //!
 //! **Source.** The cycle of Schiller and Gunningberg, section 3; planning by windows is this project's.
 //!
-//! **State.** One cache line per connection that a cell touches, 24 bytes that it does not, and one or two words in the logs of a
-//! [`SlotWheel`], whose chunks all classes share: 128 bytes at most, and 100 kB per class in use, which has a ready list in its own time; a
-//! kilobyte for the window.
+//! **State.** One cache line per connection that a cell touches, 18 bytes that it does not, 6 for a PDU, and one or two words in the logs of a
+//! [`SlotWheel`] per class, which has a ready list in its own time; the logs' chunks all classes share. From 65,536 connections on that is
+//! 128 bytes each at most, 142 if their number is no power of two; and a kilobyte for the window.
 //!
 //! **Cost.** O(1) per cell, whatever the number of connections: the connection's line, which was fetched ahead, and the ready list.
 //! Planning a window of one class before the next keeps one ready list in the cache at a time.
@@ -140,9 +140,17 @@ impl<S: Sharing> Planner<S> {
 
     /// A connection is on the ready list of a class no more.
     fn unlist(&mut self, class: usize) {
-        let connections = &self.connections;
-        if let Some(list) = &mut self.lists[class] {
-            list.remove(&mut self.pool, |entry| connections.is_listed(entry.connection(), class, entry.key));
+        let Planner { connections, lists, pool, .. } = self;
+        if let Some(list) = &mut lists[class] {
+            list.remove();
+        }
+        let ghosts: usize = lists.iter().flatten().map(|list| list.ghosts()).sum();
+        if ghosts <= SlotWheel::most_ghosts(connections.limit()) {
+            return;
+        }
+        let lists = (0..).zip(lists).filter_map(|(class, list)| Some((class, list.as_deref_mut()?)));
+        if let Some((class, list)) = lists.max_by(|(_, list), (_, other)| list.compare_worth(other)) {
+            list.sweep(pool, |entry| connections.is_listed(entry.connection(), class, entry.key));
         }
     }
 
@@ -202,7 +210,7 @@ impl<S: Sharing> Planner<S> {
             };
             if !has_ghosts && connections.sharing.stretch(class).is_none() {
                 let unusual = list.take_run(pool, connections, Connections::fetch_line, Connections::fetch_record, |connections, entry| {
-                    if free >> last & 1 == 0 || connections.sharing.delay(class) != delay {
+                    if free >> last & 1 == 0 || S::HOLDS_UNSTRETCHED && connections.sharing.delay(class) != delay {
                         return None;
                     }
                     let (at, late) = slot_of(entry.key, free);
@@ -231,12 +239,14 @@ impl<S: Sharing> Planner<S> {
                 free &= !(1 << at);
                 // Where connections are few, the same one often comes again before all others.
                 let is_stretched = !connections.sharing.stretch(class).is_none();
-                while list.goes_first(next) && free >> last & 1 == 1 && !is_stretched && connections.sharing.delay(class) == delay {
+                let mut is_held = connections.sharing.delay(class) != delay;
+                while list.goes_first(next) && free >> last & 1 == 1 && !is_stretched && !is_held {
                     let (at, late) = slot_of(next, free);
                     let Some(after) = connections.book_steady(entry.connection().index(), class, next, late) else { break };
                     window[at as usize % WINDOW as usize] = Departure::new(entry.payload, late);
                     free &= !(1 << at);
                     next = after;
+                    is_held = S::HOLDS_UNSTRETCHED && connections.sharing.delay(class) != delay;
                 }
                 list.insert(pool, Entry { key: next, ..entry });
             } else if plan_cell(connections, list, pool, class, entry, start.wrapping_add(u64::from(at)), departure, now, adapter) {
@@ -522,16 +532,13 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
+    /// Numbers that are no powers of two are rounded up where lists are concerned.
     #[test]
-    fn a_connection_takes_128_bytes_and_a_class_100_kilobytes_at_most() {
-        for connections in [1 << 16, 100_000, 1 << 20, 1 << 22] {
+    fn a_connection_with_a_pdu_takes_128_bytes_at_most_in_any_number_of_classes() {
+        for (connections, most) in [(1 << 16, 128), (1 << 18, 128), (1 << 20, 128), (1 << 22, 128), (65_568, 142), (100_000, 142)] {
             for classes in 1..=CLASSES {
-                let bytes = Connections::<RateScaling>::BYTES * connections + SlotWheel::bytes(connections, classes);
-                assert!(
-                    bytes <= 128 * connections + 100_000 * classes,
-                    "{} bytes for {connections} in {classes} classes",
-                    bytes / connections
-                );
+                let bytes = size_of::<Planner>() + Connections::<RateScaling>::BYTES * connections + SlotWheel::bytes(connections, classes);
+                assert!(bytes <= most * connections, "{} bytes for {connections} in {classes} classes", bytes / connections);
             }
         }
     }

@@ -8,25 +8,38 @@
 //! **Source.** Schiller and Gunningberg, section 4.5, which says what is shared but not how: the traffic parameters are adapted as soon as
 //! a connection is shaped. The rule is this project's reading.
 //!
-//! **State.** [`RateScaling`]: three words per class, two more with minimum shares, and one for all.
+//! **State.** [`RateScaling`]: six words per class, two more with minimum shares, and two for all.
 //!
 //! **Cost.** An addition and two divisions, for the rates, when a connection changes state; then, if the demand exceeds the link,
-//! a division for the class that gets less than it asks for, and none if the whole link is its; with minimum shares one per such class.
+//! two divisions for the class that gets less than it asks for, and none if the whole link is its; with minimum shares two per such class.
+//! While several classes share an overload, a multiplication and a few comparisons per cell of a class that is stretched.
 //!
 //! **RTL twin.** None yet.
 //!
 //! **Deviations.** None from the paper's sentences. A class that is granted nothing is not stretched: it lives on idle slots. No class is
-//! stretched more than 256 times, because a connection that is planned keeps its time when the overload ends.
+//! stretched more than 256 times, because a connection that is planned keeps its time when the overload ends. What a class above sends
+//! without having asked for it, since it has nothing to send most of the time, is not in the grant: the clock of the class below, in which its
+//! connections are shaped, stands still for as long as it gets less than that, so that all of them get less in the same proportion.
 //!
 //! Of the two rules this one is the default. It works with a CDVT of one slot, because connections are slowed down before their cells
 //! collide; [`super::ClassTime`] needs no bookkeeping, but learns of the overload from cells that leave late, and shares in proportion
 //! only if the contracts tolerate that lateness.
 
 use super::{CLASSES, CellRate, SLOT, Stretch, earlier, later};
+use crate::ready::is_before;
 use core::fmt;
+
+/// For how long a class may get less than it is granted before its clock stands still: rounding to slots and a cell of another class.
+const LATE: u64 = 2 * SLOT;
+
+/// What a class has got beyond its grant makes up for so much that it gets less.
+const AHEAD: u64 = 64 * SLOT;
 
 /// A rule that shares an overloaded link. Instants are in ticks, classes below [`CLASSES`].
 pub trait Sharing {
+    /// True if the clock of a class may stand still although nothing of the class is stretched.
+    const HOLDS_UNSTRETCHED: bool = false;
+
     /// A connection of the class asks for `to` from now on, and for `from` no longer.
     #[inline]
     fn demand_changed(&mut self, class: usize, from: CellRate, to: CellRate) {
@@ -51,6 +64,12 @@ pub trait Sharing {
     #[inline]
     fn sent(&mut self, class: usize, planned: u64, now: u64) {
         let _ = (class, planned, now);
+    }
+
+    /// The same while nothing of the class is stretched.
+    #[inline]
+    fn sent_unstretched(&mut self, class: usize, planned: u64, now: u64) {
+        self.sent(class, planned, now);
     }
 
     /// From when on the class is owed a slot, before all classes that are owed none; `None` if it never is.
@@ -176,9 +195,27 @@ pub struct RateScaling {
     minimum: [CellRate; CLASSES],
     demand: [CellRate; CLASSES],
     stretch: [Stretch; CLASSES],
+    /// Of a class that is stretched, the link over its grant.
+    pace: [Stretch; CLASSES],
     total: CellRate,
     guarantees: Option<Guarantees>,
     is_stretched: bool,
+    clocks: [Clock; CLASSES],
+    /// A bit per class of whose cells none has been sent since it is stretched.
+    fresh: u8,
+    /// A bit per class that has ever asked for anything.
+    asking: u8,
+    /// True if something is stretched and not all that asks is of one class, which then has the whole link.
+    has_clocks: bool,
+}
+
+/// The time of a class, which stands still while the class gets less than it is granted.
+#[derive(Clone, Copy, Default, Debug)]
+struct Clock {
+    /// How far it is behind.
+    delay: u64,
+    /// When by the class's grant its next cell should leave, in real time.
+    next: u64,
 }
 
 impl RateScaling {
@@ -196,7 +233,19 @@ impl RateScaling {
     pub fn strict() -> RateScaling {
         let none = [CellRate::ZERO; CLASSES];
         let stretch = [Stretch::NONE; CLASSES];
-        RateScaling { minimum: none, demand: none, stretch, total: CellRate::ZERO, guarantees: None, is_stretched: false }
+        RateScaling {
+            minimum: none,
+            demand: none,
+            stretch,
+            pace: stretch,
+            total: CellRate::ZERO,
+            guarantees: None,
+            is_stretched: false,
+            clocks: [Clock::default(); CLASSES],
+            fresh: u8::MAX,
+            asking: 0,
+            has_clocks: false,
+        }
     }
 
     /// What the connections of a class ask for at present.
@@ -209,11 +258,36 @@ impl RateScaling {
         water_fill(&self.demand, &self.minimum)[class]
     }
 
+    /// By how much a packet of a class that is stretched takes longer at its grant than at the link's rate.
+    #[inline]
+    pub(crate) fn pace(&self, class: usize) -> Stretch {
+        self.pace[class % CLASSES]
+    }
+
+    /// A cell of the class, planned for `planned` on the class's clock, leaves at `now`: for as long as the class has waited for it beyond
+    /// what its grant says, its clock has stood still.
+    #[inline(never)]
+    fn keep_clock(&mut self, class: usize, planned: u64, now: u64) {
+        if self.stretch(class).is_none() {
+            return;
+        }
+        let (interval, is_fresh, clock) = (self.pace(class).ceil_of(SLOT), self.fresh >> class & 1 == 1, &mut self.clocks[class % CLASSES]);
+        let due = if is_fresh { now } else { later(clock.next, planned.wrapping_add(clock.delay)) };
+        let latest = now.wrapping_sub(LATE);
+        if is_before(due, latest) {
+            clock.delay = clock.delay.wrapping_add(latest.wrapping_sub(due));
+        }
+        clock.next = earlier(later(due, latest), now.wrapping_add(AHEAD)).wrapping_add(interval);
+        self.fresh &= !(1 << class);
+    }
+
     #[cold]
     #[inline(never)]
     fn fill(&mut self) {
         self.is_stretched = self.total > CellRate::LINK;
+        self.has_clocks = self.is_stretched && !self.asking.is_power_of_two();
         if !self.is_stretched {
+            self.fresh = u8::MAX;
             self.stretch = [Stretch::NONE; CLASSES];
             return;
         }
@@ -222,9 +296,11 @@ impl RateScaling {
             // The first class that is granted less than it asks for is granted all that is left, and those after it nothing.
             self.stretch = [Stretch::NONE; CLASSES];
             let mut left = CellRate::LINK.0;
-            for (stretch, demand) in self.stretch.iter_mut().zip(&self.demand) {
+            for (class, demand) in self.demand.iter().enumerate() {
                 if demand.0 > left {
-                    *stretch = Stretch::ceil(demand.0, left);
+                    self.stretch[class] = Stretch::ceil(demand.0, left);
+                    self.pace[class] = Stretch::ceil(CellRate::LINK.0, left);
+                    self.fresh |= !(1 << class);
                     return;
                 }
                 left -= demand.0;
@@ -236,12 +312,16 @@ impl RateScaling {
         for class in 0..CLASSES {
             let demand = self.demand[class].0;
             self.stretch[class] = Stretch::NONE;
+            let fresh = self.fresh;
+            self.fresh |= 1 << class;
             if demand > 0 {
                 let reserved = reserved(class);
                 let more = (demand - reserved).min(left);
                 left -= more;
                 if reserved + more < demand {
                     self.stretch[class] = Stretch::ceil(demand, reserved + more);
+                    self.pace[class] = Stretch::ceil(CellRate::LINK.0, reserved + more);
+                    self.fresh = fresh;
                 }
             }
         }
@@ -255,6 +335,7 @@ impl Sharing for RateScaling {
         // Sums of at most 2^22 rates of at most 2^40 each.
         *demand = *demand - from.0 + to.0;
         *total = *total - from.0 + to.0;
+        self.asking |= 1 << class;
         if self.is_stretched || self.total > CellRate::LINK {
             self.fill();
         }
@@ -273,7 +354,20 @@ impl Sharing for RateScaling {
     }
 
     #[inline]
-    fn sent(&mut self, class: usize, _planned: u64, now: u64) {
+    fn delay(&self, class: usize) -> u64 {
+        self.clocks[class % CLASSES].delay
+    }
+
+    #[inline]
+    fn sent(&mut self, class: usize, planned: u64, now: u64) {
+        if self.has_clocks {
+            self.keep_clock(class, planned, now);
+        }
+        self.sent_unstretched(class, planned, now);
+    }
+
+    #[inline]
+    fn sent_unstretched(&mut self, class: usize, _planned: u64, now: u64) {
         if let Some(guarantees) = &mut self.guarantees {
             guarantees.sent(class, now);
         }

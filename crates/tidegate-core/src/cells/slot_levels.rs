@@ -119,14 +119,25 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// The most logs there are.
-    pub(super) const MOST_LOGS: usize = 9 * 64;
-
     /// Above buckets that span so many ticks, a power of two and 2^28 at least.
     pub(super) fn new(near: u64) -> Levels {
-        let shifts = (near.trailing_zeros() - 2..COARSEST).step_by(4).chain([COARSEST]);
-        let levels = shifts.map(|shift| Level { shift, occupied: 0, end: 0, logs: [Log::default(); 64] }).collect();
+        let levels = Levels::shifts(near).map(|shift| Level { shift, occupied: 0, end: 0, logs: [Log::default(); 64] }).collect();
         Levels { levels, near, settled: 0 }
+    }
+
+    fn shifts(near: u64) -> impl Iterator<Item = u32> {
+        (near.trailing_zeros() - 2..COARSEST).step_by(4).chain([COARSEST])
+    }
+
+    /// How many logs there are above buckets that span so many ticks.
+    pub(super) fn logs(near: u64) -> usize {
+        64 * Levels::shifts(near).count()
+    }
+
+    /// What they take.
+    #[cfg(test)]
+    pub(super) fn bytes(near: u64) -> usize {
+        Levels::shifts(near).count() * size_of::<Level>()
     }
 
     /// Begins anew, empty, at an instant.
@@ -155,9 +166,14 @@ impl Levels {
         self.levels[above - 1].file(pool, entry);
     }
 
-    /// Takes one of the [`Levels::MOST_LOGS`] logs out.
+    /// The places of all logs.
+    pub(super) fn places(&self) -> core::ops::Range<usize> {
+        0..64 * self.levels.len()
+    }
+
+    /// Takes the log at a place out.
     pub(super) fn detach(&mut self, at: usize) -> Log {
-        let Some(level) = self.levels.get_mut(at / 64) else { return Log::default() };
+        let level = &mut self.levels[at / 64];
         level.occupied &= !(1 << (at % 64));
         core::mem::take(&mut level.logs[at % 64])
     }

@@ -137,6 +137,19 @@ impl SlotRun {
         self.next = place;
     }
 
+    /// Takes those out that are not to be kept.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(u64) -> bool) {
+        // From the last on, so that the mark of the end stays where it is.
+        let mut first = self.end;
+        for at in (usize::from(self.next)..self.end).rev() {
+            if is_kept(self.words[at]) {
+                first -= 1;
+                self.words[first] = self.words[at];
+            }
+        }
+        self.next = first as u8;
+    }
+
     /// Takes the first out; there is one.
     #[inline]
     pub(super) const fn pop(&mut self) {
@@ -163,6 +176,14 @@ mod tests {
             }
             run.sort();
             words.sort_by_key(|word| word >> LOW);
+            let taken = words.len() / 5;
+            for word in words.drain(..taken) {
+                prop_assert_eq!(run.first(), word);
+                run.pop();
+            }
+            let is_kept = |word: u64| !(word & LOWEST).is_multiple_of(few);
+            run.retain(is_kept);
+            words.retain(|&word| is_kept(word));
             for word in words {
                 prop_assert_eq!(run.first(), word);
                 run.pop();

@@ -80,6 +80,25 @@ impl SlotTable {
         self.first
     }
 
+    /// Takes those out that are not to be kept. A slot takes no more for it.
+    pub(super) fn retain(&mut self, mut is_kept: impl FnMut(u64) -> bool) {
+        for slot in 0..64 {
+            let (begin, end, places) = (usize::from(self.begins[slot]), usize::from(self.ends[slot]), &mut self.slots[slot]);
+            let mut first = end;
+            for at in (begin..end).rev() {
+                if is_kept(places[at]) {
+                    first -= 1;
+                    places[first] = places[at];
+                }
+            }
+            self.begins[slot] = first as u8;
+            if first == end {
+                self.occupied &= !(1 << slot);
+            }
+        }
+        self.find_first();
+    }
+
     /// Takes the first out; there is one.
     #[inline]
     pub(super) fn pop(&mut self) {
@@ -88,6 +107,11 @@ impl SlotTable {
         self.begins[slot] = begin;
         // No branch: whether a slot has one entry or two cannot be foreseen.
         self.occupied &= !(u64::from(begin == self.ends[slot]) << slot);
+        self.find_first();
+    }
+
+    #[inline(always)]
+    fn find_first(&mut self) {
         self.first = u64::MAX;
         if self.occupied != 0 {
             let slot = self.occupied.trailing_zeros() as usize;
@@ -126,6 +150,12 @@ mod tests {
                     table.pop();
                 }
                 prop_assert_eq!(table.first(), model.first().copied().unwrap_or(u64::MAX));
+                if pops == 2 {
+                    let is_kept = |word: u64| !(word & LOWEST).is_multiple_of(few);
+                    table.retain(is_kept);
+                    model.retain(|&word| is_kept(word));
+                    prop_assert_eq!(table.first(), model.first().copied().unwrap_or(u64::MAX));
+                }
             }
             table.shut();
             prop_assert!(!table.insert(0));

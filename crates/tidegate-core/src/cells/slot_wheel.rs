@@ -7,7 +7,7 @@
 //! **Source.** Hashed and hierarchical timing wheels, Varghese and Lauck, SOSP 1987, where a bucket is a log that is sorted when its time
 //! comes, as in a radix sort; the marks over the buckets are those of Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State.** One word in a log for a connection whose time is near, two for one whose time is far: with the logs' chunks 20 bytes, 36 if all
+//! **State.** One word in a log for a connection whose time is near, two for one whose time is far: with the logs' chunks 20 bytes, 35 if all
 //! eight classes are in use; 16 kB for run, table and levels.
 //!
 //! **Cost.** O(1): an entry is appended to the log of its 64 slots, which lie within reach for one and a half times as many slots as there are
@@ -17,12 +17,12 @@
 //!
 //! **Deviations.** A level's bucket is moved down while the level below still has a quarter of its span to go, a few entries per 64 slots
 //! and not at once; until it is empty, what comes for it is appended to it, so that equals keep their order. Removed entries stay until they
-//! come up, or until they are a 32nd of all: who calls knows them by what it keeps, so the list knows nothing. What finds no room
-//! in the log or the table, or comes for a slot before them, goes to the [`Crowd`].
+//! come up, or until they are a 32nd of those in all lists of the pool: who calls knows them by what it keeps, so the list knows nothing.
+//! What finds no room in the log or the table, or comes for a slot before them, goes to the [`Crowd`].
 
 use super::Connection;
 use super::crowd::Crowd;
-use super::log::{CHUNK, Log, Pool, Reader};
+use super::log::{Log, Pool, Reader};
 use super::marks::Marks;
 use super::slot_levels::{Entry, Levels};
 use super::slot_run::{AT_ONCE, LONGEST_RUN, LOW, LOWEST, SlotRun};
@@ -40,6 +40,9 @@ const FULL: u32 = LONGEST_RUN as u32;
 
 /// The most connections whose state, a quarter of a megabyte then, stays in the cache by itself.
 const FEW: usize = 1 << 12;
+
+/// Entries of others that lists may have however few connections there are: so many make it worth while to look at every log.
+const SOME_GHOSTS: usize = 2 * FULL as usize;
 
 /// The part of a wheel in which its first entry stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +86,6 @@ pub(super) struct SlotWheel {
     /// Connections in the list, and entries of others.
     listed: usize,
     ghosts: usize,
-    most_ghosts: usize,
 }
 
 impl SlotWheel {
@@ -104,13 +106,12 @@ impl SlotWheel {
             near: vec![Log::default(); buckets],
             mask: buckets - 1,
             marks: Marks::new(buckets),
-            levels: Levels::new((buckets as u64) << BITS),
-            crowd: Crowd::new(SlotWheel::entries(connections, 1)),
+            levels: Levels::new(SlotWheel::near(connections)),
+            crowd: Crowd::new(SlotWheel::entries(connections)),
             is_large: connections > FEW,
             soon: Reader::default(),
             listed: 0,
             ghosts: 0,
-            most_ghosts: SlotWheel::most_ghosts(connections),
         }
     }
 
@@ -119,31 +120,38 @@ impl SlotWheel {
         (2 * connections / 64).next_power_of_two().clamp(64, 1 << 17)
     }
 
-    fn most_ghosts(connections: usize) -> usize {
-        connections / 32 + 2 * FULL as usize
+    /// The ticks of all near buckets.
+    fn near(connections: usize) -> u64 {
+        (SlotWheel::buckets(connections) as u64) << BITS
     }
 
-    /// The most entries in so many lists of together so many connections.
-    fn entries(connections: usize, lists: usize) -> usize {
-        connections + lists * (SlotWheel::most_ghosts(connections) + 1)
+    /// So many entries of others may be in all lists of together so many connections: beyond, one list has to be [swept](SlotWheel::sweep).
+    pub(super) fn most_ghosts(connections: usize) -> usize {
+        connections / 32 + SOME_GHOSTS
+    }
+
+    /// The most entries in all lists of together so many connections, one of which has just been removed.
+    fn entries(connections: usize) -> usize {
+        connections + SlotWheel::most_ghosts(connections) + 1
     }
 
     /// The most chunks that so many lists of together so many connections need.
     pub(super) fn chunks(connections: usize, lists: usize) -> usize {
-        let entries = SlotWheel::entries(connections, lists);
-        let logs = lists * (SlotWheel::buckets(connections) + Levels::MOST_LOGS);
-        // Every log but one entry, and all others of two words.
-        let chunks = logs.min(entries) + (2 * entries.saturating_sub(logs)).div_ceil(CHUNK);
-        // While a list is written anew there are two of the log from which and of the crowd.
-        chunks + entries.div_ceil(4 * 2 * CHUNK) + lists * (1 + 2 * Crowd::more_chunks(0))
+        let entries = SlotWheel::entries(connections);
+        let logs = lists * (SlotWheel::buckets(connections) + Levels::logs(SlotWheel::near(connections)));
+        // Every log but one entry, and all others in the heaps of crowds; with less in the heaps or more in a log it is less.
+        let alone = logs.min(entries);
+        let chunks = alone + Crowd::chunks(entries - alone);
+        // Of a list that is written anew there are two crowds.
+        chunks + lists * Crowd::chunks(0)
     }
 
     /// What they take.
     #[cfg(test)]
     pub(super) fn bytes(connections: usize, lists: usize) -> usize {
-        let own = size_of::<SlotWheel>() + Levels::MOST_LOGS * size_of::<Log>();
-        let tables = SlotWheel::entries(connections, 1).div_ceil(64) * size_of::<u32>();
-        SlotWheel::chunks(connections, lists) * Pool::BYTES + lists * (SlotWheel::buckets(connections) * size_of::<Log>() + tables + own)
+        let own = size_of::<SlotWheel>() + Levels::bytes(SlotWheel::near(connections)) + Marks::bytes(SlotWheel::buckets(connections));
+        let own = own + SlotWheel::buckets(connections) * size_of::<Log>() + Crowd::bytes(SlotWheel::entries(connections));
+        SlotWheel::chunks(connections, lists) * Pool::BYTES + lists * own
     }
 
     /// Entries of the crowd for which there is room.
@@ -350,13 +358,15 @@ impl SlotWheel {
         self.ghosts -= 1;
     }
 
-    /// A connection is in the list no more, but its entry is. `is_there` tells which entries are still good.
-    pub(super) fn remove(&mut self, pool: &mut Pool, is_there: impl Fn(Entry) -> bool) {
+    /// A connection is in the list no more, but its entry is.
+    pub(super) fn remove(&mut self) {
         self.listed -= 1;
         self.ghosts += 1;
-        if self.ghosts > self.most_ghosts {
-            self.sweep(pool, is_there);
-        }
+    }
+
+    /// Entries of connections that are in the list no more.
+    pub(super) const fn ghosts(&self) -> usize {
+        self.ghosts
     }
 
     /// When [`SlotWheel::first`] names nobody: goes on to the next 64 slots that may have an entry. False if there are none up to the
@@ -521,60 +531,8 @@ impl SlotWheel {
         self.go_to(pool, self.base);
         self.bound();
     }
-
-    /// Writes logs and crowd anew with the entries that are still good. Those of the table come up soon.
-    #[cold]
-    fn sweep(&mut self, pool: &mut Pool, is_there: impl Fn(Entry) -> bool) {
-        let mut from = 0;
-        while let Some(at) = self.marks.at_or_after(from) {
-            from = at + 1;
-            let mut log = core::mem::take(&mut self.near[at]);
-            self.marks.clear(at);
-            let ahead = (at as u64).wrapping_sub(self.base >> BITS) & (self.near.len() as u64 - 1);
-            let start = self.base.wrapping_add(ahead << BITS);
-            while let Some((words, count)) = pool.pop(&mut log) {
-                for word in &words[..count] {
-                    self.keep(Entry { key: start | word >> LOW, payload: word & LOWEST }, &is_there, |wheel, entry| {
-                        wheel.file_near(pool, entry);
-                    });
-                }
-            }
-        }
-        for at in 0..Levels::MOST_LOGS {
-            let mut log = self.levels.detach(at);
-            while let Some((words, count)) = pool.pop(&mut log) {
-                for entry in Entry::of_words(&words[..count]) {
-                    self.keep(entry, &is_there, |wheel, entry| wheel.levels.put_back(pool, at, entry));
-                }
-            }
-        }
-        let mut crowd = core::mem::replace(&mut self.crowd, Crowd::new(0));
-        while let Some(entry) = crowd.pop(pool) {
-            self.keep(entry, &is_there, |wheel, entry| {
-                // There may be room in its log now, before those that come later, or that are still to be moved down.
-                let near = (wheel.near.len() as u64) << BITS;
-                if (BUCKET..near).contains(&entry.key.wrapping_sub(wheel.base)) {
-                    wheel.file_near(pool, entry);
-                } else {
-                    wheel.crowd.push(pool, entry);
-                }
-            });
-        }
-        self.crowd.take_over(crowd);
-        self.is_crowded = !self.crowd.is_empty();
-        self.bound();
-        self.soon = Reader::default();
-    }
-
-    /// One entry of a sweep.
-    fn keep(&mut self, entry: Entry, is_there: impl Fn(Entry) -> bool, put_back: impl FnOnce(&mut SlotWheel, Entry)) {
-        if is_there(entry) {
-            put_back(self, entry);
-        } else {
-            self.ghosts -= 1;
-        }
-    }
 }
 
+mod sweep;
 #[cfg(test)]
 mod tests;

@@ -16,12 +16,13 @@
 //! priority); the demands on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler with
 //! advanced shaping", section 4.5.
 //!
-//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority; 32 bytes per guarantee.
+//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority; 16 bytes for the clock of each, 32 per
+//! guarantee.
 //!
 //! **Cost.** One insertion and one removal of a ready list per packet, two multiplications; a look at the first of every priority and, if there
 //! are any, at every guarantee, with a multiplication for the one of the packet's priority. If the flows'
-//! contracts together exceed the link: when a flow comes or goes, an addition, and in an overload one more multiplication per packet and,
-//! before the packet after a flow came or went, one division per priority.
+//! contracts together exceed the link: when a flow comes or goes, an addition, and in an overload one more multiplication per packet, two with
+//! several priorities, and, before the packet after a flow came or went, two divisions per priority.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -30,10 +31,12 @@
 //! a priority ask for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate
 //! during a burst and for its sustained rate afterwards; one without a peak rate bursts unshared. The share is counted on a clock beside
 //! those of the contract, which forgets lateness of more than [`SLACK`] packets. Who has nothing queued asks for nothing, so while a higher
-//! priority sends now and then, lower ones are granted a little more than it leaves: guarantees are kept by clocks of their own.
+//! priority sends now and then, lower ones are granted a little more than it leaves. Guarantees are kept by clocks of their own, and
+//! proportions by a clock per priority, in which its shares are counted: it stands still while the priority gets less than it is granted
+//! (as in [`crate::cells::ClassTime`], but with the grant as the measure). That needs an overload by those that are backlogged alone.
 
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
-use crate::cells::{CLASSES, CellRate, RateScaling, Sharing};
+use crate::cells::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
@@ -44,6 +47,9 @@ use alloc::vec::Vec;
 
 /// How many of the longest packets' times, or as much as its contract tolerates, a flow may be late and still make up for it.
 const SLACK: u64 = 64;
+
+/// For how many of the longest packets' times a priority may get less than it is granted before its clock stands still.
+const LATE: u64 = 2;
 
 /// How many of the longest packets of its guarantee a priority may claim late.
 const CLAIM: u64 = 4;
@@ -74,7 +80,13 @@ pub struct RateControlled<R = Wheel> {
     demands: Demands,
     /// Of the priorities that have one, highest first.
     guarantees: Vec<Guarantee>,
+    /// Of each priority; one that is alone gets the whole link, and its clock never stands still.
+    clocks: [Clock; CLASSES],
+    has_clocks: bool,
+    per_byte: TimePerByte,
     slack: Duration,
+    /// The time of [`LATE`] of the longest packets.
+    late: Duration,
     /// The priority of the flow named last.
     latest: usize,
 }
@@ -84,7 +96,7 @@ pub struct RateControlled<R = Wheel> {
 #[repr(align(64))]
 struct Stream {
     allowance: Allowance,
-    /// When its share of an overloaded link allows the head to leave.
+    /// When its share of an overloaded link allows the head to leave, on the clock of its priority.
     share: Time,
     /// Length of the head.
     length: u32,
@@ -107,9 +119,9 @@ enum Demand {
 impl Stream {
     /// Files the flow by the release of its head.
     #[inline(always)]
-    fn file(&mut self, releases: &mut impl ReadyList, flow: Flow, head: Head) {
+    fn file(&mut self, releases: &mut impl ReadyList, held: Duration, flow: Flow, head: Head) {
         self.length = head.length;
-        let release = self.allowance.release().later(self.share).later(head.arrival);
+        let release = self.allowance.release().later(self.share + held).later(head.arrival);
         releases.insert(flow, release.picoseconds());
     }
 
@@ -139,6 +151,43 @@ impl Guarantee {
         // Rounded down: the guarantee is at least its rate.
         let time = self.per_byte.floor(length);
         self.owed = (self.owed.later(now - self.claim) + time).earlier(now + time);
+    }
+}
+
+/// The time in which flows of a priority are given their shares: it stands still while the priority gets less than it is granted, as
+/// when a higher one asks for nothing and sends now and then. So all of its flows get less in the same proportion.
+#[derive(Clone, Copy, Default, Debug)]
+struct Clock {
+    /// How far it is behind.
+    held: Duration,
+    /// When by the priority's grant its next packet should leave, in real time.
+    next: Time,
+}
+
+impl Clock {
+    /// A packet of the priority that was released at `release` has been waiting until now. What it waits for longer than the slack, since
+    /// the priority's last packet has had its time, the clock has stood still.
+    #[inline]
+    fn hold(&mut self, now: Time, release: Time, slack: Duration) {
+        let (due, latest) = (self.next.later(release), now - slack);
+        if due.is_before(latest) {
+            // It goes round as time does.
+            self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_add(latest.since(due).picoseconds()));
+            self.next = latest;
+        }
+    }
+
+    /// A packet leaves that was released at `release` and takes so long at what the priority is granted. What the priority gets beyond that
+    /// makes up for less later, within the slack.
+    #[inline]
+    fn sent(&mut self, now: Time, release: Time, time: Duration, slack: Duration) {
+        self.next = (self.next.later(release) + time).earlier(now + time + slack);
+    }
+
+    /// This instant on the clock.
+    #[inline]
+    fn at(&self, now: Time) -> Time {
+        now - self.held
     }
 }
 
@@ -187,7 +236,7 @@ impl<R: ReadyList> RateControlled<R> {
         // The clock of the share is behind those of the contract unless it is stretched.
         if self.demands.sum > CellRate::LINK.0 {
             let stretch = self.demands.sharing.stretch(self.latest);
-            let oldest = now - self.slack.max(stream.allowance.tolerance());
+            let oldest = self.clocks[self.latest % CLASSES].at(now) - self.slack.max(stream.allowance.tolerance());
             let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
             stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
         }
@@ -197,12 +246,34 @@ impl<R: ReadyList> RateControlled<R> {
     #[inline(never)]
     fn file_next(&mut self, flow: Flow, head: Head) {
         let stream = &mut self.flows[flow.index()];
-        stream.file(&mut self.releases[usize::from(stream.level)], flow, head);
+        let level = usize::from(stream.level);
+        stream.file(&mut self.releases[level], self.clocks[level % CLASSES].held, flow, head);
+    }
+
+    /// Keeps the clock of a priority whose first packet, if there is one, has been waiting until now, and leaves if it `is_sent`.
+    #[inline(never)]
+    fn keep_clock(&mut self, now: Time, level: usize, is_sent: bool) {
+        let clock = &mut self.clocks[level % CLASSES];
+        if self.demands.sharing.stretch(level) == Stretch::NONE {
+            clock.next = now;
+            return;
+        }
+        let Some((release, flow)) = self.releases[level].first() else { return };
+        let release = Time::from_picoseconds(release);
+        clock.hold(now, release, self.late);
+        if is_sent {
+            let time = self.per_byte.floor(self.flows[flow.index()].length).picoseconds();
+            let time = self.demands.sharing.pace(level).ceil_of(time);
+            clock.sent(now, release, Duration::from_picoseconds(time), self.slack);
+        }
     }
 
     /// Notes what a flow asks for that has been idle, and files it.
     #[inline(never)]
     fn ask_and_file(&mut self, now: Time, flow: Flow, head: Head) {
+        if self.has_clocks {
+            self.keep_clock(now, usize::from(self.flows[flow.index()].level), false);
+        }
         let stream = &mut self.flows[flow.index()];
         let demand = stream.demand();
         self.demands.ask(stream, &self.rates, flow, demand);
@@ -213,9 +284,11 @@ impl<R: ReadyList> RateControlled<R> {
     #[inline(always)]
     fn file_first(&mut self, now: Time, flow: Flow, head: Head) {
         let stream = &mut self.flows[flow.index()];
+        let level = usize::from(stream.level);
+        let clock = &self.clocks[level % CLASSES];
         // What it did not use while it had nothing to send is lost.
-        stream.share = stream.share.later(now);
-        stream.file(of_level(&mut self.releases, usize::from(stream.level)), flow, head);
+        stream.share = stream.share.later(clock.at(now));
+        stream.file(of_level(&mut self.releases, level), clock.held, flow, head);
     }
 
     /// The first flow of the highest priority that is owed a packet, if it may leave.
@@ -249,6 +322,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         for guarantee in &mut self.guarantees {
             guarantee.owed = now;
         }
+        self.clocks = [Clock { held: Duration::ZERO, next: now }; CLASSES];
     }
 
     #[inline]
@@ -289,6 +363,9 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        if self.has_clocks {
+            self.keep_clock(now, self.latest, true);
+        }
         let stream = &mut self.flows[flow.index()];
         of_level(&mut self.releases, self.latest).drop_first();
         stream.allowance.charge(now, stream.length);
@@ -337,7 +414,10 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         }
         for stream in &mut self.flows {
             stream.allowance.refresh(now);
-            stream.share = stream.share.later(oldest);
+            stream.share = stream.share.later(self.clocks[usize::from(stream.level) % CLASSES].at(oldest));
+        }
+        for clock in &mut self.clocks {
+            clock.next = clock.next.later(oldest);
         }
         for guarantee in &mut self.guarantees {
             guarantee.owed = guarantee.owed.later(oldest);
@@ -404,14 +484,19 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             Some(Guarantee { level: level as u8, per_byte, claim: Duration::from_picoseconds(claim), owed: Time::ZERO })
         };
         let guarantees = if ranks.len() > 1 { of_level.into_iter().enumerate().filter_map(guarantee).collect() } else { Vec::new() };
-        let slack = SLACK * setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
+        let longest = setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
+        let may_exceed_link = most_of_all > CellRate::LINK.0;
         Ok(RateControlled {
             flows: streams,
             rates,
             releases: ranks.iter().map(|_| R::new(flows.len())).collect(),
-            demands: Demands { sharing, sum: 0, may_exceed_link: most_of_all > CellRate::LINK.0 },
+            demands: Demands { sharing, sum: 0, may_exceed_link },
             guarantees,
-            slack: Duration::from_picoseconds(slack),
+            clocks: [Clock::default(); CLASSES],
+            has_clocks: may_exceed_link && ranks.len() > 1,
+            per_byte: setup.rate.time_per_byte(),
+            slack: Duration::from_picoseconds(SLACK * longest),
+            late: Duration::from_picoseconds(LATE * longest),
             latest: 0,
         })
     }
