@@ -99,7 +99,7 @@ mod tests {
     /// As the allocator counts it, all of it, with a PDU posted on every connection and all of them waiting.
     #[test]
     fn a_connection_of_the_cell_scheduler_takes_128_bytes_at_most() {
-        for (connections, classes) in [(1u32 << 16, 1u8), (1 << 20, 1), (1 << 16, 8), (1 << 20, 8)] {
+        for (connections, classes) in [(1u32 << 16, 1u8), (1 << 20, 1), (1 << 16, 8), (65_568, 8), (100_000, 8), (1 << 20, 8)] {
             let before = allocator::held();
             let setup = CellSetup { connections, pdus: connections, transfer: None };
             let mut planner = Planner::<RateScaling>::new(&setup, RateScaling::strict());

@@ -7,20 +7,21 @@ use alloc::vec::Vec;
 
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
+    buckets: usize,
     words: Vec<u64>,
     summary: Vec<u64>,
 }
 
 impl Marks {
-    /// For so many, a power of two of at least 64; none set.
+    /// For so many; none set.
     pub(super) fn new(buckets: usize) -> Marks {
-        Marks { words: vec![0; buckets / 64], summary: vec![0; (buckets / 64).div_ceil(64)] }
+        Marks { buckets, words: vec![0; buckets.div_ceil(64)], summary: vec![0; buckets.div_ceil(4096)] }
     }
 
     /// What they take.
     #[cfg(test)]
     pub(super) const fn bytes(buckets: usize) -> usize {
-        (buckets / 64 + (buckets / 64).div_ceil(64)) * size_of::<u64>()
+        (buckets.div_ceil(64) + buckets.div_ceil(4096)) * size_of::<u64>()
     }
 
     pub(super) fn set(&mut self, at: usize) {
@@ -39,7 +40,7 @@ impl Marks {
     /// How far it is from `at` to the first mark, going round.
     pub(super) fn next(&self, at: usize) -> Option<usize> {
         let found = self.at_or_after(at).or_else(|| self.at_or_after(0))?;
-        Some(found.wrapping_sub(at) & (64 * self.words.len() - 1))
+        Some(if found < at { found + self.buckets - at } else { found - at })
     }
 
     /// The first mark that is not before `at`.
@@ -68,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn marks_are_a_set(size in prop::sample::select(&[64usize, 128, 4096, 8192, 1 << 15][..]), steps in prop::collection::vec((any::<bool>(), 0usize..1 << 15), 1..200)) {
+        fn marks_are_a_set(size in prop::sample::select(&[64usize, 65, 128, 130, 4096, 4159, 8192, 1 << 15][..]), steps in prop::collection::vec((any::<bool>(), 0usize..1 << 15), 1..200)) {
             let (mut marks, mut set) = (Marks::new(size), BTreeSet::new());
             for (sets, at) in steps {
                 let at = if at % 3 == 0 { at % size } else { at % 7 * 64 % size };

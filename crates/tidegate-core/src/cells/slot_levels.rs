@@ -119,14 +119,14 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Above buckets that span so many ticks, a power of two and 2^28 at least.
+    /// Above buckets that span so many ticks, 2^28 at least.
     pub(super) fn new(near: u64) -> Levels {
         let levels = Levels::shifts(near).map(|shift| Level { shift, occupied: 0, end: 0, logs: [Log::default(); 64] }).collect();
         Levels { levels, near, settled: 0 }
     }
 
     fn shifts(near: u64) -> impl Iterator<Item = u32> {
-        (near.trailing_zeros() - 2..COARSEST).step_by(4).chain([COARSEST])
+        (near.ilog2() - 2..COARSEST).step_by(4).chain([COARSEST])
     }
 
     /// How many logs there are above buckets that span so many ticks.

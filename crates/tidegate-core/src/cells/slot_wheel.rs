@@ -74,8 +74,9 @@ pub(super) struct SlotWheel {
     is_crowded: bool,
     /// A log for each of the next buckets, going round, and marks for those that are not empty.
     near: Vec<Log>,
-    /// One less than there are.
-    mask: usize,
+    /// Where the bucket at `base` stands, and the one after it.
+    base_at: usize,
+    near_at: usize,
     marks: Marks,
     levels: Levels,
     crowd: Crowd,
@@ -104,7 +105,8 @@ impl SlotWheel {
             table: SlotTable::new(),
             is_crowded: false,
             near: vec![Log::default(); buckets],
-            mask: buckets - 1,
+            base_at: 0,
+            near_at: 1,
             marks: Marks::new(buckets),
             levels: Levels::new(SlotWheel::near(connections)),
             crowd: Crowd::new(SlotWheel::entries(connections)),
@@ -117,12 +119,24 @@ impl SlotWheel {
 
     /// Two slots and more per connection, a quarter of them for levels to be moved down: an interval of one and a half needs no level.
     fn buckets(connections: usize) -> usize {
-        (2 * connections / 64).next_power_of_two().clamp(64, 1 << 17)
+        (2 * connections).div_ceil(64).clamp(64, 1 << 17)
+    }
+
+    /// Where a bucket stands, so many ticks after one that stands at `from`; within the span of all near buckets.
+    #[inline(always)]
+    fn place(&self, from: usize, ahead: u64) -> usize {
+        let at = from + (ahead >> BITS) as usize;
+        if at < self.near.len() { at } else { at - self.near.len() }
     }
 
     /// The ticks of all near buckets.
     fn near(connections: usize) -> u64 {
         (SlotWheel::buckets(connections) as u64) << BITS
+    }
+
+    /// The same of this list.
+    fn span(&self) -> u64 {
+        (self.near.len() as u64) << BITS
     }
 
     /// So many entries of others may be in all lists of together so many connections: beyond, one list has to be [swept](SlotWheel::sweep).
@@ -261,10 +275,12 @@ impl SlotWheel {
             let Some(key) = plan(connections, entry) else { break None };
             place += 1;
             let entry = Entry { key, ..entry };
-            if key.wrapping_sub(self.near_start) >= self.near_span {
+            let ahead = key.wrapping_sub(self.near_start);
+            if ahead >= self.near_span {
                 break Some(entry);
             }
-            let log = &mut self.near[(key >> BITS) as usize & self.mask];
+            let at = self.place(self.near_at, ahead);
+            let log = &mut self.near[at];
             let word = key << LOW | entry.payload;
             if !log.is_at_edge() {
                 pool.push(log, word);
@@ -410,7 +426,7 @@ impl SlotWheel {
 
     /// The first 64 slots, not before those of the table, for which there is an entry or a bucket of a level that is not empty.
     fn next_bucket(&self) -> Option<u64> {
-        let ahead = self.marks.next((self.base >> BITS) as usize & self.mask).map(|ahead| (ahead as u64) << BITS);
+        let ahead = self.marks.next(self.base_at).map(|ahead| (ahead as u64) << BITS);
         if let Some(ahead) = ahead
             && ahead < self.reach
             && !self.is_crowded
@@ -428,8 +444,11 @@ impl SlotWheel {
         if base != self.base {
             self.table.clear();
             self.run.clear();
+            // Beyond what is near all is empty, and any place is good.
+            self.base_at = self.place(self.base_at, base.wrapping_sub(self.base) % self.span());
         }
         self.base = base;
+        self.near_at = self.place(self.base_at, BUCKET);
         if self.levels.may_settle(base) {
             let mut levels = core::mem::take(&mut self.levels);
             levels.settle(pool, base, |pool, entry| self.file_near(pool, entry));
@@ -442,7 +461,7 @@ impl SlotWheel {
 
     /// Sorts the log of the 64 slots at `base` into the table.
     fn load(&mut self, pool: &mut Pool) {
-        let at = (self.base >> BITS) as usize & self.mask;
+        let at = self.base_at;
         let mut log = core::mem::take(&mut self.near[at]);
         self.marks.clear(at);
         if log.words() == FULL {
@@ -455,17 +474,17 @@ impl SlotWheel {
         }
         self.run.sort();
         // The first chunk of the bucket after the next as well: its turn to be read comes at once when the next is loaded.
-        let log = |ahead| &self.near[(at + ahead) & self.mask];
+        let log = |ahead| pool.begin(&self.near[self.place(at, ahead)]);
         if self.is_large {
-            self.soon = pool.begin(log(1));
-            pool.fetch(pool.begin(log(2)));
+            pool.fetch(log(2 * BUCKET));
+            self.soon = log(BUCKET);
         }
     }
 
     /// Appends to the log of the entry's 64 slots.
     #[inline]
     fn file_near(&mut self, pool: &mut Pool, entry: Entry) {
-        let at = (entry.key >> BITS) as usize & self.mask;
+        let at = self.place(self.base_at, entry.key.wrapping_sub(self.base));
         let log = &mut self.near[at];
         if log.is_at_edge() {
             return self.file_at_edge(pool, entry);
@@ -476,7 +495,7 @@ impl SlotWheel {
     /// The same where a chunk begins.
     #[inline(never)]
     fn file_at_edge(&mut self, pool: &mut Pool, entry: Entry) {
-        let at = (entry.key >> BITS) as usize & self.mask;
+        let at = self.place(self.base_at, entry.key.wrapping_sub(self.base));
         let log = &mut self.near[at];
         if log.words() == FULL {
             return self.push_crowd(pool, entry);

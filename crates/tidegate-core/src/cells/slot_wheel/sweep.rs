@@ -33,8 +33,8 @@ impl SlotWheel {
             from = at + 1;
             let mut log = core::mem::take(&mut self.near[at]);
             self.marks.clear(at);
-            let ahead = (at as u64).wrapping_sub(self.base >> BITS) & (self.near.len() as u64 - 1);
-            let start = self.base.wrapping_add(ahead << BITS);
+            let ahead = if at < self.base_at { at + self.near.len() - self.base_at } else { at - self.base_at };
+            let start = self.base.wrapping_add((ahead as u64) << BITS);
             while let Some((words, count)) = pool.pop(&mut log) {
                 for word in &words[..count] {
                     self.keep(Entry { key: start | word >> LOW, payload: word & LOWEST }, &is_there, |wheel, entry| {
@@ -55,8 +55,7 @@ impl SlotWheel {
         while let Some(entry) = crowd.pop(pool) {
             self.keep(entry, &is_there, |wheel, entry| {
                 // There may be room in its log now, before those that come later, or that are still to be moved down.
-                let near = (wheel.near.len() as u64) << BITS;
-                if (BUCKET..near).contains(&entry.key.wrapping_sub(wheel.base)) {
+                if (BUCKET..wheel.span()).contains(&entry.key.wrapping_sub(wheel.base)) {
                     wheel.file_near(pool, entry);
                 } else {
                     wheel.crowd.push(pool, entry);

@@ -7,7 +7,7 @@ use super::*;
 use alloc::collections::BTreeMap;
 use proptest::prelude::*;
 
-const MOST: usize = 1500;
+const MOST: usize = 2500;
 
 #[derive(Clone, Debug)]
 enum Step {
