@@ -273,6 +273,34 @@ fn what_a_higher_priority_leaves_is_shared_in_proportion_although_it_sends_now_a
     }
 }
 
+/// Contracts that fit on the link by themselves, but for what a higher priority takes, in step or in bursts: they are shared in proportion
+/// if it is too much for the link together, and kept if it is not, wherever the tolerance covers a burst.
+#[test]
+fn contracts_that_fit_but_for_a_higher_priority_are_shared_in_proportion_or_kept() {
+    let link = mbps(20);
+    let calls = FlowParameters { priority: Some(0), ..FlowParameters::default() };
+    let calls_of = [(214, 1, 4), (1000, 2, 4), (1400, 1, 4), (1400, 15, 10)];
+    let cases = [[10, 5, 5], [10, 5, 2], [9, 3, 3], [5, 5, 4], [4, 2, 1]]
+        .into_iter()
+        .flat_map(|contracts| calls_of.map(|calls| (contracts, calls)));
+    for (contracts, (length, at_once, tolerance)) in cases {
+        let contract = |rate| ShapingContract { tolerance: Duration::from_milliseconds(tolerance), ..at(mbps(rate)) };
+        let [first, second, third] = contracts.map(|rate| shaped(1, contract(rate)));
+        let interval = u64::from(length) * 8 * at_once * SECOND / 6_000_000;
+        let mut arrivals = pile(1..4, 14_000, 1400, 0);
+        arrivals.extend((0..10 * SECOND / interval * at_once).map(|number| Arrival { time: number / at_once * interval, flow: 0, length }));
+        let departures = run(&mut built::<Wheel>(link, &[calls, first, second, third]), link, 4, &in_order(arrivals));
+        judge(link, &[calls, first, second, third], &departures);
+        let sent = |flow| (sent_by(&departures, flow, 10 * SECOND) - sent_by(&departures, flow, SECOND)) as f64 * 8.0 / 9e6;
+        let part = (14.0 / contracts.iter().sum::<u64>() as f64).min(1.0);
+        for (flow, rate) in (1..).zip(contracts) {
+            let ideal = part * rate as f64;
+            let is_near = (sent(flow) / ideal - 1.0).abs() < 0.005;
+            assert!(is_near, "{contracts:?}, {at_once} of {length} bytes: flow {flow} got {} of {ideal}", sent(flow));
+        }
+    }
+}
+
 /// Contracts of many times the link, here 240 times, are shared in proportion as any others.
 #[test]
 fn contracts_far_beyond_the_link_are_shared_too() {

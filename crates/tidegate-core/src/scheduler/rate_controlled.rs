@@ -16,13 +16,14 @@
 //! priority); the demands on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler with
 //! advanced shaping", section 4.5.
 //!
-//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority; 16 bytes for the clock of each, 32 per
+//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority; 24 bytes for the clock of each, 32 per
 //! guarantee.
 //!
 //! **Cost.** One insertion and one removal of a ready list per packet, two multiplications; a look at the first of every priority and, if there
 //! are any, at every guarantee, with a multiplication for the one of the packet's priority. If the flows'
 //! contracts together exceed the link: when a flow comes or goes, an addition, and in an overload one more multiplication per packet, two with
-//! several priorities, and, before the packet after a flow came or went, two divisions per priority.
+//! several priorities, and, before the packet after a flow came or went, two divisions per priority. With a flow without a contract above
+//! one that has one, a few additions per packet.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -33,7 +34,7 @@
 //! those of the contract, which forgets lateness of more than [`SLACK`] packets. Who has nothing queued asks for nothing, so while a higher
 //! priority sends now and then, lower ones are granted a little more than it leaves. Guarantees are kept by clocks of their own, and
 //! proportions by a clock per priority, in which its shares are counted: it stands still while the priority gets less than it is granted
-//! (as in [`crate::cells::ClassTime`], but with the grant as the measure). That needs an overload by those that are backlogged alone.
+//! (as in [`crate::cells::ClassTime`], but with the grant as the measure), and makes up for that when the priority could send more.
 
 use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
 use crate::cells::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
@@ -83,6 +84,8 @@ pub struct RateControlled<R = Wheel> {
     /// Of each priority; one that is alone gets the whole link, and its clock never stands still.
     clocks: [Clock; CLASSES],
     has_clocks: bool,
+    /// True if a flow may get less than its contract says.
+    has_shares: bool,
     per_byte: TimePerByte,
     slack: Duration,
     /// The time of [`LATE`] of the longest packets.
@@ -155,11 +158,14 @@ impl Guarantee {
 }
 
 /// The time in which flows of a priority are given their shares: it stands still while the priority gets less than it is granted, as
-/// when a higher one asks for nothing and sends now and then. So all of its flows get less in the same proportion.
+/// when a higher one asks for nothing and sends now and then. So all of its flows get less in the same proportion. When the priority has
+/// sent all that was released, the clock makes up for that: so it is behind for good only in an overload.
 #[derive(Clone, Copy, Default, Debug)]
 struct Clock {
     /// How far it is behind.
     held: Duration,
+    /// How much of that it may make up for.
+    lost: Duration,
     /// When by the priority's grant its next packet should leave, in real time.
     next: Time,
 }
@@ -171,16 +177,22 @@ impl Clock {
     fn hold(&mut self, now: Time, release: Time, slack: Duration) {
         let (due, latest) = (self.next.later(release), now - slack);
         if due.is_before(latest) {
+            let still = latest.since(due).picoseconds();
             // It goes round as time does.
-            self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_add(latest.since(due).picoseconds()));
+            self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_add(still));
+            self.lost = Duration::from_picoseconds(self.lost.picoseconds().saturating_add(still));
             self.next = latest;
         }
     }
 
     /// A packet leaves that was released at `release` and takes so long at what the priority is granted. What the priority gets beyond that
-    /// makes up for less later, within the slack.
+    /// makes up for less later, within the slack; and if by its share it should leave at `share` on the clock, and that is still to come,
+    /// the clock goes on to there, within the slack as well.
     #[inline]
-    fn sent(&mut self, now: Time, release: Time, time: Duration, slack: Duration) {
+    fn sent(&mut self, now: Time, release: Time, share: Time, time: Duration, slack: Duration) {
+        let ahead = (share + self.held).later(now).since(now).min(self.lost).picoseconds();
+        self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_sub(ahead));
+        self.lost = Duration::from_picoseconds(self.lost.picoseconds() - ahead).min(slack);
         self.next = (self.next.later(release) + time).earlier(now + time + slack);
     }
 
@@ -233,8 +245,8 @@ impl<R: ReadyList> RateControlled<R> {
         let stream = &mut self.flows[flow.index()];
         let demand = if goes_on { stream.demand() } else { Demand::Nothing };
         self.demands.ask(stream, &self.rates, flow, demand);
-        // The clock of the share is behind those of the contract unless it is stretched.
-        if self.demands.sum > CellRate::LINK.0 {
+        // The clock of the share is behind those of the contract unless it is stretched or has stood still.
+        if self.demands.sum > CellRate::LINK.0 || self.has_clocks {
             let stretch = self.demands.sharing.stretch(self.latest);
             let oldest = self.clocks[self.latest % CLASSES].at(now) - self.slack.max(stream.allowance.tolerance());
             let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
@@ -254,17 +266,15 @@ impl<R: ReadyList> RateControlled<R> {
     #[inline(never)]
     fn keep_clock(&mut self, now: Time, level: usize, is_sent: bool) {
         let clock = &mut self.clocks[level % CLASSES];
-        if self.demands.sharing.stretch(level) == Stretch::NONE {
-            clock.next = now;
-            return;
-        }
         let Some((release, flow)) = self.releases[level].first() else { return };
-        let release = Time::from_picoseconds(release);
+        let release = Time::from_picoseconds(release).earlier(now);
         clock.hold(now, release, self.late);
         if is_sent {
-            let time = self.per_byte.floor(self.flows[flow.index()].length).picoseconds();
-            let time = self.demands.sharing.pace(level).ceil_of(time);
-            clock.sent(now, release, Duration::from_picoseconds(time), self.slack);
+            let stream = &self.flows[flow.index()];
+            let time = self.per_byte.floor(stream.length).picoseconds();
+            let is_stretched = self.demands.sharing.stretch(level) != Stretch::NONE;
+            let time = if is_stretched { self.demands.sharing.pace(level).ceil_of(time) } else { time };
+            clock.sent(now, release, stream.share, Duration::from_picoseconds(time), self.slack);
         }
     }
 
@@ -291,13 +301,26 @@ impl<R: ReadyList> RateControlled<R> {
         stream.file(of_level(&mut self.releases, level), clock.held, flow, head);
     }
 
+    /// The first flow of a priority, and when it may leave: when it is released, or if that is still to come, and due to its share, and the
+    /// clock has lost time, as soon as the clock can be there.
+    #[inline]
+    fn first_of(&self, now: Time, level: usize) -> Option<(Time, Flow)> {
+        let (release, flow) = self.releases[level].first()?;
+        let (release, clock) = (Time::from_picoseconds(release), &self.clocks[level % CLASSES]);
+        if clock.lost == Duration::ZERO || !release.is_after(now) {
+            return Some((release, flow));
+        }
+        let stream = &self.flows[flow.index()];
+        let share = stream.share + clock.held - clock.lost;
+        Some((stream.allowance.release().later(share).earlier(release), flow))
+    }
+
     /// The first flow of the highest priority that is owed a packet, if it may leave.
     #[inline(never)]
     fn claim(&mut self, now: Time) -> Option<Flow> {
         for guarantee in self.guarantees.iter().filter(|guarantee| !guarantee.owed.is_after(now)) {
             let level = usize::from(guarantee.level);
-            let first = self.releases[level].first();
-            if let Some((_, flow)) = first.filter(|(release, _)| !Time::from_picoseconds(*release).is_after(now)) {
+            if let Some((_, flow)) = self.first_of(now, level).filter(|(release, _)| !release.is_after(now)) {
                 self.latest = level;
                 return Some(flow);
             }
@@ -322,12 +345,12 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         for guarantee in &mut self.guarantees {
             guarantee.owed = now;
         }
-        self.clocks = [Clock { held: Duration::ZERO, next: now }; CLASSES];
+        self.clocks = [Clock { next: now, ..Clock::default() }; CLASSES];
     }
 
     #[inline]
     fn activate(&mut self, now: Time, flow: Flow, head: Head) {
-        if self.demands.may_exceed_link {
+        if self.has_shares {
             return self.ask_and_file(now, flow, head);
         }
         self.file_first(now, flow, head);
@@ -347,9 +370,8 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
             return Decision::Serve(flow);
         }
         let mut earliest = Decision::Idle;
-        for (level, releases) in self.releases.iter().enumerate() {
-            let Some((release, flow)) = releases.first() else { continue };
-            let release = Time::from_picoseconds(release);
+        for level in 0..self.releases.len() {
+            let Some((release, flow)) = self.first_of(now, level) else { continue };
             if !release.is_after(now) {
                 self.latest = level;
                 return Decision::Serve(flow);
@@ -373,7 +395,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
             let length = stream.length;
             self.note_guarantee(now, length);
         }
-        if self.demands.may_exceed_link {
+        if self.has_shares {
             self.share(now, flow, next.is_some());
         }
         if let Some(head) = next {
@@ -402,7 +424,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     #[inline]
     fn expect(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
-        if self.demands.may_exceed_link {
+        if self.has_shares {
             prefetch_in(&self.rates, flow.index());
         }
     }
@@ -486,6 +508,10 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
         let guarantees = if ranks.len() > 1 { of_level.into_iter().enumerate().filter_map(guarantee).collect() } else { Vec::new() };
         let longest = setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
         let may_exceed_link = most_of_all > CellRate::LINK.0;
+        // The link, or what those without a contract leave of it.
+        let lowest = flows.iter().filter(|given| given.shape.is_some()).map(priority).max();
+        let may_get_less = may_exceed_link || flows.iter().any(|given| given.shape.is_none() && Some(priority(given)) < lowest);
+        let has_clocks = may_get_less && ranks.len() > 1;
         Ok(RateControlled {
             flows: streams,
             rates,
@@ -493,7 +519,8 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             demands: Demands { sharing, sum: 0, may_exceed_link },
             guarantees,
             clocks: [Clock::default(); CLASSES],
-            has_clocks: may_exceed_link && ranks.len() > 1,
+            has_clocks,
+            has_shares: may_exceed_link || has_clocks,
             per_byte: setup.rate.time_per_byte(),
             slack: Duration::from_picoseconds(SLACK * longest),
             late: Duration::from_picoseconds(LATE * longest),
