@@ -1,14 +1,15 @@
 // Proves that groups of streams have the winner that all streams have who are compared with each other: grouped_choice names whom direct_choice
 // names, decision after decision, whatever the keys.
 //
-// Sizes: N = 4 in groups of 2, and in one of 4.
+// Sizes: N = 4 in groups of 2, by one wire and by two, and in one of 4.
 // How: induction over cycles.
 
 module choice_groups
   import rank_pkg::*;
 #(
   parameter int unsigned N = 4,
-  parameter int unsigned G = 2
+  parameter int unsigned G = 2,
+  parameter int unsigned Late = 1
 ) (
   input logic         clk_i,
   input logic         rst_ni,
@@ -19,7 +20,8 @@ module choice_groups
   input key_t [N-1:0] won_i
 );
 
-  logic [N-1:0] won, grouped_won, named, grouped_named;
+  logic [N-1:0] won, grouped_won, named, grouped_named, champion;
+  logic [N-1:0][Late-1:0] late;
 
   direct_choice #(
     .N(N)
@@ -28,10 +30,14 @@ module choice_groups
   );
 
   grouped_choice #(
-    .N(N), .G(G)
+    .N(N), .G(G), .Late(Late)
   ) u_grouped (
-    .clk_i, .rst_ni, .enable_i, .run_i, .lost_i, .won_i, .won_o(grouped_won), .named_o(grouped_named)
+    .clk_i, .rst_ni, .enable_i, .run_i, .lost_i, .won_i, .champion_o(champion), .named_o(late), .won_o(grouped_named)
   );
+
+  always_comb begin
+    for (int unsigned i = 0; i < N; i++) grouped_won[i] = champion[i] & (&late[i]);
+  end
 
   logic started_q = 1'b0;
   logic moved_q   = 1'b0;

@@ -60,15 +60,18 @@ module speculative_records
   key_t [N-1:0] lost_q, gained_q, key;
   logic         started_q = 1'b0;
   logic         moved_q   = 1'b0;
-  logic [N-1:0] won_q;
+  logic [N-1:0] won, won_q;
   logic         waited_q  = 1'b0;
   decision_t    decision_q;
+  // One wire names each of four streams.
+  assign won = u_engine.champion & u_engine.named;
+
   always_ff @(posedge clk_i) begin
     started_q  <= 1'b1;
     moved_q    <= u_engine.enable_q;
     lost_q     <= u_engine.lost;
     gained_q   <= u_engine.gained;
-    won_q      <= u_engine.won;
+    won_q      <= won;
     // The record that was offered in vain in the cycle before.
     waited_q   <= rst_ni & valid & ~ready_i;
     decision_q <= decision;
@@ -83,10 +86,10 @@ module speculative_records
     first    = 1'b1;
     for (int unsigned i = 0; i < N; i++) key[i] = u_engine.won_q[i] ? gained_q[i] : lost_q[i];
     for (int unsigned i = 0; i < N; i++) begin
-      named    += 4'(u_engine.won[i]);
+      named    += 4'(won[i]);
       somebody |= u_engine.run_q & ~is_idle(key[i]);
       for (int unsigned j = 0; j < N; j++) begin
-        if (u_engine.won[i]) first &= {key[i], id_t'(i)} <= {key[j], id_t'(j)};
+        if (won[i]) first &= {key[i], id_t'(i)} <= {key[j], id_t'(j)};
       end
     end
   end
@@ -103,10 +106,10 @@ module speculative_records
         one_named: assert (named == 4'(somebody));
         named_is_first: assert (first);
       end else begin
-        named_as_before: assert (u_engine.won == won_q);
+        named_as_before: assert (won == won_q);
       end
       nobody_named: assert (u_engine.gen_direct.u_choice.nobody_q == (u_engine.won_q == '0));
-      one_at_most: assert ((u_engine.won & (u_engine.won - 1'b1)) == '0);
+      one_at_most: assert ((won & (won - 1'b1)) == '0);
       one_winner: assert ((u_engine.won_q & (u_engine.won_q - 1'b1)) == '0);
       enabled_together: assert (u_engine.enable == {N{u_engine.enable_q}});
       stops_in_time: assert ((records <= 6'd10) & (~u_engine.record_valid_q | (records <= 6'd9))

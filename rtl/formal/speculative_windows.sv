@@ -14,14 +14,15 @@ module speculative_windows
   input logic  ran_i,
   input logic  fetch_i,
   input logic  enable_i,
-  input logic  won_i,
+  input logic  champion_i,
+  input logic  named_i,
   input tick_t now_i,
   input tick_t far_finish_i,
   input logic  next_valid_i,
   input tick_t next_arrival_i
 );
 
-  logic    pop, take, drop;
+  logic    won, pop, take, drop;
   key_t    lost, gained;
   status_t status;
 
@@ -42,7 +43,8 @@ module speculative_windows
     .ran_i,
     .fetch_i,
     .enable_i,
-    .won_i,
+    .champion_i,
+    .named_i,
     .now_i,
     .far_finish_i,
     .next_valid_i,
@@ -54,6 +56,8 @@ module speculative_windows
     .drop_o(drop),
     .status_o(status)
   );
+
+  assign won = champion_i & named_i;
 
   // What the rules make of a window and of a whole one; a stream without deadlines keeps its.
   tolerance_t tolerance;
@@ -138,7 +142,7 @@ module speculative_windows
     started_q <= 1'b1;
     due_q     <= window;
     if (enable_i) begin
-      if (won_i) due_q <= u_block.prepared_q.past ? missed : met;
+      if (won) due_q <= u_block.prepared_q.past ? missed : met;
       else if (u_block.is_missed_q) due_q <= missed;
       else if (u_block.lost_changes_q | u_block.lapses) due_q <= fresh;
     end
@@ -147,7 +151,7 @@ module speculative_windows
   always_comb begin
     loads_fit: assume (loaded);
     // Nobody is named without a packet, or while nothing is decided.
-    named_runs: assume (~won_i | (u_block.valid_q & u_block.run_q));
+    named_runs: assume (~champion_i | (u_block.valid_q & u_block.run_q));
     if (~started_q) begin
       begins_so: assume (fits & ends_known & worth_of_zero & known);
     end else begin

@@ -185,11 +185,18 @@ module speculative
     end
   end
 
-  logic [N-1:0] won, won_q, drop;
-  key_t [N-1:0] lost, gained;
+  localparam bit          Direct = N <= MostDirect;
+  // A champion is compared with up to three others, or more.
+  localparam int unsigned Late   = Direct | N / Group <= 4 ? 1 : 2;
+
+  logic [N-1:0]           champion, won_q, drop;
+  logic [N-1:0][Late-1:0] named;
+  key_t [N-1:0]           lost, gained;
 
   for (genvar i = 0; i < N; i++) begin : gen_stream
-    speculative_block u_block (
+    speculative_block #(
+      .Late(Late), .Apart(~Direct)
+    ) u_block (
       .clk_i,
       .rst_ni,
       .load_i(load_here_q[i]),
@@ -206,7 +213,8 @@ module speculative
       .ran_i(ran_q),
       .fetch_i(fetch_q),
       .enable_i(enable[i]),
-      .won_i(won[i]),
+      .champion_i(champion[i]),
+      .named_i(named[i]),
       .now_i(now_q),
       .far_finish_i(far_finish),
       .next_valid_i(next_valid_i[i]),
@@ -222,17 +230,27 @@ module speculative
 
   // ---- The decision
 
-  if (N <= MostDirect) begin : gen_direct
+  if (Direct) begin : gen_direct
+    assign champion = '1;
+
     direct_choice #(
       .N(N)
     ) u_choice (
-      .clk_i, .rst_ni, .enable_i(enable_q), .next_run_i(ready_q[2]), .lost_i(lost), .won_i(gained), .won_o(won), .named_o(won_q)
+      .clk_i, .rst_ni, .enable_i(enable_q), .next_run_i(ready_q[2]), .lost_i(lost), .won_i(gained), .won_o(named), .named_o(won_q)
     );
   end else begin : gen_grouped
     grouped_choice #(
-      .N(N), .G(Group)
+      .N(N), .G(Group), .Late(Late)
     ) u_choice (
-      .clk_i, .rst_ni, .enable_i(enable_q), .run_i(run_q), .lost_i(lost), .won_i(gained), .won_o(won), .named_o(won_q)
+      .clk_i,
+      .rst_ni,
+      .enable_i(enable_q),
+      .run_i(run_q),
+      .lost_i(lost),
+      .won_i(gained),
+      .champion_o(champion),
+      .named_o(named),
+      .won_o(won_q)
     );
   end
 

@@ -4,7 +4,8 @@
 // The step of a stream depends on nothing but whether it is the winner. So a decision needs no cycle of its own for updates, and no stream's key
 // waits for it. What a step takes is prepared a step ahead: the deadline after it, the worth of the window after service and after a miss, whether
 // the deadline will have come. A window stays as it is, or is replaced by one of two: what service in time leaves, and what a miss leaves or a
-// beginning brings. A stream without packets whose deadline has come has the window and the deadline at hand with which it would come back. Worths are differences of logarithms, of x' and of y' - x'. Each of these sinks by at most one in a step, so the worth after another
+// beginning brings. A stream without packets whose deadline has come has the window and the deadline at hand with which it would come
+// back. Worths are differences of logarithms, of x' and of y' - x'. Each of these sinks by at most one in a step, so the worth after another
 // step is that after this one and a difference between neighbours, the next of which are at hand.
 //
 // Law: after every decision, the state of a register block that is updated in turn.
@@ -15,13 +16,20 @@
 //   clk_i         t                                          t + 1
 //   state         after decision t - 1                       after decision t
 //   keys          for decision t + 1, if it loses t, wins t
-//   won_i         late: the winner of decision t
+//   named_i       late: whether the champion wins decision t
 //   take_o        of decision t - 1                          of decision t
 
 module speculative_block
   import dwcs_pkg::*;
   import rank_pkg::*;
-(
+#(
+  /// Wires that name the champion together.
+  parameter int unsigned Late = 1,
+  /* verilator lint_off UNUSEDPARAM */
+  /// What is known early lies on wires of its own in synthesis.
+  parameter bit Apart = 1'b0
+  /* verilator lint_on UNUSEDPARAM */
+) (
   input  logic       clk_i,
   input  logic       rst_ni,
   /// LOAD: takes the contract and the first deadline, forgets its packets and its counters.
@@ -44,8 +52,10 @@ module speculative_block
   input  logic       fetch_i,
   /// A cycle goes by.
   input  logic       enable_i,
-  /// The stream is named in this decision.
-  input  logic       won_i,
+  /// The stream is the one that is named if the last wires say so: known early.
+  input  logic       champion_i,
+  /// They do, if all are set: known late.
+  input  logic [Late-1:0] named_i,
   /// The clock: of the last decision, and at the end of the service that is the third after the one under decision.
   input  tick_t      now_i,
   input  tick_t      far_finish_i,
@@ -152,10 +162,13 @@ module speculative_block
   // Has no packet, and its deadline will have come by the end of the next service: the window and the deadline are those with which it would come back
   // then, whereas the host is shown those that it has.
   logic lapsed_q;
-  logic comes_back, lapses, lost_valid, begins, lost_changes;
-  // What a win and a loss change of the window.
-  logic won_ends, won_numerator, won_to_meet, won_rises, lost_numerator, lost_to_meet, lost_rises;
-  // One table each between the winner, who is known last, and all that depends on him.
+  logic comes_back, lapses, lost_valid, lost_changes, named;
+  // What the step is if the champion of the stream's group is named, and if not: known early, on wires that synthesis does not mix with what
+  // is known last. So one table lies between that and all that depends on it.
+  logic won_ends;
+  (* keep = Apart *) logic in_time, changes_named, steps_named;
+  (* keep = Apart *) logic ends_named, begins, numerator_named, numerator_lost, to_meet_named, to_meet_lost, rises_named, rises_lost;
+  (* keep = Apart *) logic changes_lost, takes_named, valid_named;
   (* keep *) logic serves, ends, changes, changes_numerator, changes_to_meet, changes_rises, steps, takes;
 
   assign comes_back = ~valid_q & rested_q & behind_valid_q[0] & run_q;
@@ -163,25 +176,35 @@ module speculative_block
   assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
 
   assign won_ends       = prepared_q.past ? missed_ends_q : met_ends_q;
-  assign won_numerator  = won_ends | (prepared_q.past ? ~x_zero : m_zero);
-  assign won_to_meet    = won_ends | (prepared_q.past ? x_zero : ~m_zero);
-  assign won_rises      = won_ends | (~prepared_q.past & ~m_zero);
   assign lost_changes   = lost_changes_q | lapses;
-  assign lost_numerator = lost_changes & (begins | ~x_zero);
-  assign lost_to_meet   = lost_changes & (begins | x_zero);
-  assign lost_rises     = lost_changes & begins;
+  assign named          = &named_i;
 
   // Service in time is one way that a window goes; otherwise it takes a miss, or begins. A window that has just been loaded is taken again until
   // decisions begin.
-  assign serves  = won_i & ~prepared_q.past;
-  assign begins  = missed_ends_q | ~valid_q | ~run_q;
-  assign ends    = won_i & ~prepared_q.past ? met_ends_q : begins;
-  assign changes = enable_i & (won_i | lost_changes);
-  assign changes_numerator = enable_i & (won_i ? won_numerator : lost_numerator);
-  assign changes_to_meet   = enable_i & (won_i ? won_to_meet : lost_to_meet);
-  assign changes_rises     = enable_i & (won_i ? won_rises : lost_rises);
-  assign steps   = won_i | is_missed_q;
-  assign takes   = won_i ? behind_valid_q[0] : lost_takes_q;
+  assign begins        = missed_ends_q | ~valid_q | ~run_q;
+  assign in_time       = champion_i & ~prepared_q.past;
+  assign ends_named    = in_time ? met_ends_q : begins;
+  assign changes_named = enable_i & champion_i;
+  assign changes_lost  = enable_i & lost_changes;
+  assign steps_named   = champion_i | is_missed_q;
+  assign valid_named   = champion_i ? behind_valid_q[0] : lost_valid;
+  assign takes_named   = champion_i ? behind_valid_q[0] : lost_takes_q;
+
+  assign numerator_lost  = enable_i & lost_changes & (begins | ~x_zero);
+  assign to_meet_lost    = enable_i & lost_changes & (begins | x_zero);
+  assign rises_lost      = enable_i & lost_changes & begins;
+  assign numerator_named = champion_i ? enable_i & (won_ends | (prepared_q.past ? ~x_zero : m_zero)) : numerator_lost;
+  assign to_meet_named   = champion_i ? enable_i & (won_ends | (prepared_q.past ? x_zero : ~m_zero)) : to_meet_lost;
+  assign rises_named     = champion_i ? enable_i & (won_ends | (~prepared_q.past & ~m_zero)) : rises_lost;
+
+  assign serves  = named & in_time;
+  assign ends    = named ? ends_named : begins;
+  assign changes = (named & changes_named) | changes_lost;
+  assign changes_numerator = named ? numerator_named : numerator_lost;
+  assign changes_to_meet   = named ? to_meet_named : to_meet_lost;
+  assign changes_rises     = named ? rises_named : rises_lost;
+  assign steps   = named ? steps_named : is_missed_q;
+  assign takes   = named ? takes_named : lost_takes_q;
 
   // ---- Steps between logarithms at hand: up to y' - x', to y' - x' - 1, ..., and up to x' - 1, to x' - 2; the last one comes from the table, where
   // the three that it may be were looked up two steps before
@@ -247,16 +270,25 @@ module speculative_block
 
   // Which sum the worth after service and the one after a miss will be, if any; otherwise what is known.
   (* keep *) logic met_raises, met_rises, met_falls, missed_rises, missed_falls;
-  logic            met_mixes, missed_mixes;
   fraction_t       met_known, missed_known;
+  // The same if the champion is named, and if not.
+  (* keep = Apart *) logic met_raises_named, met_rises_named, met_falls_named, missed_rises_named, missed_falls_named;
+  (* keep = Apart *) logic met_rises_lost, met_falls_lost, missed_falls_lost;
 
-  assign met_mixes    = serves ? ~met_ends_q & (m_zero | m_one) : ~begins & ~x_zero;
-  assign missed_mixes = serves & ~met_ends_q & ~x_zero;
-  assign met_raises   = serves & ~met_ends_q & ~m_zero & ~m_one & ~(x_zero & m_two);
-  assign met_rises    = met_mixes & mixed_rises;
-  assign met_falls    = met_mixes & mixed_falls;
-  assign missed_rises = missed_mixes & mixed_rises;
-  assign missed_falls = (missed_mixes & mixed_falls) | (~serves & ~begins & missed_missed_falls);
+  assign met_rises_lost     = ~begins & ~x_zero & mixed_rises;
+  assign met_falls_lost     = ~begins & ~x_zero & mixed_falls;
+  assign missed_falls_lost  = ~begins & missed_missed_falls;
+  assign met_raises_named   = in_time & ~met_ends_q & ~m_zero & ~m_one & ~(x_zero & m_two);
+  assign met_rises_named    = in_time ? ~met_ends_q & (m_zero | m_one) & mixed_rises : met_rises_lost;
+  assign met_falls_named    = in_time ? ~met_ends_q & (m_zero | m_one) & mixed_falls : met_falls_lost;
+  assign missed_rises_named = in_time & ~met_ends_q & ~x_zero & mixed_rises;
+  assign missed_falls_named = in_time ? ~met_ends_q & ~x_zero & mixed_falls : missed_falls_lost;
+
+  assign met_raises   = named & met_raises_named;
+  assign met_rises    = named ? met_rises_named : met_rises_lost;
+  assign met_falls    = named ? met_falls_named : met_falls_lost;
+  assign missed_rises = named & missed_rises_named;
+  assign missed_falls = named ? missed_falls_named : missed_falls_lost;
 
   always_comb begin
     if (serves) begin
@@ -276,7 +308,8 @@ module speculative_block
   endfunction
 
   // Whether the step after the next ends it.
-  logic met_met_ends, mixed_ends, missed_missed_ends, won_met_ends, won_missed_ends, lost_met_ends, lost_missed_ends;
+  logic met_met_ends, mixed_ends, missed_missed_ends, won_met_ends, won_missed_ends;
+  (* keep = Apart *) logic lost_met_ends, lost_missed_ends, met_ends_named, missed_ends_named, sinks_named, to_meet_sinks_named;
 
   always_comb begin
     mixed_ends         = m_zero ? x_two : x_one & m_one;
@@ -296,6 +329,11 @@ module speculative_block
       won_missed_ends = whole_missed_ends_q;
     end
   end
+
+  assign met_ends_named      = champion_i ? won_met_ends : lost_met_ends;
+  assign missed_ends_named   = champion_i ? won_missed_ends : lost_missed_ends;
+  assign sinks_named         = champion_i ? numerator_named & ~won_ends : numerator_lost & ~begins;
+  assign to_meet_sinks_named = champion_i & rises_named & ~won_ends;
 
   // What x' would be after another step: of a window that was served in time, and of one that was not.
   logic [7:0] served_met_numerator, mixed_numerator, missed_met_numerator, missed_missed_numerator, lowest;
@@ -343,13 +381,13 @@ module speculative_block
     end
     if (changes_rises) rise_q <= ends ? rise_whole_q[1:0] : {next_rise, rise_q[1]};
     if (enable_i) begin
-      numerator_sank_q <= won_i ? won_numerator & ~won_ends : lost_numerator & ~begins;
-      to_meet_sank_q   <= won_i & won_rises & ~won_ends;
+      numerator_sank_q <= named ? sinks_named : numerator_lost & ~begins;
+      to_meet_sank_q   <= named & to_meet_sinks_named;
       numerator_sunk_q <= numerator_sank_q;
       to_meet_sunk_q   <= to_meet_sank_q;
       begun_before_q   <= begun_q;
-      met_ends_q       <= won_i ? won_met_ends : lost_met_ends;
-      missed_ends_q    <= won_i ? won_missed_ends : lost_missed_ends;
+      met_ends_q       <= named ? met_ends_named : lost_met_ends;
+      missed_ends_q    <= named ? missed_ends_named : lost_missed_ends;
     end
   end
 
@@ -417,7 +455,8 @@ module speculative_block
   end
 
   // What the stream does if it wins or loses this decision and loses the next one.
-  logic lost_come, won_next_takes, lost_next_takes, won_behind, lost_behind, misses_next, rests;
+  logic lost_come, won_next_takes, won_behind, lost_behind, rests;
+  (* keep = Apart *) logic misses_named, misses_lost, next_takes_named, lost_next_takes;
 
   assign lost_come       = is_missed_q ? if_steps.come : if_waits.come;
   assign won_behind      = behind_valid_q[1] | pop_o;
@@ -425,17 +464,19 @@ module speculative_block
   assign rests           = run_q ? ~valid_q : rested_q;
   assign won_next_takes  = behind_valid_q[0] & won_behind & if_steps.come & contract_q.droppable;
   assign lost_next_takes = lost_behind & (lost_valid ? lost_come & contract_q.droppable : rests);
-  assign misses_next     = won_i ? behind_valid_q[0] & if_steps.come : lost_valid & lost_come;
+  assign next_takes_named = champion_i ? won_next_takes : lost_next_takes;
+  assign misses_lost     = lost_valid & lost_come;
+  assign misses_named    = champion_i ? behind_valid_q[0] & if_steps.come : misses_lost;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
       deadline_q     <= steps ? prepared_q.stepped : (lapses ? begun_deadline : deadline_q);
       prepared_q     <= steps ? if_steps : if_waits;
       // All are for the next decision; in a pause a window that has just been loaded is taken.
-      lost_changes_q <= next_run_i ? misses_next : fresh_q;
-      is_missed_q    <= next_run_i & misses_next;
-      stays_q        <= ~(next_run_i & misses_next);
-      lost_takes_q   <= next_run_i & (won_i ? won_next_takes : lost_next_takes);
+      lost_changes_q <= next_run_i ? (named ? misses_named : misses_lost) : fresh_q;
+      is_missed_q    <= next_run_i & (named ? misses_named : misses_lost);
+      stays_q        <= ~(next_run_i & (named ? misses_named : misses_lost));
+      lost_takes_q   <= next_run_i & (named ? next_takes_named : lost_next_takes);
     end
     if (load_i) deadline_q <= load_deadline_i;
   end
@@ -469,7 +510,7 @@ module speculative_block
       // A packet fills the first place that is free.
       behind_valid_q[0] <= (takes ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
       behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pop_o));
-      valid_q           <= won_i ? behind_valid_q[0] : lost_valid;
+      valid_q           <= named ? valid_named : lost_valid;
       begun_q           <= changes & ends;
       fresh_q           <= fresh_q & ~run_q;
       taken_q           <= takes;
@@ -539,15 +580,31 @@ module speculative_block
   window_t   shown_window_q;
   counters_t counters_q;
 
+  (* keep = Apart *) events_t events_named, events_lost;
+
+  always_comb begin
+    events_lost = '{
+      met:       1'b0,
+      late:      1'b0,
+      missed:    is_missed_q,
+      violation: is_missed_q & x_zero & ~frozen_q,
+      dropped:   is_missed_q & contract_q.droppable
+    };
+    events_named = events_lost;
+    if (champion_i) begin
+      events_named = '{
+        met:       ~prepared_q.past,
+        late:      prepared_q.past,
+        missed:    prepared_q.past,
+        violation: prepared_q.past & x_zero & ~frozen_q,
+        dropped:   1'b0
+      };
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      events_q <= '{
-        met:       won_i & ~prepared_q.past,
-        late:      won_i & prepared_q.past,
-        missed:    won_i ? prepared_q.past : is_missed_q,
-        violation: (won_i ? prepared_q.past : is_missed_q) & x_zero & ~frozen_q,
-        dropped:   ~won_i & is_missed_q & contract_q.droppable
-      };
+      events_q <= named ? events_named : events_lost;
     end
     if (load_i) begin
       shown_deadline_q <= load_deadline_i;

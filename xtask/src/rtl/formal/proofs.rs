@@ -134,16 +134,16 @@ pub const HARNESSES: &[Harness] = &[
         faults: &[
             Fault {
                 file: "rtl/src/champion_group.sv",
-                text: "(&(lost_precedes[i] | (G'(1) << winner))) & ~won_precedes[winner][i];",
-                replacement: "(&(lost_precedes[i] | (G'(1) << winner)));",
+                text: "won_key  |= won_first[i] ? stepped[i] : '0;",
+                replacement: "won_key  |= won_first[i] ? lost_i[i] : '0;",
             },
             Fault {
                 file: "rtl/src/champion_group.sv",
-                text: "named_i & first_q[i] ? won_i[i] : lost_i[i];",
-                replacement: "named_i ? won_i[i] : lost_i[i];",
+                text: "= first_q[i] ? won_i[i] : lost_i[i];",
+                replacement: "= won_i[i];",
             },
         ],
-        sizes: &[size("N=4 G=2", Induction, 8), size("N=4 G=4", Induction, 8)],
+        sizes: &[size("N=4 G=2", Induction, 8), size("N=4 G=2 Late=2", Induction, 8), size("N=4 G=4", Induction, 8)],
     },
     Harness {
         name: "network_order",
