@@ -301,6 +301,38 @@ fn contracts_that_fit_but_for_a_higher_priority_are_shared_in_proportion_or_kept
     }
 }
 
+proptest! {
+    /// The same for any contracts of any lengths of packets.
+    #[test]
+    fn any_contracts_below_a_higher_priority_are_shared_in_proportion_or_kept(
+        rates in prop::collection::vec(1u64..12, 1..6),
+        length in 300..=LONGEST,
+        (calls_length, at_once, calls_kbps) in (100..=LONGEST, 1u64..4, 100u64..12_000),
+        calls_contract in any::<bool>(),
+    ) {
+        let link = mbps(20);
+        let unshaped = FlowParameters { priority: Some(0), ..FlowParameters::default() };
+        let generous = ShapingContract { burst: 8 * LONGEST, ..at(mbps(13)) };
+        let calls = if calls_contract { shaped(0, generous) } else { unshaped };
+        let contract = |&rate: &u64| shaped(1, ShapingContract { tolerance: Duration::from_milliseconds(10), ..at(mbps(rate)) });
+        let mut parameters = vec![calls];
+        parameters.extend(rates.iter().map(contract));
+        let interval = u64::from(calls_length) * 8 * at_once * SECOND / (calls_kbps * 1000);
+        let packets = |rate: u64| (rate * 1_000_000 / 8 * 5 / u64::from(length)) as usize;
+        let mut arrivals: Vec<Arrival> = (1..).zip(&rates).flat_map(|(flow, &rate)| pile(flow..flow + 1, packets(rate), length, 0)).collect();
+        arrivals.extend((0..4 * SECOND / interval * at_once).map(|number| Arrival { time: number / at_once * interval, flow: 0, length: calls_length }));
+        let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &in_order(arrivals));
+        judge(link, &parameters, &departures);
+        let sent = |flow| (sent_by(&departures, flow, 4 * SECOND) - sent_by(&departures, flow, SECOND)) as f64 * 8.0 / 3e6;
+        let asked = rates.iter().sum::<u64>() as f64;
+        let part = ((20.0 - sent(0)) / asked).min(1.0);
+        for (flow, &rate) in (1..).zip(&rates) {
+            let ideal = part * rate as f64;
+            prop_assert!((sent(flow) - ideal).abs() < 0.02 * ideal + 0.02, "flow {} got {} of {}", flow, sent(flow), ideal);
+        }
+    }
+}
+
 /// Contracts of many times the link, here 240 times, are shared in proportion as any others.
 #[test]
 fn contracts_far_beyond_the_link_are_shared_too() {

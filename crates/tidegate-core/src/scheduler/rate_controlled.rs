@@ -186,14 +186,19 @@ impl Clock {
     }
 
     /// A packet leaves that was released at `release` and takes so long at what the priority is granted. What the priority gets beyond that
-    /// makes up for less later, within the slack; and if by its share it should leave at `share` on the clock, and that is still to come,
-    /// the clock goes on to there, within the slack as well.
+    /// makes up for less later, within the slack.
     #[inline]
-    fn sent(&mut self, now: Time, release: Time, share: Time, time: Duration, slack: Duration) {
+    fn sent(&mut self, now: Time, release: Time, time: Duration, slack: Duration) {
+        self.lost = self.lost.min(slack);
+        self.next = (self.next.later(release) + time).earlier(now + time + slack);
+    }
+
+    /// A packet leaves that by its share should leave at `share` on the clock, which goes on to there, as far as it has lost time.
+    #[inline]
+    fn catch_up(&mut self, now: Time, share: Time) {
         let ahead = (share + self.held).later(now).since(now).min(self.lost).picoseconds();
         self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_sub(ahead));
-        self.lost = Duration::from_picoseconds(self.lost.picoseconds() - ahead).min(slack);
-        self.next = (self.next.later(release) + time).earlier(now + time + slack);
+        self.lost = Duration::from_picoseconds(self.lost.picoseconds() - ahead);
     }
 
     /// This instant on the clock.
@@ -267,14 +272,18 @@ impl<R: ReadyList> RateControlled<R> {
     fn keep_clock(&mut self, now: Time, level: usize, is_sent: bool) {
         let clock = &mut self.clocks[level % CLASSES];
         let Some((release, flow)) = self.releases[level].first() else { return };
-        let release = Time::from_picoseconds(release).earlier(now);
+        let filed = Time::from_picoseconds(release);
+        let release = filed.earlier(now);
         clock.hold(now, release, self.late);
         if is_sent {
             let stream = &self.flows[flow.index()];
+            if filed.is_after(now) {
+                clock.catch_up(now, stream.share);
+            }
             let time = self.per_byte.floor(stream.length).picoseconds();
             let is_stretched = self.demands.sharing.stretch(level) != Stretch::NONE;
             let time = if is_stretched { self.demands.sharing.pace(level).ceil_of(time) } else { time };
-            clock.sent(now, release, stream.share, Duration::from_picoseconds(time), self.slack);
+            clock.sent(now, release, Duration::from_picoseconds(time), self.slack);
         }
     }
 
