@@ -31,6 +31,9 @@ pub const LARGE: Place = &["--placer", "static", "--router", "router2"];
 /// The same with a pin for the clock, see `flow`: elsewhere that router has found no way from it to the clock's network.
 pub const LARGE_PINNED: Place = &["--placer", "static", "--router", "router2", "--lpf", "pins.lpf"];
 
+/// For designs of some size that have to be fast: the placer of the usual ones, told to care for time, and a router that ends in minutes.
+pub const TIMED: Place = &["--placer-heap-timingweight", "30", "--router", "router2", "--lpf", "pins.lpf"];
+
 /// A module that is synthesised alone, for its area.
 pub struct Part {
     pub name: &'static str,
@@ -109,7 +112,11 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |_| 1,
-        place: |streams| if streams > 4 { LARGE_PINNED } else { USUAL },
+        place: |streams| match streams {
+            4 => USUAL,
+            8 => TIMED,
+            _ => LARGE_PINNED,
+        },
     },
     Variant {
         name: "tiled",

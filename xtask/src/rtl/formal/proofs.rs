@@ -137,11 +137,7 @@ pub const HARNESSES: &[Harness] = &[
                 text: "won_key  |= won_first[i] ? stepped[i] : '0;",
                 replacement: "won_key  |= won_first[i] ? lost_i[i] : '0;",
             },
-            Fault {
-                file: "rtl/src/champion_group.sv",
-                text: "= first_q[i] ? won_i[i] : lost_i[i];",
-                replacement: "= won_i[i];",
-            },
+            Fault { file: "rtl/src/champion_group.sv", text: "= first_q[i] ? won_i[i] : lost_i[i];", replacement: "= won_i[i];" },
         ],
         sizes: &[size("N=4 G=2", Induction, 8), size("N=4 G=2 Late=2", Induction, 8), size("N=4 G=4", Induction, 8)],
     },
