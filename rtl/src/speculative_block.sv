@@ -22,6 +22,7 @@
 module speculative_block
   import dwcs_pkg::*;
   import rank_pkg::*;
+  import speculative_pkg::*;
 #(
   /// Wires that name the champion together.
   parameter int unsigned Late = 1,
@@ -72,13 +73,6 @@ module speculative_block
   /// Where the stream stands, a cycle later.
   output status_t    status_o
 );
-
-  // The clock and a deadline: has come, has passed, by the end of the next service; the deadline after a step.
-  typedef struct packed {
-    logic  come;
-    logic  past;
-    tick_t stepped;
-  } prepared_t;
 
   // ---- The stream after the last decision
 
@@ -303,10 +297,6 @@ module speculative_block
     end
   end
 
-  function automatic fraction_t only(logic is_it, fraction_t fraction);
-    return is_it ? fraction : '0;
-  endfunction
-
   // Whether the step after the next ends it.
   logic met_met_ends, mixed_ends, missed_missed_ends, won_met_ends, won_missed_ends;
   (* keep = Apart *) logic lost_met_ends, lost_missed_ends, met_ends_named, missed_ends_named, sinks_named, to_meet_sinks_named;
@@ -416,33 +406,6 @@ module speculative_block
     end
   end
 
-  /* verilator lint_off UNUSEDSIGNAL */
-  function automatic logic is_past(tick_t deadline, tick_t clock);
-    tick_t ahead;
-    ahead = deadline - clock;
-    return ahead[15];
-  endfunction
-
-  // Not by a comparison for equality, which would come after the difference.
-  function automatic logic is_come(tick_t deadline, tick_t clock);
-    tick_t since;
-    since = clock - deadline;
-    return ~since[15];
-  endfunction
-
-  function automatic tick_t stepped(tick_t deadline, tick_t next_finish, logic [15:0] period_from, logic [14:0] period);
-    logic [15:0] advanced;
-    advanced = deadline + period_from;
-    // From -2^14 to 2^15.
-    unique case (advanced[15:14])
-      2'b11: return next_finish;
-      2'b10: return next_finish + Latest;
-      2'b01: return next_finish + Latest;
-      default: return deadline + 16'(period);
-    endcase
-  endfunction
-  /* verilator lint_on UNUSEDSIGNAL */
-
   prepared_t if_waits, if_steps;
 
   always_comb begin
@@ -532,20 +495,6 @@ module speculative_block
     won_worth.fraction   = prepared_q.past ? missed_q : met_q;
     won_worth.numerator  = prepared_q.past ? missed_numerator_q : met_numerator_q;
   end
-
-  // Deadlines lie from the clock of the last decision to 2^14 ticks after it: one bit tells the two quarters of all times apart in which they are. Arrivals
-  // lie less than 2^15 ticks before the end of the service under decision.
-  /* verilator lint_off UNUSEDSIGNAL */
-  function automatic key_t key(
-      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic now_quarter, logic finish_half);
-    return '{
-      infinite: infinite | ~valid,
-      deadline: {~valid | (~infinite & (deadline[14] ^ now_quarter)), infinite ? 14'd0 : deadline[13:0]},
-      worth:    window_worth,
-      arrival:  {~(arrival[15] ^ finish_half), arrival[14:0]}
-    };
-  endfunction
-  /* verilator lint_on UNUSEDSIGNAL */
 
   assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, now_quarter_q, finish_half_q);
   assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], now_quarter_q, finish_half_q);
