@@ -63,6 +63,7 @@ module speculative_records
   logic [N-1:0] won, won_q;
   logic         waited_q  = 1'b0;
   decision_t    decision_q;
+
   // One wire names each of four streams.
   assign won = u_engine.champion & u_engine.named;
 

@@ -7,7 +7,7 @@
 //! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
 //! such a shaper, `tree-` a hierarchy of two levels of a scheduler, with groups of neighbouring flows, all of which have such shapers in
 //! `shaped-tree-`. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
-//! name they add up to more, and the port is shared in proportion.
+//! name they add up to more, and the port is shared in proportion; with `layered-` as well, and every flow is in one of two priorities.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
@@ -30,7 +30,7 @@ const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
 const COMPOSED: [&str; 4] = ["shaped-drr", "tree-drr", "shaped-tree-drr", "tree-wrr"];
 
 /// Schedulers that shape and are measured with more demand than the port can serve, too.
-const OVERLOADED: [&str; 1] = ["overloaded-rate-controlled"];
+const OVERLOADED: [&str; 2] = ["overloaded-rate-controlled", "layered-rate-controlled"];
 
 /// Every registered scheduler, and some of them composed or overloaded.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -42,7 +42,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// # Errors
 /// An unknown name, or parameters that the scheduler refuses.
 pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String> {
-    let (unshaped, fitting) = (name.strip_prefix("shaped-"), name.strip_prefix("overloaded-"));
+    let (unshaped, layered) = (name.strip_prefix("shaped-"), name.strip_prefix("layered-"));
+    let fitting = layered.or(name.strip_prefix("overloaded-"));
     let alone = unshaped.or(fitting).unwrap_or(name);
     let member = alone.strip_prefix("tree-");
     let kind = SchedulerKind::from_name(member.unwrap_or(alone)).ok_or_else(|| format!("no scheduler is called \"{name}\""))?;
@@ -57,6 +58,7 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
                 rate = Rate::new(2 * rate.bits_per_second()).map_err(|error| error.to_string())?;
             }
             given.shape = Some(ShapingContract::new(rate, 2 * PACKET_BYTES, PACKET_BYTES));
+            given.priority = layered.map(|_| random.below(2)).or(given.priority);
         }
     }
     let setup = Setup::new(rate, 1522);

@@ -445,7 +445,8 @@ impl SlotWheel {
             self.table.clear();
             self.run.clear();
             // Beyond what is near all is empty, and any place is good.
-            self.base_at = self.place(self.base_at, base.wrapping_sub(self.base) % self.span());
+            let ahead = base.wrapping_sub(self.base);
+            self.base_at = if ahead < self.span() { self.place(self.base_at, ahead) } else { 0 };
         }
         self.base = base;
         self.near_at = self.place(self.base_at, BUCKET);

@@ -23,7 +23,7 @@
 //! are any, at every guarantee, with a multiplication for the one of the packet's priority. If the flows'
 //! contracts together exceed the link: when a flow comes or goes, an addition, and in an overload one more multiplication per packet, two with
 //! several priorities, and, before the packet after a flow came or went, two divisions per priority. With a flow without a contract above
-//! one that has one, a few additions per packet.
+//! one that has one, two multiplications per packet in any case.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -433,7 +433,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     #[inline]
     fn expect(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
-        if self.has_shares {
+        if self.demands.may_exceed_link {
             prefetch_in(&self.rates, flow.index());
         }
     }
