@@ -8,6 +8,7 @@ Usage: synthesise.py TASK.json, an object with
   sources     SystemVerilog files, packages first
   top         the module
   parameters  name -> value, as in SystemVerilog
+  mapping     "small" or "short", see SCRIPTS
   is_placed   whether a netlist in the harness is wanted
   folder      where to write cells.json and, if wanted, netlist.json and places.json: where in the sources the cells of the netlist come from
 """
@@ -27,6 +28,13 @@ OPTIONS = "-nowidelut"
 # deeper logic.
 WIRE = 1000
 
+
+# How mapping goes about it, by the name that a task gives. "small": paths that are not the longest may become longer where that saves
+# tables. "short": every path is as short as it can be, because wires differ in length, which mapping does not know.
+SCRIPTS = {
+    "small": "",
+    "short": "-script +&scorr;&sweep;&dc2;&dch,-f,-r;&ps;&if,{W},-F,0,-A,0,-v;&mfs",
+}
 
 # State machines stay encoded as they are written: few states that many multiplexers depend on are best decoded by few bits.
 AS_WRITTEN = 'setattr -set fsm_encoding "none" w:*'
@@ -127,7 +135,7 @@ endmodule
     return there, back
 
 
-def synthesise(design, top, folder, json=None):
+def synthesise(design, top, folder, mapping, json=None):
     """Maps a design to the cells of the device."""
     files = [os.path.join(folder, name) for name in ("box.v", "there.v", "back.v")]
     for name, text in zip(files, (BOX, *boxing())):
@@ -139,7 +147,7 @@ def synthesise(design, top, folder, json=None):
     run(design, f"{command} -run begin:map_luts")
     run(design, f"read_verilog -specify {box}")
     run(design, f"techmap -map {there}")
-    run(design, f"abc9 -maxlut 4 -W {WIRE}")
+    run(design, f"abc9 -maxlut 4 -W {WIRE} {SCRIPTS[mapping]}")
     run(design, "clean")
     run(design, f"techmap -map {back}")
     run(design, f"{command} -run map_cells:")
@@ -173,7 +181,7 @@ def main():
 
     design = read(task)
     found = ports(design)
-    synthesise(design, task["top"], folder)
+    synthesise(design, task["top"], folder, task["mapping"])
     with open(os.path.join(folder, "cells.json"), "w") as file:
         json.dump(cells(design), file, indent=1, sort_keys=True)
 
@@ -184,7 +192,7 @@ def main():
             file.write(harness(task["top"], found))
         run(design, f"read_verilog {around}")
         run(design, "hierarchy -check -top harness")
-        synthesise(design, "harness", folder, os.path.join(folder, "netlist.json"))
+        synthesise(design, "harness", folder, task["mapping"], os.path.join(folder, "netlist.json"))
         with open(os.path.join(folder, "places.json"), "w") as file:
             json.dump(places(design), file, indent=1, sort_keys=True)
 

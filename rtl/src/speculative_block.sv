@@ -417,13 +417,13 @@ module speculative_block
     if_waits.stepped = stepped(deadline_q, next_finish_q, period_from_q, contract_q.period);
   end
 
-  // What the stream does if it wins or loses this decision and loses the next one.
-  logic lost_come, won_next_takes, won_behind, lost_behind, rests;
+  // What the stream does if it wins or loses this decision and loses the next one. Whether a packet comes counts only if a cycle goes by.
+  logic lost_come, won_next_takes, won_behind, lost_behind, rests, pops;
   (* keep = Apart *) logic misses_named, misses_lost, next_takes_named, lost_next_takes;
 
   assign lost_come       = is_missed_q ? if_steps.come : if_waits.come;
-  assign won_behind      = behind_valid_q[1] | pop_o;
-  assign lost_behind     = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
+  assign won_behind      = behind_valid_q[1] | pops;
+  assign lost_behind     = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pops;
   assign rests           = run_q ? ~valid_q : rested_q;
   assign won_next_takes  = behind_valid_q[0] & won_behind & if_steps.come & contract_q.droppable;
   assign lost_next_takes = lost_behind & (lost_valid ? lost_come & contract_q.droppable : rests);
@@ -446,7 +446,8 @@ module speculative_block
 
   // ---- Packets
 
-  assign pop_o = enable_i & fetch_i & ~behind_valid_q[1] & next_valid_i;
+  assign pops  = fetch_i & ~behind_valid_q[1] & next_valid_i;
+  assign pop_o = enable_i & pops;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
@@ -471,8 +472,8 @@ module speculative_block
       taken_q        <= 1'b0;
     end else if (enable_i) begin
       // A packet fills the first place that is free.
-      behind_valid_q[0] <= (takes ? behind_valid_q[1] : behind_valid_q[0]) | pop_o;
-      behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pop_o));
+      behind_valid_q[0] <= (takes ? behind_valid_q[1] : behind_valid_q[0]) | pops;
+      behind_valid_q[1] <= ~takes & (behind_valid_q[1] | (behind_valid_q[0] & pops));
       valid_q           <= named ? valid_named : lost_valid;
       begun_q           <= changes & ends;
       fresh_q           <= fresh_q & ~run_q;

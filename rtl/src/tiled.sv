@@ -137,24 +137,34 @@ module tiled
 
   assign last_count    = count_q == round_t'(Rounds - 1);
   assign load_ready_o  = (phase_q == Load) & ~asked_q;
-  assign query_ready_o = (phase_q == Load) & ~asked_q & ~load_valid_i;
-
-  // LOAD; after the reset every stream gets the contract of nobody.
+  // LOAD, of which lanes see what they need a cycle later; after the reset every stream gets the contract of nobody.
   logic                   clears, load_q;
   logic [IdWidth-1:0]     load_id_q, clear_q;
-  tick_t                  load_deadline_q;
-  contract_t              load_contract_q;
+  logic [N-1:0]           load_here_q;
+  round_t                 load_round_q;
+  tick_t                  load_deadline_q, lane_deadline_q;
+  contract_t              load_contract_q, lane_contract_q;
   assign clears = phase_q == Clear;
+  // Not before the last contract is there.
+  assign query_ready_o = (phase_q == Load) & ~asked_q & ~load_valid_i & ~load_q;
 
   always_ff @(posedge clk_i) begin
     load_id_q       <= clears ? clear_q : load_id_i;
     load_deadline_q <= load_deadline_i;
     load_contract_q <= load_contract_i;
+    load_round_q    <= load_id_q[IdWidth-1:LaneWidth];
+    lane_deadline_q <= load_deadline_q;
+    lane_contract_q <= load_contract_q;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) load_q <= 1'b0;
-    else load_q <= clears | (load_valid_i & load_ready_o);
+    if (!rst_ni) begin
+      load_q      <= 1'b0;
+      load_here_q <= '0;
+    end else begin
+      load_q <= clears | (load_valid_i & load_ready_o);
+      for (int unsigned l = 0; l < N; l++) load_here_q[l] <= load_q & (load_id_q[LaneWidth-1:0] == lane_t'(l));
+    end
   end
 
   // Tiles that wait for their next step.
@@ -325,10 +335,10 @@ module tiled
     ) u_lane (
       .clk_i,
       .rst_ni,
-      .load_i(load_q & (load_id_q[LaneWidth-1:0] == lane_t'(l))),
-      .load_round_i(load_id_q[IdWidth-1:LaneWidth]),
-      .load_contract_i(load_contract_q),
-      .load_deadline_i(load_deadline_q),
+      .load_i(load_here_q[l]),
+      .load_round_i(load_round_q),
+      .load_contract_i(lane_contract_q),
+      .load_deadline_i(lane_deadline_q),
       .arrival_valid_i(box_push[l]),
       .arrival_ready_o(box_ready[l]),
       .arrival_round_i(arrival_id_q[IdWidth-1:LaneWidth]),

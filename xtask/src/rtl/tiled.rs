@@ -10,18 +10,44 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lanes, rounds, whether the network is a pipelined tree, and of how many decisions one is made for every one that is asked for: the large ones
-/// are slow, in the simulation and in the scan. They come first, so that no core waits at the end.
-const SIZES: &[(u32, u32, bool, u64)] = &[
-    (32, 32, true, 10),
-    (32, 512, true, 1000),
-    (16, 4, true, 2),
-    (16, 4, false, 2),
-    (8, 2, true, 1),
-    (8, 2, false, 1),
-    (8, 4, true, 1),
-    (8, 4, false, 1),
-    (4, 32, true, 2),
+/// A size of the engine.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub lanes: u32,
+    pub rounds: u32,
+    /// The network is a pipelined tree.
+    pub is_pipelined: bool,
+    /// How many packets can wait for each stream.
+    pub depth: u32,
+}
+
+impl Shape {
+    /// The usual one with so many lanes and rounds.
+    pub const fn new(lanes: u32, rounds: u32) -> Shape {
+        Shape { lanes, rounds, is_pipelined: true, depth: 16 }
+    }
+
+    const fn recirculating(lanes: u32, rounds: u32) -> Shape {
+        Shape { is_pipelined: false, ..Shape::new(lanes, rounds) }
+    }
+
+    const fn with_depth(self, depth: u32) -> Shape {
+        Shape { depth, ..self }
+    }
+}
+
+/// What is simulated, and of how many decisions one is made for every one that is asked for: the large ones are slow, in the simulation and in
+/// the scan. They come first, so that no core waits at the end. That of 16,384 streams is the one that is placed.
+const SIZES: &[(Shape, u64)] = &[
+    (Shape::new(32, 32), 10),
+    (Shape::new(16, 1024).with_depth(2), 1000),
+    (Shape::new(16, 4), 2),
+    (Shape::recirculating(16, 4), 2),
+    (Shape::new(8, 2), 1),
+    (Shape::recirculating(8, 2), 1),
+    (Shape::new(8, 4), 1),
+    (Shape::recirculating(8, 4), 1),
+    (Shape::new(4, 32), 2),
 ];
 
 /// Simulates all of them.
@@ -32,9 +58,10 @@ const SIZES: &[(u32, u32, bool, u64)] = &[
 pub fn run(options: &Options) -> Result<(), Failure> {
     let bench = bench()?;
     let sources = verilate::sources()?;
-    let rows = at_once(SIZES, |&(lanes, rounds, is_pipelined, share)| {
+    let rows = at_once(SIZES, |&(shape, share)| {
+        let Shape { lanes, rounds, is_pipelined, .. } = shape;
         let name = format!("tiled-{}x{lanes}{}", lanes * rounds, if is_pipelined { "" } else { "-recirculating" });
-        let library = verilate::library(&design(&name, lanes, rounds, is_pipelined, &sources, Effort::Some))?;
+        let library = verilate::library(&design(&name, shape, &sources, Effort::Some))?;
         let (is_equal, said) = compare(&bench, &library, lanes, rounds, options.decisions.div_ceil(share))?;
         println!("{name:<32}{}", said.trim_end());
         Ok((!is_equal).then_some(name))
@@ -43,9 +70,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if failed.is_empty() { Ok(()) } else { Err(Failure::Check(format!("not as the model: {}", failed.join(", ")))) }
 }
 
-/// The engine with so many lanes and rounds, made of these sources.
-pub fn design(name: &str, lanes: u32, rounds: u32, is_pipelined: bool, sources: &BTreeMap<String, String>, effort: Effort) -> Design {
-    let parameters = [("N", lanes), ("Rounds", rounds), ("Pipelined", u32::from(is_pipelined))];
+/// The engine of this size, made of these sources.
+pub fn design(name: &str, shape: Shape, sources: &BTreeMap<String, String>, effort: Effort) -> Design {
+    let Shape { lanes, rounds, is_pipelined, depth } = shape;
+    let parameters = [("N", lanes), ("Rounds", rounds), ("Pipelined", u32::from(is_pipelined)), ("Depth", depth)];
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_string())).to_vec();
     Design { name: name.to_owned(), top: "tiled".to_owned(), parameters, sources: sources.clone(), effort }
 }
