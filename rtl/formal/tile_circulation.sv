@@ -150,7 +150,9 @@ module tile_circulation
       room_for_tiles: assert (~u_engine.store | u_engine.space);
       if (u_engine.done_q) all_back: assert (runs & (~u_engine.x_valid | u_engine.x_first));
       if (ran_q & loads) none_lost: assert (&waits_q);
-      load_finds_none: assert (~u_engine.load_q | ((loads | seeds | u_engine.clears) & (u_engine.valid[7:0] == '0)));
+      // Also while a contract is still on its way to the lanes.
+      load_finds_none: assert (~(u_engine.load_q | (|u_engine.load_here_q))
+                               | ((loads | seeds | u_engine.clears) & (u_engine.valid[7:0] == '0)));
       if (tells) tells_once: assert ((tiles_q != '0) & ((ahead == pass_t'(1)) | (ahead == pass_t'(2))));
       if (u_engine.done_q) ends_once: assert (passes_q != done_q);
       if (arrival_waits_q) begin

@@ -63,6 +63,7 @@ pub const HARNESSES: &[Harness] = &[
                 text: "assign arrival_ready_o = ~arrival_valid_q | arrival_taken;",
                 replacement: "assign arrival_ready_o = 1'b1;",
             },
+            Fault { file: "rtl/src/tiled.sv", text: "& ~load_valid_i & ~load_q;", replacement: "& ~load_valid_i;" },
         ],
         sizes: &[size("Rounds=2", Bounded(40), 40)],
     },
