@@ -68,8 +68,8 @@ module speculative
   // So many streams are compared with each other at once; of more of them so many make a group.
   localparam int unsigned MostDirect = 4;
   localparam int unsigned Group      = N > 16 ? 4 : 2;
-  // So many places, one for every four to eight of them, keep the keys of all groups' champions.
-  localparam int unsigned Places     = N > 16 ? 4 : 2;
+  // So many places keep the keys of all groups' champions; few streams are near each other as it is.
+  localparam int unsigned Places     = N > 16 ? 4 : 1;
   // Records that can wait, and at how many everything stops: four more may be under way.
   localparam int unsigned Records = 16;
 

@@ -40,20 +40,37 @@ impl Mapping {
     }
 }
 
-/// How a design is placed and routed: options of nextpnr besides those that all designs share.
-pub type Place = &'static [&'static str];
+/// How a design is placed and routed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Options of nextpnr besides those that all designs share.
+    pub options: &'static [&'static str],
+    /// The clock, in megahertz and in speed grade 6, for which wires of paths that are too long are taken up and laid anew until there is none; in
+    /// speed grade 8 it is a quarter more. What cannot be reached takes hours, so it is little more than what comes out.
+    pub goal: Option<u32>,
+}
+
+impl Place {
+    const fn with(options: &'static [&'static str]) -> Place {
+        Place { options, goal: None }
+    }
+
+    const fn towards(self, goal: u32) -> Place {
+        Place { goal: Some(goal), ..self }
+    }
+}
 
 /// As nextpnr does unless told otherwise: placer `heap`, router `router1`.
-pub const USUAL: Place = &[];
+pub const USUAL: Place = Place::with(&[]);
 
 /// For designs that fill much of the device: the usual ones take hours to route them, or do not come to an end.
-pub const LARGE: Place = &["--placer", "static", "--router", "router2"];
+pub const LARGE: Place = Place::with(&["--placer", "static", "--router", "router2"]);
 
 /// The same with a pin for the clock, see `flow`: elsewhere that router has found no way from it to the clock's network.
-pub const LARGE_PINNED: Place = &["--placer", "static", "--router", "router2", "--lpf", "pins.lpf"];
+pub const LARGE_PINNED: Place = Place::with(&["--placer", "static", "--router", "router2", "--lpf", "pins.lpf"]);
 
 /// For designs of some size that have to be fast: the placer of the usual ones, told to care for time, and a router that ends in minutes.
-pub const TIMED: Place = &["--placer-heap-timingweight", "30", "--router", "router2", "--lpf", "pins.lpf"];
+pub const TIMED: Place = Place::with(&["--placer-heap-timingweight", "30", "--router", "router2", "--lpf", "pins.lpf"]);
 
 /// A module that is synthesised alone, for its area.
 pub struct Part {

