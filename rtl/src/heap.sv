@@ -30,7 +30,7 @@ module heap
   /// Arrival times that a stream can have waiting behind the next one, a power of two from 2 on.
   parameter int unsigned Depth   = 16,
   /// Large levels of the heap lie in block RAM; otherwise in distributed RAM.
-  parameter bit          Block   = Streams > 2048,
+  parameter bit          Block   = Streams > 256,
   localparam int unsigned IdWidth     = $clog2(Streams),
   localparam int unsigned RecordWidth = 1 + 16 + IdWidth
 ) (

@@ -214,7 +214,8 @@ module heap_level
   localparam logic [FreeWidth-1:0] FirstFree = FreeWidth'(Single ? Free : Free + 1);
 
   always_comb begin
-    write_d       = clear_i | up_valid_i | (valid_q[Last] & inserts);
+    // Below the last level nobody fills the place of who goes up: it does so itself.
+    write_d       = clear_i | up_valid_i | (valid_q[Last] & (inserts | (Single & ~stays)));
     write_place_d = up_place_i;
     node_d        = {up_free_i[FreeWidth-1:0], up_entry_i};
     if (clear_i) begin
@@ -222,7 +223,7 @@ module heap_level
       node_d        = '{free: clear_place_i == '0 ? FirstFree : AllFree, claim: Nobody, id: '0};
     end else if (!up_valid_i) begin
       write_place_d = {place_q[Last], side};
-      node_d        = {FreeWidth'(side_free - 1'b1), before_side ? brought : beside};
+      node_d        = inserts ? {FreeWidth'(side_free - 1'b1), before_side ? brought : beside} : {FreeWidth'(down_free_o), brought};
     end
   end
 

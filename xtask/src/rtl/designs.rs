@@ -189,7 +189,7 @@ pub const VARIANTS: &[Variant] = &[
         parameters: &[],
         size: ("Streams", 1),
         sizes: &[1024],
-        cycles: |n| if n > 2048 { 6 } else { 5 },
+        cycles: |n| if n > 256 { 6 } else { 5 },
         mapping: |_| Mapping::Small,
         place: |_| TIMED,
     },
