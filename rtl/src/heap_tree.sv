@@ -92,7 +92,8 @@ module heap_tree
   assign op_valid[0]   = valid_q & (inserts_q ? writes & ~other.entry.claim.missing : ~stays);
   assign op_inserts[0] = inserts_q;
   assign op_place[0]   = IdWidth'(side);
-  assign op_entry[0]   = inserts_q & (before_top | before_side) ? other.entry : comes_q;
+  // Who precedes the first entry precedes the one below it.
+  assign op_entry[0]   = inserts_q & before_side ? other.entry : comes_q;
   assign op_free[0]    = other.free + IdWidth'(comes_q.claim.missing);
 
   localparam logic [IdWidth-1:0] Half = IdWidth'(Streams / 2);

@@ -30,8 +30,8 @@ impl Shape {
 /// What is simulated, and of how many decisions one is made for every one that is asked for: where all streams miss, the large ones are slow, in
 /// the simulation and in the scan. They come first, so that no core waits at the end.
 const SIZES: &[(Shape, u64)] = &[
-    (Shape::new(1024, 16, true), 5),
-    (Shape::new(16_384, 2, true), 100),
+    (Shape::new(1024, 16, true), 10),
+    (Shape::new(16_384, 2, true), 200),
     (Shape::new(1024, 16, false), 20),
     (Shape::new(64, 4, true), 2),
     (Shape::new(64, 4, false), 1),

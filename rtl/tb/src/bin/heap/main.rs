@@ -126,8 +126,9 @@ enum Traffic {
 const TRAFFIC: &[Traffic] =
     &[Traffic::Random, Traffic::Random, Traffic::AllDrop, Traffic::AllMiss, Traffic::Alike, Traffic::Hot, Traffic::Churn];
 
-fn contracts(traffic: Traffic, total: usize, start: u64, random: &mut Random) -> Vec<Stream> {
-    let penalty = random.below(3) as u32;
+/// Denominators come to 255 where the model saturates them.
+fn contracts(traffic: Traffic, total: usize, start: u64, saturates: bool, random: &mut Random) -> Vec<Stream> {
+    let penalty = if saturates { random.pick(&[0, 1, 2, 100]) } else { random.below(3) as u32 };
     (0..total)
         .map(|_| {
             let most = random.pick(&[4, 4, 100]);
@@ -204,9 +205,10 @@ fn run(library: &Path, total: usize, seed: u64, most: u64) -> Checked<(u64, u64,
     let mut random = Random::new(seed);
     let traffic = random.pick(TRAFFIC);
     let outside = !matches!(traffic, Traffic::AllDrop | Traffic::AllMiss) && random.once_in(2);
-    let step = 1 + random.below(3);
+    // So long that deadlines of resting streams come and go, and as short as the engine takes it.
+    let step = if traffic == Traffic::Churn { 3.max(12_000 / total as u64).min(600) } else { 1 + random.below(3) };
     let start = random.pick(&[0, 32_700, 65_500, 65_530]) + random.below(30);
-    let streams = contracts(traffic, total, start, &mut random);
+    let streams = contracts(traffic, total, start, total <= MOST_STREAMS && !outside, &mut random);
     let mut bench = begin(library, streams, start, outside, &mut random)?;
     let (enable, time) = (bench.ports.enable, bench.ports.time);
     // Short, so that many kinds of traffic are seen; where all miss, a decision takes long.
