@@ -14,7 +14,8 @@
 //
 // Source: West and Poellabauer, RTSS 2000, the rules; Bhagwan and Lin, INFOCOM 2000, the heap; the turns are ours. Twin: dwcs::Scan.
 //
-// Latency: Period cycles per turn, see the law. R = 2, with Block 3, from an address to a record:
+// Latency: Period cycles per turn, see the law: with packets waiting for every stream that is served, a decision in Period * (1 + m) cycles. R = 2,
+// with Block 3, is the time from an address to a record:
 //
 //   cycle        0       ..   R          R + 1     ..   Period - 2   Period - 1   0
 //   turn         address      event      reported       compare      choose       address of the next

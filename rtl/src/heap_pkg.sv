@@ -1,15 +1,12 @@
 // What the engine on a heap adds to the common words: by what entries are compared, and what of a stream lies in memory.
 //
-// Law: for two streams with packets, precedes_in(compare(a, b)) says what decision_block says, with numbers as the last difference.
+// Law: for two streams with packets, precedes_in(contest(a, b, below)) says what decision_block says, with numbers as the last difference.
 //
 // Source: Krishnamurthy et al., "ShareStreams", Table 1; fractions are those of rank_pkg. Twin: tidegate_core::dwcs::Rank.
 
 package heap_pkg;
 
   import dwcs_pkg::*;
-
-  // A place for any stream's number.
-  localparam int unsigned MostIdWidth = 14;
 
   // Of one stream, all that a decision looks at, in the order in which it looks, but for its number.
   typedef struct packed {

@@ -237,6 +237,8 @@ fn run(library: &Path, total: usize, seed: u64, most: u64) -> Checked<(u64, u64,
             burst = if burst > 0 { burst - 1 } else { random.below(longest) };
             let stream = match traffic {
                 Traffic::Hot => random.below(hot.min(total as u64)),
+                // Most rest for as long as the clock needs to wrap.
+                Traffic::Churn if !random.once_in(30) => random.below((total as u64 / 4).max(1)),
                 _ => random.below(total as u64),
             };
             // Few packets at a time: streams run empty.
