@@ -1,7 +1,6 @@
 //! Seeded faults: small changes to the design, one at a time, each of which the lockstep bench has to catch.
 
 use super::Options;
-use super::heap;
 use super::lockstep::{bench, compare, design};
 use super::tiled::{self, Shape};
 use super::verilate::{self, Effort, at_once};
@@ -9,6 +8,9 @@ use crate::Failure;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
+
+mod events;
+mod tiles;
 
 /// One fault.
 struct Mutant {
@@ -445,160 +447,6 @@ const MUTANTS: &[Mutant] = &[
         fault: "decisions are lost if the host is slow",
         engine: SPECULATIVE,
     },
-    Mutant {
-        file: "tile_lane",
-        text: "ahead1_q           <= word_q.varying.state.deadline - finish_i;",
-        replacement: "ahead1_q           <= word_q.varying.state.deadline - finish1_q;",
-        fault: "a tile steps to the end of the service before",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_lane",
-        text: "& ~level[PointerWidth-1];",
-        replacement: ";",
-        fault: "a letter box is emptied into a queue that is full",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_tree",
-        text: ": took_q ? served_before(to_x_q, below_x_q) : served_before(to_lead_q, below_lead_q));",
-        replacement: ": served_before(to_lead_q, below_lead_q));",
-        fault: "a tile is not compared with the one that took the lead just before",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_tree",
-        text: "below_lead_q <= exits[Depths].round < lead_round_q;",
-        replacement: "below_lead_q <= exits[Depths].round > lead_round_q;",
-        fault: "among equals the tile with the larger number leads",
-        engine: TILED,
-    },
-    Mutant {
-        file: "window_rank",
-        text: "numerator_i == '0 ? ~denominator_i : numerator_i",
-        replacement: "numerator_i",
-        fault: "of two windows without tolerance none goes first",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tiled",
-        text: "pushed = x_wins ? lead_tile : x_tile;",
-        replacement: "pushed = x_tile;",
-        fault: "a leader that has lost does not circulate",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_records",
-        text: "assign drop_first     = drop_valid & (drop_pass == turn_q);",
-        replacement: "assign drop_first     = drop_valid & ~decision_valid;",
-        fault: "drops are told after the decision that follows them",
-        engine: TILED,
-    },
-    Mutant {
-        file: "heap_level",
-        text: "assign pair[s] = late_q[s] ? node_q : pair_q[s];",
-        replacement: "assign pair[s] = pair_q[s];",
-        fault: "what the operation before brings up is not seen",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap_level",
-        text: "(valid_q[Last] & (inserts | (Single & ~stays)));",
-        replacement: "(valid_q[Last] & inserts);",
-        fault: "who goes up from the last level stays there, too",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap_level",
-        text: "assign down_free_o    = side_free + IdWidth'(brought.claim.missing);",
-        replacement: "assign down_free_o    = side_free;",
-        fault: "places that become free are not counted",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap_tree",
-        text: "entry: before_top ? first_q : before_side ? comes_q",
-        replacement: "entry: before_side ? comes_q",
-        fault: "an insertion that goes to the top is inserted twice",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap_pkg",
-        text: "older:    precedes(a.arrival, b.arrival) | ((a.arrival == b.arrival) & below)",
-        replacement: "older:    precedes(a.arrival, b.arrival)",
-        fault: "among equals numbers do not decide",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap_pkg",
-        text: "sure:     b.missing | (~a.missing & ~a.infinite & b.infinite),",
-        replacement: "sure:     b.missing,",
-        fault: "streams whose deadline never comes do not wait for the others",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap_pkg",
-        text: "next.to_meet   = raised[8] ? 8'hff : raised[7:0];",
-        replacement: "next.to_meet   = raised[7:0];",
-        fault: "a denominator wraps",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap_worth",
-        text: "first_q  <= valid_i ? met(terms_i, slack_i) : slack_i;",
-        replacement: "first_q  <= met(terms_i, slack_i);",
-        fault: "a stream comes back with what its window would be worth after service",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap",
-        text: "busy_q   <= (last_q & (id_q == last_id_q)) |",
-        replacement: "busy_q   <=",
-        fault: "a stream has its turn before its record is written",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap",
-        text: "| (push_q & (id_q == push_id_q));",
-        replacement: "| 1'b0;",
-        fault: "a stream has its turn while a packet is put in its queue",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap",
-        text: "sweep_hit_q      <= rest_q.lapsed | rest_ahead[15] | (rest_ahead == '0);",
-        replacement: "sweep_hit_q      <= 1'b0;",
-        fault: "it is forgotten that a resting stream's deadline has come",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap",
-        text: "assign overdue    = wins & (room_q < $signed({2'b00, terms_q.period}));",
-        replacement: "assign overdue    = 1'b0;",
-        fault: "deadlines run ahead without bound",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap",
-        text: "space_q  <= records < 5'd13;",
-        replacement: "space_q  <= 1'b1;",
-        fault: "records are lost if the host is slow",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap",
-        text: "if (popped_q) last_waiting_q.next <= ring_q;",
-        replacement: "",
-        fault: "the packet behind the next one does not move up",
-        engine: HEAP,
-    },
-    Mutant {
-        file: "heap",
-        text: "comes ? lapsed : after_miss) ? stream_q.standing.second",
-        replacement: "after_miss) ? stream_q.standing.second",
-        fault: "a window that begins anew is worth what is left of the one before",
-        engine: HEAP,
-    },
 ];
 
 /// Enough decisions for every fault: they show within a few thousand.
@@ -608,6 +456,11 @@ const DECISIONS: u64 = 60_000;
 
 const TRAFFIC: &[&str] = &["--decisions", "100000", "--scenario", "random", "--scenario", "adversarial", "--scenario", "orders"];
 
+/// All faults.
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    MUTANTS.iter().chain(tiles::MUTANTS).chain(events::MUTANTS)
+}
+
 /// Seeds every fault and runs the bench.
 ///
 /// # Errors
@@ -616,9 +469,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let bench = bench()?;
     let sources = verilate::sources()?;
     // All texts first: a fault that cannot be seeded is found at once.
-    let mutated = MUTANTS.iter().map(|mutant| mutant.seed(&sources)).collect::<Result<Vec<_>, _>>()?;
+    let mutated = all().map(|mutant| mutant.seed(&sources)).collect::<Result<Vec<_>, _>>()?;
     let is_asked_for = |mutant: &Mutant| options.designs.is_empty() || options.designs.contains(&mutant.design());
-    let jobs: Vec<(usize, &Mutant)> = MUTANTS.iter().enumerate().filter(|(_, mutant)| is_asked_for(mutant)).collect();
+    let jobs: Vec<(usize, &Mutant)> = all().enumerate().filter(|(_, mutant)| is_asked_for(mutant)).collect();
     let caught = at_once(&jobs, |(number, mutant)| mutant.caught_by(&bench, *number, &mutated[*number]));
     let mut missed = Vec::new();
     println!("{:<18}{:<72}{:<28}caught by", "file", "fault", "engine");
@@ -670,11 +523,7 @@ impl Mutant {
             // "seed 1: cycle 5, ...": the check is what follows.
             (!is_equal).then(|| said.split([':', ',']).nth(2).unwrap_or(&said).trim().to_owned())
         } else if self.engine == HEAP {
-            let shape = heap::Shape::new(streams, 4, false);
-            let library = verilate::library(&heap::design(&name, shape, sources, Effort::Least))?;
-            let (is_equal, said) = heap::compare(&bench.with_file_name("heap"), &library, streams, &["--decisions", "60000"])?;
-            // "seed 1: cycle 5, decision 3: ...": the check is what follows.
-            (!is_equal).then(|| said.splitn(3, ':').nth(2).unwrap_or(&said).trim().chars().take(12).collect())
+            events::caught_by(&bench.with_file_name("heap"), &name, sources)?
         } else {
             let library = verilate::library(&design(&name, engine, streams, sources, Effort::Least)?)?;
             compare(bench, &library, engine, streams, TRAFFIC)?.failed.map(|(check, _)| check)
@@ -690,7 +539,7 @@ mod tests {
     #[test]
     fn every_fault_can_be_seeded() {
         let sources = verilate::sources().ok().unwrap();
-        for mutant in MUTANTS {
+        for mutant in all() {
             let mutated = mutant.seed(&sources).ok().unwrap();
             assert_ne!(mutated[mutant.file], sources[mutant.file], "{}", mutant.fault);
         }

@@ -328,8 +328,8 @@ pub const HARNESSES: &[Harness] = &[
         faults: &[
             Fault {
                 file: "rtl/src/heap_level.sv",
-                text: "(valid_q[Last] & (inserts | (Single & ~stays)));",
-                replacement: "(valid_q[Last] & inserts);",
+                text: "assign up_valid_o = valid_q[Last] & ~inserts;",
+                replacement: "assign up_valid_o = valid_q[Last] & ~inserts & ~stays;",
             },
             Fault {
                 file: "rtl/src/heap_tree.sv",
