@@ -190,7 +190,7 @@ pub const VARIANTS: &[Variant] = &[
         size: ("Streams", 1),
         sizes: &[1024],
         cycles: |n| if n > 256 { 6 } else { 5 },
-        mapping: |_| Mapping::Short,
+        mapping: |_| Mapping::Small,
         place: |_| TIMED,
     },
     Variant {

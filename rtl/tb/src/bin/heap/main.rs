@@ -128,7 +128,14 @@ const TRAFFIC: &[Traffic] =
 
 /// Denominators come to 255 where the model saturates them.
 fn contracts(traffic: Traffic, total: usize, start: u64, saturates: bool, random: &mut Random) -> Vec<Stream> {
-    let penalty = if saturates { random.pick(&[0, 1, 2, 100]) } else { random.below(3) as u32 };
+    // Where the clock goes on by much at a time, penalties would end the run.
+    let penalty = if traffic == Traffic::Churn {
+        0
+    } else if saturates {
+        random.pick(&[0, 1, 2, 100])
+    } else {
+        random.below(3) as u32
+    };
     (0..total)
         .map(|_| {
             let most = random.pick(&[4, 4, 100]);
@@ -213,7 +220,7 @@ fn run(library: &Path, total: usize, seed: u64, most: u64) -> Checked<(u64, u64,
     let (enable, time) = (bench.ports.enable, bench.ports.time);
     // Short, so that many kinds of traffic are seen; where all miss, a decision takes long.
     let all = matches!(traffic, Traffic::AllDrop | Traffic::AllMiss);
-    let decisions = most.min(if all && total > 256 { 100 } else { 4000 });
+    let decisions = most.min(if all && total > 256 { 100 } else { 1500 });
     let (mut told, mut stop_at, mut stalled, mut burst) = (start, 0, 0, 0);
     let slow_host = random.once_in(4);
     let lazy = random.pick(&[0, 1, 3, 20]);
@@ -264,6 +271,9 @@ fn run(library: &Path, total: usize, seed: u64, most: u64) -> Checked<(u64, u64,
         if stalled > 40_000 + 20 * total as u64 {
             return Err(format!("cycle {}: no decision for a long time", bench.cycle));
         }
+    }
+    if bench.is_worn {
+        return Ok((bench.decisions, bench.misses, bench.cycle));
     }
     set(&mut bench.design, enable, 0);
     bench.quiet = 0;
