@@ -88,6 +88,11 @@ void *bench_port(Bench *bench, size_t index, const char **name, size_t *bytes) {
         PORT(update_round_o)
         PORT(observed_o)
         PORT(status_o)
+        PORT(update_kind_o)
+        PORT(update_id_o)
+        PORT(update_popped_o)
+        PORT(queued_o)
+        PORT(queued_id_o)
 #undef PORT
     }(*bench->top);
     return found;

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 mod designs;
 mod flow;
 mod formal;
+mod heap;
 mod lint;
 mod lockstep;
 mod mutants;
@@ -38,6 +39,7 @@ const STEPS: &[Step<Options>] = &[
     Step { name: "formal", proves: "orders, winners, permutations and handshakes, for every input", run: formal::run },
     Step { name: "lockstep", proves: "every variant decides as the software does", run: lockstep::run },
     Step { name: "tiled", proves: "so does the tiled engine, of up to 16,384 streams", run: tiled::run },
+    Step { name: "heap", proves: "so does the engine on a heap, of up to 16,384 streams", run: heap::run },
     Step { name: "mutants", proves: "seeded faults are caught", run: mutants::run },
     Step { name: "place", proves: "a small design can be synthesised, placed and routed", run: placed },
 ];

@@ -198,6 +198,18 @@ pub const VARIANTS: &[Variant] = &[
         mapping: |_| Mapping::Small,
         place: |_| LARGE,
     },
+    // Cycles per decision where nobody misses a deadline and every winner has another packet; see the page.
+    Variant {
+        name: "heap",
+        title: "heap, with queues",
+        top: "heap",
+        parameters: &[],
+        size: ("Streams", 1),
+        sizes: &[1024],
+        cycles: |n| if n > 256 { 6 } else { 5 },
+        mapping: |_| Mapping::Small,
+        place: |_| TIMED,
+    },
     Variant {
         name: "axis",
         title: "base, with queues and AXI4-Stream",

@@ -27,6 +27,8 @@ const PARAMETERS: &[Parameter] = &[
     Parameter { module: "sharestreams_axis", name: "N", values: STREAMS },
     Parameter { module: "speculative", name: "N", values: STREAMS },
     Parameter { module: "register_block", name: "Ahead", values: EITHER },
+    Parameter { module: "heap", name: "Streams", values: &["4", "1024", "16384"] },
+    Parameter { module: "heap", name: "Block", values: EITHER },
     Parameter { module: "tiled", name: "N", values: &["8", "32", "64"] },
     Parameter { module: "tiled", name: "Rounds", values: &["2", "16", "32", "512"] },
     Parameter { module: "tiled", name: "Pipelined", values: &["1"] },

@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+mod events;
+mod tiles;
+
 /// One fault.
 struct Mutant {
     /// The file below `rtl/src`, without its ending.
@@ -28,6 +31,7 @@ const SPECULATIVE: (&str, u32) = ("speculative", 4);
 const GROUPED: (&str, u32) = ("speculative", 8);
 /// With four rounds.
 const TILED: (&str, u32) = ("tiled", 8);
+const HEAP: (&str, u32) = ("heap", 16);
 
 const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -443,55 +447,6 @@ const MUTANTS: &[Mutant] = &[
         fault: "decisions are lost if the host is slow",
         engine: SPECULATIVE,
     },
-    Mutant {
-        file: "tile_lane",
-        text: "ahead1_q           <= word_q.varying.state.deadline - finish_i;",
-        replacement: "ahead1_q           <= word_q.varying.state.deadline - finish1_q;",
-        fault: "a tile steps to the end of the service before",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_lane",
-        text: "& ~level[PointerWidth-1];",
-        replacement: ";",
-        fault: "a letter box is emptied into a queue that is full",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_tree",
-        text: ": took_q ? served_before(to_x_q, below_x_q) : served_before(to_lead_q, below_lead_q));",
-        replacement: ": served_before(to_lead_q, below_lead_q));",
-        fault: "a tile is not compared with the one that took the lead just before",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_tree",
-        text: "below_lead_q <= exits[Depths].round < lead_round_q;",
-        replacement: "below_lead_q <= exits[Depths].round > lead_round_q;",
-        fault: "among equals the tile with the larger number leads",
-        engine: TILED,
-    },
-    Mutant {
-        file: "window_rank",
-        text: "numerator_i == '0 ? ~denominator_i : numerator_i",
-        replacement: "numerator_i",
-        fault: "of two windows without tolerance none goes first",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tiled",
-        text: "pushed = x_wins ? lead_tile : x_tile;",
-        replacement: "pushed = x_tile;",
-        fault: "a leader that has lost does not circulate",
-        engine: TILED,
-    },
-    Mutant {
-        file: "tile_records",
-        text: "assign drop_first     = drop_valid & (drop_pass == turn_q);",
-        replacement: "assign drop_first     = drop_valid & ~decision_valid;",
-        fault: "drops are told after the decision that follows them",
-        engine: TILED,
-    },
 ];
 
 /// Enough decisions for every fault: they show within a few thousand.
@@ -501,6 +456,11 @@ const DECISIONS: u64 = 60_000;
 
 const TRAFFIC: &[&str] = &["--decisions", "100000", "--scenario", "random", "--scenario", "adversarial", "--scenario", "orders"];
 
+/// All faults.
+fn all() -> impl Iterator<Item = &'static Mutant> {
+    MUTANTS.iter().chain(tiles::MUTANTS).chain(events::MUTANTS)
+}
+
 /// Seeds every fault and runs the bench.
 ///
 /// # Errors
@@ -509,9 +469,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let bench = bench()?;
     let sources = verilate::sources()?;
     // All texts first: a fault that cannot be seeded is found at once.
-    let mutated = MUTANTS.iter().map(|mutant| mutant.seed(&sources)).collect::<Result<Vec<_>, _>>()?;
+    let mutated = all().map(|mutant| mutant.seed(&sources)).collect::<Result<Vec<_>, _>>()?;
     let is_asked_for = |mutant: &Mutant| options.designs.is_empty() || options.designs.contains(&mutant.design());
-    let jobs: Vec<(usize, &Mutant)> = MUTANTS.iter().enumerate().filter(|(_, mutant)| is_asked_for(mutant)).collect();
+    let jobs: Vec<(usize, &Mutant)> = all().enumerate().filter(|(_, mutant)| is_asked_for(mutant)).collect();
     let caught = at_once(&jobs, |(number, mutant)| mutant.caught_by(&bench, *number, &mutated[*number]));
     let mut missed = Vec::new();
     println!("{:<18}{:<72}{:<28}caught by", "file", "fault", "engine");
@@ -562,6 +522,8 @@ impl Mutant {
             let (is_equal, said) = tiled::compare(&bench.with_file_name("tiled"), &library, streams, ROUNDS, DECISIONS)?;
             // "seed 1: cycle 5, ...": the check is what follows.
             (!is_equal).then(|| said.split([':', ',']).nth(2).unwrap_or(&said).trim().to_owned())
+        } else if self.engine == HEAP {
+            events::caught_by(&bench.with_file_name("heap"), &name, sources)?
         } else {
             let library = verilate::library(&design(&name, engine, streams, sources, Effort::Least)?)?;
             compare(bench, &library, engine, streams, TRAFFIC)?.failed.map(|(check, _)| check)
@@ -577,7 +539,7 @@ mod tests {
     #[test]
     fn every_fault_can_be_seeded() {
         let sources = verilate::sources().ok().unwrap();
-        for mutant in MUTANTS {
+        for mutant in all() {
             let mutated = mutant.seed(&sources).ok().unwrap();
             assert_ne!(mutated[mutant.file], sources[mutant.file], "{}", mutant.fault);
         }

@@ -94,7 +94,16 @@ pub fn bench() -> Result<PathBuf, Failure> {
 pub fn compare(bench: &Path, library: &Path, lanes: u32, rounds: u32, decisions: u64) -> Result<(bool, String), Failure> {
     let mut command = Command::new(bench);
     command.arg(library).args(["--lanes", &lanes.to_string(), "--rounds", &rounds.to_string(), "--decisions", &decisions.to_string()]);
-    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", bench.display())))?;
+    said(&mut command)
+}
+
+/// Runs a bench: whether the design does as the model, and what the bench said.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be run.
+pub fn said(command: &mut Command) -> Result<(bool, String), Failure> {
+    let bench = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {bench}: {error}")))?;
     let [said, wrong] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     match output.status.code() {
         Some(0) => Ok((true, said)),

@@ -321,6 +321,25 @@ pub const HARNESSES: &[Harness] = &[
         sizes: &[size("Depth=4", Induction, 10), size("Depth=2", Induction, 8), size("Depth=16", Induction, 24)],
     },
     Harness {
+        name: "heap_order",
+        what: "the first entry of the heap precedes all others, and none is lost or duplicated",
+        stand_in: None,
+        passes: &[],
+        faults: &[
+            Fault {
+                file: "rtl/src/heap_level.sv",
+                text: "assign up_valid_o = valid_q[Last] & ~inserts;",
+                replacement: "assign up_valid_o = valid_q[Last] & ~inserts & ~stays;",
+            },
+            Fault {
+                file: "rtl/src/heap_tree.sv",
+                text: "assign side          = inserts_q ? pair_q[0].free == '0 : ~first_before;",
+                replacement: "assign side          = ~first_before;",
+            },
+        ],
+        sizes: &[size("Block=0", Bounded(32), 32), size("Block=1", Bounded(38), 38), deep("Block=0 Bits=2", Bounded(36), 36)],
+    },
+    Harness {
         name: "tile_order",
         what: "the tournament over tiles delivers the first of all streams of a pass",
         stand_in: None,

@@ -21,6 +21,8 @@ mod design;
 #[allow(dead_code, reason = "the other engines have more ports")]
 #[path = "../../layout.rs"]
 mod layout;
+#[path = "../../pins.rs"]
+mod pins;
 mod ports;
 #[allow(dead_code, reason = "the other engines need more")]
 #[path = "../../random.rs"]
