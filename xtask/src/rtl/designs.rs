@@ -211,6 +211,17 @@ pub const VARIANTS: &[Variant] = &[
         place: |_| TIMED,
     },
     Variant {
+        name: "heap-2",
+        title: "heap, with queues of two",
+        top: "heap",
+        parameters: &[("Depth", "2")],
+        size: ("Streams", 1),
+        sizes: &[16_384],
+        cycles: |_| 6,
+        mapping: |_| Mapping::Small,
+        place: |_| TIMED,
+    },
+    Variant {
         name: "axis",
         title: "base, with queues and AXI4-Stream",
         top: "sharestreams_axis",
