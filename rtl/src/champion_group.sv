@@ -3,10 +3,10 @@
 // Only the group's champion can be named. So the group goes into the next decision with one of two: the first of all streams as losers, or
 // the first of the champion as winner and the others as losers. Both are there, with their keys, when it is known whether he is named.
 //
-// Law: next_key_o is the key of the stream that precedes the others after all decisions so far.
+// Law: key_o is the key of the stream that precedes the others after all decisions so far.
 //
 // Source: beyond Krishnamurthy et al., "ShareStreams". Twin: none, its effect is that of dwcs::device::Network.
-// Latency: one cycle to first_o; next_key_o comes at the end of the decision under way, for registers where it is needed.
+// Latency: one cycle.
 
 module champion_group
   import rank_pkg::*;
@@ -25,17 +25,17 @@ module champion_group
   /// The keys of the streams after the decision under way, if they lose and if they win it.
   input  key_t [G-1:0] lost_i,
   input  key_t [G-1:0] won_i,
-  /// Which stream is the champion of the decision under way.
-  output logic [G-1:0] first_o,
-  /// The key of the champion of the next one: late.
-  output key_t         next_key_o
+  /// The champion of the decision under way, and which stream it is.
+  output key_t         key_o,
+  output logic [G-1:0] first_o
 );
 
-  key_t         lost_key, won_key;
+  key_t         key_q, lost_key, won_key;
   logic [G-1:0] first_q, lost_first, won_first;
   // Stream i precedes stream j if all have lost, and if the champion has won.
   logic [G-1:0][G-1:0] lost_precedes, won_precedes;
 
+  assign key_o   = key_q;
   assign first_o = first_q;
 
   // ---- All comparisons of losers, and of the champion as winner with the others as losers; equals go to the one in front
@@ -75,10 +75,12 @@ module champion_group
   assign other_first = lost_first;
   assign named_key   = champion_i ? won_key : lost_key;
   assign named_first = champion_i ? won_first : lost_first;
-  assign next_key_o  = (&named_i) ? named_key : other_key;
 
   always_ff @(posedge clk_i) begin
-    if (enable_i) first_q <= (&named_i) ? named_first : other_first;
+    if (enable_i) begin
+      first_q <= (&named_i) ? named_first : other_first;
+      key_q   <= (&named_i) ? named_key : other_key;
+    end
   end
 
 endmodule

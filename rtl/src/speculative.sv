@@ -27,7 +27,6 @@
 module speculative
   import dwcs_pkg::*;
   import rank_pkg::*;
-  import speculative_pkg::*;
 #(
   /// Streams: 4, 8, 16 or 32.
   parameter int unsigned N = 4
@@ -68,8 +67,6 @@ module speculative
   // So many streams are compared with each other at once; of more of them so many make a group.
   localparam int unsigned MostDirect = 4;
   localparam int unsigned Group      = N > 16 ? 4 : 2;
-  // So many places keep the keys of all groups' champions; few streams are near each other as it is.
-  localparam int unsigned Places     = N > 16 ? 4 : 1;
   // Records that can wait, and at how many everything stops: four more may be under way.
   localparam int unsigned Records = 16;
 
@@ -120,11 +117,11 @@ module speculative
 
   // ---- LOAD: what of a contract is computed once
 
-  // The word, a cycle after the handshake, for which block, and which was the last one; what the blocks see of it, another cycle later.
+  // The word, a cycle after the handshake: of that nothing goes to the blocks.
   contract_t    load_contract_q;
   tick_t        load_deadline_q;
-  stream_word_t load_word_q;
-  logic [N-1:0] load_here_q, load_block_q, loaded_q;
+  // To which block, and which was the last.
+  logic [N-1:0] load_here_q, loaded_q;
   logic         steps_valid, worth_valid, met_ends, missed_ends;
   log_step_t    numerator_step, to_meet_step;
   worth_t       whole_worth;
@@ -139,14 +136,6 @@ module speculative
     load_deadline_q <= load_i.deadline;
     for (int unsigned i = 0; i < N; i++) load_here_q[i] <= load_valid_i & load_ready_o & (load_i.id == id_t'(i));
     if (load_q) loaded_q <= load_here_q;
-    load_block_q <= load_here_q;
-    load_word_q  <= '{
-      contract:     load_contract_q,
-      deadline:     load_deadline_q,
-      frozen:       load_contract_q.infinite | load_contract_q.tolerance.fixed | (load_contract_q.tolerance.denominator == '0),
-      to_meet:      load_contract_q.tolerance.denominator - load_contract_q.tolerance.numerator,
-      penalty_less: 9'(load_contract_q.tolerance.penalty) - 9'd1
-    };
   end
 
   speculative_load u_load (
@@ -210,8 +199,9 @@ module speculative
     ) u_block (
       .clk_i,
       .rst_ni,
-      .load_i(load_block_q[i]),
-      .load_word_i(load_word_q),
+      .load_i(load_here_q[i]),
+      .load_contract_i(load_contract_q),
+      .load_deadline_i(load_deadline_q),
       .steps_valid_i(steps_valid & loaded_q[i]),
       .numerator_step_i(numerator_step),
       .to_meet_step_i(to_meet_step),
@@ -250,11 +240,11 @@ module speculative
     );
   end else begin : gen_grouped
     grouped_choice #(
-      .N(N), .G(Group), .Late(Late), .Places(Places)
+      .N(N), .G(Group), .Late(Late)
     ) u_choice (
       .clk_i,
       .rst_ni,
-      .enable_i(enable[Places-1:0]),
+      .enable_i(enable_q),
       .run_i(run_q),
       .lost_i(lost),
       .won_i(gained),

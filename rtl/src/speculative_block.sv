@@ -35,7 +35,8 @@ module speculative_block
   input  logic       rst_ni,
   /// LOAD: takes the contract and the first deadline, forgets its packets and its counters.
   input  logic       load_i,
-  input  stream_word_t load_word_i,
+  input  contract_t  load_contract_i,
+  input  tick_t      load_deadline_i,
   /// More words of the stream that was loaded last, if it is this one: see speculative_load.
   input  logic       steps_valid_i,
   input  log_step_t  numerator_step_i,
@@ -440,7 +441,7 @@ module speculative_block
       stays_q        <= ~(next_run_i & (named ? misses_named : misses_lost));
       lost_takes_q   <= next_run_i & (named ? next_takes_named : lost_next_takes);
     end
-    if (load_i) deadline_q <= load_word_i.deadline;
+    if (load_i) deadline_q <= load_deadline_i;
   end
 
   // ---- Packets
@@ -503,10 +504,11 @@ module speculative_block
 
   always_ff @(posedge clk_i) begin
     if (load_i) begin
-      contract_q      <= load_word_i.contract;
-      to_meet_whole_q <= load_word_i.to_meet;
-      penalty_less_q  <= load_word_i.penalty_less;
-      frozen_q        <= load_word_i.frozen;
+      contract_q      <= load_contract_i;
+      to_meet_whole_q <= load_contract_i.tolerance.denominator - load_contract_i.tolerance.numerator;
+      penalty_less_q  <= 9'(load_contract_i.tolerance.penalty) - 9'd1;
+      frozen_q        <= load_contract_i.infinite | load_contract_i.tolerance.fixed
+                       | (load_contract_i.tolerance.denominator == '0);
     end
     if (steps_valid_i) begin
       rise_whole_q <= {to_meet_step_i, rise_whole_q[3:1]};
@@ -555,8 +557,8 @@ module speculative_block
       events_q <= named ? events_named : events_lost;
     end
     if (load_i) begin
-      shown_deadline_q <= load_word_i.deadline;
-      shown_window_q   <= whole(load_word_i.contract.tolerance.numerator, load_word_i.contract.tolerance.denominator);
+      shown_deadline_q <= load_deadline_i;
+      shown_window_q   <= whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator);
       counters_q       <= '0;
     end else if (enable_i && ran_i) begin
       shown_arrival_q  <= head_q;

@@ -16,18 +16,6 @@ package speculative_pkg;
     tick_t stepped;
   } prepared_t;
 
-  // What a block is loaded with: the contract, and what follows from it alone.
-  typedef struct packed {
-    contract_t  contract;
-    tick_t      deadline;
-    // Its window is never adjusted.
-    logic       frozen;
-    // y - x.
-    logic [7:0] to_meet;
-    // The penalty, less one.
-    logic [8:0] penalty_less;
-  } stream_word_t;
-
   // The fraction, or nothing.
   function automatic fraction_t only(logic is_it, fraction_t fraction);
     return is_it ? fraction : '0;

@@ -159,7 +159,7 @@ pub const VARIANTS: &[Variant] = &[
         mapping: |streams| if streams <= 8 { Mapping::Short } else { Mapping::Small },
         place: |streams| match streams {
             4 => USUAL,
-            8 => TIMED,
+            8 => TIMED.towards(75),
             _ => LARGE_PINNED,
         },
     },
