@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 mod designs;
 mod flow;
 mod formal;
+mod grade;
 mod heap;
 mod lint;
 mod lockstep;

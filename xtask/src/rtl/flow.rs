@@ -4,6 +4,7 @@
 //! versions of the tools. What is there for the same is not made again.
 
 use super::designs::{Design, Mapping, Place};
+use super::grade::Grade;
 use super::lint::{sources, stem};
 use super::tools::{program, version};
 use crate::Failure;
@@ -25,41 +26,6 @@ const PLACE: &[&str] = &["--85k", "--package", "CABGA756", "--lpf-allow-unconstr
 /// The frequency that it is told where a design has no goal. Neither placer nor router takes notice of it then: they go for the shortest critical path
 /// in any case.
 const FREQUENCY: u32 = 100;
-
-/// A speed grade of the device: the same netlist, placed and routed by the delays of that grade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grade {
-    /// The slowest, for which every clock is that has no grade beside it.
-    Six,
-    /// The fastest.
-    Eight,
-}
-
-impl Grade {
-    /// As nextpnr takes it.
-    const fn number(self) -> &'static str {
-        match self {
-            Grade::Six => "6",
-            Grade::Eight => "8",
-        }
-    }
-
-    /// The clock that is to be expected where grade 6 has this one.
-    const fn clock(self, megahertz: u32) -> u32 {
-        match self {
-            Grade::Six => megahertz,
-            Grade::Eight => megahertz + megahertz / 4,
-        }
-    }
-
-    /// Where its placements are in a file of results.
-    const fn field(self) -> &'static str {
-        match self {
-            Grade::Six => "placements",
-            Grade::Eight => "placements_grade_8",
-        }
-    }
-}
 
 /// What `pins.lpf` says, for designs that are placed with it: where the clock comes in.
 const PINS: &str = "LOCATE COMP \"clk_i\" SITE \"B29\";\n";
@@ -563,8 +529,15 @@ mod tests {
         let mut value = json!({"name": "x", "origin": origin, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});
         let read_back = |value: &Value| outcome(&serde_json::from_str(&value.to_string()).unwrap()).unwrap();
         let place = Some("--placer p".to_owned());
-        let mut expected =
-            Outcome { name: "x".to_owned(), area, placements: vec![placement.clone()], fastest: Vec::new(), place, goal: None, unplaced: None };
+        let mut expected = Outcome {
+            name: "x".to_owned(),
+            area,
+            placements: vec![placement.clone()],
+            fastest: Vec::new(),
+            place,
+            goal: None,
+            unplaced: None,
+        };
         assert_eq!(read_back(&value), expected);
         let faster = Placement { megahertz: 130.5, ..placement };
         value[Grade::Eight.field()] = json!([placement_as_json(&faster)]);

@@ -463,7 +463,15 @@ mod tests {
         Row {
             variant: &VARIANTS[0],
             streams,
-            outcome: Outcome { name: String::new(), area: Area::default(), placements, fastest: Vec::new(), place: None, goal: None, unplaced: None },
+            outcome: Outcome {
+                name: String::new(),
+                area: Area::default(),
+                placements,
+                fastest: Vec::new(),
+                place: None,
+                goal: None,
+                unplaced: None,
+            },
         }
     }
 

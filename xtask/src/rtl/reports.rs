@@ -1,7 +1,8 @@
 //! `cargo xtask rtl-reports`: what the hardware designs take of a device and how fast they run, measured and written down.
 
 use super::designs::{self, Design};
-use super::flow::{self, Grade};
+use super::flow;
+use super::grade::Grade;
 use super::{number, page, tools};
 use crate::Failure;
 use crate::cargo::root;

@@ -1,0 +1,36 @@
+//! Speed grades of the device.
+
+/// A speed grade of the device: the same netlist, placed and routed by the delays of that grade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grade {
+    /// The slowest, for which every clock is that has no grade beside it.
+    Six,
+    /// The fastest.
+    Eight,
+}
+
+impl Grade {
+    /// As nextpnr takes it.
+    pub const fn number(self) -> &'static str {
+        match self {
+            Grade::Six => "6",
+            Grade::Eight => "8",
+        }
+    }
+
+    /// The clock that is to be expected where grade 6 has this one.
+    pub const fn clock(self, megahertz: u32) -> u32 {
+        match self {
+            Grade::Six => megahertz,
+            Grade::Eight => megahertz + megahertz / 4,
+        }
+    }
+
+    /// Where its placements are in a file of results.
+    pub const fn field(self) -> &'static str {
+        match self {
+            Grade::Six => "placements",
+            Grade::Eight => "placements_grade_8",
+        }
+    }
+}
