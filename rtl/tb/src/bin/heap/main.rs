@@ -38,7 +38,7 @@ Exit codes: 0 the design does as the model, 1 it does not, 2 bad input
 ";
 
 struct Options {
-    library: PathBuf,
+    design: PathBuf,
     streams: usize,
     decisions: u64,
     seed: u64,
@@ -68,7 +68,7 @@ fn main() -> ExitCode {
     }
     let (mut done, mut misses, mut cycles, mut seed) = (0, 0, 0, options.seed);
     while done < options.decisions {
-        match run(&options.library, options.streams, seed, options.decisions - done) {
+        match run(&options.design, options.streams, seed, options.decisions - done) {
             Ok(run) => {
                 done += run.0.max(1);
                 misses += run.1;
@@ -103,7 +103,7 @@ fn options(arguments: &[String]) -> Option<Options> {
             _ => return None,
         }
     }
-    Some(Options { library: library?, streams: streams?, decisions, seed, cycles })
+    Some(Options { design: library?, streams: streams?, decisions, seed, cycles })
 }
 
 /// What the streams ask for and how packets come.
@@ -310,7 +310,7 @@ fn measure(options: &Options, load: Load, decisions: u64) -> Checked<(f64, f64)>
             Stream { first_deadline, penalty: 0, ..Stream::windowed(Window::new(1, 2), period) }
         })
         .collect();
-    let mut bench = begin(&options.library, streams, 0, false, &mut random)?;
+    let mut bench = begin(&options.design, streams, 0, false, &mut random)?;
     let mut due: VecDeque<usize> = if backlogged { (0..total).chain(0..total).chain(0..total).collect() } else { (0..total).collect() };
     while !due.is_empty() || bench.offered.is_some() {
         if bench.offered.is_none()
