@@ -46,7 +46,7 @@ pub struct Place {
     /// Options of nextpnr besides those that all designs share.
     pub options: &'static [&'static str],
     /// The clock, in megahertz and in speed grade 6, for which wires of paths that are too long are taken up and laid anew until there is none; in
-    /// speed grade 8 it is a quarter more. What cannot be reached takes hours, so it is little more than what comes out.
+    /// speed grade 8 it is a quarter more. What cannot be reached takes 1,500 rounds, so it is little more than what comes out.
     pub goal: Option<u32>,
 }
 

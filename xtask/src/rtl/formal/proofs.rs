@@ -340,6 +340,18 @@ pub const HARNESSES: &[Harness] = &[
         sizes: &[size("Block=0", Bounded(32), 32), size("Block=1", Bounded(38), 38), deep("Block=0 Bits=2", Bounded(36), 36)],
     },
     Harness {
+        name: "heap_windows",
+        what: "the heap's windows of x' and y' - x' go by the rules of window_rules (all widths)",
+        stand_in: None,
+        passes: &[],
+        faults: &[Fault {
+            file: "rtl/src/heap_pkg.sv",
+            text: "if (slack.numerator == 8'd1 && slack.to_meet == '0) next = terms.whole;",
+            replacement: "",
+        }],
+        sizes: &[size("", Combinational, 1)],
+    },
+    Harness {
         name: "tile_order",
         what: "the tournament over tiles delivers the first of all streams of a pass",
         stand_in: None,
