@@ -12,9 +12,10 @@
 //! close to 255, which the scan does not know.
 
 use crate::design::{Design, PortNumber};
-use crate::layout::{self, Status, bit, field};
-use crate::pins::{flag, get, set};
+use crate::layout::{Status, bit, field};
+use crate::pins::{Pins, flag, get, named, set};
 use std::collections::VecDeque;
+use std::ops::Deref;
 use tidegate_core::dwcs::{Choice, Dwcs, Stream};
 use tidegate_core::packet::Flow;
 
@@ -43,41 +44,32 @@ struct Kept {
     seen: Option<Status>,
 }
 
-/// The ports, by name.
+/// The ports, those that only this engine has besides.
 pub struct Ports {
-    pub rst: PortNumber,
-    pub enable: PortNumber,
-    pub outside: PortNumber,
-    pub time: PortNumber,
-    load: [PortNumber; 5],
-    arrival: [PortNumber; 4],
-    record: [PortNumber; 3],
-    query: [PortNumber; 3],
-    status: [PortNumber; 2],
+    pins: Pins,
     now: PortNumber,
-    update: [PortNumber; 5],
-    observed: PortNumber,
+    /// What happened, to whom, and whether it went on to its next packet.
+    event: [PortNumber; 3],
     queued: [PortNumber; 2],
 }
 
 impl Ports {
     fn new(design: &Design) -> Checked<Ports> {
-        let port = |name: &str| design.port(name).ok_or_else(|| format!("the design has no port {name}"));
+        let port = |name: &str| named(design, name);
         Ok(Ports {
-            rst: port("rst_ni")?,
-            enable: port("enable_i")?,
-            outside: port("outside_i")?,
-            time: port("time_i")?,
-            load: [port("load_valid_i")?, port("load_ready_o")?, port("load_id_i")?, port("load_deadline_i")?, port("load_contract_i")?],
-            arrival: [port("arrival_valid_i")?, port("arrival_ready_o")?, port("arrival_id_i")?, port("arrival_i")?],
-            record: [port("record_valid_o")?, port("record_ready_i")?, port("record_o")?],
-            query: [port("query_valid_i")?, port("query_ready_o")?, port("query_id_i")?],
-            status: [port("status_valid_o")?, port("status_o")?],
+            pins: Pins::new(design)?,
             now: port("now_o")?,
-            update: [port("update_o")?, port("update_kind_o")?, port("update_id_o")?, port("update_popped_o")?, port("finish_o")?],
-            observed: port("observed_o")?,
+            event: [port("update_kind_o")?, port("update_id_o")?, port("update_popped_o")?],
             queued: [port("queued_o")?, port("queued_id_o")?],
         })
+    }
+}
+
+impl Deref for Ports {
+    type Target = Pins;
+
+    fn deref(&self) -> &Pins {
+        &self.pins
     }
 }
 
@@ -207,7 +199,7 @@ impl Bench {
 
     /// The head of a stream goes, and the next packet takes its place.
     fn next(&mut self, stream: usize) -> Checked<Option<u64>> {
-        let popped = flag(&self.design, self.ports.update[3]);
+        let popped = flag(&self.design, self.ports.event[2]);
         let next = self.kept[stream].waiting.pop_front();
         if popped != next.is_some() {
             return self.fail(format!("stream {stream} goes on to a next packet: {popped}, in its queue is {next:?}"));
@@ -222,13 +214,13 @@ impl Bench {
     }
 
     fn update(&mut self) -> Checked<()> {
-        let [update, kind, id, _, finish] = self.ports.update;
-        if !flag(&self.design, update) {
+        let [kind, id, _] = self.ports.event;
+        if !flag(&self.design, self.ports.update) {
             return Ok(());
         }
         let stream = get(&self.design, id) as usize;
         let seen = Status::decode(self.design.bits(self.ports.observed), 0);
-        let now = self.clock(get(&self.design, finish));
+        let now = self.clock(get(&self.design, self.ports.finish));
         let kind = get(&self.design, kind) & 3;
         if kind == 3 {
             return Ok(());
@@ -352,22 +344,13 @@ impl Bench {
     /// A packet waits until the design takes it.
     pub fn offer(&mut self, stream: usize, arrival: u64) {
         self.offered = Some((stream, arrival));
-        let [valid, _, id, time] = self.ports.arrival;
-        set(&mut self.design, id, stream as u64);
-        set(&mut self.design, time, arrival & 0xffff);
-        set(&mut self.design, valid, 1);
+        self.ports.offer(&mut self.design, stream as u64, arrival);
     }
 
     /// LOAD.
     pub fn load(&mut self, stream: usize) -> Checked<()> {
-        let contract = self.streams[stream];
-        let deadline = contract.first_deadline.unwrap_or(self.now) as u16;
-        let word = layout::load(0, &contract, deadline);
-        let [valid, ready, id, first, bits] = self.ports.load;
-        set(&mut self.design, valid, 1);
-        set(&mut self.design, id, stream as u64);
-        set(&mut self.design, first, deadline.into());
-        set(&mut self.design, bits, word & ((1 << 42) - 1));
+        self.ports.load(&mut self.design, stream as u64, &self.streams[stream], self.now);
+        let [valid, ready, ..] = self.ports.load;
         loop {
             self.design.settle();
             let taken = flag(&self.design, ready);

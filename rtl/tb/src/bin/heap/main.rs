@@ -6,18 +6,21 @@
 
 use beside::{Bench, Checked};
 use design::Design;
+use golden::golden;
 use pins::set;
 use random::Random;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_core::dwcs::device::{Architecture, Clock, Device, MOST_STREAMS, Size};
-use tidegate_core::dwcs::{CLAMP, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Window};
+use tidegate_core::dwcs::device::MOST_STREAMS;
+use tidegate_core::dwcs::{CLAMP, Stream, Window};
 
 mod beside;
 #[path = "../../design.rs"]
 mod design;
+#[path = "../../golden.rs"]
+mod golden;
 #[allow(dead_code, reason = "the other engines have more ports")]
 #[path = "../../layout.rs"]
 mod layout;
@@ -169,29 +172,11 @@ fn contracts(traffic: Traffic, total: usize, start: u64, saturates: bool, random
 fn begin(library: &Path, streams: Vec<Stream>, start: u64, outside: bool, random: &mut Random) -> Checked<Bench> {
     let design = Design::load(library, random.bits())?;
     let total = streams.len();
-    let size = Size::ALL.into_iter().find(|size| size.ports() >= total.min(MOST_STREAMS)).ok_or("no such network")?;
     let is_device = total <= MOST_STREAMS && !outside;
-    let model: Box<dyn Dwcs> = if is_device {
-        let device = Device::new(Architecture::winner_only(size), Clock::Outside, start, &streams);
-        Box::new(device.map_err(|error| error.to_string())?)
-    } else {
-        let rules = Rules { missed: Missed::Complete, early: Early::Clamp };
-        Box::new(Scan::new(rules, Order::DeadlineFirst, &streams).map_err(|error| error.to_string())?)
-    };
+    let model = golden(is_device, total, &streams, start)?;
     let mut bench = Bench::new(design, model, is_device, streams, start)?;
-    let (rst, enable, time, clock) = (bench.ports.rst, bench.ports.enable, bench.ports.time, bench.ports.outside);
-    for port in ["rst_ni", "enable_i", "load_valid_i", "arrival_valid_i", "query_valid_i"] {
-        let port = bench.design.port(port).ok_or("no such port")?;
-        set(&mut bench.design, port, 0);
-    }
-    for _ in 0..2 {
-        bench.design.settle();
-        bench.design.edge();
-    }
-    set(&mut bench.design, rst, 1);
-    set(&mut bench.design, enable, 0);
-    set(&mut bench.design, clock, 1);
-    set(&mut bench.design, time, start & 0xffff);
+    let clock = bench.ports.outside;
+    bench.ports.reset(&mut bench.design, start);
     let mut order: Vec<usize> = (0..total).collect();
     random.shuffle(&mut order);
     for stream in order {

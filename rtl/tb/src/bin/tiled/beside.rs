@@ -13,8 +13,9 @@
 //! passes, until a denominator comes close to 255.
 
 use crate::design::Design;
-use crate::layout::{self, bit, field};
-use crate::ports::{Ports, flag, get, set};
+use crate::layout::{bit, field};
+use crate::pins::{flag, get, set};
+use crate::ports::Ports;
 use std::collections::VecDeque;
 use tidegate_core::dwcs::device::MOST_STREAMS;
 use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, Stream};
@@ -358,23 +359,14 @@ impl Bench {
     pub fn offer(&mut self, stream: usize, arrival: u64) {
         self.offered = Some((stream, arrival));
         let number = self.id(stream);
-        let [valid, _, id, time] = self.ports.arrival;
-        set(&mut self.design, valid, 1);
-        set(&mut self.design, id, number);
-        set(&mut self.design, time, arrival & 0xffff);
+        self.ports.offer(&mut self.design, number, arrival);
     }
 
     /// LOAD.
     pub fn load(&mut self, stream: usize) -> Checked<()> {
-        let contract = self.streams[stream];
-        let deadline = contract.first_deadline.unwrap_or(self.now) as u16;
-        let word = layout::load(0, &contract, deadline);
-        let [valid, ready, id, first, bits] = self.ports.load;
-        set(&mut self.design, valid, 1);
         let number = self.id(stream);
-        set(&mut self.design, id, number);
-        set(&mut self.design, first, deadline.into());
-        set(&mut self.design, bits, word & ((1 << 42) - 1));
+        self.ports.load(&mut self.design, number, &self.streams[stream], self.now);
+        let [valid, ready, ..] = self.ports.load;
         loop {
             self.design.settle();
             let taken = flag(&self.design, ready);

@@ -7,17 +7,20 @@
 
 use beside::{Bench, Checked};
 use design::Design;
-use ports::{flag, set};
+use golden::golden;
+use pins::{flag, set};
 use random::Random;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_core::dwcs::device::{Architecture, Clock, Device, MOST_STREAMS, Size};
-use tidegate_core::dwcs::{CLAMP, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Window};
+use tidegate_core::dwcs::device::MOST_STREAMS;
+use tidegate_core::dwcs::{CLAMP, Stream, Window};
 
 mod beside;
 #[path = "../../design.rs"]
 mod design;
+#[path = "../../golden.rs"]
+mod golden;
 #[allow(dead_code, reason = "the other engines have more ports")]
 #[path = "../../layout.rs"]
 mod layout;
@@ -150,27 +153,11 @@ fn run(library: &Path, lanes: usize, rounds: usize, seed: u64, most: u64) -> Che
     let least = if outside && total > MOST_STREAMS { 2 * step } else { 1 };
     let start = random.pick(&[0, 32_700, 65_500, 65_530]) + random.below(30);
     let streams = contracts(traffic, total, least, start, &mut random);
-    let size = Size::ALL.into_iter().find(|size| size.ports() == lanes.min(32)).ok_or("no such network")?;
-    let model: Box<dyn Dwcs> = if total <= MOST_STREAMS {
-        let device = Device::new(Architecture::winner_only(size), Clock::Outside, start, &streams);
-        Box::new(device.map_err(|error| error.to_string())?)
-    } else {
-        let rules = Rules { missed: Missed::Complete, early: Early::Clamp };
-        Box::new(Scan::new(rules, Order::DeadlineFirst, &streams).map_err(|error| error.to_string())?)
-    };
+    let model = golden(total <= MOST_STREAMS, lanes.min(32), &streams, start)?;
     let mut bench = Bench::new(design, lanes, rounds, model, streams, start)?;
     // Reset; then LOAD, in any order.
-    let (rst, enable, time, clock) = (bench.ports.rst, bench.ports.enable, bench.ports.time, bench.ports.outside);
-    for port in [rst, enable, bench.ports.load[0], bench.ports.arrival[0], bench.ports.query[0]] {
-        set(&mut bench.design, port, 0);
-    }
-    for _ in 0..2 {
-        bench.design.settle();
-        bench.design.edge();
-    }
-    set(&mut bench.design, rst, 1);
-    set(&mut bench.design, clock, 1);
-    set(&mut bench.design, time, start & 0xffff);
+    let (enable, time, clock) = (bench.ports.enable, bench.ports.time, bench.ports.outside);
+    bench.ports.reset(&mut bench.design, start);
     let mut order: Vec<usize> = (0..total).collect();
     random.shuffle(&mut order);
     for stream in order {
