@@ -95,7 +95,7 @@ module speculative_records
     end
   end
 
-  // The queue stops the engine when it is half full, and takes what is under way then.
+  // The queue stops the engine when it is half full, unless nothing is under way, and takes what is.
   logic [5:0] records;
   assign records = 6'(u_engine.records);
 
@@ -114,7 +114,8 @@ module speculative_records
       one_winner: assert ((u_engine.won_q & (u_engine.won_q - 1'b1)) == '0);
       enabled_together: assert (u_engine.enable == {N{u_engine.enable_q}});
       stops_in_time: assert ((records <= 6'd10) & (~u_engine.record_valid_q | (records <= 6'd9))
-                             & (~u_engine.enable_q | (records <= 6'd8)));
+                             & (~u_engine.enable_q | (records <= 6'd8)
+                                | ~((|u_engine.ready_q[2:1]) | u_engine.run_q | u_engine.ran_q | u_engine.record_valid_q)));
       no_record_lost: assert (~u_engine.record_valid_q | u_engine.records_ready);
       if (waited_q) stays: assert (valid & (decision == decision_q));
       takes_what_there_is: assert ((pop & ~next_valid_i) == '0);

@@ -27,6 +27,7 @@
 module speculative
   import dwcs_pkg::*;
   import rank_pkg::*;
+  import speculative_pkg::*;
 #(
   /// Streams: 4, 8, 16 or 32.
   parameter int unsigned N = 4
@@ -97,11 +98,13 @@ module speculative
   // next service, so it has to be known in advance whether there will be a decision.
 
   tick_t before_q, now_q, finish_q, next_finish_q, later_finish_q, far_finish;
-  logic  outside_q, ticks;
+  // By how much the last but one of these is ahead of the one before it.
+  tick_t ticks_q;
+  logic  outside_q, counts;
 
   // Counting begins a tick after the time that was set.
-  assign ticks      = ready_q[1] | outside_q;
-  assign far_finish = outside_i ? time_i : later_finish_q + 16'(ticks);
+  assign counts     = ready_q[1] | outside_q;
+  assign far_finish = outside_i ? time_i : later_finish_q + 16'(counts);
 
   always_ff @(posedge clk_i) begin
     if (enable_q) begin
@@ -111,6 +114,7 @@ module speculative
       finish_q       <= next_finish_q;
       next_finish_q  <= later_finish_q;
       later_finish_q <= far_finish;
+      ticks_q        <= far_finish - later_finish_q;
     end
     if (outside_i && loading) now_q <= time_i;
   end
@@ -120,8 +124,8 @@ module speculative
   // The word, a cycle after the handshake: of that nothing goes to the blocks.
   contract_t    load_contract_q;
   tick_t        load_deadline_q;
-  // To which block, and which was the last.
-  logic [N-1:0] load_here_q, loaded_q;
+  stream_word_t load_word_q;
+  logic [N-1:0] load_here_q, load_block_q, loaded_q;
   logic         steps_valid, worth_valid, met_ends, missed_ends;
   log_step_t    numerator_step, to_meet_step;
   worth_t       whole_worth;
@@ -136,6 +140,15 @@ module speculative
     load_deadline_q <= load_i.deadline;
     for (int unsigned i = 0; i < N; i++) load_here_q[i] <= load_valid_i & load_ready_o & (load_i.id == id_t'(i));
     if (load_q) loaded_q <= load_here_q;
+    load_block_q <= load_here_q;
+    load_word_q  <= '{
+      contract:     load_contract_q,
+      deadline:     load_deadline_q,
+      ahead:        load_deadline_q - later_finish_q,
+      frozen:       load_contract_q.infinite | load_contract_q.tolerance.fixed | (load_contract_q.tolerance.denominator == '0),
+      to_meet:      load_contract_q.tolerance.denominator - load_contract_q.tolerance.numerator,
+      penalty_less: 9'(load_contract_q.tolerance.penalty) - 9'd1
+    };
   end
 
   speculative_load u_load (
@@ -158,19 +171,21 @@ module speculative
 
   // Registers of four kinds, which synthesis does not take for one: none is far from the blocks that it enables.
   logic [$clog2(Records):0] records;
-  logic         enable_plain_q, stop_q, stop_plain_q, room;
+  logic         enable_plain_q, stop_q, stop_plain_q, room, goes;
   logic [N-1:0] enable;
 
   assign room = records < ($clog2(Records) + 1)'(Records / 2);
+  // While nothing is under way nothing stops: time goes on for streams that are loaded.
+  assign goes = room | ~((|ready_q) | run_q | ran_q);
 
   always_ff @(posedge clk_i) begin
-    enable_plain_q <= room;
-    stop_plain_q   <= ~room;
+    enable_plain_q <= goes;
+    stop_plain_q   <= ~goes;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) stop_q <= 1'b0;
-    else stop_q <= ~room;
+    else stop_q <= ~goes;
   end
 
   for (genvar i = 0; i < N; i++) begin : gen_enable
@@ -199,9 +214,8 @@ module speculative
     ) u_block (
       .clk_i,
       .rst_ni,
-      .load_i(load_here_q[i]),
-      .load_contract_i(load_contract_q),
-      .load_deadline_i(load_deadline_q),
+      .load_i(load_block_q[i]),
+      .load_word_i(load_word_q),
       .steps_valid_i(steps_valid & loaded_q[i]),
       .numerator_step_i(numerator_step),
       .to_meet_step_i(to_meet_step),
@@ -216,7 +230,9 @@ module speculative
       .champion_i(champion[i]),
       .named_i(named[i]),
       .now_i(now_q),
-      .far_finish_i(far_finish),
+      .finish_i(finish_q),
+      .finish_half_i(later_finish_q[15]),
+      .ticks_i(ticks_q),
       .next_valid_i(next_valid_i[i]),
       .next_arrival_i(next_arrival_i[i]),
       .pop_o(pop_o[i]),
@@ -283,7 +299,7 @@ module speculative
     end else begin
       record_valid_q <= enable_q & ran_q & (record.served | (|drops_q));
       if (enable_q && ran_q) drops_q <= drop;
-      enable_q <= room;
+      enable_q <= goes;
     end
   end
 

@@ -281,10 +281,17 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "next_finish_q  <= later_finish_q;",
-        replacement: "next_finish_q  <= far_finish_i;",
-        fault: "a block's clock is a decision ahead",
+        text: "ticks_q       <= contract_q.infinite ? '0 : ticks_i;",
+        replacement: "ticks_q       <= 16'd1;",
+        fault: "deadlines come nearer by one tick, whatever the clock does",
         engine: GROUPED,
+    },
+    Mutant {
+        file: "speculative_pkg",
+        text: "advanced[15] | advanced[14] ? 14'd0 : advanced[13:0]",
+        replacement: "advanced[13:0]",
+        fault: "deadlines run ahead without bound",
+        engine: SPECULATIVE,
     },
     Mutant {
         file: "speculative_block",
@@ -309,8 +316,8 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "<= steps ? if_steps : if_waits;",
-        replacement: "<= serves ? if_steps : if_waits;",
+        text: "<= steps ? if_steps.come : if_waits.come",
+        replacement: "<= serves ? if_steps.come : if_waits.come",
         fault: "after a miss it is not known whether the next deadline has come",
         engine: SPECULATIVE,
     },

@@ -61,8 +61,8 @@ impl Bench {
             };
             streams.push(Expected { status, deadline });
         }
-        // After a LOAD this comes when its cycle is over, or the next one where its word has a cycle for itself.
-        let due = self.cycle + if self.runs { self.engine.status_lag } else { self.engine.is_pipelined().into() };
+        // After a LOAD this comes when its cycle is over, or two later where its word has them for itself.
+        let due = self.cycle + if self.runs { self.engine.status_lag } else { 2 * u64::from(self.engine.is_pipelined()) };
         self.snapshots.push_back(Snapshot { due, decision: self.decisions, now: self.told as u16, streams });
     }
 
