@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 
 mod designs;
+mod edges;
 mod flow;
 mod formal;
 mod grade;
@@ -41,6 +42,7 @@ const STEPS: &[Step<Options>] = &[
     Step { name: "lockstep", proves: "every variant decides as the software does", run: lockstep::run },
     Step { name: "tiled", proves: "so does the tiled engine, of up to 16,384 streams", run: tiled::run },
     Step { name: "heap", proves: "so does the engine on a heap, of up to 16,384 streams", run: heap::run },
+    Step { name: "edges", proves: "engines between AXI4-Streams do as their hosts expect", run: edges::run },
     Step { name: "mutants", proves: "seeded faults are caught", run: mutants::run },
     Step { name: "place", proves: "a small design can be synthesised, placed and routed", run: placed },
 ];

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+mod edges;
 mod events;
 mod tiles;
 
@@ -465,7 +466,7 @@ const TRAFFIC: &[&str] = &["--decisions", "100000", "--scenario", "random", "--s
 
 /// All faults.
 fn all() -> impl Iterator<Item = &'static Mutant> {
-    MUTANTS.iter().chain(tiles::MUTANTS).chain(events::MUTANTS)
+    MUTANTS.iter().chain(tiles::MUTANTS).chain(events::MUTANTS).chain(edges::MUTANTS)
 }
 
 /// Seeds every fault and runs the bench.
@@ -524,7 +525,9 @@ impl Mutant {
     fn caught_by(&self, bench: &Path, number: usize, sources: &BTreeMap<String, String>) -> Result<(Option<String>, f64), Failure> {
         let begun = Instant::now();
         let (name, (engine, streams)) = (format!("mutants/{number}"), self.engine);
-        let check = if self.engine == TILED {
+        let check = if let Some(check) = edges::caught_by(&bench.with_file_name("edges"), &self.design(), &name, sources) {
+            check?
+        } else if self.engine == TILED {
             let library = verilate::library(&tiled::design(&name, Shape::new(streams, ROUNDS), sources, Effort::Least))?;
             let (is_equal, said) = tiled::compare(&bench.with_file_name("tiled"), &library, streams, ROUNDS, DECISIONS)?;
             // "seed 1: cycle 5, ...": the check is what follows.
