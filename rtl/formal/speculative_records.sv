@@ -28,6 +28,8 @@ module speculative_records
   id_t             winner;
   tick_t           finish, now;
   logic [N-1:0]    pop, take;
+  logic            query_ready, answer_valid;
+  status_t         answer;
   status_t [N-1:0] status;
 
   speculative #(
@@ -53,6 +55,11 @@ module speculative_records
     .finish_o(finish),
     .take_o(take),
     .now_o(now),
+    .query_valid_i(1'b0),
+    .query_ready_o(query_ready),
+    .query_id_i('0),
+    .answer_valid_o(answer_valid),
+    .answer_o(answer),
     .status_o(status)
   );
 
@@ -125,6 +132,6 @@ module speculative_records
   end
 
   logic unused;
-  assign unused = ^{load_ready, update, served, winner, finish, now, take, status};
+  assign unused = ^{load_ready, update, served, winner, finish, now, take, query_ready, answer_valid, answer, status};
 
 endmodule

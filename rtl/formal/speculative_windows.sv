@@ -8,6 +8,7 @@
 module speculative_windows
   import dwcs_pkg::*;
   import rank_pkg::*;
+  import speculative_pkg::*;
 (
   input logic  clk_i,
   input logic  next_run_i,
@@ -26,6 +27,7 @@ module speculative_windows
 
   logic    won, pop, take, drop;
   key_t    lost, gained;
+  answer_t answer;
   status_t status;
 
   speculative_block u_block (
@@ -57,6 +59,8 @@ module speculative_windows
     .won_o(gained),
     .take_o(take),
     .drop_o(drop),
+    .ask_i(1'b0),
+    .answer_o(answer),
     .status_o(status)
   );
 
@@ -170,6 +174,6 @@ module speculative_windows
   end
 
   logic unused;
-  assign unused = ^{pop, take, drop, lost, gained, status, violates, fresh_violates};
+  assign unused = ^{pop, take, drop, lost, gained, answer, status, violates, fresh_violates};
 
 endmodule

@@ -30,7 +30,9 @@ module speculative
   import speculative_pkg::*;
 #(
   /// Streams: 4, 8, 16 or 32.
-  parameter int unsigned N = 4
+  parameter int unsigned N = 4,
+  /// For a test bench: status_o shows where every stream stands after every decision.
+  parameter bit          Observed = 1'b0
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
@@ -61,7 +63,15 @@ module speculative
   output logic  [N-1:0]       take_o,
   /// The clock.
   output tick_t               now_o,
-  /// Where every stream stands.
+  /// Questions about a stream, taken while streams can be loaded.
+  input  logic                query_valid_i,
+  output logic                query_ready_o,
+  input  id_t                 query_id_i,
+  /// The answer, which is there for one cycle. A stream without packets whose deadline has come may show the clock and a whole window, with which
+  /// it comes back.
+  output logic                answer_valid_o,
+  output status_t             answer_o,
+  /// Where every stream stands; nothing unless Observed.
   output status_t     [N-1:0] status_o
 );
 
@@ -121,7 +131,7 @@ module speculative
 
   // ---- LOAD: what of a contract is computed once
 
-  // The word, a cycle after the handshake: of that nothing goes to the blocks.
+  // The word, a cycle after the handshake, for which block, and which was the last one; what the blocks see of it, another cycle later.
   contract_t    load_contract_q;
   tick_t        load_deadline_q;
   stream_word_t load_word_q;
@@ -207,10 +217,12 @@ module speculative
   logic [N-1:0]           champion, won_q, drop;
   logic [N-1:0][Late-1:0] named;
   key_t [N-1:0]           lost, gained;
+  logic [N-1:0]           ask_q;
+  answer_t [N-1:0]        answers;
 
   for (genvar i = 0; i < N; i++) begin : gen_stream
     speculative_block #(
-      .Late(Late), .Apart(~Direct)
+      .Late(Late), .Apart(~Direct), .Observed(Observed)
     ) u_block (
       .clk_i,
       .rst_ni,
@@ -240,6 +252,8 @@ module speculative
       .won_o(gained[i]),
       .take_o(take_o[i]),
       .drop_o(drop[i]),
+      .ask_i(ask_q[i]),
+      .answer_o(answers[i]),
       .status_o(status_o[i])
     );
   end
@@ -317,6 +331,57 @@ module speculative
     .pop_data_o(decision_o),
     .level_o(records)
   );
+
+  // ---- Questions: a block says nothing, zeros, unless it is asked; so answers come together in cycles 2 and 3, and times in cycle 4
+
+  localparam int unsigned Quarters = N / 4;
+
+  answer_t [Quarters-1:0] quarter, quarter_q;
+  answer_t                answer, answer_q;
+  tick_t            [2:0] asked_finish_q;
+  logic             [3:0] asked_q;
+  status_t                status;
+
+  assign query_ready_o = load_ready_o & ~load_valid_i;
+
+  always_comb begin
+    quarter = '0;
+    answer  = '0;
+    for (int unsigned i = 0; i < N; i++) quarter[i/4] |= answers[i];
+    for (int unsigned i = 0; i < Quarters; i++) answer |= quarter_q[i];
+    status = '{
+      state: '{
+        valid:    answer_q.valid,
+        arrival:  answer_q.arrival,
+        deadline: answer_q.lapsed ? now_q : asked_finish_q[2] + answer_q.ahead,
+        window:   '{
+          violation:   answer_q.violation,
+          numerator:   answer_q.numerator,
+          denominator: answer_q.numerator + answer_q.to_meet
+        }
+      },
+      counters: counters(answer_q.tally, answer_q.droppable)
+    };
+  end
+
+  always_ff @(posedge clk_i) begin
+    quarter_q      <= quarter;
+    answer_q       <= answer;
+    asked_finish_q <= {asked_finish_q[1:0], finish_q};
+    answer_o       <= status;
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      ask_q          <= '0;
+      asked_q        <= '0;
+      answer_valid_o <= 1'b0;
+    end else begin
+      for (int unsigned i = 0; i < N; i++) ask_q[i] <= query_valid_i & query_ready_o & (query_id_i == id_t'(i));
+      asked_q        <= {asked_q[2:0], query_valid_i & query_ready_o};
+      answer_valid_o <= asked_q[3];
+    end
+  end
 
   assign update_o = enable_q & ran_q;
   assign served_o = record.served;

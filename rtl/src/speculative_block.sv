@@ -28,8 +28,10 @@ module speculative_block
   parameter int unsigned Late = 1,
   /* verilator lint_off UNUSEDPARAM */
   /// What is known early lies on wires of its own in synthesis.
-  parameter bit Apart = 1'b0
+  parameter bit Apart = 1'b0,
   /* verilator lint_on UNUSEDPARAM */
+  /// For a test bench: status_o shows where the stream stands.
+  parameter bit Observed = 1'b0
 ) (
   input  logic       clk_i,
   input  logic       rst_ni,
@@ -72,7 +74,10 @@ module speculative_block
   /// The step that the last decision made: a packet has become the head, a head was dropped.
   output logic       take_o,
   output logic       drop_o,
-  /// Where the stream stands, a cycle later.
+  /// The stream is asked for; its answer, a cycle later. Nothing is under way then.
+  input  logic       ask_i,
+  output answer_t    answer_o,
+  /// Where the stream stands, a cycle later; nothing unless Observed.
   output status_t    status_o
 );
 
@@ -386,15 +391,12 @@ module speculative_block
 
   // ---- The deadline, and the one after the step that follows
 
-  // The stream has no packet, and its deadline has come: it counts as the clock, whatever the register holds.
-  logic  expired_q;
   // The deadline after this decision, from the end of the next service on.
   tick_t steps_ahead, waits_ahead;
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      lapsed_q  <= lapses;
-      expired_q <= ~valid_q & ~comes_back & prepared_q.come;
+      lapsed_q <= lapses;
       if (run_q) rested_q <= ~valid_q;
     end
     if (load_i) begin
@@ -520,10 +522,8 @@ module speculative_block
 
   // ---- What a host may know
 
-  logic      shown_valid_q;
-  tick_t     shown_arrival_q, shown_deadline_q;
-  window_t   shown_window_q;
-  counters_t counters_q;
+  tally_t  tally_q;
+  answer_t answer_q;
 
   (* keep = Apart *) events_t events_named, events_lost;
 
@@ -552,33 +552,68 @@ module speculative_block
       events_q <= named ? events_named : events_lost;
     end
     if (load_i) begin
-      shown_deadline_q <= load_word_i.deadline;
-      shown_window_q   <= whole(load_word_i.contract.tolerance.numerator, load_word_i.contract.tolerance.denominator);
-      counters_q       <= '0;
+      tally_q <= '0;
     end else if (enable_i && ran_i) begin
-      shown_arrival_q  <= head_q;
-      if (expired_q) shown_deadline_q <= now_i;
-      else if (!lapsed_q) shown_deadline_q <= finish_i + ahead_q;
-      if (!lapsed_q) shown_window_q <= '{violation: violation_q, numerator: x, denominator: x + m};
-      if (events_q.met) counters_q.met <= counters_q.met + 16'd1;
-      if (events_q.late) counters_q.late <= counters_q.late + 16'd1;
-      if (events_q.missed) counters_q.missed <= counters_q.missed + 16'd1;
-      if (events_q.violation) counters_q.violations <= counters_q.violations + 16'd1;
-      if (events_q.dropped) counters_q.dropped <= counters_q.dropped + 16'd1;
+      if (events_q.met) tally_q.met <= tally_q.met + 16'd1;
+      if (events_q.late) tally_q.late <= tally_q.late + 16'd1;
+      if (events_q.missed) tally_q.missed <= tally_q.missed + 16'd1;
+      if (events_q.violation) tally_q.violations <= tally_q.violations + 16'd1;
+    end
+    answer_q <= '0;
+    if (ask_i) begin
+      answer_q <= '{
+        valid:     valid_q,
+        arrival:   head_q,
+        lapsed:    lapsed_q,
+        ahead:     ahead_q,
+        violation: violation_q,
+        numerator: x,
+        to_meet:   m,
+        droppable: contract_q.droppable,
+        tally:     tally_q
+      };
     end
   end
 
-  // A stream that nobody has loaded has no packet.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) shown_valid_q <= 1'b0;
-    else if (load_i) shown_valid_q <= 1'b0;
-    else if (enable_i && ran_i) shown_valid_q <= valid_q;
+  assign answer_o = answer_q;
+
+  if (Observed) begin : gen_observed
+    logic    valid_shown_q;
+    // The stream has no packet, and its deadline has come: it counts as the clock, whatever the register holds.
+    logic    expired_q;
+    tick_t   arrival_q, deadline_q;
+    window_t window_q;
+
+    always_ff @(posedge clk_i) begin
+      if (enable_i) expired_q <= ~valid_q & ~comes_back & prepared_q.come;
+      if (load_i) begin
+        deadline_q <= load_word_i.deadline;
+        window_q   <= whole(load_word_i.contract.tolerance.numerator, load_word_i.contract.tolerance.denominator);
+      end else if (enable_i && ran_i) begin
+        arrival_q <= head_q;
+        if (expired_q) deadline_q <= now_i;
+        else if (!lapsed_q) deadline_q <= finish_i + ahead_q;
+        if (!lapsed_q) window_q <= '{violation: violation_q, numerator: x, denominator: x + m};
+      end
+    end
+
+    // A stream that nobody has loaded has no packet.
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) valid_shown_q <= 1'b0;
+      else if (load_i) valid_shown_q <= 1'b0;
+      else if (enable_i && ran_i) valid_shown_q <= valid_q;
+    end
+
+    assign status_o = '{
+      state:    '{valid: valid_shown_q, arrival: arrival_q, deadline: deadline_q, window: window_q},
+      counters: counters(tally_q, contract_q.droppable)
+    };
+  end else begin : gen_unobserved
+    logic unused_clock;
+    assign unused_clock = ^{now_i, finish_i, load_word_i.deadline, prepared_q.come};
+    assign status_o     = '0;
   end
 
-  assign status_o = '{
-    state:    '{valid: shown_valid_q, arrival: shown_arrival_q, deadline: shown_deadline_q, window: shown_window_q},
-    counters: counters_q
-  };
   // No numerator falls from 1 by a logarithm.
   logic unused;
   assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16], fall_fourth[16]};

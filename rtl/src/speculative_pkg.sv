@@ -16,6 +16,14 @@ package speculative_pkg;
     logic [14:0] stepped;
   } prepared_t;
 
+  // What is counted. Dropped are the heads that were missed and not served late, of a stream that drops them.
+  typedef struct packed {
+    logic [15:0] met;
+    logic [15:0] late;
+    logic [15:0] missed;
+    logic [15:0] violations;
+  } tally_t;
+
   // What a block is loaded with: the contract, and what follows from it alone.
   typedef struct packed {
     contract_t  contract;
@@ -29,6 +37,21 @@ package speculative_pkg;
     // The penalty, less one.
     logic [8:0] penalty_less;
   } stream_word_t;
+
+  // What a block says of its stream when it is asked; nothing, which is all zeros, otherwise.
+  typedef struct packed {
+    logic       valid;
+    tick_t      arrival;
+    // Has no packet, and its deadline has come, which is the clock then.
+    logic       lapsed;
+    tick_t      ahead;
+    logic       violation;
+    logic [7:0] numerator;
+    // y' - x'.
+    logic [7:0] to_meet;
+    logic       droppable;
+    tally_t     tally;
+  } answer_t;
 
   // The fraction, or nothing.
   function automatic fraction_t only(logic is_it, fraction_t fraction);
@@ -59,5 +82,16 @@ package speculative_pkg;
     };
   endfunction
   /* verilator lint_on UNUSEDSIGNAL */
+
+  // The counters of a stream.
+  function automatic counters_t counters(tally_t tally, logic droppable);
+    return '{
+      met:        tally.met,
+      late:       tally.late,
+      missed:     tally.missed,
+      violations: tally.violations,
+      dropped:    droppable ? tally.missed - tally.late : 16'd0
+    };
+  endfunction
 
 endpackage

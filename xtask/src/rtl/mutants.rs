@@ -366,9 +366,9 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "if (expired_q) shown_deadline_q <= now_i;\n      else if",
-        replacement: "if",
-        fault: "the deadline of a stream without packets does not follow the clock",
+        text: "    answer_q <= '0;\n",
+        replacement: "",
+        fault: "a stream goes on to answer when others are asked",
         engine: SPECULATIVE,
     },
     Mutant {
@@ -428,10 +428,17 @@ const MUTANTS: &[Mutant] = &[
         engine: SPECULATIVE,
     },
     Mutant {
-        file: "speculative_block",
-        text: "if (!lapsed_q) shown_window_q <=",
-        replacement: "shown_window_q <=",
-        fault: "the host is shown the window with which a stream would come back",
+        file: "speculative",
+        text: "answer_q.lapsed ? now_q : asked_finish_q[2] + answer_q.ahead",
+        replacement: "asked_finish_q[2] + answer_q.ahead",
+        fault: "a host is told the deadline with which a stream would come back",
+        engine: SPECULATIVE,
+    },
+    Mutant {
+        file: "speculative_pkg",
+        text: "droppable ? tally.missed - tally.late : 16'd0",
+        replacement: "droppable ? tally.missed : 16'd0",
+        fault: "heads that were served late count as dropped",
         engine: SPECULATIVE,
     },
     Mutant {
