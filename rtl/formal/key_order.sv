@@ -24,7 +24,7 @@ module key_order
     worth_t window;
     window = '{fraction: fraction, numerator: stream.numerator};
     if (stream.numerator == '0) window = zero_worth(stream.denominator);
-    return key(stream.valid, stream.infinite, stream.deadline - now_i, window, stream.arrival, now_i[15]);
+    return key(stream.valid, stream.infinite, stream.deadline - now_i - 16'd1, window, stream.arrival, now_i[15]);
   endfunction
 
   logic wins, key_wins;

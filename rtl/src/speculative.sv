@@ -154,7 +154,8 @@ module speculative
     load_word_q  <= '{
       contract:     load_contract_q,
       deadline:     load_deadline_q,
-      ahead:        load_deadline_q - later_finish_q,
+      ahead:        load_deadline_q - later_finish_q - 16'd1,
+      period_last:  load_contract_q.period - 15'd1,
       frozen:       load_contract_q.infinite | load_contract_q.tolerance.fixed | (load_contract_q.tolerance.denominator == '0),
       to_meet:      load_contract_q.tolerance.denominator - load_contract_q.tolerance.numerator,
       penalty_less: 9'(load_contract_q.tolerance.penalty) - 9'd1
@@ -353,7 +354,7 @@ module speculative
       state: '{
         valid:    answer_q.valid,
         arrival:  answer_q.arrival,
-        deadline: answer_q.lapsed ? now_q : asked_finish_q[2] + answer_q.ahead,
+        deadline: answer_q.lapsed ? now_q : asked_finish_q[2] + answer_q.ahead + 16'd1,
         window:   '{
           violation:   answer_q.violation,
           numerator:   answer_q.numerator,

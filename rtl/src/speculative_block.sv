@@ -90,7 +90,7 @@ module speculative_block
   logic       whole_met_ends_q, whole_missed_ends_q;
 
   logic       valid_q;
-  // The deadline, from the end of the service under decision on; negative if it will have passed.
+  // The deadline, from the end of the service under decision on, less one: negative if it will have come.
   tick_t      ahead_q;
   prepared_t  prepared_q;
   logic       violation_q;
@@ -391,8 +391,11 @@ module speculative_block
 
   // ---- The deadline, and the one after the step that follows
 
-  // The deadline after this decision, from the end of the next service on.
-  tick_t steps_ahead, waits_ahead;
+  // The deadline after a step; the one after this decision, from the end of the next service on.
+  tick_t       stepped, steps_ahead, waits_ahead;
+  logic [14:0] period_last_q;
+
+  assign stepped = {prepared_q.stepped[14], prepared_q.stepped};
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
@@ -406,9 +409,9 @@ module speculative_block
   end
 
   always_comb begin
-    steps_ahead = 16'(prepared_q.stepped) - ticks_q;
+    steps_ahead = stepped - ticks_q;
     waits_ahead = ahead_q - ticks_q;
-    if_steps    = prepared(steps_ahead, 16'(prepared_q.stepped) + period_less_q, contract_q.infinite);
+    if_steps    = prepared(steps_ahead, stepped + period_less_q, contract_q.infinite);
     if_waits    = prepared(waits_ahead, ahead_q + period_less_q, contract_q.infinite);
   end
 
@@ -429,7 +432,7 @@ module speculative_block
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
       // A stream without packets whose deadline has come would come back with one that is a period ahead.
-      ahead_q            <= steps ? steps_ahead : (lapses ? 16'(contract_q.period) : waits_ahead);
+      ahead_q            <= steps ? steps_ahead : (lapses ? 16'(period_last_q) : waits_ahead);
       prepared_q.stepped <= steps ? if_steps.stepped : if_waits.stepped;
       prepared_q.past    <= steps ? if_steps.past : if_waits.past;
       prepared_q.come    <= steps ? if_steps.come : if_waits.come | (lapsed_q & ~comes_back);
@@ -486,7 +489,7 @@ module speculative_block
 
   always_comb begin
     // One table each is all that lies between registers and comparisons.
-    lost_ahead           = is_missed_q ? 16'(prepared_q.stepped) : ahead_q;
+    lost_ahead           = is_missed_q ? stepped : ahead_q;
     lost_head            = lost_takes_q ? behind_q[0] : head_q;
     // Of a stream that stays without packets nothing counts.
     lost_worth.fraction  = stays_q ? fraction_q : missed_q;
@@ -496,7 +499,7 @@ module speculative_block
   end
 
   assign lost_o = key(lost_valid, contract_q.infinite, lost_ahead, lost_worth, lost_head, finish_half_q);
-  assign won_o  = key(behind_valid_q[0], contract_q.infinite, 16'(prepared_q.stepped), won_worth, behind_q[0], finish_half_q);
+  assign won_o  = key(behind_valid_q[0], contract_q.infinite, stepped, won_worth, behind_q[0], finish_half_q);
 
   // ---- LOAD
 
@@ -505,6 +508,7 @@ module speculative_block
       contract_q      <= load_word_i.contract;
       to_meet_whole_q <= load_word_i.to_meet;
       penalty_less_q  <= load_word_i.penalty_less;
+      period_last_q   <= load_word_i.period_last;
       frozen_q        <= load_word_i.frozen;
     end
     if (steps_valid_i) begin
@@ -592,7 +596,7 @@ module speculative_block
       end else if (enable_i && ran_i) begin
         arrival_q <= head_q;
         if (expired_q) deadline_q <= now_i;
-        else if (!lapsed_q) deadline_q <= finish_i + ahead_q;
+        else if (!lapsed_q) deadline_q <= finish_i + ahead_q + 16'd1;
         if (!lapsed_q) window_q <= '{violation: violation_q, numerator: x, denominator: x + m};
       end
     end

@@ -9,7 +9,7 @@ package speculative_pkg;
   import dwcs_pkg::*;
   import rank_pkg::*;
 
-  // Of a deadline, by the end of the next service: it has come, has passed; and how far ahead of that the one after a step is, up to 2^14 ticks.
+  // Of a deadline, by the end of the next service: it has come, has passed; and how far ahead of that the one after a step is, up to 2^14 ticks, less one.
   typedef struct packed {
     logic        come;
     logic        past;
@@ -28,8 +28,9 @@ package speculative_pkg;
   typedef struct packed {
     contract_t  contract;
     tick_t      deadline;
-    // The deadline, from the end of the service on that is under decision after LOAD.
-    tick_t      ahead;
+    // The deadline, from the end of the service on that is under decision after LOAD, and the period; both less one.
+    tick_t       ahead;
+    logic [14:0] period_last;
     // Its window is never adjusted.
     logic       frozen;
     // y - x.
@@ -59,13 +60,13 @@ package speculative_pkg;
   endfunction
 
   /* verilator lint_off UNUSEDSIGNAL */
-  // Of a deadline that lies so far ahead of the end of the next service, and with its period from there on, which is from -2^14 to 2^15. A step leads
-  // no farther back than to the clock, and no farther ahead than 2^14 ticks.
-  function automatic prepared_t prepared(tick_t ahead, logic [15:0] advanced, logic infinite);
+  // Of a deadline that lies so far ahead of the end of the next service, less one: so its sign says whether it has come. A step, which would advance it to
+  // there, leads no farther back than to the clock, and no farther ahead than 2^14 ticks.
+  function automatic prepared_t prepared(tick_t ahead, tick_t advanced, logic infinite);
     return '{
-      come:    (ahead[15] | (ahead == '0)) & ~infinite,
-      past:    ahead[15] & ~infinite,
-      stepped: {advanced[15] ^ advanced[14], advanced[15] | advanced[14] ? 14'd0 : advanced[13:0]}
+      come:    ahead[15] & ~infinite,
+      past:    ahead[15] & ~(&ahead[14:0]) & ~infinite,
+      stepped: {advanced[15], advanced[13:0] | {14{advanced[15] | advanced[14]}}}
     };
   endfunction
 

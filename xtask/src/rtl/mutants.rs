@@ -289,7 +289,7 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_pkg",
-        text: "advanced[15] | advanced[14] ? 14'd0 : advanced[13:0]",
+        text: "advanced[13:0] | {14{advanced[15] | advanced[14]}}",
         replacement: "advanced[13:0]",
         fault: "deadlines run ahead without bound",
         engine: SPECULATIVE,
@@ -429,8 +429,8 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative",
-        text: "answer_q.lapsed ? now_q : asked_finish_q[2] + answer_q.ahead",
-        replacement: "asked_finish_q[2] + answer_q.ahead",
+        text: "answer_q.lapsed ? now_q : asked_finish_q[2]",
+        replacement: "asked_finish_q[2]",
         fault: "a host is told the deadline with which a stream would come back",
         engine: SPECULATIVE,
     },
