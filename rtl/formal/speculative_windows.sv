@@ -21,6 +21,7 @@ module speculative_windows
   input tick_t finish_i,
   input logic  finish_half_i,
   input tick_t ticks_i,
+  input tick_t two_ticks_i,
   input logic  next_valid_i,
   input tick_t next_arrival_i
 );
@@ -52,6 +53,7 @@ module speculative_windows
     .finish_i,
     .finish_half_i,
     .ticks_i,
+    .two_ticks_i,
     .next_valid_i,
     .next_arrival_i,
     .pop_o(pop),

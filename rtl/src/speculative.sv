@@ -246,6 +246,7 @@ module speculative
       .finish_i(finish_q),
       .finish_half_i(later_finish_q[15]),
       .ticks_i(ticks_q),
+      .two_ticks_i(far_finish - next_finish_q),
       .next_valid_i(next_valid_i[i]),
       .next_arrival_i(next_arrival_i[i]),
       .pop_o(pop_o[i]),

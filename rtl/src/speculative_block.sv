@@ -64,6 +64,8 @@ module speculative_block
   input  tick_t      finish_i,
   input  logic       finish_half_i,
   input  tick_t      ticks_i,
+  /// By how many from the end of the service under decision on to there; of few streams only.
+  input  tick_t      two_ticks_i,
   /// The stream's queue; up to two of its packets are taken before they are heads.
   input  logic       next_valid_i,
   input  tick_t      next_arrival_i,
@@ -165,6 +167,7 @@ module speculative_block
   logic comes_back, lapses, lost_valid, lost_changes, named;
   // What is prepared next, if the deadline takes a step and if it stays.
   prepared_t if_waits, if_steps;
+  logic      waits_come;
   // What the step is if the champion of the stream's group is named, and if not: known early, on wires that synthesis does not mix with what
   // is known last. So one table lies between that and all that depends on it.
   logic won_ends;
@@ -174,7 +177,7 @@ module speculative_block
   (* keep *) logic serves, ends, changes, changes_numerator, changes_to_meet, changes_rises, steps, takes;
 
   assign comes_back = ~valid_q & rested_q & behind_valid_q[0] & run_q;
-  assign lapses     = ~valid_q & ~comes_back & (lapsed_q | (next_run_i & if_waits.come));
+  assign lapses     = ~valid_q & ~comes_back & (lapsed_q | (next_run_i & waits_come));
   assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
 
   assign won_ends       = prepared_q.past ? missed_ends_q : met_ends_q;
@@ -415,11 +418,21 @@ module speculative_block
     if_waits    = prepared(waits_ahead, ahead_q + period_less_q, contract_q.infinite);
   end
 
+  // Whether the deadline will have come if it stays: of few streams, where wires are short, this is the longest way, and so it is known a cycle ahead.
+  if (Apart) begin : gen_seen
+    assign waits_come = if_waits.come;
+  end else begin : gen_foreseen
+    speculative_foresight u_foresight (
+      .clk_i, .enable_i, .steps_i(steps), .lapses_i(lapses), .stepped_i(stepped), .ahead_i(ahead_q), .period_last_i(period_last_q),
+      .ticks_i, .two_ticks_i, .infinite_i(contract_q.infinite), .come_o(waits_come)
+    );
+  end
+
   // What the stream does if it wins or loses this decision and loses the next one. Whether a packet comes counts only if a cycle goes by.
   logic lost_come, won_next_takes, won_behind, lost_behind, rests, pops;
   (* keep = Apart *) logic misses_named, misses_lost, next_takes_named, lost_next_takes;
 
-  assign lost_come       = is_missed_q ? if_steps.come : if_waits.come;
+  assign lost_come       = is_missed_q ? if_steps.come : waits_come;
   assign won_behind      = behind_valid_q[1] | pops;
   assign lost_behind     = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pops;
   assign rests           = run_q ? ~valid_q : rested_q;
@@ -435,7 +448,7 @@ module speculative_block
       ahead_q            <= steps ? steps_ahead : (lapses ? 16'(period_last_q) : waits_ahead);
       prepared_q.stepped <= steps ? if_steps.stepped : if_waits.stepped;
       prepared_q.past    <= steps ? if_steps.past : if_waits.past;
-      prepared_q.come    <= steps ? if_steps.come : if_waits.come | (lapsed_q & ~comes_back);
+      prepared_q.come    <= steps ? if_steps.come : waits_come | (lapsed_q & ~comes_back);
       // All are for the next decision; in a pause a window that has just been loaded is taken.
       lost_changes_q <= next_run_i ? (named ? misses_named : misses_lost) : fresh_q;
       is_missed_q    <= next_run_i & (named ? misses_named : misses_lost);
@@ -533,28 +546,20 @@ module speculative_block
 
   always_comb begin
     events_lost = '{
-      met:       1'b0,
-      late:      1'b0,
-      missed:    is_missed_q,
-      violation: is_missed_q & x_zero & ~frozen_q,
-      dropped:   is_missed_q & contract_q.droppable
+      met: 1'b0, late: 1'b0, missed: is_missed_q, violation: is_missed_q & x_zero & ~frozen_q,
+      dropped: is_missed_q & contract_q.droppable
     };
     events_named = events_lost;
     if (champion_i) begin
       events_named = '{
-        met:       ~prepared_q.past,
-        late:      prepared_q.past,
-        missed:    prepared_q.past,
-        violation: prepared_q.past & x_zero & ~frozen_q,
-        dropped:   1'b0
+        met: ~prepared_q.past, late: prepared_q.past, missed: prepared_q.past, violation: prepared_q.past & x_zero & ~frozen_q,
+        dropped: 1'b0
       };
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (enable_i) begin
-      events_q <= named ? events_named : events_lost;
-    end
+    if (enable_i) events_q <= named ? events_named : events_lost;
     if (load_i) begin
       tally_q <= '0;
     end else if (enable_i && ran_i) begin
@@ -565,62 +570,29 @@ module speculative_block
     end
     answer_q <= '0;
     if (ask_i) begin
-      answer_q <= '{
-        valid:     valid_q,
-        arrival:   head_q,
-        lapsed:    lapsed_q,
-        ahead:     ahead_q,
-        violation: violation_q,
-        numerator: x,
-        to_meet:   m,
-        droppable: contract_q.droppable,
-        tally:     tally_q
-      };
+      answer_q <= '{valid: valid_q, arrival: head_q, lapsed: lapsed_q, ahead: ahead_q, violation: violation_q, numerator: x, to_meet: m,
+                    droppable: contract_q.droppable, tally: tally_q};
     end
   end
 
   assign answer_o = answer_q;
 
   if (Observed) begin : gen_observed
-    logic    valid_shown_q;
-    // The stream has no packet, and its deadline has come: it counts as the clock, whatever the register holds.
-    logic    expired_q;
-    tick_t   arrival_q, deadline_q;
-    window_t window_q;
-
-    always_ff @(posedge clk_i) begin
-      if (enable_i) expired_q <= ~valid_q & ~comes_back & prepared_q.come;
-      if (load_i) begin
-        deadline_q <= load_word_i.deadline;
-        window_q   <= whole(load_word_i.contract.tolerance.numerator, load_word_i.contract.tolerance.denominator);
-      end else if (enable_i && ran_i) begin
-        arrival_q <= head_q;
-        if (expired_q) deadline_q <= now_i;
-        else if (!lapsed_q) deadline_q <= finish_i + ahead_q + 16'd1;
-        if (!lapsed_q) window_q <= '{violation: violation_q, numerator: x, denominator: x + m};
-      end
-    end
-
-    // A stream that nobody has loaded has no packet.
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) valid_shown_q <= 1'b0;
-      else if (load_i) valid_shown_q <= 1'b0;
-      else if (enable_i && ran_i) valid_shown_q <= valid_q;
-    end
-
-    assign status_o = '{
-      state:    '{valid: valid_shown_q, arrival: arrival_q, deadline: deadline_q, window: window_q},
-      counters: counters(tally_q, contract_q.droppable)
-    };
+    speculative_observer u_observer (
+      .clk_i, .rst_ni, .enable_i, .load_i, .load_word_i, .ran_i, .now_i, .finish_i,
+      .resting_i(~valid_q & ~comes_back & prepared_q.come), .lapsed_i(lapsed_q), .valid_i(valid_q), .arrival_i(head_q), .ahead_i(ahead_q),
+      .window_i('{violation: violation_q, numerator: x, denominator: x + m}), .counters_i(counters(tally_q, contract_q.droppable)),
+      .status_o
+    );
   end else begin : gen_unobserved
     logic unused_clock;
     assign unused_clock = ^{now_i, finish_i, load_word_i.deadline, prepared_q.come};
     assign status_o     = '0;
   end
 
-  // No numerator falls from 1 by a logarithm.
+  // No numerator falls from 1 by a logarithm; few streams look ahead in another way than many do.
   logic unused;
-  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16], fall_fourth[16]};
+  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16], fall_fourth[16], two_ticks_i, if_waits.come};
 
   assign take_o   = taken_q;
   assign drop_o   = events_q.dropped;

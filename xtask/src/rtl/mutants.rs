@@ -317,8 +317,8 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "<= steps ? if_steps.come : if_waits.come",
-        replacement: "<= serves ? if_steps.come : if_waits.come",
+        text: "<= steps ? if_steps.come : waits_come",
+        replacement: "<= serves ? if_steps.come : waits_come",
         fault: "after a miss it is not known whether the next deadline has come",
         engine: SPECULATIVE,
     },
