@@ -9,7 +9,6 @@
 module key_order
   import dwcs_pkg::*;
   import rank_pkg::*;
-  import speculative_pkg::*;
 (
   /// Any two streams, at any time.
   input attributes_t first_i,
@@ -20,27 +19,31 @@ module key_order
   input fraction_t   second_fraction_i
 );
 
-  function automatic key_t shown(attributes_t stream, fraction_t fraction);
+  // As speculative_block makes it.
+  function automatic key_t key(attributes_t stream, fraction_t fraction);
     worth_t window;
     window = '{fraction: fraction, numerator: stream.numerator};
     if (stream.numerator == '0) window = zero_worth(stream.denominator);
-    return key(stream.valid, stream.infinite, stream.deadline - now_i - 16'd1, window, stream.arrival, now_i[15]);
+    return '{
+      infinite: stream.infinite | ~stream.valid,
+      deadline: {~stream.valid | (~stream.infinite & (stream.deadline[14] ^ now_i[14])), stream.infinite ? 14'd0 : stream.deadline[13:0]},
+      worth:    window,
+      arrival:  {~(stream.arrival[15] ^ now_i[15]), stream.arrival[14:0]}
+    };
   endfunction
 
   logic wins, key_wins;
   decision_block u_decision (.first_i, .second_i, .first_wins_o(wins));
-  key_block u_key (
-    .first_i(shown(first_i, first_fraction_i)), .second_i(shown(second_i, second_fraction_i)), .first_wins_o(key_wins)
-  );
+  key_block u_key (.first_i(key(first_i, first_fraction_i)), .second_i(key(second_i, second_fraction_i)), .first_wins_o(key_wins));
 
   function automatic logic near(attributes_t stream);
     return (stream.numerator <= stream.denominator)
-         & (stream.infinite | (16'(stream.deadline - now_i + Latest - 16'd1) < 16'h8000))
+         & (stream.infinite | (16'(stream.deadline - now_i) <= Latest))
          & (16'(now_i - stream.arrival) < 16'h8000);
   endfunction
 
   always_comb begin
-    // Windows and deadlines: register_invariants, and a clock that has moved by less than 2^14 ticks since. Arrivals lie less than 2^15 ticks back; that is the limit of 16-bit time (spec 4.4).
+    // Windows and deadlines: register_invariants. Arrivals lie less than 2^15 ticks back; that is the limit of 16-bit time (spec 4.4).
     near_streams: assume (near(first_i) & near(second_i));
     // A block compares streams of which the first has the smaller number.
     in_place: assume (first_i.id < second_i.id);

@@ -8,7 +8,6 @@
 module speculative_windows
   import dwcs_pkg::*;
   import rank_pkg::*;
-  import speculative_pkg::*;
 (
   input logic  clk_i,
   input logic  next_run_i,
@@ -18,24 +17,21 @@ module speculative_windows
   input logic  champion_i,
   input logic  named_i,
   input tick_t now_i,
-  input tick_t finish_i,
-  input logic  finish_half_i,
-  input tick_t ticks_i,
-  input tick_t two_ticks_i,
+  input tick_t far_finish_i,
   input logic  next_valid_i,
   input tick_t next_arrival_i
 );
 
   logic    won, pop, take, drop;
   key_t    lost, gained;
-  answer_t answer;
   status_t status;
 
   speculative_block u_block (
     .clk_i,
     .rst_ni(1'b1),
     .load_i(1'b0),
-    .load_word_i('0),
+    .load_contract_i('0),
+    .load_deadline_i('0),
     .steps_valid_i(1'b0),
     .numerator_step_i('0),
     .to_meet_step_i('0),
@@ -50,10 +46,7 @@ module speculative_windows
     .champion_i,
     .named_i,
     .now_i,
-    .finish_i,
-    .finish_half_i,
-    .ticks_i,
-    .two_ticks_i,
+    .far_finish_i,
     .next_valid_i,
     .next_arrival_i,
     .pop_o(pop),
@@ -61,8 +54,6 @@ module speculative_windows
     .won_o(gained),
     .take_o(take),
     .drop_o(drop),
-    .ask_i(1'b0),
-    .answer_o(answer),
     .status_o(status)
   );
 
@@ -176,6 +167,6 @@ module speculative_windows
   end
 
   logic unused;
-  assign unused = ^{pop, take, drop, lost, gained, answer, status, violates, fresh_violates};
+  assign unused = ^{pop, take, drop, lost, gained, status, violates, fresh_violates};
 
 endmodule

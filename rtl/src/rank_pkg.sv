@@ -25,8 +25,8 @@ package rank_pkg;
   typedef struct packed {
     // Its deadline never comes, or it has no packet.
     logic   infinite;
-    // From the clock on. Of a stream whose deadline never comes 0, of one without a packet the top bit is set.
-    tick_t  deadline;
+    // From the quarter of all times on in which the clock is. Of a stream whose deadline never comes 0, of one without a packet the top bit is set.
+    logic [14:0] deadline;
     worth_t worth;
     tick_t  arrival;
   } key_t;
@@ -34,7 +34,7 @@ package rank_pkg;
   // The stream has no packet: it comes after all that have one.
   /* verilator lint_off UNUSEDSIGNAL */
   function automatic logic is_idle(key_t key);
-    return key.infinite & key.deadline[15];
+    return key.infinite & key.deadline[14];
   endfunction
   /* verilator lint_on UNUSEDSIGNAL */
 

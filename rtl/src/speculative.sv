@@ -27,12 +27,9 @@
 module speculative
   import dwcs_pkg::*;
   import rank_pkg::*;
-  import speculative_pkg::*;
 #(
   /// Streams: 4, 8, 16 or 32.
-  parameter int unsigned N = 4,
-  /// For a test bench: status_o shows where every stream stands after every decision.
-  parameter bit          Observed = 1'b0
+  parameter int unsigned N = 4
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
@@ -63,15 +60,7 @@ module speculative
   output logic  [N-1:0]       take_o,
   /// The clock.
   output tick_t               now_o,
-  /// Questions about a stream, taken while streams can be loaded.
-  input  logic                query_valid_i,
-  output logic                query_ready_o,
-  input  id_t                 query_id_i,
-  /// The answer, which is there for one cycle. A stream without packets whose deadline has come may show the clock and a whole window, with which
-  /// it comes back.
-  output logic                answer_valid_o,
-  output status_t             answer_o,
-  /// Where every stream stands; nothing unless Observed.
+  /// Where every stream stands.
   output status_t     [N-1:0] status_o
 );
 
@@ -108,13 +97,11 @@ module speculative
   // next service, so it has to be known in advance whether there will be a decision.
 
   tick_t before_q, now_q, finish_q, next_finish_q, later_finish_q, far_finish;
-  // By how much the last but one of these is ahead of the one before it.
-  tick_t ticks_q;
-  logic  outside_q, counts;
+  logic  outside_q, ticks;
 
   // Counting begins a tick after the time that was set.
-  assign counts     = ready_q[1] | outside_q;
-  assign far_finish = outside_i ? time_i : later_finish_q + 16'(counts);
+  assign ticks      = ready_q[1] | outside_q;
+  assign far_finish = outside_i ? time_i : later_finish_q + 16'(ticks);
 
   always_ff @(posedge clk_i) begin
     if (enable_q) begin
@@ -124,18 +111,17 @@ module speculative
       finish_q       <= next_finish_q;
       next_finish_q  <= later_finish_q;
       later_finish_q <= far_finish;
-      ticks_q        <= far_finish - later_finish_q;
     end
     if (outside_i && loading) now_q <= time_i;
   end
 
   // ---- LOAD: what of a contract is computed once
 
-  // The word, a cycle after the handshake, for which block, and which was the last one; what the blocks see of it, another cycle later.
+  // The word, a cycle after the handshake: of that nothing goes to the blocks.
   contract_t    load_contract_q;
   tick_t        load_deadline_q;
-  stream_word_t load_word_q;
-  logic [N-1:0] load_here_q, load_block_q, loaded_q;
+  // To which block, and which was the last.
+  logic [N-1:0] load_here_q, loaded_q;
   logic         steps_valid, worth_valid, met_ends, missed_ends;
   log_step_t    numerator_step, to_meet_step;
   worth_t       whole_worth;
@@ -150,16 +136,6 @@ module speculative
     load_deadline_q <= load_i.deadline;
     for (int unsigned i = 0; i < N; i++) load_here_q[i] <= load_valid_i & load_ready_o & (load_i.id == id_t'(i));
     if (load_q) loaded_q <= load_here_q;
-    load_block_q <= load_here_q;
-    load_word_q  <= '{
-      contract:     load_contract_q,
-      deadline:     load_deadline_q,
-      ahead:        load_deadline_q - later_finish_q - 16'd1,
-      period_last:  load_contract_q.period - 15'd1,
-      frozen:       load_contract_q.infinite | load_contract_q.tolerance.fixed | (load_contract_q.tolerance.denominator == '0),
-      to_meet:      load_contract_q.tolerance.denominator - load_contract_q.tolerance.numerator,
-      penalty_less: 9'(load_contract_q.tolerance.penalty) - 9'd1
-    };
   end
 
   speculative_load u_load (
@@ -182,21 +158,19 @@ module speculative
 
   // Registers of four kinds, which synthesis does not take for one: none is far from the blocks that it enables.
   logic [$clog2(Records):0] records;
-  logic         enable_plain_q, stop_q, stop_plain_q, room, goes;
+  logic         enable_plain_q, stop_q, stop_plain_q, room;
   logic [N-1:0] enable;
 
   assign room = records < ($clog2(Records) + 1)'(Records / 2);
-  // While nothing is under way nothing stops: time goes on for streams that are loaded.
-  assign goes = room | ~((|ready_q) | run_q | ran_q);
 
   always_ff @(posedge clk_i) begin
-    enable_plain_q <= goes;
-    stop_plain_q   <= ~goes;
+    enable_plain_q <= room;
+    stop_plain_q   <= ~room;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) stop_q <= 1'b0;
-    else stop_q <= ~goes;
+    else stop_q <= ~room;
   end
 
   for (genvar i = 0; i < N; i++) begin : gen_enable
@@ -218,17 +192,16 @@ module speculative
   logic [N-1:0]           champion, won_q, drop;
   logic [N-1:0][Late-1:0] named;
   key_t [N-1:0]           lost, gained;
-  logic [N-1:0]           ask_q;
-  answer_t [N-1:0]        answers;
 
   for (genvar i = 0; i < N; i++) begin : gen_stream
     speculative_block #(
-      .Late(Late), .Apart(~Direct), .Observed(Observed)
+      .Late(Late), .Apart(~Direct)
     ) u_block (
       .clk_i,
       .rst_ni,
-      .load_i(load_block_q[i]),
-      .load_word_i(load_word_q),
+      .load_i(load_here_q[i]),
+      .load_contract_i(load_contract_q),
+      .load_deadline_i(load_deadline_q),
       .steps_valid_i(steps_valid & loaded_q[i]),
       .numerator_step_i(numerator_step),
       .to_meet_step_i(to_meet_step),
@@ -243,10 +216,7 @@ module speculative
       .champion_i(champion[i]),
       .named_i(named[i]),
       .now_i(now_q),
-      .finish_i(finish_q),
-      .finish_half_i(later_finish_q[15]),
-      .ticks_i(ticks_q),
-      .two_ticks_i(far_finish - next_finish_q),
+      .far_finish_i(far_finish),
       .next_valid_i(next_valid_i[i]),
       .next_arrival_i(next_arrival_i[i]),
       .pop_o(pop_o[i]),
@@ -254,8 +224,6 @@ module speculative
       .won_o(gained[i]),
       .take_o(take_o[i]),
       .drop_o(drop[i]),
-      .ask_i(ask_q[i]),
-      .answer_o(answers[i]),
       .status_o(status_o[i])
     );
   end
@@ -315,7 +283,7 @@ module speculative
     end else begin
       record_valid_q <= enable_q & ran_q & (record.served | (|drops_q));
       if (enable_q && ran_q) drops_q <= drop;
-      enable_q <= goes;
+      enable_q <= room;
     end
   end
 
@@ -333,57 +301,6 @@ module speculative
     .pop_data_o(decision_o),
     .level_o(records)
   );
-
-  // ---- Questions: a block says nothing, zeros, unless it is asked; so answers come together in cycles 2 and 3, and times in cycle 4
-
-  localparam int unsigned Quarters = N / 4;
-
-  answer_t [Quarters-1:0] quarter, quarter_q;
-  answer_t                answer, answer_q;
-  tick_t            [2:0] asked_finish_q;
-  logic             [3:0] asked_q;
-  status_t                status;
-
-  assign query_ready_o = load_ready_o & ~load_valid_i;
-
-  always_comb begin
-    quarter = '0;
-    answer  = '0;
-    for (int unsigned i = 0; i < N; i++) quarter[i/4] |= answers[i];
-    for (int unsigned i = 0; i < Quarters; i++) answer |= quarter_q[i];
-    status = '{
-      state: '{
-        valid:    answer_q.valid,
-        arrival:  answer_q.arrival,
-        deadline: answer_q.lapsed ? now_q : asked_finish_q[2] + answer_q.ahead + 16'd1,
-        window:   '{
-          violation:   answer_q.violation,
-          numerator:   answer_q.numerator,
-          denominator: answer_q.numerator + answer_q.to_meet
-        }
-      },
-      counters: counters(answer_q.tally, answer_q.droppable)
-    };
-  end
-
-  always_ff @(posedge clk_i) begin
-    quarter_q      <= quarter;
-    answer_q       <= answer;
-    asked_finish_q <= {asked_finish_q[1:0], finish_q};
-    answer_o       <= status;
-  end
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      ask_q          <= '0;
-      asked_q        <= '0;
-      answer_valid_o <= 1'b0;
-    end else begin
-      for (int unsigned i = 0; i < N; i++) ask_q[i] <= query_valid_i & query_ready_o & (query_id_i == id_t'(i));
-      asked_q        <= {asked_q[2:0], query_valid_i & query_ready_o};
-      answer_valid_o <= asked_q[3];
-    end
-  end
 
   assign update_o = enable_q & ran_q;
   assign served_o = record.served;

@@ -28,16 +28,15 @@ module speculative_block
   parameter int unsigned Late = 1,
   /* verilator lint_off UNUSEDPARAM */
   /// What is known early lies on wires of its own in synthesis.
-  parameter bit Apart = 1'b0,
+  parameter bit Apart = 1'b0
   /* verilator lint_on UNUSEDPARAM */
-  /// For a test bench: status_o shows where the stream stands.
-  parameter bit Observed = 1'b0
 ) (
   input  logic       clk_i,
   input  logic       rst_ni,
   /// LOAD: takes the contract and the first deadline, forgets its packets and its counters.
   input  logic       load_i,
-  input  stream_word_t load_word_i,
+  input  contract_t  load_contract_i,
+  input  tick_t      load_deadline_i,
   /// More words of the stream that was loaded last, if it is this one: see speculative_load.
   input  logic       steps_valid_i,
   input  log_step_t  numerator_step_i,
@@ -58,14 +57,9 @@ module speculative_block
   input  logic       champion_i,
   /// They do, if all are set: known late.
   input  logic [Late-1:0] named_i,
-  /// The clock: of the last decision, and at the end of the service under decision; its top bit at the end of the next service but one, and by how
-  /// many ticks it moves from the end of the next service to that.
+  /// The clock: of the last decision, and at the end of the service that is the third after the one under decision.
   input  tick_t      now_i,
-  input  tick_t      finish_i,
-  input  logic       finish_half_i,
-  input  tick_t      ticks_i,
-  /// By how many from the end of the service under decision on to there; of few streams only.
-  input  tick_t      two_ticks_i,
+  input  tick_t      far_finish_i,
   /// The stream's queue; up to two of its packets are taken before they are heads.
   input  logic       next_valid_i,
   input  tick_t      next_arrival_i,
@@ -76,10 +70,7 @@ module speculative_block
   /// The step that the last decision made: a packet has become the head, a head was dropped.
   output logic       take_o,
   output logic       drop_o,
-  /// The stream is asked for; its answer, a cycle later. Nothing is under way then.
-  input  logic       ask_i,
-  output answer_t    answer_o,
-  /// Where the stream stands, a cycle later; nothing unless Observed.
+  /// Where the stream stands, a cycle later.
   output status_t    status_o
 );
 
@@ -92,9 +83,10 @@ module speculative_block
   logic       whole_met_ends_q, whole_missed_ends_q;
 
   logic       valid_q;
-  // The deadline, from the end of the service under decision on, less one: negative if it will have come.
-  tick_t      ahead_q;
+  tick_t      deadline_q;
   prepared_t  prepared_q;
+  // The deadline will have come, will have passed, by the end of the next service, if it stays as it is.
+  logic       stays_come_q, stays_past_q;
   logic       violation_q;
   // x', one less, and y' - x', which may be 0.
   logic [7:0] numerator_q, lower_q, to_meet_q;
@@ -108,11 +100,10 @@ module speculative_block
   logic       begun_q, numerator_sank_q, to_meet_sank_q, begun_before_q, numerator_sunk_q, to_meet_sunk_q, taken_q;
   events_t    events_q;
 
-  // The top bit of the clock at the end of the service under decision, and of the next one; by how many ticks it moves in between, and what that
-  // leaves of a period; whether a decision is made. Every block has them to itself, or they would be far from most.
-  logic        finish_half_q, next_half_q, run_q;
-  tick_t       ticks_q;
-  logic [15:0] period_less_q;
+  // The clock at the end of the service under decision (its top bit), of the next one, and of the one after that; a bit of what the clock will be at
+  // the decision after this one, for which keys are; whether a decision is made. Every block has them to itself, or they would be far from most.
+  tick_t      next_finish_q, later_finish_q;
+  logic       finish_half_q, now_quarter_q, run_q;
 
   // Packets: the head, and two places behind it, the older first.
   tick_t       head_q;
@@ -121,12 +112,13 @@ module speculative_block
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      finish_half_q <= next_half_q;
-      next_half_q   <= finish_half_i;
-      run_q         <= next_run_i & ~load_i;
-      // A stream without deadlines needs no clock. This tells synthesis that no two blocks have the same one.
-      ticks_q       <= contract_q.infinite ? '0 : ticks_i;
-      period_less_q <= 16'(contract_q.period) - ticks_i;
+      finish_half_q  <= next_finish_q[15];
+      next_finish_q  <= later_finish_q;
+      if (next_run_i) now_quarter_q <= next_finish_q[14];
+      else if (!run_q) now_quarter_q <= now_i[14];
+      run_q          <= next_run_i & ~load_i;
+      // Nothing is decided for long after a LOAD. This tells synthesis that no two blocks have the same one.
+      later_finish_q <= load_i ? '0 : far_finish_i;
     end
   end
 
@@ -165,9 +157,6 @@ module speculative_block
   // then, whereas the host is shown those that it has.
   logic lapsed_q;
   logic comes_back, lapses, lost_valid, lost_changes, named;
-  // What is prepared next, if the deadline takes a step and if it stays.
-  prepared_t if_waits, if_steps;
-  logic      waits_come;
   // What the step is if the champion of the stream's group is named, and if not: known early, on wires that synthesis does not mix with what
   // is known last. So one table lies between that and all that depends on it.
   logic won_ends;
@@ -177,7 +166,7 @@ module speculative_block
   (* keep *) logic serves, ends, changes, changes_numerator, changes_to_meet, changes_rises, steps, takes;
 
   assign comes_back = ~valid_q & rested_q & behind_valid_q[0] & run_q;
-  assign lapses     = ~valid_q & ~comes_back & (lapsed_q | (next_run_i & waits_come));
+  assign lapses     = ~valid_q & ~comes_back & (lapsed_q | (next_run_i & stays_come_q & ~contract_q.infinite));
   assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
 
   assign won_ends       = prepared_q.past ? missed_ends_q : met_ends_q;
@@ -394,15 +383,21 @@ module speculative_block
 
   // ---- The deadline, and the one after the step that follows
 
-  // The deadline after a step; the one after this decision, from the end of the next service on.
-  tick_t       stepped, steps_ahead, waits_ahead;
-  logic [14:0] period_last_q;
+  // The deadline of a stream whose own has come, if it comes back in the next decision, and the period from there on, which is kept a cycle ahead.
+  tick_t       begun_deadline;
+  logic [15:0] period_from_q;
+  // The stream has no packet, and its deadline has come: it counts as the clock, whatever the register holds.
+  logic        expired_q;
 
-  assign stepped = {prepared_q.stepped[14], prepared_q.stepped};
+  assign begun_deadline = next_finish_q + 16'(contract_q.period);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      lapsed_q <= lapses;
+      period_from_q <= 16'(contract_q.period) - later_finish_q;
+      stays_come_q  <= steps ? is_come(prepared_q.stepped, later_finish_q) : is_come(lapses ? begun_deadline : deadline_q, later_finish_q);
+      stays_past_q  <= steps ? is_past(prepared_q.stepped, later_finish_q) : is_past(lapses ? begun_deadline : deadline_q, later_finish_q);
+      lapsed_q      <= lapses;
+      expired_q     <= ~valid_q & ~comes_back & prepared_q.come;
       if (run_q) rested_q <= ~valid_q;
     end
     if (load_i) begin
@@ -411,28 +406,22 @@ module speculative_block
     end
   end
 
-  always_comb begin
-    steps_ahead = stepped - ticks_q;
-    waits_ahead = ahead_q - ticks_q;
-    if_steps    = prepared(steps_ahead, stepped + period_less_q, contract_q.infinite);
-    if_waits    = prepared(waits_ahead, ahead_q + period_less_q, contract_q.infinite);
-  end
+  prepared_t if_waits, if_steps;
 
-  // Whether the deadline will have come if it stays: of few streams, where wires are short, this is the longest way, and so it is known a cycle ahead.
-  if (Apart) begin : gen_seen
-    assign waits_come = if_waits.come;
-  end else begin : gen_foreseen
-    speculative_foresight u_foresight (
-      .clk_i, .enable_i, .steps_i(steps), .lapses_i(lapses), .stepped_i(stepped), .ahead_i(ahead_q), .period_last_i(period_last_q),
-      .ticks_i, .two_ticks_i, .infinite_i(contract_q.infinite), .come_o(waits_come)
-    );
+  always_comb begin
+    if_steps.come    = is_come(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
+    if_steps.past    = is_past(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
+    if_steps.stepped = stepped(prepared_q.stepped, next_finish_q, period_from_q, contract_q.period);
+    if_waits.come    = (stays_come_q & ~contract_q.infinite) | (lapsed_q & ~comes_back);
+    if_waits.past    = stays_past_q & ~contract_q.infinite;
+    if_waits.stepped = stepped(deadline_q, next_finish_q, period_from_q, contract_q.period);
   end
 
   // What the stream does if it wins or loses this decision and loses the next one. Whether a packet comes counts only if a cycle goes by.
   logic lost_come, won_next_takes, won_behind, lost_behind, rests, pops;
   (* keep = Apart *) logic misses_named, misses_lost, next_takes_named, lost_next_takes;
 
-  assign lost_come       = is_missed_q ? if_steps.come : waits_come;
+  assign lost_come       = is_missed_q ? if_steps.come : if_waits.come;
   assign won_behind      = behind_valid_q[1] | pops;
   assign lost_behind     = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pops;
   assign rests           = run_q ? ~valid_q : rested_q;
@@ -444,18 +433,15 @@ module speculative_block
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      // A stream without packets whose deadline has come would come back with one that is a period ahead.
-      ahead_q            <= steps ? steps_ahead : (lapses ? 16'(period_last_q) : waits_ahead);
-      prepared_q.stepped <= steps ? if_steps.stepped : if_waits.stepped;
-      prepared_q.past    <= steps ? if_steps.past : if_waits.past;
-      prepared_q.come    <= steps ? if_steps.come : waits_come | (lapsed_q & ~comes_back);
+      deadline_q     <= steps ? prepared_q.stepped : (lapses ? begun_deadline : deadline_q);
+      prepared_q     <= steps ? if_steps : if_waits;
       // All are for the next decision; in a pause a window that has just been loaded is taken.
       lost_changes_q <= next_run_i ? (named ? misses_named : misses_lost) : fresh_q;
       is_missed_q    <= next_run_i & (named ? misses_named : misses_lost);
       stays_q        <= ~(next_run_i & (named ? misses_named : misses_lost));
       lost_takes_q   <= next_run_i & (named ? next_takes_named : lost_next_takes);
     end
-    if (load_i) ahead_q <= load_word_i.ahead;
+    if (load_i) deadline_q <= load_deadline_i;
   end
 
   // ---- Packets
@@ -497,12 +483,12 @@ module speculative_block
 
   // ---- What the keys show: the deadline, the worth, the packet
 
-  tick_t  lost_ahead, lost_head;
+  tick_t  lost_deadline, lost_head;
   worth_t lost_worth, won_worth;
 
   always_comb begin
     // One table each is all that lies between registers and comparisons.
-    lost_ahead           = is_missed_q ? stepped : ahead_q;
+    lost_deadline        = is_missed_q ? prepared_q.stepped : deadline_q;
     lost_head            = lost_takes_q ? behind_q[0] : head_q;
     // Of a stream that stays without packets nothing counts.
     lost_worth.fraction  = stays_q ? fraction_q : missed_q;
@@ -511,18 +497,18 @@ module speculative_block
     won_worth.numerator  = prepared_q.past ? missed_numerator_q : met_numerator_q;
   end
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_ahead, lost_worth, lost_head, finish_half_q);
-  assign won_o  = key(behind_valid_q[0], contract_q.infinite, stepped, won_worth, behind_q[0], finish_half_q);
+  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, now_quarter_q, finish_half_q);
+  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], now_quarter_q, finish_half_q);
 
   // ---- LOAD
 
   always_ff @(posedge clk_i) begin
     if (load_i) begin
-      contract_q      <= load_word_i.contract;
-      to_meet_whole_q <= load_word_i.to_meet;
-      penalty_less_q  <= load_word_i.penalty_less;
-      period_last_q   <= load_word_i.period_last;
-      frozen_q        <= load_word_i.frozen;
+      contract_q      <= load_contract_i;
+      to_meet_whole_q <= load_contract_i.tolerance.denominator - load_contract_i.tolerance.numerator;
+      penalty_less_q  <= 9'(load_contract_i.tolerance.penalty) - 9'd1;
+      frozen_q        <= load_contract_i.infinite | load_contract_i.tolerance.fixed
+                       | (load_contract_i.tolerance.denominator == '0);
     end
     if (steps_valid_i) begin
       rise_whole_q <= {to_meet_step_i, rise_whole_q[3:1]};
@@ -539,60 +525,68 @@ module speculative_block
 
   // ---- What a host may know
 
-  tally_t  tally_q;
-  answer_t answer_q;
+  logic      shown_valid_q;
+  tick_t     shown_arrival_q, shown_deadline_q;
+  window_t   shown_window_q;
+  counters_t counters_q;
 
   (* keep = Apart *) events_t events_named, events_lost;
 
   always_comb begin
     events_lost = '{
-      met: 1'b0, late: 1'b0, missed: is_missed_q, violation: is_missed_q & x_zero & ~frozen_q,
-      dropped: is_missed_q & contract_q.droppable
+      met:       1'b0,
+      late:      1'b0,
+      missed:    is_missed_q,
+      violation: is_missed_q & x_zero & ~frozen_q,
+      dropped:   is_missed_q & contract_q.droppable
     };
     events_named = events_lost;
     if (champion_i) begin
       events_named = '{
-        met: ~prepared_q.past, late: prepared_q.past, missed: prepared_q.past, violation: prepared_q.past & x_zero & ~frozen_q,
-        dropped: 1'b0
+        met:       ~prepared_q.past,
+        late:      prepared_q.past,
+        missed:    prepared_q.past,
+        violation: prepared_q.past & x_zero & ~frozen_q,
+        dropped:   1'b0
       };
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (enable_i) events_q <= named ? events_named : events_lost;
+    if (enable_i) begin
+      events_q <= named ? events_named : events_lost;
+    end
     if (load_i) begin
-      tally_q <= '0;
+      shown_deadline_q <= load_deadline_i;
+      shown_window_q   <= whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator);
+      counters_q       <= '0;
     end else if (enable_i && ran_i) begin
-      if (events_q.met) tally_q.met <= tally_q.met + 16'd1;
-      if (events_q.late) tally_q.late <= tally_q.late + 16'd1;
-      if (events_q.missed) tally_q.missed <= tally_q.missed + 16'd1;
-      if (events_q.violation) tally_q.violations <= tally_q.violations + 16'd1;
-    end
-    answer_q <= '0;
-    if (ask_i) begin
-      answer_q <= '{valid: valid_q, arrival: head_q, lapsed: lapsed_q, ahead: ahead_q, violation: violation_q, numerator: x, to_meet: m,
-                    droppable: contract_q.droppable, tally: tally_q};
+      shown_arrival_q  <= head_q;
+      if (expired_q) shown_deadline_q <= now_i;
+      else if (!lapsed_q) shown_deadline_q <= deadline_q;
+      if (!lapsed_q) shown_window_q <= '{violation: violation_q, numerator: x, denominator: x + m};
+      if (events_q.met) counters_q.met <= counters_q.met + 16'd1;
+      if (events_q.late) counters_q.late <= counters_q.late + 16'd1;
+      if (events_q.missed) counters_q.missed <= counters_q.missed + 16'd1;
+      if (events_q.violation) counters_q.violations <= counters_q.violations + 16'd1;
+      if (events_q.dropped) counters_q.dropped <= counters_q.dropped + 16'd1;
     end
   end
 
-  assign answer_o = answer_q;
-
-  if (Observed) begin : gen_observed
-    speculative_observer u_observer (
-      .clk_i, .rst_ni, .enable_i, .load_i, .load_word_i, .ran_i, .now_i, .finish_i,
-      .resting_i(~valid_q & ~comes_back & prepared_q.come), .lapsed_i(lapsed_q), .valid_i(valid_q), .arrival_i(head_q), .ahead_i(ahead_q),
-      .window_i('{violation: violation_q, numerator: x, denominator: x + m}), .counters_i(counters(tally_q, contract_q.droppable)),
-      .status_o
-    );
-  end else begin : gen_unobserved
-    logic unused_clock;
-    assign unused_clock = ^{now_i, finish_i, load_word_i.deadline, prepared_q.come};
-    assign status_o     = '0;
+  // A stream that nobody has loaded has no packet.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) shown_valid_q <= 1'b0;
+    else if (load_i) shown_valid_q <= 1'b0;
+    else if (enable_i && ran_i) shown_valid_q <= valid_q;
   end
 
-  // No numerator falls from 1 by a logarithm; few streams look ahead in another way than many do.
+  assign status_o = '{
+    state:    '{valid: shown_valid_q, arrival: shown_arrival_q, deadline: shown_deadline_q, window: shown_window_q},
+    counters: counters_q
+  };
+  // No numerator falls from 1 by a logarithm.
   logic unused;
-  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16], fall_fourth[16], two_ticks_i, if_waits.come};
+  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16], fall_fourth[16]};
 
   assign take_o   = taken_q;
   assign drop_o   = events_q.dropped;

@@ -9,50 +9,12 @@ package speculative_pkg;
   import dwcs_pkg::*;
   import rank_pkg::*;
 
-  // Of a deadline, by the end of the next service: it has come, has passed; and how far ahead of that the one after a step is, up to 2^14 ticks, less one.
+  // The clock and a deadline: has come, has passed, by the end of the next service; the deadline after a step.
   typedef struct packed {
-    logic        come;
-    logic        past;
-    logic [14:0] stepped;
+    logic  come;
+    logic  past;
+    tick_t stepped;
   } prepared_t;
-
-  // What is counted. Dropped are the heads that were missed and not served late, of a stream that drops them.
-  typedef struct packed {
-    logic [15:0] met;
-    logic [15:0] late;
-    logic [15:0] missed;
-    logic [15:0] violations;
-  } tally_t;
-
-  // What a block is loaded with: the contract, and what follows from it alone.
-  typedef struct packed {
-    contract_t  contract;
-    tick_t      deadline;
-    // The deadline, from the end of the service on that is under decision after LOAD, and the period; both less one.
-    tick_t       ahead;
-    logic [14:0] period_last;
-    // Its window is never adjusted.
-    logic       frozen;
-    // y - x.
-    logic [7:0] to_meet;
-    // The penalty, less one.
-    logic [8:0] penalty_less;
-  } stream_word_t;
-
-  // What a block says of its stream when it is asked; nothing, which is all zeros, otherwise.
-  typedef struct packed {
-    logic       valid;
-    tick_t      arrival;
-    // Has no packet, and its deadline has come, which is the clock then.
-    logic       lapsed;
-    tick_t      ahead;
-    logic       violation;
-    logic [7:0] numerator;
-    // y' - x'.
-    logic [7:0] to_meet;
-    logic       droppable;
-    tally_t     tally;
-  } answer_t;
 
   // The fraction, or nothing.
   function automatic fraction_t only(logic is_it, fraction_t fraction);
@@ -60,39 +22,46 @@ package speculative_pkg;
   endfunction
 
   /* verilator lint_off UNUSEDSIGNAL */
-  // Of a deadline that lies so far ahead of the end of the next service, less one: so its sign says whether it has come. A step, which would advance it to
-  // there, leads no farther back than to the clock, and no farther ahead than 2^14 ticks.
-  function automatic prepared_t prepared(tick_t ahead, tick_t advanced, logic infinite);
-    return '{
-      come:    ahead[15] & ~infinite,
-      past:    ahead[15] & ~(&ahead[14:0]) & ~infinite,
-      stepped: {advanced[15], advanced[13:0] | {14{advanced[15] | advanced[14]}}}
-    };
+  // The deadline has passed by this clock; it lies less than 2^15 ticks from it.
+  function automatic logic is_past(tick_t deadline, tick_t clock);
+    tick_t ahead;
+    ahead = deadline - clock;
+    return ahead[15];
   endfunction
 
-  // Deadlines lie from 2^14 ticks before the clock, which they do while nothing is decided, to 2^14 ticks after it: plain numbers if the top bit is
-  // turned over. Arrivals lie less than 2^15 ticks before the end of the service under decision.
+  // It has passed or is now. Not by a comparison for equality, which would come after the difference.
+  function automatic logic is_come(tick_t deadline, tick_t clock);
+    tick_t since;
+    since = clock - deadline;
+    return ~since[15];
+  endfunction
+
+  // The deadline after a step; the period from the end of the next service on is known before.
+  function automatic tick_t stepped(tick_t deadline, tick_t next_finish, logic [15:0] period_from, logic [14:0] period);
+    logic [15:0] advanced;
+    advanced = deadline + period_from;
+    // From -2^14 to 2^15.
+    unique case (advanced[15:14])
+      2'b11: return next_finish;
+      2'b10: return next_finish + Latest;
+      2'b01: return next_finish + Latest;
+      default: return deadline + 16'(period);
+    endcase
+  endfunction
+  /* verilator lint_on UNUSEDSIGNAL */
+
+  // Deadlines lie from the clock of the last decision to 2^14 ticks after it: one bit tells the two quarters of all times apart in which they are. Arrivals
+  // lie less than 2^15 ticks before the end of the service under decision.
   /* verilator lint_off UNUSEDSIGNAL */
   function automatic key_t key(
-      logic valid, logic infinite, tick_t ahead, worth_t window_worth, tick_t arrival, logic finish_half);
+      logic valid, logic infinite, tick_t deadline, worth_t window_worth, tick_t arrival, logic now_quarter, logic finish_half);
     return '{
       infinite: infinite | ~valid,
-      deadline: {~valid | ~(infinite | ahead[15]), infinite ? 15'd0 : ahead[14:0]},
+      deadline: {~valid | (~infinite & (deadline[14] ^ now_quarter)), infinite ? 14'd0 : deadline[13:0]},
       worth:    window_worth,
       arrival:  {~(arrival[15] ^ finish_half), arrival[14:0]}
     };
   endfunction
   /* verilator lint_on UNUSEDSIGNAL */
-
-  // The counters of a stream.
-  function automatic counters_t counters(tally_t tally, logic droppable);
-    return '{
-      met:        tally.met,
-      late:       tally.late,
-      missed:     tally.missed,
-      violations: tally.violations,
-      dropped:    droppable ? tally.missed - tally.late : 16'd0
-    };
-  endfunction
 
 endpackage

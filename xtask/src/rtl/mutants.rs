@@ -282,17 +282,10 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "ticks_q       <= contract_q.infinite ? '0 : ticks_i;",
-        replacement: "ticks_q       <= 16'd1;",
-        fault: "deadlines come nearer by one tick, whatever the clock does",
+        text: "next_finish_q  <= later_finish_q;",
+        replacement: "next_finish_q  <= far_finish_i;",
+        fault: "a block's clock is a decision ahead",
         engine: GROUPED,
-    },
-    Mutant {
-        file: "speculative_pkg",
-        text: "advanced[13:0] | {14{advanced[15] | advanced[14]}}",
-        replacement: "advanced[13:0]",
-        fault: "deadlines run ahead without bound",
-        engine: SPECULATIVE,
     },
     Mutant {
         file: "speculative_block",
@@ -317,8 +310,8 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "<= steps ? if_steps.come : waits_come",
-        replacement: "<= serves ? if_steps.come : waits_come",
+        text: "<= steps ? if_steps : if_waits;",
+        replacement: "<= serves ? if_steps : if_waits;",
         fault: "after a miss it is not known whether the next deadline has come",
         engine: SPECULATIVE,
     },
@@ -366,9 +359,9 @@ const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         file: "speculative_block",
-        text: "    answer_q <= '0;\n",
-        replacement: "",
-        fault: "a stream goes on to answer when others are asked",
+        text: "if (expired_q) shown_deadline_q <= now_i;\n      else if",
+        replacement: "if",
+        fault: "the deadline of a stream without packets does not follow the clock",
         engine: SPECULATIVE,
     },
     Mutant {
@@ -428,17 +421,10 @@ const MUTANTS: &[Mutant] = &[
         engine: SPECULATIVE,
     },
     Mutant {
-        file: "speculative",
-        text: "answer_q.lapsed ? now_q : asked_finish_q[2]",
-        replacement: "asked_finish_q[2]",
-        fault: "a host is told the deadline with which a stream would come back",
-        engine: SPECULATIVE,
-    },
-    Mutant {
-        file: "speculative_pkg",
-        text: "droppable ? tally.missed - tally.late : 16'd0",
-        replacement: "droppable ? tally.missed : 16'd0",
-        fault: "heads that were served late count as dropped",
+        file: "speculative_block",
+        text: "if (!lapsed_q) shown_window_q <=",
+        replacement: "shown_window_q <=",
+        fault: "the host is shown the window with which a stream would come back",
         engine: SPECULATIVE,
     },
     Mutant {

@@ -1,10 +1,9 @@
 //! What is compared in every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
 
-use super::{Bench, Drive};
+use super::Bench;
 use crate::engine::Kind;
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
-use std::collections::VecDeque;
 use tidegate_core::dwcs::device::{Attributes, Routing};
 use tidegate_core::dwcs::{Dwcs, NEVER};
 use tidegate_core::packet::Flow;
@@ -34,9 +33,6 @@ pub struct Snapshot {
     streams: Vec<Expected>,
 }
 
-/// At least so many cycles lie between a question and its answer.
-const LAG_OF_ANSWERS: usize = 8;
-
 /// The most cycles that a decision takes while the host waits for it.
 pub const PATIENCE: u64 = 4096;
 
@@ -65,8 +61,8 @@ impl Bench {
             };
             streams.push(Expected { status, deadline });
         }
-        // After a LOAD this comes when its cycle is over, or two later where its word has them for itself.
-        let due = self.cycle + if self.runs { self.engine.status_lag } else { 2 * u64::from(self.engine.is_pipelined()) };
+        // After a LOAD this comes when its cycle is over, or the next one where its word has a cycle for itself.
+        let due = self.cycle + if self.runs { self.engine.status_lag } else { self.engine.is_pipelined().into() };
         self.snapshots.push_back(Snapshot { due, decision: self.decisions, now: self.told as u16, streams });
     }
 
@@ -204,52 +200,6 @@ impl Bench {
             }
         }
         self.same("home", "streams at the ports, one bit each", None, seen, u64::MAX >> (64 - self.places))
-    }
-
-    /// Law 7: one answer per question, a few cycles later. Call it while nothing is decided.
-    ///
-    /// # Errors
-    /// The first stream of which the answer says something else.
-    pub fn ask(&mut self, drive: Drive) -> Checked<()> {
-        let Some([valid, ready, id, answered, answer]) = self.ports.query else { return Ok(()) };
-        let mut due = VecDeque::new();
-        for stream in 0..self.kept.len() + LAG_OF_ANSWERS {
-            let asks = stream < self.kept.len();
-            self.put(valid, asks.into());
-            self.put(id, stream as u64 & 31);
-            self.cycle(drive)?;
-            if asks {
-                self.same("question", "query_ready_o while streams can be loaded", Some(stream), self.get(ready), 1)?;
-                due.push_back(stream);
-            }
-            if self.get(answered) == 1 {
-                let Some(stream) = due.pop_front() else {
-                    return self.same("question", "answers to no question", None, 1, 0);
-                };
-                self.answers(stream, Status::decode(self.design.bits(answer), 0))?;
-            }
-        }
-        self.put(valid, 0);
-        self.same("question", "questions that were not answered", None, due.len(), 0)
-    }
-
-    /// The answer is what the stream shows. If it has no packet and its deadline has come, the window may be that with which it comes back.
-    fn answers(&self, stream: usize, found: Status) -> Checked<()> {
-        let shown = Status::decode(self.design.bits(self.ports.status_o), stream);
-        let contract = self.kept[stream].contract;
-        let has_come = |deadline: u16| deadline.wrapping_sub(self.now as u16) as i16 <= 0;
-        let mut model = shown;
-        if !shown.valid {
-            model.arrival = found.arrival;
-        }
-        if contract.period.is_none() || (!shown.valid && has_come(shown.deadline) && has_come(found.deadline)) {
-            model.deadline = found.deadline;
-        }
-        let whole = (false, contract.window.tolerated as u8, contract.window.deadlines as u8);
-        if !shown.valid && has_come(shown.deadline) && (found.violation, found.numerator, found.denominator) == whole {
-            (model.violation, model.numerator, model.denominator) = whole;
-        }
-        if found == model { Ok(()) } else { Err(self.status_differs(stream, found, model, self.decisions)) }
     }
 
     /// Law 6, when nothing has happened for the lag of the status: call it while nothing is decided.
