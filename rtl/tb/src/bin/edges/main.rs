@@ -18,7 +18,7 @@ use golden::golden;
 use host::{Checked, Engine, Host, Word};
 use random::Random;
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 use tidegate_core::dwcs::device::MOST_STREAMS;
@@ -39,6 +39,8 @@ mod pins;
 #[allow(dead_code, reason = "the other benches need more")]
 #[path = "../../random.rs"]
 mod random;
+#[path = "../../seeds.rs"]
+mod seeds;
 
 const HELP: &str = "\
 A Verilated engine with AXI4-Stream edges beside its golden model, as its host sees it.
@@ -66,21 +68,13 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let begun = Instant::now();
-    let (mut decisions, mut dropped, mut cycles, mut seed) = (0, 0, 0, options.seed);
-    while decisions < options.decisions {
-        match run(&options, seed) {
-            Ok(done) => {
-                decisions += done.0.max(1);
-                dropped += done.1;
-                cycles += done.2;
-            }
-            Err(problem) => {
-                println!("seed {seed}: {problem}");
-                return ExitCode::from(1);
-            }
+    let (decisions, dropped, cycles) = match seeds::until(options.decisions, options.seed, |seed, _| run(&options, seed)) {
+        Ok(done) => done,
+        Err(problem) => {
+            println!("{problem}");
+            return ExitCode::from(1);
         }
-        seed += 1;
-    }
+    };
     let seconds = begun.elapsed().as_secs_f64();
     println!("streams={} decisions={decisions} dropped={dropped} cycles={cycles} seconds={seconds:.2}", options.streams);
     ExitCode::SUCCESS
@@ -144,7 +138,7 @@ fn run(options: &Options, seed: u64) -> Checked<(u64, u64, u64)> {
     let start = random.pick(&[0, 32_700, 65_500, 65_530]) + random.below(30);
     let streams = contracts(total, start, &mut random);
     let mut model = golden(total <= MOST_STREAMS, total.min(MOST_STREAMS), &streams, start)?;
-    let mut host = Host::new(load(&options.design, &mut random)?, options.engine, random.bits())?;
+    let mut host = Host::new(Design::load(&options.design, random.bits())?, options.engine, random.bits())?;
     host.reset(start)?;
     let mut order: Vec<usize> = (0..total).collect();
     random.shuffle(&mut order);
@@ -207,8 +201,4 @@ fn run(options: &Options, seed: u64) -> Checked<(u64, u64, u64)> {
         host.ask(&questions, now)?;
     }
     Ok((decisions, dropped, host.cycle))
-}
-
-fn load(path: &Path, random: &mut Random) -> Checked<Design> {
-    Design::load(path, random.bits())
 }

@@ -29,6 +29,8 @@ mod pins;
 #[allow(dead_code, reason = "the other engines need more")]
 #[path = "../../random.rs"]
 mod random;
+#[path = "../../seeds.rs"]
+mod seeds;
 
 const HELP: &str = "\
 A Verilated engine on a heap beside its golden model, event by event.
@@ -69,21 +71,14 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let (mut done, mut misses, mut cycles, mut seed) = (0, 0, 0, options.seed);
-    while done < options.decisions {
-        match run(&options.design, options.streams, seed, options.decisions - done) {
-            Ok(run) => {
-                done += run.0.max(1);
-                misses += run.1;
-                cycles += run.2;
-            }
-            Err(problem) => {
-                println!("seed {seed}: {problem}");
-                return ExitCode::from(1);
-            }
+    let outcome = seeds::until(options.decisions, options.seed, |seed, left| run(&options.design, options.streams, seed, left));
+    let (done, misses, cycles) = match outcome {
+        Ok(done) => done,
+        Err(problem) => {
+            println!("{problem}");
+            return ExitCode::from(1);
         }
-        seed += 1;
-    }
+    };
     let seconds = begun.elapsed().as_secs_f64();
     println!("streams={} decisions={done} misses={misses} cycles={cycles} seconds={seconds:.2}", options.streams);
     ExitCode::SUCCESS
