@@ -28,6 +28,8 @@ module speculative_records
   id_t             winner;
   tick_t           finish, now;
   logic [N-1:0]    pop, take;
+  logic            query_ready, answer_valid;
+  status_t         answer;
   status_t [N-1:0] status;
 
   speculative #(
@@ -53,6 +55,11 @@ module speculative_records
     .finish_o(finish),
     .take_o(take),
     .now_o(now),
+    .query_valid_i(1'b0),
+    .query_ready_o(query_ready),
+    .query_id_i('0),
+    .answer_valid_o(answer_valid),
+    .answer_o(answer),
     .status_o(status)
   );
 
@@ -95,7 +102,7 @@ module speculative_records
     end
   end
 
-  // The queue stops the engine when it is half full, and takes what is under way then.
+  // The queue stops the engine when it is half full, unless nothing is under way, and takes what is.
   logic [5:0] records;
   assign records = 6'(u_engine.records);
 
@@ -114,7 +121,8 @@ module speculative_records
       one_winner: assert ((u_engine.won_q & (u_engine.won_q - 1'b1)) == '0);
       enabled_together: assert (u_engine.enable == {N{u_engine.enable_q}});
       stops_in_time: assert ((records <= 6'd10) & (~u_engine.record_valid_q | (records <= 6'd9))
-                             & (~u_engine.enable_q | (records <= 6'd8)));
+                             & (~u_engine.enable_q | (records <= 6'd8)
+                                | ~((|u_engine.ready_q[2:1]) | u_engine.run_q | u_engine.ran_q | u_engine.record_valid_q)));
       no_record_lost: assert (~u_engine.record_valid_q | u_engine.records_ready);
       if (waited_q) stays: assert (valid & (decision == decision_q));
       takes_what_there_is: assert ((pop & ~next_valid_i) == '0);
@@ -124,6 +132,6 @@ module speculative_records
   end
 
   logic unused;
-  assign unused = ^{load_ready, update, served, winner, finish, now, take, status};
+  assign unused = ^{load_ready, update, served, winner, finish, now, take, query_ready, answer_valid, answer, status};
 
 endmodule

@@ -8,6 +8,7 @@
 module speculative_windows
   import dwcs_pkg::*;
   import rank_pkg::*;
+  import speculative_pkg::*;
 (
   input logic  clk_i,
   input logic  next_run_i,
@@ -24,21 +25,15 @@ module speculative_windows
 
   logic    won, pop, take, drop;
   key_t    lost, gained;
+  logic [15:0] aspect;
   status_t status;
 
   speculative_block u_block (
     .clk_i,
     .rst_ni(1'b1),
     .load_i(1'b0),
-    .load_contract_i('0),
-    .load_deadline_i('0),
-    .steps_valid_i(1'b0),
-    .numerator_step_i('0),
-    .to_meet_step_i('0),
-    .worth_valid_i(1'b0),
-    .worth_i('0),
-    .met_ends_i(1'b0),
-    .missed_ends_i(1'b0),
+    .load_next_i(1'b0),
+    .word_i('0),
     .next_run_i,
     .ran_i,
     .fetch_i,
@@ -54,19 +49,22 @@ module speculative_windows
     .won_o(gained),
     .take_o(take),
     .drop_o(drop),
+    .ask_i(1'b0),
+    .aspect_i('0),
+    .aspect_o(aspect),
     .status_o(status)
   );
 
   assign won = champion_i & named_i;
 
   // What the rules make of a window and of a whole one; a stream without deadlines keeps its.
-  tolerance_t tolerance;
+  tolerance_t tolerance_q, tolerance;
   window_t    fresh, window, met, missed, fresh_met, fresh_missed;
   logic       violates, fresh_violates;
 
   always_comb begin
-    tolerance       = u_block.contract_q.tolerance;
-    tolerance.fixed = u_block.frozen_q;
+    tolerance       = tolerance_q;
+    tolerance.fixed = u_block.terms.frozen;
     fresh           = whole(tolerance.numerator, tolerance.denominator);
     window          = '{violation: u_block.violation_q, numerator: u_block.x, denominator: u_block.x + u_block.m};
   end
@@ -79,16 +77,16 @@ module speculative_windows
   // What a LOAD leaves, and never changes.
   logic loaded;
   assign loaded = (tolerance.numerator <= tolerance.denominator)
-                & (u_block.frozen_q == (u_block.contract_q.infinite | u_block.contract_q.tolerance.fixed | (tolerance.denominator == '0)))
-                & (u_block.to_meet_whole_q == tolerance.denominator - tolerance.numerator)
-                & (u_block.whole_q.numerator == tolerance.numerator)
-                & (u_block.whole_met_q.numerator == fresh_met.numerator) & (u_block.whole_missed_q.numerator == fresh_missed.numerator)
-                & (u_block.whole_met_ends_q == (fresh_met == fresh)) & (u_block.whole_missed_ends_q == (fresh_missed == fresh))
-                & shows_zero(fresh, u_block.whole_q.fraction)
-                & (u_block.whole_met_ends_q ? u_block.whole_met_q.fraction == u_block.whole_q.fraction
-                   : shows_zero(fresh_met, u_block.whole_met_q.fraction))
-                & (u_block.whole_missed_ends_q ? u_block.whole_missed_q.fraction == u_block.whole_q.fraction
-                   : shows_zero(fresh_missed, u_block.whole_missed_q.fraction));
+                & (u_block.terms.frozen | ~(u_block.terms.infinite | (tolerance.denominator == '0)))
+                & (u_block.limits.to_meet == tolerance.denominator - tolerance.numerator)
+                & (u_block.whole_now.numerator == tolerance.numerator)
+                & (u_block.whole_met.numerator == fresh_met.numerator) & (u_block.whole_missed.numerator == fresh_missed.numerator)
+                & (u_block.whole_met_ends == (fresh_met == fresh)) & (u_block.whole_missed_ends == (fresh_missed == fresh))
+                & shows_zero(fresh, u_block.whole_now.fraction)
+                & (u_block.whole_met_ends ? u_block.whole_met.fraction == u_block.whole_now.fraction
+                   : shows_zero(fresh_met, u_block.whole_met.fraction))
+                & (u_block.whole_missed_ends ? u_block.whole_missed.fraction == u_block.whole_now.fraction
+                   : shows_zero(fresh_missed, u_block.whole_missed.fraction));
 
   function automatic logic [7:0] lower(logic [7:0] numerator);
     return numerator == '0 ? '0 : numerator - 8'd1;
@@ -105,16 +103,16 @@ module speculative_windows
                        & (u_block.x_two_q == (u_block.x == 8'd2)) & (u_block.m_zero_q == (u_block.m == 8'd0))
                        & (u_block.m_one_q == (u_block.m == 8'd1)) & (u_block.m_two_q == (u_block.m == 8'd2));
   assign fits          = (9'(u_block.x) + 9'(u_block.m) <= 9'd255) & (u_block.x <= tolerance.numerator)
-                       & (~u_block.frozen_q | (window == fresh)) & (~u_block.violation_q | (u_block.x == '0))
-                       & ((window.denominator != '0) | u_block.frozen_q)
-                       & (u_block.violation_q | (u_block.m <= u_block.to_meet_whole_q))
+                       & (~u_block.terms.frozen | (window == fresh)) & (~u_block.violation_q | (u_block.x == '0))
+                       & ((window.denominator != '0) | u_block.terms.frozen)
+                       & (u_block.violation_q | (u_block.m <= u_block.limits.to_meet))
                        & (u_block.missed_ends_q | (u_block.lower_q == lower(u_block.x))) & counted
                        & (u_block.met_numerator_q == met.numerator) & (u_block.missed_numerator_q == missed.numerator)
-                       & (u_block.penalty_less_q == 9'(tolerance.penalty) - 9'd1);
+                       & (u_block.limits.penalty_less == 9'(tolerance.penalty) - 9'd1);
   assign ends_known    = (u_block.met_ends_q == (met == fresh)) & (u_block.missed_ends_q == (missed == fresh));
   assign worth_of_zero = shows_zero(window, u_block.fraction_q)
-                       & (u_block.met_ends_q ? u_block.met_q == u_block.whole_q.fraction : shows_zero(met, u_block.met_q))
-                       & (u_block.missed_ends_q ? u_block.missed_q == u_block.whole_q.fraction : shows_zero(missed, u_block.missed_q));
+                       & (u_block.met_ends_q ? u_block.met_q == u_block.whole_now.fraction : shows_zero(met, u_block.met_q))
+                       & (u_block.missed_ends_q ? u_block.missed_q == u_block.whole_now.fraction : shows_zero(missed, u_block.missed_q));
 
   // What the keys show of the window after a win, and after a loss.
   window_t    after_win, after_loss;
@@ -128,7 +126,7 @@ module speculative_windows
   logic known;
   assign known = (u_block.stays_q == ~u_block.is_missed_q)
                & (u_block.is_missed_q == (u_block.valid_q & u_block.prepared_q.come & u_block.run_q))
-               & (u_block.lost_takes_q == ((u_block.comes_back | (u_block.is_missed_q & u_block.contract_q.droppable))
+               & (u_block.lost_takes_q == ((u_block.comes_back | (u_block.is_missed_q & u_block.terms.droppable))
                                            & u_block.behind_valid_q[0]))
                & (~u_block.run_q | (u_block.lost_changes_q == u_block.is_missed_q))
                & (~u_block.lapsed_q | (~u_block.valid_q & u_block.prepared_q.come & (window == fresh)))
@@ -139,8 +137,9 @@ module speculative_windows
   logic    started_q = 1'b0;
   window_t due_q;
   always_ff @(posedge clk_i) begin
-    started_q <= 1'b1;
-    due_q     <= window;
+    started_q   <= 1'b1;
+    tolerance_q <= tolerance_q;
+    due_q       <= window;
     if (enable_i) begin
       if (won) due_q <= u_block.prepared_q.past ? missed : met;
       else if (u_block.is_missed_q) due_q <= missed;
@@ -162,11 +161,11 @@ module speculative_windows
       keys_show: assert (~u_block.run_q | shown);
       window_due: assert (window == due_q);
       violated: cover (window.violation & (window.denominator > fresh.denominator));
-      begun_again: cover (u_block.begun_q & u_block.run_q & ~u_block.frozen_q & (fresh.denominator > 8'd1));
+      begun_again: cover (u_block.begun_q & u_block.run_q & ~u_block.terms.frozen & (fresh.denominator > 8'd1));
     end
   end
 
   logic unused;
-  assign unused = ^{pop, take, drop, lost, gained, status, violates, fresh_violates};
+  assign unused = ^{pop, take, drop, lost, gained, aspect, status, violates, fresh_violates};
 
 endmodule

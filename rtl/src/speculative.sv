@@ -27,9 +27,12 @@
 module speculative
   import dwcs_pkg::*;
   import rank_pkg::*;
+  import speculative_pkg::*;
 #(
   /// Streams: 4, 8, 16 or 32.
-  parameter int unsigned N = 4
+  parameter int unsigned N = 4,
+  /// For a test bench: status_o shows where every stream stands after every decision.
+  parameter bit          Observed = 1'b0
 ) (
   input  logic                clk_i,
   input  logic                rst_ni,
@@ -60,7 +63,15 @@ module speculative
   output logic  [N-1:0]       take_o,
   /// The clock.
   output tick_t               now_o,
-  /// Where every stream stands.
+  /// Questions about a stream, taken while streams can be loaded.
+  input  logic                query_valid_i,
+  output logic                query_ready_o,
+  input  id_t                 query_id_i,
+  /// The answer, which is there for one cycle. A stream without packets whose deadline has come may show the clock and a whole window, with which
+  /// it comes back.
+  output logic                answer_valid_o,
+  output status_t             answer_o,
+  /// Where every stream stands; nothing unless Observed.
   output status_t     [N-1:0] status_o
 );
 
@@ -74,9 +85,9 @@ module speculative
 
   logic       enable_q, run_q, ran_q, fetch_q;
   logic [2:0] ready_q;
-  logic       loading, load_q;
+  logic       loads, loading, asking;
 
-  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~loading & ~load_q;
+  assign load_ready_o = ~enable_i & ~(|ready_q) & ~run_q & ~ran_q & ~loading & ~asking;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -85,7 +96,7 @@ module speculative
       ran_q   <= 1'b0;
       fetch_q <= 1'b0;
     end else if (enable_q) begin
-      ready_q <= {ready_q[1:0], enable_i & ~loading & ~load_q};
+      ready_q <= {ready_q[1:0], enable_i & ~loading & ~asking};
       run_q   <= ready_q[2];
       ran_q   <= run_q;
       // Never while streams can be loaded: what were taken then would be lost.
@@ -115,62 +126,54 @@ module speculative
     if (outside_i && loading) now_q <= time_i;
   end
 
-  // ---- LOAD: what of a contract is computed once
+  // ---- LOAD: what of a contract is computed once, and its words on their way to one block
 
-  // The word, a cycle after the handshake: of that nothing goes to the blocks.
-  contract_t    load_contract_q;
-  tick_t        load_deadline_q;
-  // To which block, and which was the last.
-  logic [N-1:0] load_here_q, loaded_q;
-  logic         steps_valid, worth_valid, met_ends, missed_ends;
-  log_step_t    numerator_step, to_meet_step;
-  worth_t       whole_worth;
+  logic         first, next;
+  word_t        word, word_q;
+  logic [N-1:0] loaded_q, first_q, next_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) load_q <= 1'b0;
-    else load_q <= load_valid_i & load_ready_o;
-  end
+  assign loads = load_valid_i & load_ready_o;
 
   always_ff @(posedge clk_i) begin
-    load_contract_q <= load_i.contract;
-    load_deadline_q <= load_i.deadline;
-    for (int unsigned i = 0; i < N; i++) load_here_q[i] <= load_valid_i & load_ready_o & (load_i.id == id_t'(i));
-    if (load_q) loaded_q <= load_here_q;
+    if (loads) begin
+      for (int unsigned i = 0; i < N; i++) loaded_q[i] <= load_i.id == id_t'(i);
+    end
+    word_q  <= word;
+    first_q <= {N{first}} & loaded_q;
+    next_q  <= {N{next}} & loaded_q;
   end
 
   speculative_load u_load (
     .clk_i,
     .rst_ni,
-    .load_i(load_q),
-    .infinite_i(load_contract_q.infinite),
-    .tolerance_i(load_contract_q.tolerance),
+    .load_i(loads),
+    .contract_i(load_i.contract),
+    .deadline_i(load_i.deadline),
     .loading_o(loading),
-    .steps_valid_o(steps_valid),
-    .numerator_step_o(numerator_step),
-    .to_meet_step_o(to_meet_step),
-    .worth_valid_o(worth_valid),
-    .worth_o(whole_worth),
-    .met_ends_o(met_ends),
-    .missed_ends_o(missed_ends)
+    .first_o(first),
+    .next_o(next),
+    .word_o(word)
   );
 
   // ---- Blocks
 
   // Registers of four kinds, which synthesis does not take for one: none is far from the blocks that it enables.
   logic [$clog2(Records):0] records;
-  logic         enable_plain_q, stop_q, stop_plain_q, room;
+  logic         enable_plain_q, stop_q, stop_plain_q, room, goes;
   logic [N-1:0] enable;
 
   assign room = records < ($clog2(Records) + 1)'(Records / 2);
+  // While nothing is under way nothing stops: streams that are loaded take their windows.
+  assign goes = room | ~((|ready_q) | run_q | ran_q);
 
   always_ff @(posedge clk_i) begin
-    enable_plain_q <= room;
-    stop_plain_q   <= ~room;
+    enable_plain_q <= goes;
+    stop_plain_q   <= ~goes;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) stop_q <= 1'b0;
-    else stop_q <= ~room;
+    else stop_q <= ~goes;
   end
 
   for (genvar i = 0; i < N; i++) begin : gen_enable
@@ -192,23 +195,19 @@ module speculative
   logic [N-1:0]           champion, won_q, drop;
   logic [N-1:0][Late-1:0] named;
   key_t [N-1:0]           lost, gained;
+  logic [N-1:0]           ask;
+  logic [2:0]             aspect;
+  logic [N-1:0] [15:0]    aspects;
 
   for (genvar i = 0; i < N; i++) begin : gen_stream
     speculative_block #(
-      .Late(Late), .Apart(~Direct)
+      .Late(Late), .Apart(~Direct), .Observed(Observed)
     ) u_block (
       .clk_i,
       .rst_ni,
-      .load_i(load_here_q[i]),
-      .load_contract_i(load_contract_q),
-      .load_deadline_i(load_deadline_q),
-      .steps_valid_i(steps_valid & loaded_q[i]),
-      .numerator_step_i(numerator_step),
-      .to_meet_step_i(to_meet_step),
-      .worth_valid_i(worth_valid & loaded_q[i]),
-      .worth_i(whole_worth),
-      .met_ends_i(met_ends),
-      .missed_ends_i(missed_ends),
+      .load_i(first_q[i]),
+      .load_next_i(next_q[i]),
+      .word_i(word_q),
       .next_run_i(ready_q[2]),
       .ran_i(ran_q),
       .fetch_i(fetch_q),
@@ -224,6 +223,9 @@ module speculative
       .won_o(gained[i]),
       .take_o(take_o[i]),
       .drop_o(drop[i]),
+      .ask_i(ask[i]),
+      .aspect_i(aspect),
+      .aspect_o(aspects[i]),
       .status_o(status_o[i])
     );
   end
@@ -283,7 +285,7 @@ module speculative
     end else begin
       record_valid_q <= enable_q & ran_q & (record.served | (|drops_q));
       if (enable_q && ran_q) drops_q <= drop;
-      enable_q <= room;
+      enable_q <= goes;
     end
   end
 
@@ -300,6 +302,27 @@ module speculative
     .pop_ready_i(decision_ready_i),
     .pop_data_o(decision_o),
     .level_o(records)
+  );
+
+  // ---- Questions
+
+  assign query_ready_o = load_ready_o & ~load_valid_i;
+
+  speculative_query #(
+    .N(N)
+  ) u_query (
+    .clk_i,
+    .rst_ni,
+    .valid_i(query_valid_i),
+    .ready_i(query_ready_o),
+    .id_i(query_id_i),
+    .asking_o(asking),
+    .ask_o(ask),
+    .aspect_o(aspect),
+    .aspect_i(aspects),
+    .now_i(now_q),
+    .valid_o(answer_valid_o),
+    .answer_o
   );
 
   assign update_o = enable_q & ran_q;

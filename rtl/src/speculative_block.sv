@@ -28,23 +28,20 @@ module speculative_block
   parameter int unsigned Late = 1,
   /* verilator lint_off UNUSEDPARAM */
   /// What is known early lies on wires of its own in synthesis.
-  parameter bit Apart = 1'b0
+  parameter bit Apart = 1'b0,
   /* verilator lint_on UNUSEDPARAM */
+  /// For a test bench: status_o shows where the stream stands.
+  parameter bit Observed = 1'b0
 ) (
   input  logic       clk_i,
   input  logic       rst_ni,
-  /// LOAD: takes the contract and the first deadline, forgets its packets and its counters.
+  /// LOAD: the word is the first deadline; the stream forgets its packets and its counters.
   input  logic       load_i,
-  input  contract_t  load_contract_i,
-  input  tick_t      load_deadline_i,
-  /// More words of the stream that was loaded last, if it is this one: see speculative_load.
-  input  logic       steps_valid_i,
-  input  log_step_t  numerator_step_i,
-  input  log_step_t  to_meet_step_i,
-  input  logic       worth_valid_i,
-  input  worth_t     worth_i,
-  input  logic       met_ends_i,
-  input  logic       missed_ends_i,
+  /// The word is the next of what is kept of the contract: see speculative_load.
+  input  logic       load_next_i,
+  /* verilator lint_off UNUSEDSIGNAL */
+  input  word_t      word_i,
+  /* verilator lint_on UNUSEDSIGNAL */
   /// A decision is made in the next cycle; otherwise the block only keeps itself ready.
   input  logic       next_run_i,
   /// One was made in the cycle before.
@@ -70,17 +67,25 @@ module speculative_block
   /// The step that the last decision made: a packet has become the head, a head was dropped.
   output logic       take_o,
   output logic       drop_o,
-  /// Where the stream stands, a cycle later.
+  /// The stream is asked for a word of aspects_t, while nothing is under way; the word, two cycles later, and zeros if it is not asked.
+  input  logic       ask_i,
+  input  logic [2:0]  aspect_i,
+  output logic [15:0] aspect_o,
+  /// Where the stream stands, a cycle later; nothing unless Observed.
   output status_t    status_o
 );
 
   // ---- The stream after the last decision
 
-  contract_t  contract_q;
-  logic       frozen_q;
-  logic [7:0] to_meet_whole_q;
-  worth_t     whole_q, whole_met_q, whole_missed_q;
-  logic       whole_met_ends_q, whole_missed_ends_q;
+  /* verilator lint_off UNUSEDSIGNAL */
+  word_t [Words-1:0]   words_q;
+  /* verilator lint_on UNUSEDSIGNAL */
+  terms_t              terms;
+  limits_t             limits;
+  log_step_t [3:0]     rise_whole;
+  logic [2:0] [15:0]   fall_whole;
+  worth_t              whole_now, whole_met, whole_missed;
+  logic                whole_met_ends, whole_missed_ends;
 
   logic       valid_q;
   tick_t      deadline_q;
@@ -122,10 +127,25 @@ module speculative_block
     end
   end
 
+  // ---- What is kept of the contract
+
+  always_ff @(posedge clk_i) begin
+    if (load_next_i) words_q <= {words_q[Words-2:0], word_i};
+  end
+
+  assign terms        = terms_t'(words_q[14][17:0]);
+  assign limits       = limits_t'(words_q[13][16:0]);
+  assign rise_whole   = {words_q[9][16:0], words_q[10][16:0], words_q[11][16:0], words_q[12][16:0]};
+  assign fall_whole   = {words_q[6][15:0], words_q[7][15:0], words_q[8][15:0]};
+  assign whole_now    = {words_q[5], words_q[4][7:0]};
+  assign whole_met    = {words_q[3], words_q[2][7:0]};
+  assign whole_missed = {words_q[1], words_q[0][7:0]};
+  assign {whole_met_ends, whole_missed_ends} = words_q[0][9:8];
+
   // ---- Where it stands
 
   logic [7:0] x, m, m_less, penalised, met_penalised;
-  logic [8:0] penalty_less_q, met_raised_to;
+  logic [8:0] met_raised_to;
   logic       x_zero, x_one, x_two, m_zero, m_one, m_two;
 
   assign x      = numerator_q;
@@ -141,7 +161,7 @@ module speculative_block
   // With x' = 0 a miss raises y' - x', which its worth tells.
   assign penalised = ~missed_q[7:0];
   // And one after service in time, which is one less: the penalty is added to no more than 8 bits.
-  assign met_raised_to = 9'(m) + penalty_less_q;
+  assign met_raised_to = 9'(m) + limits.penalty_less;
   assign met_penalised = met_raised_to[8] ? 8'hff : met_raised_to[7:0];
 
   // ---- Both outcomes of the decision under way, and the choice
@@ -166,8 +186,8 @@ module speculative_block
   (* keep *) logic serves, ends, changes, changes_numerator, changes_to_meet, changes_rises, steps, takes;
 
   assign comes_back = ~valid_q & rested_q & behind_valid_q[0] & run_q;
-  assign lapses     = ~valid_q & ~comes_back & (lapsed_q | (next_run_i & stays_come_q & ~contract_q.infinite));
-  assign lost_valid = valid_q ? ~(is_missed_q & contract_q.droppable) | behind_valid_q[0] : comes_back;
+  assign lapses     = ~valid_q & ~comes_back & (lapsed_q | (next_run_i & stays_come_q & ~terms.infinite));
+  assign lost_valid = valid_q ? ~(is_missed_q & terms.droppable) | behind_valid_q[0] : comes_back;
 
   assign won_ends       = prepared_q.past ? missed_ends_q : met_ends_q;
   assign lost_changes   = lost_changes_q | lapses;
@@ -205,9 +225,7 @@ module speculative_block
 
   log_step_t [1:0] rise_q;
   log_step_t       next_rise;
-  log_step_t [3:0] rise_whole_q;
   logic [15:0]       fall_q, next_fall;
-  logic [2:0] [15:0] fall_whole_q;
   log_step_t       rise_second, rise_third, rise_fourth, fall_second, fall_third, fall_fourth;
 
   log_step_table u_rises (
@@ -227,8 +245,8 @@ module speculative_block
     if (numerator_sank_q & numerator_sunk_q) next_fall = fall_fourth[15:0];
     // What the table says is of the window before.
     if (begun_q | begun_before_q) begin
-      next_rise = begun_q | ~to_meet_sank_q ? rise_whole_q[2] : rise_whole_q[3];
-      next_fall = begun_q | ~numerator_sank_q ? fall_whole_q[1] : fall_whole_q[2];
+      next_rise = begun_q | ~to_meet_sank_q ? rise_whole[2] : rise_whole[3];
+      next_fall = begun_q | ~numerator_sank_q ? fall_whole[1] : fall_whole[2];
     end
   end
 
@@ -244,7 +262,7 @@ module speculative_block
   assign missed_risen     = missed_q + step_fraction(rise_q[0]);
   assign met_raised       = met_q + (x_zero ? fraction_t'(1) : step_fraction(rise_q[1]));
   assign missed_fallen    = missed_q - fraction_t'(fall_q);
-  assign missed_penalised = 9'(missed_q[7:0]) - 9'(contract_q.tolerance.penalty);
+  assign missed_penalised = 9'(missed_q[7:0]) + ~limits.penalty_less;
 
   assign mixed_rises         = ~m_zero & ~x_one;
   assign mixed_falls         = m_zero & ~x_two;
@@ -252,14 +270,14 @@ module speculative_block
 
   always_comb begin
     mixed_known = '0;
-    if (m_zero ? x_two : x_one & m_one) mixed_known = whole_q.fraction;
+    if (m_zero ? x_two : x_one & m_one) mixed_known = whole_now.fraction;
     else if (~m_zero & x_one) mixed_known = zero_fraction(m_less);
 
     met_missed_known = x_zero ? zero_fraction(met_penalised) : mixed_known;
 
     missed_missed_known = '0;
     if (x_zero | x_one) missed_missed_known = missed_penalised[8] ? '0 : fraction_t'(missed_penalised[7:0]);
-    else if (x_two) missed_missed_known = m_zero ? whole_q.fraction : zero_fraction(m);
+    else if (x_two) missed_missed_known = m_zero ? whole_now.fraction : zero_fraction(m);
   end
 
   // Which sum the worth after service and the one after a miss will be, if any; otherwise what is known.
@@ -288,12 +306,12 @@ module speculative_block
     if (serves) begin
       met_known    = mixed_known;
       missed_known = met_missed_known;
-      if (~m_zero & ~m_one) met_known = x_zero & m_two ? whole_q.fraction : '0;
-      if (met_ends_q) {met_known, missed_known} = {whole_met_q.fraction, whole_missed_q.fraction};
+      if (~m_zero & ~m_one) met_known = x_zero & m_two ? whole_now.fraction : '0;
+      if (met_ends_q) {met_known, missed_known} = {whole_met.fraction, whole_missed.fraction};
     end else begin
-      met_known    = x_zero ? whole_q.fraction : mixed_known;
+      met_known    = x_zero ? whole_now.fraction : mixed_known;
       missed_known = missed_missed_known;
-      if (begins) {met_known, missed_known} = {whole_met_q.fraction, whole_missed_q.fraction};
+      if (begins) {met_known, missed_known} = {whole_met.fraction, whole_missed.fraction};
     end
   end
 
@@ -311,12 +329,12 @@ module speculative_block
     lost_met_ends    = met_ends_q;
     lost_missed_ends = missed_ends_q;
     if (lost_changes) begin
-      lost_met_ends    = begins ? whole_met_ends_q : mixed_ends | x_zero;
-      lost_missed_ends = begins ? whole_missed_ends_q : missed_missed_ends;
+      lost_met_ends    = begins ? whole_met_ends : mixed_ends | x_zero;
+      lost_missed_ends = begins ? whole_missed_ends : missed_missed_ends;
     end
     if (won_ends) begin
-      won_met_ends    = whole_met_ends_q;
-      won_missed_ends = whole_missed_ends_q;
+      won_met_ends    = whole_met_ends;
+      won_missed_ends = whole_missed_ends;
     end
   end
 
@@ -329,47 +347,47 @@ module speculative_block
   logic [7:0] served_met_numerator, mixed_numerator, missed_met_numerator, missed_missed_numerator, lowest;
   logic       m_zero_whole;
 
-  assign m_zero_whole = to_meet_whole_q == '0;
+  assign m_zero_whole = limits.to_meet == '0;
   assign lowest       = lower_q - 8'd1;
 
   always_comb begin
     // A miss, and one service if no deadline has to be met: two steps down.
     mixed_numerator      = m_zero ? lowest : lower_q;
     served_met_numerator = m_zero ? lowest : (m_one ? lower_q : numerator_q);
-    if (mixed_ends) mixed_numerator = whole_q.numerator;
+    if (mixed_ends) mixed_numerator = whole_now.numerator;
     else if (x_zero) mixed_numerator = '0;
-    if (met_met_ends) served_met_numerator = whole_q.numerator;
+    if (met_met_ends) served_met_numerator = whole_now.numerator;
     // Service ends a violation.
-    missed_met_numerator    = x_zero ? whole_q.numerator : mixed_numerator;
+    missed_met_numerator    = x_zero ? whole_now.numerator : mixed_numerator;
     missed_missed_numerator = x_zero | x_one ? '0 : lowest;
-    if (missed_missed_ends) missed_missed_numerator = whole_q.numerator;
+    if (missed_missed_ends) missed_missed_numerator = whole_now.numerator;
   end
 
   always_ff @(posedge clk_i) begin
     if (changes) begin
       // Where a window ends, what it is worth then is what a whole one is.
-      fraction_q  <= ends ? whole_q.fraction : (serves ? met_q : missed_q);
+      fraction_q  <= ends ? whole_now.fraction : (serves ? met_q : missed_q);
       met_q       <= only(met_raises, met_raised) | only(met_rises, missed_risen) | only(met_falls, missed_fallen) | met_known;
       missed_q    <= only(missed_rises, missed_risen) | only(missed_falls, missed_fallen) | missed_known;
       m_zero_q    <= ends ? m_zero_whole : m_zero | (serves & m_one);
-      met_numerator_q    <= ends ? whole_met_q.numerator : (serves ? served_met_numerator : missed_met_numerator);
-      missed_numerator_q <= ends ? whole_missed_q.numerator : (serves ? mixed_numerator : missed_missed_numerator);
+      met_numerator_q    <= ends ? whole_met.numerator : (serves ? served_met_numerator : missed_met_numerator);
+      missed_numerator_q <= ends ? whole_missed.numerator : (serves ? mixed_numerator : missed_missed_numerator);
       violation_q <= ~ends & ~serves & (violation_q | x_zero);
     end
     if (changes_numerator) begin
-      numerator_q <= ends ? whole_q.numerator : lower_q;
-      lower_q     <= ends ? whole_missed_q.numerator : (x_one ? '0 : lowest);
-      x_zero_q    <= ends ? whole_q.numerator == 8'd0 : x_zero | x_one;
-      x_one_q     <= ends ? whole_q.numerator == 8'd1 : x_two;
-      x_two_q     <= ends ? whole_q.numerator == 8'd2 : x == 8'd3;
-      fall_q      <= ends ? fall_whole_q[0] : next_fall;
+      numerator_q <= ends ? whole_now.numerator : lower_q;
+      lower_q     <= ends ? whole_missed.numerator : (x_one ? '0 : lowest);
+      x_zero_q    <= ends ? whole_now.numerator == 8'd0 : x_zero | x_one;
+      x_one_q     <= ends ? whole_now.numerator == 8'd1 : x_two;
+      x_two_q     <= ends ? whole_now.numerator == 8'd2 : x == 8'd3;
+      fall_q      <= ends ? fall_whole[0] : next_fall;
     end
     if (changes_to_meet) begin
-      to_meet_q <= ends ? to_meet_whole_q : (serves ? m_less : penalised);
-      m_one_q   <= ends ? to_meet_whole_q == 8'd1 : (serves ? m_two : penalised == 8'd1);
-      m_two_q   <= ends ? to_meet_whole_q == 8'd2 : (serves ? m == 8'd3 : penalised == 8'd2);
+      to_meet_q <= ends ? limits.to_meet : (serves ? m_less : penalised);
+      m_one_q   <= ends ? limits.to_meet == 8'd1 : (serves ? m_two : penalised == 8'd1);
+      m_two_q   <= ends ? limits.to_meet == 8'd2 : (serves ? m == 8'd3 : penalised == 8'd2);
     end
-    if (changes_rises) rise_q <= ends ? rise_whole_q[1:0] : {next_rise, rise_q[1]};
+    if (changes_rises) rise_q <= ends ? rise_whole[1:0] : {next_rise, rise_q[1]};
     if (enable_i) begin
       numerator_sank_q <= named ? sinks_named : numerator_lost & ~begins;
       to_meet_sank_q   <= named & to_meet_sinks_named;
@@ -386,18 +404,15 @@ module speculative_block
   // The deadline of a stream whose own has come, if it comes back in the next decision, and the period from there on, which is kept a cycle ahead.
   tick_t       begun_deadline;
   logic [15:0] period_from_q;
-  // The stream has no packet, and its deadline has come: it counts as the clock, whatever the register holds.
-  logic        expired_q;
 
-  assign begun_deadline = next_finish_q + 16'(contract_q.period);
+  assign begun_deadline = next_finish_q + 16'(terms.period);
 
   always_ff @(posedge clk_i) begin
     if (enable_i) begin
-      period_from_q <= 16'(contract_q.period) - later_finish_q;
+      period_from_q <= 16'(terms.period) - later_finish_q;
       stays_come_q  <= steps ? is_come(prepared_q.stepped, later_finish_q) : is_come(lapses ? begun_deadline : deadline_q, later_finish_q);
       stays_past_q  <= steps ? is_past(prepared_q.stepped, later_finish_q) : is_past(lapses ? begun_deadline : deadline_q, later_finish_q);
       lapsed_q      <= lapses;
-      expired_q     <= ~valid_q & ~comes_back & prepared_q.come;
       if (run_q) rested_q <= ~valid_q;
     end
     if (load_i) begin
@@ -409,12 +424,12 @@ module speculative_block
   prepared_t if_waits, if_steps;
 
   always_comb begin
-    if_steps.come    = is_come(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
-    if_steps.past    = is_past(prepared_q.stepped, next_finish_q) & ~contract_q.infinite;
-    if_steps.stepped = stepped(prepared_q.stepped, next_finish_q, period_from_q, contract_q.period);
-    if_waits.come    = (stays_come_q & ~contract_q.infinite) | (lapsed_q & ~comes_back);
-    if_waits.past    = stays_past_q & ~contract_q.infinite;
-    if_waits.stepped = stepped(deadline_q, next_finish_q, period_from_q, contract_q.period);
+    if_steps.come    = is_come(prepared_q.stepped, next_finish_q) & ~terms.infinite;
+    if_steps.past    = is_past(prepared_q.stepped, next_finish_q) & ~terms.infinite;
+    if_steps.stepped = stepped(prepared_q.stepped, next_finish_q, period_from_q, terms.period);
+    if_waits.come    = (stays_come_q & ~terms.infinite) | (lapsed_q & ~comes_back);
+    if_waits.past    = stays_past_q & ~terms.infinite;
+    if_waits.stepped = stepped(deadline_q, next_finish_q, period_from_q, terms.period);
   end
 
   // What the stream does if it wins or loses this decision and loses the next one. Whether a packet comes counts only if a cycle goes by.
@@ -425,8 +440,8 @@ module speculative_block
   assign won_behind      = behind_valid_q[1] | pops;
   assign lost_behind     = (lost_takes_q ? behind_valid_q[1] : behind_valid_q[0]) | pops;
   assign rests           = run_q ? ~valid_q : rested_q;
-  assign won_next_takes  = behind_valid_q[0] & won_behind & if_steps.come & contract_q.droppable;
-  assign lost_next_takes = lost_behind & (lost_valid ? lost_come & contract_q.droppable : rests);
+  assign won_next_takes  = behind_valid_q[0] & won_behind & if_steps.come & terms.droppable;
+  assign lost_next_takes = lost_behind & (lost_valid ? lost_come & terms.droppable : rests);
   assign next_takes_named = champion_i ? won_next_takes : lost_next_takes;
   assign misses_lost     = lost_valid & lost_come;
   assign misses_named    = champion_i ? behind_valid_q[0] & if_steps.come : misses_lost;
@@ -441,7 +456,7 @@ module speculative_block
       stays_q        <= ~(next_run_i & (named ? misses_named : misses_lost));
       lost_takes_q   <= next_run_i & (named ? next_takes_named : lost_next_takes);
     end
-    if (load_i) deadline_q <= load_deadline_i;
+    if (load_i) deadline_q <= word_i[15:0];
   end
 
   // ---- Packets
@@ -497,96 +512,84 @@ module speculative_block
     won_worth.numerator  = prepared_q.past ? missed_numerator_q : met_numerator_q;
   end
 
-  assign lost_o = key(lost_valid, contract_q.infinite, lost_deadline, lost_worth, lost_head, now_quarter_q, finish_half_q);
-  assign won_o  = key(behind_valid_q[0], contract_q.infinite, prepared_q.stepped, won_worth, behind_q[0], now_quarter_q, finish_half_q);
-
-  // ---- LOAD
-
-  always_ff @(posedge clk_i) begin
-    if (load_i) begin
-      contract_q      <= load_contract_i;
-      to_meet_whole_q <= load_contract_i.tolerance.denominator - load_contract_i.tolerance.numerator;
-      penalty_less_q  <= 9'(load_contract_i.tolerance.penalty) - 9'd1;
-      frozen_q        <= load_contract_i.infinite | load_contract_i.tolerance.fixed
-                       | (load_contract_i.tolerance.denominator == '0);
-    end
-    if (steps_valid_i) begin
-      rise_whole_q <= {to_meet_step_i, rise_whole_q[3:1]};
-      fall_whole_q <= {numerator_step_i[15:0], fall_whole_q[2:1]};
-    end
-    if (worth_valid_i) begin
-      whole_met_ends_q    <= met_ends_i;
-      whole_missed_ends_q <= missed_ends_i;
-      whole_q        <= whole_met_q;
-      whole_met_q    <= whole_missed_q;
-      whole_missed_q <= worth_i;
-    end
-  end
+  assign lost_o = key(lost_valid, terms.infinite, lost_deadline, lost_worth, lost_head, now_quarter_q, finish_half_q);
+  assign won_o  = key(behind_valid_q[0], terms.infinite, prepared_q.stepped, won_worth, behind_q[0], now_quarter_q, finish_half_q);
 
   // ---- What a host may know
 
-  logic      shown_valid_q;
-  tick_t     shown_arrival_q, shown_deadline_q;
-  window_t   shown_window_q;
-  counters_t counters_q;
+  tally_t         tally_q;
+  aspects_t       aspects;
+  logic [7:0]     asked_q;
+  logic [15:0]    aspect, aspect_q;
 
   (* keep = Apart *) events_t events_named, events_lost;
 
   always_comb begin
     events_lost = '{
-      met:       1'b0,
-      late:      1'b0,
-      missed:    is_missed_q,
-      violation: is_missed_q & x_zero & ~frozen_q,
-      dropped:   is_missed_q & contract_q.droppable
+      met: 1'b0, late: 1'b0, missed: is_missed_q, violation: is_missed_q & x_zero & ~terms.frozen,
+      dropped: is_missed_q & terms.droppable
     };
     events_named = events_lost;
     if (champion_i) begin
       events_named = '{
-        met:       ~prepared_q.past,
-        late:      prepared_q.past,
-        missed:    prepared_q.past,
-        violation: prepared_q.past & x_zero & ~frozen_q,
-        dropped:   1'b0
+        met: ~prepared_q.past, late: prepared_q.past, missed: prepared_q.past, violation: prepared_q.past & x_zero & ~terms.frozen,
+        dropped: 1'b0
       };
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (enable_i) begin
-      events_q <= named ? events_named : events_lost;
-    end
+    if (enable_i) events_q <= named ? events_named : events_lost;
     if (load_i) begin
-      shown_deadline_q <= load_deadline_i;
-      shown_window_q   <= whole(load_contract_i.tolerance.numerator, load_contract_i.tolerance.denominator);
-      counters_q       <= '0;
+      tally_q <= '0;
     end else if (enable_i && ran_i) begin
-      shown_arrival_q  <= head_q;
-      if (expired_q) shown_deadline_q <= now_i;
-      else if (!lapsed_q) shown_deadline_q <= deadline_q;
-      if (!lapsed_q) shown_window_q <= '{violation: violation_q, numerator: x, denominator: x + m};
-      if (events_q.met) counters_q.met <= counters_q.met + 16'd1;
-      if (events_q.late) counters_q.late <= counters_q.late + 16'd1;
-      if (events_q.missed) counters_q.missed <= counters_q.missed + 16'd1;
-      if (events_q.violation) counters_q.violations <= counters_q.violations + 16'd1;
-      if (events_q.dropped) counters_q.dropped <= counters_q.dropped + 16'd1;
+      if (events_q.met) tally_q.met <= tally_q.met + 16'd1;
+      if (events_q.late) tally_q.late <= tally_q.late + 16'd1;
+      if (events_q.missed) tally_q.missed <= tally_q.missed + 16'd1;
+      if (events_q.violation) tally_q.violations <= tally_q.violations + 16'd1;
     end
   end
 
-  // A stream that nobody has loaded has no packet.
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) shown_valid_q <= 1'b0;
-    else if (load_i) shown_valid_q <= 1'b0;
-    else if (enable_i && ran_i) shown_valid_q <= valid_q;
+  assign aspects = '{
+    flags:     '{none: '0, droppable: terms.droppable, violation: violation_q, lapsed: lapsed_q, valid: valid_q},
+    arrival:   head_q,
+    deadline:  deadline_q,
+    numerator: x,
+    to_meet:   m,
+    tally:     tally_q
+  };
+
+  always_comb begin
+    aspect = '0;
+    for (int unsigned i = 0; i < 8; i++) aspect |= {16{asked_q[i]}} & aspects[16*(7-i)+:16];
   end
 
-  assign status_o = '{
-    state:    '{valid: shown_valid_q, arrival: shown_arrival_q, deadline: shown_deadline_q, window: shown_window_q},
-    counters: counters_q
-  };
+  always_ff @(posedge clk_i) begin
+    for (int unsigned i = 0; i < 8; i++) asked_q[i] <= ask_i & (aspect_i == 3'(i));
+    aspect_q <= aspect;
+  end
+
+  assign aspect_o = aspect_q;
+
+  if (Observed) begin : gen_observed
+    speculative_observer u_observer (
+      .clk_i, .rst_ni, .enable_i, .load_i, .deadline_i(word_i[15:0]), .fresh_i(fresh_q), .ran_i, .now_i,
+      .resting_i(~valid_q & ~comes_back & prepared_q.come), .lapsed_i(lapsed_q),
+      .state_i('{
+        valid: valid_q, arrival: head_q, deadline: deadline_q, window: '{violation: violation_q, numerator: x, denominator: x + m}
+      }),
+      .counters_i(counters(tally_q, terms.droppable)),
+      .status_o
+    );
+  end else begin : gen_unobserved
+    logic unused_clock;
+    assign unused_clock = ^{now_i, prepared_q.come};
+    assign status_o = '0;
+  end
+
   // No numerator falls from 1 by a logarithm.
   logic unused;
-  assign unused = ^{numerator_step_i[16], fall_second[16], fall_third[16], fall_fourth[16]};
+  assign unused = ^{fall_second[16], fall_third[16], fall_fourth[16]};
 
   assign take_o   = taken_q;
   assign drop_o   = events_q.dropped;

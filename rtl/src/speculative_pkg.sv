@@ -16,6 +16,57 @@ package speculative_pkg;
     tick_t stepped;
   } prepared_t;
 
+  // What is counted. Dropped are the heads that were missed and not served late, of a stream that drops them.
+  typedef struct packed {
+    logic [15:0] met;
+    logic [15:0] late;
+    logic [15:0] missed;
+    logic [15:0] violations;
+  } tally_t;
+
+  // A block is loaded word by word; all words have the width of the widest, a fraction.
+  typedef logic [19:0] word_t;
+
+  // What it keeps of a contract, the first word at the top: terms, limits, four and three steps between logarithms, and the whole window's worth, which
+  // takes two words, as it is, after service in time, and after a miss.
+  localparam int unsigned Words = 15;
+
+  typedef struct packed {
+    // Its window is never adjusted.
+    logic        frozen;
+    // As in contract_t.
+    logic        infinite;
+    logic        droppable;
+    logic [14:0] period;
+  } terms_t;
+
+  typedef struct packed {
+    // y - x.
+    logic [7:0] to_meet;
+    // The penalty, less one.
+    logic [8:0] penalty_less;
+  } limits_t;
+
+  // What a block says of its stream when it is asked, in words of 16 bits, the first one at the top.
+  typedef struct packed {
+    logic [11:0] none;
+    logic        droppable;
+    logic        violation;
+    // Has no packet, and its deadline has come, which is the clock then.
+    logic        lapsed;
+    logic        valid;
+  } flags_t;
+
+  typedef struct packed {
+    flags_t     flags;
+    tick_t      arrival;
+    tick_t      deadline;
+    logic [7:0] numerator;
+    // y' - x'.
+    logic [7:0] to_meet;
+    tally_t     tally;
+  } aspects_t;
+
   // The fraction, or nothing.
   function automatic fraction_t only(logic is_it, fraction_t fraction);
     return is_it ? fraction : '0;
@@ -63,5 +114,16 @@ package speculative_pkg;
     };
   endfunction
   /* verilator lint_on UNUSEDSIGNAL */
+
+  // The counters of a stream.
+  function automatic counters_t counters(tally_t tally, logic droppable);
+    return '{
+      met:        tally.met,
+      late:       tally.late,
+      missed:     tally.missed,
+      violations: tally.violations,
+      dropped:    droppable ? tally.missed - tally.late : 16'd0
+    };
+  endfunction
 
 endpackage

@@ -85,6 +85,8 @@ void *bench_port(Bench *bench, size_t index, const char **name, size_t *bytes) {
         PORT(query_ready_o)
         PORT(query_id_i)
         PORT(status_valid_o)
+        PORT(answer_valid_o)
+        PORT(answer_o)
         PORT(update_round_o)
         PORT(observed_o)
         PORT(status_o)

@@ -8,9 +8,10 @@
 //! 3. `decision_o` brings every decision once, in order, and what was dropped; while the host does not take it, it stays as it is;
 //! 4. the words at the network's ports are those of the model's network, and no stream is there twice;
 //! 5. updates follow each other as the timeline of the architecture says, but for cycles in which the host kept a decision waiting;
-//! 6. arrivals = served + dropped + queued, stream by stream, by the design's own counters.
+//! 6. arrivals = served + dropped + queued, stream by stream, by the design's own counters;
+//! 7. what a host is told of a stream when it asks is what the stream shows.
 //!
-//! Laws 4 and 5 concern engines in steps.
+//! Laws 4 and 5 concern engines in steps, law 7 those that have a port for questions.
 
 use crate::design::{Design, PortNumber};
 use crate::engine::{Engine, Kind};
@@ -160,6 +161,9 @@ impl Bench {
         self.put(self.ports.rst_ni, 0);
         self.put(self.ports.enable_i, 0);
         self.put(self.ports.load_valid_i, 0);
+        if let Some([valid, ..]) = self.ports.query {
+            self.put(valid, 0);
+        }
         for _ in 0..2 {
             self.design.settle();
             self.design.edge();
@@ -297,6 +301,7 @@ impl Bench {
         self.choice = None;
         let word = layout::load(index, &contract, self.first_deadline(index));
         self.cycle(Drive { load: Some(word), ..drive })?;
+        self.loadable(drive.time, drive.outside)?;
         self.expect_status();
         self.loadable(drive.time, drive.outside)
     }

@@ -90,7 +90,7 @@ fn stop(bench: &mut Bench, outside: bool, time: u64) -> Checked<()> {
     for _ in 0..64 {
         bench.cycle(Drive { enable: false, outside, time, ready: true, load: None })?;
         if bench.is_drained() {
-            return Ok(());
+            return bench.ask(Drive { enable: false, outside, time, ready: true, load: None });
         }
     }
     bench.same("decision", "decisions left when nothing is decided any more", None, true, false)

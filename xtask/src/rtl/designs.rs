@@ -160,6 +160,7 @@ pub const VARIANTS: &[Variant] = &[
         place: |streams| match streams {
             4 => USUAL,
             8 => TIMED.towards(75),
+            32 => LARGE_PINNED.towards(49),
             _ => LARGE_PINNED,
         },
     },

@@ -26,6 +26,7 @@ const PARAMETERS: &[Parameter] = &[
     Parameter { module: "sharestreams", name: "Ahead", values: EITHER },
     Parameter { module: "sharestreams_axis", name: "N", values: STREAMS },
     Parameter { module: "speculative", name: "N", values: STREAMS },
+    Parameter { module: "speculative", name: "Observed", values: EITHER },
     Parameter { module: "register_block", name: "Ahead", values: EITHER },
     Parameter { module: "heap", name: "Streams", values: &["4", "1024", "16384"] },
     Parameter { module: "heap", name: "Block", values: EITHER },

@@ -104,6 +104,10 @@ pub fn design(name: &str, engine: &str, streams: u32, sources: &BTreeMap<String,
             *value = (*number).to_owned();
         }
     }
+    if top == "speculative" {
+        // A port that the measured design does without: there a host asks.
+        parameters.push(("Observed".to_owned(), "1".to_owned()));
+    }
     Ok(Design { name: name.to_owned(), top: top.to_owned(), parameters, sources: sources.clone(), effort })
 }
 

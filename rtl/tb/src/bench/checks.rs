@@ -1,6 +1,6 @@
 //! What is compared in every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
 
-use super::Bench;
+use super::{Bench, Drive};
 use crate::engine::Kind;
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
@@ -33,6 +33,9 @@ pub struct Snapshot {
     streams: Vec<Expected>,
 }
 
+/// Cycles from a question to its answer.
+const LAG_OF_ANSWERS: usize = 13;
+
 /// The most cycles that a decision takes while the host waits for it.
 pub const PATIENCE: u64 = 4096;
 
@@ -61,8 +64,8 @@ impl Bench {
             };
             streams.push(Expected { status, deadline });
         }
-        // After a LOAD this comes when its cycle is over, or the next one where its word has a cycle for itself.
-        let due = self.cycle + if self.runs { self.engine.status_lag } else { self.engine.is_pipelined().into() };
+        // After a LOAD this comes when its cycle is over, or two after its last word where words come one after the other.
+        let due = self.cycle + if self.runs { self.engine.status_lag } else { 2 * u64::from(self.engine.is_pipelined()) };
         self.snapshots.push_back(Snapshot { due, decision: self.decisions, now: self.told as u16, streams });
     }
 
@@ -200,6 +203,45 @@ impl Bench {
             }
         }
         self.same("home", "streams at the ports, one bit each", None, seen, u64::MAX >> (64 - self.places))
+    }
+
+    /// Law 7: one answer per question. Call it while nothing is decided.
+    ///
+    /// # Errors
+    /// The first stream of which the answer says something else.
+    pub fn ask(&mut self, drive: Drive) -> Checked<()> {
+        let Some([valid, ready, id, answered, answer]) = self.ports.query else { return Ok(()) };
+        for stream in 0..self.kept.len() {
+            self.put(id, stream as u64);
+            self.same("question", "query_ready_o while streams can be loaded", Some(stream), self.get(ready), 1)?;
+            for cycle in 1..=LAG_OF_ANSWERS {
+                self.put(valid, u64::from(cycle == 1));
+                self.cycle(drive)?;
+                let is_due = u64::from(cycle == LAG_OF_ANSWERS);
+                self.same("question", "answer_valid_o, the answer's cycles later", Some(stream), self.get(answered), is_due)?;
+            }
+            self.answers(stream, Status::decode(self.design.bits(answer), 0))?;
+        }
+        Ok(())
+    }
+
+    /// The answer is what the stream shows. If it has no packet and its deadline has come, the window may be that with which it comes back.
+    fn answers(&self, stream: usize, found: Status) -> Checked<()> {
+        let shown = Status::decode(self.design.bits(self.ports.status_o), stream);
+        let contract = self.kept[stream].contract;
+        let has_come = |deadline: u16| deadline.wrapping_sub(self.now as u16) as i16 <= 0;
+        let mut model = shown;
+        if !shown.valid {
+            model.arrival = found.arrival;
+        }
+        if contract.period.is_none() || (!shown.valid && has_come(shown.deadline) && has_come(found.deadline)) {
+            model.deadline = found.deadline;
+        }
+        let whole = (false, contract.window.tolerated as u8, contract.window.deadlines as u8);
+        if !shown.valid && has_come(shown.deadline) && (found.violation, found.numerator, found.denominator) == whole {
+            (model.violation, model.numerator, model.denominator) = whole;
+        }
+        if found == model { Ok(()) } else { Err(self.status_differs(stream, found, model, self.decisions)) }
     }
 
     /// Law 6, when nothing has happened for the lag of the status: call it while nothing is decided.

@@ -27,10 +27,12 @@ pub struct Ports {
     pub take_o: Option<PortNumber>,
     pub home_o: Option<PortNumber>,
     pub status_o: PortNumber,
+    /// Questions and answers, where not all that may be asked lies on ports: valid, ready, the stream; valid, the answer.
+    pub query: Option<[PortNumber; 5]>,
 }
 
 /// All of them with their widths.
-fn widths(streams: usize) -> [(&'static str, usize); 21] {
+fn widths(streams: usize) -> [(&'static str, usize); 26] {
     [
         ("rst_ni", 1),
         ("enable_i", 1),
@@ -53,6 +55,11 @@ fn widths(streams: usize) -> [(&'static str, usize); 21] {
         ("take_o", streams),
         ("home_o", layout::ATTRIBUTES * streams),
         ("status_o", layout::STATUS * streams),
+        ("query_valid_i", 1),
+        ("query_ready_o", 1),
+        ("query_id_i", 5),
+        ("answer_valid_o", 1),
+        ("answer_o", layout::STATUS),
     ]
 }
 
@@ -96,6 +103,13 @@ impl Ports {
             take_o: sized("take_o").transpose()?,
             home_o: sized("home_o").transpose()?,
             status_o: port("status_o")?,
+            query: match sized("query_valid_i").transpose()? {
+                Some(valid) => {
+                    let [ready, id, answered, answer] = ["query_ready_o", "query_id_i", "answer_valid_o", "answer_o"];
+                    Some([valid, port(ready)?, port(id)?, port(answered)?, port(answer)?])
+                }
+                None => None,
+            },
         })
     }
 
