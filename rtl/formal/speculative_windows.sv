@@ -79,13 +79,15 @@ module speculative_windows
   assign loaded = (tolerance.numerator <= tolerance.denominator)
                 & (u_block.terms.frozen | ~(u_block.terms.infinite | (tolerance.denominator == '0)))
                 & (u_block.limits.to_meet == tolerance.denominator - tolerance.numerator)
+                & (u_block.begun.numerator_few == few(tolerance.numerator)) & (u_block.begun.to_meet_few == few(u_block.limits.to_meet))
+                & (u_block.begun_missed.penalty == tolerance.penalty)
                 & (u_block.whole_now.numerator == tolerance.numerator)
                 & (u_block.whole_met.numerator == fresh_met.numerator) & (u_block.whole_missed.numerator == fresh_missed.numerator)
-                & (u_block.whole_met_ends == (fresh_met == fresh)) & (u_block.whole_missed_ends == (fresh_missed == fresh))
+                & (u_block.begun_missed.met_ends == (fresh_met == fresh)) & (u_block.begun_missed.missed_ends == (fresh_missed == fresh))
                 & shows_zero(fresh, u_block.whole_now.fraction)
-                & (u_block.whole_met_ends ? u_block.whole_met.fraction == u_block.whole_now.fraction
+                & (u_block.begun_missed.met_ends ? u_block.whole_met.fraction == u_block.whole_now.fraction
                    : shows_zero(fresh_met, u_block.whole_met.fraction))
-                & (u_block.whole_missed_ends ? u_block.whole_missed.fraction == u_block.whole_now.fraction
+                & (u_block.begun_missed.missed_ends ? u_block.whole_missed.fraction == u_block.whole_now.fraction
                    : shows_zero(fresh_missed, u_block.whole_missed.fraction));
 
   function automatic logic [7:0] lower(logic [7:0] numerator);

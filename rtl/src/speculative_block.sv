@@ -85,7 +85,8 @@ module speculative_block
   log_step_t [3:0]     rise_whole;
   logic [2:0] [15:0]   fall_whole;
   worth_t              whole_now, whole_met, whole_missed;
-  logic                whole_met_ends, whole_missed_ends;
+  whole_t              begun;
+  missed_t             begun_missed;
 
   logic       valid_q;
   tick_t      deadline_q;
@@ -137,10 +138,11 @@ module speculative_block
   assign limits       = limits_t'(words_q[13][16:0]);
   assign rise_whole   = {words_q[9][16:0], words_q[10][16:0], words_q[11][16:0], words_q[12][16:0]};
   assign fall_whole   = {words_q[6][15:0], words_q[7][15:0], words_q[8][15:0]};
-  assign whole_now    = {words_q[5], words_q[4][7:0]};
-  assign whole_met    = {words_q[3], words_q[2][7:0]};
-  assign whole_missed = {words_q[1], words_q[0][7:0]};
-  assign {whole_met_ends, whole_missed_ends} = words_q[0][9:8];
+  assign begun        = whole_t'(words_q[4][13:0]);
+  assign begun_missed = missed_t'(words_q[0][17:0]);
+  assign whole_now    = '{fraction: words_q[5], numerator: begun.numerator};
+  assign whole_met    = '{fraction: words_q[3], numerator: words_q[2][7:0]};
+  assign whole_missed = '{fraction: words_q[1], numerator: begun_missed.numerator};
 
   // ---- Where it stands
 
@@ -262,7 +264,7 @@ module speculative_block
   assign missed_risen     = missed_q + step_fraction(rise_q[0]);
   assign met_raised       = met_q + (x_zero ? fraction_t'(1) : step_fraction(rise_q[1]));
   assign missed_fallen    = missed_q - fraction_t'(fall_q);
-  assign missed_penalised = 9'(missed_q[7:0]) + ~limits.penalty_less;
+  assign missed_penalised = 9'(missed_q[7:0]) - 9'(begun_missed.penalty);
 
   assign mixed_rises         = ~m_zero & ~x_one;
   assign mixed_falls         = m_zero & ~x_two;
@@ -329,12 +331,12 @@ module speculative_block
     lost_met_ends    = met_ends_q;
     lost_missed_ends = missed_ends_q;
     if (lost_changes) begin
-      lost_met_ends    = begins ? whole_met_ends : mixed_ends | x_zero;
-      lost_missed_ends = begins ? whole_missed_ends : missed_missed_ends;
+      lost_met_ends    = begins ? begun_missed.met_ends : mixed_ends | x_zero;
+      lost_missed_ends = begins ? begun_missed.missed_ends : missed_missed_ends;
     end
     if (won_ends) begin
-      won_met_ends    = whole_met_ends;
-      won_missed_ends = whole_missed_ends;
+      won_met_ends    = begun_missed.met_ends;
+      won_missed_ends = begun_missed.missed_ends;
     end
   end
 
@@ -345,10 +347,8 @@ module speculative_block
 
   // What x' would be after another step: of a window that was served in time, and of one that was not.
   logic [7:0] served_met_numerator, mixed_numerator, missed_met_numerator, missed_missed_numerator, lowest;
-  logic       m_zero_whole;
 
-  assign m_zero_whole = limits.to_meet == '0;
-  assign lowest       = lower_q - 8'd1;
+  assign lowest = lower_q - 8'd1;
 
   always_comb begin
     // A miss, and one service if no deadline has to be met: two steps down.
@@ -369,7 +369,7 @@ module speculative_block
       fraction_q  <= ends ? whole_now.fraction : (serves ? met_q : missed_q);
       met_q       <= only(met_raises, met_raised) | only(met_rises, missed_risen) | only(met_falls, missed_fallen) | met_known;
       missed_q    <= only(missed_rises, missed_risen) | only(missed_falls, missed_fallen) | missed_known;
-      m_zero_q    <= ends ? m_zero_whole : m_zero | (serves & m_one);
+      m_zero_q    <= ends ? begun.to_meet_few.zero : m_zero | (serves & m_one);
       met_numerator_q    <= ends ? whole_met.numerator : (serves ? served_met_numerator : missed_met_numerator);
       missed_numerator_q <= ends ? whole_missed.numerator : (serves ? mixed_numerator : missed_missed_numerator);
       violation_q <= ~ends & ~serves & (violation_q | x_zero);
@@ -377,15 +377,15 @@ module speculative_block
     if (changes_numerator) begin
       numerator_q <= ends ? whole_now.numerator : lower_q;
       lower_q     <= ends ? whole_missed.numerator : (x_one ? '0 : lowest);
-      x_zero_q    <= ends ? whole_now.numerator == 8'd0 : x_zero | x_one;
-      x_one_q     <= ends ? whole_now.numerator == 8'd1 : x_two;
-      x_two_q     <= ends ? whole_now.numerator == 8'd2 : x == 8'd3;
+      x_zero_q    <= ends ? begun.numerator_few.zero : x_zero | x_one;
+      x_one_q     <= ends ? begun.numerator_few.one : x_two;
+      x_two_q     <= ends ? begun.numerator_few.two : x == 8'd3;
       fall_q      <= ends ? fall_whole[0] : next_fall;
     end
     if (changes_to_meet) begin
       to_meet_q <= ends ? limits.to_meet : (serves ? m_less : penalised);
-      m_one_q   <= ends ? limits.to_meet == 8'd1 : (serves ? m_two : penalised == 8'd1);
-      m_two_q   <= ends ? limits.to_meet == 8'd2 : (serves ? m == 8'd3 : penalised == 8'd2);
+      m_one_q   <= ends ? begun.to_meet_few.one : (serves ? m_two : penalised == 8'd1);
+      m_two_q   <= ends ? begun.to_meet_few.two : (serves ? m == 8'd3 : penalised == 8'd2);
     end
     if (changes_rises) rise_q <= ends ? rise_whole[1:0] : {next_rise, rise_q[1]};
     if (enable_i) begin

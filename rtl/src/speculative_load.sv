@@ -130,7 +130,8 @@ module speculative_load
     else if (count_q == 5'd2) word_o = word_t'({to_meet_q, 9'(tolerance.penalty) - 9'd1});
     else if (count_q <= 5'd10) word_o = word_t'(log_step);
     else if (count_q[0]) word_o = worth_q.fraction;
-    else word_o = word_t'({met_ends_q, missed_ends_q, worth_q.numerator});
+    else if (count_q == 5'd16) word_o = word_t'({tolerance.penalty, met_ends_q, missed_ends_q, worth_q.numerator});
+    else word_o = word_t'({few(tolerance.numerator), few(to_meet_q), worth_q.numerator});
   end
 
   logic unused;

@@ -27,8 +27,8 @@ package speculative_pkg;
   // A block is loaded word by word; all words have the width of the widest, a fraction.
   typedef logic [19:0] word_t;
 
-  // What it keeps of a contract, the first word at the top: terms, limits, four and three steps between logarithms, and the whole window's worth, which
-  // takes two words, as it is, after service in time, and after a miss.
+  // What it keeps of a contract, the first word at the top: terms, limits, four and three steps between logarithms, and of the whole window, of one that
+  // has been served in time, and of one that has missed a deadline two words each, the fraction and another one.
   localparam int unsigned Words = 15;
 
   typedef struct packed {
@@ -46,6 +46,32 @@ package speculative_pkg;
     // The penalty, less one.
     logic [8:0] penalty_less;
   } limits_t;
+
+  // Whether a number is 0, 1, 2.
+  typedef struct packed {
+    logic zero;
+    logic one;
+    logic two;
+  } few_t;
+
+  function automatic few_t few(logic [7:0] number);
+    return '{zero: number == 8'd0, one: number == 8'd1, two: number == 8'd2};
+  endfunction
+
+  // Of the whole window, and of one that has been served: x and y - x, and x' then.
+  typedef struct packed {
+    few_t       numerator_few;
+    few_t       to_meet_few;
+    logic [7:0] numerator;
+  } whole_t;
+
+  // Of one that has missed a deadline: x' then; whether service in time ends the whole window, and whether a miss does.
+  typedef struct packed {
+    logic [7:0] penalty;
+    logic       met_ends;
+    logic       missed_ends;
+    logic [7:0] numerator;
+  } missed_t;
 
   // What a block says of its stream when it is asked, in words of 16 bits, the first one at the top.
   typedef struct packed {
