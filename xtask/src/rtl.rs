@@ -17,6 +17,7 @@ mod mutants;
 mod page;
 mod plot;
 pub mod reports;
+mod results;
 mod tiled;
 mod tools;
 mod verilate;

@@ -1,4 +1,4 @@
-//! Synthesis with Yosys, place and route with nextpnr, for ECP5-85F, and the results that are kept.
+//! Synthesis with Yosys, place and route with nextpnr, for ECP5-85F.
 //!
 //! A result is a file in `rtl/results`. It says what it was made from: a hash of the sources that the design reads and of the flow, and the
 //! versions of the tools. What is there for the same is not made again.
@@ -6,6 +6,7 @@
 use super::designs::{Design, Mapping, Place};
 use super::grade::Grade;
 use super::lint::{sources, stem};
+use super::results::{Area, CriticalPath, Outcome, Placement, RESULTS, area_as_json, keep, note, placement_as_json, read};
 use super::tools::{program, version};
 use crate::Failure;
 use crate::cargo::{root, target_directory};
@@ -13,9 +14,6 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
-
-/// Where results are kept.
-pub const RESULTS: &str = "rtl/results";
 
 /// The synthesis script, run by the Python that knows `pyosys`.
 const SCRIPT: &str = "rtl/flow/synthesise.py";
@@ -32,59 +30,6 @@ const PINS: &str = "LOCATE COMP \"clk_i\" SITE \"B29\";\n";
 
 /// The device, as the results name it.
 pub const DEVICE: &str = "LFE5U-85F, CABGA756, speed grade 6";
-
-/// What a design takes of the device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Area {
-    /// Four-input tables in all: those that compute, two per carry cell, six per 16 x 4 memory.
-    pub lut4: u64,
-    /// Of them, in carry chains.
-    pub carry: u64,
-    /// Of them, memory.
-    pub memory: u64,
-    pub flip_flops: u64,
-    /// Multipliers of 18 x 18 bits.
-    pub multipliers: u64,
-    /// Block RAMs of 18 kbit.
-    pub block_rams: u64,
-}
-
-/// The slowest path of a placement.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CriticalPath {
-    pub from: String,
-    pub to: String,
-    pub nanoseconds: f64,
-    /// Of it, wires.
-    pub routing: f64,
-    /// Tables, multipliers and carry chains on the way.
-    pub levels: u64,
-}
-
-/// One placement.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Placement {
-    pub seed: u64,
-    pub megahertz: f64,
-    pub critical: CriticalPath,
-}
-
-/// All that is known of a design.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    pub name: String,
-    pub area: Area,
-    /// In speed grade 6.
-    pub placements: Vec<Placement>,
-    /// In speed grade 8; none if it was not measured.
-    pub fastest: Vec<Placement>,
-    /// The options of nextpnr that this design alone was given.
-    pub place: Option<String>,
-    /// The clock in MHz for which wires were laid anew, in speed grade 6.
-    pub goal: Option<u64>,
-    /// Why there is no placement, where one was tried in vain.
-    pub unplaced: Option<String>,
-}
 
 /// Synthesises a design and places it with the first `seeds` seeds in each of these speed grades, as far as the file of its results does not have them; keeps them there. A
 /// placement that takes longer than `patience` is given up, and that is kept too.
@@ -126,15 +71,21 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
     }
     for (grade, seed) in missing {
         let shown = format!("{}: grade {}, seed {seed}", design.name, grade.number());
-        let placement = match place(&folder, grade, seed, design.place, patience) {
+        let without = Place { goal: None, ..design.place };
+        let placement = place(&folder, grade, seed, design.place, patience).or_else(|failure| match (failure, design.place.goal) {
+            (Failure::Check(reason), Some(goal)) => {
+                println!("{shown}: {reason}; once more, without {} MHz to reach", grade.clock(goal));
+                Ok(Placement { has_no_goal: true, ..place(&folder, grade, seed, without, patience)? })
+            }
+            (failure, _) => Err(failure),
+        });
+        let placement = match placement {
             Ok(placement) => placement,
             // Another seed may do.
             Err(Failure::Check(reason)) => {
                 println!("{shown}: {reason}");
-                if grade == Grade::Six && kept["placements"].as_array().is_none_or(Vec::is_empty) {
-                    kept["unplaced"] = json!(reason);
-                    keep(&file, &kept)?;
-                }
+                note(&mut kept, grade, seed, Some(&reason));
+                keep(&file, &kept)?;
                 continue;
             }
             Err(failure) => return Err(failure),
@@ -144,23 +95,10 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
         all.push(placement_as_json(&placement));
         all.sort_by_key(|placement| placement["seed"].as_u64());
         kept[grade.field()] = Value::Array(all);
-        if grade == Grade::Six {
-            kept.as_object_mut().map(|fields| fields.remove("unplaced"));
-        }
+        note(&mut kept, grade, seed, None);
         keep(&file, &kept)?;
     }
     read(&kept, &design.name)
-}
-
-/// The kept results of a design, whatever they were made from; none if there are none.
-///
-/// # Errors
-/// [`Failure::Check`] if the file is not understood.
-pub fn kept(name: &str) -> Result<Option<Outcome>, Failure> {
-    let file = root().join(RESULTS).join(format!("{name}.json"));
-    let Ok(text) = std::fs::read_to_string(&file) else { return Ok(None) };
-    let value = serde_json::from_str(&text).map_err(|error| Failure::Check(format!("{}: {error}", file.display())))?;
-    read(&value, name).map(Some)
 }
 
 /// True if the kept results of a design were made from the sources and by the tools of today.
@@ -313,6 +251,7 @@ fn placement(report: &Value, places: &Value, seed: u64) -> Option<Placement> {
             routing: rounded(total(&mut of_kind("routing"))),
             levels: steps.windows(2).filter(|pair| is_reached_by_wire(pair)).count() as u64,
         },
+        has_no_goal: false,
     })
 }
 
@@ -330,92 +269,9 @@ fn readable(cell: &str, places: &Value) -> String {
     places[cell].as_str().unwrap_or(inside).to_owned()
 }
 
-impl CriticalPath {
-    fn shown(&self) -> String {
-        format!("{:.1} ns ({:.1} of them wires, {} levels) from {} to {}", self.nanoseconds, self.routing, self.levels, self.from, self.to)
-    }
-}
-
-fn area_as_json(area: &Area) -> Value {
-    json!({
-        "lut4": area.lut4,
-        "carry": area.carry,
-        "memory": area.memory,
-        "flip_flops": area.flip_flops,
-        "multipliers": area.multipliers,
-        "block_rams": area.block_rams,
-    })
-}
-
-fn placement_as_json(placement: &Placement) -> Value {
-    let critical = &placement.critical;
-    json!({"seed": placement.seed, "megahertz": placement.megahertz, "critical": {
-        "from": critical.from,
-        "to": critical.to,
-        "nanoseconds": critical.nanoseconds,
-        "routing": critical.routing,
-        "levels": critical.levels,
-    }})
-}
-
-fn read(value: &Value, name: &str) -> Result<Outcome, Failure> {
-    outcome(value)
-        .ok_or_else(|| Failure::Check(format!("{RESULTS}/{name}.json is not understood; delete it and run `cargo xtask rtl-reports`")))
-}
-
-fn outcome(value: &Value) -> Option<Outcome> {
-    let number = |name: &str| value["area"][name].as_u64();
-    let area = Area {
-        lut4: number("lut4")?,
-        carry: number("carry")?,
-        memory: number("memory")?,
-        flip_flops: number("flip_flops")?,
-        multipliers: number("multipliers")?,
-        block_rams: number("block_rams")?,
-    };
-    let placement = |placement: &Value| {
-        let critical = &placement["critical"];
-        Some(Placement {
-            seed: placement["seed"].as_u64()?,
-            megahertz: placement["megahertz"].as_f64()?,
-            critical: CriticalPath {
-                from: critical["from"].as_str()?.to_owned(),
-                to: critical["to"].as_str()?.to_owned(),
-                nanoseconds: critical["nanoseconds"].as_f64()?,
-                routing: critical["routing"].as_f64()?,
-                levels: critical["levels"].as_u64()?,
-            },
-        })
-    };
-    let placements = value[Grade::Six.field()].as_array()?.iter().map(placement).collect::<Option<Vec<_>>>()?;
-    let fastest = value[Grade::Eight.field()].as_array().into_iter().flatten().map(placement).collect::<Option<Vec<_>>>()?;
-    let text = |value: &Value| value.as_str().map(str::to_owned);
-    Some(Outcome {
-        name: text(&value["name"])?,
-        area,
-        placements,
-        fastest,
-        place: text(&value["origin"]["place"]),
-        goal: value["origin"]["goal"].as_u64(),
-        unplaced: text(&value["unplaced"]),
-    })
-}
-
 /// Two digits behind the point: nextpnr prints no more.
 fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
-}
-
-fn keep(file: &Path, value: &Value) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).expect("a value can be written") + "\n";
-    let write = || {
-        std::fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
-        // In one piece: a run that is interrupted leaves the old results or the new ones.
-        let half = file.with_extension("json.new");
-        std::fs::write(&half, text)?;
-        std::fs::rename(&half, file)
-    };
-    write().map_err(|error| Failure::Environment(format!("cannot write {}: {error}", file.display())))
 }
 
 /// Runs a program with all it says going to a file, for so long at most.
@@ -475,7 +331,6 @@ impl Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rtl::designs;
     use crate::rtl::lint::SOURCES;
 
     #[test]
@@ -508,7 +363,7 @@ mod tests {
         let critical =
             CriticalPath { from: "unit.sv:12".to_owned(), to: "u_unit.ports_q".to_owned(), nanoseconds: 7.5, routing: 2.75, levels: 2 };
         let places = json!({"level_0_q_TRELLIS_FF_Q_7_DI_LUT4_D_Z_TRELLIS_FF_DI": "unit.sv:12"});
-        assert_eq!(placement(&report, &places, 3), Some(Placement { seed: 3, megahertz: 66.67, critical }));
+        assert_eq!(placement(&report, &places, 3), Some(Placement { seed: 3, megahertz: 66.67, critical, has_no_goal: false }));
         assert_eq!(placement(&json!({"fmax": {}}), &places, 3), None);
     }
 
@@ -518,34 +373,6 @@ mod tests {
         assert_eq!(readable("design_under_test.u_a.state_q_TRELLIS_FF_Q_12_DI", &places), "u_a.state_q");
         assert_eq!(readable("design_under_test.u_a.b_LUT4_Z_TRELLIS_FF_DI", &places), "a.sv:7");
         assert_eq!(readable("feed_q_TRELLIS_FF_Q_3", &places), "the harness");
-    }
-
-    #[test]
-    fn results_are_read_as_they_were_written() {
-        let critical = CriticalPath { from: "a".to_owned(), to: "b".to_owned(), nanoseconds: 9.5, routing: 4.25, levels: 7 };
-        let placement = Placement { seed: 2, megahertz: 105.26, critical };
-        let area = Area { lut4: 9, carry: 2, memory: 6, flip_flops: 5, multipliers: 4, block_rams: 1 };
-        let origin = json!({"place": "--placer p"});
-        let mut value = json!({"name": "x", "origin": origin, "area": area_as_json(&area), "placements": [placement_as_json(&placement)]});
-        let read_back = |value: &Value| outcome(&serde_json::from_str(&value.to_string()).unwrap()).unwrap();
-        let place = Some("--placer p".to_owned());
-        let mut expected = Outcome {
-            name: "x".to_owned(),
-            area,
-            placements: vec![placement.clone()],
-            fastest: Vec::new(),
-            place,
-            goal: None,
-            unplaced: None,
-        };
-        assert_eq!(read_back(&value), expected);
-        let faster = Placement { megahertz: 130.5, ..placement };
-        value[Grade::Eight.field()] = json!([placement_as_json(&faster)]);
-        expected.fastest = vec![faster];
-        assert_eq!(read_back(&value), expected);
-        assert_eq!(outcome(&json!({"name": "x"})), None);
-        let in_vain = json!({"name": "x", "origin": {}, "area": area_as_json(&area), "placements": [], "unplaced": "too large"});
-        assert_eq!(outcome(&in_vain).unwrap().unplaced.as_deref(), Some("too large"));
     }
 
     #[test]
@@ -569,12 +396,5 @@ mod tests {
         let names = |top: &str| read_by(top, &texts).iter().map(|path| stem(path)).collect::<Vec<_>>();
         assert_eq!(names("top"), ["a_pkg", "top", "middle", "leaf"]);
         assert_eq!(names("leaf"), ["leaf"]);
-    }
-
-    #[test]
-    fn kept_results_are_understood() {
-        for design in designs::all() {
-            assert!(kept(&design.name).is_ok(), "{}", design.name);
-        }
     }
 }

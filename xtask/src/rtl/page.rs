@@ -1,8 +1,10 @@
 //! The page of measurements, `docs/rtl.md`, and its plots, from the results that are kept.
 
 use super::designs::{Mapping, PARTS, SIZES, VARIANTS, Variant};
-use super::flow::{self, DEVICE, Outcome, Placement};
+use super::flow::{self, DEVICE};
+use super::grade::Grade;
 use super::plot::{Chart, Curve, Mark, Scale};
+use super::results::{self, InVain, Outcome, Placement};
 use super::tools::version;
 use crate::Failure;
 use std::collections::BTreeMap;
@@ -21,6 +23,11 @@ struct Row {
 }
 
 impl Row {
+    /// As sentences call it.
+    fn shown(&self) -> String {
+        format!("{} with {}", self.variant.title, grouped(u64::from(self.streams)))
+    }
+
     /// Clock in MHz: the median of the seeds.
     fn median(&self) -> f64 {
         median(&self.outcome.placements)
@@ -70,14 +77,14 @@ pub fn render() -> Result<Vec<File>, Failure> {
     let (mut rows, mut unplaced) = (Vec::new(), Vec::new());
     for variant in VARIANTS {
         for &streams in variant.sizes {
-            if let Some(outcome) = flow::kept(&variant.design(streams).name)? {
+            if let Some(outcome) = results::kept(&variant.design(streams).name)? {
                 let rows = if outcome.placements.is_empty() { &mut unplaced } else { &mut rows };
                 rows.push(Row { variant, streams, outcome });
             }
         }
     }
     if rows.is_empty() {
-        return Err(Failure::Check(format!("there are no results in {}; `cargo xtask rtl-reports` makes them", flow::RESULTS)));
+        return Err(Failure::Check(format!("there are no results in {}; `cargo xtask rtl-reports` makes them", results::RESULTS)));
     }
     let mut page = String::new();
     introduction(&mut page, &rows);
@@ -210,9 +217,9 @@ fn without_clock(page: &mut String, rows: &[Row]) {
             grouped(area.flip_flops),
             area.multipliers,
             area.block_rams,
-            match &row.outcome.unplaced {
+            match row.outcome.in_vain.first() {
                 _ if area.lut4 > DEVICE_LUT4 || area.block_rams > DEVICE_BLOCK_RAMS => "larger than the device",
-                Some(reason) => reason,
+                Some(tried) => &tried.reason,
                 None => "not placed yet",
             }
         );
@@ -224,12 +231,11 @@ fn how_placed(page: &mut String, rows: &[Row]) {
     let mut kinds: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in rows {
         if let Some(options) = &row.outcome.place {
-            kinds.entry(options).or_default().push(format!("{} with {}", row.variant.title, grouped(u64::from(row.streams))));
+            kinds.entry(options).or_default().push(row.shown());
         }
     }
     let is_short = |row: &&Row| (row.variant.mapping)(row.streams) == Mapping::Short;
-    let short: Vec<String> =
-        rows.iter().filter(is_short).map(|row| format!("{} with {}", row.variant.title, grouped(u64::from(row.streams)))).collect();
+    let short: Vec<String> = rows.iter().filter(is_short).map(|row| row.shown()).collect();
     let _ = writeln!(
         page,
         "\nMapped such that every path has as few tables as it can, because mapping does not know how long wires will be: {}; the others such that \
@@ -247,7 +253,7 @@ fn how_placed(page: &mut String, rows: &[Row]) {
         .iter()
         .filter_map(|row| {
             let goal = row.outcome.goal?;
-            Some(format!("{goal} MHz for {} with {}", row.variant.title, grouped(u64::from(row.streams))))
+            Some(format!("{goal} MHz for {}", row.shown()))
         })
         .collect();
     if !goals.is_empty() {
@@ -258,6 +264,27 @@ fn how_placed(page: &mut String, rows: &[Row]) {
             goals.join("; ")
         );
     }
+    let without_goal = |row: &Row| {
+        let design = row.shown();
+        let of = |grade: Grade, placements: &[Placement]| {
+            let seeds = placements.iter().filter(|placement| placement.has_no_goal);
+            seeds.map(|placement| format!("{design}, grade {}, seed {}", grade.number(), placement.seed)).collect::<Vec<_>>()
+        };
+        [of(Grade::Six, &row.outcome.placements), of(Grade::Eight, &row.outcome.fastest)].concat()
+    };
+    let without_goal: Vec<String> = rows.iter().flat_map(without_goal).collect();
+    if !without_goal.is_empty() {
+        let _ = writeln!(page, "\nWith these it came to no end in time, and was given no clock to reach: {}.", without_goal.join("; "));
+    }
+    let in_vain = |row: &Row| {
+        let design = row.shown();
+        let shown = |tried: &InVain| format!("{design}, grade {}, seed {} ({})", tried.grade, tried.seed, tried.reason);
+        row.outcome.in_vain.iter().map(shown).collect::<Vec<_>>()
+    };
+    let in_vain: Vec<String> = rows.iter().flat_map(in_vain).collect();
+    if !in_vain.is_empty() {
+        let _ = writeln!(page, "\nTried in vain, and in no median: {}.", in_vain.join("; "));
+    }
 }
 
 /// Which figures are of a design that has changed.
@@ -265,7 +292,7 @@ fn of_old_sources<'a>(page: &mut String, rows: impl Iterator<Item = &'a Row>) ->
     let mut old = Vec::new();
     for row in rows {
         if !flow::is_current(&row.variant.design(row.streams))? {
-            old.push(format!("{} with {}", row.variant.title, grouped(u64::from(row.streams))));
+            old.push(row.shown());
         }
     }
     if !old.is_empty() {
@@ -330,7 +357,7 @@ fn parts(page: &mut String) -> Result<(), Failure> {
          not one count in two units.\n\n| module | LUT4 | flip-flops | multipliers | slices, Virtex-I | slices, Virtex-II |\n|---|--:|--:|--:|--:|--:|\n",
     );
     for part in PARTS {
-        let Some(Outcome { area, .. }) = flow::kept(part.name)? else { continue };
+        let Some(Outcome { area, .. }) = results::kept(part.name)? else { continue };
         let (first, second) = match part.published {
             None => ("not given".to_owned(), "not given".to_owned()),
             Some((first, second, multipliers)) => (
@@ -454,12 +481,15 @@ pub fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rtl::flow::{Area, CriticalPath, Placement};
+    use crate::rtl::results::{Area, CriticalPath, Placement};
 
     pub(super) fn row(streams: u32, clocks: &[f64]) -> Row {
         let critical = CriticalPath { from: String::new(), to: String::new(), nanoseconds: 0.0, routing: 0.0, levels: 0 };
-        let placements =
-            clocks.iter().zip(1..).map(|(&megahertz, seed)| Placement { seed, megahertz, critical: critical.clone() }).collect();
+        let placements = clocks
+            .iter()
+            .zip(1..)
+            .map(|(&megahertz, seed)| Placement { seed, megahertz, critical: critical.clone(), has_no_goal: false })
+            .collect();
         Row {
             variant: &VARIANTS[0],
             streams,
@@ -470,7 +500,7 @@ mod tests {
                 fastest: Vec::new(),
                 place: None,
                 goal: None,
-                unplaced: None,
+                in_vain: Vec::new(),
             },
         }
     }
