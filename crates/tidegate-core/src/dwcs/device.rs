@@ -25,22 +25,26 @@
 //! | item | holds |
 //! |---|---|
 //! | [`Architecture`], [`Timeline`] | what is built, and which cycle does what |
+//! | [`Cadence`] | several packets from one decision, and relaxed updates |
 //! | [`Attributes`] | the word on the network, and the decision block |
 //! | [`Network`] | the recirculating shuffle-exchange, the order it delivers, tiles |
 
 use super::{Choice, Dwcs, NEVER, Standing, Stream, StreamError, Tally, Tolerance};
 use crate::packet::Flow;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use block::{Block, Broadcast};
 use core::ops::Range;
 
 mod block;
+mod cadence;
 mod decision;
 #[cfg(test)]
 mod lockstep;
 mod network;
 mod timeline;
 
+pub use cadence::Cadence;
 pub use decision::{Attributes, deadline_precedes, precedes};
 pub use network::{Network, Routing, Size};
 pub use timeline::{Architecture, Timeline, Update};
@@ -79,7 +83,14 @@ pub enum Clock {
 #[derive(Clone, Debug)]
 pub struct Device {
     architecture: Architecture,
+    cadence: Cadence,
     clock: Clock,
+    /// Streams that the last decision has ordered behind the winner and that are still to be served.
+    ordered: VecDeque<Flow>,
+    /// Packets served since the last PRIORITY_UPDATE.
+    served_since_update: u8,
+    /// When an update was left out for the last time.
+    left_out: u64,
     /// What the clock stood at when the blocks were told last.
     now: u64,
     /// The clock that counts decisions.
@@ -119,7 +130,11 @@ impl Device {
         }
         Ok(Device {
             architecture,
+            cadence: Cadence::default(),
             clock,
+            ordered: VecDeque::with_capacity(architecture.size.ports()),
+            served_since_update: 0,
+            left_out: start,
             now: start,
             decided: start,
             winner: None,
@@ -132,6 +147,16 @@ impl Device {
             schedule: 0..0,
             update: None,
         })
+    }
+
+    /// The same device with another cadence.
+    ///
+    /// # Errors
+    /// [`StreamError`], without a stream, if the device cannot keep the cadence ([`Cadence::check`]).
+    pub fn with_cadence(mut self, cadence: Cadence) -> Result<Device, StreamError> {
+        cadence.check(self.architecture, self.blocks.len()).map_err(|problem| StreamError { stream: None, problem })?;
+        self.cadence = cadence;
+        Ok(self)
     }
 
     /// LOAD of one stream between decisions: it begins anew with this contract, without a packet, its tally at 0, when the clock stands where
@@ -149,6 +174,11 @@ impl Device {
         self.tallies[stream.index()] = Tally::default();
         self.answer = None;
         Ok(())
+    }
+
+    /// SCHEDULE and PRIORITY_UPDATE cycles so far.
+    pub fn cycles(&self) -> u64 {
+        self.cycle() - 1
     }
 
     /// What is built.
@@ -194,7 +224,23 @@ impl Device {
             block.update(at, winner == Some(Flow(index)));
         }
         self.now = now;
+        self.served_since_update = 0;
         (0..self.blocks.len()).for_each(|index| self.read_counters(index));
+    }
+
+    /// Updates the blocks if time has passed or a winner was served, unless the cadence lets the update wait for further winners.
+    fn update_if_due(&mut self, now: u64) {
+        if self.winner.is_some() {
+            self.served_since_update += 1;
+            if self.served_since_update < self.cadence.packets_per_update {
+                self.winner = None;
+                self.left_out = now;
+            } else {
+                self.update(now);
+            }
+        } else if now > self.now.max(self.left_out) {
+            self.update(now);
+        }
     }
 
     /// SCHEDULE: the blocks' attributes go over the network.
@@ -204,7 +250,20 @@ impl Device {
         self.attributes.extend(self.blocks.iter().map(Block::attributes));
         let winner = self.network.decide(&self.attributes);
         self.schedule = first..self.cycle();
+        let behind = usize::from(self.cadence.packets_per_decision) - 1;
+        self.ordered.clear();
+        self.ordered.extend(self.network.order().skip(1).take(behind).filter(|next| next.valid).map(|next| Flow(next.id.into())));
         if winner.valid { Choice::Serve(Flow(winner.id.into())) } else { Choice::Idle }
+    }
+
+    /// The stream that the last decision has ordered next, if it still has a packet; otherwise a new decision.
+    fn next_in_order(&mut self) -> Choice {
+        while let Some(stream) = self.ordered.pop_front() {
+            if self.blocks[stream.index()].attributes().valid {
+                return Choice::Serve(stream);
+            }
+        }
+        self.schedule()
     }
 
     /// The host adds up what the counters have moved on by.
@@ -231,17 +290,15 @@ impl Dwcs for Device {
 
     fn select(&mut self, now: u64) -> Choice {
         let now = self.time(now);
-        if now > self.now || self.winner.is_some() {
+        if now > self.now.max(self.left_out) || self.winner.is_some() {
             self.answer = None;
         }
         if let Some(answer) = self.answer {
             return answer;
         }
-        if now > self.now || self.winner.is_some() {
-            self.update(now);
-        }
+        self.update_if_due(now);
         let dropped = self.blocks.iter().position(Block::drops);
-        let answer = dropped.map_or_else(|| self.schedule(), |index| Choice::Discard(Flow(index as u32)));
+        let answer = dropped.map_or_else(|| self.next_in_order(), |index| Choice::Discard(Flow(index as u32)));
         self.answer = Some(answer);
         answer
     }
