@@ -6,10 +6,13 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `end_system` | Figures 12 and 13: frames of a host, from the producers to the playout |
+//! | `host` | the end system of section 5.2, from the producers to the playout |
+//! | `end_system` | Figures 12 and 13: its bandwidth and its queueing delay |
 //! | `line_card` | Figures 14 to 16 and the run with deadlines: streams that are always backlogged |
 //! | `packet_times` | sections 4 and 5: cycles, clocks and packet times |
+//! | `rules` | Table 1: the order of two streams |
 //! | `sorted_list` | section 4: the order that the network delivers |
+//! | `cadence` | section 4: several packets per decision, and relaxed updates |
 
 use crate::figure::{Curve, Gate};
 use crate::{Experiment, Plan};
@@ -17,9 +20,12 @@ use tidegate_core::dwcs::device::{Architecture, Clock, Device, Size};
 use tidegate_core::dwcs::{Choice, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Window};
 use tidegate_core::packet::Flow;
 
+mod cadence;
 mod end_system;
+mod host;
 mod line_card;
 mod packet_times;
+mod rules;
 mod sorted_list;
 
 /// The paper and its figures.
@@ -36,7 +42,9 @@ pub const EXPERIMENT: Experiment = Experiment {
         Plan { id: "figure-15", effort: 30, run: line_card::static_priority },
         Plan { id: "figure-16", effort: 15, run: line_card::shares_beside_deadlines },
         Plan { id: "packet-times", effort: 1, run: packet_times::run },
+        Plan { id: "table-1", effort: 1, run: rules::run },
         Plan { id: "sorted-list", effort: 60, run: sorted_list::run },
+        Plan { id: "fewer-decisions", effort: 30, run: cadence::run },
     ],
 };
 

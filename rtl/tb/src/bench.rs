@@ -9,7 +9,8 @@
 //! 4. the words at the network's ports are those of the model's network, and no stream is there twice;
 //! 5. updates follow each other as the timeline of the architecture says, but for cycles in which the host kept a decision waiting;
 //! 6. arrivals = served + dropped + queued, stream by stream, by the design's own counters;
-//! 7. what a host is told of a stream when it asks is what the stream shows.
+//! 7. what a host is told of a stream when it asks is what the stream shows, or what the model says where the design is built without
+//!    `status_o`, as it is synthesised (no law 2 then).
 //!
 //! Laws 4 and 5 concern engines in steps, law 7 those that have a port for questions.
 

@@ -32,7 +32,8 @@ Usage: tidegate-lockstep LIBRARY --engine NAME --streams N [OPTIONS]
 LIBRARY is a design as `cargo xtask rtl` builds it, below target/rtl.
 
 Options:
-  --engine NAME     base, winner-only, compute-ahead, compute-ahead-winner-only, exact, compute-ahead-exact, speculative
+  --engine NAME     base, winner-only, compute-ahead, compute-ahead-winner-only, exact, compute-ahead-exact, speculative,
+                    speculative-as-synthesised (built with Observed = 0: answers to questions are compared)
   --streams N       The streams that it is built for
   --scenario NAME   Only this one (may be given again): random, adversarial, shares, mixtures, timeline, orders
   --decisions N     Decisions of random and adversarial traffic together (100000 unless told)

@@ -47,7 +47,7 @@ const RULES: &[Rule] = &[
         third_party: true,
     },
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
-    Rule { package: "tidegate-reproduce", may_use: &["tidegate-core", "tidegate-sim"], third_party: true },
+    Rule { package: "tidegate-reproduce", may_use: &["tidegate-core", "tidegate-endsystem", "tidegate-sim"], third_party: true },
     Rule {
         package: "tidegate-scenario",
         may_use: &[

@@ -42,33 +42,51 @@ pub const PATIENCE: u64 = 4096;
 impl Bench {
     /// Notes what `status_o` is to show after the lag.
     pub(super) fn expect_status(&mut self) {
+        let Some(lag) = self.engine.status_lag else { return };
         let mut streams = self.spare.pop().unwrap_or_default();
         streams.clear();
         for index in 0..self.kept.len() {
-            let standing = self.golden.standing(Flow(index as u32));
-            let head = self.kept[index].head;
-            let (tolerance, tally) = (standing.tolerance, standing.tally);
-            let deadline = match standing.deadline {
-                NEVER => Deadline::Never,
-                deadline if head.is_none() && deadline <= self.told => Deadline::Past,
-                _ => Deadline::Exact,
-            };
-            let status = Status {
-                valid: head.is_some(),
-                arrival: head.unwrap_or(0) as u16,
-                deadline: standing.deadline as u16,
-                violation: tolerance.in_violation,
-                numerator: tolerance.numerator as u8,
-                denominator: tolerance.denominator.min(255) as u8,
-                counters: [tally.met, tally.late, tally.missed, tally.violations, tally.dropped].map(|counter| counter as u16),
-            };
-            streams.push(Expected { status, deadline });
+            streams.push(self.expected(index));
         }
         // After a LOAD this comes when its cycle is over, or two after its last word where words come one after the other.
-        let due = self.cycle + if self.runs { self.engine.status_lag } else { 2 * u64::from(self.engine.is_pipelined()) };
+        let due = self.cycle + if self.runs { lag } else { 2 * u64::from(self.engine.is_pipelined()) };
         self.snapshots.push_back(Snapshot { due, decision: self.decisions, now: self.told as u16, streams });
     }
 
+    /// What the model says of a stream now.
+    fn expected(&self, index: usize) -> Expected {
+        let standing = self.golden.standing(Flow(index as u32));
+        let head = self.kept[index].head;
+        let (tolerance, tally) = (standing.tolerance, standing.tally);
+        let deadline = match standing.deadline {
+            NEVER => Deadline::Never,
+            deadline if head.is_none() && deadline <= self.told => Deadline::Past,
+            _ => Deadline::Exact,
+        };
+        let status = Status {
+            valid: head.is_some(),
+            arrival: head.unwrap_or(0) as u16,
+            deadline: standing.deadline as u16,
+            violation: tolerance.in_violation,
+            numerator: tolerance.numerator as u8,
+            denominator: tolerance.denominator.min(255) as u8,
+            counters: [tally.met, tally.late, tally.missed, tally.violations, tally.dropped].map(|counter| counter as u16),
+        };
+        Expected { status, deadline }
+    }
+
+    /// What the design shows of a stream at `status_o`, or what the model says where the design has no such port.
+    fn shown(&self, stream: usize) -> Status {
+        match self.engine.status_lag {
+            Some(_) => Status::decode(self.design.bits(self.ports.status_o), stream),
+            None => self.expected(stream).status,
+        }
+    }
+
+    /// Law 2.
+    ///
+    /// # Errors
+    /// The first stream that stands elsewhere.
     pub(super) fn check_status(&mut self) -> Checked<()> {
         let Some(snapshot) = self.snapshots.pop_front() else { return Ok(()) };
         let bits = self.design.bits(self.ports.status_o);
@@ -227,7 +245,7 @@ impl Bench {
 
     /// The answer is what the stream shows. If it has no packet and its deadline has come, the window may be that with which it comes back.
     fn answers(&self, stream: usize, found: Status) -> Checked<()> {
-        let shown = Status::decode(self.design.bits(self.ports.status_o), stream);
+        let shown = self.shown(stream);
         let contract = self.kept[stream].contract;
         let has_come = |deadline: u16| deadline.wrapping_sub(self.now as u16) as i16 <= 0;
         let mut model = shown;
@@ -250,7 +268,7 @@ impl Bench {
     /// The first stream that has lost or won a packet.
     pub fn conserve(&self) -> Checked<()> {
         for (stream, kept) in self.kept.iter().enumerate() {
-            let status = Status::decode(self.design.bits(self.ports.status_o), stream);
+            let status = self.shown(stream);
             let [met, late, _, _, dropped] = status.counters;
             let held = (kept.queue.len() + kept.fetched.len()) as u16 + u16::from(status.valid);
             let accounted = met.wrapping_add(late).wrapping_add(dropped).wrapping_add(held);
