@@ -7,4 +7,4 @@ pub mod checksum;
 mod parse;
 pub mod segment;
 
-pub use parse::{LinkType, parse};
+pub use parse::{LinkType, Places, locate, parse};

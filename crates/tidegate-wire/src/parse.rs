@@ -48,37 +48,70 @@ impl LinkType {
 /// assert_eq!(parse(LinkType::Ethernet, &arp).ethernet_type, 0x0806);
 /// ```
 pub fn parse(link: LinkType, frame: &[u8]) -> Header {
-    let mut header = Header::default();
+    locate(link, frame).0
+}
+
+/// Where in a frame the fields are that a remark rewrites, in bytes from its start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Places {
+    /// The control information of the outermost VLAN tag, two bytes.
+    pub tag: Option<usize>,
+    /// The first byte of the IP header, of which the frame holds the fixed part at least.
+    pub ip: Option<usize>,
+}
+
+/// Reads the header fields of a frame, and where those are that a remark rewrites.
+pub fn locate(link: LinkType, frame: &[u8]) -> (Header, Places) {
+    let mut found = Found { header: Header::default(), start: frame.as_ptr().addr(), places: Places::default() };
+    read(&mut found, link, frame);
+    (found.header, found.places)
+}
+
+/// What has been read of a frame.
+struct Found {
+    header: Header,
+    /// The address of the frame's first byte. The parts that are read are slices of the frame.
+    start: usize,
+    places: Places,
+}
+
+impl Found {
+    /// Where a part of the frame begins.
+    fn place_of(&self, part: &[u8]) -> usize {
+        part.as_ptr().addr() - self.start
+    }
+}
+
+fn read(found: &mut Found, link: LinkType, frame: &[u8]) {
     match link {
-        LinkType::Ethernet => from_ethernet_type(&mut header, frame, 12),
-        LinkType::LinuxCooked => from_ethernet_type(&mut header, frame, 14),
+        LinkType::Ethernet => from_ethernet_type(found, frame, 12),
+        LinkType::LinuxCooked => from_ethernet_type(found, frame, 14),
         LinkType::LinuxCooked2 => {
             // The protocol comes first, the payload after 20 bytes; the fields in between do not matter here.
             if let (Some(kind), Some(payload)) = (read_u16(frame, 0), frame.get(20..)) {
-                header.ethernet_type = kind;
-                from_payload(&mut header, payload);
+                found.header.ethernet_type = kind;
+                from_payload(found, payload);
             }
         }
-        LinkType::Ip => from_ip(&mut header, frame),
+        LinkType::Ip => from_ip(found, frame),
         LinkType::Loopback => {
             if let Some(payload) = frame.get(4..) {
-                from_ip(&mut header, payload);
+                from_ip(found, payload);
             }
         }
         LinkType::Ppp => {
             let at = if frame.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
             match (read_u16(frame, at), frame.get(at + 2..)) {
-                (Some(0x0021 | 0x0057), Some(payload)) => from_ip(&mut header, payload),
+                (Some(0x0021 | 0x0057), Some(payload)) => from_ip(found, payload),
                 (Some(0x0281), Some(payload)) => {
-                    header.ethernet_type = MPLS_UNICAST;
-                    from_payload(&mut header, payload);
+                    found.header.ethernet_type = MPLS_UNICAST;
+                    from_payload(found, payload);
                 }
                 _ => {}
             }
         }
         LinkType::Opaque(_) => {}
     }
-    header
 }
 
 const IPV4: u16 = 0x0800;
@@ -93,41 +126,42 @@ fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// Reads VLAN tags and what follows them; the Ethernet type stands at `at`.
-fn from_ethernet_type(header: &mut Header, frame: &[u8], mut at: usize) {
+fn from_ethernet_type(found: &mut Found, frame: &[u8], mut at: usize) {
     let Some(mut kind) = read_u16(frame, at) else { return };
     while VLAN_TAGS.contains(&kind) {
         let (Some(tag), Some(inner)) = (read_u16(frame, at + 2), read_u16(frame, at + 4)) else { break };
-        if header.vlan.is_none() {
-            header.vlan = Some(tag & 0x0fff);
-            header.vlan_priority = Some((tag >> 13) as u8);
+        if found.header.vlan.is_none() {
+            found.header.vlan = Some(tag & 0x0fff);
+            found.header.vlan_priority = Some((tag >> 13) as u8);
+            found.places.tag = Some(found.place_of(&frame[at + 2..]));
         }
         kind = inner;
         at += 4;
     }
-    header.ethernet_type = kind;
+    found.header.ethernet_type = kind;
     if let Some(payload) = frame.get(at + 2..) {
-        from_payload(header, payload);
+        from_payload(found, payload);
     }
 }
 
 /// Reads what an Ethernet type announces.
-fn from_payload(header: &mut Header, payload: &[u8]) {
-    match header.ethernet_type {
-        IPV4 | IPV6 => from_ip_payload(header, payload),
+fn from_payload(found: &mut Found, payload: &[u8]) {
+    match found.header.ethernet_type {
+        IPV4 | IPV6 => from_ip_payload(found, payload),
         MPLS_UNICAST | MPLS_MULTICAST => {
             let mut rest = payload;
             while let Some((entry, below)) = rest.split_first_chunk::<4>() {
                 let entry = u32::from_be_bytes(*entry);
-                if header.mpls_label.is_none() {
-                    header.mpls_label = Some(entry >> 12);
-                    header.mpls_traffic_class = Some((entry >> 9 & 0b111) as u8);
+                if found.header.mpls_label.is_none() {
+                    found.header.mpls_label = Some(entry >> 12);
+                    found.header.mpls_traffic_class = Some((entry >> 9 & 0b111) as u8);
                 }
                 rest = below;
                 let bottom_of_stack = entry >> 8 & 1 == 1;
                 if bottom_of_stack {
                     // A label stack does not say what it carries; the version nibble tells IP from a pseudowire's zero.
                     if matches!(rest.first().map(|byte| byte >> 4), Some(4 | 6)) {
-                        from_ip_payload(header, rest);
+                        from_ip_payload(found, rest);
                     }
                     break;
                 }
@@ -138,16 +172,16 @@ fn from_payload(header: &mut Header, payload: &[u8]) {
 }
 
 /// Reads an IP packet that stands where a link type says only "IP".
-fn from_ip(header: &mut Header, packet: &[u8]) {
-    header.ethernet_type = match packet.first().map(|byte| byte >> 4) {
+fn from_ip(found: &mut Found, packet: &[u8]) {
+    found.header.ethernet_type = match packet.first().map(|byte| byte >> 4) {
         Some(4) => IPV4,
         Some(6) => IPV6,
         _ => return,
     };
-    from_ip_payload(header, packet);
+    from_ip_payload(found, packet);
 }
 
-fn from_ip_payload(header: &mut Header, packet: &[u8]) {
+fn from_ip_payload(found: &mut Found, packet: &[u8]) {
     let network = match packet.first().map(|byte| byte >> 4) {
         Some(4) => LaxIpv4Slice::from_slice(packet).ok().map(|(v4, _)| {
             let fixed = v4.header();
@@ -168,7 +202,8 @@ fn from_ip_payload(header: &mut Header, packet: &[u8]) {
         }),
         _ => None,
     };
-    header.network = network.unwrap_or_default();
+    found.places.ip = network.map(|_| found.place_of(packet));
+    found.header.network = network.unwrap_or_default();
 }
 
 /// Bytes in the fixed IPv6 header.
@@ -337,6 +372,16 @@ mod tests {
             assert_eq!(transport.ports, (length == ip.len()).then_some((80, 443)), "{length}");
             assert!(!transport.fragment);
         }
+    }
+
+    #[test]
+    fn fields_to_rewrite_are_found_behind_what_comes_before_them() {
+        let frame = on_ethernet(&[0x88, 0xa8, 0, 8, 0x81, 0x00, 0, 9], 0x0800, &ipv4_udp());
+        assert_eq!(locate(LinkType::Ethernet, &frame).1, Places { tag: Some(14), ip: Some(22) });
+        assert_eq!(locate(LinkType::Ethernet, &frame[..41]).1, Places { tag: Some(14), ip: None });
+        let mpls = on_ethernet(&[], MPLS_UNICAST, &[&[0, 0, 0x11, 64][..], &ipv4_udp()].concat());
+        assert_eq!(locate(LinkType::Ethernet, &mpls).1, Places { tag: None, ip: Some(18) });
+        assert_eq!(locate(LinkType::Ip, &ipv4_udp()).1, Places { tag: None, ip: Some(0) });
     }
 
     #[test]
