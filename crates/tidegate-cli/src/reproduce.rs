@@ -7,9 +7,9 @@ use crate::progress::Progress;
 use clap::Args;
 use std::process::ExitCode;
 use tidegate_report::{
-    ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable, Reproduction,
+    DepartureResult, ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable, Reproduction,
 };
-use tidegate_reproduce::{Axis, Chart, Curve, EXPERIMENTS, Experiment, Figure, Gate, Panel, Plan, Table};
+use tidegate_reproduce::{Axis, Chart, Curve, Departure, EXPERIMENTS, Experiment, Figure, Gate, Panel, Plan, Table, Verdict};
 
 /// What `tidegate reproduce` takes.
 #[derive(Args)]
@@ -23,7 +23,11 @@ pub struct Arguments {
 }
 
 fn after_help() -> String {
-    format!("Experiments and their figures:\n{}\n\nExit code 1 if a gate fails.", list())
+    format!(
+        "Experiments and their figures:\n{}\n\nExit code 1 if a gate fails. A number of a paper that does not come out here is stated as \"not reproduced\", \
+         with both numbers and the reason, and fails nothing.",
+        list()
+    )
 }
 
 /// Runs the command.
@@ -102,9 +106,15 @@ fn figure_result(figure: Figure) -> FigureResult {
 }
 
 fn gate_result(gate: Gate) -> GateResult {
+    let verdict = match gate.verdict() {
+        Verdict::Passed => tidegate_report::Verdict::Passed,
+        Verdict::NotReproduced => tidegate_report::Verdict::NotReproduced,
+        Verdict::Failed => tidegate_report::Verdict::Failed,
+    };
     let passed = gate.passed();
-    let Gate { name, unit, measured, low, high } = gate;
-    GateResult { name, unit: unit.into(), measured, low, high, passed }
+    let Gate { name, unit, measured, low, high, departure } = gate;
+    let published = departure.map(|Departure { low, high, why }| DepartureResult { low, high, why });
+    GateResult { name, unit: unit.into(), measured, low, high, passed, verdict, published }
 }
 
 fn chart(chart: Chart) -> PlainChart {

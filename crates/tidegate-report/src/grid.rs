@@ -51,6 +51,7 @@ pub(crate) enum Tone {
     Kept,
     Broken,
     Passed,
+    NotReproduced,
     Failed,
 }
 

@@ -250,6 +250,7 @@ fn cell_html(cell: &Cell) -> String {
             format!("<span class=\"outcome broken\">{BROKEN_MARK}<span>{text} <small>broken</small></span></span>")
         }
         Tone::Passed => format!("<span class=\"outcome kept\">{KEPT_MARK}<span>{text} <small>passed</small></span></span>"),
+        Tone::NotReproduced => format!("<span class=\"outcome\"><span>{text} <small>not reproduced</small></span></span>"),
         Tone::Failed => format!("<span class=\"outcome broken\">{BROKEN_MARK}<span>{text} <small>failed</small></span></span>"),
     }
 }

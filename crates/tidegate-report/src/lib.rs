@@ -49,8 +49,8 @@ pub use model::{
 };
 pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
 pub use reproduction::{
-    ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable, REPRODUCTION_SCHEMA,
-    Reproduction, reproduction_html, reproduction_json, reproduction_terminal, write_reproduction,
+    DepartureResult, ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable,
+    REPRODUCTION_SCHEMA, Reproduction, Tally, Verdict, reproduction_html, reproduction_json, reproduction_terminal, write_reproduction,
 };
 pub use table::{TerminalOptions, terminal};
 

@@ -35,6 +35,19 @@ impl Reproduction {
         self.figures().all(|(_, figure)| figure.passed())
     }
 
+    /// How many figures have each verdict.
+    pub fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for (_, figure) in self.figures() {
+            match figure.verdict() {
+                Verdict::Passed => tally.passed += 1,
+                Verdict::NotReproduced => tally.not_reproduced += 1,
+                Verdict::Failed => tally.failed += 1,
+            }
+        }
+        tally
+    }
+
     fn figures(&self) -> impl Iterator<Item = (&ExperimentResult, &FigureResult)> {
         self.experiments.iter().flat_map(|experiment| experiment.figures.iter().map(move |figure| (experiment, figure)))
     }
@@ -99,8 +112,56 @@ pub struct FigureResult {
 impl FigureResult {
     /// Whether every gate holds.
     pub fn passed(&self) -> bool {
-        self.gates.iter().all(|gate| gate.passed)
+        self.verdict() != Verdict::Failed
     }
+
+    /// The worst verdict of its gates.
+    pub fn verdict(&self) -> Verdict {
+        self.gates.iter().map(|gate| gate.verdict).max().unwrap_or(Verdict::Passed)
+    }
+}
+
+/// What a gate says, the better first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Verdict {
+    /// Ours lies in the publication's band.
+    #[serde(rename = "passed")]
+    Passed,
+    /// Ours lies in a band of its own, which is not the publication's.
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+    /// Ours lies outside its band.
+    #[serde(rename = "failed")]
+    Failed,
+}
+
+/// Figures by verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Figures that came out as published.
+    pub passed: usize,
+    /// Figures of which a number did not, as stated.
+    pub not_reproduced: usize,
+    /// Figures of which a gate failed.
+    pub failed: usize,
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Tally { passed, not_reproduced, failed } = self;
+        write!(formatter, "{} figures: {passed} passed, {not_reproduced} not reproduced, {failed} failed", passed + not_reproduced + failed)
+    }
+}
+
+/// The publication's band, where ours is another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DepartureResult {
+    /// The least that the publication gives for each number.
+    pub low: Option<Vec<f64>>,
+    /// The most that it gives.
+    pub high: Option<Vec<f64>>,
+    /// Why ours differs, one sentence.
+    pub why: String,
 }
 
 /// Numbers and the band in which they had to lie.
@@ -118,6 +179,10 @@ pub struct GateResult {
     pub high: Option<Vec<f64>>,
     /// Whether all lie in the band.
     pub passed: bool,
+    /// The same, and whether the band is the publication's.
+    pub verdict: Verdict,
+    /// The publication's band, if it is not reproduced.
+    pub published: Option<DepartureResult>,
 }
 
 /// A table: heads, and rows with one cell per head. Everything after the first column is a figure.
@@ -180,7 +245,8 @@ pub struct PlainCurve {
 fn check_figure(at: &str, figure: &FigureResult) -> Result<(), ReportError> {
     for gate in &figure.gates {
         let at = format!("{at}, gate `{}`", gate.name);
-        for numbers in [Some(&gate.measured), gate.low.as_ref(), gate.high.as_ref()].into_iter().flatten() {
+        let published = gate.published.iter().flat_map(|published| [published.low.as_ref(), published.high.as_ref()]);
+        for numbers in [Some(&gate.measured), gate.low.as_ref(), gate.high.as_ref()].into_iter().chain(published).flatten() {
             finite(&at, numbers)?;
         }
     }
@@ -235,7 +301,7 @@ fn unique<'a>(place: &str, names: impl Iterator<Item = &'a str>) -> Result<(), R
 pub(crate) mod tests {
     use super::*;
 
-    /// Two figures, one of which fails, with a name that would break a careless page.
+    /// Three figures, one of which fails and one of which is not reproduced, with a name that would break a careless page.
     pub(crate) fn sample() -> Reproduction {
         let gate = |name: &str, measured: Vec<f64>, low: Option<Vec<f64>>, high: Option<Vec<f64>>, passed| GateResult {
             name: name.into(),
@@ -244,6 +310,8 @@ pub(crate) mod tests {
             low,
             high,
             passed,
+            verdict: if passed { Verdict::Passed } else { Verdict::Failed },
+            published: None,
         };
         let curve = |name: &str, slope: f64| PlainCurve {
             name: name.into(),
@@ -281,12 +349,16 @@ pub(crate) mod tests {
             false,
         );
         let second = figure("figure-4", vec![gate("cells of VC 1", vec![7.0], Some(vec![8.0]), Some(vec![10.0]), false)], true);
+        let published = DepartureResult { low: None, high: Some(vec![3.0]), why: "The paper's <clock> is not known.".into() };
+        let missed = gate("cells of VC 2", vec![7.5], Some(vec![7.0]), Some(vec![8.0]), true);
+        let missed = GateResult { verdict: Verdict::NotReproduced, published: Some(published), ..missed };
+        let third = figure("figure-5", vec![gate("deviation", vec![4.5], None, Some(vec![5.0]), true), missed], false);
         let mut reproduction = Reproduction::new();
         reproduction.experiments.push(ExperimentResult {
             id: "schiller".into(),
             title: "A cell-level scheduler".into(),
             source: "Schiller and Gunningberg, 1998".into(),
-            figures: vec![first, second],
+            figures: vec![first, second, third],
         });
         reproduction
     }
@@ -302,8 +374,10 @@ pub(crate) mod tests {
         let mut reproduction = sample();
         reproduction.validate().unwrap();
         assert!(!reproduction.passed());
-        reproduction.experiments[0].figures.pop();
-        assert!(reproduction.passed());
+        assert_eq!(reproduction.tally(), Tally { passed: 1, not_reproduced: 1, failed: 1 });
+        reproduction.experiments[0].figures.remove(1);
+        assert!(reproduction.passed(), "a figure that is stated not to be reproduced fails nothing");
+        assert_eq!(reproduction.tally().to_string(), "2 figures: 1 passed, 1 not reproduced, 0 failed");
     }
 
     #[test]

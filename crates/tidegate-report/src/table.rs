@@ -132,6 +132,7 @@ fn text_cell(cell: &Cell, colour: bool) -> TextCell {
         Tone::Kept => ("✔\u{a0}kept", "\u{1b}[1;32m"),
         Tone::Broken => ("✘\u{a0}BROKEN", "\u{1b}[1;31m"),
         Tone::Passed => ("✔\u{a0}passed", "\u{1b}[1;32m"),
+        Tone::NotReproduced => ("–\u{a0}not\u{a0}reproduced", "\u{1b}[1;33m"),
         Tone::Failed => ("✘\u{a0}FAILED", "\u{1b}[1;31m"),
     };
     TextCell { text: format!("{mark} {}", cell.text).trim_end().to_owned(), escape: if colour { escape } else { "" } }

@@ -34,6 +34,28 @@ impl Figure {
     }
 }
 
+/// What a gate says of the paper's number and ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Ours lies in the paper's band.
+    Passed,
+    /// Ours lies where it always lies, and that is outside the paper's band.
+    NotReproduced,
+    /// Ours lies outside the band that it has to lie in.
+    Failed,
+}
+
+/// The paper's band, where ours is another.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Departure {
+    /// The least that the paper gives for each number; `None` without a lower limit.
+    pub low: Option<Vec<f64>>,
+    /// The most that the paper gives for each number; `None` without an upper limit.
+    pub high: Option<Vec<f64>>,
+    /// Why ours differs, one sentence.
+    pub why: String,
+}
+
 /// Numbers that were measured and the band in which they have to lie.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gate {
@@ -47,9 +69,32 @@ pub struct Gate {
     pub low: Option<Vec<f64>>,
     /// The most that each may be; `None` without an upper limit.
     pub high: Option<Vec<f64>>,
+    /// The paper's band, if ours is another: see [`Gate::not_reproduced`].
+    pub departure: Option<Departure>,
 }
 
 impl Gate {
+    /// Each number has to lie between its own limits.
+    pub fn between(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, low: Option<Vec<f64>>, high: Option<Vec<f64>>) -> Gate {
+        Gate { name: name.into(), unit, measured, low, high, departure: None }
+    }
+
+    /// States that the paper's band, which this gate has, is not reached, and why. Ours has to lie from `low` to `high` instead, so that a fault
+    /// still fails. The gate also fails once the paper's band is reached: then the statement is wrong.
+    ///
+    /// ```
+    /// use tidegate_reproduce::figure::{Gate, Verdict};
+    /// let published = Gate::at_most("farthest source", "of the mean", 0.34, 0.2);
+    /// assert_eq!(published.verdict(), Verdict::Failed);
+    /// let stated = published.not_reproduced(&[0.3], &[0.4], "Slow start is part of the run.");
+    /// assert_eq!(stated.verdict(), Verdict::NotReproduced);
+    /// ```
+    #[must_use]
+    pub fn not_reproduced(self, low: &[f64], high: &[f64], why: impl Into<String>) -> Gate {
+        let departure = Some(Departure { low: self.low, high: self.high, why: why.into() });
+        Gate { low: Some(low.to_vec()), high: Some(high.to_vec()), departure, ..self }
+    }
+
     /// The numbers have to be exactly `expected`.
     pub fn exactly(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, expected: &[f64]) -> Gate {
         Gate::within(name, unit, measured, expected, 0.0)
@@ -59,25 +104,25 @@ impl Gate {
     pub fn within(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, expected: &[f64], tolerance: f64) -> Gate {
         let low = expected.iter().map(|value| value - tolerance).collect();
         let high = expected.iter().map(|value| value + tolerance).collect();
-        Gate { name: name.into(), unit, measured, low: Some(low), high: Some(high) }
+        Gate::between(name, unit, measured, Some(low), Some(high))
     }
 
     /// Each number may differ by the `fraction` of what is `expected`.
     pub fn near(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, expected: &[f64], fraction: f64) -> Gate {
         let low = expected.iter().map(|value| value - value.abs() * fraction).collect();
         let high = expected.iter().map(|value| value + value.abs() * fraction).collect();
-        Gate { name: name.into(), unit, measured, low: Some(low), high: Some(high) }
+        Gate::between(name, unit, measured, Some(low), Some(high))
     }
 
     /// Each of the numbers may be `limit` and more.
     pub fn all_at_least(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, limit: f64) -> Gate {
         let low = vec![limit; measured.len()];
-        Gate { name: name.into(), unit, measured, low: Some(low), high: None }
+        Gate::between(name, unit, measured, Some(low), None)
     }
 
     /// The number may be `limit` and less.
     pub fn at_most(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
-        Gate { name: name.into(), unit, measured: vec![measured], low: None, high: Some(vec![limit]) }
+        Gate::between(name, unit, vec![measured], None, Some(vec![limit]))
     }
 
     /// The number may be `limit` and more.
@@ -85,17 +130,31 @@ impl Gate {
         Gate::all_at_least(name, unit, vec![measured], limit)
     }
 
-    /// Whether every number lies in its band. Nothing measured, or a number too many or too few, is a failure.
-    pub fn passed(&self) -> bool {
-        let count = self.measured.len();
-        let fits = |limits: &Option<Vec<f64>>, keeps: fn(f64, f64) -> bool| {
-            limits.as_ref().is_none_or(|limits| {
-                limits.len() == count && self.measured.iter().zip(limits).all(|(&measured, &limit)| keeps(measured, limit))
-            })
-        };
-        let finite = count > 0 && self.measured.iter().all(|measured| measured.is_finite());
-        finite && fits(&self.low, |measured, low| measured >= low) && fits(&self.high, |measured, high| measured <= high)
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        match &self.departure {
+            _ if !lies_between(&self.measured, &self.low, &self.high) => Verdict::Failed,
+            None => Verdict::Passed,
+            Some(paper) if lies_between(&self.measured, &paper.low, &paper.high) => Verdict::Failed,
+            Some(_) => Verdict::NotReproduced,
+        }
     }
+
+    /// Whether it holds: whether every number lies in the band that it has to lie in.
+    pub fn passed(&self) -> bool {
+        self.verdict() != Verdict::Failed
+    }
+}
+
+/// Whether every number lies in its band. Nothing measured, or a number too many or too few, lies in none.
+fn lies_between(measured: &[f64], low: &Option<Vec<f64>>, high: &Option<Vec<f64>>) -> bool {
+    let fits = |limits: &Option<Vec<f64>>, keeps: fn(f64, f64) -> bool| {
+        limits.as_ref().is_none_or(|limits| {
+            limits.len() == measured.len() && measured.iter().zip(limits).all(|(&measured, &limit)| keeps(measured, limit))
+        })
+    };
+    let finite = !measured.is_empty() && measured.iter().all(|measured| measured.is_finite());
+    finite && fits(low, |measured, low| measured >= low) && fits(high, |measured, high| measured <= high)
 }
 
 /// Whole numbers as they stand in a gate.
@@ -225,6 +284,14 @@ mod tests {
         assert!(!Gate::exactly("a", "cells", vec![1.0, 1.0], &[1.0]).passed());
         assert!(!Gate::at_most("a", "cells", f64::NAN, 1.0).passed());
         assert!(!Gate::at_least("a", "cells", f64::INFINITY, 1.0).passed());
+    }
+
+    #[test]
+    fn what_is_not_reproduced_is_held_to_its_own_band_and_must_miss_the_papers() {
+        let verdict = |measured| Gate::at_most("a", "", measured, 0.2).not_reproduced(&[0.3], &[0.4], "It is so.").verdict();
+        assert_eq!([0.29, 0.3, 0.4, 0.41].map(verdict), [Verdict::Failed, Verdict::NotReproduced, Verdict::NotReproduced, Verdict::Failed]);
+        let wide = Gate::at_most("a", "", 0.15, 0.2).not_reproduced(&[0.1], &[0.4], "It is so.");
+        assert_eq!(wide.verdict(), Verdict::Failed, "the paper's band is reached: the statement is wrong");
     }
 
     #[test]

@@ -223,7 +223,7 @@ fn figure_5(progress: &dyn Fn(f64)) -> Figure {
 fn kept(name: &str, results: &Results) -> Gate {
     let measured = means(&results.categories());
     let (low, high) = (Some(vec![KEPT.0; measured.len()]), Some(vec![KEPT.1; measured.len()]));
-    Gate { name: format!("{name}: every category"), unit: "of its target", measured, low, high }
+    Gate::between(format!("{name}: every category"), "of its target", measured, low, high)
 }
 
 /// The verdicts of the paper's Table 1; `None` for the one under study.

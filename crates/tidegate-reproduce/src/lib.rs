@@ -24,7 +24,7 @@ pub mod gfr;
 pub mod schiller;
 pub mod sharestreams;
 
-pub use figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
+pub use figure::{Axis, Chart, Curve, Departure, Figure, Gate, Panel, Table, Verdict};
 
 /// One published experiment.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! The folder of a reproduction: `summary.json`, `series.parquet` and `report.html`.
 
-use super::{FigureResult, GateResult, PlainTable, Reproduction, reproduction_html};
+use super::{FigureResult, GateResult, PlainTable, Reproduction, Verdict, reproduction_html};
 use crate::columnar::{self, Column, Values};
 use crate::error::ReportError;
 use crate::folder::{TemporaryFiles, io_error};
@@ -18,6 +18,8 @@ struct Summary<'a> {
     tidegate_version: &'a str,
     passed: bool,
     experiments: Vec<ExperimentSummary<'a>>,
+    /// Figures of which a number is not the paper's, as stated beside it.
+    not_reproduced: usize,
 }
 
 #[derive(Serialize)]
@@ -34,6 +36,7 @@ struct FigureSummary<'a> {
     title: &'a str,
     source: &'a str,
     passed: bool,
+    verdict: Verdict,
     paper: &'a [String],
     notes: &'a [String],
     gates: &'a [GateResult],
@@ -43,7 +46,7 @@ struct FigureSummary<'a> {
 impl<'a> FigureSummary<'a> {
     fn new(figure: &'a FigureResult) -> Self {
         let FigureResult { id, title, source, paper, notes, gates, tables, charts: _ } = figure;
-        Self { id, title, source, passed: figure.passed(), paper, notes, gates, tables }
+        Self { id, title, source, passed: figure.passed(), verdict: figure.verdict(), paper, notes, gates, tables }
     }
 }
 
@@ -60,6 +63,7 @@ pub fn reproduction_json(reproduction: &Reproduction) -> String {
         tidegate_version: &reproduction.tidegate_version,
         passed: reproduction.passed(),
         experiments: experiments.collect(),
+        not_reproduced: reproduction.tally().not_reproduced,
     };
     let mut text = serde_json::to_string_pretty(&summary).expect("the summary has only string keys, and writing to a string does not fail");
     text.push('\n');
@@ -123,6 +127,10 @@ mod tests {
         assert_eq!(json["passed"], false);
         let figure = &json["experiments"][0]["figures"][0];
         assert_eq!(figure["passed"], true);
+        assert_eq!((&figure["verdict"], json["not_reproduced"].as_u64()), (&"passed".into(), Some(1)));
+        let stated = &json["experiments"][0]["figures"][2];
+        assert_eq!((&stated["passed"], &stated["verdict"]), (&true.into(), &"not reproduced".into()));
+        assert_eq!(stated["gates"][1]["published"]["high"][0], 3.0);
         assert_eq!(figure["gates"][0]["measured"][1], 20.0);
         assert!(figure["gates"][1]["low"].is_null());
         assert_eq!(figure["tables"][0]["rows"][1][0], "64 167");
@@ -141,10 +149,24 @@ mod tests {
         }
         let mut found = std::collections::BTreeSet::new();
         names(&serde_json::from_str(&reproduction_json(&sample())).unwrap(), &mut found, "");
-        let figure =
-            ["gates.high", "gates.low", "gates.measured", "gates.name", "gates.passed", "gates.unit", "id", "notes", "paper", "passed"];
-        let more = ["source", "tables.head", "tables.rows", "tables.title", "title"];
-        let mut expected: Vec<String> = [".id", ".passed", ".schema", ".source", ".tidegate_version", ".title"].map(String::from).into();
+        let figure = [
+            "high",
+            "low",
+            "measured",
+            "name",
+            "passed",
+            "published",
+            "published.high",
+            "published.low",
+            "published.why",
+            "unit",
+            "verdict",
+        ];
+        let figure = figure.map(|name| format!("gates.{name}"));
+        let more = ["id", "notes", "paper", "passed", "source", "tables.head", "tables.rows", "tables.title", "title", "verdict"]
+            .map(String::from);
+        let head = [".id", ".not_reproduced", ".passed", ".schema", ".source", ".tidegate_version", ".title"];
+        let mut expected: Vec<String> = head.map(String::from).into();
         expected.extend(figure.iter().chain(&more).map(|name| format!(".figures.{name}")));
         expected.sort();
         assert_eq!(found.into_iter().collect::<Vec<_>>(), expected);
@@ -156,7 +178,7 @@ mod tests {
         let bytes = columnar::write(&series(&reproduction), Vec::new()).unwrap();
         let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
         let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(|row| row.unwrap().into_columns()).collect();
-        assert_eq!(rows.len(), 2 * 2 * 200);
+        assert_eq!(rows.len(), 3 * 2 * 200);
         assert_eq!(rows[201][0], ("experiment".into(), Field::Str("schiller".into())));
         assert_eq!(rows[201][4], ("curve".into(), Field::Str("VC </script>".into())));
         assert_eq!(rows[201][6], ("y".into(), Field::Double(0.25)));

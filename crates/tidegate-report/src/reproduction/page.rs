@@ -1,7 +1,7 @@
 //! A reproduction as one self-contained page: verdicts first, then each figure with its plots, gates and tables.
 
-use super::terminal::{gates, plain, verdict};
-use super::{ExperimentResult, FigureResult, PlainAxis, PlainChart, Reproduction};
+use super::terminal::{departures, gates, plain, verdict};
+use super::{ExperimentResult, FigureResult, PlainAxis, PlainChart, Reproduction, Verdict};
 use crate::chart::{Curve, Entry, LinePanel, rounded};
 use crate::decimate;
 use crate::html::{self, escaped};
@@ -38,7 +38,12 @@ pub fn reproduction_html(reproduction: &Reproduction) -> String {
     let mut body = String::from("<header>\n<h1>Published experiments, run again</h1>\n<ul class=\"verdicts\">\n");
     for (experiment, figure) in reproduction.figures() {
         let (name, words) = (format!("{}/{}", experiment.id, figure.id), format!("{}: {}", figure.title, verdict(figure)));
-        body.push_str(&html::verdict_item(Some(figure.passed()), &name, &words));
+        let (good, mark) = match figure.verdict() {
+            Verdict::Passed => (Some(true), ""),
+            Verdict::NotReproduced => (None, "not reproduced: "),
+            Verdict::Failed => (Some(false), ""),
+        };
+        body.push_str(&html::verdict_item(good, &name, &format!("{mark}{words}")));
     }
     body.push_str("</ul>\n</header>\n");
     for experiment in &reproduction.experiments {
@@ -51,6 +56,7 @@ pub fn reproduction_html(reproduction: &Reproduction) -> String {
             body.push_str(&figure_section(experiment, figure, &mut charts));
         }
     }
+    body.push_str(&format!("<footer><p class=\"verdict\">{}</p></footer>\n", reproduction.tally()));
     html::document("Published experiments", &body, &reproduction.tidegate_version, &charts)
 }
 
@@ -76,6 +82,7 @@ fn figure_section(experiment: &ExperimentResult, figure: &FigureResult, charts: 
     if !figure.gates.is_empty() {
         html.push_str(&html::table(&gates(figure), "Gates", &figure.id));
     }
+    html.push_str(&paragraphs("<p class=\"note\">", &departures(figure).collect::<Vec<_>>()));
     for table in &figure.tables {
         html.push_str(&html::table(&plain(table), &table.title, &figure.id));
     }
@@ -151,5 +158,7 @@ mod tests {
         ];
         assert!(places.is_sorted(), "{places:?}");
         assert!(page.contains("passed") && page.contains("failed"));
+        let stated = place("not reproduced: cells of VC 2: the paper has at most 3");
+        assert!(stated < place("1 not reproduced, 1 failed</p>") && page.contains("not reproduced</small>"));
     }
 }

@@ -1,6 +1,6 @@
 //! A reproduction as text for a terminal: all figures at one glance, then each with its gates.
 
-use super::{FigureResult, GateResult, PlainTable, Reproduction};
+use super::{FigureResult, GateResult, PlainTable, Reproduction, Verdict};
 use crate::grid::{Cell, Column, Grid, Place, Tone};
 use crate::quantity::NO_BREAK_SPACE;
 use crate::table::{TerminalOptions, heading, render};
@@ -17,24 +17,36 @@ pub fn reproduction_terminal(reproduction: &Reproduction, options: TerminalOptio
             if !figure.gates.is_empty() {
                 text.push_str(&format!("\n{}", render(&gates(figure), options)));
             }
+            departures(figure).for_each(|sentence| text.push_str(&wrapped(&sentence, options.width)));
             for table in &figure.tables {
                 text.push_str(&format!("\n{}\n{}", table.title, render(&plain(table), options)));
             }
             figure.notes.iter().for_each(|note| text.push_str(&wrapped(&format!("note: {note}"), options.width)));
         }
     }
+    text.push_str(&format!("\n{}\n", reproduction.tally()));
     text.replace(NO_BREAK_SPACE, " ")
 }
 
 /// Such as "all 12 gates hold".
 pub(super) fn verdict(figure: &FigureResult) -> String {
-    let failed = figure.gates.iter().filter(|gate| !gate.passed).count();
-    match (figure.gates.len(), failed) {
-        (0, _) => "nothing to hold".to_owned(),
-        (1, 0) => "its one gate holds".to_owned(),
-        (total, 0) => format!("all {total} gates hold"),
-        (total, failed) => format!("{failed} of {total} gates fail"),
+    let count = |verdict| figure.gates.iter().filter(|gate| gate.verdict == verdict).count();
+    match (figure.gates.len(), count(Verdict::Failed), count(Verdict::NotReproduced)) {
+        (0, ..) => "nothing to hold".to_owned(),
+        (1, 0, 0) => "its one gate holds".to_owned(),
+        (total, 0, 0) => format!("all {total} gates hold"),
+        (total, 0, missed) => format!("{missed} of {total} numbers are not the paper's"),
+        (total, failed, _) => format!("{failed} of {total} gates fail"),
     }
+}
+
+/// A sentence for each number that is not the paper's: both, and why.
+pub(super) fn departures(figure: &FigureResult) -> impl Iterator<Item = String> {
+    figure.gates.iter().filter_map(|gate| {
+        let published = gate.published.as_ref()?;
+        let paper = band(&gate.unit, published.low.as_ref(), published.high.as_ref());
+        Some(format!("not reproduced: {}: the paper has {paper}, ours is {}. {}", gate.name, list(&gate.measured), published.why))
+    })
 }
 
 /// One row per figure.
@@ -42,7 +54,7 @@ pub(super) fn glance(reproduction: &Reproduction) -> Grid {
     let columns = ["experiment", "figure", "shows", "verdict"].map(|head| column(head, false)).into();
     let rows = reproduction.figures().map(|(experiment, figure)| {
         let verdict = unbroken(&verdict(figure));
-        vec![text_cell(&experiment.id), text_cell(&figure.id), text_cell(&figure.title), outcome(verdict, figure.passed())]
+        vec![text_cell(&experiment.id), text_cell(&figure.id), text_cell(&figure.title), outcome(verdict, figure.verdict())]
     });
     Grid { title: "figures", rows: rows.collect(), columns, left_out: 0 }
 }
@@ -51,7 +63,8 @@ pub(super) fn glance(reproduction: &Reproduction) -> Grid {
 pub(super) fn gates(figure: &FigureResult) -> Grid {
     let columns = ["gate", "ours", "band", "verdict"].map(|head| column(head, false)).into();
     let row = |gate: &GateResult| {
-        vec![text_cell(&gate.name), text_cell(&list(&gate.measured)), text_cell(&band(gate)), outcome(String::new(), gate.passed)]
+        let band = band(&gate.unit, gate.low.as_ref(), gate.high.as_ref());
+        vec![text_cell(&gate.name), text_cell(&list(&gate.measured)), text_cell(&band), outcome(String::new(), gate.verdict)]
     };
     Grid { title: "gates", rows: figure.gates.iter().map(row).collect(), columns, left_out: 0 }
 }
@@ -64,8 +77,8 @@ pub(super) fn plain(table: &PlainTable) -> Grid {
 }
 
 /// The band with its unit: "10 20 30 cells", "at most 5 slots", "9 20 ± 1 cells", "47 94 Mbyte/s ± 2 %".
-fn band(gate: &GateResult) -> String {
-    let numbers = match (&gate.low, &gate.high) {
+fn band(unit: &str, low: Option<&Vec<f64>>, high: Option<&Vec<f64>>) -> String {
+    let numbers = match (low, high) {
         (None, None) => "anything".to_owned(),
         (Some(low), None) => format!("at least {}", limits(low)),
         (None, Some(high)) => format!("at most {}", limits(high)),
@@ -79,7 +92,7 @@ fn band(gate: &GateResult) -> String {
                         return format!(
                             "{}{NO_BREAK_SPACE}{} ±{NO_BREAK_SPACE}{}{NO_BREAK_SPACE}%",
                             list(&centres),
-                            gate.unit,
+                            unit,
                             number(100.0 * fraction)
                         );
                     }
@@ -92,7 +105,7 @@ fn band(gate: &GateResult) -> String {
             }
         }
     };
-    if gate.unit.is_empty() { numbers } else { format!("{numbers}{NO_BREAK_SPACE}{}", gate.unit) }
+    if unit.is_empty() { numbers } else { format!("{numbers}{NO_BREAK_SPACE}{unit}") }
 }
 
 /// The fraction of each of `centres` that `halves` are, if it is the same for all.
@@ -132,8 +145,13 @@ fn text_cell(text: &str) -> Cell {
     Cell { text: text.to_owned(), half_width: None, tone: Tone::Plain }
 }
 
-fn outcome(text: String, passed: bool) -> Cell {
-    Cell { text, half_width: None, tone: if passed { Tone::Passed } else { Tone::Failed } }
+fn outcome(text: String, verdict: Verdict) -> Cell {
+    let tone = match verdict {
+        Verdict::Passed => Tone::Passed,
+        Verdict::NotReproduced => Tone::NotReproduced,
+        Verdict::Failed => Tone::Failed,
+    };
+    Cell { text, half_width: None, tone }
 }
 
 fn unbroken(text: &str) -> String {
@@ -169,9 +187,12 @@ mod tests {
     #[test]
     fn figures_and_gates_are_seen_at_one_glance() {
         let text = reproduction_terminal(&sample(), TerminalOptions { width: 100, colour: false });
-        let glance: Vec<&str> = text.lines().take(4).collect();
+        let glance: Vec<&str> = text.lines().take(5).collect();
         assert!(glance[2].contains("figure-3") && glance[2].contains("✔ passed all 2 gates hold"), "{text}");
         assert!(glance[3].contains("figure-4") && glance[3].contains("✘ FAILED 1 of 1 gates fail"), "{text}");
+        assert!(glance[4].contains("figure-5") && glance[4].contains("– not reproduced 1 of 2 numbers are not the paper's"), "{text}");
+        assert!(text.contains("not reproduced: cells of VC 2: the paper has at most 3 cells, ours is 7.5."), "{text}");
+        assert_eq!(text.lines().last(), Some("3 figures: 1 passed, 1 not reproduced, 1 failed"));
         let gate = text.lines().find(|line| line.starts_with("cells of VC 0")).unwrap();
         assert!(gate.contains("10 20 cells") && gate.contains("✔ passed"), "{gate}");
         assert!(text.contains("at most 5 cells") && text.contains("9 ± 1 cells"), "{text}");
@@ -190,11 +211,7 @@ mod tests {
 
     #[test]
     fn a_band_is_written_as_it_was_meant() {
-        let written = |low: Vec<f64>, high: Vec<f64>| {
-            let (low, high) = (Some(low), Some(high));
-            let gate = GateResult { name: "a".into(), unit: "cells".into(), measured: vec![], low, high, passed: true };
-            band(&gate).replace(NO_BREAK_SPACE, " ")
-        };
+        let written = |low: Vec<f64>, high: Vec<f64>| band("cells", Some(&low), Some(&high)).replace(NO_BREAK_SPACE, " ");
         assert_eq!(written(vec![49.0, 98.0], vec![51.0, 102.0]), "50 100 cells ± 2 %");
         assert_eq!(written(vec![49.0, 99.0], vec![51.0, 101.0]), "50 100 ± 1 cells");
         assert_eq!(written(vec![49.0, 0.0], vec![51.0, 5.0]), "49 0 to 51 5 cells");

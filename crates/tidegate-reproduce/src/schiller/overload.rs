@@ -92,6 +92,7 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
         measured: differences,
         low: None,
         high: Some(vec![TOLERANCE; 2]),
+        departure: None,
     });
     let disturbed = vec![straight(&strict)];
     figure.gates.push(Gate::exactly("strict, VC 3 (class 0): farthest cell from its straight line", "slots", disturbed, &[0.0]));

@@ -132,6 +132,7 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
         measured: each(&|sweep| sweep.within().count() as f64),
         low: Some(vec![3.0; LOADS.len()]),
         high: None,
+        departure: None,
     });
     let underruns = each(&|sweep| sweep.underruns_within(JUST_IN_TIME) as f64);
     figure.gates.push(Gate::exactly("underruns just in time, within La", "underruns", underruns, &[0.0; LOADS.len()]));
@@ -148,6 +149,7 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
             measured: each(&share),
             low: None,
             high: Some(vec![BUFFER_SHARE; LOADS.len()]),
+            departure: None,
         });
     }
     let jitter = Axis::linear("longest jitter (slots)");
