@@ -7,6 +7,8 @@
 //! | [`aal5`] | the ATM adaptation layer 5: frames into cells |
 //! | [`reassembly`] | cells into frames again, in bounded memory |
 //! | [`llc_snap`] | which protocol a frame belongs to |
+//! | [`conformance`] | usage parameter control: the policer of a connection |
+//! | [`adapter`] | a port that sends frames as cells, by the core's cell scheduler |
 //!
 //! A frame's way through the layers and back:
 //!
@@ -40,7 +42,9 @@
 #![warn(missing_docs)]
 
 pub mod aal5;
+pub mod adapter;
 pub mod cell;
+pub mod conformance;
 pub mod hec;
 pub mod llc_snap;
 pub mod reassembly;

@@ -83,6 +83,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(name) => crate::check::choose(&scenario, Some(name), "--reverse-policy")?,
         None => there,
     };
+    if let Some(policy) = [there, back].into_iter().find(|policy| policy.adapter.is_some()) {
+        let name = &policy.name;
+        return Err(Failure::BadInput(format!(
+            "error: policy `{name}` sends cells, and a network interface sends frames\n  use `cells` in `tidegate run` and `tidegate replay`; \
+             scheduler = \"rate-controlled\" shapes and shares frames by the same rules"
+        )));
+    }
     let mut config = LiveConfig::new(&arguments.inside, &arguments.outside, there.setup(), back.setup());
     config.links = [there.link, back.link];
     config.options.catch_up = arguments.catch_up;

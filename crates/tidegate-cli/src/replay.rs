@@ -5,13 +5,14 @@ use crate::failure::Failure;
 use crate::port_report::{add_port, judge_classes};
 use crate::present::present;
 use crate::progress::Progress;
+use crate::simulation_report::cell_result;
 use clap::Args;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::packet::DropReason;
-use tidegate_replay::{CaptureError, CaptureReader, CaptureWriter, Interface, ReplayError, Replayed, replay};
+use tidegate_replay::{CaptureError, CaptureReader, CaptureWriter, Interface, ReplayError, ReplaySetup, Replayed, replay};
 use tidegate_report::{Report, Run, World};
 
 /// What `tidegate replay` takes.
@@ -64,7 +65,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => true,
         Some(wanted) => interface.name.as_deref() == Some(wanted) || wanted.parse() == Ok(number),
     };
-    let replayed = replay(policy.setup(), &policy.link, &mut capture, takes, &mut sent_file, &mut dropped_file, |record| {
+    let setup = ReplaySetup { port: policy.setup(), adapter: policy.adapter.clone() };
+    let replayed = replay(setup, &policy.link, &mut capture, takes, &mut sent_file, &mut dropped_file, |record| {
         bytes += record.data.len() as u64 + 16;
         progress.at(bytes);
     });
@@ -87,6 +89,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     report.notes = notes(&replayed, policy.longest_frame);
     let mut run = Run::new("replay");
     add_port(&mut run, &policy.name, false, policy.rate, &replayed.recorder, replayed.seconds);
+    for (class, &record) in run.ports.iter_mut().flat_map(|port| &mut port.classes).zip(&replayed.cells) {
+        class.cells = Some(cell_result(record));
+    }
     judge_classes(&mut run, &policy.classes, replayed.recorder.classes(), "", replayed.seconds);
     report.runs.push(run);
     let code = present(&report, &arguments.output)?;

@@ -1,10 +1,11 @@
 //! From the outcome of a simulation to the run that a report shows: flows end to end, ports with their classes.
 
+use tidegate_atm::adapter::CellRecord;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, Run, Series, SeriesKind,
-    TaggingResult, TcpResult, TransferSummary,
+    CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, Run, Series,
+    SeriesKind, TaggingResult, TcpResult, TransferSummary,
 };
 use tidegate_sim::statistics::outcome::ClassOutcome;
 use tidegate_sim::statistics::{DelayOutcome, Dropped, TaggedOutcome, TcpOutcome, jain};
@@ -122,7 +123,14 @@ fn class_result(port: &str, class: &ClassOutcome) -> ClassResult {
         queued: volume(class.queued),
         drops: drops(port, &class.dropped),
         marked: volume(class.marked),
+        cells: class.cells.map(cell_result),
     }
+}
+
+/// What happened to the cells of a class at the port of an ATM adapter.
+pub fn cell_result(record: CellRecord) -> CellResult {
+    let CellRecord { sent, cdvt_exceeded, nonconforming, underruns, transfers } = record;
+    CellResult { sent, cdvt_exceeded, nonconforming, underruns, transfers }
 }
 
 fn delay_summary(delay: &DelayOutcome) -> Option<DelaySummary> {

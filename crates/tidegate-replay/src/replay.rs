@@ -8,14 +8,20 @@ use crate::writer::CaptureWriter;
 use std::cmp::Reverse;
 use std::fmt;
 use std::io::{self, Read, Write};
+use tidegate_atm::adapter::CellRecord;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced, Volume};
+use tidegate_core::port::{Counters, MEMORY, Transmission, Unbalanced, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Line, Link, Underway};
 use tidegate_statistics::PortRecorder;
 use tidegate_wire::parse;
+
+mod port;
+
+use port::ReplayPort;
+pub use port::ReplaySetup;
 
 /// What a replayed packet carries through the port.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,6 +50,8 @@ pub struct Replayed {
     pub recorder: PortRecorder,
     /// The port's own counters; its queue is empty at the end.
     pub counters: Counters,
+    /// What has happened to the cells of each class, if the port is that of an ATM adapter; empty if not.
+    pub cells: Vec<CellRecord>,
     /// Packets that the port sent and the link lost.
     pub lost: Volume,
     /// Packets that the chosen interfaces did not include.
@@ -104,7 +112,7 @@ const LOST: &str = "lost-on-link";
 /// # Errors
 /// [`ReplayError`] if the capture is damaged or a result cannot be written.
 pub fn replay<R: Read, W: Write, X: Write>(
-    setup: PortSetup,
+    setup: impl Into<ReplaySetup>,
     link: &Link,
     capture: &mut CaptureReader<R>,
     takes: impl Fn(usize, &crate::Interface) -> bool,
@@ -115,10 +123,11 @@ pub fn replay<R: Read, W: Write, X: Write>(
     let mut next = capture.next_record()?;
     // The port's clock is the capture's, modulo its wrap: what is rounded to a clock's ticks is rounded alike wherever a packet is seen.
     let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds));
-    let mut port: Port<Box<Frame>> = Port::new(start, setup);
+    let mut link = *link;
+    let mut port = ReplayPort::new(start, setup.into(), &mut link);
     let recorder = PortRecorder::new(start, port.classifier());
     // In virtual time nobody waits for packets on their way: each leaves the line as soon as it has entered.
-    let mut watcher = Watcher { recorder, drops: Vec::new(), line: Line::new(link, 0, 1), lost: Volume::default() };
+    let mut watcher = Watcher { recorder, drops: Vec::new(), line: Line::new(&link, 0, 1), lost: Volume::default() };
     let mut clock = Clock { now: start, nanoseconds: None };
     let mut leaving = Vec::new();
     let (mut skipped, mut number) = (0, 0);
@@ -166,6 +175,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
     port.check().map_err(|figures| ReplayError::Unbalanced(Box::new(figures)))?;
     Ok(Replayed {
         counters: *port.counters(),
+        cells: port.records(),
         seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),
         lost: watcher.lost,
         recorder: watcher.recorder,

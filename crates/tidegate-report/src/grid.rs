@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{DropCount, Estimate, FlowResult, PromiseResult, Report, Run, Volume};
+use crate::model::{CellResult, ClassResult, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Volume};
 use crate::quantity::{self, NO_BREAK_SPACE, Shown, rate_estimate, ratio_estimate, time_estimate};
 
 /// What stands where there is nothing to tell.
@@ -308,6 +308,22 @@ pub(crate) fn ports(run: &Run) -> Option<Grid> {
         })
         .collect();
     Some(Grid { title: "ports", columns, rows, left_out: 0 })
+}
+
+/// The cells of all classes at the ports of ATM adapters; `None` if there are none.
+pub(crate) fn cells(run: &Run) -> Option<Grid> {
+    let mut columns = vec![text_column("port"), text_column("class")];
+    let names = ["cells sent", "CDVT exceeded", "nonconforming", "underruns", "transfers"];
+    columns.extend(names.map(number_column));
+    let classes = run.ports.iter().flat_map(|port| port.classes.iter().map(move |class| (port, class)));
+    let row = |(port, class): (&PortResult, &ClassResult)| {
+        let CellResult { sent, cdvt_exceeded, nonconforming, underruns, transfers } = class.cells?;
+        let mut row = vec![Cell::plain(&port.name), Cell::plain(&class.name)];
+        row.extend([sent, cdvt_exceeded, nonconforming, underruns, transfers].map(|count| Cell::plain(quantity::count(count))));
+        Some(row)
+    };
+    let rows: Vec<Vec<Cell>> = classes.filter_map(row).collect();
+    (!rows.is_empty()).then_some(Grid { title: "cells", columns, rows, left_out: 0 })
 }
 
 /// The classes of all ports of a run; `None` if there are none.

@@ -44,8 +44,8 @@ pub use folder::write_all;
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
 pub use model::{
-    ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run,
-    Series, SeriesKind, TaggingResult, TcpResult, TransferSummary, Volume, World,
+    CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, PromiseResult,
+    Report, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary, Volume, World,
 };
 pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
 pub use reproduction::{

@@ -324,6 +324,24 @@ pub struct ClassResult {
     pub drops: Vec<DropCount>,
     /// What a policer marked or tagged; part of `offered`, whatever became of it afterwards.
     pub marked: Volume,
+    /// What happened to the class's cells; `None` where the port sends packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cells: Option<CellResult>,
+}
+
+/// What happened to the cells of one class at the port of an ATM adapter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct CellResult {
+    /// Cells put on the line.
+    pub sent: u64,
+    /// Cells that left later than their planned time and the cell delay variation tolerance.
+    pub cdvt_exceeded: u64,
+    /// Cells that a policer of the contract refuses.
+    pub nonconforming: u64,
+    /// Times a connection was due and the adapter had no cell of it.
+    pub underruns: u64,
+    /// Transfers from host memory.
+    pub transfers: u64,
 }
 
 /// What a [`Series`] measures.

@@ -14,7 +14,7 @@
 
 use crate::columnar::{Column, Values};
 use crate::grid::total;
-use crate::model::{DelaySummary, DropCount, FlowResult, Report, Run, TaggingResult, TcpResult, Volume};
+use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, Report, Run, TaggingResult, TcpResult, Volume};
 
 /// The file names with their columns, in the order in which they are written.
 pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 6] {
@@ -142,6 +142,16 @@ fn classes(report: &Report) -> Vec<Column<'_>> {
     columns.extend([
         column("marked_packets", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.packets).collect())),
         column("marked_bytes", Values::Count(rows.iter().map(|(_, (_, class))| class.marked.bytes).collect())),
+    ]);
+    let cells = |figure: fn(CellResult) -> u64| {
+        Values::OptionalNumber(rows.iter().map(|(_, (_, class))| class.cells.map(|cells| figure(cells) as f64)).collect())
+    };
+    columns.extend([
+        column("cells_sent", cells(|cells| cells.sent)),
+        column("cells_cdvt_exceeded", cells(|cells| cells.cdvt_exceeded)),
+        column("cells_nonconforming", cells(|cells| cells.nonconforming)),
+        column("underruns", cells(|cells| cells.underruns)),
+        column("transfers_from_host", cells(|cells| cells.transfers)),
     ]);
     columns
 }

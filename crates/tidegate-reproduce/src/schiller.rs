@@ -9,20 +9,26 @@
 //! |---|---|
 //! | `mixture` | Figure 3: ten connections of all modes |
 //! | `overload` | Figure 4: a transient overload |
+//! | `conflicts` | section 4.1: conflict policies and the CDVT |
+//! | `minimum` | section 4.5: minimum shares |
 //! | `cost` | Figures 5 and 6: what a cell costs |
+//! | `shaping` | Figure 6 again: what shaping alone costs |
 //! | `transfers` | what section 4.4 claims about fetching cells just in time |
 
 use crate::figure::Curve;
 use crate::{Experiment, Plan};
+use tidegate_atm::conformance::UsageParameterControl;
 use tidegate_core::cells::{
-    Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Mode, Planner, RateScaling, SLOT, Sustained,
-    Ticks,
+    Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Mode, Planner, RateScaling, Sustained, Ticks,
 };
 use tidegate_sim::host::{Bus, Host, Posting};
 
+mod conflicts;
 mod cost;
+mod minimum;
 mod mixture;
 mod overload;
+mod shaping;
 mod transfers;
 
 /// The paper and its figures.
@@ -33,6 +39,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     figures: &[
         Plan { id: "figure-3", effort: 1, run: mixture::run },
         Plan { id: "figure-4", effort: 1, run: overload::run },
+        Plan { id: "conflicts", effort: 1, run: conflicts::run },
+        Plan { id: "minimum-shares", effort: 5, run: minimum::run },
         Plan { id: "figure-5", effort: 6000, run: cost::many },
         Plan { id: "figure-6", effort: 100, run: cost::few },
         Plan { id: "transfers", effort: 100, run: transfers::run },
@@ -61,6 +69,7 @@ fn contract(peak: u64, mode: fn(Sustained) -> Mode, sustained: u64, maximum_burs
 struct Log {
     curves: Vec<Curve>,
     controls: Vec<UsageParameterControl>,
+    refused: u64,
 }
 
 impl Log {
@@ -81,7 +90,7 @@ impl Log {
     }
 
     fn refused(&self) -> u64 {
-        self.controls.iter().map(|control| control.refused).sum()
+        self.refused
     }
 }
 
@@ -89,7 +98,7 @@ impl Adapter for Log {
     fn cell_sent(&mut self, now: u64, connection: Connection, _late: Ticks) {
         let curve = &mut self.curves[connection.index()];
         curve.push(now as f64, (curve.x.len() + 1) as f64);
-        self.controls[connection.index()].arrive(now);
+        self.refused += u64::from(!self.controls[connection.index()].accepts(now));
     }
 }
 
@@ -121,38 +130,9 @@ fn play_on(mut scheduler: impl CellScheduler, sources: &[Source], end: u64) -> L
     postings.sort_by_key(|posting| posting.slot);
     let curves = (0..sources.len()).map(|number| Curve::new(format!("VC {number}"))).collect();
     let controls = sources.iter().map(|source| UsageParameterControl::new(source.contract)).collect();
-    let mut host = Host::new(Bus::IDLE, 0, "bus", Log { curves, controls });
+    let mut host = Host::new(Bus::IDLE, 0, "bus", Log { curves, controls, refused: 0 });
     host.run(&mut scheduler, &postings, end).expect("there is room for every PDU");
     host.observer
-}
-
-/// UPC: the policer at the edge of the network, in the virtual scheduling form of the standards' coordinated test: peak rate with the
-/// CDVT, sustained rate with the burst tolerance alone, which is stricter than the standards ask for.
-#[derive(Debug)]
-struct UsageParameterControl {
-    contract: CellContract,
-    /// When the next cell is expected at the peak and at the sustained rate, in ticks; `None` before the first.
-    expected: Option<(u64, u64)>,
-    refused: u64,
-}
-
-impl UsageParameterControl {
-    fn new(contract: CellContract) -> UsageParameterControl {
-        UsageParameterControl { contract, expected: None, refused: 0 }
-    }
-
-    fn arrive(&mut self, slot: u64) {
-        let now = slot * SLOT;
-        let (peak, sustained) = self.expected.unwrap_or((now, now));
-        let tolerance = self.contract.delay_variation_tolerance.0;
-        let burst = self.contract.mode.sustained().map(|sustained| (sustained.interval.0, self.contract.burst_tolerance().0));
-        if now + tolerance < peak || burst.is_some_and(|(_, burst_tolerance)| now + burst_tolerance < sustained) {
-            self.refused += 1;
-            return;
-        }
-        let interval = burst.map_or(0, |(interval, _)| interval);
-        self.expected = Some((peak.max(now) + self.contract.peak_interval.0, sustained.max(now) + interval));
-    }
 }
 
 /// The slots of a planner's window.
@@ -165,36 +145,10 @@ mod tests {
     /// All figures but the one with 64,167 connections, which takes seconds.
     #[test]
     fn every_gate_holds() {
-        for run in [mixture::run, overload::run, cost::few, transfers::run] {
+        for run in [mixture::run, overload::run, conflicts::run, minimum::run, cost::few, transfers::run] {
             let figure = run(&|_| {});
             let failed: Vec<_> = figure.gates.iter().filter(|gate| !gate.passed()).collect();
             assert!(failed.is_empty(), "{}: {failed:#?}", figure.id);
         }
-    }
-
-    fn refused(contract: CellContract, slots: &[u64]) -> Vec<u64> {
-        let mut control = UsageParameterControl::new(contract);
-        let judge = |slot: &u64| {
-            let before = control.refused;
-            control.arrive(*slot);
-            (control.refused > before).then_some(*slot)
-        };
-        slots.iter().filter_map(judge).collect()
-    }
-
-    #[test]
-    fn the_policer_refuses_what_comes_early_and_forgets_it() {
-        // GCRA(10, 15) with the arrivals of the published example.
-        let mut constant = CellContract::constant(Ticks::slots(10));
-        constant.delay_variation_tolerance = Ticks::slots(15);
-        assert_eq!(refused(constant, &[0, 2, 5, 12, 18, 19, 30, 31, 60]), [12, 19, 31]);
-    }
-
-    #[test]
-    fn a_burst_longer_than_the_maximum_is_refused() {
-        let mut burst = contract(4, Mode::DualBucket, 20, 10);
-        burst.delay_variation_tolerance = Ticks::ZERO;
-        let slots: Vec<u64> = (0..12).map(|cell| 4 * cell).collect();
-        assert_eq!(refused(burst, &slots), [40, 44]);
     }
 }

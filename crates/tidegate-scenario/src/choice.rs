@@ -4,7 +4,9 @@
 use crate::units;
 use crate::value::{Leaf, Scalar, expect_text, one_of};
 use serde_json::{Map, Value, json};
+use tidegate_atm::adapter::Encapsulation;
 use tidegate_core::buffer::Reading;
+use tidegate_core::cells::{Conflict, Mode, Prefetch, Sustained};
 use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
@@ -52,6 +54,10 @@ choices! {
     LateName, "late packets", "an answer to lateness", LATE;
     DeadlineName, "deadline", "what a deadline ends", DEADLINES;
     EarlyName, "early service", "an answer to earliness", EARLY;
+    BucketName, "bucket", "what follows a burst", BUCKETS;
+    ConflictName, "conflict", "a conflict policy", CONFLICTS;
+    EncapsulationName, "encapsulation", "an encapsulation", ENCAPSULATIONS;
+    PrefetchName, "prefetch", "a way to fetch cells", PREFETCH;
     ReadingName, "reading", "a reading of weighted buffer allocation", READINGS;
     SharesName, "measure of shares", "a measure of shares", SHARES;
     Admission, "admission", "an answer to infeasibility", ADMISSION;
@@ -181,6 +187,49 @@ pub struct ReadingName(pub Reading);
 const READINGS: [Entry<ReadingName>; 2] = [
     ("pseudo-code", ReadingName(Reading::PseudoCode), "a tagged frame of a queue below its share may stay within the excess"),
     ("prose", ReadingName(Reading::Prose), "a tagged frame of a queue below its share is refused"),
+];
+
+/// What follows a burst of cells.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketName(pub fn(Sustained) -> Mode);
+
+const BUCKETS: [Entry<BucketName>; 2] = [
+    ("single", BucketName(Mode::SingleBucket), "single leaky bucket (SLB): after a burst a cell leaves for every token"),
+    ("dual", BucketName(Mode::DualBucket), "dual leaky bucket (DLB): after a burst nothing leaves until the bucket is full again"),
+];
+
+/// Which connection sends when several are due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConflictName(pub Conflict);
+
+const CONFLICTS: [Entry<ConflictName>; 4] = [
+    ("lazy", ConflictName(Conflict::Lazy), "the connection with the earliest planned time"),
+    (
+        "next-free",
+        ConflictName(Conflict::NextFree),
+        "the connection that has booked the slot: the first free one when its cell was planned",
+    ),
+    ("cdvt", ConflictName(Conflict::Tolerance), "the connection with the earliest planned time plus CDVT"),
+    ("priority", ConflictName(Conflict::Priority), "the connection with the lowest priority number, then the earliest planned time"),
+];
+
+/// What AAL5 carries before each frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EncapsulationName(pub Encapsulation);
+
+const ENCAPSULATIONS: [Entry<EncapsulationName>; 2] = [
+    ("vc-multiplexed", EncapsulationName(Encapsulation::VcMultiplexed), "nothing: each connection carries one protocol"),
+    ("llc-snap", EncapsulationName(Encapsulation::LlcSnap), "8 bytes of LLC/SNAP, which name the protocol"),
+];
+
+/// When cells are fetched from host memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PrefetchName(pub Prefetch);
+
+const PREFETCH: [Entry<PrefetchName>; 3] = [
+    ("just-in-time", PrefetchName(Prefetch::JustInTime), "as late as the access latency allows"),
+    ("demand", PrefetchName(Prefetch::Demand), "when the adapter has no cell of the connection"),
+    ("whole-pdu", PrefetchName(Prefetch::WholePdu), "whole frames as soon as they come and buffers are free"),
 ];
 
 /// What becomes of a policy that cannot keep its windows and deadlines.

@@ -13,8 +13,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
 
+mod cells;
 mod source;
 
+pub use cells::{CellContractTable, CellsTable, TransferTable};
 pub use source::SourceTable;
 
 /// A scenario file: one or more policies, the links they govern and the traffic that crosses them. Without `simulation`, `link` and
@@ -119,6 +121,9 @@ pub struct PolicyTable {
     /// For `scheduler = "dwcs"`: what holds for all that it serves.
     #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
     pub dwcs: Option<Block<DwcsTable>>,
+    /// The cell scheduler of an ATM adapter, in place of a scheduler of packets.
+    #[schemars(extend("default" = "none: the port sends packets", "examples" = [{ "conflict": "lazy" }]))]
+    pub cells: Option<Block<CellsTable>>,
     /// The classes, in the order in which their rules are tried. A class without `match` takes what no rule matched and must be the
     /// last; if there is none, a class named `default` is added.
     #[serde(default)]
@@ -231,6 +236,9 @@ pub struct ClassTable {
     /// The contract that leaving packets are delayed to keep.
     #[schemars(extend("default" = "none"))]
     pub shape: Option<Block<ShapeTable>>,
+    /// With `cells`: the contract of each of the class's connections, one per queue.
+    #[schemars(extend("default" = "none: up to the rate of the link, in priority 7", "examples" = [{ "peak_cell_rate": "15 Mbit/s" }]))]
+    pub contract: Option<Block<CellContractTable>>,
     /// What the class is promised at this port; reports say whether it was kept.
     #[schemars(extend("default" = "none", "examples" = [{ "delay": "20 ms", "loss": "0.1 %" }]))]
     pub promise: Option<Block<PromiseTable>>,

@@ -48,6 +48,7 @@ pub mod units;
 
 mod buffer;
 mod capture;
+mod cells;
 mod choice;
 mod contract;
 mod document;

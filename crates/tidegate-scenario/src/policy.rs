@@ -2,6 +2,7 @@
 
 use crate::bounds::NodeBounds;
 use crate::buffer::{guarantees, judge_special, part_of, parts, scaling, special};
+use crate::cells::{adapter, judge as judge_cells};
 use crate::choice::SchedulerName;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -13,6 +14,7 @@ use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
 use crate::units::{Limit, Ratio, print_limit, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
+use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::buffer::{Alpha, BufferField, BufferParameters, FlowLimit, Override, Reading};
 use tidegate_core::packet::Flow;
 use tidegate_core::port::{Overhead, PortSetup};
@@ -64,6 +66,8 @@ pub struct Policy {
     /// What is known beforehand of what each node of the tree gives its children: the link, then the groups and the classes of several
     /// queues.
     pub bounds: Vec<NodeBounds>,
+    /// The cell scheduler, if the port is that of an ATM adapter; the port's own scheduler is not used then.
+    pub adapter: Option<AdapterSetup>,
     setup: PortSetup,
 }
 
@@ -175,13 +179,14 @@ impl<'a> Resolution<'a> {
             );
             longest_frame = USUAL_LONGEST_FRAME;
         }
-        let overhead = table.overhead.as_ref().map_or(Overhead::None, |at| at.value.0);
+        let overhead = overhead(table);
         let wire = Wire { rate: rate.value, longest: overhead.wire_length(longest_frame as u32) };
         Resolution { name, table, rate, longest_frame, wire, findings }
     }
 
     fn run(mut self) -> Option<Policy> {
         self.judge_names();
+        judge_cells(self.table, self.findings);
         judge_presence(&self.table.class, self.findings);
         let tree = self.tree()?;
         tree.judge(self.findings);
@@ -204,6 +209,10 @@ impl<'a> Resolution<'a> {
                 return None;
             }
         };
+        let adapter = match &self.table.cells {
+            None => None,
+            Some(cells) => Some(adapter(cells, &self.table.class, &queues, self.rate, self.longest_frame as u32, self.findings)?),
+        };
         let setup = PortSetup {
             rate: self.rate.value,
             overhead: self.overhead(),
@@ -214,7 +223,12 @@ impl<'a> Resolution<'a> {
             packet_limit,
             longest_frame: self.longest_frame as u32,
         };
-        Some(self.policy(&tree, buffer, setup, policers, limits, promises))
+        let policy = self.policy(&tree, buffer, setup, policers, limits, promises);
+        Some(match adapter {
+            None => policy,
+            // The bounds are those of the scheduler of packets.
+            adapter => Policy { adapter, bounds: Vec::new(), ..policy },
+        })
     }
 
     fn link(&self) -> Link {
@@ -253,7 +267,7 @@ impl<'a> Resolution<'a> {
     }
 
     fn overhead(&self) -> Overhead {
-        self.table.overhead.as_ref().map_or(Overhead::None, |at| at.value.0)
+        overhead(self.table)
     }
 
     fn judge_names(&mut self) {
@@ -547,6 +561,7 @@ impl<'a> Resolution<'a> {
             classes: classes.collect(),
             groups: groups.collect(),
             bounds: tree.bounds(),
+            adapter: None,
             setup,
         }
     }
@@ -554,6 +569,12 @@ impl<'a> Resolution<'a> {
 
 /// The name of the class that is added if no class takes what is left.
 const DEFAULT: &str = "default";
+
+/// What the link adds to every frame.
+fn overhead(table: &PolicyTable) -> Overhead {
+    let usual = if table.cells.is_some() { Overhead::Aal5 } else { Overhead::None };
+    table.overhead.as_ref().map_or(usual, |at| at.value.0)
+}
 
 fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>) -> Choice {
     let options = NodeOptions::of(dwcs);

@@ -12,6 +12,7 @@ use crate::source::{ReadCapture, longest_packet, source, wire_rate};
 use crate::units::{print_duration, print_rate, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
+use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_link::Loss;
@@ -200,15 +201,21 @@ impl Building<'_> {
             let port = self.port(table);
             let name = table.name.0.clone();
             match port {
-                Some((port, bounds)) => {
+                Some((port, bounds, adapter)) => {
                     let impairment = self.impairment(table);
                     let cells = table.cells.as_ref().is_some_and(|at| at.value);
-                    if let (true, Some(at)) = (cells && (port.longest_frame != CELL || port.overhead != Overhead::None), &table.cells) {
+                    if let (true, Some(at)) = (cells && adapter.is_some(), &table.cells) {
+                        let problem = format!("policy `{}` sends cells itself", table.policy.0);
+                        let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
+                        self.findings.push(finding.help("remove `cells` from the link, or from the policy"));
+                    } else if let (true, Some(at)) =
+                        (cells && (port.longest_frame != CELL || port.overhead != Overhead::None), &table.cells)
+                    {
                         let problem = format!("policy `{}` is not one for cells", table.policy.0);
                         let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
                         self.findings.push(finding.help("give it longest_frame = \"53 B\" and no `overhead`, or remove `cells`"));
                     }
-                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment, cells });
+                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment, cells, adapter });
                     self.bounds_of_link.push(bounds);
                 }
                 None => self.is_complete = false,
@@ -241,7 +248,7 @@ impl Building<'_> {
     }
 
     /// The port of a link, and what is known of it.
-    fn port(&mut self, table: &LinkTable) -> Option<(PortSetup, Vec<NodeBounds>)> {
+    fn port(&mut self, table: &LinkTable) -> Option<(PortSetup, Vec<NodeBounds>, Option<AdapterSetup>)> {
         let policies = &self.file.policy.0;
         let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
             let finding = Diagnostic::error(table.policy.span.clone(), format!("there is no policy `{}`", table.policy.0));
@@ -256,12 +263,12 @@ impl Building<'_> {
         };
         self.policy_of_link.push(index);
         match &table.rate {
-            None => self.policies[index].as_ref().map(|policy| (policy.setup(), policy.bounds.clone())),
+            None => self.policies[index].as_ref().map(|policy| (policy.setup(), policy.bounds.clone(), policy.adapter.clone())),
             // A policy that is wrong by itself is not reported once more for every link.
             Some(_) if self.policies[index].is_none() => None,
             Some(rate) => {
                 let (name, policy) = &policies[index];
-                Policy::resolve(name, policy, Some(rate), self.findings).map(|policy| (policy.setup(), policy.bounds))
+                Policy::resolve(name, policy, Some(rate), self.findings).map(|policy| (policy.setup(), policy.bounds, policy.adapter))
             }
         }
     }

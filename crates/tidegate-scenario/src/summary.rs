@@ -1,6 +1,7 @@
 //! What a file contains, as text: policies with their trees, links with what they are offered, flows with their promises.
 
 use crate::bounds::{print_part, print_service, print_time};
+use crate::cells::{cell_contract, scheduled_cells};
 use crate::diagnostic::Problems;
 use crate::policy::{Buffer, Class, Group, Policy};
 use crate::promise::{Promise, about};
@@ -83,7 +84,8 @@ fn policy(policy: &Policy) -> String {
     }
     let longest = print_size(u64::from(policy.longest_frame));
     let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
-    let _ = writeln!(text, "  link: {}", listed([policy.scheduler.name().to_owned(), slots_of(policy, None), behind(policy)]));
+    let scheduler = policy.adapter.as_ref().map_or(policy.scheduler.name().to_owned(), scheduled_cells);
+    let _ = writeln!(text, "  link: {}", listed([scheduler, slots_of(policy, None), behind(policy)]));
     let mut rows = Vec::new();
     branches(policy, None, "  ", &mut rows);
     let width = rows.iter().map(|(branch, _)| branch.chars().count()).max().unwrap_or(0);
@@ -109,7 +111,10 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
                 let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
                 branches(policy, *index, &deeper, rows);
             }
-            Err(class) => rows.push((format!("{indent}{corner} {}", class.name), class_remarks(class))),
+            Err(class) => {
+                let remarks = [cell_contract(policy, class), class_remarks(class)];
+                rows.push((format!("{indent}{corner} {}", class.name), listed(remarks)));
+            }
         }
     }
 }

@@ -50,7 +50,7 @@
 //! };
 //! let propagation = Duration::from_milliseconds(5);
 //! let impairment = Impairment::default();
-//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false };
+//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false, adapter: None };
 //! // 8 Mbit/s of 1000-byte packets.
 //! let source = Source::Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false };
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);

@@ -5,6 +5,7 @@ use crate::error::{Problem, Subject};
 use crate::source::Source;
 use crate::tagging::Tagging;
 use std::collections::{HashSet, VecDeque};
+use tidegate_atm::adapter::{AdapterSetup, LONGEST_FRAME};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::units::Duration;
@@ -52,6 +53,11 @@ pub struct Link {
     /// the rate of this one. Between two such links cells go on one by one, as the first port has sent them, if all packets of a queue of the
     /// second come from one queue of the first; where queues are merged, each packet is collected before it goes on.
     pub cells: bool,
+    /// The cell scheduler, if the port is that of an ATM adapter: whole frames wait in it, AAL5 makes cells of them, and the scheduler of [`Port`]'s setup is
+    /// not used. The port's overhead is AAL5's then.
+    ///
+    /// [`Port`]: tidegate_core::port::Port
+    pub adapter: Option<AdapterSetup>,
 }
 
 impl Link {
@@ -163,6 +169,17 @@ impl Network {
             }
             if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {
                 return refuse("cells", "its port is not one for cells".into(), "no overhead, and frames of 53 bytes and more".into());
+            }
+            if let Some(adapter) = &link.adapter {
+                if let Err(error) = adapter.check() {
+                    return refuse("adapter", error.to_string(), "what the cell scheduler can keep".into());
+                }
+                if link.cells || link.port.overhead != Overhead::Aal5 || adapter.contracts.len() != link.port.classifier.flows() {
+                    return refuse("adapter", "its port is not one for frames".into(), "AAL5 overhead and a contract per queue".into());
+                }
+                if link.port.longest_frame + adapter.encapsulation.header() > LONGEST_FRAME {
+                    return refuse("longest_frame", "AAL5 cannot carry it".into(), format!("at most {LONGEST_FRAME} bytes"));
+                }
             }
             if link.propagation > LONGEST {
                 return refuse("propagation", "longer than 26 days".into(), "a delay that can be simulated".into());

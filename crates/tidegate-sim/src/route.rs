@@ -108,11 +108,13 @@ impl Routes {
     /// Marks the hops to which cells come one by one.
     fn find_streams(&mut self, network: &Network) {
         let is_of_cells = |hop: &Hop| hop.link < ENDPOINT && network.links[hop.link as usize].cells;
+        // A port of cells, and an adapter, sends the cells of a queue one by one.
+        let sends_cells = |hop: &Hop| is_of_cells(hop) || hop.link < ENDPOINT && network.links[hop.link as usize].adapter.is_some();
         // Of every queue of cells the one queue of cells that leads to it; none if there are several, or others.
         let mut feeders: HashMap<(u32, u32), Option<(u32, u32)>> = HashMap::new();
         for (index, hop) in self.hops.iter().enumerate().filter(|(_, hop)| is_of_cells(hop)) {
             let before = if hop.place > 0 { Some(&self.hops[index - 1]) } else { None };
-            let feeder = before.filter(|before| is_of_cells(before)).map(|before| (before.link, before.queue.0));
+            let feeder = before.filter(|before| sends_cells(before)).map(|before| (before.link, before.queue.0));
             let known = feeders.entry((hop.link, hop.queue.0)).or_insert(feeder);
             if *known != feeder {
                 *known = None;

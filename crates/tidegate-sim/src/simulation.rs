@@ -32,12 +32,14 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
 use tidegate_link::LossStream;
 
+mod adapters;
 mod books;
 mod cell_links;
 mod connections;
 mod flights;
 mod losses;
 
+use adapters::AdapterLink;
 use cell_links::pace_of;
 use flights::{Flights, Flying};
 
@@ -129,6 +131,8 @@ struct LinkRest {
     port: Option<Box<Port<Tag>>>,
     /// The port, if packets contend at it as cells.
     cells: Option<Box<CellPort<Tag>>>,
+    /// The port, if it is that of an ATM adapter.
+    adapter: Option<Box<AdapterLink>>,
     meter: PortMeter,
     /// Until when the link transmits; not for lanes.
     busy_until: u64,
@@ -156,6 +160,9 @@ impl LinkState {
         fn of<P>(port: &Port<P>) -> (Counters, Volume) {
             let queued = Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
             (*port.counters(), queued)
+        }
+        if let Some(adapter) = &self.rest.adapter {
+            return adapter.books();
         }
         match (&self.lane, &self.rest.cells, &self.rest.port) {
             (Some(lane), _, _) => lane.books(),
@@ -268,11 +275,12 @@ impl<'a> Simulation<'a> {
         let mut links = Vec::with_capacity(network.links.len());
         for (index, link) in network.links.iter().enumerate() {
             // A greedy source looks at its first queue at the instant of every change.
-            let may_be_lane = !link.cells && link.impairment.loss.is_none() && !is_watched[index];
+            let may_be_lane = !link.cells && link.adapter.is_none() && link.impairment.loss.is_none() && !is_watched[index];
             let lane = may_be_lane.then(|| Lane::of(&link.port)).flatten();
             let rest = LinkRest {
-                port: (lane.is_none() && !link.cells).then(|| Box::new(Port::new(Time::ZERO, link.port.clone()))),
+                port: (lane.is_none() && !link.cells && link.adapter.is_none()).then(|| Box::new(Port::new(Time::ZERO, link.port.clone()))),
                 cells: link.cells.then(|| Box::new(CellPort::new(link.port.clone(), link.impairment.mark_above.unwrap_or(u64::MAX)))),
+                adapter: AdapterLink::of(link).map(Box::new),
                 meter: PortMeter::new(&link.port.classifier, sample_interval),
                 busy_until: 0,
                 loss: link
@@ -366,6 +374,9 @@ impl<'a> Simulation<'a> {
             link.bring_up(self.warm_up);
             let (counters, queued) = link.books();
             link.rest.meter.restart(self.warm_up, &counters, queued);
+            if let Some(adapter) = &mut link.rest.adapter {
+                adapter.restart();
+            }
         }
         self.flows.iter_mut().for_each(FlowMeter::restart);
         self.connections.iter_mut().for_each(Connection::restart);
@@ -481,6 +492,9 @@ impl<'a> Simulation<'a> {
             };
         }
         let Some(port) = &mut rest.port else {
+            if rest.adapter.is_some() {
+                return self.arrive_at_adapter(now, tag, length, colour);
+            }
             let pace = rest.pace;
             return self.arrive_as_cells(now, pace, tag, length, colour);
         };
@@ -508,7 +522,7 @@ impl<'a> Simulation<'a> {
     fn serve(&mut self, now: u64, link: usize) {
         let rest = &mut *self.links[link].rest;
         let Some(port) = &mut rest.port else {
-            return self.serve_cells(link);
+            return if rest.adapter.is_some() { self.serve_adapter(link) } else { self.serve_cells(link) };
         };
         let mut watch = Watch {
             meter: &mut rest.meter,
@@ -560,14 +574,22 @@ impl<'a> Simulation<'a> {
     /// A packet that leaves a port at this instant is on its way to the next, or to its sink.
     #[inline]
     fn forward(&mut self, link: usize, tag: Tag, length: u32, colour: Colour, leaves: u64) {
+        let hop = self.routes.hops[tag.cursor as usize + 1];
+        if self.links[link].lane.is_none() && self.loses(link, hop, tag.word, length) {
+            self.packet_hops += 1;
+            return self.transmitted(hop);
+        }
+        self.carry(link, tag, length, colour, leaves);
+    }
+
+    /// The same for a packet that the link does not lose.
+    #[inline]
+    fn carry(&mut self, link: usize, tag: Tag, length: u32, colour: Colour, leaves: u64) {
         self.packet_hops += 1;
-        let state = &mut self.links[link];
-        let arrives = leaves + state.propagation;
+        let arrives = leaves + self.links[link].propagation;
         let cursor = tag.cursor + 1;
         let hop = self.routes.hops[cursor as usize];
-        if state.lane.is_none() && self.loses(link, hop, tag.word, length) {
-            // It is not on its way.
-        } else if hop.link != SINK {
+        if hop.link != SINK {
             if self.links[link].flying.is_empty() {
                 self.events.set(self.ports.len() + link, arrives);
             }

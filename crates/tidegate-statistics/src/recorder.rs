@@ -6,7 +6,7 @@ use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::Volume;
 use tidegate_core::queue::Occupancy;
-use tidegate_core::units::{PICOSECONDS_PER_SECOND, Time};
+use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Time};
 
 /// Bins of a time line start at a millisecond and widen with the run.
 const FIRST_BIN: u64 = PICOSECONDS_PER_SECOND / 1000;
@@ -132,6 +132,11 @@ impl PortRecorder {
         }
         self.elapsed += u128::from(step);
         self.clock = self.clock.later(now);
+    }
+
+    /// The link transmits for this long what is no whole packet: a cell that is not the last of its frame.
+    pub fn transmitting(&mut self, time: Duration) {
+        self.busy += u128::from(time.picoseconds());
     }
 
     fn occupancy_changed(&mut self, occupancy: &Occupancy) {

@@ -36,10 +36,14 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-link", may_use: &["tidegate-core"], third_party: true },
     Rule {
         package: "tidegate-replay",
-        may_use: &["tidegate-core", "tidegate-link", "tidegate-wire", "tidegate-statistics"],
+        may_use: &["tidegate-core", "tidegate-atm", "tidegate-link", "tidegate-wire", "tidegate-statistics"],
         third_party: true,
     },
-    Rule { package: "tidegate-sim", may_use: &["tidegate-core", "tidegate-link", "tidegate-statistics"], third_party: true },
+    Rule {
+        package: "tidegate-sim",
+        may_use: &["tidegate-core", "tidegate-atm", "tidegate-link", "tidegate-statistics"],
+        third_party: true,
+    },
     Rule { package: "tidegate-endsystem", may_use: &["tidegate-core"], third_party: true },
     Rule {
         package: "tidegate-live",
@@ -47,11 +51,16 @@ const RULES: &[Rule] = &[
         third_party: true,
     },
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
-    Rule { package: "tidegate-reproduce", may_use: &["tidegate-core", "tidegate-endsystem", "tidegate-sim"], third_party: true },
+    Rule {
+        package: "tidegate-reproduce",
+        may_use: &["tidegate-core", "tidegate-atm", "tidegate-endsystem", "tidegate-sim"],
+        third_party: true,
+    },
     Rule {
         package: "tidegate-scenario",
         may_use: &[
             "tidegate-core",
+            "tidegate-atm",
             "tidegate-link",
             "tidegate-wire",
             "tidegate-statistics",

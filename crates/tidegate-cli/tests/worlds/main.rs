@@ -316,6 +316,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             port: setup(policy),
             impairment: Impairment::default(),
             cells: false,
+            adapter: None,
         }],
         flows: decided.iter().enumerate().map(flow).collect(),
     };

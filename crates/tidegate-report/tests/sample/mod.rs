@@ -163,6 +163,7 @@ fn port_result(replications: &[[Outcome; 3]]) -> PortResult {
         occupancy_max_bytes: queue.iter().copied().fold(0.0, f64::max) as u64,
         classes: (0..3)
             .map(|class| ClassResult {
+                cells: None,
                 name: CLASSES[class].into(),
                 offered: sum(class, replications, |outcome| outcome.offered),
                 sent: sum(class, replications, |outcome| outcome.sent),

@@ -4,7 +4,7 @@ use super::Simulation;
 use crate::error::SimulationError;
 use crate::network::Network;
 use crate::statistics::tcp::BackMeter;
-use crate::statistics::{ClassStatistics, Replication, TcpStatistics, sum};
+use crate::statistics::{ClassStatistics, PortStatistics, Replication, TcpStatistics, sum};
 use crate::tcp::connection::Connection;
 use tidegate_core::port::Volume;
 
@@ -31,7 +31,8 @@ impl Simulation<'_> {
         }
         let ports = links.into_iter().map(|link| {
             let (counters, queued) = link.books();
-            link.rest.meter.finish(end, &counters, queued)
+            let cells = link.rest.adapter.as_ref().map_or_else(Vec::new, |adapter| adapter.records());
+            PortStatistics { cells, ..link.rest.meter.finish(end, &counters, queued) }
         });
         let ports = ports.collect();
         let replication = Replication { flows: flow_statistics, ports, events: self.event_count, packet_hops: self.packet_hops };
@@ -145,6 +146,7 @@ mod tests {
             port: port.clone(),
             impairment: Impairment::default(),
             cells: false,
+            adapter: None,
         };
         let source = Source::Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false };
         let (header, path, start) = (Header::default(), vec![LinkId(0), LinkId(1)], Duration::ZERO);

@@ -103,15 +103,21 @@ impl Simulation<'_> {
 
     /// A cell has left for the next port of cells, and with it its packet if it was the last of a whole one.
     fn pass_on(&mut self, link: usize, mut cell: Departure<Tag>) {
+        if cell.is_whole {
+            let hop = self.routes.hops[cell.tag.cursor as usize + 1];
+            // What is lost on the link are the contents of the packet: its cells come, with errors.
+            cell.is_whole = !self.loses(link, hop, cell.tag.word, cell.length);
+            self.packet_hops += 1;
+            self.transmitted(hop);
+        }
+        self.pass_cell(link, cell);
+    }
+
+    /// A cell is on its way to the next port of cells, as one of a whole packet or not.
+    pub(super) fn pass_cell(&mut self, link: usize, mut cell: Departure<Tag>) {
         cell.tag.cursor += 1;
         let [hop, next] = [0, 1].map(|ahead| self.routes.hops[cell.tag.cursor as usize + ahead]);
         let at = cell.finish + self.links[link].propagation;
-        if cell.is_whole {
-            self.packet_hops += 1;
-            // What is lost on the link are the contents of the packet: its cells come, with errors.
-            cell.is_whole = !self.loses(link, hop, cell.tag.word, cell.length);
-            self.transmitted(hop);
-        }
         let rest = &mut *self.links[hop.link as usize].rest;
         if let Some(cells) = &mut rest.cells {
             cells.push_cell(hop.queue, at, cell, next.comes_one_by_one);

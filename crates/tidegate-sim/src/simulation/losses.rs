@@ -11,13 +11,19 @@ impl Simulation<'_> {
         let rest = &mut *self.links[link].rest;
         let is_lost = rest.loss.as_mut().is_some_and(LossStream::loses_next);
         if is_lost {
-            rest.lost.add(length);
-            if hop.flow & BACK != 0 {
-                self.backs.lose(hop.flow & !BACK, word, length);
-            } else {
-                self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
-            }
+            self.lose_on_link(link, hop, word, length);
         }
         is_lost
+    }
+
+    /// A packet gets lost on a link, on its way to this hop.
+    #[cold]
+    pub(super) fn lose_on_link(&mut self, link: usize, hop: Hop, word: u32, length: u32) {
+        self.links[link].rest.lost.add(length);
+        if hop.flow & BACK != 0 {
+            self.backs.lose(hop.flow & !BACK, word, length);
+        } else {
+            self.flows[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
+        }
     }
 }

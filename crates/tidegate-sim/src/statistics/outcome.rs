@@ -2,6 +2,7 @@
 
 use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics, difference, sum};
 use crate::network::{LinkId, Network};
+use tidegate_atm::adapter::CellRecord;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Duration;
@@ -174,6 +175,8 @@ pub struct ClassOutcome {
     pub occupancy_max_bytes: u64,
     /// Mean queued bytes in each sample interval, averaged over the replications.
     pub occupancy_over_time_bytes: Vec<f64>,
+    /// What happened to its cells, if the port is that of an ATM adapter.
+    pub cells: Option<CellRecord>,
 }
 
 impl Outcome {
@@ -348,6 +351,7 @@ impl PortOutcome {
 
 impl ClassOutcome {
     fn of(name: String, class: usize, runs: &[&PortStatistics], span: f64) -> ClassOutcome {
+        let cells = runs.iter().filter_map(|run| run.cells.get(class).copied()).reduce(CellRecord::plus);
         let runs: Vec<_> = runs.iter().map(|run| &run.classes[class]).collect();
         let loss = runs.iter().map(|run| {
             let lost: u64 = run.dropped.iter().map(|volume| volume.packets).sum();
@@ -367,6 +371,7 @@ impl ClassOutcome {
             occupancy_mean_bytes: estimate(runs.iter().map(|run| Some(run.occupancy.mean()))).unwrap_or_default(),
             occupancy_max_bytes: runs.iter().map(|run| run.occupancy.maximum()).max().unwrap_or(0),
             occupancy_over_time_bytes: average(runs.iter().map(|run| run.occupancy.samples().iter().copied())),
+            cells,
         }
     }
 }

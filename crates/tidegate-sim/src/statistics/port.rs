@@ -1,6 +1,7 @@
 //! One port and its classes in one replication.
 
 use super::{Bins, Dropped, Histogram, TimeWeighted, difference, sum};
+use tidegate_atm::adapter::CellRecord;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::{DropReason, Flow};
 use tidegate_core::port::{Counters, Volume};
@@ -28,6 +29,8 @@ pub struct PortStatistics {
     pub drops_over_time: [Vec<u64>; DropReason::ALL.len()],
     /// The classes, in the order of the policy.
     pub classes: Vec<ClassStatistics>,
+    /// What happened to the cells of each class, if the port is that of an ATM adapter; empty if not.
+    pub cells: Vec<CellRecord>,
 }
 
 /// What was measured of one class of a port in one replication, from the end of the warm-up.
@@ -163,6 +166,12 @@ impl PortMeter {
         class.occupancy.touch(u64::from(length));
     }
 
+    /// A part of a packet that is not the last is transmitted from `now` to `finish`.
+    pub(crate) fn sent_part(&mut self, now: u64, finish: u64) {
+        self.busy += finish - now;
+        self.busy_until = finish;
+    }
+
     /// The transmission under way, or the latest, ends at this instant.
     pub(crate) fn transmits_until(&mut self, time: u64) {
         self.busy_until = time;
@@ -216,6 +225,7 @@ impl PortMeter {
                 if counters.dropped[reason].packets == 0 { Vec::new() } else { std::mem::take(bins).finish(end) }
             }),
             classes,
+            cells: Vec::new(),
         }
     }
 }

@@ -1,0 +1,135 @@
+//! The port of a replay: one for packets, or that of an ATM adapter, which sends each frame as AAL5 cells.
+//!
+//! The adapter's slots count from the start of the replay. A frame leaves with its last cell. Random loss takes cells, and a frame that has lost one is
+//! lost at the end of the link.
+
+use super::{Frame, LOST, Watcher};
+use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent};
+use tidegate_core::classifier::Classifier;
+use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced};
+use tidegate_core::units::{Duration, Time};
+use tidegate_link::{Link, LossStream};
+
+/// What a replay sends its packets through.
+#[derive(Clone, Debug)]
+pub struct ReplaySetup {
+    /// The port.
+    pub port: PortSetup,
+    /// The cell scheduler, if the port is that of an ATM adapter; the scheduler of `port` is not used then.
+    pub adapter: Option<AdapterSetup>,
+}
+
+impl From<PortSetup> for ReplaySetup {
+    fn from(port: PortSetup) -> ReplaySetup {
+        ReplaySetup { port, adapter: None }
+    }
+}
+
+pub(super) enum ReplayPort {
+    Packets(Box<Port<Box<Frame>>>),
+    Cells(Box<CellPort>),
+}
+
+/// The adapter, and its clock.
+pub(super) struct CellPort {
+    port: AdapterPort<Box<Frame>>,
+    classifier: Classifier,
+    slot: Duration,
+    /// An instant at which a slot starts, and its number. It follows the clock, which wraps.
+    base: Time,
+    base_slot: u64,
+    loss: Option<LossStream>,
+    /// By queue: true if the link has lost a cell of the frame that is being sent.
+    is_damaged: Vec<bool>,
+}
+
+impl ReplayPort {
+    /// A port that is empty at `start`. For an adapter the random loss of the link is taken over from `link`.
+    pub(super) fn new(start: Time, setup: ReplaySetup, link: &mut Link) -> ReplayPort {
+        let ReplaySetup { port, adapter } = setup;
+        let Some(adapter) = adapter else { return ReplayPort::Packets(Box::new(Port::new(start, port))) };
+        let classifier = port.classifier.clone();
+        let is_damaged = vec![false; classifier.flows()];
+        let port = AdapterPort::new(start, &adapter, port);
+        let slot = port.slot();
+        let loss = link.loss.take().map(|loss| LossStream::new(loss, 0));
+        ReplayPort::Cells(Box::new(CellPort { port, classifier, slot, base: start, base_slot: 0, loss, is_damaged }))
+    }
+
+    pub(super) fn classifier(&self) -> &Classifier {
+        match self {
+            ReplayPort::Packets(port) => port.classifier(),
+            ReplayPort::Cells(cells) => &cells.classifier,
+        }
+    }
+
+    pub(super) fn counters(&self) -> &Counters {
+        match self {
+            ReplayPort::Packets(port) => port.counters(),
+            ReplayPort::Cells(cells) => cells.port.counters(),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), Unbalanced> {
+        match self {
+            ReplayPort::Packets(port) => port.check(),
+            ReplayPort::Cells(cells) => cells.port.check(),
+        }
+    }
+
+    /// What has happened to the cells of each class; empty if the port sends packets.
+    pub(super) fn records(&self) -> Vec<CellRecord> {
+        match self {
+            ReplayPort::Packets(_) => Vec::new(),
+            ReplayPort::Cells(cells) => cells.port.records(cells.classifier.classes().len()),
+        }
+    }
+
+    pub(super) fn offer(&mut self, now: Time, flow: Flow, length: u32, colour: Colour, frame: Box<Frame>, watcher: &mut Watcher) {
+        match self {
+            ReplayPort::Packets(port) => port.offer(now, flow, length, colour, frame, watcher),
+            ReplayPort::Cells(cells) => {
+                let slot = cells.base_slot + now.since(cells.base).picoseconds().div_ceil(cells.slot.picoseconds());
+                cells.port.offer(now, slot, flow, length, colour, frame, watcher);
+            }
+        }
+    }
+
+    /// Sends all that is due up to and including `now`, at most [`MEMORY`] after the call before. When to come back; `None` if nothing is queued.
+    pub(super) fn advance(&mut self, now: Time, watcher: &mut Watcher, mut leaves: impl FnMut(Transmission<Box<Frame>>)) -> Option<Time> {
+        match self {
+            ReplayPort::Packets(port) => port.advance(now, watcher, leaves),
+            ReplayPort::Cells(cells) => cells.advance(now, watcher, &mut leaves),
+        }
+    }
+}
+
+impl CellPort {
+    fn advance(&mut self, now: Time, watcher: &mut Watcher, leaves: &mut impl FnMut(Transmission<Box<Frame>>)) -> Option<Time> {
+        let slot = self.slot.picoseconds();
+        let whole = now.since(self.base).picoseconds() / slot;
+        let (base, base_slot) = (self.base, self.base_slot);
+        let start_of = |number: u64| base + Duration::from_picoseconds((number - base_slot) * slot);
+        (self.base, self.base_slot) = (start_of(base_slot + whole), base_slot + whole);
+        loop {
+            let next = self.port.next_slot()?;
+            if next > self.base_slot {
+                let ahead = (next - self.base_slot).min(MEMORY.picoseconds() / slot);
+                return Some(self.base + Duration::from_picoseconds(ahead * slot));
+            }
+            let start = start_of(next);
+            let Some(CellSent { queue, number, frame, .. }) = self.port.send(start, next, watcher) else { continue };
+            let is_damaged = &mut self.is_damaged[queue.index()];
+            *is_damaged = (*is_damaged && number > 0) | self.loss.as_mut().is_some_and(LossStream::loses_next);
+            match frame {
+                None => watcher.recorder.transmitting(self.slot),
+                Some(packet) if *is_damaged => {
+                    watcher.lost.add(packet.length);
+                    watcher.drops.push((start, packet, LOST));
+                }
+                Some(packet) => leaves(Transmission { packet, start, finish: start + self.slot }),
+            }
+        }
+    }
+}
