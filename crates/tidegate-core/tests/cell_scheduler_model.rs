@@ -349,8 +349,8 @@ impl Model {
             share.delay[class] += (latest - due).max(0);
             share.expected[class] = Some(due.max(latest).min(t + CATCH_UP) + stretched(SLOT, pace));
         }
-        if share.minimum[class] > 0 {
-            let interval = ((u128::from(SLOT) << 40) / share.minimum[class]) as i128;
+        if let Some(interval) = (u128::from(SLOT) << 40).checked_div(share.minimum[class]) {
+            let interval = interval as i128;
             share.owed[class] = (share.owed[class].max(t - 4 * interval) + interval).min(t + interval);
         }
     }

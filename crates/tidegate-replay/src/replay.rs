@@ -172,7 +172,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
         clock.move_to(wake.earlier(clock.now + MEMORY));
     }
     last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
-    port.check().map_err(|figures| ReplayError::Unbalanced(Box::new(figures)))?;
+    port.check().map_err(ReplayError::Unbalanced)?;
     Ok(Replayed {
         counters: *port.counters(),
         cells: port.records(),

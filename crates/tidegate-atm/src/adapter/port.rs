@@ -100,8 +100,8 @@ impl<T> AdapterPort<T> {
     ///
     /// # Errors
     /// [`Unbalanced`] holds the figures that do not: a defect.
-    pub fn check(&self) -> Result<(), Unbalanced> {
-        self.counters.check(self.queued())
+    pub fn check(&self) -> Result<(), Box<Unbalanced>> {
+        self.counters.check(self.queued()).map_err(Box::new)
     }
 
     /// What has happened to the cells of each class, as far as the classes have queues.

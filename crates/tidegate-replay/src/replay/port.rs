@@ -71,9 +71,9 @@ impl ReplayPort {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Unbalanced> {
+    pub(super) fn check(&self) -> Result<(), Box<Unbalanced>> {
         match self {
-            ReplayPort::Packets(port) => port.check(),
+            ReplayPort::Packets(port) => port.check().map_err(Box::new),
             ReplayPort::Cells(cells) => cells.port.check(),
         }
     }
