@@ -27,7 +27,7 @@ use crate::tagging::Tags;
 use crate::tcp::connection::{Connection, Message};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::{Counters, Next, Port, Transmission, Volume};
+use tidegate_core::port::{Next, Port, Transmission, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
 use tidegate_link::LossStream;
@@ -152,23 +152,6 @@ impl LinkState {
     fn bring_up(&mut self, limit: u64) {
         if let Some(lane) = &mut self.lane {
             lane.bring_up(limit.saturating_sub(1), &mut self.rest.meter);
-        }
-    }
-
-    /// The books of the port: what has become of everything, and what is queued.
-    fn books(&self) -> (Counters, Volume) {
-        fn of<P>(port: &Port<P>) -> (Counters, Volume) {
-            let queued = Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
-            (*port.counters(), queued)
-        }
-        if let Some(adapter) = &self.rest.adapter {
-            return adapter.books();
-        }
-        match (&self.lane, &self.rest.cells, &self.rest.port) {
-            (Some(lane), _, _) => lane.books(),
-            (_, Some(cells), _) => of(cells.port()),
-            (_, _, Some(port)) => of(port),
-            _ => unreachable!("a link has a port"),
         }
     }
 }
@@ -556,19 +539,6 @@ impl<'a> Simulation<'a> {
         let as_cells = self.routes.hops[tag.cursor as usize + 1].comes_as_cells;
         let leaves = if as_cells { start + self.links[link].rest.pace } else { finish };
         self.forward(link, tag, length, colour, leaves);
-    }
-
-    /// A packet is dropped at the port of its hop.
-    #[cold]
-    fn lose(&mut self, hop: Hop, word: u32, length: u32, reason: DropReason) {
-        if hop.flow & BACK != 0 {
-            return self.backs.lose(hop.flow & !BACK, word, length);
-        }
-        self.flows[hop.flow as usize].lose(hop.place as usize, length, reason);
-        if let (0, Some(Some(source))) = (hop.place, self.greedy.get_mut(hop.flow as usize)) {
-            source.lost();
-            self.woken.push(hop.flow);
-        }
     }
 
     /// A packet that leaves a port at this instant is on its way to the next, or to its sink.

@@ -1,12 +1,31 @@
 //! The end of a replication: its statistics, and the books of all ports, flows and connections held against each other.
 
-use super::Simulation;
+use super::{LinkState, Simulation};
 use crate::error::SimulationError;
 use crate::network::Network;
 use crate::statistics::tcp::BackMeter;
 use crate::statistics::{ClassStatistics, PortStatistics, Replication, TcpStatistics, sum};
 use crate::tcp::connection::Connection;
-use tidegate_core::port::Volume;
+use tidegate_core::port::{Counters, Port, Volume};
+
+impl LinkState {
+    /// The books of the port: what has become of everything, and what is queued.
+    pub(super) fn books(&self) -> (Counters, Volume) {
+        fn of<P>(port: &Port<P>) -> (Counters, Volume) {
+            let queued = Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
+            (*port.counters(), queued)
+        }
+        if let Some(adapter) = &self.rest.adapter {
+            return adapter.books();
+        }
+        match (&self.lane, &self.rest.cells, &self.rest.port) {
+            (Some(lane), _, _) => lane.books(),
+            (_, Some(cells), _) => of(cells.port()),
+            (_, _, Some(port)) => of(port),
+            _ => unreachable!("a link has a port"),
+        }
+    }
+}
 
 impl Simulation<'_> {
     pub(super) fn finish(mut self) -> Result<Replication, SimulationError> {
