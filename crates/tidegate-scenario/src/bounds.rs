@@ -1,8 +1,8 @@
 //! What is known of a port before a packet has been sent: shares, gaps and whether they are proven, as text and as JSON.
 
 use crate::diagnostic::Problems;
+use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::Policy;
-use crate::promise::about;
 use crate::scenario::{Scenario, Variant};
 use crate::units::{print_duration, print_rate, print_slots};
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ pub struct NodeBounds {
     pub scheduler: SchedulerKind,
     /// The rate that is shared.
     pub rate: Rate,
+    /// What it is guaranteed of that; the rate itself for the link.
+    pub guaranteed: Option<LeastRate>,
     /// True for the link itself: what the others get depends on the nodes above them.
     pub is_link: bool,
     /// What `dwcs` makes of the requests.
@@ -36,8 +38,8 @@ pub struct MemberBounds {
     pub name: String,
     /// What it asks of `dwcs`.
     pub request: Option<Request>,
-    /// The rate it has at least, if one is promised.
-    pub share: Option<Rate>,
+    /// What it is guaranteed while it is backlogged.
+    pub guarantee: Guarantee,
 }
 
 /// The streams of a node under `dwcs`.
@@ -58,10 +60,19 @@ impl Slots {
         Slots { slot, options, feasibility: Feasibility::of(&streams), streams }
     }
 
-    /// True if every stream has the rate of its window, whatever the others do.
-    pub(crate) fn promises_rates(&self) -> bool {
-        let Feasibility { verdict, has_priority, .. } = self.feasibility;
-        verdict == Verdict::Kept && !has_priority && self.options.shares == Shares::Bytes
+    /// Whether every stream has the rate of its window, whatever the others do.
+    ///
+    /// # Errors
+    /// Why that is not so.
+    pub(crate) fn keeps_rates(&self) -> Result<(), &'static str> {
+        match self.feasibility.verdict {
+            _ if self.feasibility.has_priority => Err("static priority goes first, and reserves nothing"),
+            Verdict::Kept if self.options.shares == Shares::Bytes => Ok(()),
+            Verdict::Kept => Err("its share is one of packets, not of bytes"),
+            Verdict::KeptIfAligned => Err("windows are kept only while the deadlines of all coincide"),
+            Verdict::NotProven => Err("windows of different periods can be violated"),
+            Verdict::Overloaded => Err("more slots are needed than there are"),
+        }
     }
 
     /// True if windows are kept under the conditions that are printed beside it.
@@ -193,13 +204,8 @@ pub fn text(scenario: &Scenario) -> String {
 fn write_node(text: &mut String, node: &NodeBounds) {
     let _ = write!(text, "  {}: {}", node.name, node.scheduler.name());
     let Some(slots) = &node.slots else {
-        let is_promised = node.members.iter().any(|member| member.share.is_some());
-        let _ = writeln!(text, "; {}", if is_promised { "no delay bound is computed for it" } else { "no bound is computed for it" });
-        let rows = node.members.iter().map(|member| {
-            let share =
-                member.share.map_or("no rate guaranteed".to_owned(), |share| format!("{} at least", about(share.bits_per_second() as f64)));
-            vec![member.name.clone(), share]
-        });
+        let _ = writeln!(text, "; no delay bound is computed for it");
+        let rows = node.members.iter().map(|member| vec![member.name.clone(), member.guarantee.to_string()]);
         return write_rows(text, rows.collect());
     };
     let measure = match slots.options.shares {
@@ -220,25 +226,32 @@ fn write_node(text: &mut String, node: &NodeBounds) {
             let time = if node.is_link { format!(" ({})", print_time(slots.time(gap))) } else { String::new() };
             print_slots(gap) + &time
         });
-        vec![member.name.clone(), service, window, period, needs, least(slots, stream, node.rate), gap]
+        vec![member.name.clone(), service, window, period, needs, least(node, slots, member, stream), gap]
     }));
     write_rows(text, rows);
+    for member in &node.members {
+        if !matches!(member.guarantee, Guarantee::Rate(_)) {
+            let _ = writeln!(text, "    * {}: {}", member.name, member.guarantee);
+        }
+    }
     for assumption in assumptions(node, slots) {
         let _ = writeln!(text, "    * {assumption}");
     }
 }
 
 /// The rate of a stream, in bytes or packets as its node shares them.
-fn least(slots: &Slots, stream: &Stream, rate: Rate) -> String {
-    match (slots.least_service(stream), slots.options.shares) {
-        (None, _) => "-".to_owned(),
-        (Some(_), Shares::Bytes) => about(rate_of(stream, rate).unwrap_or_default()),
-        (Some(least), Shares::Packets) => format!("{:.1} packets/s", packets_per_second(slots, least)),
+fn least(node: &NodeBounds, slots: &Slots, member: &MemberBounds, stream: &Stream) -> String {
+    match (member.guarantee.rate(), packets_at_least(node, slots, stream)) {
+        (Some(rate), _) => rate.to_string(),
+        (None, Some(packets)) => format!("{packets:.1} packets/s"),
+        (None, None) => "-".to_owned(),
     }
 }
 
-fn rate_of(stream: &Stream, rate: Rate) -> Option<f64> {
-    stream.least_service().map(|least| rate.bits_per_second() as f64 * least.ticks as f64 / least.of as f64)
+/// The packets per second of a stream of the link that shares in packets.
+fn packets_at_least(node: &NodeBounds, slots: &Slots, stream: &Stream) -> Option<f64> {
+    let least = slots.least_service(stream).filter(|_| node.is_link && slots.options.shares == Shares::Packets)?;
+    Some(packets_per_second(slots, least))
 }
 
 fn packets_per_second(slots: &Slots, least: LeastService) -> f64 {
@@ -295,7 +308,8 @@ pub fn json(scenario: &Scenario) -> Value {
 
 fn node_json(node: &NodeBounds) -> Value {
     let members = node.members.iter().enumerate().map(|(index, member)| {
-        let mut value = json!({ "name": member.name, "rate_at_least_bps": member.share.map(Rate::bits_per_second) });
+        let (rate, because) = member.guarantee.json();
+        let mut value = json!({ "name": member.name, "rate_at_least_bps": rate, "not_more_because": because });
         if let (Some(slots), Value::Object(fields)) = (&node.slots, &mut value) {
             fields.extend(stream_json(node, slots, member, &slots.streams[index]));
         }
@@ -319,11 +333,10 @@ fn node_json(node: &NodeBounds) -> Value {
             "assumptions": assumptions(node, slots),
         })
     });
-    json!({ "node": node.name, "scheduler": node.scheduler.name(), "rate_bps": node.rate.bits_per_second(), "dwcs": slots, "members": members })
+    json!({ "node": node.name, "scheduler": node.scheduler.name(), "rate_bps": node.guaranteed.map(LeastRate::json), "dwcs": slots, "members": members })
 }
 
 fn stream_json(node: &NodeBounds, slots: &Slots, member: &MemberBounds, stream: &Stream) -> serde_json::Map<String, Value> {
-    let least = slots.least_service(stream);
     let gap = slots.longest_gap(stream);
     let seconds = |picoseconds: u128| picoseconds as f64 / PICOSECONDS_PER_SECOND as f64;
     let is_fixed = stream.is_fixed;
@@ -334,8 +347,7 @@ fn stream_json(node: &NodeBounds, slots: &Slots, member: &MemberBounds, stream: 
         "period_s": stream.period.filter(|_| !is_fixed).map(|period| seconds(u128::from(period) * u128::from(slots.slot.picoseconds()))),
         "utilisation": as_number(stream.utilisation()),
         "utilisation_fraction": stream.utilisation().to_string(),
-        "rate_at_least_bps": least.filter(|_| slots.options.shares == Shares::Bytes).and_then(|_| rate_of(stream, node.rate)),
-        "packets_at_least_per_s": least.filter(|_| slots.options.shares == Shares::Packets).map(|least| packets_per_second(slots, least)),
+        "packets_at_least_per_s": packets_at_least(node, slots, stream),
         "gap_at_most_slots": gap.and_then(|gap| u64::try_from(gap).ok()),
         "gap_at_most_s": gap.filter(|_| node.is_link).map(|gap| seconds(slots.time(gap))),
     });

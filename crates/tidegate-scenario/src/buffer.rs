@@ -1,15 +1,168 @@
-//! What only some buffer managers take: who uses it, and what it comes to for a buffer of a given size.
+//! The buffer of a policy: its limits, and what only some buffer managers take.
 
-use crate::diagnostic::{Diagnostic, Span, alternatives};
+use crate::bounds::print_time;
+use crate::diagnostic::{Diagnostic, Severity, Span, alternatives};
 use crate::document::{BufferTable, ClassTable};
-use crate::units::Ratio;
+use crate::policy::{Buffer, Resolution};
+use crate::tree::Tree;
+use crate::units::{Limit, Ratio, print_limit, print_size};
 use crate::value::{At, Block};
-use tidegate_core::buffer::{BufferField, Guarantee, Scaling};
+use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Scaling};
 use tidegate_core::packet::Flow;
-use tidegate_core::registry::BufferKind;
+use tidegate_core::registry::{AnyBufferManager, BufferKind};
+use tidegate_core::units::{PICOSECONDS_PER_SECOND, Rate};
+
+/// The most packets a port may be told to hold.
+const MOST_PACKETS: u64 = 16_777_216;
+/// The packets a port holds at most if the buffer's limit is in bytes and nothing else is said.
+const USUAL_PACKETS: u64 = 1_000_000;
+/// The shortest frame on Ethernet.
+const SHORTEST_FRAME: u64 = 64;
+const USUAL_BUFFER: Limit = Limit::Packets(1000);
+
+impl Resolution<'_> {
+    pub fn class_limit(&mut self, class: &ClassTable) -> Option<Limit> {
+        let limit = class.limit.as_ref()?;
+        let what = format!("each queue of class `{}`", class.name.0);
+        self.judge_limit(limit, &what, u64::from(u32::MAX));
+        Some(limit.value)
+    }
+
+    /// Reports a limit that keeps out every packet, or the longest ones.
+    fn judge_limit(&mut self, limit: &At<Limit>, what: &str, most_bytes: u64) {
+        let longest = self.longest_frame;
+        let finding = |problem: String| Diagnostic::error(limit.span.clone(), problem);
+        match limit.value {
+            Limit::Packets(0) | Limit::Bytes(0) => {
+                self.findings.push(finding(format!("{what} could hold nothing")).help("write a limit of at least one packet"));
+            }
+            Limit::Bytes(bytes) if bytes < longest => {
+                let problem = format!(
+                    "{what} holds {}, less than the longest frame of {}, which would always be dropped",
+                    print_size(bytes),
+                    print_size(longest)
+                );
+                let finding = finding(problem);
+                self.findings.push(match &self.table.longest_frame {
+                    Some(at) => finding.context(at.span.clone(), "the longest frame").help("raise the limit, or lower `longest_frame`"),
+                    None => finding.help("raise the limit, or set `longest_frame` (1518 B unless given)"),
+                });
+            }
+            Limit::Bytes(bytes) if bytes > most_bytes => {
+                self.findings.push(finding(format!("{what} is limited to less than {} in any case", print_size(most_bytes + 1))));
+            }
+            Limit::Packets(packets) if packets > MOST_PACKETS => {
+                self.findings
+                    .push(finding(format!("{what} could hold {packets} packets")).help(format!("at most {MOST_PACKETS} are possible")));
+            }
+            _ => {}
+        }
+    }
+
+    /// The buffer and the most packets the port can hold.
+    pub fn buffer(&mut self) -> (Buffer, u32) {
+        let table = self.table.buffer.as_ref().map(|block| &block.value);
+        let kind = table.and_then(|table| table.manager.as_ref()).map_or(BufferKind::TailDrop, |at| at.value.0);
+        let written = table.and_then(|table: &BufferTable| table.limit.as_ref());
+        if let Some(limit) = written {
+            self.judge_limit(limit, "the buffer", (1 << 47) - 1);
+        }
+        let limit = written.map_or(USUAL_BUFFER, |at| at.value);
+        if let Some(table) = table {
+            judge_special(kind, table, self.findings);
+        }
+        let takes_alpha = kind.accepts().contains(&BufferField::Alpha);
+        let alpha = table.and_then(|table| table.alpha.as_ref()).map(|at| at.value.0).filter(|_| takes_alpha);
+        let [threshold, tagged_threshold, scaling] = parts(table, kind);
+        let reading = table.and_then(|table| table.reading.as_ref()).map(|at| at.value.0);
+        let usual = match limit {
+            Limit::Packets(packets) => packets,
+            Limit::Bytes(bytes) => (bytes / SHORTEST_FRAME).clamp(1, USUAL_PACKETS),
+        };
+        let packets = match &self.table.packet_limit {
+            None => usual,
+            Some(at) => {
+                self.judge_limit(&At { value: Limit::Packets(at.value.0), span: at.span.clone() }, "the port", u64::MAX);
+                if let (Limit::Packets(wanted), Some(written)) = (limit, written)
+                    && at.value.0 < wanted
+                {
+                    let problem = format!("the port holds at most {} packets, fewer than the buffer's {}", at.value.0, print_limit(limit));
+                    let finding = Diagnostic::error(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
+                    self.findings.push(finding.help("remove `packet_limit`: the buffer's limit is enough"));
+                }
+                // The smaller of the two holds.
+                match (limit, written) {
+                    (Limit::Packets(packets), Some(written)) if at.value.0 > packets => {
+                        let problem = format!("`packet_limit` has no effect: the buffer holds at most {}", print_limit(limit));
+                        let finding = Diagnostic::warning(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
+                        self.findings.push(finding.help("remove `packet_limit`, or raise the buffer's limit"));
+                        packets
+                    }
+                    _ => at.value.0,
+                }
+            }
+        };
+        let limit = if written.is_none() && matches!(limit, Limit::Packets(_)) { Limit::Packets(packets) } else { limit };
+        if let Some(written) = written {
+            let most = packets.saturating_mul(self.longest_frame);
+            let bytes = if let Limit::Bytes(bytes) = limit { bytes.min(most) } else { most };
+            remark_on_buffer(bytes, self.rate.value, written, self.findings);
+        }
+        (Buffer { kind, limit, alpha, threshold, tagged_threshold, scaling, reading }, packets.min(MOST_PACKETS) as u32)
+    }
+
+    pub fn buffer_manager(&mut self, buffer: Buffer, packet_limit: u32, tree: &Tree, limits: &[Option<Limit>]) -> Option<AnyBufferManager> {
+        let mut first = 0;
+        let mut overrides = Vec::new();
+        let guarantees = guarantees(&self.table.class, buffer.kind, self.findings);
+        for (class, limit) in tree.classes.iter().zip(limits) {
+            if let Some(limit) = *limit {
+                let limit = match limit {
+                    Limit::Packets(packets) => FlowLimit { packets: Some(u32::try_from(packets).unwrap_or(u32::MAX)), bytes: None },
+                    Limit::Bytes(bytes) => FlowLimit { packets: None, bytes: Some(u32::try_from(bytes).unwrap_or(u32::MAX)) },
+                };
+                overrides.push(Override { first_flow: Flow(first), flows: class.queues, limit });
+            }
+            first += class.queues;
+        }
+        let flows = tree.classes.iter().map(|class| class.queues as usize).sum();
+        let bytes = if let Limit::Bytes(bytes) = buffer.limit { Some(bytes) } else { None };
+        let size = bytes.unwrap_or(packet_limit.into());
+        let scaling = buffer.scaling.and_then(|ratio| scaling(ratio, self.table.buffer.as_ref(), self.findings));
+        let parameters = BufferParameters {
+            flows,
+            packets: Some(packet_limit),
+            bytes,
+            flow: FlowLimit::default(),
+            overrides,
+            alpha: buffer.alpha,
+            threshold: buffer.threshold.map(|ratio| part_of(size, ratio)),
+            tagged_threshold: buffer.tagged_threshold.map(|ratio| part_of(size, ratio)),
+            scaling,
+            guarantees,
+            capacity: Some(self.rate.value),
+            reading: buffer.reading,
+        };
+        match buffer.kind.build(&parameters) {
+            Ok(manager) => Some(manager),
+            Err(error) => {
+                // A limit of zero has been reported where it was written.
+                let block = self.table.buffer.as_ref();
+                let span = block.map_or(self.table.span.clone(), |block| block.span.clone());
+                let span = block.and_then(|block| special(&block.value, error.field)).unwrap_or(span);
+                let mut rates = self.table.class.iter().filter_map(|class| class.minimum_rate.as_ref());
+                let span = rates.next_back().filter(|_| error.field == BufferField::Guarantees).map_or(span, |at| at.span.clone());
+                if !self.findings.iter().any(|finding| finding.severity == Severity::Error) {
+                    self.findings.push(Diagnostic::error(span, format!("the buffer: {error}")));
+                }
+                None
+            }
+        }
+    }
+}
 
 /// Where a parameter is given in the table of the buffer.
-pub(crate) fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
+fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
     fn span<T>(value: &Option<At<T>>) -> Option<Span> {
         value.as_ref().map(|value| value.span.clone())
     }
@@ -25,7 +178,7 @@ pub(crate) fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
 }
 
 /// Reports what is given for the buffer and not used by its manager.
-pub(crate) fn judge_special(kind: BufferKind, table: &BufferTable, findings: &mut Vec<Diagnostic>) {
+fn judge_special(kind: BufferKind, table: &BufferTable, findings: &mut Vec<Diagnostic>) {
     for &field in BufferField::SPECIAL.iter().filter(|field| !kind.accepts().contains(field)) {
         if let Some(span) = special(table, field) {
             findings.push(unused(kind, field, span));
@@ -43,7 +196,7 @@ fn unused(kind: BufferKind, field: BufferField, span: Span) -> Diagnostic {
 }
 
 /// The threshold, the threshold for tagged frames and the scaling, as far as they are given and used.
-pub(crate) fn parts(table: Option<&BufferTable>, kind: BufferKind) -> [Option<Ratio>; 3] {
+fn parts(table: Option<&BufferTable>, kind: BufferKind) -> [Option<Ratio>; 3] {
     let Some(table) = table else { return [None; 3] };
     [
         (&table.threshold, BufferField::Threshold),
@@ -54,12 +207,12 @@ pub(crate) fn parts(table: Option<&BufferTable>, kind: BufferKind) -> [Option<Ra
 }
 
 /// A part of a buffer, rounded down: frames are never let in beyond it.
-pub(crate) fn part_of(size: u64, ratio: Ratio) -> u64 {
+fn part_of(size: u64, ratio: Ratio) -> u64 {
     (u128::from(size) * u128::from(ratio.billionths()) / 1_000_000_000) as u64
 }
 
 /// The scaling as the fraction that the core compares with.
-pub(crate) fn scaling(ratio: Ratio, table: Option<&Block<BufferTable>>, findings: &mut Vec<Diagnostic>) -> Option<Scaling> {
+fn scaling(ratio: Ratio, table: Option<&Block<BufferTable>>, findings: &mut Vec<Diagnostic>) -> Option<Scaling> {
     let billionths = ratio.billionths();
     if billionths.is_multiple_of(1000) {
         return Scaling::new((billionths / 1000) as u32, 1_000_000);
@@ -70,7 +223,7 @@ pub(crate) fn scaling(ratio: Ratio, table: Option<&Block<BufferTable>>, findings
 }
 
 /// The minimum rates of the classes' queues, in the order of the queues. What is wrong with them is reported where it is written.
-pub(crate) fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Vec<Diagnostic>) -> Vec<Guarantee> {
+fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Vec<Diagnostic>) -> Vec<Guarantee> {
     let is_used = kind.accepts().contains(&BufferField::Guarantees);
     let mut first = 0;
     let mut guarantees = Vec::new();
@@ -84,4 +237,18 @@ pub(crate) fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findin
         first += queues;
     }
     guarantees
+}
+
+/// A buffer that takes longer than three minutes to empty, in picoseconds, is remarked on.
+const LONG_BUFFER: u128 = 180 * PICOSECONDS_PER_SECOND as u128;
+
+/// Remarks on a buffer of so many bytes, by the limit `written`, that takes minutes to empty.
+fn remark_on_buffer(bytes: u64, rate: Rate, written: &At<Limit>, findings: &mut Vec<Diagnostic>) {
+    let time = u128::from(bytes) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
+    if time > LONG_BUFFER {
+        let problem = format!("the buffer holds as much as the link sends in {}", print_time(time));
+        let finding = Diagnostic::warning(written.span.clone(), problem);
+        findings
+            .push(finding.help("packets that wait for so long are of no use: write a smaller limit, like buffer = { limit = \"100 kB\" }"));
+    }
 }

@@ -1,14 +1,16 @@
 //! Contracts of policers, of senders that tag and of shapers, from what a file says.
 
+use crate::bounds::print_time;
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::{PoliceTable, ShapeTable};
+use crate::tree::Ceiling;
 use crate::units::{print_rate, print_size};
 use crate::value::{At, Block, Bytes};
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Contract, ContractError, ContractField, Violation};
+use tidegate_core::policer::{Conformance, Contract, ContractError, ContractField, Violation};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::{Duration, MAX_BYTES, Rate};
+use tidegate_core::units::{Duration, MAX_BYTES, PICOSECONDS_PER_SECOND, Rate};
 use tidegate_sim::Tagging;
 
 /// What contracts need to know of the port.
@@ -29,6 +31,29 @@ pub struct Policing {
     pub contract: Contract,
     /// Ready for use.
     pub policer: AnyPolicer,
+}
+
+impl Policing {
+    /// The most that it lets pass, whatever comes; `None` if it marks and lets everything pass.
+    pub(crate) fn ceiling(&self) -> Option<Ceiling> {
+        let Contract { rate, peak_rate, excess_rate, conformance, delay_variation_tolerance, .. } = self.contract;
+        let usual = if self.kind == PolicerKind::Gfr { Violation::Mark(Colour::Yellow) } else { Violation::Discard };
+        if self.contract.violation.unwrap_or(usual) != Violation::Discard {
+            return None;
+        }
+        let rate = rate.bits_per_second();
+        let higher = |other: Option<Rate>| other.map_or(rate, |other| rate.max(other.bits_per_second()));
+        let rate = match (self.kind, conformance) {
+            (PolicerKind::Gcra | PolicerKind::SrTcm, _) | (PolicerKind::DualGcra, Some(Conformance::Vbr1)) => rate,
+            (PolicerKind::TrTcm4115, _) => excess_rate.map_or(rate, |excess| rate.saturating_add(excess.bits_per_second())),
+            // What exceeds the sustained rate is marked; only the peak rate discards.
+            (PolicerKind::DualGcra | PolicerKind::TrTcm2698 | PolicerKind::Gfr | PolicerKind::GfrTm41, _) => higher(peak_rate),
+        };
+        let Contract { burst, excess_burst, peak_burst, maximum_frame, longest_packet, .. } = self.contract;
+        let bursts = [burst, excess_burst, peak_burst, maximum_frame, Some(longest_packet)].into_iter().flatten();
+        let tolerance = delay_variation_tolerance.map_or(0.0, |tolerance| tolerance.picoseconds() as f64 / 1e12 * rate as f64 / 8.0);
+        Some(Ceiling { rate, burst: bursts.map(f64::from).sum::<f64>() + tolerance, at_service: false })
+    }
 }
 
 /// Builds the policer of a class.
@@ -70,6 +95,7 @@ fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnost
             _ => {}
         }
     }
+    remark_on_burst(&table.burst, table.rate.value, findings);
     let contract = Contract {
         peak_rate: value(&table.peak_rate),
         excess_rate: value(&table.excess_rate),
@@ -128,6 +154,7 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
         peak: value(&table.peak_rate),
         tolerance: value(&table.delay_variation_tolerance).unwrap_or_else(|| default_tolerance(wire)),
     };
+    remark_on_burst(&table.burst, table.rate.value, findings);
     if table.rate.value > wire.rate {
         let problem = format!("shaping to {} does nothing on a link of {}", print_rate(table.rate.value), print_rate(wire.rate));
         findings.push(Diagnostic::warning(table.rate.span.clone(), problem));
@@ -144,6 +171,20 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
             findings.push(refused(&error, at.unwrap_or(table.span.clone()), wire));
             None
         }
+    }
+}
+
+/// A burst that is as much as the rate lets through in this many seconds is remarked on.
+const LONG_BURST: u64 = 10;
+
+/// Remarks on a burst beside which the rate hardly counts.
+fn remark_on_burst(burst: &Option<At<Bytes>>, rate: Rate, findings: &mut Vec<Diagnostic>) {
+    let Some(at) = burst else { return };
+    let time = u128::from(at.value.0) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
+    if time > u128::from(LONG_BURST * PICOSECONDS_PER_SECOND) {
+        let problem = format!("a burst of {} is what {} lets through in {}", print_size(at.value.0), print_rate(rate), print_time(time));
+        let finding = Diagnostic::warning(at.span.clone(), problem);
+        findings.push(finding.help("so much may pass at once, at the rate of the link, after every pause: write a smaller burst"));
     }
 }
 

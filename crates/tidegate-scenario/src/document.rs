@@ -109,7 +109,7 @@ pub struct PolicyTable {
     /// at the port (limits, promises, statistics) ends where the link begins.
     #[schemars(extend("default" = "no delay, no loss", "examples" = [{ "delay": "15 ms", "loss": "0.1 %" }]))]
     pub link: Option<Block<PolicyLinkTable>>,
-    /// The most packets the port can hold, whatever the buffer allows: memory is set aside for them.
+    /// The most packets the port can hold, whatever the buffer allows: memory is set aside for them. Of two limits in packets the smaller holds.
     #[schemars(extend("default" = "the buffer's limit if it is in packets, otherwise one packet per 64 bytes of it, at most a million"))]
     pub packet_limit: Option<At<Packets>>,
     /// Who decides whether a packet may stay.
@@ -204,7 +204,7 @@ pub struct ClassTable {
     /// Share relative to the classes and groups beside it; with `dwcs`, relative to the other fair shares.
     #[schemars(extend("examples" = [3]))]
     pub weight: Option<At<Whole<1, 4_294_967_295>>>,
-    /// Guaranteed rate on the wire.
+    /// Guaranteed rate on the wire, not above the shape of the class or of a group above it.
     #[schemars(extend("examples" = ["2 Mbit/s"]))]
     pub rate: Option<At<Rate>>,
     /// For `weighted-buffer-allocation`: the rate for which each queue of the class has its part of the buffer.
@@ -302,8 +302,9 @@ pub struct GroupTable {
     pub priority: Option<At<Whole<0, 4_294_967_295>>>,
     /// Share relative to the classes and groups beside it; with `dwcs`, relative to the other fair shares.
     pub weight: Option<At<Whole<1, 4_294_967_295>>>,
-    /// Guaranteed rate on the wire, which its children share and their guarantees may not exceed in sum.
-    #[schemars(extend("default" = "the part of its parent's rate that its weight stands for"))]
+    /// Guaranteed rate on the wire, which its children share and their guarantees may not exceed in sum. Not above the shape of the group or of one
+    /// above it.
+    #[schemars(extend("default" = "what the scheduler above and the shape give it"))]
     pub rate: Option<At<Rate>>,
     /// The largest tolerable time from arrival to start of transmission.
     pub delay: Option<At<Duration>>,

@@ -15,6 +15,7 @@
 //! | [`promise`] | what is promised, and whether it was kept |
 //! | [`units`] | quantities as people write them |
 //! | [`bounds`] | what is known of a port before a packet has been sent |
+//! | [`guarantee`] | rates that are guaranteed, and why none is |
 //! | [`diagnostic`] | how errors are drawn |
 //! | [`summary`] | what a file contains, as text |
 //!
@@ -39,6 +40,7 @@
 
 pub mod bounds;
 pub mod diagnostic;
+pub mod guarantee;
 pub mod policy;
 pub mod promise;
 pub mod scenario;
@@ -67,6 +69,7 @@ mod value;
 
 pub use contract::Policing;
 pub use diagnostic::Problems;
+pub use guarantee::{Guarantee, LeastRate};
 pub use policy::Policy;
 pub use promise::Promise;
 pub use scenario::{Scenario, Variant, load, parse_str};

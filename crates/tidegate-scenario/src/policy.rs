@@ -1,24 +1,23 @@
 //! A policy: what one output port does with its packets, checked and ready to be built into ports.
 
 use crate::bounds::NodeBounds;
-use crate::buffer::{guarantees, judge_special, part_of, parts, scaling, special};
 use crate::cells::{adapter, judge as judge_cells};
 use crate::choice::SchedulerName;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::document::{BufferTable, ClassTable, DwcsTable, PolicyTable};
-use crate::promise::Promise;
+use crate::document::{ClassTable, DwcsTable, PolicyTable};
+use crate::guarantee::Guarantee;
+use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
 use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
-use crate::units::{Limit, Ratio, print_limit, print_size};
+use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
-use tidegate_core::buffer::{Alpha, BufferField, BufferParameters, FlowLimit, Override, Reading};
-use tidegate_core::packet::Flow;
+use tidegate_core::buffer::{Alpha, Reading};
 use tidegate_core::port::{Overhead, PortSetup};
-use tidegate_core::registry::{AnyBufferManager, BufferKind, SchedulerKind};
+use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Rate};
@@ -27,18 +26,11 @@ use tidegate_sim::network::LONGEST;
 
 /// The longest frame a port may be told to accept: far beyond jumbo frames, and what segmentation offload hands over.
 const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
-/// The most packets a port may be told to hold.
-const MOST_PACKETS: u64 = 16_777_216;
-/// The packets a port holds at most if the buffer's limit is in bytes and nothing else is said.
-const USUAL_PACKETS: u64 = 1_000_000;
 /// The most that may be on a link at once: memory is set aside for it.
 const MOST_ON_LINK: Extent = Extent { packets: 4_194_304, bytes: 1_000_000_000 };
-/// The shortest frame on Ethernet.
-const SHORTEST_FRAME: u64 = 64;
 /// The least of longest frames: an ATM cell.
 const SHORTEST_LONGEST_FRAME: u64 = 53;
 const USUAL_LONGEST_FRAME: u64 = 1518;
-const USUAL_BUFFER: Limit = Limit::Packets(1000);
 
 /// A checked policy.
 #[derive(Clone, Debug)]
@@ -68,6 +60,8 @@ pub struct Policy {
     pub bounds: Vec<NodeBounds>,
     /// The cell scheduler, if the port is that of an ATM adapter; the port's own scheduler is not used then.
     pub adapter: Option<AdapterSetup>,
+    /// What starves while something of higher priority sends, which nothing limits.
+    pub(crate) starvation: Option<Diagnostic>,
     setup: PortSetup,
 }
 
@@ -107,8 +101,8 @@ pub struct Class {
     pub queue_scheduler: SchedulerKind,
     /// What it is given to share with its neighbours.
     pub parameters: FlowParameters,
-    /// The rate it has at least, if the scheduler above promises one.
-    pub share: Option<Rate>,
+    /// What it is guaranteed while it is backlogged.
+    pub guarantee: Guarantee,
     /// The limit of each of its queues.
     pub limit: Option<Limit>,
     /// What arriving packets are held to.
@@ -130,8 +124,8 @@ pub struct Group {
     pub scheduler: SchedulerKind,
     /// What it is given to share with its neighbours.
     pub parameters: FlowParameters,
-    /// The rate it has at least, if the scheduler above promises one.
-    pub share: Option<Rate>,
+    /// What it is guaranteed while anything below it may be sent.
+    pub guarantee: Guarantee,
     /// What all packets below it are delayed to keep together.
     pub shape: Option<ShapingContract>,
 }
@@ -158,13 +152,13 @@ impl Policy {
 }
 
 /// The work of [`Policy::resolve`].
-struct Resolution<'a> {
+pub(crate) struct Resolution<'a> {
     name: &'a At<Name>,
-    table: &'a Block<PolicyTable>,
-    rate: &'a At<Rate>,
-    longest_frame: u64,
+    pub table: &'a Block<PolicyTable>,
+    pub rate: &'a At<Rate>,
+    pub longest_frame: u64,
     wire: Wire,
-    findings: &'a mut Vec<Diagnostic>,
+    pub findings: &'a mut Vec<Diagnostic>,
 }
 
 impl<'a> Resolution<'a> {
@@ -188,10 +182,12 @@ impl<'a> Resolution<'a> {
         self.judge_names();
         judge_cells(self.table, self.findings);
         judge_presence(&self.table.class, self.findings);
-        let tree = self.tree()?;
+        let mut policers = self.policers();
+        let tree = self.tree(&policers)?;
+        policers.resize_with(tree.classes.len(), || None);
         tree.judge(self.findings);
-        let policers = self.policers(tree.classes.len());
-        let promises: Vec<Option<Promise>> = self.table.class.iter().map(|class| self.promise(class)).collect();
+        let promises: Vec<Option<Promise>> =
+            (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
         let (buffer, packet_limit) = self.buffer();
         self.judge_link();
@@ -223,12 +219,14 @@ impl<'a> Resolution<'a> {
             packet_limit,
             longest_frame: self.longest_frame as u32,
         };
-        let policy = self.policy(&tree, buffer, setup, policers, limits, promises);
-        Some(match adapter {
-            None => policy,
+        let mut policy = self.policy(&tree, buffer, setup, policers, limits, promises);
+        if adapter.is_some() {
             // The bounds are those of the scheduler of packets.
-            adapter => Policy { adapter, bounds: Vec::new(), ..policy },
-        })
+            policy.bounds.clear();
+            let none = Guarantee::None("the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
+            policy.classes.iter_mut().for_each(|class| class.guarantee = none.clone());
+        }
+        Some(Policy { adapter, ..policy })
     }
 
     fn link(&self) -> Link {
@@ -289,7 +287,7 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn tree(&mut self) -> Option<Tree> {
+    fn tree(&mut self, policers: &[Option<Policing>]) -> Option<Tree> {
         let parents = find_parents(&self.table.group, &self.table.class, self.findings)?;
         let root = choice(&self.table.scheduler, &self.table.dwcs);
         let mut groups = Vec::new();
@@ -298,10 +296,12 @@ impl<'a> Resolution<'a> {
             groups.push((Given { parent, shape, ..Given::of_group(table) }, choice(&table.scheduler, &table.dwcs)));
         }
         let mut classes = Vec::new();
-        for (table, parent) in self.table.class.iter().zip(parents.of_classes) {
+        for ((table, parent), police) in self.table.class.iter().zip(parents.of_classes).zip(policers) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
             let given = Given { parent, shape, ..Given::of_class(table) };
-            classes.push(self.leaf(table, given));
+            let admits = police.as_ref().and_then(Policing::ceiling);
+            let marks = police.is_some() && admits.is_none();
+            classes.push(Leaf { admits, marks, ..self.leaf(table, given) });
         }
         if self.table.class.last().is_none_or(|last| last.rules.is_some()) {
             classes.push(self.added_class(&root, &groups, &classes));
@@ -326,10 +326,11 @@ impl<'a> Resolution<'a> {
                 self.findings.push(Diagnostic::error(at.span.clone(), problem).help("choose drr, wrr, wf2q+, dwcs or fifo"));
             }
         }
-        Leaf { given, queues, queue_scheduler }
+        Leaf { given, queues, queue_scheduler, admits: None, marks: false }
     }
 
-    /// The class for packets that no rule matches: served last under strict priority, with a weight of 1 elsewhere.
+    /// The class for packets that no rule matches: served last under strict priority, with the least weight beside it where turns are
+    /// taken in rounds, and with a weight of 1 elsewhere.
     fn added_class(&mut self, root: &Choice, groups: &[(Given, Choice)], classes: &[Leaf]) -> Leaf {
         let at = self.name.span.clone();
         let neighbours = groups.iter().map(|group| &group.0).chain(classes.iter().map(|class| &class.given));
@@ -351,7 +352,12 @@ impl<'a> Resolution<'a> {
             let span = root.at.clone().unwrap_or(at.clone());
             self.findings.push(Diagnostic::error(span, problem).help(help));
         }
-        let (weight, rate, delay) = (None, None, None);
+        let (rate, delay) = (None, None);
+        // As much as the least of its neighbours: a smaller weight would lengthen the round in which turns are taken.
+        let has_rounds = matches!(root.kind, SchedulerKind::DeficitRoundRobin | SchedulerKind::WeightedRoundRobin);
+        let neighbours = groups.iter().map(|group| &group.0).chain(classes.iter().map(|class| &class.given));
+        let weights = neighbours.filter(|given| given.parent.is_none()).map(|given| given.weight.as_ref().map_or(1, |weight| weight.value));
+        let weight = weights.min().filter(|&least| has_rounds && least > 1).map(|value| At { value, span: at.clone() });
         // What the scheduler misses has been reported just now; a stand-in keeps it from being reported twice.
         let rate = if root.kind.requires().contains(&Parameter::Rate) { Some(At { value: Rate::MIN, span: at.clone() }) } else { rate };
         let delay =
@@ -368,150 +374,32 @@ impl<'a> Resolution<'a> {
             asked,
             request: None,
             shape: None,
+            shape_at: None,
             is_added: true,
         };
-        Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin }
+        Leaf { given, queues: 1, queue_scheduler: SchedulerKind::DeficitRoundRobin, admits: None, marks: false }
     }
 
-    fn policers(&mut self, classes: usize) -> Vec<Option<Policing>> {
+    fn policers(&mut self) -> Vec<Option<Policing>> {
         let tables = self.table.class.iter().map(|class| class.police.as_ref());
-        let mut policers: Vec<Option<Policing>> =
-            tables.map(|table| table.and_then(|table| police(table, &self.wire, self.findings))).collect();
-        policers.resize_with(classes, || None);
-        policers
+        tables.map(|table| table.and_then(|table| police(table, &self.wire, self.findings))).collect()
     }
 
-    fn promise(&mut self, class: &ClassTable) -> Option<Promise> {
+    fn promise(&mut self, class: &ClassTable, index: usize, tree: &Tree) -> Option<Promise> {
         let table = class.promise.as_ref()?;
         let promise = Promise::resolve(table, self.findings);
         if let (Some(promised), Some(at)) = (promise.rate, &table.rate) {
-            judge_promised_rate(promised, at, self.rate, self.findings);
+            let frames = FrameRate { overhead: self.overhead(), longest_frame: self.longest_frame as u32 };
+            if !judge_promised_rate(promised, at, self.rate, "the rate of the link", frames, self.findings) {
+                return Some(promise);
+            }
+            for (limit, what) in tree.limits_of_class(index) {
+                if !judge_promised_rate(promised, at, &limit, &what, frames, self.findings) {
+                    break;
+                }
+            }
         }
         Some(promise)
-    }
-
-    fn class_limit(&mut self, class: &ClassTable) -> Option<Limit> {
-        let limit = class.limit.as_ref()?;
-        let what = format!("each queue of class `{}`", class.name.0);
-        self.judge_limit(limit, &what, u64::from(u32::MAX));
-        Some(limit.value)
-    }
-
-    /// Reports a limit that keeps out every packet, or the longest ones.
-    fn judge_limit(&mut self, limit: &At<Limit>, what: &str, most_bytes: u64) {
-        let longest = self.longest_frame;
-        let finding = |problem: String| Diagnostic::error(limit.span.clone(), problem);
-        match limit.value {
-            Limit::Packets(0) | Limit::Bytes(0) => {
-                self.findings.push(finding(format!("{what} could hold nothing")).help("write a limit of at least one packet"));
-            }
-            Limit::Bytes(bytes) if bytes < longest => {
-                let problem = format!(
-                    "{what} holds {}, less than the longest frame of {}, which would always be dropped",
-                    print_size(bytes),
-                    print_size(longest)
-                );
-                let finding = finding(problem);
-                self.findings.push(match &self.table.longest_frame {
-                    Some(at) => finding.context(at.span.clone(), "the longest frame").help("raise the limit, or lower `longest_frame`"),
-                    None => finding.help("raise the limit, or set `longest_frame` (1518 B unless given)"),
-                });
-            }
-            Limit::Bytes(bytes) if bytes > most_bytes => {
-                self.findings.push(finding(format!("{what} is limited to less than {} in any case", print_size(most_bytes + 1))));
-            }
-            Limit::Packets(packets) if packets > MOST_PACKETS => {
-                self.findings
-                    .push(finding(format!("{what} could hold {packets} packets")).help(format!("at most {MOST_PACKETS} are possible")));
-            }
-            _ => {}
-        }
-    }
-
-    /// The buffer and the most packets the port can hold.
-    fn buffer(&mut self) -> (Buffer, u32) {
-        let table = self.table.buffer.as_ref().map(|block| &block.value);
-        let kind = table.and_then(|table| table.manager.as_ref()).map_or(BufferKind::TailDrop, |at| at.value.0);
-        let written = table.and_then(|table: &BufferTable| table.limit.as_ref());
-        if let Some(limit) = written {
-            self.judge_limit(limit, "the buffer", (1 << 47) - 1);
-        }
-        let limit = written.map_or(USUAL_BUFFER, |at| at.value);
-        if let Some(table) = table {
-            judge_special(kind, table, self.findings);
-        }
-        let takes_alpha = kind.accepts().contains(&BufferField::Alpha);
-        let alpha = table.and_then(|table| table.alpha.as_ref()).map(|at| at.value.0).filter(|_| takes_alpha);
-        let [threshold, tagged_threshold, scaling] = parts(table, kind);
-        let reading = table.and_then(|table| table.reading.as_ref()).map(|at| at.value.0);
-        let usual = match limit {
-            Limit::Packets(packets) => packets,
-            Limit::Bytes(bytes) => (bytes / SHORTEST_FRAME).clamp(1, USUAL_PACKETS),
-        };
-        let packets = match &self.table.packet_limit {
-            None => usual,
-            Some(at) => {
-                self.judge_limit(&At { value: Limit::Packets(at.value.0), span: at.span.clone() }, "the port", u64::MAX);
-                if let (Limit::Packets(wanted), Some(written)) = (limit, written)
-                    && at.value.0 < wanted
-                {
-                    let problem = format!("the port holds at most {} packets, fewer than the buffer's {}", at.value.0, print_limit(limit));
-                    let finding = Diagnostic::error(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
-                    self.findings.push(finding.help("remove `packet_limit`: the buffer's limit is enough"));
-                }
-                at.value.0
-            }
-        };
-        (Buffer { kind, limit, alpha, threshold, tagged_threshold, scaling, reading }, packets.min(MOST_PACKETS) as u32)
-    }
-
-    fn buffer_manager(&mut self, buffer: Buffer, packet_limit: u32, tree: &Tree, limits: &[Option<Limit>]) -> Option<AnyBufferManager> {
-        let mut first = 0;
-        let mut overrides = Vec::new();
-        let guarantees = guarantees(&self.table.class, buffer.kind, self.findings);
-        for (class, limit) in tree.classes.iter().zip(limits) {
-            if let Some(limit) = *limit {
-                let limit = match limit {
-                    Limit::Packets(packets) => FlowLimit { packets: Some(u32::try_from(packets).unwrap_or(u32::MAX)), bytes: None },
-                    Limit::Bytes(bytes) => FlowLimit { packets: None, bytes: Some(u32::try_from(bytes).unwrap_or(u32::MAX)) },
-                };
-                overrides.push(Override { first_flow: Flow(first), flows: class.queues, limit });
-            }
-            first += class.queues;
-        }
-        let flows = tree.classes.iter().map(|class| class.queues as usize).sum();
-        let bytes = if let Limit::Bytes(bytes) = buffer.limit { Some(bytes) } else { None };
-        let size = bytes.unwrap_or(packet_limit.into());
-        let scaling = buffer.scaling.and_then(|ratio| scaling(ratio, self.table.buffer.as_ref(), self.findings));
-        let parameters = BufferParameters {
-            flows,
-            packets: Some(packet_limit),
-            bytes,
-            flow: FlowLimit::default(),
-            overrides,
-            alpha: buffer.alpha,
-            threshold: buffer.threshold.map(|ratio| part_of(size, ratio)),
-            tagged_threshold: buffer.tagged_threshold.map(|ratio| part_of(size, ratio)),
-            scaling,
-            guarantees,
-            capacity: Some(self.rate.value),
-            reading: buffer.reading,
-        };
-        match buffer.kind.build(&parameters) {
-            Ok(manager) => Some(manager),
-            Err(error) => {
-                // A limit of zero has been reported where it was written.
-                let block = self.table.buffer.as_ref();
-                let span = block.map_or(self.table.span.clone(), |block| block.span.clone());
-                let span = block.and_then(|block| special(&block.value, error.field)).unwrap_or(span);
-                let mut rates = self.table.class.iter().filter_map(|class| class.minimum_rate.as_ref());
-                let span = rates.next_back().filter(|_| error.field == BufferField::Guarantees).map_or(span, |at| at.span.clone());
-                if !self.findings.iter().any(|finding| finding.severity == Severity::Error) {
-                    self.findings.push(Diagnostic::error(span, format!("the buffer: {error}")));
-                }
-                None
-            }
-        }
     }
 
     fn policy(
@@ -529,7 +417,7 @@ impl<'a> Resolution<'a> {
             parent: given.parent,
             scheduler: choice.kind,
             parameters: given.parameters(scheduler_of(given.parent)),
-            share: tree.group_share(index),
+            guarantee: tree.group_guarantee(index).clone(),
             shape: given.shape,
         });
         let classes = tree.classes.iter().zip(policers).enumerate().map(|(index, (class, police))| {
@@ -542,7 +430,7 @@ impl<'a> Resolution<'a> {
                 queues: class.queues,
                 queue_scheduler: class.queue_scheduler,
                 parameters: class.given.parameters(scheduler_of(class.given.parent)),
-                share: tree.class_share(index),
+                guarantee: tree.class_guarantee(index).clone(),
                 limit: limits.get(index).copied().flatten(),
                 police,
                 shape: class.given.shape,
@@ -562,6 +450,7 @@ impl<'a> Resolution<'a> {
             groups: groups.collect(),
             bounds: tree.bounds(),
             adapter: None,
+            starvation: tree.remark_on_starvation(),
             setup,
         }
     }
@@ -581,13 +470,5 @@ fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>
     match scheduler {
         Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()), options },
         None => Choice { kind: SchedulerKind::Fifo, at: None, options },
-    }
-}
-
-/// Reports a promised rate that the link cannot carry.
-pub(crate) fn judge_promised_rate(promised: Rate, at: &At<Rate>, link: &At<Rate>, findings: &mut Vec<Diagnostic>) {
-    if promised > link.value {
-        let finding = Diagnostic::error(at.span.clone(), "the promised rate is above the rate of the link");
-        findings.push(finding.context(link.span.clone(), "the rate of the link").help("promise less, or raise the rate of the link"));
     }
 }

@@ -2,8 +2,10 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::document::PromiseTable;
+use crate::guarantee::LeastRate;
 use crate::units::{Ratio, print_duration, print_rate, print_ratio};
-use crate::value::{Block, Percentile};
+use crate::value::{At, Block, Percentile};
+use tidegate_core::port::Overhead;
 use tidegate_core::units::{Duration, Rate};
 
 /// What is promised. Every value that is given must be kept.
@@ -83,6 +85,50 @@ impl Promise {
         let results = [delay, loss, rate].into_iter().flatten();
         self.texts().into_iter().zip(results).map(|(promise, (kept, measured))| Judgement { promise, measured, kept }).collect()
     }
+}
+
+/// What becomes of a rate on the wire when frames alone are counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrameRate {
+    pub overhead: Overhead,
+    pub longest_frame: u32,
+}
+
+impl FrameRate {
+    /// The most that frames take of a rate on the wire.
+    fn most(self, rate: Rate) -> u64 {
+        let (frame, wire) = match self.overhead {
+            // A cell carries 48 of its 53 bytes, whatever the length of the frame.
+            Overhead::Aal5 => (48, 53),
+            _ => (self.longest_frame.into(), self.overhead.wire_length(self.longest_frame).into()),
+        };
+        (u128::from(rate.bits_per_second()) * frame / u128::max(wire, 1)) as u64
+    }
+}
+
+/// Reports a promised rate, in frames, that a rate on the wire cannot carry; `what` says which rate that is. True if it can.
+pub(crate) fn judge_promised_rate(
+    promised: Rate,
+    at: &At<Rate>,
+    wire: &At<Rate>,
+    what: &str,
+    frames: FrameRate,
+    findings: &mut Vec<Diagnostic>,
+) -> bool {
+    let most = frames.most(wire.value);
+    if promised.bits_per_second() <= most {
+        return true;
+    }
+    let problem = match promised > wire.value {
+        true => format!("the promised rate is above {what}"),
+        false => {
+            let most = LeastRate::whole(most);
+            format!("the promised rate, in frames without overhead, is above the {most} that {what} carries of them at most")
+        }
+    };
+    let finding = Diagnostic::error(at.span.clone(), problem).context(wire.span.clone(), what);
+    findings.push(finding.help(format!("promise less, or raise {what}")));
+    false
 }
 
 /// A rate in bit/s with four significant digits.

@@ -153,7 +153,7 @@ impl<'i> Loader<'_, 'i> {
         let description = file.description.as_ref().map(|description| description.0.trim().to_owned());
         let mut variants = Vec::new();
         if file.variant.is_empty() {
-            variants.extend(self.variant(title.clone(), &file));
+            variants.extend(self.variant(title.clone(), &file, true));
         }
         report_duplicates(file.variant.iter().map(|variant| &variant.name), "variant", self.findings);
         if let (Some(variant), None) = (file.variant.first(), &file.simulation) {
@@ -170,7 +170,7 @@ impl<'i> Loader<'_, 'i> {
             if let Some(changed) = changed {
                 judge_extent(&changed, self.findings);
                 if !self.has_errors(before) {
-                    variants.extend(self.variant(table.name.0.clone(), &changed));
+                    variants.extend(self.variant(table.name.0.clone(), &changed, index == 0));
                 }
             }
             found.extend(self.findings.drain(before..).map(|finding| (index, finding)));
@@ -202,7 +202,7 @@ impl<'i> Loader<'_, 'i> {
         }
     }
 
-    fn variant(&mut self, name: String, file: &File) -> Option<Variant> {
+    fn variant(&mut self, name: String, file: &File, is_first: bool) -> Option<Variant> {
         let before = self.findings.len();
         if file.policy.0.is_empty() {
             self.findings.push(Diagnostic::error(0..0, "the file has no policy").help("add one: [policy.NAME] with a `rate`, and classes"));
@@ -213,6 +213,12 @@ impl<'i> Loader<'_, 'i> {
         let simulation = Simulation::resolve(file, &policies, &mut |name| captures.packets(name), self.findings);
         if self.has_errors(before) {
             return None;
+        }
+        // Later variants, and what only they use, are there to be compared with.
+        if is_first {
+            let is_used = |policy: &&Policy| file.link.is_empty() || file.link.iter().any(|link| link.policy.0 == policy.name);
+            let starvation = policies.iter().flatten().filter(is_used).flat_map(|policy| &policy.starvation);
+            self.findings.extend(starvation.cloned());
         }
         Some(Variant { name, policies: policies.into_iter().flatten().collect(), simulation })
     }

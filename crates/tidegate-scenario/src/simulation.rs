@@ -6,8 +6,8 @@ use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
-use crate::policy::{Policy, judge_promised_rate};
-use crate::promise::Promise;
+use crate::policy::Policy;
+use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::source::{ReadCapture, longest_packet, source, wire_rate};
 use crate::units::{print_duration, print_rate, print_size};
 use crate::value::{At, Block, Name};
@@ -359,7 +359,9 @@ impl Building<'_> {
                 let table = self.file.link.iter().find(|table| table.name.0 == slowest.name);
                 let span =
                     table.map_or(at.span.clone(), |table| table.rate.as_ref().map_or(table.name.span.clone(), |rate| rate.span.clone()));
-                judge_promised_rate(rate, at, &At { value: slowest.port.rate, span }, self.findings);
+                let frames = FrameRate { overhead: slowest.port.overhead, longest_frame: slowest.port.longest_frame };
+                let link = At { value: slowest.port.rate, span };
+                judge_promised_rate(rate, at, &link, "the rate of the link", frames, self.findings);
             }
             if let Some(mean) = source.mean_bits_per_second().filter(|mean| *mean < rate.bits_per_second() as f64 * 0.999) {
                 let sends = Rate::new(mean.round() as u64).map_or_else(|_| format!("{mean:.0} bit/s"), print_rate);

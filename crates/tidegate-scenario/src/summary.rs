@@ -3,11 +3,12 @@
 use crate::bounds::{print_part, print_service, print_time};
 use crate::cells::{cell_contract, scheduled_cells};
 use crate::diagnostic::Problems;
+use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::{Buffer, Class, Group, Policy};
 use crate::promise::{Promise, about};
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
-use crate::units::{Ratio, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots};
+use crate::units::{Limit, Ratio, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots};
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_core::port::Overhead;
@@ -73,6 +74,9 @@ fn policy(policy: &Policy) -> String {
         Overhead::Aal5 => "AAL5 overhead".to_owned(),
     };
     let mut buffer = format!("{} within {}", policy.buffer.kind.name(), print_limit(policy.buffer.limit));
+    if let Limit::Bytes(_) = policy.buffer.limit {
+        let _ = write!(buffer, " and {}", print_count(policy.packet_limit.into()));
+    }
     if let Some(alpha) = policy.buffer.alpha {
         let _ = write!(buffer, ", alpha {}", 2f64.powi(alpha.exponent()));
     }
@@ -105,7 +109,7 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
         let corner = if is_last { "└─" } else { "├─" };
         match child {
             Ok(group) => {
-                let remarks = [share(&group.parameters, group.share), shape(&group.shape)];
+                let remarks = [share(&group.parameters, &group.guarantee), shape(&group.shape)];
                 let remarks = remarks.into_iter().chain([slots_of(policy, *index)]);
                 rows.push((format!("{indent}{corner} {}: {}", group.name, group.scheduler.name()), listed(remarks)));
                 let deeper = format!("{indent}{}", if is_last { "   " } else { "│  " });
@@ -135,25 +139,20 @@ fn class_remarks(class: &Class) -> String {
         .as_ref()
         .map_or(String::new(), |police| format!("policed to {} ({})", print_rate(police.contract.rate), police.kind.name()));
     let promise = class.promise.map_or(String::new(), promised);
-    listed([share(&class.parameters, class.share), matches, queues, limit, police, shape(&class.shape), promise])
+    listed([share(&class.parameters, &class.guarantee), matches, queues, limit, police, shape(&class.shape), promise])
 }
 
-fn share(parameters: &FlowParameters, share: Option<Rate>) -> String {
+fn share(parameters: &FlowParameters, guarantee: &Guarantee) -> String {
     let priority = parameters.priority.map(|priority| format!("priority {priority}"));
     let delay = parameters.delay.map(|delay| format!("delay {}", print_duration(delay)));
     let service = parameters.service.map(|request| match request.period {
         1 => print_service(&request),
         period => format!("{} every {}", print_service(&request), print_slots(period.into())),
     });
-    let rate = match (parameters.rate, share) {
-        (None, share) if service.is_some() => share.map(|share| format!("{} at least", about(share.bits_per_second() as f64))),
-        (Some(rate), _) => Some(format!("{} guaranteed", print_rate(rate))),
-        (None, Some(share)) => {
-            Some(format!("weight {}, {} at least", parameters.weight.unwrap_or(1), about(share.bits_per_second() as f64)))
-        }
-        (None, None) => None,
-    };
-    listed([service, priority, delay, rate].into_iter().flatten())
+    let weight = parameters.weight.map(|weight| format!("weight {weight}"));
+    let is_kept = |rate: &Rate| guarantee.rate() == Some(LeastRate::whole(rate.bits_per_second()));
+    let rate = parameters.rate.filter(|rate| !is_kept(rate)).map(|rate| format!("rate {}", print_rate(rate)));
+    listed([service, priority, delay, weight, rate, Some(guarantee.to_string())].into_iter().flatten())
 }
 
 /// The slots of a node under `dwcs`, and whether its windows can be kept.

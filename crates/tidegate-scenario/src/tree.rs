@@ -3,6 +3,7 @@
 use crate::bounds::Slots;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{ClassTable, GroupTable};
+use crate::guarantee::{Guarantee, LeastRate};
 use crate::service::{Asked, NodeOptions};
 use crate::units::print_rate;
 use crate::value::{At, Block, Name};
@@ -16,7 +17,13 @@ use tidegate_core::scheduler::{
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate};
 
+mod guarantees;
+mod remarks;
+mod reservations;
 mod slots;
+
+pub(crate) use guarantees::Ceiling;
+use guarantees::{Service, Starvation};
 
 /// What a member of the tree is given to share with its neighbours.
 #[derive(Clone, Debug)]
@@ -33,6 +40,8 @@ pub(crate) struct Given {
     /// What is asked of `dwcs`, in slots, if that is the scheduler above.
     pub request: Option<Request>,
     pub shape: Option<ShapingContract>,
+    /// Where the rate of the shape is written.
+    pub shape_at: Option<Span>,
     /// True for the class `default` that the file does not mention.
     pub is_added: bool,
 }
@@ -57,6 +66,7 @@ impl Given {
             },
             request: None,
             shape: None,
+            shape_at: table.shape.as_ref().map(|shape| shape.rate.span.clone()),
             is_added: false,
         }
     }
@@ -78,6 +88,7 @@ impl Given {
             },
             request: None,
             shape: None,
+            shape_at: table.shape.as_ref().map(|shape| shape.rate.span.clone()),
             is_added: false,
         }
     }
@@ -123,6 +134,10 @@ pub(crate) struct Leaf {
     pub given: Given,
     pub queues: u32,
     pub queue_scheduler: SchedulerKind,
+    /// The most that its policer lets pass, if that discards.
+    pub admits: Option<Ceiling>,
+    /// True if it has a policer that lets everything pass.
+    pub marks: bool,
 }
 
 /// The tree before it is built.
@@ -143,8 +158,18 @@ pub(crate) struct Tree {
     shared: Vec<At<Rate>>,
     /// What `dwcs` makes of the requests of the root's children and, one further on, of every group's, if it can meet them.
     slots: Vec<Option<Slots>>,
-    group_shares: Vec<Option<Rate>>,
-    class_shares: Vec<Option<Rate>>,
+    /// The most that groups and classes send, if anything limits them.
+    group_ceilings: Vec<Option<Ceiling>>,
+    class_ceilings: Vec<Option<Ceiling>>,
+    /// What the root and, one further on, every group is sure to get.
+    services: Vec<Option<Service>>,
+    group_guarantees: Vec<Guarantee>,
+    class_guarantees: Vec<Guarantee>,
+    /// What each group is offered by the scheduler above.
+    group_offers: Vec<Option<LeastRate>>,
+    starvations: Vec<Starvation>,
+    /// What the weights below the root and, one further on, below every group have in common.
+    common_factors: Vec<u32>,
 }
 
 /// A child of a node.
@@ -181,8 +206,32 @@ impl Tree {
         }
         let nodes = groups.len() + 1;
         let (shared, slots) = (vec![rate.clone(); nodes], vec![None; nodes]);
-        let (group_shares, class_shares) = (vec![None; groups.len()], vec![None; classes.len()]);
-        let mut tree = Tree { rate, longest, root, groups, classes, order, children, shared, slots, group_shares, class_shares };
+        let mut services = vec![None; nodes];
+        services[0] = Some(Service { rate: LeastRate::whole(rate.value.bits_per_second()), latency: 0.0 });
+        let none = Guarantee::None(String::new());
+        let (group_guarantees, class_guarantees) = (vec![none.clone(); groups.len()], vec![none; classes.len()]);
+        let mut tree = Tree {
+            rate,
+            longest,
+            root,
+            groups,
+            classes,
+            order,
+            children,
+            shared,
+            slots,
+            group_ceilings: Vec::new(),
+            class_ceilings: Vec::new(),
+            services,
+            group_guarantees,
+            class_guarantees,
+            group_offers: Vec::new(),
+            starvations: Vec::new(),
+            common_factors: Vec::new(),
+        };
+        tree.common_factors = std::iter::once(None).chain((0..nodes - 1).map(Some)).map(|node| tree.common_factor(node)).collect();
+        tree.group_offers = vec![None; tree.groups.len()];
+        tree.limit();
         tree.share(None);
         for position in 0..tree.order.len() {
             tree.share(Some(tree.order[position]));
@@ -190,41 +239,32 @@ impl Tree {
         tree
     }
 
-    /// Works out what the children of `node` have at least, if its scheduler promises anything, and what those that are groups share.
+    /// Works out what the children of `node` are guaranteed, and what those that are groups share.
     fn share(&mut self, node: Option<usize>) {
-        let kind = self.scheduler(node).kind;
-        if kind == SchedulerKind::Dwcs {
-            return self.share_slots(node);
+        if self.scheduler(node).kind == SchedulerKind::Dwcs {
+            self.request_slots(node);
         }
-        let (by_rate, by_weight) = (uses(kind, Parameter::Rate), uses(kind, Parameter::Weight));
-        let reserved = |given: &Given| given.rate.as_ref().filter(|_| by_rate).map(|rate| rate.value);
-        let weight = |given: &Given| u128::from(given.weight.as_ref().map_or(1, |weight| weight.value));
         let above = self.shared[slot(node)].clone();
-        let (mut left, mut weights) = (u128::from(above.value.bits_per_second()), 0);
-        for &child in &self.children[slot(node)] {
-            match reserved(self.given(child)) {
-                Some(rate) => left = left.saturating_sub(u128::from(rate.bits_per_second())),
-                None => weights += weight(self.given(child)),
-            }
-        }
-        for position in 0..self.children[slot(node)].len() {
-            let child = self.children[slot(node)][position];
-            let given = self.given(child);
-            let by_its_weight = || Rate::new((left * weight(given) / weights.max(1)) as u64).unwrap_or(Rate::MIN);
-            let share = reserved(given).or_else(|| by_weight.then(by_its_weight));
-            self.give(child, share, share.unwrap_or(above.value), &above.span);
-        }
-    }
-
-    /// Notes what `child` has at least, if that is promised, and, if it is a group without a rate of its own, what it shares.
-    fn give(&mut self, child: Member, promised: Option<Rate>, inherited: Rate, above: &Span) {
-        match child {
-            Member::Class(class) => self.class_shares[class] = promised,
-            Member::Group(group) => {
-                let given = &self.groups[group].0;
-                let span = given.weight.as_ref().map_or(above.clone(), |weight| weight.span.clone());
-                self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(At { value: inherited, span });
-                self.group_shares[group] = promised;
+        let guaranteed = self.guaranteed(node);
+        for (position, (service, nominal)) in guaranteed.into_iter().enumerate() {
+            let guarantee = match &service {
+                Ok((service, None)) => Guarantee::Rate(service.rate),
+                Ok((service, Some(reason))) => Guarantee::Less(service.rate, reason.clone()),
+                Err(reason) => Guarantee::None(reason.clone()),
+            };
+            match self.children[slot(node)][position] {
+                Member::Class(class) => self.class_guarantees[class] = guarantee,
+                Member::Group(group) => {
+                    let given = &self.groups[group].0;
+                    let span = given.weight.as_ref().map_or(above.span.clone(), |weight| weight.span.clone());
+                    // What a scheduler shares is at least 1 kbit/s, whatever is guaranteed.
+                    let most = given.shape.map_or(above.value, |shape| shape.rate.min(above.value));
+                    let inherited = nominal.map_or(most, |rate| Rate::new(rate.floor()).unwrap_or(Rate::MIN));
+                    self.shared[slot(Some(group))] = given.rate.clone().unwrap_or(At { value: inherited, span });
+                    self.group_guarantees[group] = guarantee;
+                    self.group_offers[group] = nominal.filter(|_| self.services[slot(node)].is_some());
+                    self.services[slot(Some(group))] = service.ok().map(|(service, _)| service);
+                }
             }
         }
     }
@@ -242,15 +282,18 @@ impl Tree {
             for &child in children {
                 self.judge_parameters(node, child, findings);
             }
-            self.judge_guarantees(node, findings);
+            self.judge_reservations(node, findings);
+            self.remark_on_rounds(node, findings);
+            self.remark_on_delays(node, findings);
             self.judge_slots(node, findings);
         }
         for (group, (given, _)) in self.groups.iter().enumerate() {
-            if let (Some(rate), Some(share)) = (&given.rate, self.group_shares[group])
-                && rate.value > share
+            if let (Some(rate), Some(share)) = (&given.rate, self.group_offers[group])
+                && LeastRate::whole(rate.value.bits_per_second()) > share
+                && !findings.iter().any(|finding| finding.span.as_ref() == Some(&rate.span))
             {
-                let (wanted, kind) = (print_rate(rate.value), self.scheduler(given.parent).kind.name());
-                let problem = format!("group `{}` shares {wanted}, but {kind} gives it {} at least", given.name, print_rate(share));
+                let wanted = print_rate(rate.value);
+                let problem = format!("group `{}` shares {wanted}, but is guaranteed {share}", given.name);
                 findings.push(Diagnostic::warning(rate.span.clone(), problem).help("raise its weight, or lower its rate"));
             }
         }
@@ -265,6 +308,17 @@ impl Tree {
 
     fn scheduler(&self, node: Option<usize>) -> &Choice {
         node.map_or(&self.root, |group| &self.groups[group].1)
+    }
+
+    /// What the scheduler above a member is told of it.
+    fn parameters(&self, given: &Given) -> FlowParameters {
+        let kind = self.scheduler(given.parent).kind;
+        let mut parameters = given.parameters(kind);
+        if kind == SchedulerKind::WeightedRoundRobin {
+            let factor = self.common_factors[slot(given.parent)];
+            parameters.weight = parameters.weight.map(|weight| weight / factor);
+        }
+        parameters
     }
 
     fn name(&self, node: Option<usize>) -> String {
@@ -314,36 +368,36 @@ impl Tree {
         }
     }
 
-    fn judge_guarantees(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
-        let shared = &self.shared[slot(node)];
-        let mut sum = 0u64;
-        for &child in &self.children[slot(node)] {
-            let Some(rate) = &self.given(child).rate else { continue };
-            sum = sum.saturating_add(rate.value.bits_per_second());
-            if sum <= shared.value.bits_per_second() {
-                continue;
-            }
-            let total = Rate::new(sum).map_or_else(|_| "more than 400 Gbit/s".to_owned(), print_rate);
-            let (name, limit) = (self.name(node), print_rate(shared.value));
-            let problem = if rate.value > shared.value {
-                format!("a guarantee of {} is above the {limit} of {name}", print_rate(rate.value))
-            } else {
-                format!("the guarantees below {name} add up to {total}, more than its {limit}")
-            };
-            let finding = Diagnostic::error(rate.span.clone(), problem).context(shared.span.clone(), format!("{limit} to share"));
-            findings.push(finding.help("lower the guarantees, or raise what they are part of"));
-            return;
-        }
+    /// What a class is guaranteed while it is backlogged.
+    pub fn class_guarantee(&self, class: usize) -> &Guarantee {
+        &self.class_guarantees[class]
     }
 
-    /// What a class has at least of the link, if its scheduler promises anything.
-    pub fn class_share(&self, class: usize) -> Option<Rate> {
-        self.class_shares[class]
+    /// The shapes that a class is under, its own first, and what each is called.
+    pub fn limits_of_class(&self, class: usize) -> Vec<(At<Rate>, String)> {
+        let class = &self.classes[class].given;
+        let above = std::iter::successors(class.parent, |&group| self.groups[group].0.parent).map(|group| &self.groups[group].0);
+        let limit = |given: &Given| {
+            let at = At { value: given.shape?.rate, span: given.shape_at.clone()? };
+            Some((at, format!("the rate that `{}` is shaped to", given.name)))
+        };
+        std::iter::once(class).chain(above).filter_map(limit).collect()
     }
 
-    /// What a group has at least of the link, if the scheduler above promises anything.
-    pub fn group_share(&self, group: usize) -> Option<Rate> {
-        self.group_shares[group]
+    /// What a group is guaranteed while anything below it may be sent.
+    pub fn group_guarantee(&self, group: usize) -> &Guarantee {
+        &self.group_guarantees[group]
+    }
+
+    /// True if all classes hang below the link, with one queue each: the scheduler has no levels.
+    fn is_flat(&self) -> bool {
+        self.groups.is_empty() && self.classes.iter().all(|class| class.queues == 1)
+    }
+
+    /// The scheduler of a tree without levels. Behind shapers, first in, first out means in the order of release.
+    fn flat_kind(&self) -> SchedulerKind {
+        let is_shaped = self.classes.iter().any(|class| class.given.shape.is_some());
+        if is_shaped && self.root.kind == SchedulerKind::Fifo { SchedulerKind::RateControlled } else { self.root.kind }
     }
 
     /// Builds the scheduler. To be called when nothing was wrong with the tree so far.
@@ -351,28 +405,19 @@ impl Tree {
     /// # Errors
     /// What the schedulers themselves find wrong.
     pub fn build(&self) -> Result<AnyScheduler, Diagnostic> {
-        if self.groups.is_empty() && self.classes.iter().all(|class| class.queues == 1) {
-            self.build_flat()
-        } else {
-            self.build_hierarchy()
-        }
+        if self.is_flat() { self.build_flat() } else { self.build_hierarchy() }
     }
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
         let setup = Setup { dwcs: self.root.options.dwcs, ..Setup::new(self.rate.value, self.longest) };
         let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
-        let is_shaped = contracts.iter().any(Option::is_some);
-        // Behind shapers, first in, first out means in the order of release.
-        let kind = if is_shaped && self.root.kind == SchedulerKind::Fifo { SchedulerKind::RateControlled } else { self.root.kind };
-        let parameters: Vec<FlowParameters> = self
-            .classes
-            .iter()
-            .map(|class| FlowParameters { shape: class.given.shape, ..class.given.parameters(self.root.kind) })
-            .collect();
+        let kind = self.flat_kind();
+        let parameters: Vec<FlowParameters> =
+            self.classes.iter().map(|class| FlowParameters { shape: class.given.shape, ..self.parameters(&class.given) }).collect();
         let scheduler = kind.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
             self.refused(None, flow.map(|flow| Member::Class(flow.index())), parameter, problem)
         })?;
-        if kind.shapes() || !is_shaped {
+        if kind.shapes() || contracts.iter().all(Option::is_none) {
             return Ok(scheduler);
         }
         let shaped = Shaped::new(scheduler, &contracts);
@@ -400,7 +445,7 @@ impl Tree {
                 scheduler: choice.kind,
                 rate: self.shared[slot(Some(group))].value,
                 dwcs: choice.options.dwcs,
-                parameters: given.parameters(self.scheduler(given.parent).kind),
+                parameters: self.parameters(given),
                 shape: given.shape,
             });
             members.push(Some(Member::Group(group)));
@@ -409,7 +454,7 @@ impl Tree {
         let mut class_of_flow = Vec::new();
         for (index, class) in self.classes.iter().enumerate() {
             let parent = index_of(class.given.parent);
-            let parameters = class.given.parameters(self.scheduler(class.given.parent).kind);
+            let parameters = self.parameters(&class.given);
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
             if class.queues > 1 {
                 let rate = self.rate_of_queues(index);

@@ -19,7 +19,7 @@ fn values_are_set_with_and_without_quotes() {
         assert!(error.contains("--> ../../scenarios/quickstart.toml:") && error.contains("::: --set:1:"), "both places are shown: {error}");
         let scenario = quickstart(&[written, "policy.fair.class.video.rate=3 Mbit/s"]).unwrap();
         assert_eq!(scenario.policy(Some("fair")).unwrap().rate.bits_per_second(), 5_000_000);
-        assert_eq!(scenario.policy(Some("fair")).unwrap().classes[1].share.unwrap().bits_per_second(), 3_000_000);
+        assert_eq!(scenario.policy(Some("fair")).unwrap().classes[1].guarantee.rate().unwrap().floor(), 3_000_000);
     }
 }
 

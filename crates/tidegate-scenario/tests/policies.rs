@@ -15,6 +15,11 @@ fn policy(text: &str) -> Policy {
     scenario.policy(None).unwrap().clone()
 }
 
+/// What a class is guaranteed, in whole bits per second.
+fn guaranteed(policy: &Policy, class: usize) -> u64 {
+    policy.classes[class].guarantee.rate().unwrap_or_else(|| panic!("{}", policy.classes[class].guarantee)).floor()
+}
+
 fn class_of(policy: &Policy, header: &Header) -> String {
     let classifier = policy.setup().classifier;
     classifier.classes()[classifier.class_of(classifier.classify(header))].name.clone()
@@ -140,11 +145,10 @@ fn order_of_service(policy: &Policy, per_flow: usize) -> Vec<usize> {
 
 #[test]
 fn priorities_decide_the_order() {
-    let policy = policy(
-        "[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"strict-priority\"\n\
+    let text = "[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"strict-priority\"\n\
          [[policy.p.class]]\nname = \"low\"\nmatch = [{ dscp = 1 }]\npriority = 7\n\
-         [[policy.p.class]]\nname = \"high\"\nmatch = [{ dscp = 2 }]\npriority = 3\n",
-    );
+         [[policy.p.class]]\nname = \"high\"\nmatch = [{ dscp = 2 }]\npriority = 3\n";
+    let policy = parse_str("policy.toml", text).unwrap().policy(None).unwrap().clone();
     assert_eq!(policy.classes[2].parameters.priority, Some(8), "the class that is added comes last");
     assert_eq!(order_of_service(&policy, 2), [1, 1, 0, 0, 2, 2]);
 }
@@ -160,10 +164,9 @@ fn weights_count_at_every_level_of_a_tree() {
          [[policy.p.class]]\nname = \"c\"\nparent = \"outer\"\nmatch = [{ dscp = 3 }]\n\
          [[policy.p.class]]\nname = \"d\"\n",
     );
-    let share = |class: usize| policy.classes[class].share.unwrap().bits_per_second();
-    assert_eq!([share(0), share(1), share(2), share(3)], [3_000_000; 4]);
+    assert_eq!([0, 1, 2, 3].map(|class| guaranteed(&policy, class)), [3_000_000; 4]);
     let groups: Vec<(&str, Option<u64>)> =
-        policy.groups.iter().map(|group| (group.name.as_str(), group.share.map(|share| share.bits_per_second()))).collect();
+        policy.groups.iter().map(|group| (group.name.as_str(), group.guarantee.rate().map(|rate| rate.floor()))).collect();
     assert_eq!(groups, [("inner", Some(6_000_000)), ("outer", Some(9_000_000))]);
     let first: Vec<usize> = order_of_service(&policy, 400)[..800].to_vec();
     for class in 0..4 {
@@ -179,8 +182,56 @@ fn guaranteed_rates_leave_the_rest_to_weights() {
          [[policy.p.class]]\nname = \"a\"\nmatch = [{ dscp = 1 }]\nrate = \"4 Mbit/s\"\n\
          [[policy.p.class]]\nname = \"b\"\nmatch = [{ dscp = 2 }]\nweight = 2\n",
     );
-    let shares: Vec<u64> = policy.classes.iter().map(|class| class.share.unwrap().bits_per_second()).collect();
-    assert_eq!(shares, [4_000_000, 4_000_000, 2_000_000]);
+    assert_eq!([0, 1, 2].map(|class| guaranteed(&policy, class)), [4_000_000, 4_000_000, 2_000_000]);
+}
+
+/// In every buffer manager, and in the port itself: the number of packets that stay.
+#[test]
+fn a_packet_limit_does_not_raise_the_buffers() {
+    use tidegate_core::registry::BufferKind;
+    for kind in BufferKind::ALL {
+        let held = |limits: &str| {
+            let text =
+                format!("[policy.p]\nrate = \"1 Mbit/s\"\nbuffer = {{ manager = \"{}\", limit = \"12 packets\" }}\n{limits}", kind.name());
+            let policy = parse_str("p.toml", &text).unwrap().policy(None).unwrap().clone();
+            assert_eq!((policy.packet_limit, policy.setup().packet_limit), (12, 12));
+            let mut port: Port<()> = Port::new(Time::ZERO, policy.setup());
+            for _ in 0..100 {
+                port.offer(Time::ZERO, tidegate_core::packet::Flow(0), 1000, Colour::Green, (), &mut ());
+            }
+            port.occupancy().packets()
+        };
+        let most = held("");
+        assert!((1..=12).contains(&most), "{}: {most}", kind.name());
+        assert_eq!(held("packet_limit = \"5000 packets\"\n"), most, "{}", kind.name());
+    }
+    // Beside a limit in bytes both hold, and are said to.
+    let text = "[policy.p]\nrate = \"10 Mbit/s\"\nbuffer = { limit = \"100 kB\" }\npacket_limit = \"30 packets\"\n";
+    let summary = summary(&parse_str("p.toml", text).unwrap());
+    assert!(summary.contains("tail-drop within 100 kB and 30 packets"), "{summary}");
+}
+
+#[test]
+fn legal_and_absurd_values_are_remarked_on() {
+    for (text, remark) in [
+        ("rate = \"1 Mbit/s\"\nbuffer = { limit = \"100 MB\" }\n", "the buffer holds as much as the link sends in 800 s"),
+        (
+            "rate = \"100 Mbit/s\"\n[[policy.p.class]]\nname = \"a\"\nshape = { rate = \"64 kbit/s\", burst = \"1 MB\" }\n",
+            "a burst of 1 MB is what 64 kbit/s lets through in 125 s",
+        ),
+        (
+            "rate = \"100 Mbit/s\"\n[[policy.p.class]]\nname = \"a\"\npolice = { policer = \"gcra\", rate = \"64 kbit/s\", burst = \"1 MB\" }\n",
+            "a burst of 1 MB is what 64 kbit/s lets through in 125 s",
+        ),
+        (
+            "rate = \"1 Mbit/s\"\nscheduler = \"edf\"\n[[policy.p.class]]\nname = \"a\"\ndelay = \"5 ms\"\nmatch = [{ dscp = 1 }]\n\
+             [[policy.p.class]]\nname = \"b\"\ndelay = \"500 ms\"\n",
+            "a delay of 5 ms is less than the 12.15 ms that one of the longest frames takes on the link",
+        ),
+    ] {
+        let warnings = parse_str("p.toml", &format!("[policy.p]\n{text}")).unwrap().warnings.expect(remark).to_string();
+        assert!(warnings.contains(&format!("warning: {remark}")), "{warnings}");
+    }
 }
 
 #[test]
@@ -231,6 +282,7 @@ fn a_provider_with_a_thousand_customers_loads() {
         text += &format!(
             "[[policy.isp.group]]\nname = \"c{customer}\"\nrate = \"9 Mbit/s\"\nscheduler = \"strict-priority\"\nshape = {{ rate = \"50 Mbit/s\" }}\n\
              [[policy.isp.class]]\nname = \"v{customer}\"\nparent = \"c{customer}\"\npriority = 0\nmatch = [{{ source = \"10.{high}.{low}.0/24\", dscp = 46 }}]\n\
+             shape = {{ rate = \"2 Mbit/s\", burst = \"10 kB\" }}\n\
              [[policy.isp.class]]\nname = \"d{customer}\"\nparent = \"c{customer}\"\npriority = 1\nqueues = 8\nmatch = [{{ source = \"10.{high}.{low}.0/24\" }}]\n"
         );
     }
@@ -247,7 +299,7 @@ fn a_promise_to_a_group_that_its_weight_does_not_keep_is_remarked_on() {
          [[policy.p.class]]\nname = \"a\"\nparent = \"g\"\nrate = \"8 Mbit/s\"\nmatch = [{ dscp = 1 }]\n\
          [[policy.p.class]]\nname = \"b\"\nweight = 4\n";
     let warnings = parse_str("policy.toml", text).unwrap().warnings.unwrap().to_string();
-    assert!(warnings.contains("group `g` shares 8 Mbit/s, but drr gives it 2 Mbit/s at least"), "{warnings}");
+    assert!(warnings.contains("group `g` shares 8 Mbit/s, but is guaranteed 2 Mbit/s"), "{warnings}");
 }
 
 /// The classes of a policy under dwcs, all of them backlogged with packets of the longest length: how often each is served in so many slots.
@@ -299,8 +351,7 @@ fn weights_beside_other_services_become_the_published_windows() {
     let three = policy(&format!("{DWCS}{}{}", share("a", 2, 1), share("b", 1, 2)));
     assert_eq!(windows(&three, 0), [(1, 2), (3, 4), (3, 4)], "the class that is added has a share of weight 1");
     assert_eq!(served_in(&three, 400), [200, 100, 100]);
-    let share_of = |class: usize| three.classes[class].share.unwrap().bits_per_second();
-    assert_eq!([0, 1, 2].map(share_of), [5_000_000, 2_500_000, 2_500_000]);
+    assert_eq!([0, 1, 2].map(|class| guaranteed(&three, class)), [5_000_000, 2_500_000, 2_500_000]);
 }
 
 #[test]
@@ -380,7 +431,7 @@ fn bounds_say_what_is_proven() {
     let proven = json(&classes(""));
     assert_eq!((&proven["dwcs"]["verdict"], &proven["dwcs"]["utilisation_fraction"]), (&"kept".into(), &"3/4".into()));
     let first = &proven["members"][0];
-    assert_eq!((&first["gap_at_most_slots"], &first["rate_at_least_bps"]), (&3.into(), &5e6.into()));
+    assert_eq!((&first["gap_at_most_slots"], &first["rate_at_least_bps"]), (&3.into(), &5_000_000.into()));
     // Three slots, and at most two of them overdrawn: one per class.
     assert_eq!(first["gap_at_most_s"], 5.0 * 1.2144e-3);
     let aligned = json(&classes("period = \"2 slots\"\n").replace("1 of 2\"\n", "1 of 2\"\nperiod = \"2 slots\"\n"));

@@ -126,6 +126,29 @@ fn the_single_queue_agrees_with_theory() {
     }
 }
 
+/// M/M/1 with room for 4 packets that wait loses (1 - r) r^5 / (1 - r^6) at a load r of 0.9: 12.60 %. A larger `packet_limit` changes nothing,
+/// with any buffer manager that takes a packet while there is room.
+#[test]
+fn the_smaller_of_two_limits_holds() {
+    for manager in ["tail-drop", "longest-queue-push-out"] {
+        let text = format!(
+            "[simulation]\nduration = \"300 s\"\nwarm_up = \"10 s\"\nseed = 7\n\
+             [policy.p]\nrate = \"2 Mbit/s\"\nlongest_frame = \"60 kB\"\npacket_limit = \"200000 packets\"\n\
+             buffer = {{ manager = \"{manager}\", limit = \"4 packets\" }}\n\
+             [[link]]\nname = \"l\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"p\"\n\
+             [[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nsource = {{ kind = \"poisson\", rate = \"1.8 Mbit/s\", mean_packet = \"500 B\" }}\n"
+        );
+        let scenario = tidegate_scenario::parse_str("mm1.toml", &text).unwrap();
+        let warnings = scenario.warnings.as_ref().unwrap().to_string();
+        assert!(warnings.contains("`packet_limit` has no effect: the buffer holds at most 4 packets"), "{warnings}");
+        let simulation = scenario.variants[0].simulation.as_ref().unwrap();
+        assert_eq!(simulation.network.links[0].port.packet_limit, 4);
+        let outcome = run(&simulation.network, &simulation.experiment, &Control::default()).unwrap();
+        let loss = outcome.flows[0].loss.mean;
+        assert!((loss - 0.1260).abs() < 0.004, "{manager}: {loss}");
+    }
+}
+
 /// The minimum rates of 4 and 6 Mbit/s, of which 1072 of 1219 bytes are packets: kept for untagged packets, or half of them, or less.
 #[test]
 fn accounting_keeps_minimum_rates_for_what_senders_left_untagged() {

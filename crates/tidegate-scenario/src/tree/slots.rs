@@ -1,6 +1,6 @@
 //! The nodes of the tree under `dwcs`: requests in slots, whether they can be met, and what is known of every node beforehand.
 
-use super::{Leaf, Member, Tree, chosen, slot};
+use super::{Leaf, Member, Service, Tree, chosen, slot};
 use crate::bounds::{MemberBounds, NodeBounds, Slots, print_part};
 use crate::choice::Admission;
 use crate::diagnostic::Diagnostic;
@@ -10,30 +10,20 @@ use tidegate_core::scheduler::{DwcsOptions, Parameter, Setup};
 use tidegate_core::units::{Duration, Rate};
 
 impl Tree {
-    /// [`Tree::share`] for `dwcs`: requests in slots, and the part of the slots that each child needs.
-    pub(super) fn share_slots(&mut self, node: Option<usize>) {
-        let above = self.shared[slot(node)].clone();
+    /// The requests of the children of a node under `dwcs`, in slots, and what becomes of them.
+    pub(super) fn request_slots(&mut self, node: Option<usize>) {
         let dwcs = self.scheduler(node).options.dwcs;
         let slot_time = self.slot_time(node);
         let children = self.children[slot(node)].clone();
         // What cannot be read as a request is reported when the node is judged.
         let requests: Vec<Request> = children.iter().map(|&child| self.request(child, slot_time).unwrap_or_default()).collect();
-        let slots = resolve(&requests).ok().map(|streams| Slots::new(slot_time, dwcs, streams));
-        for (position, &child) in children.iter().enumerate() {
-            let stream = slots.as_ref().map(|slots| slots.streams[position]);
-            let part = stream.and_then(|stream| stream.least_service());
-            let rate = part.map(|part| {
-                let rate = u128::from(above.value.bits_per_second()) * u128::from(part.ticks) / part.of;
-                Rate::new(rate as u64).unwrap_or(Rate::MIN)
-            });
+        for (&child, &request) in children.iter().zip(&requests) {
             match child {
-                Member::Class(class) => self.classes[class].given.request = Some(requests[position]),
-                Member::Group(group) => self.groups[group].0.request = Some(requests[position]),
+                Member::Class(class) => self.classes[class].given.request = Some(request),
+                Member::Group(group) => self.groups[group].0.request = Some(request),
             }
-            let is_promised = slots.as_ref().is_some_and(Slots::promises_rates);
-            self.give(child, rate.filter(|_| is_promised), rate.unwrap_or(above.value), &above.span);
         }
-        self.slots[slot(node)] = slots;
+        self.slots[slot(node)] = resolve(&requests).ok().map(|streams| Slots::new(slot_time, dwcs, streams));
     }
 
     /// The time of the longest packet at the rate that `node` shares.
@@ -94,11 +84,13 @@ impl Tree {
             // All queues are alike: one stands for them.
             slots.iter_mut().for_each(|slots| slots.streams.truncate(1));
             let name = format!("each of {} queues", class.queues);
-            let members = vec![MemberBounds { name, request: Some(request), share: None }];
+            let guarantee = Service::of_queue(self.class_guarantees[index].rate(), slots.as_ref());
+            let members = vec![MemberBounds { name, request: Some(request), guarantee }];
             NodeBounds {
                 name: format!("class `{}`", class.given.name),
                 scheduler: SchedulerKind::Dwcs,
                 rate,
+                guaranteed: self.class_guarantees[index].rate(),
                 is_link: false,
                 slots,
                 members,
@@ -109,20 +101,22 @@ impl Tree {
 
     fn node_bounds(&self, node: Option<usize>) -> NodeBounds {
         let members = self.children[slot(node)].iter().map(|&child| {
-            let share = match child {
-                Member::Class(class) => self.class_shares[class],
-                Member::Group(group) => self.group_shares[group],
+            let guarantee = match child {
+                Member::Class(class) => self.class_guarantees[class].clone(),
+                Member::Group(group) => self.group_guarantees[group].clone(),
             };
             let given = self.given(child);
-            MemberBounds { name: given.name.clone(), request: given.request, share }
+            MemberBounds { name: given.name.clone(), request: given.request, guarantee }
         });
         let name = node.map_or("link".to_owned(), |group| format!("group `{}`", self.groups[group].0.name));
         let (scheduler, rate) = (self.scheduler(node).kind, self.shared[slot(node)].value);
-        NodeBounds { name, scheduler, rate, is_link: node.is_none(), slots: self.slots[slot(node)].clone(), members: members.collect() }
+        let (slots, guaranteed) = (self.slots[slot(node)].clone(), self.services[slot(node)].map(|service| service.rate));
+        NodeBounds { name, scheduler, rate, guaranteed, is_link: node.is_none(), slots, members: members.collect() }
     }
 
     /// What the queues of a class share.
     pub(super) fn rate_of_queues(&self, class: usize) -> Rate {
-        self.class_shares[class].unwrap_or(self.shared[slot(self.classes[class].given.parent)].value)
+        let shared = self.shared[slot(self.classes[class].given.parent)].value;
+        self.class_guarantees[class].rate().and_then(|rate| Rate::new(rate.floor()).ok()).unwrap_or(shared)
     }
 }

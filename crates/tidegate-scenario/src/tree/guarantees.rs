@@ -1,0 +1,515 @@
+//! What each member of the tree is guaranteed while it is backlogged, from the link down: the one place where that is worked out.
+//!
+//! A node hands its children an offer: a rate, and within what time after a child becomes backlogged it holds. A shape passes on the part of it
+//! that its burst keeps, a policer that discards caps it. What cannot be shown is no guarantee, and the reason is kept.
+//!
+//! * A scheduler that shares by weights or rates gives each child its part of what the node has (Stiliadis and Varma, "Latency-Rate Servers",
+//!   IEEE/ACM ToN 6(5), 1998, for the latencies).
+//! * Whatever never idles gives a child what its neighbours leave, if all of them are limited; strict priority, what those above and beside leave.
+//! * A shaped child waits for its turn as well as for its contract. What it loses by waiting its burst makes good: with a latency of `t` at a
+//!   rate of `r`, `burst - longest frame + rate * tolerance >= r t` suffices.
+
+use super::{Member, Tree, slot};
+use crate::bounds::Slots;
+use crate::guarantee::{Guarantee, LeastRate};
+use crate::units::print_size;
+use std::collections::BTreeMap;
+use tidegate_core::dwcs::Early;
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::shaper::ShapingContract;
+
+/// The most that a member sends: in any time `t`, `burst` bytes and `rate * t`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Ceiling {
+    /// In bits per second.
+    pub rate: u64,
+    /// In bytes.
+    pub burst: f64,
+    /// True for a shape, which holds for what is sent. A policer limits what arrives, which may then wait and leave together.
+    pub at_service: bool,
+}
+
+/// What a node gets, and what it passes on.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Service {
+    pub rate: LeastRate,
+    /// Seconds until the rate counts, from when the node becomes backlogged or from any instant while it is.
+    pub latency: f64,
+}
+
+/// What a member gets and what keeps it from more, or why nothing is guaranteed to it.
+pub(super) type Passed = Result<(Service, Option<String>), String>;
+
+/// What a child is offered before its own shape.
+#[derive(Clone, Copy, Debug)]
+struct Offer {
+    rate: LeastRate,
+    /// Seconds after the child becomes backlogged until the rate counts; infinite if that is not known.
+    latency: f64,
+    /// Seconds that a packet of the child may wait on top of its own time at the rate.
+    wait: f64,
+    /// The node's rate, if all that the child waits for is limited: what is sent before it then takes its part of the time and no more.
+    whole: Option<LeastRate>,
+}
+
+/// The most that several members send together.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    rate: u64,
+    burst: f64,
+    /// The first two that nothing limits.
+    unlimited: Vec<usize>,
+    /// The number of those that are limited on arrival only.
+    on_arrival: usize,
+}
+
+impl Sum {
+    fn add(&mut self, position: usize, ceiling: Option<&Ceiling>) {
+        match ceiling {
+            Some(ceiling) => {
+                self.rate = self.rate.saturating_add(ceiling.rate);
+                self.burst += ceiling.burst;
+                self.on_arrival += usize::from(!ceiling.at_service);
+            }
+            None if self.unlimited.len() < 2 => self.unlimited.push(position),
+            None => {}
+        }
+    }
+
+    /// Without the member at `position`: what the others send, or the first of them that nothing limits.
+    fn without(&self, position: usize, own: Option<&Ceiling>) -> Result<Ceiling, usize> {
+        if let Some(&other) = self.unlimited.iter().find(|&&other| other != position) {
+            return Err(other);
+        }
+        let (rate, burst, on_arrival) = own.map_or((0, 0.0, 0), |own| (own.rate, own.burst, usize::from(!own.at_service)));
+        Ok(Ceiling {
+            rate: self.rate.saturating_sub(rate),
+            burst: (self.burst - burst).max(0.0),
+            at_service: self.on_arrival == on_arrival,
+        })
+    }
+}
+
+impl Service {
+    /// What each of the queues of a class is guaranteed, if `slots` are theirs.
+    pub fn of_queue(rate: Option<LeastRate>, slots: Option<&Slots>) -> Guarantee {
+        let Some(rate) = rate else { return Guarantee::None("the class has none".to_owned()) };
+        match window_of(slots, 0, Service { rate, latency: 0.0 }) {
+            Ok(offer) => Guarantee::Rate(offer.rate),
+            Err(reason) => Guarantee::None(reason),
+        }
+    }
+}
+
+/// Members of which nothing limits the first, so that nothing is guaranteed to the second.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Starvation {
+    pub first: Member,
+    pub starved: Member,
+}
+
+impl Tree {
+    /// The most that each group and class sends. To be called once, when the tree has been put together.
+    pub(super) fn limit(&mut self) {
+        let of_shape = |shape: &Option<ShapingContract>| {
+            shape.map(|shape| {
+                let rate = shape.rate.bits_per_second();
+                let late = shape.tolerance.picoseconds() as f64 / 1e12 * rate as f64 / 8.0;
+                Ceiling { rate, burst: f64::from(shape.burst) + late, at_service: true }
+            })
+        };
+        let lower = |a: Option<Ceiling>, b: Option<Ceiling>| match (a, b) {
+            (Some(a), Some(b)) => Some(if b.rate < a.rate { b } else { a }),
+            (a, b) => a.or(b),
+        };
+        self.class_ceilings = self.classes.iter().map(|class| lower(of_shape(&class.given.shape), class.admits)).collect();
+        self.group_ceilings = vec![None; self.groups.len()];
+        for &group in self.order.iter().rev() {
+            let mut sum = Sum::default();
+            for (position, &child) in self.children[slot(Some(group))].iter().enumerate() {
+                sum.add(position, self.ceiling(child));
+            }
+            let together =
+                sum.unlimited.is_empty().then_some(Ceiling { rate: sum.rate, burst: sum.burst, at_service: sum.on_arrival == 0 });
+            self.group_ceilings[group] = lower(of_shape(&self.groups[group].0.shape), together);
+        }
+    }
+
+    fn ceiling(&self, member: Member) -> Option<&Ceiling> {
+        match member {
+            Member::Group(group) => self.group_ceilings[group].as_ref(),
+            Member::Class(class) => self.class_ceilings[class].as_ref(),
+        }
+    }
+
+    /// What each child of `node` is guaranteed, in their order, and beside it the rate that a child shares if it is a group without a rate of
+    /// its own.
+    pub(super) fn guaranteed(&mut self, node: Option<usize>) -> Vec<(Passed, Option<LeastRate>)> {
+        let children = self.children[slot(node)].clone();
+        // What groups share has to be known also where nothing is guaranteed.
+        let shared = LeastRate::whole(self.shared[slot(node)].value.bits_per_second());
+        let service = self.services[slot(node)].unwrap_or(Service { rate: shared, latency: f64::INFINITY });
+        let kind = self.effective_kind(node);
+        let offers = match kind {
+            SchedulerKind::StrictPriority => self.offers_by_priority(service, &children),
+            SchedulerKind::RateControlled => self.offers_by_contract(node, service, &children),
+            kind => self.offers_by_share(node, kind, service, &children),
+        };
+        let best = children.iter().zip(offers).enumerate().map(|(position, (&child, offers))| {
+            let (passed, rate) = self.best(node, kind, child, offers);
+            let none = self.services[slot(node)].is_none().then(|| Err(format!("{} above it has none", self.name(node))));
+            (none.unwrap_or(passed), rate.or_else(|| self.requested(node, position, shared)))
+        });
+        best.collect()
+    }
+
+    /// What a child of a node under `dwcs` asks for.
+    fn requested(&self, node: Option<usize>, position: usize, shared: LeastRate) -> Option<LeastRate> {
+        let part = self.slots[slot(node)].as_ref()?.streams[position].least_service()?;
+        shared.part(part.ticks, part.of)
+    }
+
+    /// The best of several offers, after the child's shape and policer.
+    fn best(
+        &self,
+        node: Option<usize>,
+        kind: SchedulerKind,
+        child: Member,
+        offers: Vec<Result<Offer, String>>,
+    ) -> (Passed, Option<LeastRate>) {
+        let shape = self.given(child).shape;
+        let admitted = if let Member::Class(class) = child { self.classes[class].admits.as_ref() } else { None };
+        let unshaped = offers.iter().filter_map(|offer| offer.as_ref().ok()).map(|offer| offer.rate).max();
+        let nominal = match (unshaped, shape) {
+            (Some(rate), Some(shape)) => Some(rate.min(LeastRate::whole(shape.rate.bits_per_second()))),
+            (rate, _) => rate,
+        };
+        let mut reasons: Vec<String> = Vec::new();
+        let mut best: Option<Service> = None;
+        let mut note = |reason: String| {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        };
+        for offer in offers {
+            let (service, reason) = match (offer, &shape) {
+                (Err(reason), _) => (None, Some(reason)),
+                (Ok(offer), None) => (Some(Service { rate: offer.rate, latency: offer.latency }), None),
+                (Ok(offer), Some(shape)) => self.through(offer, shape, &format!("{} serves by {}", self.name(node), kind.name())),
+            };
+            reason.into_iter().for_each(&mut note);
+            if let Some(service) = service
+                && best.is_none_or(|best| (service.rate, -service.latency) > (best.rate, -best.latency))
+            {
+                best = Some(service);
+            }
+        }
+        let passed = match best {
+            None => Err(reasons.join(", and ")),
+            Some(service) => {
+                let rate = admitted.map_or(service.rate, |admitted| service.rate.min(LeastRate::whole(admitted.rate)));
+                let is_less = nominal.is_some_and(|nominal| service.rate < nominal) && rate == service.rate;
+                let reason = reasons.into_iter().find(|_| is_less);
+                Ok((Service { rate, ..service }, reason))
+            }
+        };
+        (passed, nominal)
+    }
+
+    /// The scheduler that the node is built with.
+    fn effective_kind(&self, node: Option<usize>) -> SchedulerKind {
+        if node.is_none() && self.is_flat() { self.flat_kind() } else { self.scheduler(node).kind }
+    }
+
+    /// By shares, and beside limited neighbours.
+    fn offers_by_share(
+        &self,
+        node: Option<usize>,
+        kind: SchedulerKind,
+        service: Service,
+        children: &[Member],
+    ) -> Vec<Vec<Result<Offer, String>>> {
+        let mut all = Sum::default();
+        for (position, &child) in children.iter().enumerate() {
+            all.add(position, self.ceiling(child));
+        }
+        let waits = kind == SchedulerKind::Dwcs && self.scheduler(node).options.dwcs.rules.early == Early::Hold;
+        let shares = self.shares(node, kind, service, children);
+        let offers = children.iter().zip(shares).enumerate().map(|(position, (&child, share))| {
+            let left = all.without(position, self.ceiling(child)).map_err(|other| self.nothing_limits(children[other]));
+            let left = left.and_then(|others| self.left_beside(service, others, children.len() > 1));
+            if waits { vec![share] } else { vec![share, left] }
+        });
+        offers.collect()
+    }
+
+    /// What `others`, which are limited, leave of what a node gets.
+    fn left_beside(&self, service: Service, others: Ceiling, has_others: bool) -> Result<Offer, String> {
+        let Some(rate) = service.rate.beside(others.rate) else {
+            return Err(format!("the others may take all of the {}", service.rate));
+        };
+        let longest = if has_others { self.bits_of_longest() } else { 0.0 };
+        Ok(self.left(service, rate, others.burst, longest, others.at_service))
+    }
+
+    /// An offer of what is left beside bursts of so many bytes and one packet of this many bits.
+    fn left(&self, service: Service, rate: LeastRate, bursts: f64, longest: f64, is_known: bool) -> Offer {
+        let latency = if is_known { service.latency + (bursts * 8.0 + longest) / rate.bits_per_second() } else { f64::INFINITY };
+        Offer { rate, latency, wait: service.latency + longest / service.rate.bits_per_second(), whole: Some(service.rate) }
+    }
+
+    /// By the shares of the scheduler alone.
+    fn shares(&self, node: Option<usize>, kind: SchedulerKind, service: Service, children: &[Member]) -> Vec<Result<Offer, String>> {
+        let weight = |child: Member| self.given(child).weight.as_ref().map_or(1, |weight| weight.value);
+        let weights: u128 = children.iter().map(|&child| u128::from(weight(child))).sum();
+        let whole = service.rate.bits_per_second();
+        let longest = self.bits_of_longest();
+        let too_little = || "its share is less than 2^-48 bit/s".to_owned();
+        let each = |offer: &dyn Fn(usize, Member) -> Result<Offer, String>| {
+            children.iter().enumerate().map(|(position, &child)| offer(position, child)).collect::<Vec<_>>()
+        };
+        match kind {
+            SchedulerKind::DeficitRoundRobin => {
+                let least = children.iter().map(|&child| weight(child)).min().unwrap_or(1);
+                let round = longest * weights as f64 / f64::from(least);
+                each(&|_, child| {
+                    let rate = service.rate.part(weight(child).into(), weights).ok_or_else(too_little)?;
+                    let quantum = longest * f64::from(weight(child)) / f64::from(least);
+                    let latency = service.latency + (3.0 * round - 2.0 * quantum) / whole;
+                    Ok(Offer { rate, latency, wait: f64::INFINITY, whole: None })
+                })
+            }
+            SchedulerKind::Wf2qPlus | SchedulerKind::QuickFair | SchedulerKind::SelfClocked => {
+                let shared = self.shared[slot(node)].value.bits_per_second();
+                let rates = self.rates_of(node, children);
+                each(&|position, _| {
+                    let rate = service.rate.part(rates[position], shared.into()).ok_or_else(too_little)?;
+                    let (own, any) = (longest / rate.bits_per_second(), longest / whole);
+                    let (latency, wait) = match kind {
+                        SchedulerKind::Wf2qPlus => (own + any, any),
+                        SchedulerKind::QuickFair => (6.0 * own + 2.0 * any, f64::INFINITY),
+                        _ => (own + any * children.len() as f64, any * children.len() as f64),
+                    };
+                    Ok(Offer { rate, latency: service.latency + latency, wait: service.latency + wait, whole: None })
+                })
+            }
+            SchedulerKind::VirtualClock => {
+                let rates: Vec<u64> =
+                    children.iter().map(|&child| self.given(child).rate.as_ref().map_or(0, |rate| rate.value.bits_per_second())).collect();
+                let sum = rates.iter().fold(0u64, |sum, rate| sum.saturating_add(*rate));
+                each(&|position, _| match service.rate >= LeastRate::whole(sum) {
+                    // A clock that has run ahead pays for it at any time, so there is no latency that always holds.
+                    true => Ok(Offer {
+                        rate: LeastRate::whole(rates[position]),
+                        latency: f64::INFINITY,
+                        wait: service.latency + longest / whole,
+                        whole: None,
+                    }),
+                    false => {
+                        Err(format!("the rates below {} add up to more than the {} that it is guaranteed", self.name(node), service.rate))
+                    }
+                })
+            }
+            SchedulerKind::Dwcs => {
+                let slots = self.slots[slot(node)].as_ref();
+                each(&|position, _| window_of(slots, position, service))
+            }
+            SchedulerKind::WeightedRoundRobin => {
+                each(&|_, child| Err(format!("wrr shares packets, not bytes: {} of {weights} packets are its own", weight(child))))
+            }
+            SchedulerKind::EarliestDeadlineFirst => each(&|_, _| Err("edf serves by deadlines, not by rates".to_owned())),
+            _ => each(&|_, _| Err(format!("{} serves in the order of arrival", kind.name()))),
+        }
+    }
+
+    /// The rates by which a fair scheduler shares: those that are reserved, and by weight what they leave, as the scheduler itself reckons.
+    fn rates_of(&self, node: Option<usize>, children: &[Member]) -> Vec<u64> {
+        let reserved = |child: Member| self.given(child).rate.as_ref().map(|rate| rate.value.bits_per_second());
+        let weight = |child: Member| self.given(child).weight.as_ref().map_or(1, |weight| weight.value);
+        let taken = children.iter().filter_map(|&child| reserved(child)).fold(0u64, u64::saturating_add);
+        let left = self.shared[slot(node)].value.bits_per_second().saturating_sub(taken);
+        let weights: u128 = children.iter().filter(|&&child| reserved(child).is_none()).map(|&child| u128::from(weight(child))).sum();
+        let by_weight = |child: Member| (u128::from(left) * u128::from(weight(child)) / weights.max(1)) as u64;
+        children.iter().map(|&child| reserved(child).unwrap_or_else(|| by_weight(child))).collect()
+    }
+
+    /// Strict priority: what those above and beside leave.
+    fn offers_by_priority(&mut self, service: Service, children: &[Member]) -> Vec<Vec<Result<Offer, String>>> {
+        let levels = self.levels(children);
+        let mut above = Sum::default();
+        let mut offers = vec![Vec::new(); children.len()];
+        for members in levels.values() {
+            let mut level = Sum::default();
+            for &position in members {
+                level.add(position, self.ceiling(children[position]));
+            }
+            for &position in members {
+                let offer = self.left_by_priority(service, children, &above, &level, position);
+                offers[position].push(offer);
+            }
+            self.note_starvation(children, &above, members);
+            members.iter().for_each(|&position| above.add(position, self.ceiling(children[position])));
+        }
+        offers
+    }
+
+    fn left_by_priority(&self, service: Service, children: &[Member], above: &Sum, level: &Sum, position: usize) -> Result<Offer, String> {
+        let first = above.without(usize::MAX, None).map_err(|other| self.goes_first(children[other]))?;
+        let Some(left) = service.rate.beside(first.rate) else {
+            return Err(format!("those of higher priority may take all of the {}", service.rate));
+        };
+        let others = level.without(position, self.ceiling(children[position])).map_err(|other| {
+            let limits = self.nothing_limits(children[other]);
+            format!("it takes turns packet by packet with others of its priority, whose packets may be longer, and {limits}")
+        })?;
+        let Some(rate) = left.beside(others.rate) else {
+            return Err(format!("the others of its priority may take all of the {left} that higher ones leave"));
+        };
+        let longest = if children.len() > 1 { self.bits_of_longest() } else { 0.0 };
+        // What waits of higher priority is no more than its burst; of the same priority it may be, unless it is limited when it is sent.
+        Ok(self.left(service, rate, first.burst + others.burst, longest, others.at_service))
+    }
+
+    /// Rate-controlled service: strict priority, but for what is guaranteed to a priority.
+    fn offers_by_contract(&mut self, node: Option<usize>, service: Service, children: &[Member]) -> Vec<Vec<Result<Offer, String>>> {
+        if node.is_some() {
+            let none = "rate-controlled below a group shares by the clock, whether the group is served or not";
+            return children.iter().map(|_| vec![Err(none.to_owned())]).collect();
+        }
+        let levels = self.levels(children);
+        let reserved = |members: &[usize]| {
+            let rates = members.iter().filter_map(|&position| self.given(children[position]).rate.as_ref());
+            rates.fold(0u64, |sum, rate| sum.saturating_add(rate.value.bits_per_second()))
+        };
+        let guaranteed: Vec<u64> = levels.values().map(|members| reserved(members)).collect();
+        let mut below: u64 = guaranteed.iter().fold(0, |sum, rate| sum.saturating_add(*rate));
+        let mut above = Sum::default();
+        let mut offers = vec![Vec::new(); children.len()];
+        for (members, &own) in levels.values().zip(&guaranteed) {
+            below = below.saturating_sub(own);
+            let mut level = Sum::default();
+            for &position in members {
+                level.add(position, self.ceiling(children[position]));
+            }
+            for &position in members {
+                // What a lower priority is guaranteed goes first as well, up to a few packets at once.
+                let claims = Ceiling { rate: below, burst: 5.0 * f64::from(self.longest) * levels.len() as f64, at_service: true };
+                let mut first = above.clone();
+                if below > 0 {
+                    first.add(usize::MAX - 1, Some(&claims));
+                }
+                offers[position].push(self.left_by_priority(service, children, &first, &level, position));
+                if own == 0 {
+                    self.note_starvation(children, &above, members);
+                } else if members.len() == 1 {
+                    let rate = LeastRate::whole(own).min(service.rate);
+                    offers[position].push(Ok(Offer { rate, latency: 0.0, wait: 0.0, whole: None }));
+                }
+            }
+            members.iter().for_each(|&position| above.add(position, self.ceiling(children[position])));
+        }
+        offers
+    }
+
+    fn note_starvation(&mut self, children: &[Member], above: &Sum, members: &[usize]) {
+        let (Some(&first), Some(&starved)) = (above.unlimited.first(), members.first()) else { return };
+        let starvation = Starvation { first: children[first], starved: children[starved] };
+        if self.starvations.last().is_none_or(|last| last.first != starvation.first) {
+            self.starvations.push(starvation);
+        }
+    }
+
+    /// The children of each priority, highest first.
+    fn levels(&self, children: &[Member]) -> BTreeMap<u32, Vec<usize>> {
+        let mut levels: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (position, &child) in children.iter().enumerate() {
+            levels.entry(self.given(child).priority.as_ref().map_or(0, |priority| priority.value)).or_default().push(position);
+        }
+        levels
+    }
+
+    /// What a shape passes on of an offer, and what keeps it from more. A peak rate is a shape without a burst before the other.
+    fn through(&self, offer: Offer, shape: &ShapingContract, what: &str) -> (Option<Service>, Option<String>) {
+        let tolerance = shape.tolerance.picoseconds() as f64 / 1e12;
+        let (first, mut wanted) = match shape.peak {
+            Some(peak) => self.kept(offer, LeastRate::whole(peak.bits_per_second()), tolerance),
+            None => (Some(Service { rate: offer.rate, latency: offer.latency }), None),
+        };
+        let mut service = None;
+        if let Some(first) = first {
+            let spare = excess(shape) * 8.0 / shape.rate.bits_per_second() as f64 + tolerance;
+            let offer = Offer { rate: first.rate, latency: first.latency, ..offer };
+            let (second, more) = self.kept(offer, LeastRate::whole(shape.rate.bits_per_second()), spare);
+            (service, wanted) = (second, more.or(wanted));
+        }
+        let reason = wanted.map(|wanted| {
+            let wanted = wanted + f64::from(self.longest) - tolerance * shape.rate.bits_per_second() as f64 / 8.0;
+            let would_do = shape.peak.is_none() && wanted.is_finite();
+            let rest = if would_do { format!("; {} would do", print_size(wanted.max(0.0).ceil() as u64 + 1)) } else { String::new() };
+            format!(
+                "{what}, and while it waits for its turn its shape forfeits what exceeds its burst of {}{rest}",
+                print_size(shape.burst.into())
+            )
+        });
+        (service, reason)
+    }
+
+    /// What is kept of an offer by a shape to `rate` that may be behind by `spare` seconds without losing anything; and if that is not all, the
+    /// bytes by which a burst has to exceed the longest frame to keep it, or infinitely many.
+    fn kept(&self, offer: Offer, rate: LeastRate, spare: f64) -> (Option<Service>, Option<f64>) {
+        let least = offer.rate.min(rate);
+        let needed = offer.latency * least.bits_per_second() / rate.bits_per_second();
+        // Rounded to picoseconds, the tolerance of one longest frame's time may be less than that by a hair.
+        let spare = spare * (1.0 + 1e-9);
+        if needed <= spare {
+            let latency = offer.latency + spare + self.bits_of_longest() / rate.bits_per_second();
+            return (Some(Service { rate: least, latency }), None);
+        }
+        let kept = match offer.whole {
+            _ if offer.wait > spare => None,
+            Some(whole) => Some(rate.scaled_by(offer.rate, whole).min(least)),
+            None => Some(offer.rate.in_turn_with(rate)),
+        };
+        let kept = kept.filter(|kept| kept.bits_per_second() > 0.0).map(|rate| Service { rate, latency: f64::INFINITY });
+        (kept, Some(needed * rate.bits_per_second() / 8.0))
+    }
+
+    fn bits_of_longest(&self) -> f64 {
+        f64::from(self.longest) * 8.0
+    }
+
+    fn nothing_limits(&self, other: Member) -> String {
+        let given = self.given(other);
+        let (role, marks) = match other {
+            Member::Group(_) => ("group", false),
+            Member::Class(class) => ("class", self.classes[class].marks),
+        };
+        match marks {
+            true => format!("the policer of {role} `{}` marks and discards nothing", given.name),
+            false => format!("nothing limits {role} `{}`", given.name),
+        }
+    }
+
+    fn goes_first(&self, other: Member) -> String {
+        let given = self.given(other);
+        let role = if matches!(other, Member::Group(_)) { "group" } else { "class" };
+        format!("{role} `{}` goes first, and {}", given.name, self.nothing_limits(other))
+    }
+}
+
+/// By how many bytes a burst exceeds one longest frame, once what the peak rate lets in meanwhile is taken off.
+fn excess(shape: &ShapingContract) -> f64 {
+    let beyond = f64::from(shape.burst.saturating_sub(shape.longest_packet));
+    shape.peak.map_or(beyond, |peak| beyond * (1.0 - shape.rate.bits_per_second() as f64 / peak.bits_per_second() as f64))
+}
+
+/// The part of the slots of a node that the window of a child takes.
+fn window_of(slots: Option<&Slots>, position: usize, service: Service) -> Result<Offer, String> {
+    let slots = slots.ok_or("its request cannot be met")?;
+    slots.keeps_rates()?;
+    let stream = &slots.streams[position];
+    let part = stream.least_service().ok_or("its window tolerates every loss")?;
+    let rate = service.rate.part(part.ticks, part.of).ok_or("its share is less than 2^-48 bit/s")?;
+    let gap = slots.longest_gap(stream).map_or(f64::INFINITY, |gap| slots.time(2 * gap) as f64 / 1e12);
+    Ok(Offer { rate, latency: service.latency + gap, wait: f64::INFINITY, whole: None })
+}

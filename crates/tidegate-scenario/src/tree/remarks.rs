@@ -1,0 +1,101 @@
+//! What is legal in a tree and hardly meant: rounds of seconds, deadlines that one packet breaks, packets that nothing is left for.
+
+use super::guarantees::Starvation;
+use super::{Member, Tree, slot};
+use crate::bounds::print_time;
+use crate::diagnostic::Diagnostic;
+use crate::units::print_duration;
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::Parameter;
+use tidegate_core::units::PICOSECONDS_PER_SECOND;
+
+/// Rounds from this time on are remarked on ...
+const LONG_ROUND: u128 = PICOSECONDS_PER_SECOND as u128;
+/// ... if they are this many times as long as with equal weights: on a slow link the longest frames alone may take that long.
+const UNEQUAL: u128 = 10;
+
+impl Tree {
+    /// The greatest factor that all weights below `node` have in common. Under `wrr` weights are divided by it: shares stay, rounds get shorter.
+    pub(super) fn common_factor(&self, node: Option<usize>) -> u32 {
+        let weights = self.children[slot(node)].iter().map(|&child| self.given(child).weight.as_ref().map_or(1, |weight| weight.value));
+        weights.fold(0, greatest_common_divisor).max(1)
+    }
+
+    /// Remarks on a round that takes long because weights are far apart.
+    pub(super) fn remark_on_rounds(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
+        let kind = self.scheduler(node).kind;
+        let children = &self.children[slot(node)];
+        let weight = |child: &Member| self.given(*child).weight.as_ref().map_or(1, |weight| weight.value);
+        let (Some(least), Some(most)) =
+            (children.iter().min_by_key(|child| weight(child)), children.iter().max_by_key(|child| weight(child)))
+        else {
+            return;
+        };
+        let sum: u128 = children.iter().map(|child| u128::from(weight(child))).sum();
+        let packets = match kind {
+            SchedulerKind::DeficitRoundRobin => sum.div_ceil(weight(least).into()),
+            SchedulerKind::WeightedRoundRobin => sum / u128::from(self.common_factors[slot(node)]),
+            _ => return,
+        };
+        let time = packets * u128::from(self.slot_time(node).picoseconds());
+        if time < LONG_ROUND || packets < UNEQUAL * children.len() as u128 {
+            return;
+        }
+        let at = [least, most].into_iter().find_map(|member| self.given(*member).span(Parameter::Weight));
+        let (name, round) = (self.name(node), print_time(time));
+        let problem = format!("a round of {} below {name} takes up to {round}: {packets} of the longest frames", kind.name());
+        let finding = Diagnostic::warning(at.unwrap_or(self.rate.span.clone()), problem);
+        findings.push(finding.help(
+            "weights are shares, not rates: write them closer together, like 2 and 1; rates that are guaranteed go with scheduler = \"wf2q+\" and `rate`",
+        ));
+    }
+
+    /// Remarks on delays that are over before the packet on the link has left.
+    pub(super) fn remark_on_delays(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
+        if self.scheduler(node).kind != SchedulerKind::EarliestDeadlineFirst || self.children[slot(node)].len() < 2 {
+            return;
+        }
+        let longest = self.rate.value.time_per_byte().ceil(self.longest);
+        for &child in &self.children[slot(node)] {
+            let given = self.given(child);
+            if let Some(delay) = given.delay.as_ref().filter(|delay| delay.value < longest && !given.is_added) {
+                let (wanted, longest) = (print_duration(delay.value), print_time(longest.picoseconds().into()));
+                let problem = format!("a delay of {wanted} is less than the {longest} that one of the longest frames takes on the link");
+                let finding = Diagnostic::warning(delay.span.clone(), problem);
+                findings.push(
+                    finding.help("no packet that is being sent is interrupted: allow more, lower `longest_frame`, or raise the rate"),
+                );
+            }
+        }
+    }
+
+    /// Remarks on what nothing is sure to be left for: on the first of them, with the number of the others.
+    pub fn remark_on_starvation(&self) -> Option<Diagnostic> {
+        let role = |member: Member| if matches!(member, Member::Group(_)) { "group" } else { "class" };
+        let Starvation { first, starved } = *self.starvations.first()?;
+        let (above, below) = (self.given(first), self.given(starved));
+        let others = match self.starvations.len() - 1 {
+            0 => String::new(),
+            1 => "; so it is in one other place".to_owned(),
+            others => format!("; so it is in {others} other places"),
+        };
+        let problem = format!(
+            "{} `{}` goes before {} `{}`, and nothing limits it: while it sends, nothing is left{others}",
+            role(first),
+            above.name,
+            role(starved),
+            below.name
+        );
+        let at = above.span(Parameter::Priority).unwrap_or(above.at.clone());
+        let help = "limit what goes first to less than there is: shape it, or police it and discard, as in \
+                    police = { policer = \"gcra\", rate = \"2 Mbit/s\", burst = \"10 kB\" }";
+        Some(Diagnostic::warning(at, problem).help(help))
+    }
+}
+
+fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

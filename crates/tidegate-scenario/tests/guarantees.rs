@@ -1,0 +1,356 @@
+//! Whatever is printed as guaranteed is kept: random small policies, every queue full, against the port itself.
+//!
+//! A class that is always backlogged gets at least its guarantee, whatever the others send: long packets or short ones, all the time or by
+//! bursts, within their contracts or not. And the test can fail: guarantees that leave out a shape, a priority or a neighbour are found out.
+
+use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::port::Port;
+use tidegate_core::units::{Duration, Time};
+use tidegate_scenario::{Policy, parse_str};
+
+/// Any numbers, the same every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+const SCHEDULERS: [&str; 11] =
+    ["strict-priority", "drr", "wf2q+", "scfq", "qfq", "virtual-clock", "rate-controlled", "fifo", "edf", "wrr", "dwcs"];
+
+/// What the scheduler above needs of a member, or may use.
+fn parameters(random: &mut Random, scheduler: &str) -> String {
+    let rate = |random: &mut Random| format!("rate = \"{} kbit/s\"\n", 200 + random.below(30) * 100);
+    match scheduler {
+        "strict-priority" => format!("priority = {}\n", random.below(3)),
+        "rate-controlled" => {
+            let reserved = if random.below(2) == 0 { rate(random) } else { String::new() };
+            format!("priority = {}\n{reserved}", random.below(3))
+        }
+        "drr" | "wrr" => format!("weight = {}\n", 1 + random.below(5)),
+        "wf2q+" | "scfq" | "qfq" if random.below(2) == 0 => rate(random),
+        "wf2q+" | "scfq" | "qfq" => format!("weight = {}\n", 1 + random.below(5)),
+        "virtual-clock" => rate(random),
+        "edf" => format!("delay = \"{} ms\"\n", 2 + random.below(50)),
+        "dwcs" if random.below(2) == 0 => format!("service = \"window {} of 8\"\n", 4 + random.below(4)),
+        "dwcs" => format!("weight = {}\n", 1 + random.below(3)),
+        _ => String::new(),
+    }
+}
+
+fn shape(random: &mut Random) -> String {
+    if random.below(2) == 0 {
+        return String::new();
+    }
+    let burst = random.of(&["", ", burst = \"3 kB\"", ", burst = \"8 kB\"", ", burst = \"60 kB\""]);
+    let peak = if random.below(4) == 0 { ", peak_rate = \"8 Mbit/s\"" } else { "" };
+    format!("shape = {{ rate = \"{} kbit/s\"{burst}{peak} }}\n", 500 + random.below(60) * 100)
+}
+
+fn police(random: &mut Random) -> String {
+    if random.below(3) > 0 {
+        return String::new();
+    }
+    let violation = random.of(&["", "", ", violation = \"yellow\""]);
+    format!("police = {{ policer = \"gcra\", rate = \"{} kbit/s\", burst = \"6 kB\"{violation} }}\n", 300 + random.below(40) * 100)
+}
+
+/// A policy of up to three levels and seven classes.
+fn policy_text(random: &mut Random) -> String {
+    let root = random.of(&SCHEDULERS);
+    let mut text = format!("[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"{root}\"\nbuffer = {{ limit = \"4000 packets\" }}\n");
+    let mut nodes = vec![(None, root)];
+    for group in 0..random.below(4) {
+        let (parent, above) = nodes[random.below(nodes.len() as u64) as usize];
+        let scheduler = random.of(&SCHEDULERS);
+        let (parameters, shape) = (parameters(random, above), shape(random));
+        let parent = parent.map_or(String::new(), |parent| format!("parent = \"g{parent}\"\n"));
+        text += &format!("[[policy.p.group]]\nname = \"g{group}\"\n{parent}scheduler = \"{scheduler}\"\n{parameters}{shape}");
+        nodes.push((Some(group), scheduler));
+    }
+    let mut class = 0;
+    for (node, scheduler) in nodes {
+        for _ in 0..1 + random.below(3) {
+            let parent = node.map_or(String::new(), |group| format!("parent = \"g{group}\"\n"));
+            let rest = parameters(random, scheduler) + &shape(random) + &police(random);
+            let queues = if random.below(6) == 0 { "queues = 2\n" } else { "" };
+            text += &format!("[[policy.p.class]]\nname = \"c{class}\"\n{parent}match = [{{ dscp = {class} }}]\n{rest}{queues}");
+            class += 1;
+        }
+    }
+    let last = parameters(random, root);
+    text + &format!("[[policy.p.class]]\nname = \"rest\"\n{last}")
+}
+
+fn policy(text: &str) -> Option<Policy> {
+    parse_str("policy.toml", text).ok()?.policy(None).ok().cloned()
+}
+
+const SECONDS: u64 = 4;
+
+/// How a class sends: the lengths of its packets, and whether it does so all the time.
+#[derive(Clone, Copy)]
+struct Load {
+    shortest: u64,
+    longest: u64,
+    always: bool,
+}
+
+/// Bytes that each class sent, if it was backlogged all the time.
+fn sent(policy: &Policy, random: &mut Random) -> Vec<Option<u64>> {
+    let setup = policy.setup();
+    let classifier = setup.classifier.clone();
+    let mut port: Port<()> = Port::new(Time::ZERO, setup);
+    let flows = classifier.flows() as u32;
+    let class_of = |flow: u32| classifier.class_of(Flow(flow));
+    let loads: Vec<Load> = (policy.classes.iter())
+        .map(|_| {
+            let (shortest, longest) = [(64, 64), (1518, 1518), (64, 1518), (400, 400)][random.below(4) as usize];
+            Load { shortest, longest, always: random.below(4) > 0 }
+        })
+        .collect();
+    let mut is_on: Vec<bool> = loads.iter().map(|load| load.always).collect();
+    let mut always = vec![true; policy.classes.len()];
+    let mut bytes = vec![0; policy.classes.len()];
+    // In 200 us the link sends four of the shortest packets.
+    for step in 0..SECONDS * 5000 {
+        let now = Time::ZERO + Duration::from_microseconds(200 * step);
+        port.advance(now, &mut (), |sent| bytes[class_of(sent.packet.flow.0)] += u64::from(sent.packet.length));
+        for flow in 0..flows {
+            let class = class_of(flow);
+            let load = loads[class];
+            if !load.always && random.below(100) == 0 {
+                is_on[class] = !is_on[class];
+            }
+            always[class] &= load.always && (step == 0 || port.occupancy().flow_packets(Flow(flow)) > 0);
+            for _ in port.occupancy().flow_packets(Flow(flow))..8 {
+                if !is_on[class] {
+                    break;
+                }
+                let length = load.shortest + random.below(load.longest - load.shortest + 1);
+                port.offer(now, Flow(flow), length as u32, Colour::Green, (), &mut ());
+            }
+        }
+    }
+    port.check().unwrap();
+    bytes.into_iter().zip(always).map(|(bytes, always)| always.then_some(bytes)).collect()
+}
+
+/// What is wrong with `promised`, the policy whose guarantees are believed, when `real` runs; and how many guarantees were put to the test.
+fn broken(promised: &Policy, real: &Policy, random: &mut Random) -> (Vec<String>, usize) {
+    let mut wrong = Vec::new();
+    let mut tested = 0;
+    for (class, sent) in promised.classes.iter().zip(sent(real, random)) {
+        let (Some(sent), Some(rate)) = (sent, class.guarantee.rate()) else { continue };
+        tested += 1;
+        // Latencies and bursts: what does not grow with the time that is looked at.
+        let least = rate.bits_per_second() / 8.0 * SECONDS as f64 * 0.97 - 70_000.0;
+        if (sent as f64) < least {
+            wrong.push(format!("class `{}` got {} kbit/s, guaranteed were {rate}", class.name, sent * 8 / SECONDS / 1000));
+        }
+    }
+    (wrong, tested)
+}
+
+#[test]
+fn no_run_is_below_a_guarantee() {
+    let mut random = Random(1);
+    let (mut policies, mut tested) = (0, 0);
+    while policies < 400 {
+        let text = policy_text(&mut random);
+        let Some(policy) = policy(&text) else { continue };
+        policies += 1;
+        let (wrong, count) = broken(&policy, &policy, &mut random);
+        assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+        tested += count;
+    }
+    assert!(tested > 300, "only {tested} guarantees were put to the test");
+}
+
+/// Leaves out every line that begins like this.
+fn without(text: &str, start: &str) -> String {
+    text.lines().filter(|line| !line.starts_with(start)).map(|line| format!("{line}\n")).collect()
+}
+
+/// Guarantees worked out from a policy that lacks something are not those of the policy.
+#[test]
+fn guarantees_that_forget_something_are_found_out() {
+    type Fault = (&'static str, fn(&str) -> String);
+    let faults: [Fault; 3] = [
+        ("shapes", |text| without(text, "shape = ")),
+        ("that a policer only marks", |text| text.replace(", violation = \"yellow\"", "")),
+        ("the rate of the link", |text| text.replace("rate = \"10 Mbit/s\"", "rate = \"20 Mbit/s\"")),
+    ];
+    for (what, fault) in faults {
+        let mut random = Random(2);
+        let is_found = (0..4000).any(|_| {
+            let text = policy_text(&mut random);
+            match (policy(&text), policy(&fault(&text))) {
+                (Some(real), Some(promised)) if fault(&text) != text => !broken(&promised, &real, &mut random).0.is_empty(),
+                _ => false,
+            }
+        });
+        assert!(is_found, "guarantees that forget {what} are believed");
+    }
+}
+
+/// The guarantees of a policy by the names of its classes, as they are printed.
+fn printed(text: &str) -> Vec<(String, String)> {
+    let policy = policy(text).unwrap_or_else(|| panic!("{}", parse_str("policy.toml", text).unwrap_err()));
+    let groups = policy.groups.iter().map(|group| (group.name.clone(), group.guarantee.to_string()));
+    groups.chain(policy.classes.iter().map(|class| (class.name.clone(), class.guarantee.to_string()))).collect()
+}
+
+fn assert_printed(text: &str, expected: &[(&str, &str)]) {
+    let printed = printed(text);
+    let printed: Vec<(&str, &str)> = printed.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    assert_eq!(printed, expected, "{text}");
+}
+
+fn class(name: &str, rest: &str) -> String {
+    let rule = if name == "rest" { "" } else { "match = [{ dscp = " };
+    let rule = if rule.is_empty() { String::new() } else { format!("{rule}{} }}]\n", name.bytes().map(u32::from).sum::<u32>() % 60) };
+    format!("[[policy.p.class]]\nname = \"{name}\"\n{rule}{rest}")
+}
+
+/// Voice before video and bulk: what voice is limited to is taken off; if nothing limits it, nothing is guaranteed, and a warning says so.
+#[test]
+fn what_goes_first_is_taken_off() {
+    let text = |police: &str| {
+        "[policy.p]\nrate = \"20 Mbit/s\"\nscheduler = \"strict-priority\"\n".to_owned()
+            + "[[policy.p.group]]\nname = \"data\"\npriority = 1\nscheduler = \"wf2q+\"\n"
+            + &class("voice", &format!("priority = 0\n{police}"))
+            + &class("video", "parent = \"data\"\nrate = \"8 Mbit/s\"\n")
+            + &class("rest", "parent = \"data\"\n")
+    };
+    let policed = text("police = { policer = \"gcra\", rate = \"2 Mbit/s\", burst = \"10 kB\" }\n");
+    let left = [
+        ("data", "18 Mbit/s guaranteed"),
+        ("voice", "2 Mbit/s guaranteed"),
+        ("video", "8 Mbit/s guaranteed"),
+        ("rest", "10 Mbit/s guaranteed"),
+    ];
+    assert_printed(&policed, &left);
+    assert!(parse_str("p.toml", &policed).unwrap().warnings.is_none());
+    let none = "none guaranteed, because class `voice` goes first, and";
+    for (police, why) in [
+        ("", "nothing limits class `voice`"),
+        (
+            "police = { policer = \"gcra\", rate = \"2 Mbit/s\", burst = \"10 kB\", violation = \"yellow\" }\n",
+            "the policer of class `voice` marks and discards nothing",
+        ),
+    ] {
+        let above = "none guaranteed, because group `data` above it has none";
+        let text = text(police);
+        assert_printed(&text, &[("data", &format!("{none} {why}")), ("voice", "20 Mbit/s guaranteed"), ("video", above), ("rest", above)]);
+        let warnings = parse_str("p.toml", &text).unwrap().warnings.unwrap().to_string();
+        assert!(warnings.contains("warning: class `voice` goes before group `data`, and nothing limits it"), "{warnings}");
+    }
+}
+
+#[test]
+fn shapes_cap_what_is_below_them() {
+    let flat = |burst: &str| {
+        "[policy.p]\nrate = \"100 Mbit/s\"\nscheduler = \"drr\"\n".to_owned()
+            + &class("a", &format!("shape = {{ rate = \"1 Mbit/s\"{burst} }}\n"))
+    };
+    // What the shaped class leaves is sure to be left.
+    assert_printed(&flat(", burst = \"3 kB\""), &[("a", "1 Mbit/s guaranteed"), ("default", "99 Mbit/s guaranteed")]);
+    let site = "[policy.p]\nrate = \"1 Gbit/s\"\nscheduler = \"wf2q+\"\n".to_owned()
+        + "[[policy.p.group]]\nname = \"site\"\nrate = \"50 Mbit/s\"\nshape = { rate = \"60 Mbit/s\", burst = \"20 kB\" }\nscheduler = \"wf2q+\"\n"
+        + &class("a", "parent = \"site\"\n")
+        + &class("b", "parent = \"site\"\nweight = 4\n");
+    let left = [
+        ("site", "50 Mbit/s guaranteed"),
+        ("a", "10 Mbit/s guaranteed"),
+        ("b", "40 Mbit/s guaranteed"),
+        ("default", "950 Mbit/s guaranteed"),
+    ];
+    assert_printed(&site, &left);
+    let capped = site.replace("rate = \"50 Mbit/s\"\n", "weight = 9\n");
+    let left = [
+        ("site", "60 Mbit/s guaranteed"),
+        ("a", "12 Mbit/s guaranteed"),
+        ("b", "48 Mbit/s guaranteed"),
+        ("default", "940 Mbit/s guaranteed"),
+    ];
+    assert_printed(&capped, &left);
+}
+
+#[test]
+fn shares_below_a_kilobit_are_not_rounded_up() {
+    let text =
+        "[policy.p]\nrate = \"1 Gbit/s\"\nscheduler = \"drr\"\n".to_owned() + &class("a", "weight = 4294967295\n") + &class("rest", "");
+    assert_printed(&text, &[("a", "999.9 Mbit/s guaranteed"), ("rest", "0.2328 bit/s guaranteed")]);
+    let scenario = parse_str("p.toml", &text).unwrap();
+    let json = tidegate_scenario::bounds::json(&scenario);
+    let least = json["variants"][0]["ports"][0]["nodes"][0]["members"][1]["rate_at_least_bps"].as_f64().unwrap();
+    assert!(least > 0.2328 && least <= 1e9 / 4_294_967_296.0, "{least}");
+    let warnings = scenario.warnings.unwrap().to_string();
+    assert!(
+        warnings.contains("a round of drr below the link takes up to 14.49 h") || warnings.contains("4294967296 of the longest frames"),
+        "{warnings}"
+    );
+}
+
+/// Schedulers that guarantee no rate of their own say so, and guarantee what limited neighbours leave.
+#[test]
+fn other_schedulers_guarantee_what_limited_neighbours_leave() {
+    for (scheduler, own, why) in [
+        ("fifo", "", "fifo serves in the order of arrival"),
+        ("edf", "delay = \"9 ms\"\n", "edf serves by deadlines, not by rates"),
+        ("wrr", "weight = 3\n", "wrr shares packets, not bytes: 3 of 6 packets are its own"),
+    ] {
+        let text = |limit: &str| {
+            format!("[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"{scheduler}\"\n")
+                + &class("a", own)
+                + &class("rest", &format!("{own}{limit}"))
+        };
+        let guarantee = |text: &str| printed(text)[0].1.clone();
+        assert_eq!(guarantee(&text("")), format!("none guaranteed, because {why}, and nothing limits class `rest`"));
+        let limit = "police = { policer = \"gcra\", rate = \"4 Mbit/s\", burst = \"9 kB\" }\n";
+        assert_eq!(guarantee(&text(limit)), "6 Mbit/s guaranteed");
+    }
+}
+
+/// Weights of thousands make no long rounds of the class that is added; weights far apart are remarked on.
+#[test]
+fn rounds_are_as_long_as_weights_are_apart() {
+    for scheduler in ["drr", "wrr"] {
+        let weights = |a: u32, b: u32| {
+            format!("[policy.p]\nrate = \"100 Mbit/s\"\nscheduler = \"{scheduler}\"\n")
+                + &class("a", &format!("weight = {a}\n"))
+                + &class("b", &format!("weight = {b}\n"))
+        };
+        let remarks = |text: &str| parse_str("p.toml", text).unwrap().warnings.map(|warnings| warnings.to_string());
+        assert_eq!(remarks(&weights(20_000, 10_000)), None);
+        assert_eq!(policy(&weights(20_000, 10_000)).unwrap().classes[2].parameters.weight, Some(10_000));
+        assert_eq!(policy(&weights(2, 1)).unwrap().classes[2].parameters.weight.unwrap_or(1), 1);
+        let warning = remarks(&weights(20_000, 1)).unwrap();
+        let round = format!("warning: a round of {scheduler} below the link takes up to 2.43 s: 20002 of the longest frames");
+        assert!(warning.contains(&round) && warning.contains("--> p.toml:11:10"), "{warning}");
+    }
+}
+
+/// With the weights of thousands a class waits no longer than with small ones of the same ratio.
+#[test]
+fn wrr_takes_turns_by_the_ratio_of_its_weights() {
+    let order = |a: u32, b: u32| {
+        let text = "[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"wrr\"\n".to_owned()
+            + &class("a", &format!("weight = {a}\n"))
+            + &class("rest", &format!("weight = {b}\n"));
+        let mut port: Port<()> = Port::new(Time::ZERO, policy(&text).unwrap().setup());
+        (0..40).for_each(|packet| port.offer(Time::ZERO, Flow(packet % 2), 1000, Colour::Green, (), &mut ()));
+        let mut order = Vec::new();
+        port.advance(Time::ZERO + Duration::from_seconds(1), &mut (), |sent| order.push(sent.packet.flow.0));
+        order
+    };
+    assert_eq!(order(20_000, 10_000), order(2, 1));
+}
