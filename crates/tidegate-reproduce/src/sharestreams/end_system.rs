@@ -202,7 +202,11 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
         Gate::within("1 ms: frame 4001 waits less by the others' turns", "ms", stated.drop.clone(), &[turns_of_others; 4], 0.1),
         Gate::within("1 ms, short turns: frame 4001 waits less by the pause", "ms", short.drop.clone(), &[1.0; 4], 0.1),
         Gate::within("20 ms: frame 4001 waits less by the pause", "ms", long.drop.clone(), &[20.0; 4], 0.1),
-        Gate::within("1 ms: the first 4000 wait longer than any later by", "ms", stated.apart.clone(), &[-11.1, -11.1, 0.9, 2.9], 0.5),
+        Gate::all_at_least("1 ms: the first 4000 wait longer than any later by", "ms", stated.apart.clone(), 0.0).not_reproduced(
+            &[-11.6, -11.6, 0.4, 2.4],
+            &[-10.6, -10.6, 1.4, 3.4],
+            "With a pause of 1 ms this holds of streams 3 and 4 only: the delay of streams 1 and 2 rises by more while stream 4 is served.",
+        ),
         Gate::all_at_least("20 ms: the first 4000 wait longer than any later by", "ms", long.apart.clone(), 0.0),
         Gate::all_at_least("zig-zag: mean rise within a turn", "ms", stated.rise.clone(), 0.0),
         Gate::exactly("zig-zag: turns before which the delay falls", "turns", stated.falls.clone(), &all(stated.turns)),
