@@ -101,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
     }
     drop(progress);
-    print(&if arguments.json { json(&rows, &upkeep, &shards) } else { table(&rows, &names, flows, &upkeep, &shards) });
+    print(&if arguments.json { json(&rows, &upkeep, &shards) } else { table(&rows, &names, flows, &upkeep, &shards) })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -23,9 +23,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = crate::check::load(&arguments.file, &arguments.set)?;
     if arguments.json {
-        print(&format!("{:#}", tidegate_scenario::bounds::json(&scenario)));
+        print(&format!("{:#}", tidegate_scenario::bounds::json(&scenario)))?;
     } else {
-        print(&tidegate_scenario::bounds::text(&scenario));
+        print(&tidegate_scenario::bounds::text(&scenario))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `tidegate check`, `schema` and `disciplines`; reading files for every other command.
 
 use crate::failure::Failure;
+use crate::log;
 use crate::present::print;
 use clap::Args;
 use std::fmt::Write;
@@ -23,13 +24,13 @@ pub struct Arguments {
 /// Runs `tidegate check`.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = load(&arguments.file, &arguments.set)?;
-    print(&tidegate_scenario::summary::summary(&scenario));
+    print(&tidegate_scenario::summary::summary(&scenario))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Runs `tidegate schema`.
 pub fn print_schema() -> Result<ExitCode, Failure> {
-    print(&format!("{:#}", tidegate_scenario::schema()));
+    print(&format!("{:#}", tidegate_scenario::schema()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -61,15 +62,15 @@ pub fn print_disciplines() -> Result<ExitCode, Failure> {
         }),
     );
     section("Buffer managers", &mut BufferKind::ALL.iter().map(|kind| (kind.name(), kind.summary(), String::new())));
-    print(text.trim_end());
+    print(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Reads a scenario or policy file; its warnings go to standard error.
 pub fn load(path: &Path, changes: &[String]) -> Result<Scenario, Failure> {
-    let scenario = tidegate_scenario::load(path, changes).map_err(|problems| Failure::BadInput(drawn(&problems)))?;
+    let scenario = tidegate_scenario::load(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))?;
     if let Some(warnings) = &scenario.warnings {
-        eprint!("{}", drawn(warnings));
+        log::styled(&drawn(warnings));
     }
     Ok(scenario)
 }

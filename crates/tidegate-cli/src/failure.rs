@@ -1,13 +1,17 @@
 //! Ways for a command to end badly, and the exit code of each.
 
+use crate::log;
 use std::fmt;
 use std::process::ExitCode;
+use tidegate_report::OutputError;
 
 /// Why a command did not do what it was asked to.
 #[derive(Debug)]
 pub enum Failure {
     /// What the user gave cannot be used: the message says where, what, and what would be right. Exit code 2.
     BadInput(String),
+    /// The same for a file with findings, drawn for the terminal: colours and all.
+    Findings(String),
     /// The machine lacks something: the message says what, and how to get it. Exit code 3.
     Environment(String),
     /// Tidegate contradicts itself. Exit code 101, as for a panic.
@@ -18,10 +22,18 @@ impl Failure {
     /// The exit code.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::BadInput(_) => 2,
+            Failure::BadInput(_) | Failure::Findings(_) => 2,
             Failure::Environment(_) => 3,
             Failure::Defect(_) => 101,
         })
+    }
+
+    /// Tells the user.
+    pub fn tell(&self) {
+        match self {
+            Failure::Findings(drawn) => log::styled(&format!("{drawn}\n")),
+            other => log::line(&other.to_string()),
+        }
     }
 
     /// A file that cannot be read or written.
@@ -30,10 +42,16 @@ impl Failure {
     }
 }
 
+impl From<OutputError> for Failure {
+    fn from(error: OutputError) -> Failure {
+        Failure::BadInput(format!("error: {error}"))
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::BadInput(message) | Failure::Environment(message) => f.write_str(message),
+            Failure::BadInput(message) | Failure::Findings(message) | Failure::Environment(message) => f.write_str(message),
             Failure::Defect(message) => write!(f, "defect in tidegate, please report it: {message}"),
         }
     }

@@ -2,22 +2,25 @@
 
 use crate::Output;
 use crate::failure::Failure;
+use crate::log;
 use crate::port_report::{add_port, judge_classes};
-use crate::present::present;
+use crate::present::Destination;
+use crate::signals;
 use clap::Args;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tidegate_live::{Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, LiveConfig, Tick, Transfers};
-use tidegate_report::{Report, Run, World, format_rate, format_time};
+use tidegate_live::{
+    Checksums, DirectionCounters, DirectionOutcome, DirectionState, EngineRecord, KernelCounters, LiveConfig, Tick, Transfers,
+};
+use tidegate_report::{KernelResult, Report, Run, World, format_rate, format_time};
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
 
-/// Signals that come so close together are one request to stop.
-const ONE_REQUEST: Duration = Duration::from_secs(1);
+/// How long the log's last lines may take at the end.
+const LOG_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What `tidegate live` takes.
 #[derive(Args)]
@@ -60,10 +63,13 @@ pub struct Arguments {
     /// With --end-system: make decisions on this core of the machine
     #[arg(long, value_name = "CORE", requires = "end_system")]
     decision_core: Option<usize>,
+    /// Carry packets even if another process already does on one of the interfaces
+    #[arg(long)]
+    force: bool,
     /// Do not print the state once a second
     #[arg(long, short)]
     quiet: bool,
-    /// Write summary.json, Parquet tables and report.html into this folder when done
+    /// Write summary.json, Parquet tables and report.html into this folder when done; a folder of earlier results is replaced as a whole
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print the summary as JSON instead of tables when done
@@ -97,27 +103,31 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     config.options.drain = arguments.drain;
     config.options.end_system = arguments.end_system;
     config.options.decision_core = arguments.decision_core;
+    config.options.force = arguments.force;
     if arguments.complete_checksums {
         config.options.checksums = Checksums::Complete;
     }
 
-    let stop = Arc::new(AtomicBool::new(false));
-    let on_signal = Arc::clone(&stop);
-    let mut asked: Option<Instant> = None;
-    ctrlc::set_handler(move || {
-        // Who insists need not wait for the queues to be drained. `timeout` signals the command and then its group: that is one request.
-        if asked.get_or_insert_with(Instant::now).elapsed() > ONE_REQUEST {
-            std::process::exit(130);
-        }
-        on_signal.store(true, Ordering::Relaxed);
-    })
-    .map_err(|error| Failure::Environment(format!("error: signals cannot be caught: {error}")))?;
+    let output = Output { out: arguments.report.clone(), json: arguments.json };
+    let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
+    // Rights belong to threads: they go before the threads come.
+    tidegate_live::keep_network_rights_only()
+        .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
+    destination.check()?;
+    log::in_background();
+    let outcome = carry(arguments, config, [there, back], destination);
+    log::finish(LOG_PATIENCE);
+    outcome
+}
 
+/// Carries packets until the stop, and reports.
+fn carry(arguments: &Arguments, config: LiveConfig, [there, back]: [&Policy; 2], destination: Destination) -> Result<ExitCode, Failure> {
+    let signals::Requests { stop, hang_ups } = signals::requests()?;
     let started = Instant::now();
     let limit = arguments.time.map(|time| Duration::from_nanos(time.picoseconds() / 1000));
     let finished = AtomicBool::new(false);
-    let mut ticker =
-        Ticker { quiet: arguments.quiet, in_place: std::io::stderr().is_terminal(), previous: None, names: [&there.name, &back.name] };
+    let in_place = std::io::stderr().is_terminal();
+    let mut ticker = Ticker { quiet: arguments.quiet, in_place, previous: None, names: [&there.name, &back.name] };
     let outcome = std::thread::scope(|scope| {
         if let Some(limit) = limit {
             let (stop, finished) = (&stop, &finished);
@@ -152,7 +162,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report.notes.extend(remarks(direction));
     }
     report.runs.push(run);
-    present(&report, &Output { out: arguments.report.clone(), json: arguments.json })
+    report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
+    destination.present(&report)
+}
+
+/// What happened to the command itself.
+fn interruptions(hang_ups: u64, lines_lost: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    if hang_ups > 0 {
+        notes.push(format!("SIGHUP came {hang_ups} times; packets were carried on."));
+    }
+    if lines_lost > 0 {
+        notes.push(format!("{lines_lost} lines of the log on standard error were lost, because it was not read or could not be written."));
+    }
+    notes
 }
 
 fn name_of(direction: &DirectionOutcome) -> String {
@@ -162,6 +185,10 @@ fn name_of(direction: &DirectionOutcome) -> String {
 fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, seconds: f64) {
     let name = name_of(direction);
     add_port(run, &name, true, direction.rate, &direction.record, seconds);
+    if let Some(port) = run.ports.last_mut() {
+        let KernelCounters { received, dropped } = direction.counters.kernel;
+        port.kernel = Some(KernelResult { received_frames: received, dropped_frames: dropped });
+    }
     judge_classes(run, &policy.classes, direction.record.classes(), &format!("{name} / "), seconds);
 }
 
@@ -170,6 +197,14 @@ fn remarks(direction: &DirectionOutcome) -> Vec<String> {
     let counters = &direction.counters;
     let name = name_of(direction);
     let mut remarks = Vec::new();
+    let KernelCounters { received, dropped } = counters.kernel;
+    if dropped > 0 {
+        remarks.push(format!(
+            "{name}: the kernel lost {dropped} of {} frames before they were read, because they came faster than they were taken. They are in no \
+             table: what is offered begins behind them.",
+            received + dropped
+        ));
+    }
     let outside = counters.refused.by_reason().into_iter().chain(counters.unsent.by_reason());
     for (reason, volume) in outside.filter(|(_, volume)| volume.packets > 0) {
         remarks.push(format!("{name}: {} packets ({} bytes) dropped outside the port: {reason}.", volume.packets, volume.bytes));
@@ -221,13 +256,13 @@ impl Ticker<'_> {
     fn show(&mut self, tick: &Tick<'_>) {
         let clear = if self.in_place && self.previous.is_some() { "\r\x1b[2K" } else { "" };
         for notice in tick.notices {
-            eprintln!("{clear}{notice}");
+            log::styled(&format!("{clear}{}\n", log::printable(notice)));
         }
         if self.quiet {
             return;
         }
         let Some((before, states)) = self.previous.replace((tick.elapsed, tick.directions.clone())) else {
-            eprintln!("carrying packets through {} and {}; stop with Ctrl-C", self.names[0], self.names[1]);
+            log::line(&format!("carrying packets through {} and {}; stop with Ctrl-C", self.names[0], self.names[1]));
             return;
         };
         let seconds = (tick.elapsed - before).as_secs_f64().max(1e-9);
@@ -235,8 +270,10 @@ impl Ticker<'_> {
             let bits = (now.counters.delivered.bytes - then.counters.delivered.bytes) as f64 * 8.0 / seconds;
             let dropped = |state: &DirectionState| state.counters.dropped().map(|(_, volume)| volume.packets).sum::<u64>();
             let drops = dropped(now) - dropped(then);
-            let DirectionCounters { queued, in_flight, .. } = now.counters;
-            format!("{arrow} {:>12}, {drops} dropped, {} queued, {} in flight", format_rate(bits), queued.packets, in_flight.packets)
+            let DirectionCounters { queued, in_flight, kernel, .. } = now.counters;
+            let (rate, lost) = (format_rate(bits), kernel.dropped - then.counters.kernel.dropped);
+            let lost = if lost > 0 { format!(", {lost} lost in the kernel") } else { String::new() };
+            format!("{arrow} {rate:>12}, {drops} dropped, {} queued, {} in flight{lost}", queued.packets, in_flight.packets)
         };
         let line = format!(
             "{:>6} s  {}   {}",
@@ -244,12 +281,12 @@ impl Ticker<'_> {
             half("->", &tick.directions[0], &states[0]),
             half("<-", &tick.directions[1], &states[1])
         );
-        if self.in_place { eprint!("{clear}{line}") } else { eprintln!("{line}") }
+        if self.in_place { log::styled(&format!("{clear}{line}")) } else { log::line(&line) }
     }
 
     fn end(&self) {
         if self.in_place && self.previous.is_some() && !self.quiet {
-            eprintln!();
+            log::styled("\n");
         }
     }
 }

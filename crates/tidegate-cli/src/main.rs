@@ -5,12 +5,14 @@ mod bounds;
 mod check;
 mod failure;
 mod live;
+mod log;
 mod port_report;
 mod present;
 mod progress;
 mod replay;
 mod reproduce;
 mod run;
+mod signals;
 mod simulation_report;
 
 use clap::{Args, Parser, Subcommand};
@@ -59,7 +61,7 @@ enum Command {
 /// Where results go. Every command that measures something takes these.
 #[derive(Args)]
 struct Output {
-    /// Write summary.json, Parquet tables and report.html into this folder
+    /// Write summary.json, Parquet tables and report.html into this folder; a folder of earlier results is replaced as a whole
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the summary as JSON instead of tables
@@ -68,7 +70,29 @@ struct Output {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let result = match Cli::try_parse() {
+        Ok(cli) => run(cli.command),
+        Err(answer) if answer.use_stderr() => {
+            log::styled(&answer.render().to_string());
+            return ExitCode::from(2);
+        }
+        Err(answer) => present::print(&answer.render().to_string()).map(|()| ExitCode::SUCCESS),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => {
+            failure.tell();
+            failure.code()
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode, failure::Failure> {
+    // `live` arranges for signals itself, after it has given up rights that the thread for them must not keep.
+    if !matches!(command, Command::Live(_)) {
+        signals::end_cleanly()?;
+    }
+    match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Live(arguments) => live::run(&arguments),
@@ -78,13 +102,6 @@ fn main() -> ExitCode {
         Command::Bounds(arguments) => bounds::run(&arguments),
         Command::Schema => check::print_schema(),
         Command::Disciplines => check::print_disciplines(),
-    };
-    match result {
-        Ok(code) => code,
-        Err(failure) => {
-            eprintln!("{failure}");
-            failure.code()
-        }
     }
 }
 

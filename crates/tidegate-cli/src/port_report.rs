@@ -28,6 +28,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         occupancy_mean_bytes: recorder.occupancy_mean(),
         occupancy_max_bytes: recorder.occupancy_maximum(),
         classes: Vec::new(),
+        kernel: None,
     };
     let mut dropped = [Volume::default(); DropReason::ALL.len()];
     for class in recorder.classes() {

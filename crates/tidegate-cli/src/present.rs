@@ -2,38 +2,92 @@
 
 use crate::Output;
 use crate::failure::Failure;
+use crate::log;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tidegate_report::{Report, ReportError, TerminalOptions};
+use tidegate_report::{OutputFolder, Places, Report, ReportError, TerminalOptions};
 
-/// Shows `report` as the user asked, and answers 0, or 1 if a promise of the first run was broken.
-///
-/// Further runs are variants to compare with: what they break is shown and gates nothing.
-pub fn present(report: &Report, output: &Output) -> Result<ExitCode, Failure> {
-    report.validate().map_err(|error| Failure::Defect(error.to_string()))?;
-    print(&if output.json { tidegate_report::summary_json(report) } else { tidegate_report::terminal(report, terminal_options()) });
-    if let Some(folder) = &output.out {
-        write_folder(folder, |folder| tidegate_report::write_all(report, folder))?;
-    }
-    Ok(ExitCode::from(u8::from(report.runs.first().is_some_and(|run| !run.promises_kept()))))
+/// Where results go, found out before work begins.
+pub struct Destination {
+    folder: Option<OutputFolder>,
+    json: bool,
 }
 
-/// Writes results with `write`, which answers the files it wrote, and says which of them to open.
-pub fn write_folder(folder: &Path, write: impl FnOnce(&Path) -> Result<Vec<PathBuf>, ReportError>) -> Result<(), Failure> {
-    let refused = |error| Failure::BadInput(format!("error: the results cannot be written to {}: {error}", folder.display()));
-    let written = write(folder).map_err(refused)?;
-    if let Some(page) = written.iter().find(|path| path.extension().is_some_and(|extension| extension == "html")) {
-        eprintln!("{} files written; open {}", written.len(), page.display());
+impl Destination {
+    /// Refuses what cannot be written, or would replace one of `inputs` (what it is, and where).
+    pub fn new(output: &Output, inputs: &[(&str, &Path)]) -> Result<Destination, Failure> {
+        let mut places = Places::default();
+        inputs.iter().for_each(|(what, path)| places.input(what, path));
+        Destination::among(output, &mut places)
     }
-    Ok(())
+
+    /// The same, where inputs are noted in `places`; outputs are to be noted there afterwards.
+    pub fn among(output: &Output, places: &mut Places) -> Result<Destination, Failure> {
+        if let Some(folder) = &output.out {
+            places.folder(folder)?;
+        }
+        places.output("standard output", Path::new("/dev/stdout"))?;
+        let folder = output.out.as_deref().map(OutputFolder::create).transpose()?;
+        Ok(Destination { folder, json: output.json })
+    }
+
+    /// Checks that the folder can still be written, for a process that has given up rights since.
+    pub fn check(&self) -> Result<(), Failure> {
+        let checked = self.folder.as_ref().map_or(Ok(()), OutputFolder::check);
+        checked.map_err(|error| {
+            let advice = "live keeps the rights to carry packets and no others, not even as root: name a folder that the user it runs as may \
+                          write to, such as one below /var/tmp";
+            Failure::Environment(format!("error: {error}. {advice}"))
+        })
+    }
+
+    /// The folder of results, if there is one.
+    pub fn folder(&mut self) -> Option<&mut OutputFolder> {
+        self.folder.as_mut()
+    }
+
+    /// Shows `report` as the user asked, and answers 0, or 1 if a promise of the first run was broken.
+    ///
+    /// Further runs are variants to compare with: what they break is shown and gates nothing.
+    pub fn present(self, report: &Report) -> Result<ExitCode, Failure> {
+        report.validate().map_err(|error| Failure::Defect(error.to_string()))?;
+        let text = if self.json { tidegate_report::summary_json(report) } else { tidegate_report::terminal(report, terminal_options()) };
+        self.deliver(&text, |folder| tidegate_report::write_all(report, folder))?;
+        Ok(ExitCode::from(u8::from(report.runs.first().is_some_and(|run| !run.promises_kept()))))
+    }
+
+    /// Whether standard output is to be JSON.
+    pub fn json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints `text`, and writes the folder with `write`, which answers the files it wrote. One that fails does not keep the other from
+    /// being tried.
+    pub fn deliver(self, text: &str, write: impl FnOnce(OutputFolder) -> Result<Vec<PathBuf>, ReportError>) -> Result<(), Failure> {
+        let printed = print(text);
+        if let Some(folder) = self.folder {
+            let asked = folder.path().to_owned();
+            let refused = |error| Failure::BadInput(format!("error: the results cannot be written to {}: {error}", asked.display()));
+            let written = write(folder).map_err(refused)?;
+            if let Some(page) = written.iter().find(|path| path.extension().is_some_and(|extension| extension == "html")) {
+                log::line(&format!("{} files written; open {}", written.len(), page.display()));
+            }
+        }
+        printed
+    }
 }
 
 /// Writes to standard output. A reader that has gone, such as `head`, is no error.
-pub fn print(text: &str) {
+pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let newline = if text.ends_with('\n') { "" } else { "\n" };
-    let _reader_gone = write!(out, "{text}{newline}").and_then(|()| out.flush());
+    match write!(out, "{text}{newline}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Environment(format!("error: standard output cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How wide the terminal is, and whether it shows colour.

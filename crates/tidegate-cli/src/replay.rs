@@ -2,18 +2,19 @@
 
 use crate::Output;
 use crate::failure::Failure;
+use crate::log;
 use crate::port_report::{add_port, judge_classes};
-use crate::present::present;
+use crate::present::Destination;
 use crate::progress::Progress;
 use crate::simulation_report::cell_result;
 use clap::Args;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::packet::DropReason;
 use tidegate_replay::{CaptureError, CaptureReader, CaptureWriter, Interface, ReplayError, ReplaySetup, Replayed, replay};
-use tidegate_report::{Report, Run, World};
+use tidegate_report::{OutputFile, OutputFolder, Places, Report, Run, World};
 
 /// What `tidegate replay` takes.
 #[derive(Args)]
@@ -52,12 +53,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let in_capture = |error: CaptureError| Failure::BadInput(format!("error: {} {error}", capture_path.display()));
     let mut capture = CaptureReader::new(BufReader::with_capacity(1 << 20, file)).map_err(in_capture)?;
 
-    let sent = Target::new(arguments, arguments.sent.as_deref(), "sent")?;
-    let dropped = Target::new(arguments, arguments.dropped.as_deref(), "dropped")?;
+    let mut places = Places::default();
+    places.input("the policy file", &arguments.policy);
+    places.input("the capture", capture_path);
+    scenario.captures.iter().for_each(|capture| places.input("a capture of the scenario", capture));
+    let mut destination = Destination::among(&arguments.output, &mut places)?;
+    // Both names are judged before either file is opened.
+    let sent = Target::new(arguments, arguments.sent.as_deref(), "sent", &mut places)?;
+    let dropped = Target::new(arguments, arguments.dropped.as_deref(), "dropped", &mut places)?;
     let what =
         |outcome: &str| format!("{} through policy {} of {}: {outcome}", capture_path.display(), policy.name, arguments.policy.display());
-    let mut sent_file = sent.writer(&what("sent"))?;
-    let mut dropped_file = dropped.writer(&what("dropped"))?;
+    let mut sent_file = sent.writer(&what("sent"), destination.folder())?;
+    let mut dropped_file = dropped.writer(&what("dropped"), destination.folder())?;
 
     let progress = Progress::new(size, "replaying {wide_bar} {bytes} of {total_bytes}");
     let mut bytes = 0;
@@ -94,9 +101,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     judge_classes(&mut run, &policy.classes, replayed.recorder.classes(), "", replayed.seconds);
     report.runs.push(run);
-    let code = present(&report, &arguments.output)?;
-    eprintln!("{sent_packets} packets sent: {}", sent.path.display());
-    eprintln!("{dropped_packets} packets dropped: {}", dropped.path.display());
+    let code = destination.present(&report)?;
+    log::line(&format!("{sent_packets} packets sent: {}", sent.path.display()));
+    log::line(&format!("{dropped_packets} packets dropped: {}", dropped.path.display()));
     Ok(code)
 }
 
@@ -147,42 +154,36 @@ fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
     notes
 }
 
-/// A result file: written under a temporary name, and renamed when it is complete.
+/// Where one of the two captures goes.
 struct Target {
     path: PathBuf,
-    unfinished: PathBuf,
+    /// Its name in the folder of results, if it goes there.
+    within: Option<&'static str>,
 }
 
 impl Target {
-    fn new(arguments: &Arguments, asked: Option<&Path>, what: &str) -> Result<Target, Failure> {
-        let path = match (asked, &arguments.output.out) {
-            (Some(path), _) => path.to_owned(),
-            (None, Some(folder)) => {
-                fs::create_dir_all(folder).map_err(|error| Failure::file(folder, "created", &error))?;
-                folder.join(format!("{what}.pcapng"))
-            }
-            (None, None) => PathBuf::from(format!("{}.{what}.pcapng", file_stem(&arguments.capture))),
-        };
-        let mut unfinished = path.clone().into_os_string();
-        unfinished.push(".unfinished");
-        Ok(Target { path, unfinished: unfinished.into() })
+    fn new(arguments: &Arguments, asked: Option<&Path>, what: &'static str, places: &mut Places) -> Result<Target, Failure> {
+        let name = if what == "sent" { "sent.pcapng" } else { "dropped.pcapng" };
+        if let (None, Some(folder)) = (asked, &arguments.output.out) {
+            return Ok(Target { path: folder.join(name), within: Some(name) });
+        }
+        let path = asked.map_or_else(|| PathBuf::from(format!("{}.{name}", file_stem(&arguments.capture))), Path::to_owned);
+        places.output(&format!("--{what}"), &path)?;
+        Ok(Target { path, within: None })
     }
 
-    fn writer(&self, comment: &str) -> Result<CaptureWriter<BufWriter<File>>, Failure> {
-        let file = File::create(&self.unfinished).map_err(|error| Failure::file(&self.path, "written", &error))?;
+    fn writer(&self, comment: &str, folder: Option<&mut OutputFolder>) -> Result<CaptureWriter<BufWriter<OutputFile>>, Failure> {
+        let file = match (self.within, folder) {
+            (Some(name), Some(folder)) => OutputFile::create(&folder.place_for(name))?,
+            _ => OutputFile::create(&self.path)?,
+        };
         CaptureWriter::new(BufWriter::new(file), comment).map_err(|error| Failure::file(&self.path, "written", &error))
     }
 
-    fn finish(&self, writer: CaptureWriter<BufWriter<File>>) -> Result<(), Failure> {
-        let written = writer.finish().and_then(|_| fs::rename(&self.unfinished, &self.path));
-        written.map_err(|error| Failure::file(&self.path, "written", &error))
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        // Only there if something went wrong before `finish`.
-        let _already_renamed = fs::remove_file(&self.unfinished);
+    fn finish(&self, writer: CaptureWriter<BufWriter<OutputFile>>) -> Result<(), Failure> {
+        let buffered = writer.finish().map_err(|error| Failure::file(&self.path, "written", &error))?;
+        let file = buffered.into_inner().map_err(|error| Failure::file(&self.path, "written", error.error()))?;
+        Ok(file.finish()?)
     }
 }
 

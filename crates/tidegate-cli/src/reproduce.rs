@@ -2,7 +2,7 @@
 
 use crate::Output;
 use crate::failure::Failure;
-use crate::present::{print, terminal_options, write_folder};
+use crate::present::{Destination, terminal_options};
 use crate::progress::Progress;
 use clap::Args;
 use std::process::ExitCode;
@@ -33,6 +33,7 @@ fn after_help() -> String {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let chosen = choose(&arguments.experiments)?;
+    let destination = Destination::new(&arguments.output, &[])?;
     let plans: Vec<Plan> = chosen.iter().flat_map(|(_, plans)| plans).copied().collect();
     let progress = Progress::new(1000, "running experiments {wide_bar} {percent} %  {left}");
     let mut figures = tidegate_reproduce::run(&plans, &|done| progress.at((done * 1000.0) as u64)).into_iter();
@@ -47,15 +48,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         });
     }
     reproduction.validate().map_err(|error| Failure::Defect(error.to_string()))?;
-    let text = if arguments.output.json {
+    let text = if destination.json() {
         tidegate_report::reproduction_json(&reproduction)
     } else {
         tidegate_report::reproduction_terminal(&reproduction, terminal_options())
     };
-    print(&text);
-    if let Some(folder) = &arguments.output.out {
-        write_folder(folder, |folder| tidegate_report::write_reproduction(&reproduction, folder))?;
-    }
+    destination.deliver(&text, |folder| tidegate_report::write_reproduction(&reproduction, folder))?;
     Ok(ExitCode::from(u8::from(!reproduction.passed())))
 }
 

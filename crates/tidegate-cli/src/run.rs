@@ -3,7 +3,7 @@
 use crate::Output;
 use crate::failure::Failure;
 use crate::port_report::judged;
-use crate::present::present;
+use crate::present::Destination;
 use crate::progress::Progress;
 use crate::simulation_report::run_of;
 use clap::Args;
@@ -55,6 +55,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         simulations.push((variant, simulation));
     }
 
+    let mut inputs = vec![("the scenario", arguments.scenario.as_path())];
+    inputs.extend(scenario.captures.iter().map(|capture| ("a capture of the scenario", capture.as_path())));
+    let destination = Destination::new(&arguments.output, &inputs)?;
+
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
     let first = &simulations[0].1.experiment;
@@ -77,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         report.runs.push(run);
     }
     drop(progress);
-    present(&report, &arguments.output)
+    destination.present(&report)
 }
 
 fn choose_variants<'s>(variants: &'s [Variant], names: &[String], source: &str) -> Result<Vec<&'s Variant>, Failure> {

@@ -112,6 +112,7 @@ fn port_result(port: &PortOutcome) -> PortResult {
         occupancy_mean_bytes: port.occupancy_mean_bytes.mean,
         occupancy_max_bytes: port.occupancy_max_bytes,
         classes: port.classes.iter().map(|class| class_result(&port.name, class)).collect(),
+        kernel: None,
     }
 }
 

@@ -184,7 +184,7 @@ fn bad_input_ends_with_2_and_names_the_place() {
     assert!(refused(2, &["replay", policy, &folder.path("none.pcap")]).contains("none.pcap"));
     let error = refused(2, &["replay", policy, "scenarios/captures/quic-video.pcap", "--interface", "eth7", "--out", &folder.path("o")]);
     assert!(error.contains("eth7"), "{error}");
-    assert_eq!(fs::read_dir(folder.0.join("o")).unwrap().count(), 0, "nothing half-written");
+    assert!(!folder.0.join("o").exists(), "nothing half-written");
     let error = refused(2, &["live", policy, "--in", "no-such-interface", "--out", "lo"]);
     assert!(error.contains("no-such-interface"), "{error}");
 }

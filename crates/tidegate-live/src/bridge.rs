@@ -7,6 +7,7 @@ use crate::direction::{Carry, Direction, Next, Remains, Treatment};
 use crate::end_system::{self, EngineRecord, Parts, Split};
 use crate::error::LiveError;
 use crate::interface::{self, Facts, Inquiry};
+use crate::interface_lock::InterfaceLock;
 use crate::packet::{ReceiveRing, SendSocket};
 use crate::pool::FramePool;
 use crate::watch::Frame;
@@ -124,6 +125,15 @@ pub fn run_observed<O: Observer<Frame> + Send>(
     }
     let shares = [describe(&a, &b, &a_to_b), describe(&b, &a, &b_to_a)];
     let notices = Mutex::new(Vec::new());
+    // Held until packets are carried no more.
+    let mut _locks = Vec::new();
+    for (name, facts) in [&a, &b].into_iter().zip(&facts) {
+        match InterfaceLock::take(name, facts.index) {
+            Ok(lock) => _locks.push(lock),
+            Err(error) if options.force => lock(&notices).push(format!("warning: {error} (it was given)")),
+            Err(error) => return Err(error),
+        }
+    }
     for ((name, fact), setup) in [&a, &b].into_iter().zip(&facts).zip([&a_to_b, &b_to_a]) {
         lock(&notices).extend(doubts(&inquiry, name, fact, setup.longest_frame));
     }

@@ -53,6 +53,8 @@ pub struct Options {
     /// Every direction is an end system: receiving, deciding and transmitting have a thread each, with a ring per flow between the first and
     /// the last.
     pub end_system: bool,
+    /// Carry packets even if another process already does on one of the interfaces.
+    pub force: bool,
     /// The core on which decisions are made, if they have threads of their own; any if `None`.
     pub decision_core: Option<usize>,
 }
@@ -68,6 +70,7 @@ impl Default for Options {
             spare_frames: 512,
             real_time_priority: Some(10),
             end_system: false,
+            force: false,
             decision_core: None,
         }
     }

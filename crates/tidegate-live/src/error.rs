@@ -24,6 +24,13 @@ pub enum LiveError {
         /// Its hardware type: a number of `linux/if_arp.h`.
         hardware_type: u16,
     },
+    /// Another process carries packets on the interface.
+    InUse {
+        /// The interface's name.
+        name: String,
+        /// The process, if the kernel tells.
+        process: Option<u32>,
+    },
     /// The process may not open packet sockets.
     NotPermitted {
         /// What the kernel refused.
@@ -63,7 +70,7 @@ impl LiveError {
             | LiveError::UnknownInterface { .. }
             | LiveError::NotEthernet { .. }
             | LiveError::PushOut { .. } => 2,
-            LiveError::NotPermitted { .. } | LiveError::Memory { .. } | LiveError::System { .. } => 3,
+            LiveError::InUse { .. } | LiveError::NotPermitted { .. } | LiveError::Memory { .. } | LiveError::System { .. } => 3,
         }
     }
 
@@ -93,6 +100,14 @@ impl fmt::Display for LiveError {
                 "the interface `{name}` does not carry Ethernet frames (hardware type {hardware_type}): use an Ethernet, veth or TAP \
                  interface"
             ),
+            LiveError::InUse { name, process } => {
+                let process = process.map_or("another process".to_owned(), |number| format!("process {number}"));
+                write!(
+                    f,
+                    "{process} already carries packets on `{name}`, and every packet would pass twice: stop it, or carry packets beside it \
+                     with --force"
+                )
+            }
             LiveError::NotPermitted { doing } => write!(
                 f,
                 "not permitted: {doing}. Carrying packets needs the capabilities CAP_NET_RAW and CAP_NET_ADMIN (and CAP_SYS_NICE for \

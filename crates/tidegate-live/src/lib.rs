@@ -23,6 +23,8 @@
 //! | `ingress` | from received frames to packets |
 //! | `io` | the seam to the kernel; a faster path than packet sockets goes beside `packet` |
 //! | `packet` | packet sockets: ring to receive, batches to send |
+//! | `interface_lock` | one process per interface |
+//! | `rights` | what a process gives up before it touches traffic |
 //! | `outbox`, `watch` | frames on their way along the link and to the kernel; who watches the port |
 //! | `interface`, `clock`, `memory`, `pool`, `offload` | what these stand on |
 #![warn(missing_docs)]
@@ -37,12 +39,14 @@ mod end_system;
 mod error;
 mod ingress;
 mod interface;
+mod interface_lock;
 mod io;
 mod memory;
 mod offload;
 mod outbox;
 mod packet;
 mod pool;
+mod rights;
 mod watch;
 
 pub use bridge::{ClassState, DirectionOutcome, DirectionState, LiveOutcome, Tick, run, run_observed};
@@ -52,6 +56,7 @@ pub use end_system::EngineRecord;
 pub use error::LiveError;
 pub use ingress::{Checksums, Refused};
 pub use io::KernelCounters;
+pub use rights::keep_network_rights_only;
 pub use tidegate_endsystem::{EngineCounters, Transfers};
 pub use tidegate_link::{Link, Loss};
 pub use watch::Frame;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tidegate_report::{TerminalOptions, terminal, write_all};
+use tidegate_report::{OutputFolder, TerminalOptions, terminal, write_all};
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     };
     let report = sample::sample_report();
     print!("{}", terminal(&report, TerminalOptions::default()));
-    match write_all(&report, &directory) {
+    match OutputFolder::create(&directory).map_err(Into::into).and_then(|folder| write_all(&report, folder)) {
         Ok(paths) => {
             for path in paths {
                 println!("{}", path.display());

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::Volume;
 
@@ -66,6 +66,8 @@ pub enum ReportError {
         /// The name.
         name: String,
     },
+    /// The folder of results is refused, or cannot be put in place.
+    Output(OutputError),
     /// A file or directory could not be made, written or renamed.
     Io {
         /// What was being done, such as "create".
@@ -107,9 +109,10 @@ impl fmt::Display for ReportError {
             Self::DuplicateName { place, name } => {
                 write!(f, "{place}: the name `{name}` stands for two things")
             }
-            Self::Io { action, path, source } => write!(f, "cannot {action} {}: {source}", path.display()),
+            Self::Output(error) => error.fmt(f),
+            Self::Io { action, path, source } => write!(f, "cannot {action} {}: {source}", shown(path)),
             Self::Parquet { path, source } => {
-                write!(f, "cannot write {}: {source}", path.display())
+                write!(f, "cannot write {}: {source}", shown(path))
             }
         }
     }
@@ -125,9 +128,47 @@ fn write_sum(f: &mut fmt::Formatter<'_>, sum: &Option<Volume>) -> fmt::Result {
 impl Error for ReportError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            Self::Output(error) => Some(error),
             Self::Io { source, .. } => Some(source),
             Self::Parquet { source, .. } => Some(source),
             _ => None,
         }
     }
+}
+
+impl From<OutputError> for ReportError {
+    fn from(error: OutputError) -> ReportError {
+        ReportError::Output(error)
+    }
+}
+
+/// An output that is refused or cannot be written: which, and what is wrong.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OutputError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl OutputError {
+    pub(crate) fn refused(path: &Path, problem: impl Into<String>) -> OutputError {
+        OutputError { path: path.to_owned(), problem: problem.into() }
+    }
+
+    pub(crate) fn system(path: &Path, doing: &str, error: &io::Error) -> OutputError {
+        OutputError::refused(path, format!("cannot be {doing}: {error}"))
+    }
+}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", shown(&self.path), self.problem)
+    }
+}
+
+impl Error for OutputError {}
+
+/// A path for a message: as it is, or with escapes if it holds control characters.
+pub(crate) fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains(char::is_control) { format!("{text:?}") } else { text }
 }

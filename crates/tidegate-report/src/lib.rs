@@ -5,6 +5,9 @@
 //! `series.parquet`, `distributions.parquet`, `drops.parquet` and `report.html`. A [`Reproduction`] is the same for published
 //! experiments.
 //!
+//! [`OutputFile`] and [`OutputFolder`] are how every command writes files: a regular file or a folder of results comes to its place complete
+//! and in one step. [`Places`] keeps outputs apart from inputs and from each other.
+//!
 //! ```
 //! use tidegate_report::{PromiseResult, Report, Run, TerminalOptions, World, terminal};
 //!
@@ -32,27 +35,33 @@ mod html;
 mod json;
 mod layout;
 mod model;
+mod output;
 mod parquet_tables;
+mod places;
 mod quantity;
 mod reproduction;
 mod table;
+mod unfinished;
 mod validate;
 mod verdict;
 
-pub use error::ReportError;
-pub use folder::write_all;
+pub use error::{OutputError, ReportError};
+pub use folder::{OutputFolder, write_all};
 pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
 pub use model::{
-    CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, PromiseResult,
-    Report, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary, Volume, World,
+    CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, KernelResult, PortResult,
+    PromiseResult, Report, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary, Volume, World,
 };
+pub use output::OutputFile;
+pub use places::Places;
 pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
 pub use reproduction::{
     DepartureResult, ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable,
     REPRODUCTION_SCHEMA, Reproduction, Tally, Verdict, reproduction_html, reproduction_json, reproduction_terminal, write_reproduction,
 };
 pub use table::{TerminalOptions, terminal};
+pub use unfinished::remove_unfinished;
 
 // The sample report of the tests names this crate by its public name.
 #[cfg(test)]

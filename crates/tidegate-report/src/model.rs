@@ -307,6 +307,18 @@ pub struct PortResult {
     pub occupancy_max_bytes: u64,
     /// The port's classes, in the order of the policy; empty if it has none.
     pub classes: Vec<ClassResult>,
+    /// What the kernel counted in front of a live port; `None` in every other world.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelResult>,
+}
+
+/// What the kernel counted in front of a live port: frames, a super-frame counting once. Frames that it dropped are part of no other figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct KernelResult {
+    /// Frames handed over.
+    pub received_frames: u64,
+    /// Frames lost before they were read.
+    pub dropped_frames: u64,
 }
 
 /// One traffic class at a port.

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tidegate_report::{
-    ExperimentResult, FigureResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, Report, Reproduction, World, write_all,
+    ExperimentResult, FigureResult, OutputFolder, PlainAxis, PlainChart, PlainCurve, PlainPanel, Report, Reproduction, World, write_all,
     write_reproduction,
 };
 
@@ -24,7 +24,7 @@ const PROBE: &str = include_str!("browser/probe.js");
 #[test]
 fn the_page_opens_from_a_file_and_the_charts_hold_data() {
     let scratch = Scratch::new("page");
-    write_all(&sample::sample_report(), &scratch.0).unwrap();
+    write_all(&sample::sample_report(), OutputFolder::create(&scratch.0).unwrap()).unwrap();
     let shown = open(&scratch.0.join("report.html"), &[]);
     shown.expect_no_message();
     assert!(shown.dom.contains("data-drawn=\"true\""), "the script did not reach its end");
@@ -87,7 +87,7 @@ fn odd_reports_are_drawn_without_an_error() {
         ("evil", evil, 5),
     ] {
         let scratch = Scratch::new(name);
-        write_all(&report, &scratch.0).unwrap();
+        write_all(&report, OutputFolder::create(&scratch.0).unwrap()).unwrap();
         open(&scratch.0.join("report.html"), &[]).expect_no_message();
         let found = probe(&scratch.0, &[]);
         assert_eq!(found.text("drawn"), "true", "{name}");
@@ -135,7 +135,7 @@ fn the_page_of_published_experiments_is_drawn() {
     let experiment = ExperimentResult { id: "paper".into(), title: "A paper".into(), source: "1998".into(), figures: vec![figure] };
     let reproduction = Reproduction { experiments: vec![experiment], ..Reproduction::new() };
     let scratch = Scratch::new("experiments");
-    write_reproduction(&reproduction, &scratch.0).unwrap();
+    write_reproduction(&reproduction, OutputFolder::create(&scratch.0).unwrap()).unwrap();
     open(&scratch.0.join("report.html"), &[]).expect_no_message();
     let found = probe(&scratch.0, &[]);
     assert_eq!((found.text("drawn"), found.text("seen")), ("true", ""));
@@ -151,7 +151,7 @@ fn the_page_of_published_experiments_is_drawn() {
 #[test]
 fn an_error_in_the_page_would_be_noticed() {
     let scratch = Scratch::new("broken");
-    write_all(&sample::sample_report(), &scratch.0).unwrap();
+    write_all(&sample::sample_report(), OutputFolder::create(&scratch.0).unwrap()).unwrap();
     let path = scratch.0.join("report.html");
     let page = fs::read_to_string(&path).unwrap();
     fs::write(&path, page.replace("\"lines\":[", "\"lines\":[null,")).unwrap();

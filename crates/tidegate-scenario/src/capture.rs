@@ -24,6 +24,14 @@ impl Captures {
         Captures { directory: Some(path.parent().unwrap_or(Path::new("")).to_owned()), read: HashMap::new() }
     }
 
+    /// The files that were read.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> =
+            self.directory.iter().flat_map(|directory| self.read.keys().map(|name| directory.join(name))).collect();
+        files.sort();
+        files
+    }
+
     /// The packets of the capture of this name.
     ///
     /// # Errors

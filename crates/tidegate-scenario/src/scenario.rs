@@ -10,7 +10,7 @@ use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
 use serde::Deserialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -26,6 +26,8 @@ pub struct Scenario {
     pub source: String,
     /// The variants, in the order of the file: at least one. The promises of the first decide the exit code.
     pub variants: Vec<Variant>,
+    /// The captures that sources were read from.
+    pub captures: Vec<PathBuf>,
     /// What is probably not meant, to be shown and otherwise ignored.
     pub warnings: Option<Problems>,
 }
@@ -117,7 +119,10 @@ fn parse(name: &str, text: &str, overrides: &[String], mut captures: Captures) -
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     let problems = Problems { diagnostics: findings, sources: Arc::new(sources) };
     match scenario {
-        Some(scenario) if !failed => Ok(Scenario { warnings: (!problems.diagnostics.is_empty()).then_some(problems), ..scenario }),
+        Some(scenario) if !failed => {
+            let warnings = (!problems.diagnostics.is_empty()).then_some(problems);
+            Ok(Scenario { warnings, captures: captures.files(), ..scenario })
+        }
         _ => Err(problems),
     }
 }
@@ -177,7 +182,7 @@ impl<'i> Loader<'_, 'i> {
         }
         self.report_once(found, &file);
         let source = self.name.to_owned();
-        (!variants.is_empty()).then_some(Scenario { title, description, source, variants, warnings: None })
+        (!variants.is_empty()).then_some(Scenario { title, description, source, variants, captures: Vec::new(), warnings: None })
     }
 
     /// The tree after the changes of a variant and those of the command line, which come last.

@@ -1,13 +1,11 @@
 //! The folder of a reproduction: `summary.json`, `series.parquet` and `report.html`.
 
 use super::{FigureResult, GateResult, PlainTable, Reproduction, Verdict, reproduction_html};
-use crate::columnar::{self, Column, Values};
+use crate::columnar::{Column, Values};
 use crate::error::ReportError;
-use crate::folder::{TemporaryFiles, io_error};
+use crate::folder::OutputFolder;
 use serde::Serialize;
-use std::fs::{self, File};
-use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Version of the layout of a reproduction's `summary.json`. It rises when a field changes its meaning or goes; a new field leaves it.
 pub const REPRODUCTION_SCHEMA: u32 = 1;
@@ -93,30 +91,24 @@ fn series(reproduction: &Reproduction) -> Vec<Column<'_>> {
     columns
 }
 
-/// Writes `summary.json`, `series.parquet` and `report.html` into `directory`, which is made if it is missing; as
-/// [`write_all`](crate::write_all) does, all of them or none. Returns their paths, the page last.
+/// Writes `summary.json`, `series.parquet` and `report.html` into `folder` and puts it in place, as [`write_all`](crate::write_all) does.
+/// Returns their paths, the page last.
 ///
 /// # Errors
-/// What [`Reproduction::validate`] finds, before anything is written; [`ReportError::Io`] or [`ReportError::Parquet`] with the path if
-/// the file system refuses.
-pub fn write_reproduction(reproduction: &Reproduction, directory: &Path) -> Result<Vec<PathBuf>, ReportError> {
+/// What [`Reproduction::validate`] finds, before anything is written; [`ReportError::Output`], [`ReportError::Io`] or
+/// [`ReportError::Parquet`] if the file system refuses.
+pub fn write_reproduction(reproduction: &Reproduction, mut folder: OutputFolder) -> Result<Vec<PathBuf>, ReportError> {
     reproduction.validate()?;
-    fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
-    let mut files = TemporaryFiles::new(directory);
-    files.write("summary.json", reproduction_json(reproduction).as_bytes())?;
-    let name = "series.parquet";
-    let path = files.temporary(name);
-    let sink = File::create(&path).map_err(io_error("create", &path))?;
-    let sink = columnar::write(&series(reproduction), BufWriter::new(sink))
-        .map_err(|source| ReportError::Parquet { path: directory.join(name), source })?;
-    sink.into_inner().map_err(|error| io_error("write", &path)(error.into_error()))?;
-    files.write("report.html", reproduction_html(reproduction).as_bytes())?;
-    files.rename_all()
+    folder.write("summary.json", reproduction_json(reproduction).as_bytes())?;
+    folder.write_table("series.parquet", &series(reproduction))?;
+    folder.write("report.html", reproduction_html(reproduction).as_bytes())?;
+    Ok(folder.finish()?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::columnar;
     use crate::reproduction::tests::sample;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;

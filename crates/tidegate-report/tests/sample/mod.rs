@@ -161,6 +161,7 @@ fn port_result(replications: &[[Outcome; 3]]) -> PortResult {
         utilisation: estimate(&busy),
         occupancy_mean_bytes: queue.iter().sum::<f64>() / queue.len() as f64,
         occupancy_max_bytes: queue.iter().copied().fold(0.0, f64::max) as u64,
+        kernel: None,
         classes: (0..3)
             .map(|class| ClassResult {
                 cells: None,

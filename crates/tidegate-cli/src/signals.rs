@@ -1,0 +1,74 @@
+//! Signals: a command that is told to end removes its unfinished files first.
+//!
+//! | signal | every command | `live` |
+//! |---|---|---|
+//! | SIGINT, SIGTERM | removes what is unfinished, ends by the signal | stops; a second one, a second later, ends it at once |
+//! | SIGHUP | as above | carries on and says so |
+//!
+//! A signal that is ignored when the command starts, as `nohup` arranges for SIGHUP, stays ignored.
+
+use crate::failure::Failure;
+use crate::log;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Signals that come this close together are one request to stop: `timeout` signals the command and then its group.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
+/// Ends the command by the first signal that asks for it.
+pub fn end_cleanly() -> Result<(), Failure> {
+    listen([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)), end)
+}
+
+/// What `live` is told by signals.
+#[derive(Clone, Default)]
+pub struct Requests {
+    /// Set when it is to stop.
+    pub stop: Arc<AtomicBool>,
+    /// The number of hang-ups.
+    pub hang_ups: Arc<AtomicU64>,
+}
+
+/// Turns signals into requests. The thread that does it has the rights that its creator has now.
+pub fn requests() -> Result<Requests, Failure> {
+    let requests = Requests::default();
+    let told = requests.clone();
+    let mut asked: Option<Instant> = None;
+    listen([SIGINT, SIGTERM, SIGHUP], move |signal| {
+        if signal == SIGHUP {
+            told.hang_ups.fetch_add(1, Ordering::Relaxed);
+            return log::line("SIGHUP: packets are carried on; stop with SIGTERM");
+        }
+        if asked.get_or_insert_with(Instant::now).elapsed() > ONE_REQUEST {
+            end(signal);
+        }
+        told.stop.store(true, Ordering::Relaxed);
+    })?;
+    Ok(requests)
+}
+
+fn end(signal: i32) {
+    tidegate_report::remove_unfinished();
+    let _default = emulate_default_handler(signal);
+    // The default of these signals is the end.
+    std::process::exit(128 + signal);
+}
+
+fn listen(signals: impl IntoIterator<Item = i32>, mut act: impl FnMut(i32) + Send + 'static) -> Result<(), Failure> {
+    let failed = |error| Failure::Environment(format!("error: signals cannot be caught: {error}"));
+    let mut signals = Signals::new(signals).map_err(failed)?;
+    let thread = std::thread::Builder::new().name("tidegate-signal".into());
+    thread.spawn(move || signals.forever().for_each(&mut act)).map_err(failed)?;
+    Ok(())
+}
+
+/// True if the process was started with this signal ignored.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}

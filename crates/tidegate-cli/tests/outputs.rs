@@ -1,0 +1,136 @@
+//! Outputs of the command: what they may not replace, and what happens when they cannot be written.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const POLICY: &str = "scenarios/policies/home-gateway.toml";
+const CAPTURE: &str = "scenarios/captures/quic-video.pcap";
+
+fn tidegate(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap());
+    command
+}
+
+/// A private copy of the policy and the capture.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Files {
+        let files = Files(TempDir::new().unwrap());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        fs::copy(root.join(POLICY), files.at("policy.toml")).unwrap();
+        fs::copy(root.join(CAPTURE), files.at("capture.pcap")).unwrap();
+        files
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn replay(&self, more: &[&str]) -> Output {
+        let (policy, capture) = (self.at("policy.toml"), self.at("capture.pcap"));
+        tidegate(&[&["replay", &policy, &capture], more].concat()).output().unwrap()
+    }
+
+    /// Standard error of a replay that must be refused before anything is touched.
+    fn refused(&self, more: &[&str]) -> String {
+        let state = |name: &String| (name.clone(), fs::read(self.0.path().join(name)).ok());
+        let before: Vec<_> = self.names().iter().map(state).collect();
+        let output = self.replay(more);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(before == self.names().iter().map(state).collect::<Vec<_>>(), "{text}");
+        text
+    }
+}
+
+#[test]
+fn an_output_replaces_no_input_and_no_other_output() {
+    let files = Files::new();
+    fs::hard_link(files.at("capture.pcap"), files.at("hard")).unwrap();
+    for (input, wanted) in [("capture.pcap", "the capture"), ("hard", "the capture"), ("policy.toml", "the policy file")] {
+        for option in ["--sent", "--dropped"] {
+            let text = files.refused(&[option, &files.at(input)]);
+            assert!(text.contains(&format!("{option} and {wanted}")), "{text}");
+        }
+    }
+    let text = files.refused(&["--sent", &files.at("a"), "--dropped", &files.at("./a")]);
+    assert!(text.contains("--dropped and --sent"), "{text}");
+}
+
+#[test]
+fn a_folder_of_results_is_replaced_as_a_whole_or_not_at_all() {
+    let files = Files::new();
+    let out = files.at("out");
+    assert!(files.replay(&["--out", &out]).status.success());
+    let first = fs::read_dir(&out).unwrap().count();
+    assert_eq!(first, 10);
+    assert!(files.replay(&["--out", &out]).status.success());
+    assert_eq!(fs::read_dir(&out).unwrap().count(), first);
+    let again = tidegate(&["replay", &files.at("policy.toml"), &format!("{out}/sent.pcapng"), "--out", &out]).output().unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    fs::write(format!("{out}/notes.txt"), "mine").unwrap();
+    assert!(files.refused(&["--out", &out]).contains("notes.txt"));
+    assert_eq!(files.names(), ["capture.pcap", "out", "policy.toml"]);
+}
+
+#[test]
+fn standard_output_that_is_full_ends_with_3_and_one_that_nobody_reads_with_0() {
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    for arguments in [&["disciplines"][..], &["schema"], &["check", POLICY], &["bounds", POLICY], &["--help"], &["run", "--help"]] {
+        let output = tidegate(arguments).stdout(full()).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {text}");
+        assert_eq!(text.matches("standard output cannot be written").count(), 1, "{text}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = tidegate(arguments).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{arguments:?}");
+    }
+}
+
+#[test]
+fn standard_error_that_cannot_be_written_changes_nothing() {
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    let files = Files::new();
+    let arguments = ["replay", &files.at("policy.toml"), &files.at("capture.pcap"), "--out", &files.at("out")];
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    for stderr in [Stdio::from(full()), writer.into()] {
+        assert_eq!(tidegate(&arguments).stdout(Stdio::null()).stderr(stderr).status().unwrap().code(), Some(0));
+        assert_eq!(tidegate(&["check", "no-such-file"]).stderr(full()).status().unwrap().code(), Some(2));
+    }
+}
+
+#[test]
+fn a_signal_leaves_nothing_unfinished() {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let files = Files::new();
+        let (out, started) = (files.at("out"), Instant::now());
+        let long = ["run", "scenarios/quickstart.toml", "--replications", "100000", "--out", &out];
+        let mut child = tidegate(&long).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        while files.names().len() < 3 {
+            assert!(started.elapsed() < Duration::from_secs(60), "no folder is begun");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().signal(), Some(signal));
+        assert_eq!(files.names(), ["capture.pcap", "policy.toml"]);
+        let mut text = String::new();
+        child.stderr.unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "");
+    }
+}
