@@ -528,7 +528,7 @@ proptest! {
     #[test]
     fn classes_with_minimum_shares(
         setting in settings(3, 1), conflict in prop::sample::select(vec![Conflict::Tolerance, Conflict::Priority]),
-        second in 0u64..40, third in 0u64..40,
+        second in prop_oneof![Just(0), 0u64..40], third in prop_oneof![Just(0), 0u64..40],
     ) {
         let mut minimum = [CellRate::ZERO; CLASSES];
         (minimum[1], minimum[2]) = (CellRate::floor_of_ratio(second, 100).unwrap(), CellRate::floor_of_ratio(third, 100).unwrap());

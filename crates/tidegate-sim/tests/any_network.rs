@@ -5,8 +5,13 @@ mod networks;
 use networks::{flow, header, link, parameters, port, random_loss, rate};
 use proptest::prelude::*;
 use proptest::sample::select;
+use tidegate_atm::adapter::{AdapterSetup, Encapsulation};
 use tidegate_core::buffer::BufferParameters;
+use tidegate_core::cells::{
+    CLASSES as PRIORITIES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup,
+};
 use tidegate_core::policer::Contract;
+use tidegate_core::port::Overhead;
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::units::Duration;
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
@@ -99,6 +104,36 @@ fn any_connection() -> impl Strategy<Value = Source> {
     )
 }
 
+/// What leaves a port.
+#[derive(Clone, Debug)]
+enum Kind {
+    Packets,
+    Cells,
+    Adapter(AdapterSetup),
+}
+
+/// An ATM adapter with contracts of all modes, and one of the lowest priority with a minimum share.
+fn any_adapter() -> impl Strategy<Value = AdapterSetup> {
+    let conflict = select(&Conflict::ALL[..]);
+    let encapsulation = select(&[Encapsulation::VcMultiplexed, Encapsulation::LlcSnap][..]);
+    let transfer = prop::option::of((0u32..6, 1u32..20, 1u32..200).prop_map(|(access_latency, burst, buffer)| TransferSetup {
+        prefetch: Prefetch::JustInTime,
+        access_latency,
+        cell_time: Ticks(SLOT / 3),
+        burst,
+        buffer,
+    }));
+    (conflict, encapsulation, transfer, SLOT..9 * SLOT, 1u32..50).prop_map(|(conflict, encapsulation, transfer, peak, burst)| {
+        let sustained = Sustained { interval: Ticks(3 * peak), maximum_burst_size: burst };
+        let modes = [Mode::Constant, Mode::SingleBucket(sustained), Mode::DualBucket(sustained)];
+        let contract =
+            |class: usize| CellContract { mode: modes[class % modes.len()], class: class as u8, ..CellContract::constant(Ticks(peak)) };
+        let mut minimum_shares = [CellRate::ZERO; PRIORITIES];
+        minimum_shares[CLASSES - 1] = CellRate(CellRate::LINK.0 / 5);
+        AdapterSetup { contracts: (0..CLASSES).map(contract).collect(), conflict, minimum_shares, transfer, encapsulation }
+    })
+}
+
 /// A ring of links, so that paths of any length exist.
 fn any_link(index: usize) -> impl Strategy<Value = Link> {
     let scheduler = select(SchedulerKind::ALL);
@@ -106,9 +141,10 @@ fn any_link(index: usize) -> impl Strategy<Value = Link> {
     let policer = prop::option::of(100_000u64..2_000_000);
     let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2f64];
     let mark_above = prop::option::of(0u64..20_000);
-    let cells = prop::bool::weighted(0.3);
-    (scheduler, buffer, policer, 500_000u64..5_000_000, 1u32..30, 0u64..20_000, loss, mark_above, cells).prop_map(
-        move |(scheduler, buffer, policed, bits, packets, microseconds, loss, mark_above, cells)| {
+    let kind = prop_oneof![5 => Just(Kind::Packets), 3 => Just(Kind::Cells), 3 => any_adapter().prop_map(Kind::Adapter)];
+    (scheduler, buffer, policer, 500_000u64..5_000_000, 1u32..30, 0u64..20_000, loss, mark_above, kind).prop_map(
+        move |(scheduler, buffer, policed, bits, packets, microseconds, loss, mark_above, kind)| {
+            let cells = matches!(kind, Kind::Cells);
             // A few packets' worth of cells.
             let packets = if cells { 20 * packets } else { packets };
             let parameters: Vec<_> = (0..CLASSES as u32).map(|class| parameters(scheduler, class, bits / 4)).collect();
@@ -119,6 +155,9 @@ fn any_link(index: usize) -> impl Strategy<Value = Link> {
             let propagation = Duration::from_microseconds(microseconds);
             let mut link = link(&format!("link {index}"), index, (index + 1) % NODES, propagation, setup);
             (link.impairment, link.cells) = (Impairment { loss: random_loss(loss), mark_above }, cells);
+            if let Kind::Adapter(adapter) = kind {
+                (link.port.overhead, link.adapter) = (Overhead::Aal5, Some(adapter));
+            }
             link
         },
     )
@@ -162,6 +201,7 @@ fn check(outcome: &Outcome) {
         for class in &port.classes {
             assert_eq!(class.delays.count(), class.sent.packets);
             assert!(class.occupancy_max_bytes <= port.occupancy_max_bytes);
+            assert!(class.cells.is_none_or(|cells| cells.nonconforming == 0 && cells.sent >= class.sent.packets), "{:?}", class.cells);
         }
     }
     for flow in &outcome.flows {

@@ -53,7 +53,7 @@ impl AdapterLink {
 
     /// When something happens next.
     fn next(&self) -> u64 {
-        self.port.next_slot().map_or(NEVER, |slot| slot * self.slot)
+        self.port.next_slot().map_or(NEVER, |slot| slot.saturating_mul(self.slot))
     }
 }
 
