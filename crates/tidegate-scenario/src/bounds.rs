@@ -303,7 +303,7 @@ pub fn json(scenario: &Scenario) -> Value {
         })
         .collect();
     let warnings = scenario.warnings.as_ref().map(Problems::to_string);
-    json!({ "schema": 1, "source": scenario.source, "title": scenario.title, "warnings": warnings, "variants": variants })
+    json!({ "schema": 2, "source": scenario.source, "title": scenario.title, "warnings": warnings, "variants": variants })
 }
 
 fn node_json(node: &NodeBounds) -> Value {

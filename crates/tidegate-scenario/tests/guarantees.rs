@@ -241,10 +241,10 @@ fn what_goes_first_is_taken_off() {
     assert!(parse_str("p.toml", &policed).unwrap().warnings.is_none());
     let none = "none guaranteed, because class `voice` goes first, and";
     for (police, why) in [
-        ("", "nothing limits class `voice`"),
+        ("", "nothing limits it"),
         (
             "police = { policer = \"gcra\", rate = \"2 Mbit/s\", burst = \"10 kB\", violation = \"yellow\" }\n",
-            "the policer of class `voice` marks and discards nothing",
+            "its policer marks and discards nothing",
         ),
     ] {
         let above = "none guaranteed, because group `data` above it has none";
@@ -282,6 +282,23 @@ fn shapes_cap_what_is_below_them() {
         ("default", "940 Mbit/s guaranteed"),
     ];
     assert_printed(&capped, &left);
+}
+
+/// Where a burst is too small for a share, the burst that is named suffices, and nothing is claimed before.
+#[test]
+fn the_burst_that_would_do_does() {
+    for (scheduler, share) in [("drr", "1 Mbit/s"), ("wf2q+", "1 Mbit/s"), ("scfq", "1 Mbit/s"), ("qfq", "1 Mbit/s")] {
+        let text = |burst: &str| {
+            format!("[policy.p]\nrate = \"100 Mbit/s\"\nscheduler = \"{scheduler}\"\n")
+                + &class("a", &format!("shape = {{ rate = \"{share}\"{burst} }}\n"))
+                + &class("b", "")
+        };
+        let short = printed(&text(""))[0].1.clone();
+        let wanted =
+            short.split("; ").nth(1).and_then(|rest| rest.strip_suffix(" would do")).unwrap_or_else(|| panic!("{scheduler}: {short}"));
+        assert!(short.contains(&format!("its burst of 1518 B is too small to wait for its turn under {scheduler}")), "{short}");
+        assert_eq!(printed(&text(&format!(", burst = \"{wanted}\"")))[0].1, format!("{share} guaranteed"), "{scheduler}");
+    }
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl Tree {
             kind => self.offers_by_share(node, kind, service, &children),
         };
         let best = children.iter().zip(offers).enumerate().map(|(position, (&child, offers))| {
-            let (passed, rate) = self.best(node, kind, child, offers);
+            let (passed, rate) = self.best(kind, child, offers);
             let none = self.services[slot(node)].is_none().then(|| Err(format!("{} above it has none", self.name(node))));
             (none.unwrap_or(passed), rate.or_else(|| self.requested(node, position, shared)))
         });
@@ -170,13 +170,7 @@ impl Tree {
     }
 
     /// The best of several offers, after the child's shape and policer.
-    fn best(
-        &self,
-        node: Option<usize>,
-        kind: SchedulerKind,
-        child: Member,
-        offers: Vec<Result<Offer, String>>,
-    ) -> (Passed, Option<LeastRate>) {
+    fn best(&self, kind: SchedulerKind, child: Member, offers: Vec<Result<Offer, String>>) -> (Passed, Option<LeastRate>) {
         let shape = self.given(child).shape;
         let admitted = if let Member::Class(class) = child { self.classes[class].admits.as_ref() } else { None };
         let unshaped = offers.iter().filter_map(|offer| offer.as_ref().ok()).map(|offer| offer.rate).max();
@@ -184,20 +178,20 @@ impl Tree {
             (Some(rate), Some(shape)) => Some(rate.min(LeastRate::whole(shape.rate.bits_per_second()))),
             (rate, _) => rate,
         };
-        let mut reasons: Vec<String> = Vec::new();
+        let (mut reasons, mut too_small): (Vec<String>, Option<String>) = (Vec::new(), None);
         let mut best: Option<Service> = None;
-        let mut note = |reason: String| {
-            if !reasons.contains(&reason) {
-                reasons.push(reason);
-            }
-        };
         for offer in offers {
-            let (service, reason) = match (offer, &shape) {
-                (Err(reason), _) => (None, Some(reason)),
+            let (service, burst) = match (offer, &shape) {
+                (Err(reason), _) => {
+                    if !reasons.contains(&reason) {
+                        reasons.push(reason);
+                    }
+                    continue;
+                }
                 (Ok(offer), None) => (Some(Service { rate: offer.rate, latency: offer.latency }), None),
-                (Ok(offer), Some(shape)) => self.through(offer, shape, &format!("{} serves by {}", self.name(node), kind.name())),
+                (Ok(offer), Some(shape)) => self.through(offer, shape, kind.name()),
             };
-            reason.into_iter().for_each(&mut note);
+            too_small = too_small.or(burst);
             if let Some(service) = service
                 && best.is_none_or(|best| (service.rate, -service.latency) > (best.rate, -best.latency))
             {
@@ -205,12 +199,11 @@ impl Tree {
             }
         }
         let passed = match best {
-            None => Err(reasons.join(", and ")),
+            None => Err(too_small.unwrap_or_else(|| reasons.join(", and "))),
             Some(service) => {
                 let rate = admitted.map_or(service.rate, |admitted| service.rate.min(LeastRate::whole(admitted.rate)));
                 let is_less = nominal.is_some_and(|nominal| service.rate < nominal) && rate == service.rate;
-                let reason = reasons.into_iter().find(|_| is_less);
-                Ok((Service { rate, ..service }, reason))
+                Ok((Service { rate, ..service }, too_small.filter(|_| is_less)))
             }
         };
         (passed, nominal)
@@ -429,7 +422,7 @@ impl Tree {
     }
 
     /// What a shape passes on of an offer, and what keeps it from more. A peak rate is a shape without a burst before the other.
-    fn through(&self, offer: Offer, shape: &ShapingContract, what: &str) -> (Option<Service>, Option<String>) {
+    fn through(&self, offer: Offer, shape: &ShapingContract, kind: &str) -> (Option<Service>, Option<String>) {
         let tolerance = shape.tolerance.picoseconds() as f64 / 1e12;
         let (first, mut wanted) = match shape.peak {
             Some(peak) => self.kept(offer, LeastRate::whole(peak.bits_per_second()), tolerance),
@@ -446,10 +439,7 @@ impl Tree {
             let wanted = wanted + f64::from(self.longest) - tolerance * shape.rate.bits_per_second() as f64 / 8.0;
             let would_do = shape.peak.is_none() && wanted.is_finite();
             let rest = if would_do { format!("; {} would do", print_size(wanted.max(0.0).ceil() as u64 + 1)) } else { String::new() };
-            format!(
-                "{what}, and while it waits for its turn its shape forfeits what exceeds its burst of {}{rest}",
-                print_size(shape.burst.into())
-            )
+            format!("its burst of {} is too small to wait for its turn under {kind}{rest}", print_size(shape.burst.into()))
         });
         (service, reason)
     }
@@ -491,9 +481,12 @@ impl Tree {
     }
 
     fn goes_first(&self, other: Member) -> String {
-        let given = self.given(other);
-        let role = if matches!(other, Member::Group(_)) { "group" } else { "class" };
-        format!("{role} `{}` goes first, and {}", given.name, self.nothing_limits(other))
+        let (role, marks) = match other {
+            Member::Group(_) => ("group", false),
+            Member::Class(class) => ("class", self.classes[class].marks),
+        };
+        let limit = if marks { "its policer marks and discards nothing" } else { "nothing limits it" };
+        format!("{role} `{}` goes first, and {limit}", self.given(other).name)
     }
 }
 
