@@ -24,6 +24,7 @@ fn port(queues: usize, packet_limit: u32) -> PortSetup {
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1500), &vec![FlowParameters::default(); queues]).unwrap(),
         packet_limit,
         longest_frame: 1500,
+        remarks: Default::default(),
     }
 }
 

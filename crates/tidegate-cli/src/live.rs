@@ -155,6 +155,10 @@ fn carry(arguments: &Arguments, config: LiveConfig, [there, back]: [&Policy; 2],
     );
     report.duration_s = outcome.elapsed.as_secs_f64();
     report.notes = outcome.notices.clone();
+    report.notes.extend(there.notes());
+    if !std::ptr::eq(there, back) {
+        report.notes.extend(back.notes());
+    }
     let mut run = Run::new("live");
     for (direction, policy) in outcome.directions.iter().zip([there, back]) {
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
@@ -215,6 +219,9 @@ fn remarks(direction: &DirectionOutcome) -> Vec<String> {
     if counters.in_flight.packets > 0 {
         let packets = counters.in_flight.packets;
         remarks.push(format!("{name}: {packets} packets were still on their way along the link when the time for draining was up."));
+    }
+    if counters.without_fields > 0 {
+        remarks.push(format!("{name}: {}", crate::present::without_fields(counters.without_fields)));
     }
     if counters.super_frames > 0 {
         remarks

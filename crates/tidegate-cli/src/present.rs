@@ -78,6 +78,11 @@ impl Destination {
     }
 }
 
+/// What is said of packets that a policy's `set` found no field in.
+pub fn without_fields(packets: u64) -> String {
+    format!("{packets} packets left as they came: they have no field for the code points that the policy sets.")
+}
+
 /// Writes to standard output. A reader that has gone, such as `head`, is no error.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();

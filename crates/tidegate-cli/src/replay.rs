@@ -94,6 +94,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Report::new(format!("{} through {}", file_name(capture_path), policy.name), World::Replay, file_name(&arguments.policy));
     report.duration_s = replayed.seconds;
     report.notes = notes(&replayed, policy.longest_frame);
+    report.notes.extend(policy.notes());
     let mut run = Run::new("replay");
     add_port(&mut run, &policy.name, false, policy.rate, &replayed.recorder, replayed.seconds);
     for (class, &record) in run.ports.iter_mut().flat_map(|port| &mut port.classes).zip(&replayed.cells) {
@@ -143,6 +144,9 @@ fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
             "{} packets ({} bytes) that the port sent were lost on the link; the tables show what happened at the port.",
             replayed.lost.packets, replayed.lost.bytes
         ));
+    }
+    if replayed.without_fields > 0 {
+        notes.push(crate::present::without_fields(replayed.without_fields));
     }
     let oversize = replayed.counters.dropped[DropReason::Oversize as usize].packets;
     if oversize > 0 {

@@ -9,6 +9,7 @@ use crate::simulation_report::run_of;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tidegate_core::port::Overhead;
 use tidegate_report::{PromiseResult, Report, World};
 use tidegate_scenario::promise::Measured;
 use tidegate_scenario::simulation::FlowGroup;
@@ -61,6 +62,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
+    for note in simulations.iter().flat_map(|(variant, simulation)| colour_notes(variant, simulation)) {
+        if !report.notes.contains(&note) {
+            report.notes.push(note);
+        }
+    }
     let first = &simulations[0].1.experiment;
     report.seed = Some(first.seed);
     report.replications = first.replications;
@@ -82,6 +88,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     drop(progress);
     destination.present(&report)
+}
+
+/// What is to be known of the colours that ports decide. On ATM they go with the cells.
+fn colour_notes(variant: &Variant, simulation: &Simulation) -> Vec<String> {
+    let links = simulation.network.links.iter().zip(&simulation.policy_of_link);
+    links.filter(|(link, _)| link.overhead() != Overhead::Aal5).flat_map(|(_, &policy)| variant.policies[policy].notes()).collect()
 }
 
 fn choose_variants<'s>(variants: &'s [Variant], names: &[String], source: &str) -> Result<Vec<&'s Variant>, Failure> {

@@ -3,7 +3,7 @@
 //! A [`port::Port`] takes a packet through five steps, each a role with one verb:
 //!
 //! ```text
-//! classify -> police (mark, discard) -> admit (accept, refuse, push out) -> queue -> select -> transmit
+//! classify -> police (mark, discard) -> admit (accept, refuse, push out) -> queue -> select -> remark -> transmit
 //! ```
 //!
 //! Nothing here reads a clock, a socket or a random number: time comes in as an argument, decisions go out as return values and every
@@ -36,6 +36,7 @@ pub mod cells;
 pub mod classifier;
 pub mod dwcs;
 pub mod observer;
+mod overhead;
 pub mod packet;
 pub mod policer;
 pub mod port;
@@ -43,6 +44,7 @@ mod prefetch;
 pub mod queue;
 pub mod ready;
 pub mod registry;
+pub mod remark;
 pub mod scheduler;
 pub mod shaper;
 pub mod units;

@@ -1,7 +1,7 @@
 //! The path of a packet through a port, and the law that nothing is lost on it.
 //!
 //! ```text
-//! classify -> police -> admit -> queue of its flow -> select -> transmit
+//! classify -> police -> admit -> queue of its flow -> select -> remark -> transmit
 //! ```
 //!
 //! A port is driven by three calls: [`Port::offer`] a packet, [`Port::poll`] for the next transmission, and [`Port::advance`], which
@@ -21,40 +21,17 @@ use crate::packet::{Colour, DropReason, Flow, LONGEST_FRAME, Packet, Part};
 use crate::policer::{Policer, Verdict};
 use crate::queue::{Occupancy, Queues};
 use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
+use crate::remark::{Remark, Remarks};
 use crate::scheduler::{Decision, Scheduler, Task};
 use crate::units::{Duration, Rate, Time, TimePerByte};
+
+pub use crate::overhead::Overhead;
+
 use alloc::vec::Vec;
 use core::fmt;
 
 /// How long an instant may be kept without a refresh: 2^61 ps, 26 days.
 pub const MEMORY: Duration = Duration::from_picoseconds(1 << 61);
-
-/// What a link adds to every frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Overhead {
-    /// Nothing: rates count frames as they are.
-    #[default]
-    None,
-    /// A fixed number of bytes per frame; Ethernet adds preamble (8), frame check sequence (4) and inter-frame gap (12).
-    PerPacket(u32),
-    /// Frames are carried as AAL5 over ATM: an 8-byte trailer, padding to whole cells, 53 bytes per 48 of payload.
-    Aal5,
-}
-
-impl Overhead {
-    /// Ethernet as captured (no frame check sequence): 24 bytes.
-    pub const ETHERNET: Overhead = Overhead::PerPacket(24);
-
-    /// The bytes that a frame of `length` bytes takes on the wire.
-    #[inline]
-    pub const fn wire_length(self, length: u32) -> u32 {
-        match self {
-            Overhead::None => length,
-            Overhead::PerPacket(bytes) => length + bytes,
-            Overhead::Aal5 => (length + 8).div_ceil(48) * 53,
-        }
-    }
-}
 
 /// All that a port is made of.
 #[derive(Clone, Debug)]
@@ -75,6 +52,8 @@ pub struct PortSetup<S = AnyScheduler, B = AnyBufferManager> {
     pub packet_limit: u32,
     /// The longest frame accepted, in bytes.
     pub longest_frame: u32,
+    /// The code points that packets leave with.
+    pub remarks: Remarks,
 }
 
 /// A number of packets and the bytes in them.
@@ -172,6 +151,7 @@ pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
     scheduler: S,
     store: Store<P, B>,
     longest_frame: u32,
+    remarks: Remarks,
     /// The last instant the port was told of; the time up to which it has done all there was to do.
     clock: Time,
     next_refresh: Time,
@@ -301,6 +281,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             policers: setup.policers,
             scheduler: setup.scheduler,
             longest_frame: setup.longest_frame,
+            remarks: setup.remarks,
             clock: now,
             next_refresh: now + MEMORY,
         }
@@ -309,6 +290,13 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// The classifier: which flow a header belongs to, which class a flow belongs to.
     pub fn classifier(&self) -> &Classifier {
         &self.classifier
+    }
+
+    /// What a packet of this flow is given on the wire if it leaves in this colour. The world that holds its bytes carries it out. From when it
+    /// joins its queue a packet keeps both.
+    #[inline]
+    pub fn remark(&self, flow: Flow, colour: Colour) -> Remark {
+        if self.remarks.is_empty() { Remark::KEEP } else { self.remarks.of(self.classifier.class_of(flow), colour) }
     }
 
     /// The link's rate.

@@ -315,6 +315,7 @@ fn check<B: BufferManager>(
             scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 65_535), &flows).unwrap(),
             packet_limit: PACKETS,
             longest_frame: 65_535,
+            remarks: Default::default(),
         },
     );
     let mut order = Order::default();

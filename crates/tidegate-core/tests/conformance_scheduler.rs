@@ -358,6 +358,7 @@ fn through_a_port(scheduler: AnyScheduler, flows: usize, steps: &[Step], origin:
         scheduler,
         packet_limit: 8,
         longest_frame: LONGEST,
+        remarks: Default::default(),
     };
     let mut port: Port<u32, AnyScheduler, Ruthless> = Port::new(origin, setup);
     let (mut now, mut number, mut log) = (origin, 0, Log::default());

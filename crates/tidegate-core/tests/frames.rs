@@ -186,6 +186,7 @@ fn port(parameters: &BufferParameters, kind: BufferKind, scheduler: SchedulerKin
             scheduler: scheduler.build(&Setup::new(rate(), 1500), &[FlowParameters::default(); FLOWS]).unwrap(),
             packet_limit: parameters.packets.unwrap(),
             longest_frame: 1500,
+            remarks: Default::default(),
         },
     )
 }

@@ -193,6 +193,7 @@ proptest! {
                 scheduler: scheduler(kind, streams, shaping),
                 packet_limit: 10_000,
                 longest_frame: LONGEST,
+                remarks: Default::default(),
             });
             // A ring for pushes beside the one that is pulled would number packets otherwise: all of them use the same.
             let manners = vec![(200, urgent == 0, false); streams];

@@ -164,7 +164,7 @@ fn an_arrival_that_is_told_too_late_seems_younger() {
 fn a_rate_spaces_what_a_counting_engine_decides() {
     let rate = Rate::new(8_000_000).unwrap();
     let pace = Pace::Decisions { rate: Some(rate) };
-    let mut system = open(&Setup { pace, overhead: Overhead::PerPacket(36), ..Setup::decisions() }, &[windowed(1, 2)]);
+    let mut system = open(&Setup { pace, overhead: Overhead::per_packet(36), ..Setup::decisions() }, &[windowed(1, 2)]);
     for number in 0..5 {
         offer(&mut system.producers[0], 0, number);
     }

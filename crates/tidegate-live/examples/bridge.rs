@@ -50,6 +50,7 @@ fn setup(rate: u64) -> Result<PortSetup, String> {
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1542), &[FlowParameters::default()]).map_err(|error| error.to_string())?,
         packet_limit: 20_000,
         longest_frame: 1518,
+        remarks: Default::default(),
     })
 }
 

@@ -6,7 +6,7 @@ use crate::ingress::{self, Arrived, Checksums};
 use crate::io::{Receive, Transmit};
 use crate::outbox::{self, Outbox, Outcome, Owner};
 use crate::pool::FramePool;
-use crate::watch::{Frame, Watch};
+use crate::watch::{Frame, Watch, remark};
 use std::io;
 use std::os::fd::BorrowedFd;
 use tidegate_core::observer::Observer;
@@ -155,18 +155,25 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> Direction<R, T, O> {
     /// Takes in frames that have been received; true if there were any.
     fn take_in(&mut self, now: Time) -> bool {
         let Direction { receiver, port, pool, recorder, observer, counters, checksums, outbox, busy, .. } = self;
-        ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
+        let mut without_fields = 0;
+        let any = ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
             let frame = Frame::new(slot, port.counters().offered.packets);
             let flow = port.classifier().classify(header);
             let mut watch = Watch::new(recorder, pool, observer);
             port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
+            if let (Some(colour), Some(slot)) = (watch.queued(), slot) {
+                without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
+            }
+            let mut watch = Watch::new(recorder, pool, observer);
             // On an idle link the first packet of a burst starts before the next one is looked at, as in every other world; a link that the
             // kernel blocks is not idle.
             if !outbox.is_blocked() && port.busy_until(now).is_none() {
                 start(port, now, &mut watch, outbox, busy);
             }
             Ok(())
-        })
+        });
+        counters.without_fields += without_fields;
+        any
     }
 
     /// Gives the kernel what it has room for; false if something is left.

@@ -110,10 +110,11 @@ pub(crate) fn open<R, T: Transmit, O>(
     // Who watches the clock has to know of a decision before its instant.
     let timing =
         Setup { catch_up: treatment.catch_up, ahead: treatment.spin, winners: 1024, ..Setup::real_time(setup.rate, setup.overhead) };
-    let PortSetup { rate, overhead, classifier, policers, buffer, scheduler, packet_limit, longest_frame } = setup;
+    let PortSetup { rate, overhead, classifier, policers, buffer, scheduler, packet_limit, longest_frame, remarks } = setup;
     let Ok(EndSystem { mut producers, engine, transmission }) = queues.open(&timing, |_| Ok::<_, std::convert::Infallible>(scheduler));
     let Some(producer) = producers.pop() else { unreachable!("an end system has a producer") };
-    let setup = PortSetup { rate, overhead, classifier, policers, buffer, scheduler: Follower::default(), packet_limit, longest_frame };
+    let setup =
+        PortSetup { rate, overhead, classifier, policers, buffer, scheduler: Follower::default(), packet_limit, longest_frame, remarks };
     // Every frame in it has a slot, so it is never full.
     let (reporting, reports) = rtrb::RingBuffer::new(REPORTS_PER_FRAME * treatment.slots as usize);
     let flags = Arc::new(Flags { halt: AtomicBool::new(false), sending: AtomicBool::new(connected[1]), forgone: AtomicU64::new(0) });

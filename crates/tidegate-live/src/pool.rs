@@ -105,6 +105,12 @@ impl FramePool {
         &mut self.piece_mut(slot).bytes_mut()[HEADROOM..HEADROOM + longest]
     }
 
+    /// The frame of `length` bytes in a slot.
+    #[inline]
+    pub(crate) fn packet_mut(&mut self, slot: u32, length: u32) -> &mut [u8] {
+        &mut self.frame_mut(slot)[..length as usize]
+    }
+
     /// Notes what the frame in a slot still lacks.
     #[inline]
     pub(crate) fn set_checksum(&mut self, slot: u32, checksum: Option<PartialChecksum>) {

@@ -2,10 +2,14 @@
 
 use crate::pool::FramePool;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
+use tidegate_core::port::Port;
 use tidegate_core::queue::Occupancy;
+use tidegate_core::remark::Remark;
+use tidegate_core::scheduler::Scheduler;
 use tidegate_core::units::Time;
 use tidegate_statistics::PortRecorder;
+use tidegate_wire::{LinkType, rewrite};
 
 /// What a packet of a live port carries: the place of its bytes, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +55,14 @@ impl<'a, O> Watch<'a, O> {
     pub(crate) fn queued(&self) -> Option<Colour> {
         self.queued
     }
+}
+
+/// Gives a packet that has joined its queue the code points with which it leaves. Its bytes are in the cache, and what the port decides from now
+/// on changes neither flow nor colour. False if the frame has no field for any of them.
+#[inline]
+pub(crate) fn remark<S: Scheduler>(port: &Port<Frame, S>, flow: Flow, colour: Colour, frame: &mut [u8]) -> bool {
+    let remark = port.remark(flow, colour);
+    remark == Remark::KEEP || rewrite(LinkType::Ethernet, frame, remark)
 }
 
 impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {

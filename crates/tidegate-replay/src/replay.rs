@@ -16,7 +16,7 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Line, Link, Underway};
 use tidegate_statistics::PortRecorder;
-use tidegate_wire::parse;
+use tidegate_wire::{parse, rewrite};
 
 mod port;
 
@@ -56,6 +56,8 @@ pub struct Replayed {
     pub lost: Volume,
     /// Packets that the chosen interfaces did not include.
     pub skipped: u64,
+    /// Packets that left as they came although the policy sets code points, because they have no field for any of these.
+    pub without_fields: u64,
     /// Timestamps that ran backwards.
     pub disorder: Disorder,
     /// True if the capture ended in the middle of a record.
@@ -106,7 +108,7 @@ const LOST: &str = "lost-on-link";
 ///
 /// Every packet of an interface that `takes` accepts is offered at its timestamp with its length on the wire and the colour of its code
 /// point ([`Colour::of`]). What leaves is written to `sent` with the instant at which its last bit comes to the end of the link as timestamp,
-/// and a comment if a policer changed its colour; what is dropped goes to `dropped` at the instant of the drop, with the reason, and what the
+/// the code points that the policy sets, and a comment if a policer changed its colour; what is dropped goes to `dropped` at the instant of the drop, with the reason, and what the
 /// link loses at the instant at which its transmission started. After the last packet the queue drains. `progress` is called for every packet, taken or not.
 ///
 /// # Errors
@@ -127,7 +129,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
     let mut port = ReplayPort::new(start, setup.into(), &mut link);
     let recorder = PortRecorder::new(start, port.classifier());
     // In virtual time nobody waits for packets on their way: each leaves the line as soon as it has entered.
-    let mut watcher = Watcher { recorder, drops: Vec::new(), line: Line::new(&link, 0, 1), lost: Volume::default() };
+    let mut watcher = Watcher { recorder, drops: Vec::new(), line: Line::new(&link, 0, 1), lost: Volume::default(), without_fields: 0 };
     let mut clock = Clock { now: start, nanoseconds: None };
     let mut leaving = Vec::new();
     let (mut skipped, mut number) = (0, 0);
@@ -152,7 +154,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
             let arrived = clock.step_towards(record.nanoseconds);
             port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission));
             watcher.recorder.advance(clock.now);
-            last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+            last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
             if arrived {
                 break;
             }
@@ -162,16 +164,16 @@ pub fn replay<R: Read, W: Write, X: Write>(
         let flow = port.classifier().classify(&header);
         let length = record.length;
         port.offer(clock.now, flow, length, colour, Box::new(Frame { number, record, colour }), &mut watcher);
-        last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
         number += 1;
         next = capture.next_record()?;
     }
     // A wait may be long where a class is shaped to very little; step through it as through any other silence.
     while let Some(wake) = port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission)) {
-        last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
         clock.move_to(wake.earlier(clock.now + MEMORY));
     }
-    last_bit = write_out(&clock, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+    last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
     port.check().map_err(ReplayError::Unbalanced)?;
     Ok(Replayed {
         counters: *port.counters(),
@@ -181,6 +183,7 @@ pub fn replay<R: Read, W: Write, X: Write>(
         recorder: watcher.recorder,
         skipped,
         disorder,
+        without_fields: watcher.without_fields,
         cut_short: capture.is_cut_short(),
     })
 }
@@ -209,13 +212,14 @@ impl Clock {
         self.nanoseconds = self.nanoseconds.map(|at| at + step);
     }
 
-    /// The capture's time of an instant near `now`, rounded up to a nanosecond.
+    /// The capture's time of an instant near `now`, rounded to the nearest nanosecond, halves up: the port's instants are late by less than
+    /// a nanosecond where a transmission takes no whole number of picoseconds, and a capture cannot say more.
     fn nanoseconds_of(&self, time: Time) -> u64 {
         let at = self.nanoseconds.unwrap_or(0);
         if time.is_before(self.now) {
-            at - self.now.since(time).picoseconds() / 1000
+            at - (self.now.since(time).picoseconds() + 499) / 1000
         } else {
-            at + time.since(self.now).picoseconds().div_ceil(1000)
+            at + (time.since(self.now).picoseconds() + 500) / 1000
         }
     }
 }
@@ -227,6 +231,7 @@ struct Watcher {
     drops: Vec<(Time, Packet<Box<Frame>>, &'static str)>,
     line: Line<Transmission<Box<Frame>>>,
     lost: Volume,
+    without_fields: u64,
 }
 
 impl Observer<Box<Frame>> for Watcher {
@@ -257,6 +262,7 @@ impl Observer<Box<Frame>> for Watcher {
 /// Writes what has left and what was dropped since the last call; returns the elapsed picoseconds of the last bit sent.
 fn write_out<R: Read, W: Write, X: Write>(
     clock: &Clock,
+    port: &ReplayPort,
     leaving: &mut Vec<Transmission<Box<Frame>>>,
     watcher: &mut Watcher,
     capture: &CaptureReader<R>,
@@ -270,11 +276,16 @@ fn write_out<R: Read, W: Write, X: Write>(
         let Some(underway) = watcher.line.enter(transmission.finish, transmission).ok().and_then(|()| watcher.line.leave()) else {
             unreachable!("the line is empty again after every packet")
         };
-        let Underway { due, packet: Transmission { packet, start, finish }, is_lost } = underway;
+        let Underway { due, packet: Transmission { mut packet, start, finish }, is_lost } = underway;
         if is_lost {
             watcher.lost.add(packet.length);
             watcher.drops.push((start, packet, LOST));
             continue;
+        }
+        let frame = &mut packet.payload;
+        let link_type = capture.interfaces()[frame.record.interface].link;
+        if !rewrite(link_type, &mut frame.record.data, port.remark(packet.flow, packet.colour)) {
+            watcher.without_fields += 1;
         }
         let frame = &packet.payload;
         let comment = (packet.colour != frame.colour)

@@ -30,6 +30,7 @@ fn setup() -> ReplaySetup {
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1600), &[FlowParameters::default()]).unwrap(),
         packet_limit: 10_000,
         longest_frame: 1518,
+        remarks: Default::default(),
     };
     let adapter = AdapterSetup {
         contracts: vec![CellContract::constant(Ticks::slots(INTERVAL))],

@@ -48,6 +48,7 @@ fn setup() -> PortSetup {
         classifier,
         packet_limit: 10_000,
         longest_frame: LONGEST_FRAME,
+        remarks: Default::default(),
     }
 }
 
@@ -125,7 +126,7 @@ fn every_capture_keeps_the_laws() {
             );
         }
         // The first packet finds everything idle.
-        let first = link.ceil(Overhead::ETHERNET.wire_length(original[0].length)).picoseconds().div_ceil(1000);
+        let first = (link.ceil(Overhead::ETHERNET.wire_length(original[0].length)).picoseconds() + 500) / 1000;
         assert_eq!(sent[0].nanoseconds, original[0].nanoseconds + first, "{name}");
         // Dropped on arrival, in the order of arrival.
         assert!(dropped.windows(2).all(|pair| pair[0].nanoseconds <= pair[1].nanoseconds), "{name}");
@@ -187,6 +188,43 @@ fn capture_at(seconds: &[u32]) -> Vec<u8> {
         file.extend_from_slice(&[0; 60]);
     }
     file
+}
+
+/// A capture of one instant: frames of this length.
+fn burst_of(packets: u32, length: u32) -> Vec<u8> {
+    let mut file = capture_at(&[]);
+    for _ in 0..packets {
+        for word in [1, 0, length, length] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        file.extend_from_slice(&vec![0; length as usize]);
+    }
+    file
+}
+
+/// When the packets of a capture of one instant have left, in nanoseconds after it.
+fn departures(setup: PortSetup, file: &[u8]) -> Vec<u64> {
+    let mut capture = CaptureReader::new(file).unwrap();
+    let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
+    replay(setup, &Link::default(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds - 1_000_000_000).collect()
+}
+
+#[test]
+fn departures_are_rounded_to_the_nearest_nanosecond() {
+    // 700 bytes at 7 Mbit/s take 800,000 ns; the port's instants are some picoseconds late.
+    let at = |rate, overhead| PortSetup { rate: Rate::new(rate).unwrap(), overhead, ..setup() };
+    let left = departures(at(7_000_000, Overhead::None), &burst_of(5, 700));
+    assert_eq!(left, [800_000, 1_600_000, 2_400_000, 3_200_000, 4_000_000]);
+    // 60 bytes at 7 Mbit/s: 68,571.43 ns each.
+    assert_eq!(departures(at(7_000_000, Overhead::None), &burst_of(3, 60)), [68_571, 137_143, 205_714]);
+}
+
+#[test]
+fn a_short_ethernet_frame_takes_84_bytes_of_the_link() {
+    let at = |overhead| PortSetup { rate: Rate::new(10_000_000).unwrap(), overhead, packet_limit: 1000, ..setup() };
+    assert_eq!(departures(at(Overhead::ETHERNET), &burst_of(10, 54)).last(), Some(&672_000));
+    assert_eq!(departures(at(Overhead::per_packet(24)), &burst_of(10, 54)).last(), Some(&624_000));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! Values that are one of a few names: schedulers, policers, buffer managers, kinds of sources, and so on. What is registered in the
 //! core takes its name from there.
 
-use crate::units;
-use crate::value::{Leaf, Scalar, expect_text, one_of};
+use crate::value::{Leaf, Scalar, one_of};
 use serde_json::{Map, Value, json};
 use tidegate_atm::adapter::Encapsulation;
 use tidegate_core::buffer::Reading;
@@ -245,42 +244,6 @@ pub enum Admission {
 const ADMISSION: [Entry<Admission>; 2] =
     [("warn", Admission::Warn, "the policy is used, with a warning"), ("refuse", Admission::Refuse, "the policy is refused")];
 
-/// What a link adds to every frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Overhead(pub tidegate_core::port::Overhead);
-
-impl Leaf for Overhead {
-    const NAME: &'static str = "overhead";
-    fn schema() -> Value {
-        let meanings = json!({
-            "none": "frames count as they are",
-            "ethernet": "24 bytes per frame: preamble, frame check sequence and inter-frame gap",
-            "aal5": "ATM cells: an 8-byte trailer, padding to whole cells, 53 bytes per 48",
-            "24 B": "any other fixed number of bytes per frame",
-        });
-        json!({ "anyOf": [{ "enum": ["none", "ethernet", "aal5"] }, { "type": "string", "pattern": units::pattern::SIZE }], MEANINGS: meanings })
-    }
-    fn read(scalar: &Scalar<'_>) -> Result<Overhead, String> {
-        use tidegate_core::port::Overhead as Core;
-        Ok(Overhead(match expect_text(scalar, "\"none\", \"ethernet\", \"aal5\" or a size like \"24 B\"")? {
-            "none" => Core::None,
-            "ethernet" => Core::ETHERNET,
-            "aal5" => Core::Aal5,
-            text if text.starts_with(|c: char| c.is_ascii_digit()) => match units::size(text)? {
-                bytes @ 0..=1000 => Core::PerPacket(bytes as u32),
-                _ => return Err(format!("an overhead of {text} per frame is more than the 1000 B that any link adds")),
-            },
-            _ => {
-                return read_one(
-                    scalar,
-                    "an overhead",
-                    &[("none", Overhead(Core::None), ""), ("ethernet", Overhead(Core::ETHERNET), ""), ("aal5", Overhead(Core::Aal5), "")],
-                );
-            }
-        }))
-    }
-}
-
 /// The kinds of sources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SourceKind {
@@ -351,14 +314,5 @@ mod tests {
         }
         let error = SchedulerName::read(&Scalar::Text("strict_priority".into())).unwrap_err();
         assert!(error.contains("did you mean `strict-priority`?"), "{error}");
-    }
-
-    #[test]
-    fn overheads_are_names_or_sizes() {
-        let read = |text: &'static str| Overhead::read(&Scalar::Text(text.into()));
-        assert_eq!(read("24 B"), Ok(Overhead(tidegate_core::port::Overhead::ETHERNET)));
-        assert!(read("24").unwrap_err().contains("write a unit"));
-        assert!(read("5 kB").is_err());
-        assert!(read("ethernot").unwrap_err().contains("did you mean `ethernet`?"));
     }
 }

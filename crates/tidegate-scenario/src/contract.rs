@@ -54,6 +54,20 @@ impl Policing {
         let tolerance = delay_variation_tolerance.map_or(0.0, |tolerance| tolerance.picoseconds() as f64 / 1e12 * rate as f64 / 8.0);
         Some(Ceiling { rate, burst: bursts.map(f64::from).sum::<f64>() + tolerance, at_service: false })
     }
+
+    /// True if it may change the colour of packets.
+    pub fn marks(&self) -> bool {
+        let Contract { violation, conformance, .. } = self.contract;
+        if let Some(Violation::Mark(_)) = violation {
+            return true;
+        }
+        match self.kind {
+            PolicerKind::SrTcm | PolicerKind::TrTcm2698 | PolicerKind::TrTcm4115 => true,
+            PolicerKind::Gfr => violation.is_none(),
+            PolicerKind::GfrTm41 => conformance != Some(Conformance::Gfr1),
+            _ => matches!(conformance, Some(Conformance::Vbr3 | Conformance::Ubr2)),
+        }
+    }
 }
 
 /// Builds the policer of a class.

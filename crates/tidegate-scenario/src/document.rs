@@ -2,10 +2,11 @@
 //! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
 
 use crate::choice::{
-    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, Overhead, PolicerName, ReadingName, SchedulerName,
-    SharesName, ViolationName,
+    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, PolicerName, ReadingName, SchedulerName, SharesName,
+    ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
+use crate::overhead::Overhead;
 use crate::service::ServiceName;
 use crate::units::{Limit, Period, Ratio};
 use crate::value::{AlphaFactor, At, Block, Bytes, Name, Named, Packets, Percentile, Text, Whole};
@@ -14,9 +15,11 @@ use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
 
 mod cells;
+mod set;
 mod source;
 
 pub use cells::{CellContractTable, CellsTable, TransferTable};
+pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
 
 /// A scenario file: one or more policies, the links they govern and the traffic that crosses them. Without `simulation`, `link` and
@@ -102,6 +105,9 @@ pub struct PolicyTable {
     /// without it.
     #[schemars(extend("default" = "none", "examples" = ["ethernet"]))]
     pub overhead: Option<At<Overhead>>,
+    /// The least that a frame takes on the wire, overhead included: `mpu` in Linux (minimum packet unit). For links that pad short frames.
+    #[schemars(extend("default" = "84 B with `overhead = \"ethernet\"`, otherwise none", "examples" = ["64 B"]))]
+    pub minimum_packet_unit: Option<At<Bytes>>,
     /// The longest frame the port accepts, without overhead; longer ones are dropped as oversize.
     #[schemars(extend("default" = "1518 B"))]
     pub longest_frame: Option<At<Bytes>>,
@@ -233,6 +239,10 @@ pub struct ClassTable {
     /// The contract that arriving packets are held to: what is outside is dropped or marked.
     #[schemars(extend("default" = "none"))]
     pub police: Option<Block<PoliceTable>>,
+    /// The code points with which packets leave. Without it packets leave with those they came with, and the colours that policers give
+    /// change nothing on the wire.
+    #[schemars(extend("default" = "none", "examples" = [{ "dscp": "by-colour" }]))]
+    pub set: Option<Block<SetTable>>,
     /// The contract that leaving packets are delayed to keep.
     #[schemars(extend("default" = "none"))]
     pub shape: Option<Block<ShapeTable>>,

@@ -7,7 +7,9 @@ use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{ClassTable, DwcsTable, PolicyTable};
 use crate::guarantee::Guarantee;
+use crate::overhead::overhead;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
+use crate::remark::{ClassRemarks, remarks};
 use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
 use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
@@ -18,6 +20,7 @@ use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::buffer::{Alpha, Reading};
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Rate};
@@ -107,6 +110,8 @@ pub struct Class {
     pub limit: Option<Limit>,
     /// What arriving packets are held to.
     pub police: Option<Policing>,
+    /// The code points with which packets leave, by colour.
+    pub remarks: [Remark; Remarks::COLOURS],
     /// What leaving packets are delayed to keep.
     pub shape: Option<ShapingContract>,
     /// What it is promised at this port.
@@ -157,6 +162,7 @@ pub(crate) struct Resolution<'a> {
     pub table: &'a Block<PolicyTable>,
     pub rate: &'a At<Rate>,
     pub longest_frame: u64,
+    overhead: Overhead,
     wire: Wire,
     pub findings: &'a mut Vec<Diagnostic>,
 }
@@ -173,9 +179,9 @@ impl<'a> Resolution<'a> {
             );
             longest_frame = USUAL_LONGEST_FRAME;
         }
-        let overhead = overhead(table);
+        let overhead = overhead(table, findings);
         let wire = Wire { rate: rate.value, longest: overhead.wire_length(longest_frame as u32) };
-        Resolution { name, table, rate, longest_frame, wire, findings }
+        Resolution { name, table, rate, longest_frame, overhead, wire, findings }
     }
 
     fn run(mut self) -> Option<Policy> {
@@ -186,6 +192,9 @@ impl<'a> Resolution<'a> {
         let tree = self.tree(&policers)?;
         policers.resize_with(tree.classes.len(), || None);
         tree.judge(self.findings);
+        let mut marks: Vec<ClassRemarks> =
+            self.table.class.iter().zip(&policers).map(|(class, police)| remarks(class, police.as_ref(), self.findings)).collect();
+        marks.resize_with(tree.classes.len(), Default::default);
         let promises: Vec<Option<Promise>> =
             (self.table.class.iter().enumerate()).map(|(index, class)| self.promise(class, index, &tree)).collect();
         let limits: Vec<Option<Limit>> = self.table.class.iter().map(|class| self.class_limit(class)).collect();
@@ -211,13 +220,14 @@ impl<'a> Resolution<'a> {
         };
         let setup = PortSetup {
             rate: self.rate.value,
-            overhead: self.overhead(),
+            overhead: self.overhead,
             classifier: classifier?,
             policers: policers.iter().map(|policing| policing.as_ref().map(|policing| policing.policer.clone())).collect(),
             buffer: manager?,
             scheduler,
             packet_limit,
             longest_frame: self.longest_frame as u32,
+            remarks: Remarks::new(marks),
         };
         let mut policy = self.policy(&tree, buffer, setup, policers, limits, promises);
         if adapter.is_some() {
@@ -245,7 +255,7 @@ impl<'a> Resolution<'a> {
             self.findings.push(finding.help("remove it, or add the share of packets that are lost, like loss = \"0.1 %\""));
         }
         let Some(at) = &table.delay else { return };
-        let extent = self.link().extent(self.rate.value, self.overhead(), self.longest_frame as u32);
+        let extent = self.link().extent(self.rate.value, self.overhead, self.longest_frame as u32);
         if at.value > LONGEST {
             self.findings.push(Diagnostic::error(at.span.clone(), "a link with a delay of more than 26 days cannot be followed"));
         } else if extent.packets > MOST_ON_LINK.packets || extent.bytes > MOST_ON_LINK.bytes {
@@ -262,10 +272,6 @@ impl<'a> Resolution<'a> {
             let finding = Diagnostic::error(at.span.clone(), problem);
             self.findings.push(finding.context(self.rate.span.clone(), "the rate of the link").help(help));
         }
-    }
-
-    fn overhead(&self) -> Overhead {
-        overhead(self.table)
     }
 
     fn judge_names(&mut self) {
@@ -389,7 +395,7 @@ impl<'a> Resolution<'a> {
         let table = class.promise.as_ref()?;
         let promise = Promise::resolve(table, self.findings);
         if let (Some(promised), Some(at)) = (promise.rate, &table.rate) {
-            let frames = FrameRate { overhead: self.overhead(), longest_frame: self.longest_frame as u32 };
+            let frames = FrameRate { overhead: self.overhead, longest_frame: self.longest_frame as u32 };
             if !judge_promised_rate(promised, at, self.rate, "the rate of the link", frames, self.findings) {
                 return Some(promise);
             }
@@ -433,6 +439,7 @@ impl<'a> Resolution<'a> {
                 guarantee: tree.class_guarantee(index).clone(),
                 limit: limits.get(index).copied().flatten(),
                 police,
+                remarks: setup.remarks.of_class(index),
                 shape: class.given.shape,
                 promise: promises.get(index).copied().flatten(),
             }
@@ -458,12 +465,6 @@ impl<'a> Resolution<'a> {
 
 /// The name of the class that is added if no class takes what is left.
 const DEFAULT: &str = "default";
-
-/// What the link adds to every frame.
-fn overhead(table: &PolicyTable) -> Overhead {
-    let usual = if table.cells.is_some() { Overhead::Aal5 } else { Overhead::None };
-    table.overhead.as_ref().map_or(usual, |at| at.value.0)
-}
 
 fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>) -> Choice {
     let options = NodeOptions::of(dwcs);

@@ -215,6 +215,11 @@ impl Building<'_> {
                         let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
                         self.findings.push(finding.help("give it longest_frame = \"53 B\" and no `overhead`, or remove `cells`"));
                     }
+                    if let (true, Some(at)) = (cells && !port.remarks.is_empty(), &table.cells) {
+                        let problem = format!("the policy `{}` sets code points, and cells have none", table.policy.0);
+                        let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
+                        self.findings.push(finding.help("remove every `set` from the policy's classes, or `cells`"));
+                    }
                     self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment, cells, adapter });
                     self.bounds_of_link.push(bounds);
                 }

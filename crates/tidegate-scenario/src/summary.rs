@@ -6,6 +6,7 @@ use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::{Buffer, Class, Group, Policy};
 use crate::promise::{Promise, about};
+use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
 use crate::units::{Limit, Ratio, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots};
@@ -69,8 +70,9 @@ pub fn summary(scenario: &Scenario) -> String {
 fn policy(policy: &Policy) -> String {
     let overhead = match policy.overhead {
         Overhead::None => "no overhead".to_owned(),
-        Overhead::ETHERNET => "Ethernet overhead".to_owned(),
-        Overhead::PerPacket(bytes) => format!("{bytes} B of overhead per frame"),
+        Overhead::ETHERNET => "Ethernet overhead (24 B per frame, at least 84 B in all)".to_owned(),
+        Overhead::PerPacket { bytes, minimum: 0 } => format!("{bytes} B of overhead per frame"),
+        Overhead::PerPacket { bytes, minimum } => format!("{bytes} B of overhead per frame, at least {minimum} B in all"),
         Overhead::Aal5 => "AAL5 overhead".to_owned(),
     };
     let mut buffer = format!("{} within {}", policy.buffer.kind.name(), print_limit(policy.buffer.limit));
@@ -138,8 +140,20 @@ fn class_remarks(class: &Class) -> String {
         .police
         .as_ref()
         .map_or(String::new(), |police| format!("policed to {} ({})", print_rate(police.contract.rate), police.kind.name()));
+    let inside = if class.keeps_marks_inside() { "its colours change nothing on the wire (no `set`)" } else { "" };
+    let remarks = remark::print(&class.remarks);
     let promise = class.promise.map_or(String::new(), promised);
-    listed([share(&class.parameters, &class.guarantee), matches, queues, limit, police, shape(&class.shape), promise])
+    listed([
+        share(&class.parameters, &class.guarantee),
+        matches,
+        queues,
+        limit,
+        police,
+        inside.to_owned(),
+        remarks,
+        shape(&class.shape),
+        promise,
+    ])
 }
 
 fn share(parameters: &FlowParameters, guarantee: &Guarantee) -> String {

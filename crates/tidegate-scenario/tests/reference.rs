@@ -24,6 +24,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`[[policy.NAME.group]]`", "GroupTable"),
     ("`dwcs` of a policy or a group", "DwcsTable"),
     ("`police` of a class, `tag` of a flow", "PoliceTable"),
+    ("`set` of a class", "SetTable"),
+    ("`green`, `yellow` and `red` of `set`", "ColourSetTable"),
     ("`shape` of a class or a group", "ShapeTable"),
     ("`contract` of a class", "CellContractTable"),
     ("`promise` of a class or a flow", "PromiseTable"),

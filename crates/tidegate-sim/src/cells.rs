@@ -395,6 +395,7 @@ mod tests {
             scheduler: scheduler.build(&Setup::new(rate, CELL), &flows).unwrap(),
             packet_limit: cells,
             longest_frame: CELL,
+            remarks: Default::default(),
         };
         CellPort::new(setup, u64::MAX)
     }

@@ -56,10 +56,11 @@ struct Booked {
 const NOBODY: Flow = Flow(u32::MAX);
 
 impl Lane {
-    /// The port of this setup, if it can be one of this kind: first in, first out, tail drop, no policers.
+    /// The port of this setup, if it can be one of this kind: first in, first out, tail drop, no policers, no remarks.
     pub(crate) fn of(setup: &PortSetup) -> Option<Lane> {
         let AnyBufferManager::TailDrop(buffer) = &setup.buffer else { return None };
-        if !matches!(setup.scheduler, AnyScheduler::Fifo(_)) || setup.policers.iter().any(Option::is_some) {
+        let rewrites = setup.policers.iter().any(Option::is_some) || !setup.remarks.is_empty();
+        if rewrites || !matches!(setup.scheduler, AnyScheduler::Fifo(_)) {
             return None;
         }
         let rest = Rest {
@@ -210,6 +211,7 @@ mod tests {
             scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1000), &[FlowParameters::default(); 3]).unwrap(),
             packet_limit,
             longest_frame: 90,
+            remarks: Default::default(),
         }
     }
 
@@ -299,7 +301,7 @@ mod tests {
                 ),
                 1..200,
             ),
-            overhead in prop_oneof![Just(Overhead::None), Just(Overhead::PerPacket(3)), Just(Overhead::Aal5)],
+            overhead in prop_oneof![Just(Overhead::None), Just(Overhead::per_packet(3)), Just(Overhead::ETHERNET), Just(Overhead::Aal5)],
             packet_limit in 1u32..9,
             bytes in prop::option::of(40u64..300),
             flow_packets in prop::option::of(1u32..4),

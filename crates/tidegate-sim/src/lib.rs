@@ -47,6 +47,7 @@
 //!     scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 1500), &[FlowParameters::default()]).unwrap(),
 //!     packet_limit: 100,
 //!     longest_frame: 1500,
+//!     remarks: Default::default(),
 //! };
 //! let propagation = Duration::from_milliseconds(5);
 //! let impairment = Impairment::default();

@@ -66,6 +66,13 @@ impl Link {
         if self.cells { Overhead::Aal5 } else { self.port.overhead }
     }
 
+    /// True if a packet may come to its far end with another code point or colour than it left its port with. On ATM the colour is the bit for
+    /// cell loss priority and goes with the cells; elsewhere it does not outlive the port unless the code point tells it.
+    pub(crate) fn rewrites(&self) -> bool {
+        let decides_colours = self.port.policers.iter().any(Option::is_some) && !self.carries_cells();
+        decides_colours || !self.port.remarks.is_empty()
+    }
+
     /// True if what goes over the link is cells.
     pub(crate) fn carries_cells(&self) -> bool {
         self.overhead() == Overhead::Aal5
@@ -169,6 +176,9 @@ impl Network {
             }
             if link.cells && (link.port.overhead != Overhead::None || link.port.longest_frame < CELL) {
                 return refuse("cells", "its port is not one for cells".into(), "no overhead, and frames of 53 bytes and more".into());
+            }
+            if link.cells && !link.port.remarks.is_empty() {
+                return refuse("cells", "its port sets code points, and cells have none".into(), "a port without remarks".into());
             }
             if let Some(adapter) = &link.adapter {
                 if let Err(error) = adapter.check() {

@@ -1,7 +1,8 @@
 //! The ways that packets take, worked out once: which link comes next, and which queue of its port.
 //!
 //! A flow's header is classified at every port of its path when the simulation is built; of a capture's packets every distinct
-//! header is. At run time a packet carries a cursor into one table, and a hop costs one look at it.
+//! header is. At run time a packet carries a cursor into one table, and a hop costs one look at it. Where a port changes code points or colours,
+//! the way goes on by colour: a packet that leaves yellow may be classified otherwise from there on than one that leaves green.
 
 use crate::network::{LinkId, Network};
 use crate::source::Source;
@@ -9,6 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tidegate_core::classifier::{Header, Network as Layer, Transport};
 use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::remark::{CodePoint, Remarks};
 
 /// The link of a hop that stands for the sink.
 pub(crate) const SINK: u32 = u32::MAX;
@@ -36,6 +38,12 @@ pub(crate) struct Hop {
     pub flow: u32,
 }
 
+/// Where a packet goes on behind a port that changes code points or colours, and the colour with which it comes there, by that with which it leaves.
+type Crossing = [(u32, Colour); Remarks::COLOURS];
+
+/// A hop without a crossing: the next hop comes next, and the colour stays.
+const STRAIGHT: u32 = u32::MAX;
+
 /// Where the packets with one header start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variant {
@@ -48,8 +56,13 @@ pub(crate) struct Variant {
 /// The ways of all flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
-    /// The hops; those of one way follow each other, the sink last.
+    /// The hops; those of one way follow each other, the sink last. Ways that part at a port follow each other.
     pub hops: Vec<Hop>,
+    /// The hops at which ways go on behind a port that changes code points or colours, in order.
+    parted: Vec<u32>,
+    /// Of every hop up to the last that has one, the index of its crossing, or [`STRAIGHT`].
+    crossing_of: Vec<u32>,
+    crossings: Vec<Crossing>,
     /// The variants; those of one flow follow each other.
     pub variants: Vec<Variant>,
     /// Each flow's first variant.
@@ -61,7 +74,15 @@ pub(crate) struct Routes {
 impl Routes {
     /// The ways through a network that has been checked.
     pub(crate) fn of(network: &Network) -> Routes {
-        let mut routes = Routes { hops: Vec::new(), variants: Vec::new(), first_variant: Vec::new(), packet_variants: Vec::new() };
+        let mut routes = Routes {
+            hops: Vec::new(),
+            parted: Vec::new(),
+            crossing_of: Vec::new(),
+            crossings: Vec::new(),
+            variants: Vec::new(),
+            first_variant: Vec::new(),
+            packet_variants: Vec::new(),
+        };
         let mut connections = 0;
         for (index, flow) in network.flows.iter().enumerate() {
             let number = index as u32;
@@ -95,14 +116,55 @@ impl Routes {
 
     fn add(&mut self, network: &Network, flow: u32, path: &[LinkId], header: &Header, end: (u32, Flow)) {
         self.variants.push(Variant { cursor: self.hops.len() as u32, colour: Colour::of(header) });
-        let mut carries_cells = false;
-        for (place, &link) in path.iter().enumerate() {
-            let comes_as_cells = carries_cells && network.links[link.0].cells;
-            carries_cells = network.links[link.0].carries_cells();
-            let queue = network.links[link.0].port.classifier.classify(header);
-            self.hops.push(Hop { link: link.0 as u32, queue, place: place as u16, comes_as_cells, comes_one_by_one: false, flow });
+        let tags = network.flows.get(flow as usize).is_some_and(|flow| flow.tagging.is_some());
+        let mut way = Way { network, flow, path, end, tags, known: HashMap::new() };
+        self.lead(&mut way, 0, *header);
+    }
+
+    /// Adds the way of packets with this header from a place of a path on, and those that part from it; returns the first hop.
+    fn lead(&mut self, way: &mut Way<'_>, from: usize, header: Header) -> u32 {
+        if let Some(&known) = way.known.get(&(from, header)) {
+            return known;
         }
-        self.hops.push(Hop { link: end.0, queue: end.1, place: path.len() as u16, comes_as_cells: false, comes_one_by_one: false, flow });
+        let first = self.hops.len() as u32;
+        way.known.insert((from, header), first);
+        if from > 0 {
+            self.parted.push(first);
+        }
+        for (place, &LinkId(number)) in way.path.iter().enumerate().skip(from) {
+            let link = &way.network.links[number];
+            let comes_as_cells = link.cells && place > 0 && way.network.links[way.path[place - 1].0].carries_cells();
+            let queue = link.port.classifier.classify(&header);
+            let hop = Hop { link: number as u32, queue, place: place as u16, comes_as_cells, comes_one_by_one: false, flow: way.flow };
+            self.hops.push(hop);
+            if link.rewrites() {
+                let at = self.hops.len() - 1;
+                let class = link.port.classifier.class_of(queue);
+                let crossing = [Colour::Green, Colour::Yellow, Colour::Red].map(|colour| {
+                    let remark = link.port.remarks.of(class, colour);
+                    let header = remark.of(header);
+                    // A sender's tag is part of the packet, whatever its code point, until a code point takes its place.
+                    let keeps = link.carries_cells() || (way.tags && remark.dscp == CodePoint::Keep);
+                    (self.lead(way, place + 1, header), if keeps { colour } else { Colour::of(&header) })
+                });
+                self.crossing_of.resize(self.hops.len().max(self.crossing_of.len()), STRAIGHT);
+                self.crossing_of[at] = self.crossings.len() as u32;
+                self.crossings.push(crossing);
+                return first;
+            }
+        }
+        let (link, queue) = way.end;
+        let place = way.path.len() as u16;
+        self.hops.push(Hop { link, queue, place, comes_as_cells: false, comes_one_by_one: false, flow: way.flow });
+        first
+    }
+
+    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour with which a packet comes there.
+    pub(crate) fn crossing(&self, cursor: u32, colour: Colour) -> (u32, Colour) {
+        match self.crossing_of.get(cursor as usize) {
+            Some(&crossing) if crossing != STRAIGHT => self.crossings[crossing as usize][colour as usize],
+            _ => (cursor + 1, colour),
+        }
     }
 
     /// Marks the hops to which cells come one by one.
@@ -113,7 +175,9 @@ impl Routes {
         // Of every queue of cells the one queue of cells that leads to it; none if there are several, or others.
         let mut feeders: HashMap<(u32, u32), Option<(u32, u32)>> = HashMap::new();
         for (index, hop) in self.hops.iter().enumerate().filter(|(_, hop)| is_of_cells(hop)) {
-            let before = if hop.place > 0 { Some(&self.hops[index - 1]) } else { None };
+            // Ways that part at a port are not followed: their packets are collected.
+            let follows = hop.place > 0 && self.parted.binary_search(&(index as u32)).is_err();
+            let before = if follows { Some(&self.hops[index - 1]) } else { None };
             let feeder = before.filter(|before| sends_cells(before)).map(|before| (before.link, before.queue.0));
             let known = feeders.entry((hop.link, hop.queue.0)).or_insert(feeder);
             if *known != feeder {
@@ -139,6 +203,19 @@ impl Routes {
         };
         self.first_variant.iter().enumerate().map(of_flow).collect()
     }
+}
+
+/// A flow's way while it is worked out.
+struct Way<'a> {
+    network: &'a Network,
+    flow: u32,
+    path: &'a [LinkId],
+    /// The link and the queue of the hop at its end.
+    end: (u32, Flow),
+    /// True if the sender tags.
+    tags: bool,
+    /// The hops that are known, by place and header.
+    known: HashMap<(usize, Header), u32>,
 }
 
 /// The header of what comes back: addresses and ports change places.

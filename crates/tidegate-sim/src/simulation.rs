@@ -141,6 +141,8 @@ struct LinkRest {
     lost: Volume,
     /// From how many queued bytes on packets are marked.
     mark_above: u64,
+    /// True if packets may come to its end with another code point or colour than they left the port with; not for lanes.
+    rewrites: bool,
     /// The time from one cell to the next of a packet on this link; 0 if it carries no cells.
     pace: u64,
     /// The slot of the port's events; lanes have none.
@@ -272,6 +274,7 @@ impl<'a> Simulation<'a> {
                     .map(|loss| LossStream::new(loss, loss_stream(network.same_loss_before(index), experiment.seed, replication))),
                 lost: Volume::default(),
                 mark_above: link.impairment.mark_above.unwrap_or(u64::MAX),
+                rewrites: link.rewrites(),
                 pace: pace_of(link),
                 slot: ports.len(),
             };
@@ -535,16 +538,25 @@ impl<'a> Simulation<'a> {
     /// Sends a packet along a link, to the next port or to its sink.
     #[inline]
     fn transmit(&mut self, link: usize, tag: Tag, length: u32, colour: Colour, start: u64, finish: u64) {
+        let (cursor, colour) = self.crossing(link, tag.cursor, colour);
         // Where cells contend, it is the first of them whose arrival counts.
-        let as_cells = self.routes.hops[tag.cursor as usize + 1].comes_as_cells;
+        let as_cells = self.routes.hops[cursor as usize].comes_as_cells;
         let leaves = if as_cells { start + self.links[link].rest.pace } else { finish };
-        self.forward(link, tag, length, colour, leaves);
+        self.forward(link, Tag { cursor, ..tag }, length, colour, leaves);
     }
 
-    /// A packet that leaves a port at this instant is on its way to the next, or to its sink.
+    /// The hop that comes next for a packet that leaves a port in this colour, and the colour with which it comes there.
+    #[inline]
+    fn crossing(&self, link: usize, cursor: u32, colour: Colour) -> (u32, Colour) {
+        let state = &self.links[link];
+        let is_straight = state.lane.is_some() || !state.rest.rewrites;
+        if is_straight { (cursor + 1, colour) } else { self.routes.crossing(cursor, colour) }
+    }
+
+    /// A packet that leaves a port at this instant is on its way to its hop, the next port or its sink.
     #[inline]
     fn forward(&mut self, link: usize, tag: Tag, length: u32, colour: Colour, leaves: u64) {
-        let hop = self.routes.hops[tag.cursor as usize + 1];
+        let hop = self.routes.hops[tag.cursor as usize];
         if self.links[link].lane.is_none() && self.loses(link, hop, tag.word, length) {
             self.packet_hops += 1;
             return self.transmitted(hop);
@@ -557,13 +569,12 @@ impl<'a> Simulation<'a> {
     fn carry(&mut self, link: usize, tag: Tag, length: u32, colour: Colour, leaves: u64) {
         self.packet_hops += 1;
         let arrives = leaves + self.links[link].propagation;
-        let cursor = tag.cursor + 1;
-        let hop = self.routes.hops[cursor as usize];
+        let hop = self.routes.hops[tag.cursor as usize];
         if hop.link != SINK {
             if self.links[link].flying.is_empty() {
                 self.events.set(self.ports.len() + link, arrives);
             }
-            self.flights.push(&mut self.links[link].flying, InFlight { arrives, tag: Tag { cursor, ..tag }, length, colour });
+            self.flights.push(&mut self.links[link].flying, InFlight { arrives, tag, length, colour });
         } else if arrives < self.end {
             self.flows[hop.flow as usize].deliver(arrives, tag.created, length, tag.word & TAGGED != 0);
         } else {

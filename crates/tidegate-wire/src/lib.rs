@@ -1,10 +1,12 @@
-//! Frames: header parsing, checksums and segmentation.
+//! Frames: header parsing, remarks, checksums and segmentation.
 //!
 //! [`parse`] turns the bytes of a frame into the [`Header`](tidegate_core::classifier::Header) that a classifier looks at. IP
-//! headers are read by `etherparse`.
+//! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port.
 
 pub mod checksum;
 mod parse;
+mod remark;
 pub mod segment;
 
 pub use parse::{LinkType, Places, locate, parse};
+pub use remark::rewrite;

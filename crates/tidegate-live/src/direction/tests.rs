@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::io::{KernelCounters, Received, SendError};
-use crate::offload::{Offload, Segmentation};
+use crate::offload::{Offload, PartialChecksum, Segmentation};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -15,6 +15,7 @@ use tidegate_core::packet::{DropReason, Flow, Packet};
 use tidegate_core::port::Overhead;
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::Rate;
 use tidegate_link::{Loss, LossStream};
@@ -136,6 +137,7 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, LONGEST + 24), &[FlowParameters::default()]).unwrap(),
         packet_limit: packets,
         longest_frame: LONGEST,
+        remarks: Default::default(),
     }
 }
 
@@ -207,6 +209,33 @@ fn packets_leave_at_the_rate_of_the_port() {
     // The packet of the third millisecond, at the fourth.
     assert_eq!(remains.lateness.maximum_seconds(), Some(0.001));
     assert_eq!(remains.counters.forgone, Duration::ZERO);
+}
+
+/// Priority 5 for tagged packets.
+pub(crate) fn priority_five(packets: u32) -> PortSetup {
+    let remark = Remark { pcp: Some(5), ..Remark::KEEP };
+    PortSetup { remarks: Remarks::new(vec![[remark; 3]]), ..setup(packets) }
+}
+
+/// A tagged super-frame of three UDP datagrams over IPv4.
+pub(crate) fn tagged_super_frame() -> (Vec<u8>, Offload) {
+    let mut frame = [&[2; 12][..], &[0x81, 0, 0, 9, 0x08, 0, 0x45, 0, 1, 22, 0, 0, 0x40, 0, 64, 17, 0, 0]].concat();
+    frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0x0f, 0xa0, 0x13, 0x88, 1, 2, 0, 0]);
+    frame.extend([7; 250]);
+    let checksum = Some(PartialChecksum { start: 38, offset: 6 });
+    (frame, Offload { checksum, segmentation: Segmentation::Cut { kind: SuperFrameKind::Udp, size: 100 } })
+}
+
+#[test]
+fn code_points_are_set_in_every_packet_that_has_the_field() {
+    let departures = Departures { sent: Vec::with_capacity(16), most: 32, ..Departures::default() };
+    let mut direction =
+        Direction::new(Time::ZERO, priority_five(9), treatment(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
+    direction.receiver.frames.extend([millisecond(3), tagged_super_frame()]);
+    direction.turn(at(0), true);
+    direction.turn(at(5000), true);
+    assert_eq!(direction.transmitter.sent, [3, 5 << 5, 5 << 5, 5 << 5]);
+    assert_eq!(balanced(&direction).without_fields, 1);
 }
 
 #[test]

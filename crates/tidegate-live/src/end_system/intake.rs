@@ -7,7 +7,7 @@ use crate::ingress::{self, Arrived, Checksums, NoMemory};
 use crate::io::{Receive, Transmit};
 use crate::outbox;
 use crate::pool::{FramePool, Lent};
-use crate::watch::{Frame, Watch};
+use crate::watch::{Frame, Watch, remark};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -79,6 +79,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
     fn take_in(&mut self, now: Time) -> bool {
         let Intake { receiver, port, pool, recorder, observer, counters, checksums, ring, producer, .. } = self;
         let Some(producer) = producer else { return false };
+        let mut without_fields = 0;
         let any = ingress::take_in(receiver, *checksums, pool, counters, |pool, header, Arrived { slot, length }| {
             let flow = port.classifier().classify(header);
             // The port's queue loses a frame no earlier than the ring: if there is room here, there is room there.
@@ -88,13 +89,16 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
             let frame = Frame::new(slot, port.counters().offered.packets);
             let mut watch = Watch::new(recorder, pool, observer);
             port.offer(now, flow, length, Colour::of(header), frame, &mut watch);
-            if let Some(colour) = watch.queued()
-                && producer.offer(flow, now, length, colour, pool.lend(frame.slot())).is_err()
-            {
-                unreachable!("the ring of a flow holds more than its queue");
+            if let Some(colour) = watch.queued() {
+                let slot = frame.slot();
+                without_fields += u64::from(!remark(port, flow, colour, pool.packet_mut(slot, length)));
+                if producer.offer(flow, now, length, colour, pool.lend(slot)).is_err() {
+                    unreachable!("the ring of a flow holds more than its queue");
+                }
             }
             Ok(())
         });
+        counters.without_fields += without_fields;
         producer.flush();
         any
     }

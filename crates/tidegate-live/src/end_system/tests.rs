@@ -1,7 +1,7 @@
 //! A direction in three parts between frames in memory, whose parts take turns in an order of the tests' choice.
 
 use super::*;
-use crate::direction::tests::{Arrivals, Departures, Log, at, millisecond, setup, treatment};
+use crate::direction::tests::{Arrivals, Departures, Log, at, millisecond, priority_five, setup, tagged_super_frame, treatment};
 use crate::io::SendError;
 use crate::offload::{Offload, PartialChecksum, Segmentation};
 use proptest::prelude::*;
@@ -148,6 +148,21 @@ fn what_is_on_the_link_is_not_in_the_ports_buffer_and_is_lost_by_number() {
     let counters = balanced(&parts);
     assert_eq!((counters.unsent.lost.packets, counters.port.sent.packets), (12 - kept.len() as u64, 12));
     assert!(kept.len() < 12 && !kept.is_empty());
+}
+
+#[test]
+fn code_points_are_set_before_frames_come_to_their_rings() {
+    let departures = Departures { sent: Vec::with_capacity(16), most: 32, ..Departures::default() };
+    let mut parts = open(Time::ZERO, priority_five(9), treatment(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
+    parts.engine.decisions.turn(at(0));
+    parts.intake.receiver.frames.extend([millisecond(3), tagged_super_frame()]);
+    for now in [0, 1000, 1500, 2500, 3500] {
+        parts.intake.turn(at(now), true);
+        parts.engine.decisions.turn(at(now));
+        parts.outlet.turn(at(now));
+    }
+    assert_eq!(parts.outlet.transmitter.sent, [3, 5 << 5, 5 << 5, 5 << 5]);
+    assert_eq!(balanced(&parts).without_fields, 1);
 }
 
 #[test]

@@ -102,6 +102,7 @@ fn fifo() -> PortSetup {
         scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, LONGEST_FRAME), &[FlowParameters::default()]).expect("nothing is asked for"),
         packet_limit: 2000,
         longest_frame: LONGEST_FRAME,
+        remarks: Default::default(),
     }
 }
 

@@ -84,7 +84,7 @@ impl Carried {
         let (end, after, bridge_after) = sample();
         let seconds = (end - start).as_secs_f64();
         let packets = after.packets - before.packets;
-        let bytes = after.bytes - before.bytes + packets * u64::from(Overhead::ETHERNET.wire_length(0));
+        let bytes = after.bytes - before.bytes + packets * u64::from(Overhead::ETHERNET.wire_length(1500) - 1500);
         let given_up = bridge_after.counters.forgone.picoseconds() - bridge_before.counters.forgone.picoseconds();
         let classes = bridge_after.classes.iter().zip(bridge_before.classes).map(|(after, before)| after.sent.bytes - before.sent.bytes);
         Carried { rate: bytes as f64 * 8.0 / seconds, given_up: given_up as f64 / 1e12 / seconds, classes: classes.collect() }

@@ -80,5 +80,6 @@ fn build(bits_per_second: u64, scheduler: &str, classes: Vec<(&str, Vec<Rule>, F
             .expect("the parameters are right"),
         packet_limit: 10_000,
         longest_frame,
+        remarks: Default::default(),
     }
 }

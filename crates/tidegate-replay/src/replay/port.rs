@@ -8,6 +8,7 @@ use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent};
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced};
+use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Link, LossStream};
 
@@ -35,6 +36,7 @@ pub(super) enum ReplayPort {
 pub(super) struct CellPort {
     port: AdapterPort<Box<Frame>>,
     classifier: Classifier,
+    remarks: Remarks,
     slot: Duration,
     /// An instant at which a slot starts, and its number. It follows the clock, which wraps.
     base: Time,
@@ -49,18 +51,26 @@ impl ReplayPort {
     pub(super) fn new(start: Time, setup: ReplaySetup, link: &mut Link) -> ReplayPort {
         let ReplaySetup { port, adapter } = setup;
         let Some(adapter) = adapter else { return ReplayPort::Packets(Box::new(Port::new(start, port))) };
-        let classifier = port.classifier.clone();
+        let (classifier, remarks) = (port.classifier.clone(), port.remarks.clone());
         let is_damaged = vec![false; classifier.flows()];
         let port = AdapterPort::new(start, &adapter, port);
         let slot = port.slot();
         let loss = link.loss.take().map(|loss| LossStream::new(loss, 0));
-        ReplayPort::Cells(Box::new(CellPort { port, classifier, slot, base: start, base_slot: 0, loss, is_damaged }))
+        ReplayPort::Cells(Box::new(CellPort { port, classifier, remarks, slot, base: start, base_slot: 0, loss, is_damaged }))
     }
 
     pub(super) fn classifier(&self) -> &Classifier {
         match self {
             ReplayPort::Packets(port) => port.classifier(),
             ReplayPort::Cells(cells) => &cells.classifier,
+        }
+    }
+
+    /// What a packet of this flow is given on the wire if it leaves in this colour.
+    pub(super) fn remark(&self, flow: Flow, colour: Colour) -> Remark {
+        match self {
+            ReplayPort::Packets(port) => port.remark(flow, colour),
+            ReplayPort::Cells(cells) => cells.remarks.of(cells.classifier.class_of(flow), colour),
         }
     }
 

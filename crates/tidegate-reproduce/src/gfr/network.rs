@@ -302,6 +302,7 @@ impl Case {
             scheduler: scheduler.build(&Setup::new(mbps(LINK), CELL), &shares).expect("rates within the link"),
             packet_limit: self.cells,
             longest_frame: CELL,
+            remarks: Default::default(),
         }
     }
 }
@@ -319,6 +320,7 @@ fn access() -> PortSetup {
         scheduler: SchedulerKind::Fifo.build(&Setup::new(mbps(LINK), CELL * CELLS), &[FlowParameters::default()]).expect("no parameters"),
         packet_limit: 20_000,
         longest_frame,
+        remarks: Default::default(),
     }
 }
 

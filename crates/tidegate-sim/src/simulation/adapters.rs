@@ -109,7 +109,8 @@ impl Simulation<'_> {
         let head = |packet: &Packet<Tag>| (packet.payload, packet.length, packet.colour);
         let Some((tag, length, colour)) = frame.as_ref().or(adapter.port.head(queue)).map(head) else { return };
         let is_last = frame.is_some();
-        let hop = self.routes.hops[tag.cursor as usize + 1];
+        let (cursor, colour) = self.crossing(link, tag.cursor, colour);
+        let hop = self.routes.hops[cursor as usize];
         if is_last && is_damaged {
             self.lose_damaged(link, hop, tag.word, length);
         }
@@ -122,7 +123,7 @@ impl Simulation<'_> {
             // The cells of a damaged frame come, with errors.
             self.pass_cell(link, Departure { tag, length, packet: frame_number, cells, colour, finish, is_last, is_whole });
         } else if is_last && !is_damaged {
-            self.carry(link, tag, length, colour, finish);
+            self.carry(link, Tag { cursor, ..tag }, length, colour, finish);
         }
     }
 

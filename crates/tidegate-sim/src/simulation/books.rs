@@ -155,6 +155,7 @@ mod tests {
             scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 125), &[FlowParameters::default()]).unwrap(),
             packet_limit: 4,
             longest_frame: 125,
+            remarks: Default::default(),
         };
         let propagation = Duration::from_milliseconds(3);
         let link = |name: &str, from, to| Link {

@@ -86,7 +86,7 @@ impl Simulation<'_> {
                         if is_congested && tag.word >= MARKABLE {
                             tag.word |= MARKED;
                         }
-                        self.forward(link, tag, length, colour, finish);
+                        self.forward(link, Tag { cursor: tag.cursor + 1, ..tag }, length, colour, finish);
                         horizon = self.events.first().0.min(self.limit);
                     }
                     Fate::Lost { tag, length, reason } => self.lose_as_cells(link, tag, length, reason),

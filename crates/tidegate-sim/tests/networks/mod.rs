@@ -45,6 +45,7 @@ pub fn port(bits_per_second: u64, scheduler: SchedulerKind, parameters: &[FlowPa
         scheduler: scheduler.build(&Setup::new(rate, longest_frame), parameters).unwrap(),
         packet_limit,
         longest_frame,
+        remarks: Default::default(),
     }
 }
 
