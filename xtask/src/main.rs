@@ -7,6 +7,7 @@ mod cargo;
 mod contributing;
 mod environment;
 mod fuzz;
+mod mutants;
 mod rtl;
 mod soak;
 mod steps;
@@ -24,6 +25,8 @@ Tasks:
   fuzz [TARGET] [--runs N] [--seed N]
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
   soak [TIMES]             Every property test on 40 times its usual cases, or so many
+  reproduce-mutants [NAME]...
+                           Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch
   bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...
                            Cost per packet beside DPDK, measured alternately
   bench-simulation [--json] [--rounds N] [--connections N,...]
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
             "fuzz" => fuzz::run(rest),
+            "reproduce-mutants" => mutants::run(rest),
             "soak" => soak::run(rest),
             "bench" => bench::run(rest),
             "bench-simulation" => bench::simulation::run(rest),
@@ -74,7 +78,7 @@ fn main() -> ExitCode {
                 Ok(())
             }
             other => Err(Failure::Usage(format!(
-                "there is no task \"{other}\"; the tasks are test, tidy, fuzz, soak, bench, bench-simulation, rtl, rtl-reports"
+                "there is no task \"{other}\"; the tasks are test, tidy, fuzz, soak, reproduce-mutants, bench, bench-simulation, rtl, rtl-reports"
             ))),
         },
     };

@@ -26,10 +26,14 @@
 //! | [`port`] | the path of a packet through all of them, with its conservation law |
 //! | [`observer`] | who watches a port |
 //! | [`registry`] | every algorithm by name |
+//! | `mutants` | seeded faults, in no build that is shipped |
 #![no_std]
 #![warn(missing_docs)]
 
 extern crate alloc;
+
+#[macro_use]
+mod mutants;
 
 pub mod buffer;
 pub mod cells;

@@ -110,7 +110,7 @@ impl Lane {
             rest.counters.offered.add(length);
             rest.counters.dropped[reason as usize].add(length);
             meter.offered(flow, length);
-            meter.dropped(now, flow, length, reason, rest.occupancy.bytes());
+            meter.dropped(now, flow, length, colour, reason, rest.occupancy.bytes());
             return Err(reason);
         }
         let time = rest.link.ceil(rest.overhead.wire_length(length)).picoseconds();
@@ -226,7 +226,7 @@ mod tests {
             self.0.queued(now.picoseconds(), packet.flow, packet.length);
         }
         fn dropped(&mut self, now: Time, packet: Packet<()>, reason: DropReason, occupancy: &Occupancy) {
-            self.0.dropped(now.picoseconds(), packet.flow, packet.length, reason, occupancy.bytes());
+            self.0.dropped(now.picoseconds(), packet.flow, packet.length, packet.colour, reason, occupancy.bytes());
         }
         fn sent(&mut self, now: Time, packet: &Packet<()>, finish: Time, _occupancy: &Occupancy) {
             self.0.sent(now.picoseconds(), packet.flow, packet.length, packet.arrival.picoseconds(), finish.picoseconds());

@@ -227,7 +227,7 @@ impl Observer<Tag> for Watch<'_> {
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<Tag>, reason: DropReason, occupancy: &Occupancy) {
-        self.meter.dropped(now.picoseconds(), packet.flow, packet.length, reason, occupancy.bytes());
+        self.meter.dropped(now.picoseconds(), packet.flow, packet.length, packet.colour, reason, occupancy.bytes());
         let hop = self.routes.hops[packet.payload.cursor as usize];
         let (flow, place) = (hop.flow, hop.place);
         if flow & BACK != 0 {

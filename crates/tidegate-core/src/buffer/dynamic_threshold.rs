@@ -48,6 +48,7 @@ impl BufferManager for DynamicThreshold {
             (u64::from(occupancy.flow_packets(arrival.flow)), u64::from(self.limits.packets() - occupancy.packets()))
         };
         // Whole numbers on both sides: a fraction of alpha would be lost if the free space were shifted right.
+        let free = if fault!(DynamicThresholdDoubled) { 2 * free } else { free };
         if queue << self.shift_queue < free << self.shift_free { Admission::Accept } else { Admission::Refuse(DropReason::Threshold) }
     }
 }

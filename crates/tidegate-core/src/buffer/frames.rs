@@ -106,7 +106,7 @@ impl<R: FrameRule> BufferManager for Framewise<R> {
         if part.is_first() {
             fate = if self.rule.refuses(&self.sight(arrival, occupancy)) { Fate::Refused } else { Fate::Accepted };
         }
-        let delimits = part.is_last() && !part.is_first();
+        let delimits = part.is_last() && !part.is_first() && !fault!(FramesLoseTheirEnds);
         let admission = match (lack, fate) {
             (Some(reason), _) => Admission::Refuse(reason),
             (None, Fate::Accepted) => Admission::Accept,

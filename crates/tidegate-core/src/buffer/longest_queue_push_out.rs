@@ -60,6 +60,9 @@ impl BufferManager for LongestQueuePushOut {
             }
             self.is_making_room = true;
         }
+        if fault!(PushOutOfTheWrongQueue) && occupancy.flow_packets(arrival.flow) > 0 {
+            return Admission::PushOut(Victim::Head(arrival.flow));
+        }
         Admission::PushOut(Victim::Head(Flow(longest as u32)))
     }
 

@@ -43,6 +43,7 @@ impl FrameRule for AboveShare {
     fn refuses(&self, sight: &Sight) -> bool {
         let Sight { total, queue, active, .. } = *sight;
         let (numerator, denominator) = (u128::from(self.scaling.numerator()), u128::from(self.scaling.denominator()));
+        let numerator = if fault!(SelectiveDropOtherZ) { numerator / 2 } else { numerator };
         total > self.threshold && u128::from(queue) * u128::from(active) * denominator > numerator * u128::from(total)
     }
 }

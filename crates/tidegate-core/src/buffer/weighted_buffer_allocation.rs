@@ -84,14 +84,16 @@ impl FrameRule for AboveWeightedShare {
         if total < self.threshold {
             return false;
         }
+        let is_tagged = is_tagged && !fault!(WbaIgnoresTags);
         // Everything below is multiplied by the capacity, and by Z's denominator: at most 2^40 * 2^39 * 2^23 * 2^20.
         let capacity = i128::from(self.capacity);
-        let share = i128::from(self.threshold) * i128::from(self.rates[flow.index()]);
+        let rate = if fault!(WbaEqualWeights) { self.capacity / self.rates.len() as u64 } else { self.rates[flow.index()] };
+        let share = i128::from(self.threshold) * i128::from(rate);
         if i128::from(untagged) * capacity < share && (!is_tagged || self.reading == Reading::Prose) {
             return is_tagged;
         }
         let beyond = (i128::from(queue) * capacity - share) * i128::from(active) * i128::from(self.scaling.denominator());
-        beyond >= i128::from(self.scaling.numerator()) * i128::from(total - self.threshold) * capacity
+        fault!(WbaWithoutThirdTest) || beyond >= i128::from(self.scaling.numerator()) * i128::from(total - self.threshold) * capacity
     }
 }
 

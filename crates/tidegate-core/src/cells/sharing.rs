@@ -298,7 +298,7 @@ impl RateScaling {
             let mut left = CellRate::LINK.0;
             for (class, demand) in self.demand.iter().enumerate() {
                 if demand.0 > left {
-                    self.stretch[class] = Stretch::ceil(demand.0, left);
+                    self.stretch[class] = if fault!(CellsWithoutStretch) { Stretch::NONE } else { Stretch::ceil(demand.0, left) };
                     self.pace[class] = Stretch::ceil(CellRate::LINK.0, left);
                     self.fresh |= !(1 << class);
                     return;
@@ -319,7 +319,7 @@ impl RateScaling {
                 let more = (demand - reserved).min(left);
                 left -= more;
                 if reserved + more < demand {
-                    self.stretch[class] = Stretch::ceil(demand, reserved + more);
+                    self.stretch[class] = if fault!(CellsWithoutStretch) { Stretch::NONE } else { Stretch::ceil(demand, reserved + more) };
                     self.pace[class] = Stretch::ceil(CellRate::LINK.0, reserved + more);
                     self.fresh = fresh;
                 }

@@ -51,6 +51,7 @@ impl Rank {
     fn compare_windows(&self, other: &Rank) -> Ordering {
         let (a, b) = (&self.tolerance, &other.tolerance);
         match (a.numerator, b.numerator) {
+            (0, 0) if fault!(DwcsZeroWindowsReversed) => a.denominator.cmp(&b.denominator),
             (0, 0) => b.denominator.cmp(&a.denominator),
             (0, _) => Ordering::Less,
             (_, 0) => Ordering::Greater,

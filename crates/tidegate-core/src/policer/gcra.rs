@@ -125,7 +125,7 @@ impl Policer for VirtualScheduling {
         let arrival = now + Duration::from_picoseconds(ceiling);
         let excess = ((ceiling << shift) - backlog) as u32;
         // Selects, because nobody can predict which packet of a mixed stream conforms.
-        self.theoretical_arrival = select_unpredictable(conforms, arrival, self.theoretical_arrival);
+        self.theoretical_arrival = select_unpredictable(conforms || fault!(GcraChargesViolations), arrival, self.theoretical_arrival);
         self.terms.excess = select_unpredictable(conforms, excess, self.terms.excess);
         select_unpredictable(conforms, Verdict::Conform, self.terms.violation.verdict(colour))
     }

@@ -57,7 +57,7 @@ impl Policer for Gfr {
     #[inline]
     fn police_part(&mut self, now: Time, length: u32, colour: Colour, part: Part) -> Verdict {
         if part.is_first() {
-            self.is_outside = colour != Colour::Green || !self.bucket.has_room(now);
+            self.is_outside = (colour != Colour::Green || !self.bucket.has_room(now)) && !fault!(FgcraNeverTags);
         }
         let is_outside = self.is_outside;
         if part.is_last() {
@@ -68,7 +68,7 @@ impl Policer for Gfr {
             return Verdict::Conform;
         }
         match self.fate {
-            Violation::Mark(_) if part == Part::Last => Verdict::Conform,
+            Violation::Mark(_) if part == Part::Last && !fault!(FgcraTagsLastCells) => Verdict::Conform,
             fate => fate.verdict(colour),
         }
     }
@@ -87,7 +87,7 @@ impl Enforcement for Gfr {
     fn build(contract: &Contract) -> Result<Gfr, ContractError> {
         // What is beyond the minimum rate is within the service: it is marked unless something else is said.
         let fate = contract.violation.unwrap_or(Violation::Mark(Colour::Yellow));
-        Ok(Gfr { bucket: FrameBucket::of_minimum_rate(contract, 2)?, fate, is_outside: false })
+        Ok(Gfr { bucket: FrameBucket::of_minimum_rate(contract, if fault!(FgcraFullTolerance) { 1 } else { 2 })?, fate, is_outside: false })
     }
 }
 

@@ -121,7 +121,9 @@ impl DeficitRoundRobin {
     #[inline]
     fn leave(&mut self, flow: Flow) {
         self.begun &= self.active.front() != Some(flow.0);
-        self.flows[flow.index()].deficit = 0;
+        if !fault!(DrrKeepsDeficits) {
+            self.flows[flow.index()].deficit = 0;
+        }
         self.active.leave(&mut self.flows, flow.0);
     }
 }

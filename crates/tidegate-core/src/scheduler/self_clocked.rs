@@ -80,7 +80,9 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         let share = &mut self.shares[flow.index()];
-        share.start = share.start.max(self.clock);
+        if !fault!(ScfqForgetsItsClock) {
+            share.start = share.start.max(self.clock);
+        }
         self.file(flow, head);
     }
 

@@ -104,7 +104,7 @@ impl Scheduler for StrictPriority {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.foresight.turn_of(&mut self.flows, flow.0);
         match next {
-            Some(_) => self.levels[self.flows[flow.index()].rank as usize].turn_is_over = true,
+            Some(_) => self.levels[self.flows[flow.index()].rank as usize].turn_is_over = !fault!(PriorityWithoutTurns),
             None => self.lost(now, flow, None),
         }
     }

@@ -1,6 +1,6 @@
 //! The paper's network: N sources, two switches, N destinations, and one port at which cells contend, with any of the three mechanisms.
 
-use tidegate_core::buffer::{BufferParameters, Guarantee};
+use tidegate_core::buffer::{BufferParameters, Guarantee, Scaling};
 use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Prefix, Rule, Transport};
 use tidegate_core::packet::Flow;
 use tidegate_core::policer::Contract;
@@ -10,18 +10,18 @@ use tidegate_core::registry::{AnyPolicer, BufferKind, PolicerKind, SchedulerKind
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::source::Holding;
-use tidegate_sim::statistics::{FlowStatistics, Histogram, Replication};
+use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Histogram, Replication};
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Tagging, run};
 
 /// Bytes of a cell.
-const CELL: u32 = 53;
+pub const CELL: u32 = 53;
 /// Bytes of a segment.
 const SEGMENT: u32 = 1024;
 /// TCP, IP and LLC/SNAP: the headers that AAL5 carries with a segment.
 const HEADERS: u32 = 20 + 20 + 8;
 /// Cells of a segment.
-const CELLS: u32 = 23;
+pub const CELLS: u32 = 23;
 /// What a link carries in cells, in Mbit/s.
 pub const LINK: f64 = 149.7;
 /// The part of that which is TCP's data, in Mbit/s: 125.75.
@@ -85,30 +85,69 @@ pub enum Hosts {
 }
 
 impl Hosts {
-    fn tcp(self, back: Vec<LinkId>) -> Tcp {
-        let usual = Tcp { segment: SEGMENT, headers: HEADERS, start_within: Duration::from_milliseconds(100), ..Tcp::usual(back) };
+    /// Every setting that decides a result is given here, so that other defaults leave the results as they are.
+    fn tcp(self, back: Vec<LinkId>, clock: Clock) -> Tcp {
+        let milliseconds = Duration::from_milliseconds;
+        let common = Tcp {
+            segment: SEGMENT,
+            headers: HEADERS,
+            window_scale: true,
+            recovery: RecoveryKind::Sack,
+            guarded: true,
+            halves_pipe: false,
+            ecn: false,
+            start_within: milliseconds(clock.start_within),
+            ..Tcp::usual(back)
+        };
         match self {
-            Hosts::Cubic => Tcp { window: 8 << 20, ..usual },
+            Hosts::Cubic => Tcp {
+                congestion: CongestionKind::Cubic,
+                timer: TimerSettings {
+                    kind: TimerKind::Fine,
+                    granularity: milliseconds(1),
+                    minimum: milliseconds(200),
+                    maximum: milliseconds(60_000),
+                    initial: milliseconds(1_000),
+                },
+                initial_window: 10,
+                window: 8 << 20,
+                delayed_ack: Some(milliseconds(40)),
+                limited_transmit: true,
+                handshake: true,
+                ..common
+            },
             Hosts::Paper => Tcp {
                 congestion: CongestionKind::Reno,
-                recovery: RecoveryKind::Sack,
-                // Ticks of 100 ms; the least and the first wait are two and twelve of them.
+                // The least and the first wait are two and twelve ticks, as in 4.4BSD.
                 timer: TimerSettings {
-                    granularity: Duration::from_milliseconds(100),
-                    minimum: Duration::from_milliseconds(200),
-                    initial: Duration::from_milliseconds(1200),
-                    ..TimerSettings::usual(TimerKind::Coarse)
+                    kind: TimerKind::Coarse,
+                    granularity: milliseconds(clock.tick),
+                    minimum: milliseconds(2 * clock.tick),
+                    maximum: milliseconds(64_000),
+                    initial: milliseconds(12 * clock.tick),
                 },
                 initial_window: 1,
                 window: 600_000,
                 delayed_ack: None,
                 limited_transmit: false,
                 handshake: false,
-                ..usual
+                ..common
             },
         }
     }
 }
+
+/// What the paper leaves open of its hosts' time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clock {
+    /// The distance of the ticks of TCP's timer, in milliseconds.
+    pub tick: u64,
+    /// Sources start at random within this many milliseconds.
+    pub start_within: u64,
+}
+
+/// What stands in for it, unless a sweep says otherwise.
+pub const CLOCK: Clock = Clock { tick: 100, start_within: 100 };
 
 /// What a source sends, besides that it is to get its target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,7 +171,12 @@ pub struct Case {
     pub cells: u32,
     /// Who may use it, if it is none of the eight options: selective drop, for equal shares.
     pub mechanisms: Option<Mechanisms>,
+    /// The threshold R in percent of the buffer, if it is not the mechanism's own.
+    pub threshold: Option<u64>,
+    /// Z in percent.
+    pub scaling: u32,
     pub hosts: Hosts,
+    pub clock: Clock,
     /// What each source sends.
     pub sends: Vec<Sends>,
     /// The round-trip time of each source without queueing, in milliseconds; 30 in the paper.
@@ -155,7 +199,8 @@ impl Case {
 
     fn of(targets: Vec<f64>, cells: u32, mechanisms: Option<Mechanisms>) -> Case {
         let (round_trips, sends) = (vec![30.0; targets.len()], vec![Sends::Endless; targets.len()]);
-        Case { targets, cells, mechanisms, hosts: Hosts::Paper, sends, round_trips, seconds: 20, seeds: SEEDS }
+        let (hosts, clock) = (Hosts::Paper, CLOCK);
+        Case { targets, cells, mechanisms, threshold: None, scaling: 80, hosts, clock, sends, round_trips, seconds: 20, seeds: SEEDS }
     }
 
     /// Runs it once per seed.
@@ -179,11 +224,13 @@ impl Case {
             untagged: rates(&|flow| data(flow.delivered_untagged())),
             untagged_offered: rates(&|flow| data(flow.offered_untagged())),
             completions: outcome.replications.iter().map(completion).collect(),
+            cells: outcome.replications.iter().map(|run| run.ports[0].classes.iter().map(Cells::of).collect()).collect(),
+            seconds: self.seconds as f64,
         }
     }
 
     fn source(&self, source: usize, back: Vec<LinkId>) -> Source {
-        let tcp = self.hosts.tcp(back);
+        let tcp = self.hosts.tcp(back, self.clock);
         let tcp = match self.sends[source] {
             Sends::Endless | Sends::Tagged => tcp,
             Sends::Regardless => {
@@ -259,12 +306,12 @@ impl Case {
     }
 
     /// The minimum cell rate of a source: its TCP's target and what headers, padding and cells add to it.
-    fn cell_rate(&self, source: usize) -> Rate {
+    pub fn cell_rate(&self, source: usize) -> Rate {
         mbps(self.targets[source] * f64::from(CELL * CELLS) / f64::from(SEGMENT))
     }
 
     /// The port at which cells contend, with a class for each source.
-    fn bottleneck(&self) -> PortSetup {
+    pub fn bottleneck(&self) -> PortSetup {
         let sources = self.targets.len();
         let class = |source: usize| {
             let rule = Rule { source: Some(Prefix::V4 { address: address(source), length: 32 }), ..Rule::default() };
@@ -272,12 +319,14 @@ impl Case {
             ClassRules { name: format!("source {source}"), queues: 1, rules: if is_last { vec![] } else { vec![rule] } }
         };
         let (kind, tenths) = self.mechanisms.map_or((BufferKind::SelectiveDrop, 9), Mechanisms::buffer);
+        let takes_scaling = matches!(kind, BufferKind::SelectiveDrop | BufferKind::WeightedBufferAllocation);
         let guarantee = |source: usize| Guarantee { first_flow: Flow(source as u32), flows: 1, rate: self.cell_rate(source) };
         let is_weighted = kind == BufferKind::WeightedBufferAllocation;
         let buffer = BufferParameters {
             flows: sources,
             packets: Some(self.cells),
-            threshold: Some(u64::from(self.cells) * tenths / 10),
+            threshold: Some(u64::from(self.cells) * self.threshold.unwrap_or(10 * tenths) / 100),
+            scaling: takes_scaling.then(|| Scaling::new(self.scaling, 100).expect("Z is at most 1")),
             guarantees: if is_weighted { (0..sources).map(guarantee).collect() } else { vec![] },
             capacity: Some(mbps(LINK)),
             ..BufferParameters::default()
@@ -344,6 +393,32 @@ pub struct Results {
     untagged_offered: Vec<Vec<f64>>,
     /// By seed, the mean time of a transfer that ended, in milliseconds.
     completions: Vec<f64>,
+    /// By seed and source, the cells at the port.
+    cells: Vec<Vec<Cells>>,
+    seconds: f64,
+}
+
+/// What became of one source's cells at the port in one run.
+#[derive(Clone, Copy, Debug)]
+struct Cells {
+    offered: f64,
+    /// In frames that the port's policer tagged: their last cells, which it leaves untagged, included.
+    tagged: f64,
+    lost: f64,
+    lost_tagged: f64,
+}
+
+impl Cells {
+    fn of(class: &ClassStatistics) -> Cells {
+        let lost: u64 = class.dropped.iter().map(|volume| volume.packets).sum();
+        let whole = f64::from(CELLS) / f64::from(CELLS - 1);
+        Cells {
+            offered: class.offered.packets as f64,
+            tagged: class.marked.packets as f64 * whole,
+            lost: lost as f64,
+            lost_tagged: class.dropped_tagged.packets as f64,
+        }
+    }
 }
 
 impl Results {
@@ -360,7 +435,56 @@ impl Results {
             untagged: self.untagged.iter().map(pick).collect(),
             untagged_offered: self.untagged_offered.iter().map(pick).collect(),
             completions: self.completions.clone(),
+            cells: self
+                .cells
+                .iter()
+                .map(|cells| cells.iter().enumerate().filter(|&(source, _)| part(source)).map(|(_, &cells)| cells).collect())
+                .collect(),
+            seconds: self.seconds,
         }
+    }
+
+    /// By category, the part of the cells that arrived in frames that the policer tagged.
+    pub fn tagged(&self) -> Vec<f64> {
+        self.by_category(|_, cells| cells.tagged / cells.offered)
+    }
+
+    /// By category, the least part that F-GCRA can have tagged of what arrived: untagged frames hold at most `(t + BT/2) * MCR` cells and the frame that
+    /// begins last. It is reached by a source that always has a frame to send when the bucket has room.
+    pub fn least_tagged(&self) -> Vec<f64> {
+        let cell = f64::from(CELL) * 8.0;
+        let untagged = |target: f64| {
+            let rate = target * 1e6 * f64::from(CELLS) / f64::from(SEGMENT) / 8.0;
+            let burst_tolerance = f64::from(2 * CELLS - 1) * (1.0 / rate - cell / (LINK * 1e6));
+            (self.seconds + burst_tolerance / 2.0) * rate + f64::from(CELLS)
+        };
+        self.by_category(|target, cells| (1.0 - untagged(target) / cells.offered).max(0.0))
+    }
+
+    /// Of the tagged and of the untagged cells that arrived in all runs, the part that was lost, in percent.
+    pub fn lost_percent(&self) -> [f64; 2] {
+        let sum = |of: fn(&Cells) -> f64| self.cells.iter().flatten().map(of).sum::<f64>();
+        let tagged = sum(|cells| cells.lost_tagged) / sum(|cells| cells.tagged);
+        let untagged = sum(|cells| cells.lost - cells.lost_tagged) / sum(|cells| cells.offered - cells.tagged);
+        [tagged, untagged].map(|part| 100.0 * part)
+    }
+
+    /// The farthest that a source is from the mean of its run, of that mean; over the seeds.
+    pub fn farthest(&self) -> Estimate {
+        let farthest = |rates: &Vec<f64>| rates.iter().map(|rate| (rate / mean(rates) - 1.0).abs()).fold(0.0, f64::max);
+        Results::estimate(self.rates.iter().map(farthest).collect())
+    }
+
+    /// A mean over the seeds and the sources of each of five equal groups.
+    fn by_category(&self, of: impl Fn(f64, &Cells) -> f64) -> Vec<f64> {
+        let size = self.targets.len() / 5;
+        let category = |group: usize| {
+            let sources = group * size..(group + 1) * size;
+            let values: Vec<f64> =
+                self.cells.iter().flat_map(|cells| sources.clone().map(|source| of(self.targets[source], &cells[source]))).collect();
+            mean(&values)
+        };
+        (0..5).map(category).collect()
     }
 
     /// What came of that which senders did not tag, in place of all.

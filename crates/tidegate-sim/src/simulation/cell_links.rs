@@ -32,7 +32,7 @@ impl Observer<Cell> for CellWatch<'_> {
     }
 
     fn dropped(&mut self, now: Time, cell: Packet<Cell>, reason: DropReason, occupancy: &Occupancy) {
-        self.0.dropped(now.picoseconds(), cell.flow, cell.length, reason, occupancy.bytes());
+        self.0.dropped(now.picoseconds(), cell.flow, cell.length, cell.colour, reason, occupancy.bytes());
     }
 
     #[inline]

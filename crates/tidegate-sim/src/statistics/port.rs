@@ -3,7 +3,7 @@
 use super::{Bins, Dropped, Histogram, TimeWeighted, difference, sum};
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::classifier::Classifier;
-use tidegate_core::packet::{DropReason, Flow};
+use tidegate_core::packet::{Colour, DropReason, Flow};
 use tidegate_core::port::{Counters, Volume};
 
 /// What was measured of a port in one replication, from the end of the warm-up.
@@ -42,6 +42,8 @@ pub struct ClassStatistics {
     pub sent: Volume,
     /// What was dropped.
     pub dropped: Dropped,
+    /// What of that was not green.
+    pub dropped_tagged: Volume,
     /// What was queued at the end.
     pub queued: Volume,
     /// What the policer gave another colour.
@@ -83,6 +85,7 @@ struct ClassMeter {
     offered: Volume,
     sent: Volume,
     dropped: Dropped,
+    dropped_tagged: Volume,
     marked: Volume,
     queued_packets: u64,
     occupancy: TimeWeighted,
@@ -96,6 +99,7 @@ impl PortMeter {
             offered: Volume::default(),
             sent: Volume::default(),
             dropped: Dropped::default(),
+            dropped_tagged: Volume::default(),
             marked: Volume::default(),
             queued_packets: 0,
             occupancy: TimeWeighted::new(sample_interval),
@@ -178,12 +182,15 @@ impl PortMeter {
     }
 
     /// A drop; `backlog` is what the port holds after it, in bytes, and tells whether the packet had been queued.
-    pub(crate) fn dropped(&mut self, now: u64, flow: Flow, length: u32, reason: DropReason, backlog: u64) {
+    pub(crate) fn dropped(&mut self, now: u64, flow: Flow, length: u32, colour: Colour, reason: DropReason, backlog: u64) {
         let was_queued = backlog != self.backlog;
         self.backlog = backlog;
         self.drops_over_time[reason as usize].add(now, 1);
         let class = self.class(flow);
         class.dropped[reason as usize].add(length);
+        if colour != Colour::Green {
+            class.dropped_tagged.add(length);
+        }
         if was_queued {
             class.queued_packets -= 1;
             class.occupancy.set(now, class.occupancy.value() - u64::from(length));
@@ -202,6 +209,7 @@ impl PortMeter {
             class.offered = Volume { packets: class.queued_packets, bytes: class.occupancy.value() };
             class.sent = Volume::default();
             class.dropped = Dropped::default();
+            class.dropped_tagged = Volume::default();
             class.marked = Volume::default();
             class.delays = Histogram::default();
             class.waiting = 0;
@@ -237,6 +245,7 @@ impl ClassMeter {
             offered: self.offered,
             sent: self.sent,
             dropped: self.dropped,
+            dropped_tagged: self.dropped_tagged,
             queued: Volume { packets: self.queued_packets, bytes: self.occupancy.value() },
             marked: self.marked,
             occupancy: self.occupancy,

@@ -1,0 +1,75 @@
+//! Seeded faults, one of which is chosen when a program starts: `cargo xtask reproduce-mutants` sees that a gate or a test catches each of them.
+//!
+//! They exist only under `--cfg tidegate_mutants`, which nothing that is shipped is compiled with. Without it [`fault`] is the constant `false`, and
+//! the compiler removes what depends on it. With it the environment variable `TIDEGATE_MUTANT` names the fault; without the variable there is none.
+
+/// True if the fault of this name was chosen.
+macro_rules! fault {
+    ($name:ident) => {{
+        #[cfg(tidegate_mutants)]
+        {
+            crate::mutants::is_chosen(crate::mutants::Fault::$name)
+        }
+        #[cfg(not(tidegate_mutants))]
+        {
+            false
+        }
+    }};
+}
+
+#[cfg(tidegate_mutants)]
+extern crate std;
+
+/// The faults, each with the name that the environment variable takes.
+#[cfg(tidegate_mutants)]
+macro_rules! faults {
+    ($($fault:ident = $name:literal,)*) => {
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum Fault {
+            $($fault,)*
+        }
+
+        fn of_name(name: &str) -> Option<Fault> {
+            match name {
+                $($name => Some(Fault::$fault),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+#[cfg(tidegate_mutants)]
+faults! {
+    FgcraNeverTags = "fgcra-never-tags",
+    FgcraFullTolerance = "fgcra-full-tolerance",
+    FgcraTagsLastCells = "fgcra-tags-last-cells",
+    GcraChargesViolations = "gcra-charges-violations",
+    SrTcmColourBlind = "sr-tcm-colour-blind",
+    WbaIgnoresTags = "wba-ignores-tags",
+    WbaEqualWeights = "wba-equal-weights",
+    WbaWithoutThirdTest = "wba-without-third-test",
+    SelectiveDropOtherZ = "selective-drop-other-z",
+    FramesLoseTheirEnds = "frames-lose-their-ends",
+    DynamicThresholdDoubled = "dynamic-threshold-doubled",
+    PushOutOfTheWrongQueue = "push-out-of-the-wrong-queue",
+    ScfqForgetsItsClock = "scfq-forgets-its-clock",
+    DrrKeepsDeficits = "drr-keeps-deficits",
+    PriorityWithoutTurns = "priority-without-turns",
+    DwcsZeroWindowsReversed = "dwcs-zero-windows-reversed",
+    CellsWithoutStretch = "cells-without-stretch",
+}
+
+/// True if the environment names this fault.
+///
+/// # Panics
+/// If it names one that does not exist.
+#[cfg(tidegate_mutants)]
+#[inline]
+pub(crate) fn is_chosen(fault: Fault) -> bool {
+    static CHOSEN: std::sync::OnceLock<Option<Fault>> = std::sync::OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| {
+        let name = std::env::var("TIDEGATE_MUTANT").ok()?;
+        Some(of_name(&name).unwrap_or_else(|| panic!("there is no seeded fault \"{name}\"")))
+    });
+    *chosen == Some(fault)
+}

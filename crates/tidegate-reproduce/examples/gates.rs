@@ -1,0 +1,22 @@
+//! Runs figures of the published experiments and prints the gates that fail: `cargo run -p tidegate-reproduce --example gates -- gfr/decisions`.
+//!
+//! `cargo xtask reproduce-mutants` runs it with seeded faults in the core. `tidegate reproduce` shows the figures themselves.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut failed = 0;
+    for id in std::env::args().skip(1) {
+        let Some((_, plans)) = tidegate_reproduce::find(&id) else {
+            eprintln!("error: there is no figure {id}; `tidegate reproduce --help` lists them");
+            return ExitCode::from(2);
+        };
+        for figure in tidegate_reproduce::run(plans, &|_| {}) {
+            for gate in figure.gates.iter().filter(|gate| !gate.passed()) {
+                println!("failed: {}: {} (measured {:?}, from {:?} to {:?})", figure.id, gate.name, gate.measured, gate.low, gate.high);
+                failed += 1;
+            }
+        }
+    }
+    ExitCode::from(u8::from(failed > 0))
+}

@@ -1,0 +1,64 @@
+//! What the paper leaves open or tried without figures: the threshold R, low load, and what brings Figure 3 within 20 %.
+
+use super::*;
+
+/// The thresholds tried, in percent of the buffer.
+const THRESHOLDS: [u64; 5] = [10, 25, 50, 75, 90];
+
+/// Weighted buffer allocation with tags, over its threshold.
+pub(super) fn thresholds(progress: &dyn Fn(f64)) -> Figure {
+    let mut figure = Figure::new("thresholds", "Accounting and tagging over the threshold R", "Section 5.2");
+    figure.paper = vec![
+        "Various thresholds were tried, and R = 0.5 gave the best isolation, though not the target rates. No figures are given.".into(),
+    ];
+    figure.notes = notes();
+    let case = |threshold| Case { threshold: Some(threshold), ..Case::unequal(Mechanisms::new(true, true, false), BUFFERS[0]) };
+    let results = run_all(&THRESHOLDS.map(case), progress);
+    let names = THRESHOLDS.map(|threshold| format!("R = 0.{threshold:02} K"));
+    let rows = names.iter().zip(&results).map(|(name, results)| {
+        let mut row = category_row(name, results);
+        row.push(format!("{:.3}", distance(results)));
+        row
+    });
+    let mut head = category_heads("threshold");
+    head.push("distance from the targets".into());
+    figure.tables.push(Table { title: "What each category got of its target, 12,000 cells".into(), head, rows: rows.collect() });
+    let categories: Vec<_> = results.iter().map(Results::categories).collect();
+    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target (Mbit/s)"), &CATEGORIES));
+    figure
+}
+
+/// The root of the mean square by which the categories miss their targets, in parts of these.
+fn distance(results: &Results) -> f64 {
+    let squares: Vec<f64> = means(&results.categories()).iter().map(|part| (part - 1.0).powi(2)).collect();
+    (squares.iter().sum::<f64>() / squares.len() as f64).sqrt()
+}
+
+/// The parts of the link that are guaranteed, in percent of the paper's targets.
+const LOADS: [u64; 4] = [25, 50, 75, 100];
+
+/// Accounting alone, and nothing at all, where a part of the link is guaranteed and sources are endless.
+pub(super) fn utilisation(progress: &dyn Fn(f64)) -> Figure {
+    let mut figure = Figure::new("utilisation", "Accounting alone, over the part of the link that is guaranteed", "Section 5.2");
+    figure.paper = vec![
+        "With low to moderate utilisation per-VC accounting alone provides unequal rate allocations to TCP. No figures are given.".into(),
+        "With the entire link allocated it does not.".into(),
+    ];
+    figure.notes = notes();
+    figure
+        .notes
+        .push("Utilisation is read as the part of the link that is guaranteed: sources are endless, so the link is always full.".into());
+    let options = [Mechanisms::new(true, false, false), Mechanisms::new(false, false, false)];
+    let runs: Vec<(Mechanisms, u64)> = options.iter().flat_map(|&option| LOADS.map(|load| (option, load))).collect();
+    let case = |&(mechanisms, load): &(Mechanisms, u64)| {
+        let case = Case::unequal(mechanisms, 24_000);
+        Case { targets: case.targets.iter().map(|target| target * load as f64 / 100.0).collect(), seeds: 4, ..case }
+    };
+    let results = run_all(&runs.iter().map(case).collect::<Vec<_>>(), progress);
+    let names: Vec<String> = runs.iter().map(|(mechanisms, load)| format!("{}, {load} % of the targets", mechanisms.name())).collect();
+    let rows = names.iter().zip(&results).map(|(name, results)| category_row(name, results)).collect();
+    figure.tables.push(Table { title: "What each category got of its minimum rate".into(), head: category_heads("option"), rows });
+    let categories: Vec<_> = results.iter().map(Results::categories).collect();
+    figure.charts.push(categories_chart(&names, &categories, Axis::linear("target at 100 % (Mbit/s)"), &CATEGORIES));
+    figure
+}

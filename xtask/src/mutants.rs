@@ -1,0 +1,244 @@
+//! `cargo xtask reproduce-mutants`: every seeded fault of the core must fail a gate of `tidegate reproduce` or a test.
+//!
+//! One build holds all faults; the environment variable of `tidegate-core/src/mutants.rs` chooses one per run. Each fault names the figures and tests
+//! that should catch it, the quickest first, so that a run takes minutes. The build without a fault must pass all of them before.
+
+use crate::Failure;
+use crate::cargo::{cargo, output, target_directory};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The variable that chooses a fault.
+const VARIABLE: &str = "TIDEGATE_MUTANT";
+
+/// What may catch a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Catcher {
+    /// A figure of `tidegate reproduce`.
+    Figure(&'static str),
+    /// Tests of the core: the target, and the part of a name that the tests share.
+    Tests(&'static str, &'static str),
+}
+
+use Catcher::{Figure, Tests};
+
+/// A seeded fault.
+struct Mutant {
+    name: &'static str,
+    /// What is wrong with it.
+    fault: &'static str,
+    catchers: &'static [Catcher],
+}
+
+const DECISIONS: Catcher = Figure("gfr/decisions");
+
+const MUTANTS: &[Mutant] = &[
+    Mutant { name: "fgcra-never-tags", fault: "the policer for frames tags nothing", catchers: &[DECISIONS] },
+    Mutant { name: "fgcra-full-tolerance", fault: "the bucket for frames has the limit BT in place of BT/2", catchers: &[DECISIONS] },
+    Mutant { name: "fgcra-tags-last-cells", fault: "the last cell of a frame is tagged too", catchers: &[DECISIONS] },
+    Mutant {
+        name: "gcra-charges-violations",
+        fault: "a packet that violates is charged",
+        catchers: &[Tests("lib", "policer::gcra"), Tests("conformance_policer", "")],
+    },
+    Mutant {
+        name: "sr-tcm-colour-blind",
+        fault: "a colour-aware marker ignores the colour",
+        catchers: &[Tests("lib", "policer::sr_tcm"), Tests("conformance_policer", "")],
+    },
+    Mutant { name: "wba-ignores-tags", fault: "weighted buffer allocation takes tagged frames for untagged ones", catchers: &[DECISIONS] },
+    Mutant { name: "wba-equal-weights", fault: "weighted buffer allocation gives all flows the same share", catchers: &[DECISIONS] },
+    Mutant { name: "wba-without-third-test", fault: "weighted buffer allocation refuses all beyond the share", catchers: &[DECISIONS] },
+    Mutant { name: "selective-drop-other-z", fault: "selective drop has half its Z", catchers: &[DECISIONS] },
+    Mutant { name: "frames-lose-their-ends", fault: "the last cell of a refused frame is refused", catchers: &[DECISIONS] },
+    Mutant {
+        name: "dynamic-threshold-doubled",
+        fault: "a queue may have twice its threshold",
+        catchers: &[Tests("lib", "buffer::dynamic_threshold")],
+    },
+    Mutant {
+        name: "push-out-of-the-wrong-queue",
+        fault: "the arriving flow gives way in place of the longest",
+        catchers: &[Tests("lib", "buffer::longest_queue_push_out"), Tests("conformance_buffer", "")],
+    },
+    Mutant {
+        name: "scfq-forgets-its-clock",
+        fault: "a flow that becomes backlogged keeps its old stamp",
+        catchers: &[Tests("lib", "scheduler::self_clocked"), Tests("guarantees", ""), Tests("textbooks", "")],
+    },
+    Mutant {
+        name: "drr-keeps-deficits",
+        fault: "an empty queue keeps its deficit",
+        catchers: &[Tests("lib", "scheduler::deficit_round_robin"), Tests("textbooks", "")],
+    },
+    Mutant {
+        name: "priority-without-turns",
+        fault: "equal priorities do not take turns",
+        catchers: &[Tests("lib", "scheduler::strict_priority"), Tests("textbooks", "")],
+    },
+    Mutant {
+        name: "dwcs-zero-windows-reversed",
+        fault: "of two zero windows the smaller denominator goes first",
+        catchers: &[Figure("sharestreams/figure-15"), Tests("lib", "dwcs::rank")],
+    },
+    Mutant { name: "cells-without-stretch", fault: "an overload stretches no interval", catchers: &[Figure("schiller/figure-4")] },
+];
+
+/// The gate binary and the test binaries of the build with faults.
+struct Build {
+    gates: PathBuf,
+    tests: Vec<(String, PathBuf)>,
+}
+
+impl Build {
+    fn make() -> Result<Build, Failure> {
+        let directory = target_directory()?.join("mutants");
+        let build = |arguments: &[&str]| {
+            let mut command = cargo();
+            command.args(arguments).args(["--profile", "mutants", "--message-format", "json-render-diagnostics", "--target-dir"]);
+            command.arg(&directory).env("RUSTFLAGS", "--cfg tidegate_mutants");
+            executables(&output(&mut command)?)
+        };
+        let gates = build(&["build", "--package", "tidegate-reproduce", "--example", "gates"])?;
+        let gates = gates.into_iter().find(|(name, _)| name == "gates");
+        let gates = gates.ok_or_else(|| Failure::Environment("cargo built no example \"gates\"".to_owned()))?.1;
+        let mut arguments = vec!["test", "--no-run", "--package", "tidegate-core", "--lib"];
+        for (number, target) in targets().iter().enumerate() {
+            debug_assert!(targets()[..number].iter().all(|before| before != target));
+            arguments.extend(["--test", target]);
+        }
+        Ok(Build { gates, tests: build(&arguments)? })
+    }
+
+    /// What a catcher finds with this fault, or without any; `None` if nothing.
+    fn finds(&self, catcher: Catcher, mutant: Option<&str>) -> Result<Option<String>, Failure> {
+        let (program, argument) = match catcher {
+            Figure(id) => (&self.gates, id),
+            Tests(target, filter) => {
+                let target = if target == "lib" { "tidegate_core" } else { target };
+                let found = self.tests.iter().find(|(name, _)| name == target);
+                (&found.ok_or_else(|| Failure::Environment(format!("cargo built no tests \"{target}\"")))?.1, filter)
+            }
+        };
+        let mut command = Command::new(program);
+        command.arg(argument).env_remove(VARIABLE).env("PROPTEST_FAILURE_PERSISTENCE", "off").current_dir(std::env::temp_dir());
+        mutant.map(|name| command.env(VARIABLE, name));
+        let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {}: {error}", program.display())))?;
+        if output.status.success() {
+            return Ok(None);
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find_map(|line| {
+            line.strip_prefix("failed: ").map(|gate| format!("gate {argument}: {gate}")).or_else(|| {
+                let test = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+                Some(format!("test {test}"))
+            })
+        });
+        Ok(Some(line.unwrap_or_else(|| format!("{argument} ended with {}", output.status))))
+    }
+}
+
+/// The integration tests that any fault names.
+fn targets() -> Vec<&'static str> {
+    let mut targets: Vec<&str> = MUTANTS
+        .iter()
+        .flat_map(|mutant| mutant.catchers)
+        .filter_map(|catcher| match catcher {
+            Tests(target, _) if *target != "lib" => Some(*target),
+            _ => None,
+        })
+        .collect();
+    targets.sort_unstable();
+    targets.dedup();
+    targets
+}
+
+/// Names and paths of the executables in what Cargo tells of a build.
+fn executables(messages: &str) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let mut found = Vec::new();
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line).map_err(|error| Failure::Environment(format!("cargo wrote no JSON: {error}")))?;
+        if let (Some(name), Some(path)) = (message["target"]["name"].as_str(), message["executable"].as_str()) {
+            found.push((name.to_owned(), PathBuf::from(path)));
+        }
+    }
+    Ok(found)
+}
+
+/// Runs the faults, or those that are named.
+///
+/// # Errors
+/// [`Failure::Usage`] for a name that no fault has; [`Failure::Check`] if a fault is not caught, or the build without a fault does not pass.
+pub fn run(arguments: &[String]) -> Result<(), Failure> {
+    let chosen = selected(arguments)?;
+    let build = Build::make()?;
+    let mut catchers: Vec<Catcher> = Vec::new();
+    for catcher in chosen.iter().flat_map(|mutant| mutant.catchers) {
+        if !catchers.contains(catcher) {
+            catchers.push(*catcher);
+        }
+    }
+    for &catcher in &catchers {
+        if let Some(found) = build.finds(catcher, None)? {
+            return Err(Failure::Check(format!("without a fault there is already one: {found}")));
+        }
+    }
+    println!("without a fault: {} figures and groups of tests pass", catchers.len());
+    let mut survivors = Vec::new();
+    for mutant in &chosen {
+        let mut caught = None;
+        for &catcher in mutant.catchers {
+            caught = build.finds(catcher, Some(mutant.name))?;
+            if caught.is_some() {
+                break;
+            }
+        }
+        match caught {
+            Some(by) => println!("caught    {}: {}\n          by {by}", mutant.name, mutant.fault),
+            None => {
+                println!("SURVIVED  {}: {}", mutant.name, mutant.fault);
+                survivors.push(mutant.name);
+            }
+        }
+    }
+    println!("{} caught, {} survived", chosen.len() - survivors.len(), survivors.len());
+    if survivors.is_empty() { Ok(()) } else { Err(Failure::Check(format!("no gate and no test catches: {}", survivors.join(", ")))) }
+}
+
+fn selected(arguments: &[String]) -> Result<Vec<&'static Mutant>, Failure> {
+    let all = || MUTANTS.iter().map(|mutant| mutant.name).collect::<Vec<_>>().join(", ");
+    if let Some(unknown) = arguments.iter().find(|name| MUTANTS.iter().all(|mutant| mutant.name != **name)) {
+        return Err(Failure::Usage(format!("there is no seeded fault \"{unknown}\"; there are {}", all())));
+    }
+    Ok(MUTANTS.iter().filter(|mutant| arguments.is_empty() || arguments.iter().any(|name| name == mutant.name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_of_the_core_is_in_the_table() {
+        let core = std::fs::read_to_string(crate::cargo::root().join("crates/tidegate-core/src/mutants.rs")).unwrap();
+        let mut names: Vec<&str> =
+            core.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \"")).map(|(_, name)| name).collect();
+        let mut table: Vec<&str> = MUTANTS.iter().map(|mutant| mutant.name).collect();
+        (names.sort_unstable(), table.sort_unstable());
+        assert_eq!(names, table);
+    }
+
+    #[test]
+    fn faults_are_selected_by_name() {
+        let count =
+            |names: &[&str]| selected(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).ok().map(|found| found.len());
+        assert_eq!([count(&[]), count(&["wba-ignores-tags"]), count(&["wba"])], [Some(MUTANTS.len()), Some(1), None]);
+    }
+
+    #[test]
+    fn executables_are_read_from_what_cargo_tells() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"gates\"},\"executable\":\"/x/gates\"}\n{\"reason\":\"build-finished\"}";
+        assert_eq!(executables(messages).ok(), Some(vec![("gates".to_owned(), PathBuf::from("/x/gates"))]));
+        assert!(executables("no JSON").is_err());
+    }
+}
