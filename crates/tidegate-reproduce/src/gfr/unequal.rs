@@ -156,7 +156,7 @@ pub(super) fn table_1(progress: &dyn Fn(f64)) -> Figure {
             format!("{of}: lost of untagged cells, of what {beside} loses of them"),
             "",
             protected / alike,
-            0.1,
+            most,
         ));
     }
     figure.tables.push(verdict_table("What each category got of its target", &results, true));
