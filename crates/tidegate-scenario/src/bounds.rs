@@ -193,7 +193,8 @@ pub fn text(scenario: &Scenario) -> String {
             let _ = writeln!(text, "\nvariant `{}`", variant.name);
         }
         for (name, _, nodes) in ports(variant) {
-            let rate = nodes.first().map_or(String::new(), |node| print_rate(node.rate));
+            let contracts = "the cell scheduler keeps contracts, and no bound is computed for it";
+            let rate = nodes.first().map_or(contracts.to_owned(), |node| print_rate(node.rate));
             let _ = writeln!(text, "\n{name}: {rate}");
             nodes.iter().for_each(|node| write_node(&mut text, node));
         }

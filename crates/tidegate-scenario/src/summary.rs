@@ -118,20 +118,24 @@ fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(
                 branches(policy, *index, &deeper, rows);
             }
             Err(class) => {
-                let remarks = [cell_contract(policy, class), class_remarks(class)];
+                let remarks = [cell_contract(policy, class), class_remarks(policy, class)];
                 rows.push((format!("{indent}{corner} {}", class.name), listed(remarks)));
             }
         }
     }
 }
 
-fn class_remarks(class: &Class) -> String {
+fn class_remarks(policy: &Policy, class: &Class) -> String {
     let matches = match (class.rules, class.is_added) {
         (_, true) => "everything else (added)".to_owned(),
         (0, false) => "everything else".to_owned(),
         (rules, false) => plural(rules, "rule"),
     };
-    let queues = if class.queues == 1 { String::new() } else { format!("{} queues ({})", class.queues, class.queue_scheduler.name()) };
+    let queues = match (class.queues, &policy.adapter) {
+        (1, _) => String::new(),
+        (queues, Some(_)) => format!("{queues} connections"),
+        (queues, None) => format!("{queues} queues ({})", class.queue_scheduler.name()),
+    };
     let limit = class.limit.map_or(String::new(), |limit| {
         let each = if class.queues == 1 { "" } else { " each" };
         format!("at most {}{each}", print_limit(limit))

@@ -527,3 +527,39 @@ fn minimum_rates_for_plain_packets_are_kept() {
         assert!(rates.iter().sum::<f64>() > 19.8, "the link is used: {rates:?}");
     }
 }
+
+#[test]
+fn cells_are_scheduled_by_contracts_in_slots_of_the_link() {
+    use tidegate_core::cells::{CellContract, CellRate, Conflict, Mode, SLOT, Sustained, Ticks};
+    let text = r#"
+        [policy.adapter]
+        rate = "100 Mbit/s"
+        cells = { conflict = "cdvt", minimum_shares = ["0 %", "25 %"], transfer = { access_latency = "10 us", bus_rate = "1 Gbit/s", buffer = 64 } }
+        [[policy.adapter.class]]
+        name = "film"
+        match = [{ dscp = "af41" }]
+        queues = 2
+        contract = { peak_cell_rate = "25 Mbit/s", sustainable_cell_rate = "5 Mbit/s", maximum_burst_size = 10, bucket = "dual", cell_delay_variation_tolerance = "8.48 us", priority = 1 }
+    "#;
+    let adapter = policy(text).adapter.unwrap();
+    let sustained = Sustained { interval: Ticks::slots(20), maximum_burst_size: 10 };
+    let film = CellContract {
+        delay_variation_tolerance: Ticks::slots(2),
+        class: 1,
+        mode: Mode::DualBucket(sustained),
+        ..CellContract::constant(Ticks::slots(4))
+    };
+    let rest = CellContract { class: 7, ..CellContract::constant(Ticks(SLOT)) };
+    assert_eq!((adapter.conflict, &adapter.contracts[..]), (Conflict::Tolerance, &[film, film, rest][..]));
+    assert_eq!(adapter.minimum_shares[..3], [CellRate::ZERO, CellRate(CellRate::LINK.0 / 4), CellRate::ZERO]);
+    // A slot lasts 4.24 us; 48 bytes take 384 ns on the bus, 0.0906 of it.
+    let transfer = adapter.transfer.unwrap();
+    assert_eq!((transfer.access_latency, transfer.cell_time.0, transfer.burst, transfer.buffer), (3, 5936, 8, 64));
+    let scenario = parse_str("policy.toml", text).unwrap();
+    let summary = summary(&scenario);
+    assert!(
+        summary.contains("PCR 25 Mbit/s, SCR 5 Mbit/s, MBS 10 (DLB), CDVT 2.000 slots") && summary.contains("2 connections"),
+        "{summary}"
+    );
+    assert!(tidegate_scenario::bounds::text(&scenario).contains("no bound is computed"));
+}
