@@ -66,7 +66,7 @@ impl Slots {
     /// Why that is not so.
     pub(crate) fn keeps_rates(&self) -> Result<(), &'static str> {
         match self.feasibility.verdict {
-            _ if self.feasibility.has_priority => Err("static priority goes first, and reserves nothing"),
+            _ if self.feasibility.has_priority => Err("a static priority goes first"),
             Verdict::Kept if self.options.shares == Shares::Bytes => Ok(()),
             Verdict::Kept => Err("its share is one of packets, not of bytes"),
             Verdict::KeptIfAligned => Err("windows are kept only while the deadlines of all coincide"),

@@ -101,6 +101,10 @@ impl Service {
     }
 }
 
+/// How those of one priority are served, under strict priority and under rate-controlled service.
+const TURNS: &str = "it takes turns packet by packet with others of its priority, whose packets may be longer";
+const RELEASES: &str = "those of one priority leave in the order in which they are released";
+
 /// Members of which nothing limits the first, so that nothing is guaranteed to the second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Starvation {
@@ -337,7 +341,7 @@ impl Tree {
                 level.add(position, self.ceiling(children[position]));
             }
             for &position in members {
-                let offer = self.left_by_priority(service, children, &above, &level, position);
+                let offer = self.left_by_priority(service, children, (&above, &level), position, TURNS);
                 offers[position].push(offer);
             }
             self.note_starvation(children, &above, members);
@@ -346,14 +350,21 @@ impl Tree {
         offers
     }
 
-    fn left_by_priority(&self, service: Service, children: &[Member], above: &Sum, level: &Sum, position: usize) -> Result<Offer, String> {
+    fn left_by_priority(
+        &self,
+        service: Service,
+        children: &[Member],
+        (above, level): (&Sum, &Sum),
+        position: usize,
+        order: &str,
+    ) -> Result<Offer, String> {
         let first = above.without(usize::MAX, None).map_err(|other| self.goes_first(children[other]))?;
         let Some(left) = service.rate.beside(first.rate) else {
             return Err(format!("those of higher priority may take all of the {}", service.rate));
         };
         let others = level.without(position, self.ceiling(children[position])).map_err(|other| {
             let limits = self.nothing_limits(children[other]);
-            format!("it takes turns packet by packet with others of its priority, whose packets may be longer, and {limits}")
+            format!("{order}, and {limits}")
         })?;
         let Some(rate) = left.beside(others.rate) else {
             return Err(format!("the others of its priority may take all of the {left} that higher ones leave"));
@@ -391,7 +402,7 @@ impl Tree {
                 if below > 0 {
                     first.add(usize::MAX - 1, Some(&claims));
                 }
-                offers[position].push(self.left_by_priority(service, children, &first, &level, position));
+                offers[position].push(self.left_by_priority(service, children, (&first, &level), position, RELEASES));
                 if own == 0 {
                     self.note_starvation(children, &above, members);
                 } else if members.len() == 1 {
@@ -499,8 +510,11 @@ fn excess(shape: &ShapingContract) -> f64 {
 /// The part of the slots of a node that the window of a child takes.
 fn window_of(slots: Option<&Slots>, position: usize, service: Service) -> Result<Offer, String> {
     let slots = slots.ok_or("its request cannot be met")?;
-    slots.keeps_rates()?;
     let stream = &slots.streams[position];
+    if stream.is_fixed {
+        return Err("its static priority reserves nothing".to_owned());
+    }
+    slots.keeps_rates()?;
     let part = stream.least_service().ok_or("its window tolerates every loss")?;
     let rate = service.rate.part(part.ticks, part.of).ok_or("its share is less than 2^-48 bit/s")?;
     let gap = slots.longest_gap(stream).map_or(f64::INFINITY, |gap| slots.time(2 * gap) as f64 / 1e12);
