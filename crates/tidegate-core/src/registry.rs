@@ -106,6 +106,27 @@ macro_rules! schedulers {
                 }
             }
             #[inline]
+            fn served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
+                match self {
+                    $(AnyScheduler::$variant(s) => outlined::served_and_suspended(s, now, flow, next),)*
+                    $(AnyScheduler::$composite(s) => outlined::served_and_suspended(&mut **s, now, flow, next),)*
+                }
+            }
+            #[inline]
+            fn suspend(&mut self, now: Time, flow: Flow) {
+                match self {
+                    $(AnyScheduler::$variant(s) => outlined::suspend(s, now, flow),)*
+                    $(AnyScheduler::$composite(s) => outlined::suspend(&mut **s, now, flow),)*
+                }
+            }
+            #[inline]
+            fn resume(&mut self, now: Time, flow: Flow, head: Head) {
+                match self {
+                    $(AnyScheduler::$variant(s) => outlined::resume(s, now, flow, head),)*
+                    $(AnyScheduler::$composite(s) => outlined::resume(&mut **s, now, flow, head),)*
+                }
+            }
+            #[inline]
             fn upcoming(&mut self) -> Option<Flow> {
                 match self {
                     $(AnyScheduler::$variant(s) => outlined::upcoming(s),)*
@@ -159,6 +180,21 @@ mod outlined {
     #[inline(never)]
     pub(super) fn lost<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow, next: Option<Head>) {
         scheduler.lost(now, flow, next);
+    }
+
+    #[inline(never)]
+    pub(super) fn served_and_suspended<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow, next: Head) {
+        scheduler.served_and_suspended(now, flow, next);
+    }
+
+    #[inline(never)]
+    pub(super) fn suspend<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow) {
+        scheduler.suspend(now, flow);
+    }
+
+    #[inline(never)]
+    pub(super) fn resume<S: Scheduler>(scheduler: &mut S, now: Time, flow: Flow, head: Head) {
+        scheduler.resume(now, flow, head);
     }
 
     #[inline(never)]

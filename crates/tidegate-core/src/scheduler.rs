@@ -10,7 +10,8 @@
 //!    instant it has something to say (a hierarchy may learn then that another of its contracts forbids the packet, and wait again: once
 //!    per shaped member at most; it never waits too long);
 //! 4. a head that was lost is charged to nobody;
-//! 5. ties break by the order of activation.
+//! 5. ties break by the order of activation;
+//! 6. a flow that its contract suspends keeps what its turn has left, and at most one turn more that passed meanwhile.
 
 use crate::dwcs::Request;
 use crate::packet::{Flow, Head};
@@ -86,6 +87,23 @@ pub trait Scheduler {
     /// The head of `flow` has gone without being transmitted (pushed out, dropped late, or replaced by another); it must not be
     /// charged. `next` is the head in its place.
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>);
+
+    /// The head of `flow`, which `select` has just named, is being transmitted; `next` follows it, but its contract does not let it leave
+    /// yet. The flow is not backlogged until [`Scheduler::resume`]; a turn that this interrupts is not forfeited.
+    fn served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
+        let _ = next;
+        self.served(now, flow, None);
+    }
+
+    /// The head of `flow`, which is backlogged, may not leave for a while: as in [`Scheduler::served_and_suspended`], with nothing sent.
+    fn suspend(&mut self, now: Time, flow: Flow) {
+        self.lost(now, flow, None);
+    }
+
+    /// A suspended flow may send again, `head` first. One whose queue has run empty meanwhile is activated instead, and forfeits the turn.
+    fn resume(&mut self, now: Time, flow: Flow, head: Head) {
+        self.activate(now, flow, head);
+    }
 
     /// The flow that is likely to be named two dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn, after
     /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself, as [`Scheduler::expect`] does. A hint only: it may be

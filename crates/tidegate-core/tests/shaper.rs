@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use tidegate_core::packet::{Colour, Flow, Head};
-use tidegate_core::policer::{ContractField, Policer, Verdict};
+use tidegate_core::policer::{Contract, ContractField, Policer, Verdict};
 use tidegate_core::ready::{Heap, Wheel};
 use tidegate_core::registry::{AnyPolicer, AnyScheduler, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup};
@@ -399,4 +399,39 @@ fn an_allowance_without_contract_never_waits_and_a_refresh_changes_no_release() 
             unlimited.refresh(now);
         }
     }
+}
+
+/// How many bytes of a backlogged stream leave back to back, at the rate of a link of 10 Mbit/s.
+fn back_to_back(contract: &ShapingContract) -> u32 {
+    let packet = Rate::new(10_000_000).unwrap().time_per_byte().ceil(LONGEST);
+    let (mut allowance, mut now, mut bytes) = (contract.allowance().unwrap(), Time::ZERO, 0);
+    while !allowance.release().is_after(now) {
+        allowance.charge(now, LONGEST);
+        now += packet;
+        bytes += LONGEST;
+    }
+    bytes
+}
+
+#[test]
+fn a_burst_is_a_bucket_that_fills_meanwhile_and_with_a_peak_rate_the_maximum_burst_size() {
+    let contract = ShapingContract::new(Rate::new(5_000_000).unwrap(), 15_000, LONGEST);
+    assert_eq!(back_to_back(&contract), 28_500);
+    let with_peak = ShapingContract { peak: Some(Rate::new(10_000_000).unwrap()), ..contract };
+    assert_eq!(back_to_back(&with_peak), 15_000);
+}
+
+#[test]
+fn the_burst_of_a_gcra_counts_in_longest_packets_and_a_token_bucket_in_bytes() {
+    let mut contract = Contract::new(Rate::new(1_000_000).unwrap(), 1518);
+    contract.burst = Some(3036);
+    let passing = |kind: PolicerKind, contract: &Contract, length| {
+        let mut policer = kind.build(contract).unwrap();
+        policer.start(Time::ZERO);
+        (0..20).filter(|_| policer.police(Time::ZERO, length, Colour::Green) == Verdict::Conform).count()
+    };
+    let bucket = Contract { excess_burst: Some(0), ..contract };
+    let lengths = [1518, 500];
+    assert_eq!(lengths.map(|length| passing(PolicerKind::Gcra, &contract, length)), [2, 4]);
+    assert_eq!(lengths.map(|length| passing(PolicerKind::SrTcm, &bucket, length)), [2, 6]);
 }

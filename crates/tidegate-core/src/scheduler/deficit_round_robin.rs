@@ -5,6 +5,9 @@
 //! interval receive service `S_i`, `S_j` with `|S_i Q/Q_i - S_j Q/Q_j| <= Q + 2 L`. A flow that becomes backlogged is served at its rate
 //! `C Q_i/F` after a latency of at most `(3 F - 2 Q_i)/C`, where `F` is the sum of all quanta and `C` the link's rate.
 //!
+//! A flow that its contract suspends keeps what its turn has left, and resumes the turn when it comes back. If its round has ended meanwhile
+//! it has one quantum more, and no more however long it was away: what a flow saves up is less than two quanta and a packet. Every suspended
+//! flow `j` thus adds at most `Q_j/C` to the latency of the others. Flows that are back before each round ends keep the law above.
 //! **Source.** M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3),
 //! 1996, section III and its theorem on fairness. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM
 //! Transactions on Networking 6(5), 1998, table I.
@@ -19,9 +22,10 @@
 //! **Deviations.** The quantum follows from the weight: the flow of the least weight gets the longest packet, the others in proportion,
 //! so every turn sends at least one packet whatever the weights are. Weights are shares relative to the least one, hence a large ratio
 //! buys a long round: `F = L (sum of weights) / (least weight)`, and with it the latency above. Deficits are counted in units of one byte
-//! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights.
+//! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights. A turn is granted its quantum when the turn before it ends, which comes to the same
+//! order and tells a suspended flow what it comes back to.
 
-use super::active_list::{ActiveList, Foresight, Linked, Links};
+use super::active_list::{Foresight, Linked, Links, Resumption, Rounds};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -52,11 +56,11 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct DeficitRoundRobin {
     flows: Vec<Turn>,
-    active: ActiveList,
-    /// True if the flow at the front has been given the quantum of its turn.
-    begun: bool,
-    /// What one byte costs, in the unit of deficits and quanta.
+    active: Rounds,
+    /// What one byte costs, in the unit of deficits.
     cost: u64,
+    /// What a turn grants per unit of weight, in the same unit.
+    grant: u64,
     foresight: Foresight,
 }
 
@@ -64,8 +68,11 @@ pub struct DeficitRoundRobin {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Turn {
+    /// What is left of the turn under way; of a flow that waits for its turn, what that turn will have.
     deficit: u64,
-    quantum: u64,
+    weight: u32,
+    /// The round of that turn.
+    round: u32,
     /// Wire length of the flow's head.
     length: u32,
     links: Links,
@@ -90,39 +97,47 @@ impl DeficitRoundRobin {
     /// If a quantum is out of range; a flow without a quantum could never be served.
     pub fn with_quanta(quanta: &[u32]) -> DeficitRoundRobin {
         assert!(quanta.iter().all(|quantum| (1..=MAX_BYTES).contains(quantum)), "quanta lie between 1 and 2^30 - 1 bytes");
-        DeficitRoundRobin::new(quanta.iter().copied().map(u64::from), 1)
+        DeficitRoundRobin::new(quanta, 1, 1)
     }
 
-    fn new(quanta: impl Iterator<Item = u64>, cost: u64) -> DeficitRoundRobin {
-        let flows = quanta.map(|quantum| Turn { deficit: 0, quantum, length: 0, links: Links::NONE }).collect();
-        DeficitRoundRobin { flows, active: ActiveList::EMPTY, begun: false, cost, foresight: Foresight::NEW }
+    fn new(weights: &[u32], grant: u64, cost: u64) -> DeficitRoundRobin {
+        let flows = weights.iter().map(|&weight| Turn { deficit: 0, weight, round: 0, length: 0, links: Links::NONE }).collect();
+        DeficitRoundRobin { flows, active: Rounds::EMPTY, cost, grant, foresight: Foresight::NEW }
     }
 
-    /// The flow whose turn it is, after turns have begun and passed on until one suffices for the head of its flow.
+    #[inline]
+    fn quantum(&self, turn: &Turn) -> u64 {
+        u64::from(turn.weight) * self.grant
+    }
+
+    /// The flow whose turn it is, after turns have passed on until one suffices for the head of its flow.
     #[inline]
     fn settle(&mut self) -> Option<u32> {
         loop {
             let front = self.active.front()?;
-            let turn = &mut self.flows[front as usize];
-            if !self.begun {
-                turn.deficit += turn.quantum;
-                self.begun = true;
-                self.foresight.turn_of(&mut self.flows, front);
-            }
             let turn = &self.flows[front as usize];
             if turn.deficit >= u64::from(turn.length) * self.cost {
                 return Some(front);
             }
+            self.end_turn(front);
             self.active.pass(&self.flows);
-            self.begun = false;
         }
+    }
+
+    /// The turn of this flow is over: grants the next one.
+    #[inline]
+    fn end_turn(&mut self, flow: u32) {
+        let quantum = self.quantum(&self.flows[flow as usize]);
+        let turn = &mut self.flows[flow as usize];
+        turn.deficit += quantum;
+        turn.round = self.active.next_round();
+        self.foresight.turn_of(&mut self.flows, flow);
     }
 
     #[inline]
     fn leave(&mut self, flow: Flow) {
-        self.begun &= self.active.front() != Some(flow.0);
-        if !fault!(DrrKeepsDeficits) {
-            self.flows[flow.index()].deficit = 0;
+        if self.active.front() == Some(flow.0) {
+            self.foresight.turn_of(&mut self.flows, flow.0);
         }
         self.active.leave(&mut self.flows, flow.0);
     }
@@ -131,8 +146,11 @@ impl DeficitRoundRobin {
 impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
-        self.flows[flow.index()].length = head.length;
-        self.active.join(&mut self.flows, flow.0);
+        let quantum = self.quantum(&self.flows[flow.index()]);
+        let round = self.active.join(&mut self.flows, flow.0);
+        let turn = &mut self.flows[flow.index()];
+        let kept = if fault!(DrrKeepsDeficits) { turn.deficit } else { 0 };
+        (turn.deficit, turn.round, turn.length) = (kept + quantum, round, head.length);
     }
 
     #[inline]
@@ -164,6 +182,28 @@ impl Scheduler for DeficitRoundRobin {
         }
     }
 
+    fn served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
+        self.served(now, flow, Some(next));
+        self.suspend(now, flow);
+    }
+
+    fn suspend(&mut self, _now: Time, flow: Flow) {
+        self.active.leave(&mut self.flows, flow.0);
+    }
+
+    fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
+        let Turn { mut deficit, mut round, .. } = self.flows[flow.index()];
+        let quantum = self.quantum(&self.flows[flow.index()]);
+        // Decided only now: a head that was lost meanwhile has no part in whether the turn was over.
+        if deficit < u64::from(head.length) * self.cost {
+            (deficit, round) = (deficit + quantum, round.wrapping_add(1));
+        }
+        let Resumption { round, missed } = self.active.resume(&mut self.flows, flow.0, round, deficit < quantum);
+        let turn = &mut self.flows[flow.index()];
+        let missed_turn = if missed { deficit.max((deficit + quantum).min(2 * quantum)) } else { deficit };
+        (turn.deficit, turn.round, turn.length) = (missed_turn, round, head.length);
+    }
+
     #[inline]
     fn upcoming(&mut self) -> Option<Flow> {
         Some(self.foresight.upcoming())
@@ -185,13 +225,12 @@ impl Discipline for DeficitRoundRobin {
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<DeficitRoundRobin, BuildError> {
         let mut weights = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
-            weights.push(u64::from(weight_of(index, parameters)?));
+            weights.push(weight_of(index, parameters)?);
         }
         // In units of one byte divided by the least weight a byte costs the least weight, and the quantum of a weight is that weight
-        // times the longest packet. Below 2^30 bytes and 2^32 nothing overflows: a deficit stays below 2^63.
+        // times the longest packet. Below 2^30 bytes and 2^32 nothing overflows: a deficit is less than three quanta.
         let least = weights.iter().copied().min().unwrap_or(1);
-        let longest = u64::from(setup.longest_packet.max(1));
-        Ok(DeficitRoundRobin::new(weights.into_iter().map(|weight| weight * longest), least))
+        Ok(DeficitRoundRobin::new(&weights, u64::from(setup.longest_packet.max(1)), u64::from(least)))
     }
 }
 
@@ -246,7 +285,7 @@ mod tests {
             drr.arrive(flow, LONGEST);
         }
         assert_eq!(drr.send(), Some((0, LONGEST)));
-        let turns: Vec<u64> = drr.scheduler.flows.iter().map(|turn| turn.quantum / drr.scheduler.cost).collect();
+        let turns: Vec<u64> = drr.scheduler.flows.iter().map(|turn| drr.scheduler.quantum(turn) / drr.scheduler.cost).collect();
         assert_eq!(turns, [1000, 1000 * u64::from(u32::MAX), 1000 * u64::from(u32::MAX - 1)]);
     }
 

@@ -108,8 +108,9 @@ pub struct Hierarchy {
 #[repr(C, align(64))]
 struct Node {
     first_child: u32,
-    /// How many children its scheduler holds for backlogged.
+    /// How many children its scheduler holds for backlogged, and for suspended.
     backlogged: u32,
+    suspended: u32,
     /// A packet from below is being transmitted.
     in_service: bool,
     news: News,
@@ -147,6 +148,8 @@ struct Child {
     presented: bool,
     /// On the waiting list. Never both this and presented.
     waits: bool,
+    /// It, or what is below it, has more to send but may not yet: the scheduler above keeps what its turn has left.
+    suspended: bool,
 }
 
 const ROOT: usize = 0;
@@ -216,8 +219,14 @@ impl Hierarchy {
             let child = &mut self.members[member];
             child.presented = true;
             let (parent, place) = (child.parent as usize, Flow(child.place));
+            let is_suspended = core::mem::take(&mut child.suspended);
             let node = &mut self.nodes[parent];
-            node.scheduler.activate(now, place, head);
+            if is_suspended {
+                node.suspended -= 1;
+                node.scheduler.resume(now, place, head);
+            } else {
+                node.scheduler.activate(now, place, head);
+            }
             node.backlogged += 1;
             let is_first = matches!(node.news, News::None | News::WentAgain);
             self.unsettle(parent, if is_first { News::Came(place.0) } else { News::Some });
@@ -237,15 +246,20 @@ impl Hierarchy {
         }
     }
 
-    /// `member`, which is presented, has nothing to send any more.
+    /// `member`, which is presented, has nothing to send any more, or nothing that may be sent yet (`is_blocked`).
     #[inline]
-    fn withdraw(&mut self, now: Time, mut member: usize) {
+    fn withdraw(&mut self, now: Time, mut member: usize, mut is_blocked: bool) {
         loop {
             let child = &mut self.members[member];
-            child.presented = false;
+            (child.presented, child.suspended) = (false, is_blocked);
             let (parent, place) = (child.parent as usize, Flow(child.place));
             let node = &mut self.nodes[parent];
-            node.scheduler.lost(now, place, None);
+            if is_blocked {
+                node.suspended += 1;
+                node.scheduler.suspend(now, place);
+            } else {
+                node.scheduler.lost(now, place, None);
+            }
             node.backlogged -= 1;
             let keeps_its_place = node.backlogged > 0 || node.in_service;
             // Not asked, it need not answer whatever comes of the time that has passed: a packet that is lost at once changes nothing.
@@ -256,9 +270,24 @@ impl Hierarchy {
             }
             if !self.members[parent].presented {
                 self.nodes[parent].scheduler_waits = false;
-                return self.stop_waiting(parent);
+                self.stop_waiting(parent);
+                return self.forfeit(parent);
             }
+            is_blocked = self.nodes[parent].suspended > 0;
             member = parent;
+        }
+    }
+
+    /// The turns of `member`, which is not presented, and of the nodes above end if they were suspended and nothing below is any more.
+    fn forfeit(&mut self, mut member: usize) {
+        while member != ROOT && self.members[member].suspended {
+            if self.nodes.get(member).is_some_and(|node| node.suspended + node.backlogged > 0) {
+                return;
+            }
+            let child = &mut self.members[member];
+            child.suspended = false;
+            member = child.parent as usize;
+            self.nodes[member].suspended -= 1;
         }
     }
 
@@ -343,14 +372,14 @@ impl Hierarchy {
         let winner = match self.nodes[node].scheduler.select(now) {
             Decision::Serve(place) | Decision::Discard(place) => self.members[self.child(node, place)].head,
             Decision::WaitUntil(time) => {
-                self.withdraw(now, node);
+                self.withdraw(now, node, true);
                 self.nodes[node].scheduler_waits = true;
                 return self.wait(node, time);
             }
-            Decision::Idle => return self.withdraw(now, node),
+            Decision::Idle => return self.withdraw(now, node, self.nodes[node].suspended > 0),
         };
         if let Some(release) = self.forbidden_until(now, node) {
-            self.withdraw(now, node);
+            self.withdraw(now, node, true);
             self.members[node].head = winner;
             self.wait(node, release);
         } else if winner.number != self.members[node].head.number {
@@ -440,19 +469,27 @@ impl Scheduler for Hierarchy {
             foresight.turn_of(&mut self.members, parent, leaf as u32);
         }
         self.charge(now, leaf, length);
-        let mut stays = next;
+        let mut suspended = None;
         if let Some(head) = next {
             self.members[leaf].head = head;
             if let Some(release) = self.forbidden_until(now, leaf) {
                 self.wait(leaf, release);
-                stays = None;
+                suspended = next;
             }
         }
-        self.members[leaf].presented = stays.is_some();
+        let stays = next.is_some() && suspended.is_none();
+        (self.members[leaf].presented, self.members[leaf].suspended) = (stays, suspended.is_some());
         self.served = Some(parent);
         let mut node = parent as usize;
-        self.nodes[node].backlogged -= u32::from(stays.is_none());
-        self.nodes[node].scheduler.served(now, Flow(place), stays);
+        let above = &mut self.nodes[node];
+        above.backlogged -= u32::from(!stays);
+        match suspended {
+            Some(head) => {
+                above.suspended += 1;
+                above.scheduler.served_and_suspended(now, Flow(place), head);
+            }
+            None => above.scheduler.served(now, Flow(place), next),
+        }
         self.charge(now, node, length);
         while node != ROOT {
             self.nodes[node].in_service = true;
@@ -470,8 +507,11 @@ impl Scheduler for Hierarchy {
         match next {
             Some(head) if self.members[leaf].presented => self.replace(now, leaf, head),
             Some(head) => self.members[leaf].head = head,
-            None if self.members[leaf].presented => self.withdraw(now, leaf),
-            None => self.stop_waiting(leaf),
+            None if self.members[leaf].presented => self.withdraw(now, leaf, false),
+            None => {
+                self.stop_waiting(leaf);
+                self.forfeit(leaf);
+            }
         }
     }
 

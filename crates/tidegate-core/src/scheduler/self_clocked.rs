@@ -6,6 +6,8 @@
 //! 2. A flow's packets leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus one longest packet of each
 //!    other flow at rate `C`: the more flows, the longer, unlike in WF2Q+.
 //! 3. Flows that were idle have no claim to what they did not use.
+//! 4. A flow that its contract suspends keeps its place behind the clock when it comes back, by at most the time `R` of the longest packet at
+//!    the lowest rate: others wait for at most `r_i R` bytes of it more.
 //!
 //! **Source**: Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994; as a latency-rate server Stiliadis and
 //! Varma, IEEE/ACM ToN 6(5), 1998.
@@ -49,6 +51,8 @@ pub struct SelfClocked<R = Wheel> {
     stamps: R,
     /// The stamp of the packet in service, or of the last one that was.
     clock: u128,
+    /// The time of the longest packet at the lowest rate: in it every flow has a turn.
+    round: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +119,12 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
         }
     }
 
+    fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
+        let share = &mut self.shares[flow.index()];
+        share.start = share.start.max(self.clock.saturating_sub(u128::from(self.round)));
+        self.file(flow, head);
+    }
+
     #[inline]
     fn upcoming(&mut self) -> Option<Flow> {
         let upcoming = self.stamps.ahead(LEAD)?;
@@ -137,8 +147,9 @@ impl<R: ReadyList> Discipline for SelfClocked<R> {
 
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
         let rates = guaranteed_rates(setup, flows)?;
+        let round = rates.iter().map(|rate| rate.time_per_byte().ceil(setup.longest_packet).picoseconds()).max().unwrap_or(0);
         let shares = rates.into_iter().map(|rate| Share { start: 0, rate: rate.time_per_byte(), length: 0 }).collect();
-        Ok(SelfClocked { shares, stamps: R::new(flows.len()), clock: 0 })
+        Ok(SelfClocked { shares, stamps: R::new(flows.len()), clock: 0, round })
     }
 }
 

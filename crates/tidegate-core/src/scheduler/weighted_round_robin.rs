@@ -4,6 +4,10 @@
 //! `|n_i/w_i - n_j/w_j| <= 1`. With packets of one length `L` a flow that becomes backlogged is served at its rate `C w_i/W` after a
 //! latency of at most `(W - w_i + 1) L/C`, where `W` is the sum of all weights and `C` the link's rate.
 //!
+//! A flow that its contract suspends resumes its turn when it comes back. If its round has ended meanwhile it has one turn more, and at most
+//! two in all: a suspended flow `j` adds at most `w_j L/C` to the latency of the others. Flows that are back before each round ends keep
+//! the law above.
+//!
 //! **Source.** M. Katevenis, S. Sidiropoulos, C. Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose ATM Switch
 //! Chip", IEEE Journal on Selected Areas in Communications 9(8), 1991. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate
 //! Servers", IEEE/ACM Transactions on Networking 6(5), 1998, table I.
@@ -17,7 +21,7 @@
 //! **Deviations.** A flow's packets of one turn leave back to back; the source also spaces them over the round. Only backlogged flows
 //! have turns, so no slot is left empty.
 
-use super::active_list::{ActiveList, Foresight, Linked, Links};
+use super::active_list::{Foresight, Linked, Links, Resumption, Rounds};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -52,7 +56,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct WeightedRoundRobin {
     flows: Vec<Turn>,
-    active: ActiveList,
+    active: Rounds,
     foresight: Foresight,
 }
 
@@ -63,9 +67,10 @@ struct Turn {
     links: Links,
     /// Packets per turn.
     weight: u32,
-    /// Packets that the flow may still send: in the turn under way if it is at the front, else in its next. Zero only at the front, when
-    /// the turn is over but has not passed on yet.
+    /// Packets that the flow may still send: in the turn under way, or in its next. Zero when the turn is over but has not passed on yet.
     left: u32,
+    /// The round of that turn.
+    round: u32,
 }
 
 impl Linked for Turn {
@@ -83,21 +88,22 @@ impl Linked for Turn {
 impl Scheduler for WeightedRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
-        self.active.join(&mut self.flows, flow.0);
+        let round = self.active.join(&mut self.flows, flow.0);
+        let turn = &mut self.flows[flow.index()];
+        (turn.left, turn.round) = (turn.weight, round);
     }
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
-        let Some(front) = self.active.front() else { return Decision::Idle };
-        let turn = &mut self.flows[front as usize];
-        if turn.left == 0 {
-            // Passed on only now: whoever became backlogged during the last packet of the turn stands before the flow that sent it.
-            turn.left = turn.weight;
+        loop {
+            let Some(front) = self.active.front() else { return Decision::Idle };
+            let turn = &mut self.flows[front as usize];
+            if turn.left > 0 {
+                return Decision::Serve(Flow(front));
+            }
+            // Passed on only now: a flow that became backlogged during the last packet of the turn stands before the flow that sent it.
+            (turn.left, turn.round) = (turn.weight, self.active.next_round());
             self.active.pass(&self.flows);
-        }
-        match self.active.front() {
-            Some(flow) => Decision::Serve(Flow(flow)),
-            None => Decision::Idle,
         }
     }
 
@@ -123,8 +129,29 @@ impl Scheduler for WeightedRoundRobin {
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         if next.is_none() {
             self.active.leave(&mut self.flows, flow.0);
-            let turn = &mut self.flows[flow.index()];
-            turn.left = turn.weight;
+        }
+    }
+
+    fn served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
+        self.served(now, flow, Some(next));
+        self.suspend(now, flow);
+    }
+
+    fn suspend(&mut self, _now: Time, flow: Flow) {
+        let turn = &mut self.flows[flow.index()];
+        if turn.left == 0 {
+            (turn.left, turn.round) = (turn.weight, self.active.next_round());
+        }
+        self.active.leave(&mut self.flows, flow.0);
+    }
+
+    fn resume(&mut self, _now: Time, flow: Flow, _head: Head) {
+        let Turn { left, round, weight, .. } = self.flows[flow.index()];
+        let Resumption { round, missed } = self.active.resume(&mut self.flows, flow.0, round, left < weight);
+        let turn = &mut self.flows[flow.index()];
+        turn.round = round;
+        if missed {
+            turn.left = left.saturating_add(weight).min(weight.saturating_mul(2));
         }
     }
 
@@ -150,9 +177,9 @@ impl Discipline for WeightedRoundRobin {
         let mut turns = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
             let weight = weight_of(index, parameters)?;
-            turns.push(Turn { links: Links::NONE, weight, left: weight });
+            turns.push(Turn { links: Links::NONE, weight, left: weight, round: 0 });
         }
-        Ok(WeightedRoundRobin { flows: turns, active: ActiveList::EMPTY, foresight: Foresight::NEW })
+        Ok(WeightedRoundRobin { flows: turns, active: Rounds::EMPTY, foresight: Foresight::NEW })
     }
 }
 

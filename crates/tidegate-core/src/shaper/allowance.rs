@@ -45,7 +45,8 @@ use alloc::vec::Vec;
 pub struct ShapingContract {
     /// The rate in the long run.
     pub rate: Rate,
-    /// The most bytes that may leave at once (or at the peak rate, if there is one) after a pause, at least the longest packet.
+    /// Bytes, at least the longest packet. Without a peak rate: the depth of a token bucket, hence the most that may leave ahead of the rate;
+    /// it fills while a burst leaves. With one: the maximum burst size, hence the most that may leave back to back at the peak rate.
     pub burst: u32,
     /// The longest packet of the stream in bytes, at least 1.
     pub longest_packet: u32,

@@ -32,13 +32,23 @@ use alloc::vec::Vec;
 pub struct Shaped<S, R = Wheel> {
     flows: Vec<Shaping>,
     /// Whether each flow is on the waiting list.
-    waits: Vec<bool>,
+    waits: Vec<Waits>,
     waiting: R,
     inner: S,
     /// No flow that waits may leave before this instant.
     next_release: Time,
     /// So many flows have been released in whose place none has been named yet that will soon be.
     unnamed: usize,
+}
+
+/// Whether a flow is on the waiting list, and since when.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Waits {
+    No,
+    /// Its queue was empty before: it comes to the scheduler inside as a new one.
+    SinceItsArrival,
+    /// It was backlogged before, and resumes.
+    SinceItWasServed,
 }
 
 /// All that the shaper keeps of one flow.
@@ -87,7 +97,7 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
     pub fn new(inner: S, contracts: &[Option<ShapingContract>]) -> Result<Shaped<S, R>, (Flow, ContractError)> {
         let shaping = |allowance| Shaping { allowance, arrival: Time::ZERO, number: 0, length_and_colour: 0 };
         let flows: Vec<Shaping> = Allowance::of_each(contracts)?.into_iter().map(shaping).collect();
-        let (waits, waiting) = (vec![false; flows.len()], R::new(flows.len()));
+        let (waits, waiting) = (vec![Waits::No; flows.len()], R::new(flows.len()));
         Ok(Shaped { flows, waits, waiting, inner, next_release: Time::ZERO, unnamed: 0 })
     }
 
@@ -98,13 +108,17 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
             match self.waiting.first() {
                 Some((release, flow)) if !Time::from_picoseconds(release).is_after(now) => {
                     self.waiting.drop_first();
-                    self.waits[flow.index()] = false;
+                    let waited = core::mem::replace(&mut self.waits[flow.index()], Waits::No);
                     self.unnamed += 1;
                     if let Some(ahead) = self.waiting.ahead(LEAD) {
                         self.expect(ahead);
                     }
                     let head = self.flows[flow.index()].head();
-                    self.inner.activate(now, flow, head);
+                    if waited == Waits::SinceItWasServed {
+                        self.inner.resume(now, flow, head);
+                    } else {
+                        self.inner.activate(now, flow, head);
+                    }
                 }
                 Some((release, _)) => break Time::from_picoseconds(release),
                 // Nothing waits: anything that comes to wait will be earlier.
@@ -115,9 +129,9 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
 
     /// Makes `flow` wait until `release`.
     #[inline]
-    fn hold(&mut self, flow: Flow, release: Time) {
+    fn hold(&mut self, flow: Flow, release: Time, waits: Waits) {
         self.waiting.insert(flow, release.picoseconds());
-        self.waits[flow.index()] = true;
+        self.waits[flow.index()] = waits;
         self.next_release = self.next_release.earlier(release);
     }
 
@@ -142,7 +156,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
         shaping.keep(head);
         let release = shaping.allowance.release();
         if release.is_after(now) {
-            self.hold(flow, release);
+            self.hold(flow, release, Waits::SinceItsArrival);
         } else {
             self.inner.activate(now, flow, head);
         }
@@ -168,13 +182,12 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let shaping = &mut self.flows[flow.index()];
         shaping.allowance.charge(now, shaping.length());
-        let mut next = next;
         if let Some(head) = next {
             shaping.keep(head);
             let release = shaping.allowance.release();
             if release.is_after(now) {
-                self.hold(flow, release);
-                next = None;
+                self.hold(flow, release, Waits::SinceItWasServed);
+                return self.inner.served_and_suspended(now, flow, head);
             }
         }
         self.inner.served(now, flow, next);
@@ -186,11 +199,11 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
         if let Some(head) = next {
             self.flows[flow.index()].keep(head);
         }
-        if !self.waits[flow.index()] {
+        if self.waits[flow.index()] == Waits::No {
             self.inner.lost(now, flow, next);
         } else if next.is_none() {
             self.waiting.remove(flow);
-            self.waits[flow.index()] = false;
+            self.waits[flow.index()] = Waits::No;
         }
     }
 

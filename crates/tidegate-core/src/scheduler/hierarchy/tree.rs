@@ -145,7 +145,15 @@ impl Hierarchy {
                 HierarchyError::Parameters { node: index, child, parameter, problem }
             })?;
             let first_child = tree.children.len() as u32;
-            tree.nodes.push(Node { scheduler, first_child, backlogged: 0, in_service: false, news: News::None, scheduler_waits: false });
+            tree.nodes.push(Node {
+                scheduler,
+                first_child,
+                backlogged: 0,
+                suspended: 0,
+                in_service: false,
+                news: News::None,
+                scheduler_waits: false,
+            });
             tree.children.extend_from_slice(children);
         }
         Ok(tree)
@@ -180,7 +188,7 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
             allowance = allowances.len() as u32;
             allowances.push(contract.allowance().map_err(|error| HierarchyError::Shape(member, error))?);
         }
-        members.push(Child { head: nothing, parent: 0, place: 0, allowance, later: 0, presented: false, waits: false });
+        members.push(Child { head: nothing, parent: 0, place: 0, allowance, later: 0, presented: false, waits: false, suspended: false });
     }
     // Only leaves with a contract of their own ever wait, so a tree that shapes groups alone gets by with a short list.
     let may_wait = if leaves.iter().any(|leaf| leaf.shape.is_some()) { count } else { nodes.len() };
