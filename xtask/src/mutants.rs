@@ -224,7 +224,8 @@ mod tests {
         let mut names: Vec<&str> =
             core.lines().filter_map(|line| line.trim().strip_suffix("\",")?.split_once(" = \"")).map(|(_, name)| name).collect();
         let mut table: Vec<&str> = MUTANTS.iter().map(|mutant| mutant.name).collect();
-        (names.sort_unstable(), table.sort_unstable());
+        names.sort_unstable();
+        table.sort_unstable();
         assert_eq!(names, table);
     }
 
