@@ -9,6 +9,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, Problems, Scenario};
 
 /// What `tidegate check` takes.
@@ -19,12 +20,16 @@ pub struct Arguments {
     /// Change a value of the file first, such as policy.access.rate="5 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Describe everything: without it, long lists are cut after the first twenty
+    #[arg(long)]
+    all: bool,
 }
 
 /// Runs `tidegate check`.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = load(&arguments.file, &arguments.set)?;
-    print(&tidegate_scenario::summary::summary(&scenario))?;
+    let detail = if arguments.all { Detail::All } else { Detail::First };
+    print(&summary(&scenario, detail))?;
     Ok(ExitCode::SUCCESS)
 }
 

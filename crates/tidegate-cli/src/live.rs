@@ -151,7 +151,7 @@ fn carry(arguments: &Arguments, config: LiveConfig, [there, back]: [&Policy; 2],
     let mut report = Report::new(
         format!("{} and {}, live", arguments.inside, arguments.outside),
         World::Live,
-        arguments.policy.file_name().unwrap_or_default().to_string_lossy(),
+        log::printable(&arguments.policy.file_name().unwrap_or_default().to_string_lossy()),
     );
     report.duration_s = outcome.elapsed.as_secs_f64();
     report.notes = outcome.notices.clone();
@@ -174,7 +174,7 @@ fn carry(arguments: &Arguments, config: LiveConfig, [there, back]: [&Policy; 2],
 fn interruptions(hang_ups: u64, lines_lost: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if hang_ups > 0 {
-        notes.push(format!("SIGHUP came {hang_ups} times; packets were carried on."));
+        notes.push(format!("Packets were carried on at a hang-up of the terminal (SIGHUP: {hang_ups})."));
     }
     if lines_lost > 0 {
         notes.push(format!("{lines_lost} lines of the log on standard error were lost, because it was not read or could not be written."));

@@ -5,8 +5,6 @@
 //! itself. Control characters in a line are printed as escapes; [`styled`] is for text that was drawn here.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -14,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+pub use tidegate_scenario::diagnostic::printable;
 
 /// Lines that may wait for the thread.
 const WAITING: usize = 256;
@@ -43,7 +42,7 @@ pub fn styled(text: &str) {
                 LOST.fetch_add(1, Ordering::Relaxed);
             }
         }
-        None => write(text, PATIENCE),
+        None => write_or_count(text, PATIENCE),
     }
 }
 
@@ -55,11 +54,11 @@ pub fn in_background() {
         let mut told = 0;
         for text in lines {
             let lost = LOST.load(Ordering::Relaxed);
-            if lost > told {
-                write(&format!("{} lines of the log were lost, because it was not read\n", lost - told), Duration::ZERO);
+            // Of lines that were lost it tells as soon as it is read again.
+            if lost > told && write(&format!("{} lines of the log were lost, because it was not read\n", lost - told), Duration::ZERO) {
                 told = lost;
             }
-            write(&text, Duration::ZERO);
+            write_or_count(&text, Duration::ZERO);
         }
         let _nobody_waits = ended.send(());
     });
@@ -84,51 +83,29 @@ pub fn finish(patience: Duration) {
     }
 }
 
-/// The text with its control characters, but for line feeds and tabs, as escapes.
-pub fn printable(text: &str) -> Cow<'_, str> {
-    let harmless = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
-    if text.chars().all(harmless) {
-        return text.into();
+fn write_or_count(text: &str, patience: Duration) {
+    if !write(text, patience) {
+        LOST.fetch_add(1, Ordering::Relaxed);
     }
-    let mut clean = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if harmless(c) {
-            clean.push(c);
-        } else {
-            let _infallible = write!(clean, "{}", c.escape_unicode());
-        }
-    }
-    clean.into()
 }
 
-/// Writes what the other end takes, waiting at most `patience` each time it is full.
-fn write(text: &str, patience: Duration) {
+/// Writes what the other end takes, waiting at most `patience` each time it is full. False if something was not written.
+fn write(text: &str, patience: Duration) -> bool {
     // Past the lock of the standard library, which a stalled writer would hold, also against a panic's message.
     let stderr = std::io::stderr();
-    let Ok(descriptor) = stderr.as_fd().try_clone_to_owned() else { return };
+    let Ok(descriptor) = stderr.as_fd().try_clone_to_owned() else { return false };
     let mut file = File::from(descriptor);
     let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
     for part in text.as_bytes().chunks(AT_ONCE) {
         let mut entry = [PollFd::new(&file, PollFlags::OUT)];
         let ready = poll(&mut entry, Some(&timeout)).is_ok() && entry[0].revents().contains(PollFlags::OUT);
         if !ready || file.write_all(part).is_err() {
-            LOST.fetch_add(1, Ordering::Relaxed);
-            return;
+            return false;
         }
     }
+    true
 }
 
 fn background() -> MutexGuard<'static, Option<(SyncSender<String>, Receiver<()>)>> {
     BACKGROUND.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::printable;
-
-    #[test]
-    fn control_characters_become_escapes() {
-        assert_eq!(printable("a\u{1b}[2J\u{9b}x\u{7f}\r"), "a\\u{1b}[2J\\u{9b}x\\u{7f}\\u{d}");
-        assert_eq!(printable("ä\tb\n"), "ä\tb\n");
-    }
 }

@@ -192,7 +192,7 @@ impl Target {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    log::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
 }
 
 fn file_stem(path: &Path) -> String {

@@ -3,7 +3,7 @@
 //! | capability | for |
 //! |---|---|
 //! | CAP_NET_RAW | packet sockets, also for an interface that was made anew |
-//! | CAP_NET_ADMIN | large socket buffers, promiscuous mode |
+//! | CAP_NET_ADMIN | large socket buffers |
 //! | CAP_SYS_NICE | real-time priority of the threads |
 #![allow(unsafe_code)]
 

@@ -4,15 +4,22 @@
 //! that one range of bytes names both the source and the place in it.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// The most findings of either severity that are drawn.
+const DRAWN: usize = 20;
+
+/// The most bytes of a source line that are shown.
+const LINE: usize = 2000;
 
 /// A range of bytes over all [`Sources`].
 pub type Span = Range<usize>;
 
 /// How bad it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Severity {
     /// The file cannot be used.
     Error,
@@ -21,7 +28,7 @@ pub enum Severity {
 }
 
 /// One finding.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
@@ -120,10 +127,22 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Draws every finding: problem, file, line, column, the line itself with the place marked, and what would be right.
+    /// Draws the first twenty errors and the first twenty warnings, and counts the others. A finding is drawn with problem, file, line, column,
+    /// the line itself with the place marked, and what would be right. Control characters are not drawn as they are.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let drawn: Vec<String> = self.diagnostics.iter().map(|diagnostic| self.draw(diagnostic, &renderer)).collect();
+        let mut seen = [0, 0];
+        let mut drawn = Vec::new();
+        for diagnostic in &self.diagnostics {
+            let seen = &mut seen[usize::from(diagnostic.severity == Severity::Warning)];
+            *seen += 1;
+            if *seen <= DRAWN {
+                drawn.push(self.draw(diagnostic, &renderer));
+            }
+        }
+        for (seen, what) in seen.into_iter().zip(["errors", "warnings"]).filter(|(seen, _)| *seen > DRAWN) {
+            drawn.push(format!("{seen} {what} in all; the first {DRAWN} are shown"));
+        }
         drawn.join("\n\n") + "\n"
     }
 
@@ -132,34 +151,101 @@ impl Problems {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let title = level.primary_title(diagnostic.problem.as_str());
+        let [problem, label] = [&diagnostic.problem, &diagnostic.label].map(|text| printable(text));
+        let title = level.primary_title(problem.as_ref());
         let located = diagnostic.span.as_ref().and_then(|span| self.sources.locate(span));
         let mut group = match located {
             None => Group::with_title(title),
             Some((source, local)) => {
-                let mut primary = AnnotationKind::Primary.span(local);
-                if !diagnostic.label.is_empty() {
-                    primary = primary.label(diagnostic.label.as_str());
+                let second = diagnostic.context.as_deref().and_then(|(span, label)| Some((self.sources.locate(span)?, printable(label))));
+                let same = second.as_ref().filter(|((other, _), _)| other.base == source.base).map(|((_, local), _)| local.clone());
+                let excerpt = Excerpt::of(source, &local, same.as_ref());
+                let mut primary = AnnotationKind::Primary.span(excerpt.inside(&local));
+                if !label.is_empty() {
+                    primary = primary.label(label);
                 }
-                let mut snippet = Snippet::source(source.text.as_str()).path(source.name.as_str()).annotation(primary);
-                let second = diagnostic.context.as_deref().and_then(|(span, label)| Some((self.sources.locate(span)?, label)));
+                let mut snippet = excerpt.snippet(source).annotation(primary);
                 let mut elsewhere = None;
                 if let Some(((other, local), label)) = second {
-                    let annotation = AnnotationKind::Context.span(local).label(label.as_str());
+                    let annotated = |excerpt: &Excerpt| AnnotationKind::Context.span(excerpt.inside(&local)).label(label.clone());
                     if other.base == source.base {
-                        snippet = snippet.annotation(annotation);
+                        snippet = snippet.annotation(annotated(&excerpt));
                     } else {
-                        elsewhere = Some(Snippet::source(other.text.as_str()).path(other.name.as_str()).annotation(annotation));
+                        let excerpt = Excerpt::of(other, &local, None);
+                        elsewhere = Some(excerpt.snippet(other).annotation(annotated(&excerpt)));
                     }
                 }
                 title.elements([Some(snippet), elsewhere].into_iter().flatten())
             }
         };
         if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(printable(help).into_owned()));
         }
         renderer.render(&[group])
     }
+}
+
+/// The lines of a source that are drawn: a large file is not copied for every finding in it.
+struct Excerpt {
+    text: String,
+    start: usize,
+    line: usize,
+}
+
+impl Excerpt {
+    /// From the line of the first place to that of the last one; a place in a line of many bytes is shown with what is near it.
+    fn of(source: &Source, local: &Span, second: Option<&Span>) -> Excerpt {
+        let text = source.text.as_str();
+        let (from, to) = second.map_or((local.start, local.end), |second| (local.start.min(second.start), local.end.max(second.end)));
+        let begin = text[..from].rfind('\n').map_or(0, |newline| newline + 1);
+        let end = text[to..].find('\n').map_or(text.len(), |newline| to + newline);
+        let near = |mut at: usize| {
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let start = if from - begin > LINE { near(from - LINE) } else { begin };
+        let end = if end - to > LINE { near(to + LINE) } else { end };
+        Excerpt { text: harmless(&text[start..end]), start, line: text[..start].matches('\n').count() + 1 }
+    }
+
+    fn inside(&self, local: &Span) -> Span {
+        let at = |offset: usize| offset.saturating_sub(self.start).min(self.text.len());
+        at(local.start)..at(local.end)
+    }
+
+    fn snippet(&self, source: &Source) -> Snippet<'static, annotate_snippets::Annotation<'static>> {
+        Snippet::source(self.text.clone()).line_start(self.line).path(printable(&source.name).into_owned())
+    }
+}
+
+/// The text with its control characters, but for line feeds and tabs, as escapes.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_harmless) {
+        return text.into();
+    }
+    let escaped = |c: char| if is_harmless(c) { c.to_string() } else { c.escape_unicode().to_string() };
+    text.chars().map(escaped).collect::<String>().into()
+}
+
+/// The text with its control characters replaced by others of the same length in bytes, so that places in it stay where they are.
+fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| {
+            if is_harmless(c) || c == '\r' {
+                c
+            } else if c.len_utf8() == 1 {
+                '?'
+            } else {
+                '\u{bf}'
+            }
+        })
+        .collect()
+}
+
+fn is_harmless(c: char) -> bool {
+    !c.is_control() || matches!(c, '\n' | '\t')
 }
 
 impl fmt::Display for Problems {

@@ -9,7 +9,7 @@ use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
 use crate::service::ServiceName;
 use crate::units::{Limit, Period, Ratio};
-use crate::value::{AlphaFactor, At, Block, Bytes, Name, Named, Packets, Percentile, Text, Whole};
+use crate::value::{AlphaFactor, At, Block, Bytes, Name, Named, Packets, Percentile, Text, Title, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
@@ -30,7 +30,7 @@ pub use source::SourceTable;
 pub struct File {
     /// What the file shows, in a few words; reports carry it.
     #[schemars(extend("default" = "the file's name", "examples" = ["Voice, video and bulk on one access link"]))]
-    pub title: Option<At<Text>>,
+    pub title: Option<At<Title>>,
     /// What to look for in the results, in a few sentences; reports carry it.
     pub description: Option<At<Text>>,
     /// How long and how often to simulate. A file with flows needs it.

@@ -1,7 +1,7 @@
 //! Loading: from a text to a scenario with its variants, all of it checked.
 
 use crate::capture::Captures;
-use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest};
+use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest, printable};
 use crate::document::File;
 use crate::extent::judge_extent;
 use crate::overrides::Override;
@@ -10,10 +10,14 @@ use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
 use serde::Deserialize;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+/// The most variants of a file.
+const MOST_VARIANTS: usize = 10_000;
 
 /// A scenario or policy file, checked.
 #[derive(Clone, Debug)]
@@ -109,12 +113,8 @@ fn parse(name: &str, text: &str, overrides: &[String], mut captures: Captures) -
         }
     }
     let scenario = Loader { name, command_line: &command_line, captures: &mut captures, findings: &mut findings }.scenario(text);
-    let mut seen = Vec::new();
-    findings.retain(|finding| {
-        let is_new = !seen.contains(finding);
-        seen.push(finding.clone());
-        is_new
-    });
+    let mut seen = HashSet::new();
+    findings.retain(|finding| seen.insert(finding.clone()));
     findings.sort_by_key(|finding| finding.span.as_ref().map_or(0, |span| span.start));
     let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     let problems = Problems { diagnostics: findings, sources: Arc::new(sources) };
@@ -144,13 +144,20 @@ impl<'i> Loader<'_, 'i> {
                 return None;
             }
         };
+        if let Some(variants) = root.get_ref().get("variant")
+            && let Some(count) = variants.get_ref().as_array().map(|array| array.len()).filter(|&count| count > MOST_VARIANTS)
+        {
+            let finding = Diagnostic::error(variants.span(), format!("the file has {count} variants"));
+            self.findings.push(finding.help(format!("at most {MOST_VARIANTS} are possible")));
+            return None;
+        }
         let base = self.changed(&root, &[])?;
         structure::judge(&base, schema(), self.findings);
         if self.has_errors(0) {
             return None;
         }
         let file = self.tables(base.clone())?;
-        judge_extent(&file, self.findings);
+        judge_extent(&file, file.variant.len(), self.findings);
         if self.has_errors(0) {
             return None;
         }
@@ -166,14 +173,18 @@ impl<'i> Loader<'_, 'i> {
             self.findings.push(finding.help("add [simulation], links and flows, or remove the variants to make it a policy file"));
         }
         let mut found = Vec::new();
-        for (index, (table, set)) in file.variant.iter().zip(changes_of_variants(&root)).enumerate() {
+        let variants_of_file = changes_of_variants(&root);
+        // A variant has no variants: with them, ten thousand would be copied ten thousand times.
+        let mut root = root;
+        root.get_mut().remove("variant");
+        for (index, (table, set)) in file.variant.iter().zip(variants_of_file).enumerate() {
             let before = self.findings.len();
             let changed = self.changed(&root, &set).and_then(|changed| {
                 structure::judge(&changed, schema(), self.findings);
                 if self.has_errors(before) { None } else { self.tables(changed) }
             });
             if let Some(changed) = changed {
-                judge_extent(&changed, self.findings);
+                judge_extent(&changed, file.variant.len(), self.findings);
                 if !self.has_errors(before) {
                     variants.extend(self.variant(table.name.0.clone(), &changed, index == 0));
                 }
@@ -181,7 +192,7 @@ impl<'i> Loader<'_, 'i> {
             found.extend(self.findings.drain(before..).map(|finding| (index, finding)));
         }
         self.report_once(found, &file);
-        let source = self.name.to_owned();
+        let source = printable(self.name).into_owned();
         (!variants.is_empty()).then_some(Scenario { title, description, source, variants, captures: Vec::new(), warnings: None })
     }
 
@@ -234,15 +245,15 @@ impl<'i> Loader<'_, 'i> {
 
     /// Reports what was found in the variants: once what is wrong in all of them, and with a pointer to the variant what is not.
     fn report_once(&mut self, found: Vec<(usize, Diagnostic)>, file: &File) {
-        let mut reported: Vec<&Diagnostic> = Vec::new();
+        let mut variants_with: HashMap<&Diagnostic, HashSet<usize>> = HashMap::new();
         for (index, finding) in &found {
-            if reported.contains(&finding) {
-                continue;
-            }
-            reported.push(finding);
-            let occurs_in = |variant: usize| found.iter().any(|(other, same)| *other == variant && same == finding);
+            variants_with.entry(finding).or_default().insert(*index);
+        }
+        for (index, finding) in &found {
+            // The first of the same findings takes the entry.
+            let Some(variants) = variants_with.remove(finding) else { continue };
             let mut finding = finding.clone();
-            if finding.context.is_none() && !(0..file.variant.len()).all(occurs_in) {
+            if finding.context.is_none() && variants.len() < file.variant.len() {
                 let name = &file.variant[*index].name;
                 finding = finding.context(name.span.clone(), format!("in variant `{}`", name.0));
             }
@@ -251,7 +262,9 @@ impl<'i> Loader<'_, 'i> {
     }
 
     fn file_stem(&self) -> String {
-        Path::new(self.name).file_stem().map_or_else(|| self.name.to_owned(), |stem| stem.to_string_lossy().into_owned())
+        Path::new(self.name)
+            .file_stem()
+            .map_or_else(|| printable(self.name).into_owned(), |stem| printable(&stem.to_string_lossy()).into_owned())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
+use crate::extent::judge_events;
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
 use crate::source::{ReadCapture, longest_packet, source, wire_rate};
@@ -123,6 +124,7 @@ impl Simulation {
             );
             return None;
         }
+        judge_events(file, &simulation, findings);
         simulation.warn(file, findings);
         Some(simulation)
     }

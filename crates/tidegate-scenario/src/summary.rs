@@ -27,11 +27,35 @@ use tidegate_sim::{Holding, LengthDistribution, Source, Tagging};
 pub fn check(path: &Path, overrides: &[String]) -> Result<String, Problems> {
     let scenario = load(path, overrides)?;
     let warnings = scenario.warnings.as_ref().map_or(String::new(), |warnings| format!("{warnings}\n"));
-    Ok(warnings + &summary(&scenario))
+    Ok(warnings + &summary(&scenario, Detail::First))
+}
+
+/// How much of a long list is described.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detail {
+    /// Of a list of more than 100 the first 20, and the number of the others.
+    First,
+    /// Everything.
+    All,
+}
+
+impl Detail {
+    /// The number of entries that are described of `count`.
+    fn of(self, count: usize) -> usize {
+        if self == Detail::All || count <= 100 { count } else { 20 }
+    }
+
+    /// What is said of the others.
+    fn rest(self, count: usize, what: &str) -> String {
+        match count - self.of(count) {
+            0 => String::new(),
+            more => format!("  ... and {more} more {what}: {count} in all; --all prints them\n"),
+        }
+    }
 }
 
 /// Describes a scenario for its author: is this what was meant?
-pub fn summary(scenario: &Scenario) -> String {
+pub fn summary(scenario: &Scenario, detail: Detail) -> String {
     let mut text = format!("{}: {}\n", scenario.source, scenario.title);
     let first = &scenario.variants[0];
     if let Some(simulation) = &first.simulation {
@@ -47,27 +71,28 @@ pub fn summary(scenario: &Scenario) -> String {
     }
     let mut flows_shown = String::new();
     let mut policies_shown = String::new();
-    for variant in &scenario.variants {
+    let variants = scenario.variants.len();
+    for variant in &scenario.variants[..detail.of(variants)] {
         if scenario.variants.len() > 1 {
             let _ = writeln!(text, "\nvariant `{}`", variant.name);
         }
-        let policies: String = variant.policies.iter().map(policy).collect();
+        let policies: String = variant.policies.iter().map(|one| policy(one, detail)).collect();
         if policies != policies_shown {
             text += &policies;
             policies_shown = policies;
         }
         let Some(simulation) = &variant.simulation else { continue };
-        text += &links(variant, simulation);
-        let flows = flows(simulation);
+        text += &links(variant, simulation, detail);
+        let flows = flows(simulation, detail);
         if flows != flows_shown {
             text += &flows;
             flows_shown = flows;
         }
     }
-    text
+    text + &detail.rest(variants, "variants")
 }
 
-fn policy(policy: &Policy) -> String {
+fn policy(policy: &Policy, detail: Detail) -> String {
     let overhead = match policy.overhead {
         Overhead::None => "no overhead".to_owned(),
         Overhead::ETHERNET => "Ethernet overhead (24 B per frame, at least 84 B in all)".to_owned(),
@@ -95,10 +120,12 @@ fn policy(policy: &Policy) -> String {
     let mut rows = Vec::new();
     branches(policy, None, "  ", &mut rows);
     let width = rows.iter().map(|(branch, _)| branch.chars().count()).max().unwrap_or(0);
+    let count = rows.len();
+    rows.truncate(detail.of(count));
     for (branch, remarks) in rows {
         let _ = writeln!(text, "{}", format!("{branch:width$}  {remarks}").trim_end());
     }
-    text
+    text + &detail.rest(count, "groups and classes")
 }
 
 /// The rows of the tree below `node`: what is drawn, and what is said beside it.
@@ -207,10 +234,11 @@ fn promised(promise: Promise) -> String {
     format!("promised {}", promise.texts().join(", "))
 }
 
-fn links(variant: &Variant, simulation: &Simulation) -> String {
+fn links(variant: &Variant, simulation: &Simulation, detail: Detail) -> String {
     let mut text = "\nlinks\n".to_owned();
     let offered = simulation.offered();
-    for (index, link) in simulation.network.links.iter().enumerate() {
+    let count = simulation.network.links.len();
+    for (index, link) in simulation.network.links.iter().enumerate().take(detail.of(count)) {
         let (from, to) = (&simulation.network.nodes[link.from.0], &simulation.network.nodes[link.to.0]);
         let policy = &variant.policies[simulation.policy_of_link[index]].name;
         let capacity = link.port.rate.bits_per_second() as f64;
@@ -230,12 +258,13 @@ fn links(variant: &Variant, simulation: &Simulation) -> String {
             print_rate(link.port.rate)
         );
     }
-    text
+    text + &detail.rest(count, "links")
 }
 
-fn flows(simulation: &Simulation) -> String {
+fn flows(simulation: &Simulation, detail: Detail) -> String {
     let mut text = "\nflows\n".to_owned();
-    for FlowGroup { name, first, count, promise } in &simulation.groups {
+    let groups = simulation.groups.len();
+    for FlowGroup { name, first, count, promise } in &simulation.groups[..detail.of(groups)] {
         let flow = &simulation.network.flows[*first];
         let path: Vec<&str> = flow.path.iter().map(|link| simulation.network.links[link.0].name.as_str()).collect();
         let times = if *count == 1 { String::new() } else { format!(" x {count}") };
@@ -245,7 +274,7 @@ fn flows(simulation: &Simulation) -> String {
         });
         let _ = writeln!(text, "  {name}{times} over {}: {}{tags}{promise}", path.join(", "), source(&flow.source));
     }
-    text
+    text + &detail.rest(groups, "flows")
 }
 
 fn source(source: &Source) -> String {

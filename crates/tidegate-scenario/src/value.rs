@@ -235,6 +235,7 @@ macro_rules! leaves {
 
 leaves!(
     Name,
+    Title,
     Text,
     bool,
     Rate,
@@ -277,7 +278,7 @@ pub struct Name(pub String);
 impl Leaf for Name {
     const NAME: &'static str = "name";
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": "^[^.\"\\u0000-\\u001f]{1,64}$" })
+        json!({ "type": "string", "pattern": "^[^.\"\\u0000-\\u001f\\u007f-\\u009f]{1,64}$" })
     }
     fn read(scalar: &Scalar<'_>) -> Result<Name, String> {
         let text = expect_text(scalar, "a name in quotes")?;
@@ -294,17 +295,43 @@ impl Leaf for Name {
     }
 }
 
-/// Any text.
+/// A heading: one line of at most 200 characters.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Title(pub String);
+
+impl Leaf for Title {
+    const NAME: &'static str = "title";
+    fn schema() -> Value {
+        json!({ "type": "string", "maxLength": 200, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" })
+    }
+    fn read(scalar: &Scalar<'_>) -> Result<Title, String> {
+        prose(scalar, 200, &[]).map(Title)
+    }
+}
+
+/// Text: at most 4,000 characters, no control characters but line feeds and tabs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Text(pub String);
+
+fn prose(scalar: &Scalar<'_>, most: usize, allowed: &[char]) -> Result<String, String> {
+    let text = expect_text(scalar, "text in quotes")?;
+    let length = text.chars().count();
+    if length > most {
+        return Err(format!("a text of {length} characters, where at most {most} are shown; shorten it"));
+    }
+    match text.chars().find(|c| c.is_control() && !allowed.contains(c)) {
+        Some(c) => Err(format!("a control character, {c:?}, which a terminal would obey; remove it")),
+        None => Ok(text.to_owned()),
+    }
+}
 
 impl Leaf for Text {
     const NAME: &'static str = "text";
     fn schema() -> Value {
-        json!({ "type": "string" })
+        json!({ "type": "string", "maxLength": 4000, "pattern": "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$" })
     }
     fn read(scalar: &Scalar<'_>) -> Result<Text, String> {
-        expect_text(scalar, "text in quotes").map(|text| Text(text.to_owned()))
+        prose(scalar, 4000, &['\n', '\t']).map(Text)
     }
 }
 

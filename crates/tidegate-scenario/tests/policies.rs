@@ -6,7 +6,7 @@ use tidegate_core::packet::Colour;
 use tidegate_core::port::{Overhead, Port};
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Link, Loss};
-use tidegate_scenario::summary::summary;
+use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, parse_str};
 
 fn policy(text: &str) -> Policy {
@@ -36,7 +36,7 @@ fn the_link_behind_a_port_reaches_the_policy_and_the_summary() {
     let text = "[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { delay = \"15 ms\", loss = \"0.1 %\", seed = 7 }\n";
     let link = policy(text).link;
     assert_eq!((link.delay, link.loss), (Duration::from_milliseconds(15), Loss::new(1_000_000, 7)));
-    let summary = summary(&parse_str("wan.toml", text).unwrap());
+    let summary = summary(&parse_str("wan.toml", text).unwrap(), Detail::All);
     assert!(summary.contains("delay 15 ms, up to 626 packets (39.018 kB) on the way; random loss of 0.1 %, seed 7"), "{summary}");
 
     let usual = policy("[policy.wan]\nrate = \"20 Mbit/s\"\nlink = { loss = \"2 %\" }\n").link;
@@ -207,7 +207,7 @@ fn a_packet_limit_does_not_raise_the_buffers() {
     }
     // Beside a limit in bytes both hold, and are said to.
     let text = "[policy.p]\nrate = \"10 Mbit/s\"\nbuffer = { limit = \"100 kB\" }\npacket_limit = \"30 packets\"\n";
-    let summary = summary(&parse_str("p.toml", text).unwrap());
+    let summary = summary(&parse_str("p.toml", text).unwrap(), Detail::All);
     assert!(summary.contains("tail-drop within 100 kB and 30 packets"), "{summary}");
 }
 

@@ -154,7 +154,12 @@ impl Source {
                 if *interval == Duration::ZERO || *interval > LONGEST {
                     return Err(Fault::new("interval", format!("{} ps", interval.picoseconds()), "a time above 0, at most 26 days"));
                 }
-                check_length("packet_length", *packet_length)
+                check_length("packet_length", *packet_length)?;
+                let rate = self.mean_bits_per_second().unwrap_or(0.0);
+                if rate > Rate::MAX.bits_per_second() as f64 {
+                    return Err(Fault::new("interval", format!("frames of {rate:.1e} bit/s"), "at most 400 Gbit/s, as of a link"));
+                }
+                Ok(())
             }
             Source::Capture { packets } => {
                 for (index, packet) in packets.iter().enumerate() {
@@ -173,6 +178,21 @@ impl Source {
                 check_length("length", *length)
             }
             Source::Tcp(tcp) => tcp.check(),
+        }
+    }
+
+    /// About how many events of this source a second takes to simulate, where that does not depend on the network; else 0.
+    pub fn events_per_second(&self) -> f64 {
+        let packets = |length: f64| self.mean_bits_per_second().unwrap_or(0.0) / (8.0 * length);
+        match self {
+            Source::Cbr { length, .. } => packets(f64::from(*length)),
+            Source::Poisson { packets_per_second, .. } => *packets_per_second,
+            Source::OnOff { length, on, off, .. } => {
+                // A period costs its draws, with and without a packet in it.
+                2.0 / (seconds(on.mean()) + seconds(off.mean())) + packets(f64::from(*length))
+            }
+            Source::FrameTrace { interval, packet_length, .. } => 1.0 / seconds(*interval) + packets(f64::from(*packet_length)),
+            Source::Capture { .. } | Source::Greedy { .. } | Source::Tcp(_) => 0.0,
         }
     }
 
