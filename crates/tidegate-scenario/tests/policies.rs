@@ -556,7 +556,7 @@ fn cells_are_scheduled_by_contracts_in_slots_of_the_link() {
     let transfer = adapter.transfer.unwrap();
     assert_eq!((transfer.access_latency, transfer.cell_time.0, transfer.burst, transfer.buffer), (3, 5936, 8, 64));
     let scenario = parse_str("policy.toml", text).unwrap();
-    let summary = summary(&scenario);
+    let summary = summary(&scenario, Detail::All);
     assert!(
         summary.contains("PCR 25 Mbit/s, SCR 5 Mbit/s, MBS 10 (DLB), CDVT 2.000 slots") && summary.contains("2 connections"),
         "{summary}"
