@@ -4,11 +4,11 @@ use tidegate_atm::adapter::CellRecord;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_report::{
-    CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, Run, Series,
-    SeriesKind, TaggingResult, TcpResult, TransferSummary,
+    CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, ReplicationRow,
+    Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary,
 };
 use tidegate_sim::statistics::outcome::ClassOutcome;
-use tidegate_sim::statistics::{DelayOutcome, Dropped, TaggedOutcome, TcpOutcome, jain};
+use tidegate_sim::statistics::{DelayOutcome, Dropped, FlowStatistics, PortStatistics, QUANTILES, TaggedOutcome, TcpOutcome};
 use tidegate_sim::{FlowOutcome, Outcome, PortOutcome};
 
 /// The run called `name` with everything the outcome holds; promises are for the caller to judge.
@@ -28,8 +28,8 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
             run.distributions.extend(tails.map(|(kind, (values_s, ccdf))| Distribution { kind, flow: flow.name.clone(), values_s, ccdf }));
         }
     }
-    let goodputs: Vec<f64> = outcome.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.goodput_bps.mean).collect();
-    run.tcp_fairness = jain(&goodputs).filter(|_| goodputs.len() > 1);
+    run.tcp_fairness = outcome.tcp_fairness().as_ref().map(estimate);
+    run.replications = replication_rows(outcome);
     for port in &outcome.ports {
         run.ports.push(port_result(port));
         if !port.occupancy_over_time_bytes.is_empty() {
@@ -44,6 +44,52 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
         }
     }
     run
+}
+
+/// What each replication measured by itself: its flows, then its ports.
+fn replication_rows(outcome: &Outcome) -> Vec<ReplicationRow> {
+    let span = outcome.measured.picoseconds() as f64 / 1e12;
+    let mut rows = Vec::new();
+    for (index, replication) in outcome.replications.iter().enumerate() {
+        let number = index as u32 + 1;
+        rows.extend(outcome.flows.iter().zip(&replication.flows).map(|(named, flow)| flow_row(number, &named.name, flow, span)));
+        rows.extend(outcome.ports.iter().zip(&replication.ports).map(|(named, port)| port_row(number, &named.name, port, span)));
+    }
+    rows
+}
+
+fn flow_row(replication: u32, name: &str, flow: &FlowStatistics, span: f64) -> ReplicationRow {
+    let delays = &flow.delays;
+    let quantiles = QUANTILES.map(|part| delays.quantile(part));
+    ReplicationRow {
+        replication,
+        name: name.into(),
+        volumes: [flow.offered, flow.delivered, flow.lost(), flow.in_network].map(volume),
+        throughput_bps: flow.delivered.bytes as f64 * 8.0 / span,
+        loss: flow.loss(),
+        delay_s: delays.mean().and_then(|mean| Some([mean, quantiles[0]?, quantiles[1]?, quantiles[2]?, delays.maximum()?])),
+        jitter_s: flow.jitter.mean(),
+        goodput_bps: flow.tcp.as_ref().map(|tcp| tcp.delivered as f64 * 8.0 / span),
+        segments: flow.tcp.as_ref().map(|tcp| [tcp.segments, tcp.retransmissions, tcp.timeouts, tcp.recoveries]),
+        ..ReplicationRow::default()
+    }
+}
+
+fn port_row(replication: u32, name: &str, port: &PortStatistics, span: f64) -> ReplicationRow {
+    let dropped = port
+        .dropped
+        .iter()
+        .fold(Volume::default(), |all, part| Volume { packets: all.packets + part.packets, bytes: all.bytes + part.bytes });
+    ReplicationRow {
+        replication,
+        is_port: true,
+        name: name.into(),
+        volumes: [port.offered, port.sent, dropped, port.queued].map(volume),
+        throughput_bps: port.sent.bytes as f64 * 8.0 / span,
+        loss: (port.offered.packets > 0).then(|| dropped.packets as f64 / port.offered.packets as f64),
+        port: Some((port.utilisation, port.occupancy_mean_bytes, port.occupancy_max_bytes)),
+        ..ReplicationRow::default()
+    }
 }
 
 /// The flow's class is that of its bottleneck: the slowest of the ports that have classes worth naming, the first among equals.
@@ -135,12 +181,16 @@ pub fn cell_result(record: CellRecord) -> CellResult {
 }
 
 fn delay_summary(delay: &DelayOutcome) -> Option<DelaySummary> {
-    let quantile = |part| delay.histogram.quantile(part);
+    let [p50_s, p99_s, p999_s] = QUANTILES.map(|part| delay.histogram.quantile(part));
+    let [p50_half_width_s, p99_half_width_s, p999_half_width_s] = delay.quantiles_s.map(|quantile| quantile.half_width);
     Some(DelaySummary {
         mean_s: estimate(&delay.mean_s),
-        p50_s: quantile(0.5)?,
-        p99_s: quantile(0.99)?,
-        p999_s: quantile(0.999)?,
+        p50_s: p50_s?,
+        p99_s: p99_s?,
+        p999_s: p999_s?,
+        p50_half_width_s,
+        p99_half_width_s,
+        p999_half_width_s,
         max_s: delay.histogram.maximum()?,
         jitter_s: delay.jitter_s.as_ref().map_or(Estimate::single(0.0), estimate),
         jitter_p99_s: delay.jitter.quantile(0.99).unwrap_or(0.0),

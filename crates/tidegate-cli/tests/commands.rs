@@ -94,10 +94,11 @@ fn quickstart_shows_at_one_glance_what_the_policy_is_good_for() {
         "series.parquet",
         "distributions.parquet",
         "drops.parquet",
+        "replications.parquet",
     ] {
         assert!(fs::metadata(Path::new(&out).join(file)).unwrap().len() > 100, "{file}");
     }
-    assert_eq!(fs::read_dir(&out).unwrap().count(), 8, "nothing unfinished is left");
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 9, "nothing unfinished is left");
 }
 
 #[test]

@@ -237,13 +237,14 @@ mod tests {
                 "drops.parquet",
                 "flows.parquet",
                 "ports.parquet",
+                "replications.parquet",
                 "report.html",
                 "series.parquet",
                 "summary.json"
             ]
         );
         assert_eq!(names(&scratch.path().join("new")), ["deeper"]);
-        assert_eq!(paths.len(), 8);
+        assert_eq!(paths.len(), 9);
         assert!(paths.iter().all(|path| path.metadata().unwrap().len() > 0));
     }
 

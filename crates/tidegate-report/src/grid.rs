@@ -161,9 +161,9 @@ fn flow_row(run: &Run, flow: &FlowResult, with_class: bool) -> Vec<Cell> {
         None => row.extend(std::iter::repeat_n(Cell::nothing(), 6)),
         Some(delay) => row.extend([
             Cell::estimate(time_estimate(delay.mean_s)),
-            time(delay.p50_s),
-            time(delay.p99_s),
-            time(delay.p999_s),
+            quantile(delay.p50_s, delay.p50_half_width_s),
+            quantile(delay.p99_s, delay.p99_half_width_s),
+            quantile(delay.p999_s, delay.p999_half_width_s),
             time(delay.max_s),
             Cell::estimate(time_estimate(delay.jitter_s)),
         ]),
@@ -175,7 +175,11 @@ fn flow_row(run: &Run, flow: &FlowResult, with_class: bool) -> Vec<Cell> {
 }
 
 fn time(seconds: f64) -> Cell {
-    Cell::estimate(time_estimate(Estimate::single(seconds)))
+    quantile(seconds, None)
+}
+
+fn quantile(seconds: f64, half_width: Option<f64>) -> Cell {
+    Cell::estimate(time_estimate(Estimate { mean: seconds, half_width }))
 }
 
 fn promise_mark(run: &Run, flow: &FlowResult) -> Cell {

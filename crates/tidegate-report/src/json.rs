@@ -32,6 +32,8 @@ struct RunSummary<'a> {
     ports: &'a [PortResult],
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp_fairness: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp_fairness_half_width: Option<f64>,
 }
 
 impl<'a> RunSummary<'a> {
@@ -42,7 +44,8 @@ impl<'a> RunSummary<'a> {
             promises: &run.promises,
             flows: &run.flows,
             ports: &run.ports,
-            tcp_fairness: run.tcp_fairness,
+            tcp_fairness: run.tcp_fairness.map(|index| index.mean),
+            tcp_fairness_half_width: run.tcp_fairness.and_then(|index| index.half_width),
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Whoever ran the traffic fills in a [`Report`]. [`terminal`] shows it as text, [`summary_json`] as JSON, and
 //! [`write_all`] puts the whole folder on disk: `summary.json`, `flows.parquet`, `ports.parquet`, `classes.parquet`,
-//! `series.parquet`, `distributions.parquet`, `drops.parquet` and `report.html`. A [`Reproduction`] is the same for published
-//! experiments.
+//! `series.parquet`, `distributions.parquet`, `drops.parquet`, `replications.parquet` and `report.html`. A [`Reproduction`] is the same for
+//! published experiments.
 //!
 //! [`OutputFile`] and [`OutputFolder`] are how every command writes files: a regular file or a folder of results comes to its place complete
 //! and in one step. [`Places`] keeps outputs apart from inputs and from each other.
@@ -51,7 +51,7 @@ pub use html::report_html;
 pub use json::{SUMMARY_SCHEMA, summary_json};
 pub use model::{
     CellResult, ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, KernelResult, PortResult,
-    PromiseResult, Report, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary, Volume, World,
+    PromiseResult, ReplicationRow, Report, Run, Series, SeriesKind, TaggingResult, TcpResult, TransferSummary, Volume, World,
 };
 pub use output::OutputFile;
 pub use places::Places;

@@ -92,9 +92,12 @@ pub struct Run {
     pub distributions: Vec<Distribution>,
     /// What was promised to the flows, and whether it held.
     pub promises: Vec<PromiseResult>,
-    /// Jain's index of fairness over the goodputs of the TCP connections, 0 to 1; `None` with fewer than two.
+    /// Jain's index of fairness over the goodputs of the TCP connections, 0 to 1, as the mean of each replication's; `None` with fewer than two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tcp_fairness: Option<f64>,
+    pub tcp_fairness: Option<Estimate>,
+    /// What each replication measured by itself, for `replications.parquet`: a row per replication and flow or port.
+    #[serde(skip)]
+    pub replications: Vec<ReplicationRow>,
 }
 
 impl Run {
@@ -107,6 +110,33 @@ impl Run {
     pub fn promises_kept(&self) -> bool {
         self.promises.iter().all(|promise| promise.kept)
     }
+}
+
+/// What one replication measured of a flow or a port. What does not apply is `None`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ReplicationRow {
+    /// The number of the replication, from 1. With the report's seed it determines the random streams.
+    pub replication: u32,
+    /// True for a port, false for a flow.
+    pub is_port: bool,
+    /// The flow's or the port's name.
+    pub name: String,
+    /// What was offered, delivered (by a port: transmitted), lost, and under way or queued at the end.
+    pub volumes: [Volume; 4],
+    /// Delivered, by a port transmitted, bits per second.
+    pub throughput_bps: f64,
+    /// Lost packets per packet offered; `None` if none was.
+    pub loss: Option<f64>,
+    /// Delays in seconds: mean, median, 99 %, 99.9 % and greatest; `None` for a port and if nothing was delivered.
+    pub delay_s: Option<[f64; 5]>,
+    /// Mean absolute difference between consecutive delays.
+    pub jitter_s: Option<f64>,
+    /// For a TCP connection: bits of data per second that arrived, each once.
+    pub goodput_bps: Option<f64>,
+    /// For a TCP connection: segments, those sent again, timeouts and recoveries.
+    pub segments: Option<[u64; 4]>,
+    /// For a port: the share of the time in which the line was busy, and mean and greatest number of queued bytes.
+    pub port: Option<(f64, f64, u64)>,
 }
 
 /// What became of one flow.
@@ -158,7 +188,7 @@ pub struct TaggingResult {
 /// What the two ends of a TCP connection did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TcpResult {
-    /// Bits of data delivered in order per second, each once.
+    /// Bits of data per second that arrived, each once.
     pub goodput_bps: Estimate,
     /// Segments sent, again or for the first time.
     pub segments: u64,
@@ -268,12 +298,18 @@ impl Estimate {
 pub struct DelaySummary {
     /// Mean delay.
     pub mean_s: Estimate,
-    /// Median.
+    /// Median, over the packets of all replications.
     pub p50_s: f64,
-    /// Delay that 99 % of the packets do not exceed.
+    /// Delay that 99 % of the packets of all replications do not exceed.
     pub p99_s: f64,
-    /// Delay that 99.9 % of the packets do not exceed.
+    /// Delay that 99.9 % of the packets of all replications do not exceed.
     pub p999_s: f64,
+    /// Half width of the 95 % interval of `p50_s`, from the medians of the replications (Student t); `None` with one replication.
+    pub p50_half_width_s: Option<f64>,
+    /// The same for `p99_s`.
+    pub p99_half_width_s: Option<f64>,
+    /// The same for `p999_s`.
+    pub p999_half_width_s: Option<f64>,
     /// Largest delay seen.
     pub max_s: f64,
     /// Mean absolute difference between the delays of consecutive packets: RFC 3550's jitter without its smoothing.

@@ -8,16 +8,17 @@
 //! | `series.parquet` | run, kind, name and time |
 //! | `distributions.parquet` | run, kind (delay or jitter), flow and value |
 //! | `drops.parquet` | run, port, `scope`, name and reason |
+//! | `replications.parquet` | run, replication, `scope` (flow or port) and name |
 //!
 //! In `drops.parquet` the same packets appear up to three times, once per `scope`: `port`, `class` and `flow`. Filter
 //! on one of them before adding up.
 
 use crate::columnar::{Column, Values};
 use crate::grid::total;
-use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, Report, Run, TaggingResult, TcpResult, Volume};
+use crate::model::{CellResult, DelaySummary, DropCount, FlowResult, ReplicationRow, Report, Run, TaggingResult, TcpResult, Volume};
 
 /// The file names with their columns, in the order in which they are written.
-pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 6] {
+pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 7] {
     [
         ("flows.parquet", flows(report)),
         ("ports.parquet", ports(report)),
@@ -25,6 +26,7 @@ pub(crate) fn tables(report: &Report) -> [(&'static str, Vec<Column<'_>>); 6] {
         ("series.parquet", series(report)),
         ("distributions.parquet", distributions(report)),
         ("drops.parquet", drops(report)),
+        ("replications.parquet", replications(report)),
     ]
 }
 
@@ -56,6 +58,9 @@ fn flows(report: &Report) -> Vec<Column<'_>> {
         column("delay_p50_s", delay(|delay| delay.p50_s)),
         column("delay_p99_s", delay(|delay| delay.p99_s)),
         column("delay_p999_s", delay(|delay| delay.p999_s)),
+        column("delay_p50_half_width_s", half_width(|delay| delay.p50_half_width_s)),
+        column("delay_p99_half_width_s", half_width(|delay| delay.p99_half_width_s)),
+        column("delay_p999_half_width_s", half_width(|delay| delay.p999_half_width_s)),
         column("delay_max_s", delay(|delay| delay.max_s)),
         column("jitter_s", delay(|delay| delay.jitter_s.mean)),
         column("jitter_half_width_s", half_width(|delay| delay.jitter_s.half_width)),
@@ -231,8 +236,48 @@ fn drops(report: &Report) -> Vec<Column<'_>> {
     ]
 }
 
+/// What each replication measured by itself. The columns are named as those of the means over all of them.
+fn replications(report: &Report) -> Vec<Column<'_>> {
+    let rows = with_run(report, |run| &run.replications);
+    let of: Vec<&ReplicationRow> = rows.iter().map(|(_, row)| *row).collect();
+    let number = |figure: &dyn Fn(&ReplicationRow) -> Option<f64>| Values::OptionalNumber(of.iter().map(|row| figure(row)).collect());
+    let delay = |index: usize| number(&|row: &ReplicationRow| row.delay_s.map(|delay| delay[index]));
+    let count = |index: usize| number(&|row: &ReplicationRow| row.segments.map(|counts| counts[index] as f64));
+    let mut columns = vec![
+        run_column(&rows),
+        column("replication", Values::Count(of.iter().map(|row| row.replication.into()).collect())),
+        // The same for all replications, whose number makes their random streams differ.
+        column("seed", Values::Count(vec![report.seed.unwrap_or(0); of.len()])),
+        column("scope", Values::Text(of.iter().map(|row| if row.is_port { "port" } else { "flow" }).collect())),
+        column("name", Values::Text(of.iter().map(|row| row.name.as_str()).collect())),
+    ];
+    columns.extend(counted(of.iter().map(|row| row.volumes).collect()));
+    columns.extend([
+        column("throughput_bps", Values::Number(of.iter().map(|row| row.throughput_bps).collect())),
+        column("loss", number(&|row| row.loss)),
+        column("delay_mean_s", delay(0)),
+        column("delay_p50_s", delay(1)),
+        column("delay_p99_s", delay(2)),
+        column("delay_p999_s", delay(3)),
+        column("delay_max_s", delay(4)),
+        column("jitter_s", number(&|row| row.jitter_s)),
+        column("goodput_bps", number(&|row| row.goodput_bps)),
+        column("segments", count(0)),
+        column("retransmissions", count(1)),
+        column("timeouts", count(2)),
+        column("recoveries", count(3)),
+        column("utilisation", number(&|row| row.port.map(|port| port.0))),
+        column("occupancy_mean_bytes", number(&|row| row.port.map(|port| port.1))),
+        column("occupancy_max_bytes", number(&|row| row.port.map(|port| port.2 as f64))),
+    ]);
+    columns
+}
+
 fn volumes<'a, 'b>(rows: impl Iterator<Item = (Volume, Volume, &'b [DropCount], Volume)>) -> Vec<Column<'a>> {
-    let rows: Vec<[Volume; 4]> = rows.map(|(offered, sent, drops, queued)| [offered, sent, total(drops), queued]).collect();
+    counted(rows.map(|(offered, sent, drops, queued)| [offered, sent, total(drops), queued]).collect())
+}
+
+fn counted<'a>(rows: Vec<[Volume; 4]>) -> Vec<Column<'a>> {
     const NAMES: [(&str, &str); 4] = [
         ("offered_packets", "offered_bytes"),
         ("sent_packets", "sent_bytes"),
@@ -317,6 +362,23 @@ mod tests {
         assert_eq!(rows[1]["delay_mean_s"], Field::Null);
         assert_eq!(rows[1]["class"], Field::Null);
         assert_eq!(rows[5]["promises_kept"], Field::Null);
+    }
+
+    #[test]
+    fn every_replication_has_its_row() {
+        let mut report = sample_report();
+        let volumes = [10, 8, 1, 1].map(|packets| Volume::new(packets, 100 * packets));
+        let flow = ReplicationRow { replication: 1, name: "voice".into(), volumes, goodput_bps: Some(5.0), ..ReplicationRow::default() };
+        let port = ReplicationRow { replication: 2, is_port: true, name: "uplink".into(), port: Some((0.5, 7.0, 9)), ..flow.clone() };
+        report.seed = Some(7);
+        report.runs[1].replications = vec![ReplicationRow { delay_s: Some([1.0, 2.0, 3.0, 4.0, 5.0]), ..flow }, port];
+        let rows = read(&report, "replications.parquet");
+        assert_eq!(rows.len(), 2);
+        assert_eq!((&rows[0]["run"], &rows[0]["scope"], &rows[0]["name"]), (&text("without the policy"), &text("flow"), &text("voice")));
+        assert_eq!((&rows[0]["replication"], &rows[1]["replication"]), (&Field::ULong(1), &Field::ULong(2)));
+        assert_eq!((&rows[0]["seed"], &rows[1]["dropped_bytes"]), (&Field::ULong(7), &Field::ULong(100)));
+        assert_eq!((&rows[0]["delay_p99_s"], &rows[1]["delay_p99_s"]), (&Field::Double(3.0), &Field::Null));
+        assert_eq!((&rows[0]["utilisation"], &rows[1]["occupancy_max_bytes"]), (&Field::Null, &Field::Double(9.0)));
     }
 
     #[test]

@@ -52,7 +52,9 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
             first = false;
             text.push_str(&render(grid, options));
             if let Some(fairness) = run.tcp_fairness.filter(|_| grid.title == "TCP connections") {
-                text.push_str(&format!("Jain's index of their goodputs: {fairness:.3}\n"));
+                let interval =
+                    fairness.half_width.map_or(String::new(), |half_width| format!(" ± {half_width:.3}, mean of the replications"));
+                text.push_str(&format!("Jain's index of their goodputs: {:.3}{interval}\n", fairness.mean));
             }
         }
     }

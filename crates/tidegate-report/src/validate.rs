@@ -65,12 +65,18 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
     let Some(delay) = flow.delay else {
         return Ok(());
     };
-    let DelaySummary { mean_s, p50_s, p99_s, p999_s, max_s, jitter_s, jitter_p99_s, jitter_max_s } = delay;
+    let DelaySummary { mean_s, p50_s, p99_s, p999_s, max_s, jitter_s, jitter_p99_s, jitter_max_s, .. } = delay;
     estimate(&at, "mean_s", mean_s)?;
     estimate(&at, "jitter_s", jitter_s)?;
     let quantiles = [("p50_s", p50_s), ("p99_s", p99_s), ("p999_s", p999_s), ("max_s", max_s)];
     let of_jitter = [("jitter_p99_s", jitter_p99_s), ("jitter_max_s", jitter_max_s)];
-    for (quantity, value) in quantiles.into_iter().chain(of_jitter) {
+    let half_widths = [
+        ("p50_half_width_s", delay.p50_half_width_s),
+        ("p99_half_width_s", delay.p99_half_width_s),
+        ("p999_half_width_s", delay.p999_half_width_s),
+    ];
+    let half_widths = half_widths.into_iter().filter_map(|(quantity, value)| Some((quantity, value?)));
+    for (quantity, value) in quantiles.into_iter().chain(of_jitter).chain(half_widths) {
         non_negative(&at, quantity, value)?;
     }
     Ok(())

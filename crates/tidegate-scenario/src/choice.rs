@@ -11,7 +11,7 @@ use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::Shares;
-use tidegate_sim::tcp::{CongestionKind, RecoveryKind, TimerKind};
+use tidegate_sim::tcp::{AfterIdle, CongestionKind, Growth, RecoveryKind, TimerKind};
 
 /// The schema keyword under which a choice keeps one sentence per name.
 pub const MEANINGS: &str = "x-meanings";
@@ -63,6 +63,8 @@ choices! {
     CongestionName, "congestion control", "a congestion control", congestion_controls();
     RecoveryName, "loss recovery", "a loss recovery", loss_recoveries();
     TimerName, "retransmission timer", "a retransmission timer", retransmission_timers();
+    GrowthName, "window growth", "a window growth", window_growths();
+    AfterIdleName, "window after a silence", "an answer to a silence", windows_after_idle();
     SourceKind, "kind of source", "a kind of source", SourceKind::ENTRIES;
     Holding, "distribution", "a distribution", Holding::ENTRIES;
 }
@@ -115,6 +117,22 @@ pub struct CongestionName(pub CongestionKind);
 
 fn congestion_controls() -> Vec<Entry<CongestionName>> {
     CongestionKind::ALL.iter().map(|&kind| (kind.name(), CongestionName(kind), kind.summary())).collect()
+}
+
+/// What lets a congestion window grow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GrowthName(pub Growth);
+
+fn window_growths() -> Vec<Entry<GrowthName>> {
+    Growth::ALL.iter().map(|&growth| (growth.name(), GrowthName(growth), growth.summary())).collect()
+}
+
+/// What is left of a congestion window after a silence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AfterIdleName(pub AfterIdle);
+
+fn windows_after_idle() -> Vec<Entry<AfterIdleName>> {
+    AfterIdle::ALL.iter().map(|&after| (after.name(), AfterIdleName(after), after.summary())).collect()
 }
 
 /// A registered loss recovery.

@@ -391,7 +391,11 @@ impl Building<'_> {
     fn path(&mut self, table: &FlowTable, network: &Network) -> Option<Vec<LinkId>> {
         match (&table.path, &table.from, &table.to) {
             (Some(path), None, None) => self.listed_path(table, path),
-            (None, Some(from), Some(to)) => self.shortest_path(from, to, network),
+            (None, Some(from), Some(to)) => {
+                let path = self.shortest_path(from, to, network);
+                self.warn_of_alternative(&to.span, path.as_deref(), "packets", "path", network);
+                path
+            }
             (Some(path), Some(end), _) | (Some(path), _, Some(end)) => {
                 let finding = Diagnostic::error(
                     end.span.clone(),
@@ -431,6 +435,7 @@ impl Building<'_> {
                 let finding = Diagnostic::error(table.name.span.clone(), format!("no links lead back from `{from}` to `{to}`"));
                 self.findings.push(finding.context(kind.span.clone(), "acknowledgements come back as packets").help("add links for them"));
             }
+            self.warn_of_alternative(&table.name.span, back.as_deref(), "acknowledgements", "back", network);
             return back;
         };
         let back = self.listed_path(table, listed)?;
@@ -441,6 +446,16 @@ impl Building<'_> {
             return None;
         }
         Some(back)
+    }
+
+    /// Of paths with equally few links the first in the file is taken, which may not be the one that is meant.
+    fn warn_of_alternative(&mut self, span: &Span, path: Option<&[LinkId]>, what: &str, key: &str, network: &Network) {
+        let Some(path) = path else { return };
+        let Some(other) = network.alternative(path) else { return };
+        let names: Vec<String> = path.iter().map(|link| format!("\"{}\"", network.links[link.0].name)).collect();
+        let problem = format!("{what} could take another path with as few links, over `{}`", network.links[other.0].name);
+        let finding = Diagnostic::warning(span.clone(), problem);
+        self.findings.push(finding.help(format!("the path taken is {key} = [{}]: write it, or the other one", names.join(", "))));
     }
 
     fn shortest_path(&mut self, from: &At<Name>, to: &At<Name>, network: &Network) -> Option<Vec<LinkId>> {

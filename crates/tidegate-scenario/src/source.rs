@@ -80,6 +80,8 @@ fn given(table: &SourceTable) -> Vec<(&'static str, Span)> {
         of("receive_window", &table.receive_window),
         of("window_scale", &table.window_scale),
         of("delayed_ack", &table.delayed_ack),
+        of("growth", &table.growth),
+        of("after_idle", &table.after_idle),
         of("limited_transmit", &table.limited_transmit),
         of("halve_pipe", &table.halve_pipe),
         of("handshake", &table.handshake),

@@ -6,7 +6,7 @@ use crate::document::SourceTable;
 use crate::value::{At, Bytes};
 use tidegate_core::units::Duration;
 use tidegate_sim::Holding;
-use tidegate_sim::tcp::{Application, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
+use tidegate_sim::tcp::{Application, RecoveryKind, Tcp, TimerSettings, TransferSize, Transfers};
 
 /// The keys that a TCP source may have; it needs none.
 pub(crate) const KEYS: &[&str] = &[
@@ -23,6 +23,8 @@ pub(crate) const KEYS: &[&str] = &[
     "receive_window",
     "window_scale",
     "delayed_ack",
+    "growth",
+    "after_idle",
     "limited_transmit",
     "halve_pipe",
     "handshake",
@@ -46,8 +48,8 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     let flag = |at: &Option<At<bool>>, usual| at.as_ref().map_or(usual, |at| at.value);
     let time = |at: &Option<At<Duration>>, usual| at.as_ref().map_or(usual, |at| at.value);
     tcp.congestion = table.congestion.as_ref().map_or(tcp.congestion, |at| at.value.0);
-    tcp.recovery = table.recovery.as_ref().map_or(tcp.recovery, |at| at.value.0);
-    let timer = TimerSettings::usual(table.timer.as_ref().map_or(TimerKind::Fine, |at| at.value.0));
+    tcp.recovery = table.recovery.as_ref().map_or(RecoveryKind::usual(tcp.congestion), |at| at.value.0);
+    let timer = TimerSettings::usual(table.timer.as_ref().map_or(tcp.timer.kind, |at| at.value.0));
     tcp.timer = TimerSettings {
         granularity: time(&table.granularity, timer.granularity),
         minimum: time(&table.minimum_timeout, timer.minimum),
@@ -63,6 +65,8 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     if let Some(at) = &table.delayed_ack {
         tcp.delayed_ack = (at.value > Duration::ZERO).then_some(at.value);
     }
+    tcp.growth = table.growth.as_ref().map_or(tcp.growth, |at| at.value.0);
+    tcp.after_idle = table.after_idle.as_ref().map_or(tcp.after_idle, |at| at.value.0);
     tcp.limited_transmit = flag(&table.limited_transmit, tcp.limited_transmit);
     tcp.halves_pipe = flag(&table.halve_pipe, tcp.halves_pipe);
     tcp.handshake = flag(&table.handshake, tcp.handshake);

@@ -3,12 +3,13 @@
 use crate::cells::CELL;
 use crate::error::{Problem, Subject};
 use crate::source::Source;
+use crate::statistics::flow::Way;
 use crate::tagging::Tagging;
 use std::collections::{HashSet, VecDeque};
 use tidegate_atm::adapter::{AdapterSetup, LONGEST_FRAME};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::{Overhead, PortSetup};
-use tidegate_core::units::Duration;
+use tidegate_core::units::{Duration, Rate};
 use tidegate_link::Loss;
 
 /// A node, by its index in [`Network::nodes`].
@@ -140,6 +141,43 @@ impl Network {
         }
         path.reverse();
         (!path.is_empty()).then_some(path)
+    }
+
+    /// A link of another path that is as short as `path`, the one with the fewest links from its start to its end; `None` if it is the only one.
+    pub fn alternative(&self, path: &[LinkId]) -> Option<LinkId> {
+        let (first, last) = (self.links.get(path.first()?.0)?, self.links.get(path.last()?.0)?);
+        let (ahead, behind) = (self.distances(first.from, false), self.distances(last.to, true));
+        let is_short = |link: &Link| {
+            let (before, after) = (ahead.get(link.from.0).copied().flatten(), behind.get(link.to.0).copied().flatten());
+            before.zip(after).is_some_and(|(before, after)| before + 1 + after == path.len())
+        };
+        (0..self.links.len()).map(LinkId).find(|link| !path.contains(link) && is_short(&self.links[link.0]))
+    }
+
+    /// The fewest links from a node to each, or to it from each.
+    fn distances(&self, node: NodeId, is_backwards: bool) -> Vec<Option<usize>> {
+        let mut distances = vec![None; self.nodes.len()];
+        if let Some(distance) = distances.get_mut(node.0) {
+            *distance = Some(0);
+        }
+        let mut waiting = VecDeque::from([(node, 0)]);
+        while let Some((node, distance)) = waiting.pop_front() {
+            let ends = self.links.iter().map(|link| if is_backwards { (link.to, link.from) } else { (link.from, link.to) });
+            for (_, next) in ends.filter(|end| end.0 == node) {
+                if let Some(found @ None) = distances.get_mut(next.0) {
+                    *found = Some(distance + 1);
+                    waiting.push_back((next, distance + 1));
+                }
+            }
+        }
+        distances
+    }
+
+    /// What statistics know of a flow's path, which has a link.
+    pub(crate) fn way(&self, flow: &FlowSpec) -> Way {
+        let links = || flow.path.iter().map(|link| &self.links[link.0]);
+        let (last, longest_frame) = links().last().map_or((Rate::MAX, 0), |link| (link.port.rate, link.port.longest_frame));
+        Way { links: flow.path.len(), propagation: links().map(|link| link.propagation.picoseconds()).sum(), last, longest_frame }
     }
 
     /// Checks everything that a simulation relies on.

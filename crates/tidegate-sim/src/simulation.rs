@@ -340,7 +340,7 @@ impl<'a> Simulation<'a> {
             first_host,
             flights: Flights::default(),
             sources,
-            flows: network.flows.iter().map(|flow| FlowMeter::new(flow.path.len(), warm_up, sample_interval)).collect(),
+            flows: network.flows.iter().map(|flow| FlowMeter::new(network.way(flow), warm_up, sample_interval)).collect(),
             greedy: if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() },
             woken: Vec::new(),
             backs: Backs { meters: vec![BackMeter::default(); connections.len()], ..Backs::default() },

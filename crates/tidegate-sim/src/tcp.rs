@@ -24,6 +24,8 @@ pub(crate) mod congestion;
 pub(crate) mod connection;
 pub(crate) mod delivery;
 pub(crate) mod flight;
+pub(crate) mod growth;
+pub(crate) mod idle;
 pub(crate) mod receiver;
 pub(crate) mod recovery;
 pub(crate) mod scoreboard;
@@ -35,6 +37,8 @@ mod transcripts;
 
 pub use application::{Application, TransferSize, Transfers};
 pub use congestion::CongestionKind;
+pub use growth::Growth;
+pub use idle::AfterIdle;
 pub use recovery::RecoveryKind;
 pub use timer::{TimerKind, TimerSettings};
 
@@ -64,6 +68,10 @@ pub struct Tcp {
     pub window_scale: bool,
     /// How long an acknowledgement may wait for a second segment; `None`: every segment is acknowledged at once.
     pub delayed_ack: Option<Duration>,
+    /// What an acknowledgement of several segments does to the window: whether delayed acknowledgements slow its growth.
+    pub growth: Growth,
+    /// What is left of the window after a silence.
+    pub after_idle: AfterIdle,
     /// Whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
     pub limited_transmit: bool,
     /// Whether what a timeout sends again is kept from starting a fast retransmit (RFC 6582, section 4.1).
@@ -86,20 +94,22 @@ pub struct Tcp {
 }
 
 impl Tcp {
-    /// What is usual today: CUBIC, selective acknowledgements, RFC 6298's timer, delayed acknowledgements, ten segments of 1460 bytes to
+    /// What is usual today: CUBIC, selective acknowledgements, Linux's timer, delayed acknowledgements, ten segments of 1460 bytes to
     /// begin with, 54 bytes of Ethernet, IP and TCP headers, a receiver's window of 1 MiB, and always more to send.
     pub fn usual(back: Vec<LinkId>) -> Tcp {
         Tcp {
             back,
             congestion: CongestionKind::Cubic,
             recovery: RecoveryKind::Sack,
-            timer: TimerSettings::usual(TimerKind::Fine),
+            timer: TimerSettings::usual(TimerKind::Linux),
             segment: 1460,
             headers: 54,
             initial_window: 10,
             window: 1 << 20,
             window_scale: true,
             delayed_ack: Some(Duration::from_milliseconds(40)),
+            growth: Growth::Rfc5681,
+            after_idle: AfterIdle::Linux,
             limited_transmit: true,
             guarded: true,
             halves_pipe: false,

@@ -8,7 +8,7 @@ use tidegate_core::policer::Contract;
 use tidegate_core::registry::PolicerKind;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::statistics::{Tagged, jain};
-use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
+use tidegate_sim::tcp::{Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{Control, Experiment, FlowSpec, Holding, LinkId, Network, Outcome, Source, Tagging, TcpOutcome, run};
 
 fn simulate(network: &Network, seconds: u64, warm_up: u64, replications: u32) -> Outcome {
@@ -163,6 +163,62 @@ fn bbr_takes_random_losses_for_what_they_are() {
     let (model, losses) = (rate(CongestionKind::Bbr), rate(CongestionKind::Reno));
     assert!(model > 0.85 * 10e6 * 1024.0 / 1066.0, "{model}");
     assert!(losses < 2.2e6, "{losses}");
+}
+
+#[test]
+fn bbr_holds_most_of_what_random_loss_leaves_of_a_link() {
+    // 100 Mbit/s, 100 ms, 60 s from the start. Between its probes BBR paces at the rate of delivery, of which the same share is lost once more: it
+    // lies between (1 - p)^2 and 1 - p of the link.
+    for (loss, least) in [(0.01, 0.93), (0.05, 0.88), (0.15, 0.74)] {
+        let (congestion, recovery) = (CongestionKind::Bbr, RecoveryKind::usual(CongestionKind::Bbr));
+        let tcp = Tcp { congestion, recovery, segment: 1400, window: 50_000_000, ..Tcp::usual(vec![LinkId(1)]) };
+        let mut network = pair(100_000_000, Duration::from_milliseconds(50), 10_000_000, tcp);
+        network.links[0].impairment.loss = random_loss(loss);
+        let outcome = simulate(&network, 60, 0, 2);
+        let part = outcome.flows[0].throughput_bps.mean / (1e8 * (1.0 - loss));
+        assert!(part > least && part < 1.0, "{loss}: {part}");
+        // What is lost again is found by what arrives, not by the timer; and nothing is sent again without need.
+        let (tcp, lost) = (connection(&outcome, 0), outcome.flows[0].lost_on_links[0].1.packets as f64);
+        assert!(tcp.timeouts <= 1, "{loss}: {}", tcp.timeouts);
+        assert!((tcp.retransmissions as f64 / lost - 1.0).abs() < 0.02, "{loss}: {} for {lost}", tcp.retransmissions);
+    }
+}
+
+#[test]
+fn on_a_long_path_with_rare_losses_no_timeout_comes_without_need() {
+    // Two ways of 300 ms: four times the deviation is hardly anything, and the round trip longer than any minimum of a sum.
+    for (congestion, retransmissions) in [(CongestionKind::Bbr, 1.2), (CongestionKind::Cubic, 1.2)] {
+        let recovery = RecoveryKind::usual(congestion);
+        let tcp = Tcp { congestion, recovery, segment: 1400, window: 16 << 20, ..Tcp::usual(vec![LinkId(1)]) };
+        let mut network = pair(50_000_000, Duration::from_milliseconds(300), 6_000_000, tcp);
+        network.links[0].impairment.loss = random_loss(0.001);
+        let outcome = simulate(&network, 120, 0, 2);
+        let tcp = connection(&outcome, 0);
+        let dropped = outcome.flows[0].drops.iter().map(|drop| drop.2.packets).sum::<u64>();
+        let lost = (outcome.flows[0].lost_on_links[0].1.packets + dropped) as f64;
+        assert_eq!(tcp.timeouts, 0, "{}", congestion.name());
+        assert!((tcp.retransmissions as f64) < retransmissions * lost, "{} for {lost}", tcp.retransmissions);
+    }
+}
+
+#[test]
+fn renos_rate_follows_the_square_root_law_for_the_acknowledgements_that_count() {
+    // sqrt(3 / (2 b p)) segments per round trip (Padhye et al., equation 20), with b = 2 where acknowledgements are delayed and count as one segment.
+    let rate = |growth, delayed_ack: Option<u64>| {
+        let (delayed_ack, after) = (delayed_ack.map(Duration::from_milliseconds), TimerSettings::usual(TimerKind::Fine));
+        let tcp = Tcp { window: 10_000_000, growth, delayed_ack, timer: after, ..plain() };
+        let mut network = pair(100_000_000, Duration::from_milliseconds(50), 10_000_000, tcp);
+        network.links[0].impairment.loss = random_loss(1e-3);
+        goodput(&simulate(&network, 600, 20, 8)) / (1024.0 * 8.0 / 0.1)
+    };
+    let law = |b: f64| (1.5 / (b * 1e-3)).sqrt();
+    let every = rate(Growth::PerAck, None) / law(1.0);
+    let delayed = rate(Growth::PerAck, Some(40)) / law(2.0);
+    let counted = rate(Growth::Rfc5681, Some(40)) / law(2.0);
+    assert!((0.93..1.1).contains(&every), "{every}");
+    assert!((0.93..1.1).contains(&delayed), "{delayed}");
+    // Counting segments makes it the law with b = 1, which is 1.41 times as much.
+    assert!((1.3..1.5).contains(&counted), "{counted}");
 }
 
 #[test]

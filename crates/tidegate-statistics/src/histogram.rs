@@ -1,7 +1,7 @@
 //! Delays as a histogram whose buckets grow with the value.
 //!
 //! **Law.** A quantile read from it is at least the true one and at most 1/128 (0.8 %) and one nanosecond above it, 1/32 (3 %) in a coarse one;
-//! mean and maximum are exact.
+//! mean and maximum are exact. With a constant part, such as the propagation of a path, the 1/128 is of what is beyond that part.
 //!
 //! **State.** A value is counted in units of 1024 ps; each power of two of it is divided into 128 buckets, or 32. Memory is taken for what lies
 //! between the least and the greatest value, 128 bytes at first and at most twice as much as is needed: 1 kB per power of two, or 256 bytes.
@@ -39,9 +39,25 @@ pub struct Buckets<const FINE: u32> {
     counts: Vec<u64>,
     sum: u128,
     maximum: u64,
+    /// What every duration has in common. Buckets, sum and maximum are of what is beyond it.
+    constant: u64,
 }
 
 impl<const FINE: u32> Buckets<FINE> {
+    /// For durations of which none is below `constant` picoseconds, with the resolution for what is beyond.
+    ///
+    /// ```
+    /// use tidegate_statistics::Histogram;
+    /// let mut delays = Histogram::above(250_000_000_000);
+    /// delays.record(250_000_000_000 + 3_470_000_000);
+    /// delays.record(251_000_000_000 + 9_000_000_000);
+    /// let queueing = delays.quantile(0.5).unwrap() - 0.250;
+    /// assert!((0.00347..0.0035).contains(&queueing));
+    /// ```
+    pub fn above(constant: u64) -> Buckets<FINE> {
+        Buckets { constant, ..Buckets::default() }
+    }
+
     /// Counts a duration of `value` picoseconds.
     #[inline]
     pub fn record(&mut self, value: u64) {
@@ -51,6 +67,8 @@ impl<const FINE: u32> Buckets<FINE> {
     /// Counts a duration of `value` picoseconds `times` times, at least once.
     #[inline]
     pub fn record_times(&mut self, value: u64, times: u64) {
+        debug_assert!(value >= self.constant, "{value} is below the constant part, {}", self.constant);
+        let value = value.saturating_sub(self.constant);
         let bucket = bucket_of::<FINE>(value);
         let index = bucket.wrapping_sub(self.base);
         if index >= self.counts.len() {
@@ -62,7 +80,17 @@ impl<const FINE: u32> Buckets<FINE> {
     }
 
     /// Adds everything that `other` has counted.
+    ///
+    /// # Panics
+    /// If both have counted something, above different constants.
     pub fn merge(&mut self, other: &Buckets<FINE>) {
+        if other.is_empty() {
+            return;
+        }
+        if self.is_empty() {
+            self.constant = other.constant;
+        }
+        assert_eq!(self.constant, other.constant, "durations above the same constant are merged");
         for (index, &count) in other.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let bucket = other.base + index;
             self.widen(bucket);
@@ -83,12 +111,12 @@ impl<const FINE: u32> Buckets<FINE> {
 
     /// The mean in seconds, exact up to the last rounding; `None` if nothing was counted.
     pub fn mean(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| self.sum as f64 / self.count() as f64 / 1e12)
+        (!self.is_empty()).then(|| (self.sum + u128::from(self.constant) * u128::from(self.count())) as f64 / self.count() as f64 / 1e12)
     }
 
     /// The greatest duration in seconds, exact; `None` if nothing was counted.
     pub fn maximum(&self) -> Option<f64> {
-        (!self.is_empty()).then(|| seconds(self.maximum))
+        (!self.is_empty()).then(|| seconds(self.constant + self.maximum))
     }
 
     /// The duration in seconds that a share of `part` of all does not exceed, as the upper end of its bucket and at most the maximum. `part`
@@ -100,7 +128,7 @@ impl<const FINE: u32> Buckets<FINE> {
         for (bucket, count) in self.buckets() {
             below += count;
             if below >= rank {
-                return Some(seconds(upper_end::<FINE>(bucket).min(self.maximum)));
+                return Some(seconds(self.constant + upper_end::<FINE>(bucket).min(self.maximum)));
             }
         }
         None
@@ -108,6 +136,7 @@ impl<const FINE: u32> Buckets<FINE> {
 
     /// The share of durations beyond `limit` picoseconds: at least the true one, and more by those in the bucket of `limit` at most.
     pub fn share_beyond(&self, limit: u64) -> f64 {
+        let Some(limit) = limit.checked_sub(self.constant) else { return if self.is_empty() { 0.0 } else { 1.0 } };
         if limit >= self.maximum {
             return 0.0;
         }
@@ -123,11 +152,11 @@ impl<const FINE: u32> Buckets<FINE> {
         let mut beyond = all;
         for (bucket, count) in self.buckets() {
             if durations.is_empty() {
-                durations.push(seconds(lower_end::<FINE>(bucket)));
+                durations.push(seconds(self.constant + lower_end::<FINE>(bucket)));
                 shares.push(1.0);
             }
             beyond -= count;
-            durations.push(seconds(upper_end::<FINE>(bucket).min(self.maximum)));
+            durations.push(seconds(self.constant + upper_end::<FINE>(bucket).min(self.maximum)));
             shares.push(beyond as f64 / all as f64);
         }
         (durations, shares)
@@ -159,7 +188,7 @@ impl<const FINE: u32> Buckets<FINE> {
 /// Two are equal if they have counted the same.
 impl<const FINE: u32> PartialEq for Buckets<FINE> {
     fn eq(&self, other: &Buckets<FINE>) -> bool {
-        self.sum == other.sum && self.maximum == other.maximum && self.buckets().eq(other.buckets())
+        self.constant == other.constant && self.sum == other.sum && self.maximum == other.maximum && self.buckets().eq(other.buckets())
     }
 }
 
@@ -243,6 +272,29 @@ mod tests {
             prop_assert_eq!(merged.tail(), together.tail());
             prop_assert_eq!((merged.count(), merged.sum, merged.maximum), (together.count(), together.sum, together.maximum));
         }
+    }
+
+    #[test]
+    fn the_resolution_is_of_what_is_beyond_the_constant_part() {
+        const CONSTANT: u64 = 1_000_000_000_000;
+        let mut values: Vec<u64> = (0..2000u64).map(|index| CONSTANT + index * index % 1999 * 7_000_000).collect();
+        let mut histogram = Histogram::above(CONSTANT);
+        values.iter().for_each(|&value| histogram.record(value));
+        values.sort_unstable();
+        for part in [0.1, 0.5, 0.9, 0.99, 1.0] {
+            let truth = values[(part * 2000.0) as usize - 1] as f64 / 1e12 - 1.0;
+            let read = histogram.quantile(part).unwrap() - 1.0;
+            assert!(read >= truth - 1e-15 && read <= truth * 1.008 + 1.1e-9, "{part}: {read} {truth}");
+        }
+        let mean = values.iter().map(|&value| value as f64).sum::<f64>() / 2000.0 / 1e12;
+        assert!((histogram.mean().unwrap() - mean).abs() < 1e-12);
+        assert_eq!(histogram.maximum(), Some(values[1999] as f64 / 1e12));
+        assert_eq!((histogram.share_beyond(CONSTANT - 1), histogram.share_beyond(values[1999])), (1.0, 0.0));
+        assert!(histogram.tail().0[0] >= 1.0 && histogram.tail().0[0] < 1.000_01);
+        let mut merged = Histogram::default();
+        merged.merge(&Histogram::above(5));
+        merged.merge(&histogram);
+        assert_eq!(merged, histogram);
     }
 
     #[test]

@@ -11,7 +11,9 @@ use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_sim::source::Holding;
 use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Histogram, Replication};
-use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
+use tidegate_sim::tcp::{
+    AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers,
+};
 use tidegate_sim::{Control, Estimate, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Tagging, run};
 
 /// Bytes of a cell.
@@ -96,6 +98,8 @@ impl Hosts {
             guarded: true,
             halves_pipe: false,
             ecn: false,
+            growth: Growth::Rfc5681,
+            after_idle: AfterIdle::Rfc5681,
             start_within: milliseconds(clock.start_within),
             ..Tcp::usual(back)
         };

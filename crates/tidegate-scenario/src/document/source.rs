@@ -1,6 +1,6 @@
 //! The table of a flow's source, exactly as it is written; see [`super`].
 
-use crate::choice::{CongestionName, Holding, RecoveryName, SourceKind, TimerName};
+use crate::choice::{AfterIdleName, CongestionName, GrowthName, Holding, RecoveryName, SourceKind, TimerName};
 use crate::value::{At, Block, Bytes, Decimal, Packets, Text, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -60,19 +60,19 @@ pub struct SourceTable {
     #[schemars(extend("default" = "cubic"))]
     pub congestion: Option<At<CongestionName>>,
     /// For `tcp`: when a segment is lost, and what is sent then.
-    #[schemars(extend("default" = "sack"))]
+    #[schemars(extend("default" = "sack; `rack` for `congestion = \"bbr\"`"))]
     pub recovery: Option<At<RecoveryName>>,
     /// For `tcp`: how long to wait for an acknowledgement.
-    #[schemars(extend("default" = "rfc6298"))]
+    #[schemars(extend("default" = "linux"))]
     pub timer: Option<At<TimerName>>,
     /// For `tcp`: the distance of the timer's ticks.
     #[schemars(extend("default" = "1 ms; 500 ms for `timer = \"bsd\"`", "examples" = ["100 ms"]))]
     pub granularity: Option<At<Duration>>,
-    /// For `tcp`: the least time to wait for an acknowledgement.
+    /// For `tcp`: the least time to wait for an acknowledgement; with `timer = "linux"` the least that is added to the smoothed round-trip time.
     #[schemars(extend("default" = "200 ms; 1 s for `timer = \"bsd\"`", "examples" = ["1 s"]))]
     pub minimum_timeout: Option<At<Duration>>,
     /// For `tcp`: the greatest time to wait for an acknowledgement.
-    #[schemars(extend("default" = "60 s; 64 s for `timer = \"bsd\"`"))]
+    #[schemars(extend("default" = "120 s; 60 s for `timer = \"rfc6298\"`, 64 s for `timer = \"bsd\"`"))]
     pub maximum_timeout: Option<At<Duration>>,
     /// For `tcp`: the time to wait before a round-trip time has been measured.
     #[schemars(extend("default" = "1 s; 6 s for `timer = \"bsd\"`"))]
@@ -95,6 +95,13 @@ pub struct SourceTable {
     /// For `tcp`: how long an acknowledgement may wait for a second segment; `0 s` acknowledges every segment at once.
     #[schemars(extend("default" = "40 ms"))]
     pub delayed_ack: Option<At<Duration>>,
+    /// For `tcp`: what an acknowledgement of several segments does to the window of `reno` and `cubic`, that is, whether delayed acknowledgements slow
+    /// its growth.
+    #[schemars(extend("default" = "rfc5681"))]
+    pub growth: Option<At<GrowthName>>,
+    /// For `tcp`: what is left of the window of `reno` and `cubic` when nothing was sent for longer than the retransmission timeout. `bbr` keeps its window.
+    #[schemars(extend("default" = "linux"))]
+    pub after_idle: Option<At<AfterIdleName>>,
     /// For `tcp`: whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
     #[schemars(extend("default" = true))]
     pub limited_transmit: Option<At<bool>>,

@@ -13,12 +13,15 @@ impl Simulation<'_> {
     pub(super) fn reach(&mut self, now: u64, number: usize, flow: u32, tag: Tag, length: u32) {
         let mut sooner = false;
         if flow & BACK == 0 {
-            self.flows[flow as usize].deliver(now, tag.created, length, tag.word & TAGGED != 0);
+            let is_measured = self.flows[flow as usize].deliver(now, tag.created, length, tag.word & TAGGED != 0);
             let connection = &mut self.connections[number];
             let (marked, reduced) = (tag.word & MARKED != 0, tag.word & REDUCED != 0);
             let data = length - connection.tcp().headers;
             if let Some(message) = connection.on_segment(now, tag.word & ((1 << NUMBER_BITS) - 1), data, marked, reduced) {
                 self.send_back(now, number, message);
+            }
+            if !is_measured {
+                self.connections[number].disregard();
             }
         } else {
             self.backs.meters[number].delivered.add(length);

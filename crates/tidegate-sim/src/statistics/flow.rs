@@ -5,13 +5,14 @@ use crate::network::LinkId;
 use crate::source::NEVER;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
+use tidegate_core::units::Rate;
 
 /// What was measured of a flow in one replication. Volumes and delays count from the end of the warm-up.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowStatistics {
     /// What the source emitted.
     pub offered: Volume,
-    /// What reached the sink.
+    /// What reached the sink, all of it within the measured time: the packet that was on the last link when the warm-up ended is not in it.
     pub delivered: Volume,
     /// The parts of both that the sender had tagged: what it sent in another colour than green. Colours given on the way do not count here.
     pub tagged: Tagged,
@@ -65,6 +66,18 @@ impl FlowStatistics {
     }
 }
 
+/// What a flow's meter knows of its path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// The number of links.
+    pub links: usize,
+    /// The propagation of all of them in picoseconds: the part that all delays have in common.
+    pub propagation: u64,
+    /// The rate of the last of them, and the longest frame there in bytes.
+    pub last: Rate,
+    pub longest_frame: u32,
+}
+
 /// A flow's statistics in the making.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowMeter {
@@ -79,6 +92,9 @@ pub(crate) struct FlowMeter {
     delivered_before: Volume,
     tagged_before: Tagged,
     warm_up: u64,
+    /// From here on every delivery is measured, however long it takes on the last link.
+    settled: u64,
+    way: Way,
     delays: Histogram,
     /// [`NEVER`] before the first delivery.
     last_delay: u64,
@@ -89,7 +105,7 @@ pub(crate) struct FlowMeter {
 }
 
 impl FlowMeter {
-    pub(crate) fn new(links: usize, warm_up: u64, sample_interval: u64) -> FlowMeter {
+    pub(crate) fn new(way: Way, warm_up: u64, sample_interval: u64) -> FlowMeter {
         FlowMeter {
             emitted: Volume::default(),
             delivered: Volume::default(),
@@ -99,11 +115,13 @@ impl FlowMeter {
             delivered_before: Volume::default(),
             tagged_before: Tagged::default(),
             warm_up,
-            delays: Histogram::default(),
+            settled: if warm_up == 0 { 0 } else { warm_up + way.last.time_per_byte().ceil(way.longest_frame).picoseconds() },
+            way,
+            delays: Histogram::above(way.propagation),
             last_delay: NEVER,
             jitter: CoarseHistogram::default(),
-            dropped: vec![Dropped::default(); links],
-            lost_on_links: vec![Volume::default(); links],
+            dropped: vec![Dropped::default(); way.links],
+            lost_on_links: vec![Volume::default(); way.links],
             delivered_bytes: Bins::new(sample_interval),
         }
     }
@@ -118,16 +136,18 @@ impl FlowMeter {
     }
 
     /// A packet emitted at `created` reaches the sink at `at`. Deliveries are announced in their order, but ahead of time: when the last
-    /// transmission starts.
+    /// transmission starts. True if it is measured: if no part of it came before the warm-up ended.
     #[inline]
-    pub(crate) fn deliver(&mut self, at: u64, created: u64, length: u32, is_tagged: bool) {
+    pub(crate) fn deliver(&mut self, at: u64, created: u64, length: u32, is_tagged: bool) -> bool {
         self.delivered.add(length);
-        if is_tagged {
-            self.deliver_tagged(at, length);
-        }
         self.delivered_bytes.add(at, u64::from(length));
-        if at < self.warm_up {
-            return self.delivered_before.add(length);
+        let is_before = at < self.settled && self.begins_before(at, length);
+        if is_tagged {
+            self.deliver_tagged(is_before, length);
+        }
+        if is_before {
+            self.delivered_before.add(length);
+            return false;
         }
         let delay = at - created;
         if self.last_delay != NEVER {
@@ -135,11 +155,18 @@ impl FlowMeter {
         }
         self.last_delay = delay;
         self.delays.record(delay);
+        true
     }
 
-    fn deliver_tagged(&mut self, at: u64, length: u32) {
+    /// True if the first bit of a packet that is complete at `at` reached the sink before the warm-up ended.
+    #[cold]
+    fn begins_before(&self, at: u64, length: u32) -> bool {
+        self.warm_up > 0 && at < self.warm_up + self.way.last.time_per_byte().floor(length).picoseconds()
+    }
+
+    fn deliver_tagged(&mut self, is_before: bool, length: u32) {
         self.tagged.delivered.add(length);
-        if at < self.warm_up {
+        if is_before {
             self.tagged_before.delivered.add(length);
         }
     }
@@ -209,21 +236,39 @@ fn left(whole: Volume, part: Volume) -> Option<Volume> {
 mod tests {
     use super::*;
 
+    /// One link without propagation, on which 10 bytes take 200 ps.
+    fn way() -> Way {
+        Way { links: 1, propagation: 0, last: Rate::MAX, longest_frame: 10 }
+    }
+
+    #[test]
+    fn what_was_on_the_last_link_when_the_warm_up_ended_is_not_measured() {
+        // 10 bytes take 80 ns at 1 Gbit/s.
+        let way = Way { propagation: 50_000, last: Rate::new(1_000_000_000).unwrap(), ..way() };
+        let mut meter = FlowMeter::new(way, 1_000_000, 0);
+        (0..4).for_each(|_| meter.emit(10, true));
+        let measured = [999_999, 1_079_999, 1_080_000, 1_160_000].map(|at| meter.deliver(at, at - 50_000 - 1024 * 80, 10, true));
+        assert_eq!(measured, [false, false, true, true]);
+        let flow = meter.finish(2_000_000, &[LinkId(0)]).unwrap();
+        assert_eq!((flow.delivered.packets, flow.tagged.delivered.packets, flow.delays.count()), (2, 2, 2));
+        assert_eq!(flow.delays.maximum(), Some(131_920e-12));
+    }
+
     #[test]
     fn the_warm_up_is_left_out_of_everything_but_the_series() {
-        let mut meter = FlowMeter::new(1, 100, 100);
+        let mut meter = FlowMeter::new(way(), 1000, 1000);
         for _ in 0..4 {
             meter.emit(10, false);
         }
         meter.lose(0, 10, DropReason::FlowLimit);
-        // Announced before the end of the warm-up, delivered at 99 and at 100.
-        meter.deliver(99, 50, 10, false);
-        meter.deliver(100, 60, 10, false);
+        // Announced before the end of the warm-up, delivered before and after it.
+        meter.deliver(990, 500, 10, false);
+        meter.deliver(1200, 600, 10, false);
         meter.restart();
         meter.emit(10, false);
-        meter.deliver(150, 90, 10, false);
+        meter.deliver(1500, 880, 10, false);
         meter.lose(0, 10, DropReason::PushedOut);
-        let flow = meter.finish(200, &[LinkId(7)]).unwrap();
+        let flow = meter.finish(2000, &[LinkId(7)]).unwrap();
         assert_eq!((flow.offered.packets, flow.delivered.packets, flow.in_network.packets), (1, 2, 0));
         assert_eq!(flow.lost(), Volume { packets: 1, bytes: 10 });
         assert_eq!(flow.dropped[0].0, LinkId(7));
@@ -234,27 +279,27 @@ mod tests {
 
     #[test]
     fn a_packet_out_of_nowhere_is_noticed() {
-        let mut meter = FlowMeter::new(1, 0, 0);
+        let mut meter = FlowMeter::new(way(), 0, 0);
         meter.deliver(1, 0, 10, false);
         assert_eq!(meter.finish(10, &[LinkId(0)]), None);
     }
 
     #[test]
     fn what_the_sender_tagged_is_counted_apart_and_conserved_apart() {
-        let mut meter = FlowMeter::new(1, 100, 0);
+        let mut meter = FlowMeter::new(way(), 1000, 0);
         meter.emit(10, true);
         meter.emit(20, true);
         meter.emit(40, false);
-        meter.deliver(99, 50, 10, true);
-        meter.deliver(100, 50, 20, true);
+        meter.deliver(990, 500, 10, true);
+        meter.deliver(1400, 500, 20, true);
         meter.restart();
         meter.emit(80, true);
-        meter.deliver(130, 60, 40, false);
-        let flow = meter.clone().finish(200, &[LinkId(0)]).unwrap();
+        meter.deliver(3000, 600, 40, false);
+        let flow = meter.clone().finish(5000, &[LinkId(0)]).unwrap();
         assert_eq!((flow.tagged.offered.bytes, flow.tagged.delivered.bytes), (80, 20));
         assert_eq!(flow.delivered_untagged(), Volume { packets: 1, bytes: 40 });
         // A packet that changes sides on its way leaves the sums right, and is noticed all the same.
-        meter.deliver(140, 90, 80, false);
-        assert_eq!(meter.finish(200, &[LinkId(0)]), None);
+        meter.deliver(4000, 900, 80, false);
+        assert_eq!(meter.finish(5000, &[LinkId(0)]), None);
     }
 }

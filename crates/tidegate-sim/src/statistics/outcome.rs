@@ -82,7 +82,7 @@ pub struct TaggedOutcome {
 /// One TCP connection over all replications. Counts are sums over the replications.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpOutcome {
-    /// Bits of data delivered in order per second, each once.
+    /// Bits of data per second that arrived, each once.
     pub goodput_bps: Estimate,
     /// Segments sent, again or for the first time.
     pub segments: u64,
@@ -104,6 +104,9 @@ pub struct TcpOutcome {
     pub cwnd_over_time_bytes: Vec<f64>,
 }
 
+/// The quantiles of delays that have an interval.
+pub const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+
 /// Delays over all replications.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DelayOutcome {
@@ -113,6 +116,8 @@ pub struct DelayOutcome {
     pub jitter_s: Option<Estimate>,
     /// The delays of all replications: quantiles, maximum and tail.
     pub histogram: Histogram,
+    /// The quantiles of each replication for [`QUANTILES`], in seconds.
+    pub quantiles_s: [Estimate; QUANTILES.len()],
     /// The absolute differences between the delays of consecutive deliveries, of all replications.
     pub jitter: CoarseHistogram,
 }
@@ -213,6 +218,16 @@ impl Outcome {
         self.replications.iter().map(|replication| replication.packet_hops).sum()
     }
 
+    /// Jain's index of the goodputs of all TCP connections: the mean of each replication's. `None` with fewer than two connections, or if no data arrived.
+    /// The index of the means is another thing: it calls those fair which take turns from one replication to the next.
+    pub fn tcp_fairness(&self) -> Option<Estimate> {
+        let index = |run: &Replication| {
+            let goodputs: Vec<f64> = run.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.delivered as f64).collect();
+            jain(&goodputs).filter(|_| goodputs.len() > 1)
+        };
+        estimate(self.replications.iter().map(index))
+    }
+
     /// The points of all series in seconds: the ends of the sample intervals.
     pub fn sample_times_s(&self) -> Vec<f64> {
         let points = self.ports.first().map_or(0, |port| port.occupancy_over_time_bytes.len());
@@ -262,6 +277,7 @@ impl FlowOutcome {
                 mean_s,
                 jitter_s: estimate(runs.iter().map(|run| run.jitter.mean())),
                 histogram: merged(runs.iter().map(|run| &run.delays)),
+                quantiles_s: QUANTILES.map(|part| estimate(runs.iter().map(|run| run.delays.quantile(part))).unwrap_or_default()),
                 jitter: merged(runs.iter().map(|run| &run.jitter)),
             }),
             throughput_over_time_bps: average(runs.iter().map(|run| run.delivered_bytes.iter().map(|&bytes| bytes as f64 * 8.0 / sample))),
@@ -433,6 +449,45 @@ mod tests {
     fn series_are_averaged_point_by_point() {
         let runs = [vec![1.0, 2.0], vec![], vec![5.0, 4.0]];
         assert_eq!(average(runs.iter().map(|run| run.iter().copied())), [2.0, 2.0]);
+    }
+
+    #[test]
+    fn fairness_is_that_of_each_replication() {
+        let flow = |delivered| {
+            let tcp = TcpStatistics { delivered, ..TcpStatistics::default() };
+            FlowStatistics { tcp: Some(Box::new(tcp)), ..FlowStatistics::default() }
+        };
+        let replication = |delivered: &[u64]| {
+            let flows = delivered.iter().map(|&bytes| flow(bytes)).chain([FlowStatistics::default()]).collect();
+            Replication { flows, ports: Vec::new(), events: 0, packet_hops: 0 }
+        };
+        let outcome = |replications| Outcome {
+            measured: Duration::from_seconds(1),
+            sample_interval: None,
+            flows: Vec::new(),
+            ports: Vec::new(),
+            replications,
+        };
+        // Each has all once: fair on average, and never at any time. (3 + 1)^2 / (2 (9 + 1)) is 0.8.
+        let turns = outcome(vec![replication(&[4, 0]), replication(&[0, 4])]);
+        assert_eq!(turns.tcp_fairness(), Some(Estimate { mean: 0.5, half_width: Some(0.0) }));
+        let two = outcome(vec![replication(&[4, 0]), replication(&[3, 1])]).tcp_fairness().unwrap();
+        // Half the difference, 0.15, times Student's 12.706 with one degree of freedom.
+        assert!((two.mean - 0.65).abs() < 1e-12 && (two.half_width.unwrap() - 0.15 * 12.706).abs() < 1e-3);
+        assert_eq!(outcome(vec![replication(&[4])]).tcp_fairness(), None);
+        assert_eq!(outcome(vec![replication(&[0, 0])]).tcp_fairness(), None);
+    }
+
+    #[test]
+    fn quantiles_have_the_interval_of_the_replications() {
+        let run = |milliseconds: u64| {
+            let mut run = FlowStatistics { delivered: Volume { packets: 1, bytes: 1000 }, ..FlowStatistics::default() };
+            run.delays.record(milliseconds * 1_000_000_000);
+            run
+        };
+        let flow = FlowOutcome::of("flow".into(), Vec::new(), &[&run(2), &run(4)], 1.0, 1.0);
+        let median = flow.delay.unwrap().quantiles_s[0];
+        assert!((median.mean - 3e-3).abs() < 1e-9 && (median.half_width.unwrap() - 12.706e-3).abs() < 1e-6, "{median:?}");
     }
 
     #[test]

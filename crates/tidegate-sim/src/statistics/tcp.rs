@@ -7,7 +7,7 @@ use tidegate_core::port::Volume;
 /// What the two ends of a connection did, from the end of the warm-up.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct TcpStatistics {
-    /// Bytes of data delivered in order, each once.
+    /// Bytes of data that arrived, each once, when they arrived: in order or not.
     pub delivered: u64,
     /// Segments sent.
     pub segments: u64,

@@ -53,10 +53,11 @@ pub(crate) trait CongestionControl {
     }
 }
 
-/// One segment per acknowledgement: RFC 5681, equation 2, with at most a segment per acknowledgement.
+/// RFC 5681, equation 2. More than one segment per acknowledgement, if that counts, does not lead beyond the threshold.
 #[inline]
-fn slow_start(flight: &mut Flight) {
-    flight.cwnd += flight.segment;
+fn slow_start(flight: &mut Flight, acked: u64) {
+    let grown = flight.cwnd + flight.growth.in_slow_start(acked) * flight.segment;
+    flight.cwnd = grown.min(flight.ssthresh.max(flight.cwnd + flight.segment));
 }
 
 macro_rules! congestion_controls {

@@ -68,7 +68,7 @@ impl Patience {
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     pub counts: Counts,
-    /// Bytes delivered in order.
+    /// Bytes of data that arrived, each once.
     pub delivered: u64,
     /// Times of complete transfers, from the request or the first byte written to the last byte delivered.
     pub completions: Histogram,
@@ -111,7 +111,7 @@ impl<'a> Connection<'a> {
         let start = start + up_to(tcp.start_within.picoseconds(), &mut stream);
         let phase = match tcp.timer.kind {
             TimerKind::Coarse => stream.below(tcp.timer.granularity.picoseconds()),
-            TimerKind::Fine => 0,
+            TimerKind::Linux | TimerKind::Fine => 0,
         };
         let delay = tcp.delayed_ack.map_or(0, |delay| delay.picoseconds());
         let transfers = match &tcp.application {
@@ -121,7 +121,7 @@ impl<'a> Connection<'a> {
         Connection {
             tcp,
             sender: Sender::new(tcp, phase),
-            receiver: Receiver::new(tcp.segment, tcp.recovery.is_selective(), delay),
+            receiver: Receiver::new(tcp.recovery.is_selective(), delay),
             stream,
             phase,
             stop,
@@ -372,9 +372,14 @@ impl<'a> Connection<'a> {
         Volume { packets, bytes: self.sender.counts.bytes - kept + packets * headers }
     }
 
+    /// What has arrived so far is not measured.
+    pub(crate) fn disregard(&mut self) {
+        self.delivered_before = self.receiver.arrived();
+    }
+
     /// The warm-up ends.
     pub(crate) fn restart(&mut self) {
-        self.delivered_before = self.receiver.delivered();
+        self.disregard();
         self.counts_before = self.sender.counts;
         self.sender.counts.round_trips = (0, 0, 0, 0);
         if let Some(cwnd) = &mut self.cwnd {
@@ -398,7 +403,7 @@ impl<'a> Connection<'a> {
         }
         Measured {
             counts,
-            delivered: self.receiver.delivered() - self.delivered_before,
+            delivered: self.receiver.arrived() - self.delivered_before,
             completions: self.completions.map_or_else(Histogram::default, |completions| *completions),
             cwnd: self.cwnd.map(|cwnd| *cwnd),
         }

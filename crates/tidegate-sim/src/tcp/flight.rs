@@ -3,6 +3,7 @@
 //! Segments are numbered from 1, and windows count bytes. The last segment of a transfer may be short; for windows it counts as a full one (as
 //! in Linux, which counts in segments), so that a number stands for a position in the stream.
 
+use super::growth::Growth;
 use super::scoreboard::Scoreboard;
 
 /// The sender's view of the network.
@@ -32,6 +33,8 @@ pub(crate) struct Flight {
     pub recover: u64,
     /// Whether the size of the flight is what is estimated to be in the network rather than what has not been acknowledged.
     pub halves_pipe: bool,
+    /// What of an acknowledgement lets the window grow.
+    pub growth: Growth,
     /// A segment to be sent again before anything else, whatever the window.
     pub resend: Option<u64>,
     /// What selective acknowledgements have told.

@@ -23,10 +23,7 @@ pub(crate) struct Receiver {
     runs: VecDeque<(u64, u64)>,
     /// Of the runs that were reported first, a segment of each, the latest first; 0 for none.
     recent: [u64; BLOCKS],
-    /// Segments beyond `next` that are shorter than `segment`, and what they lack.
-    short: Vec<(u64, u32)>,
-    segment: u32,
-    delivered: u64,
+    arrived: u64,
     /// How long an acknowledgement may wait for a second segment, in picoseconds; 0: not at all.
     delay: u64,
     /// Segments that came in order and have not been acknowledged.
@@ -38,15 +35,13 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that expects segment 1, of `segment` bytes unless it says otherwise.
-    pub(crate) fn new(segment: u32, selective: bool, delay: u64) -> Receiver {
+    /// A receiver that expects segment 1.
+    pub(crate) fn new(selective: bool, delay: u64) -> Receiver {
         Receiver {
             next: 1,
             runs: VecDeque::new(),
             recent: [0; BLOCKS],
-            short: Vec::new(),
-            segment,
-            delivered: 0,
+            arrived: 0,
             delay,
             waiting: 0,
             deadline: NEVER,
@@ -60,9 +55,10 @@ impl Receiver {
         self.next
     }
 
-    /// Bytes delivered in order.
-    pub(crate) fn delivered(&self) -> u64 {
-        self.delivered
+    /// Bytes of data that have arrived, each once, whether what lies before them has or not: a retransmission that closes a gap does not make what
+    /// had come long before look as if it had crossed the network then.
+    pub(crate) fn arrived(&self) -> u64 {
+        self.arrived
     }
 
     /// When it has to be asked by [`Receiver::on_timer`], or [`NEVER`].
@@ -83,7 +79,7 @@ impl Receiver {
             return Some(self.acknowledge());
         }
         self.next += 1;
-        self.delivered += u64::from(length);
+        self.arrived += u64::from(length);
         if !self.runs.is_empty() {
             self.close_gap();
             return Some(self.acknowledge());
@@ -119,22 +115,16 @@ impl Receiver {
                     self.runs[at].1 = end;
                     self.runs.remove(at + 1);
                 }
-                self.shorten(number, length);
+                self.arrived += u64::from(length);
             }
             _ => {
                 self.runs.insert(at, (number, number + 1));
-                self.shorten(number, length);
+                self.arrived += u64::from(length);
             }
         }
         let place = self.recent.iter().position(|&seen| seen == 0 || seen == number || self.same_run(seen, number)).unwrap_or(BLOCKS - 1);
         self.recent[..=place].rotate_right(1);
         self.recent[0] = number;
-    }
-
-    fn shorten(&mut self, number: u64, length: u32) {
-        if length < self.segment {
-            self.short.push((number, self.segment - length));
-        }
     }
 
     fn run_of(&self, number: u64) -> Option<(u64, u64)> {
@@ -151,13 +141,6 @@ impl Receiver {
         if let Some(&(first, end)) = self.runs.front()
             && first == self.next
         {
-            self.delivered += (end - first) * u64::from(self.segment);
-            let (segment, delivered) = (end, &mut self.delivered);
-            self.short.retain(|&(number, lacks)| {
-                let comes = number < segment;
-                *delivered -= if comes { u64::from(lacks) } else { 0 };
-                !comes
-            });
             self.next = end;
             self.runs.pop_front();
         }
@@ -201,7 +184,7 @@ mod tests {
     #[test]
     fn the_first_block_holds_the_segment_that_has_just_come() {
         // RFC 2018, section 4, in segments: every other one is lost.
-        let mut receiver = Receiver::new(10, true, 0);
+        let mut receiver = Receiver::new(true, 0);
         let acks = play(&mut receiver, &[1, 3, 5, 7, 9, 2]);
         assert_eq!(acks[0], (2, vec![]));
         assert_eq!(acks[1], (2, vec![(3, 4)]));
@@ -209,25 +192,25 @@ mod tests {
         // No more than three; the oldest gives way.
         assert_eq!(acks[4], (2, vec![(9, 10), (7, 8), (5, 6)]));
         assert_eq!(acks[5], (4, vec![(9, 10), (7, 8), (5, 6)]));
-        assert_eq!(receiver.delivered(), 30);
+        assert_eq!(receiver.arrived(), 60);
         // Two runs become one, and the freshest.
         assert_eq!(play(&mut receiver, &[6]), [(4, vec![(5, 8), (9, 10)])]);
         assert_eq!(play(&mut receiver, &[4, 8]), [(8, vec![(9, 10)]), (10, vec![])]);
-        assert_eq!(receiver.delivered(), 90);
+        assert_eq!(receiver.arrived(), 90);
     }
 
     #[test]
     fn what_has_come_before_is_acknowledged_and_not_delivered_again() {
-        let mut receiver = Receiver::new(10, true, 0);
+        let mut receiver = Receiver::new(true, 0);
         let acks = play(&mut receiver, &[1, 1, 3, 3, 2, 3]);
         assert_eq!(acks.iter().map(|ack| ack.0).collect::<Vec<_>>(), [2, 2, 2, 2, 4, 4]);
-        assert_eq!(receiver.delivered(), 30);
+        assert_eq!(receiver.arrived(), 30);
     }
 
     #[test]
     fn a_second_segment_or_the_timer_ends_the_delay() {
         // RFC 5681, section 4.2: at least every second segment, within the delay; at once for a gap and for what closes it.
-        let mut receiver = Receiver::new(10, false, 40);
+        let mut receiver = Receiver::new(false, 40);
         assert!(receiver.on_segment(0, 1, 10).is_none());
         assert_eq!(receiver.deadline(), 40);
         assert_eq!(receiver.on_segment(5, 2, 10).map(|ack| ack.next), Some(3));
@@ -240,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn short_segments_are_counted_when_they_are_delivered() {
-        let mut receiver = Receiver::new(10, true, 0);
-        receiver.on_segment(0, 3, 4);
-        receiver.on_segment(0, 2, 10);
-        assert_eq!(receiver.delivered(), 0);
-        receiver.on_segment(0, 1, 7);
-        assert_eq!((receiver.next(), receiver.delivered()), (4, 21));
+    fn data_counts_when_it_arrives_and_once() {
+        let mut receiver = Receiver::new(true, 0);
+        let arrived = [(3, 4), (2, 10), (3, 4), (1, 7), (2, 10)].map(|(number, length)| {
+            receiver.on_segment(0, number, length);
+            receiver.arrived()
+        });
+        assert_eq!((arrived, receiver.next()), ([4, 14, 14, 21, 21], 4));
     }
 }

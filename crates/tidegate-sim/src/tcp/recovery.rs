@@ -4,6 +4,7 @@
 //! **Laws.** It begins with duplicate acknowledgements and ends with an acknowledgement of new data or with a timeout. What it lets go
 //! fits the receiver's window. How far the window goes down is [`super::congestion`]'s business.
 
+use super::congestion::CongestionKind;
 use super::flight::Flight;
 
 mod fack;
@@ -33,7 +34,8 @@ pub(crate) trait LossRecovery {
     const SUMMARY: &'static str;
     /// True if it wants selective acknowledgements.
     const SELECTIVE: bool;
-    /// True if it is told of every transmission and of every segment that is reported.
+    /// True if it is told of every transmission and of every segment that is reported. Its reports then survive a timeout, after which it says what
+    /// to send; and every transmission of the first segment that has not been acknowledged restarts the retransmission timer.
     const TRACKS: bool = false;
 
     /// A fresh connection.
@@ -62,16 +64,21 @@ pub(crate) trait LossRecovery {
     }
 
     /// A segment is sent, for the first time or again.
-    fn sent(&mut self, _segment: u64) {}
+    fn sent(&mut self, _now: u64, _segment: u64) {}
 
     /// An acknowledgement is the first to report a segment.
-    fn arrived(&mut self, _segment: u64) {}
+    fn arrived(&mut self, _now: u64, _segment: u64) {}
+
+    /// The round trip that an acknowledgement has measured, once all that it reports has been told.
+    fn round_trip(&mut self) -> Option<u64> {
+        None
+    }
 
     /// All that an acknowledgement reports has been told; nothing else has been done about it but that `una` is beyond what it acknowledges.
     fn reported(&mut self, _flight: &Flight) {}
 
     /// Nothing came back in time.
-    fn timed_out(&mut self) {}
+    fn timed_out(&mut self, _now: u64, _flight: &Flight) {}
 
     /// True if an acknowledgement of part of what was lost starts the retransmission timer anew, for the `nth` one of a recovery.
     fn restarts_timer(&self, _nth: u32) -> bool {
@@ -98,6 +105,12 @@ macro_rules! loss_recoveries {
             /// One sentence: how it goes about it.
             pub const fn summary(self) -> &'static str {
                 match self { $(RecoveryKind::$variant => <$type as LossRecovery>::SUMMARY,)* }
+            }
+
+            /// What is usual with this congestion control. One that measures goes on sending through losses, and so needs a recovery that finds what is
+            /// lost again without the timer.
+            pub const fn usual(congestion: CongestionKind) -> RecoveryKind {
+                if congestion.measures() { RecoveryKind::Rack } else { RecoveryKind::Sack }
             }
 
             /// True if it wants selective acknowledgements.
@@ -138,17 +151,20 @@ macro_rules! loss_recoveries {
             pub(crate) fn pipe(&self, flight: &Flight) -> u64 {
                 match self { $(AnyRecovery::$variant(recovery) => recovery.pipe(flight),)* }
             }
-            pub(crate) fn sent(&mut self, segment: u64) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.sent(segment),)* }
+            pub(crate) fn sent(&mut self, now: u64, segment: u64) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.sent(now, segment),)* }
             }
-            pub(crate) fn arrived(&mut self, segment: u64) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.arrived(segment),)* }
+            pub(crate) fn arrived(&mut self, now: u64, segment: u64) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.arrived(now, segment),)* }
+            }
+            pub(crate) fn round_trip(&mut self) -> Option<u64> {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.round_trip(),)* }
             }
             pub(crate) fn reported(&mut self, flight: &Flight) {
                 match self { $(AnyRecovery::$variant(recovery) => recovery.reported(flight),)* }
             }
-            pub(crate) fn timed_out(&mut self) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.timed_out(),)* }
+            pub(crate) fn timed_out(&mut self, now: u64, flight: &Flight) {
+                match self { $(AnyRecovery::$variant(recovery) => recovery.timed_out(now, flight),)* }
             }
             pub(crate) fn restarts_timer(&self, nth: u32) -> bool {
                 match self { $(AnyRecovery::$variant(recovery) => recovery.restarts_timer(nth),)* }

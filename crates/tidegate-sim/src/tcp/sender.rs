@@ -15,6 +15,7 @@ use super::Tcp;
 use super::congestion::AnyCongestion;
 use super::delivery::Deliveries;
 use super::flight::Flight;
+use super::idle::AfterIdle;
 use super::recovery::{AnyRecovery, Verdict};
 use super::scoreboard::Scoreboard;
 use super::segment::{Ack, Segment};
@@ -81,6 +82,7 @@ pub(crate) struct Sender {
     /// Segments that are shorter than the others.
     short: VecDeque<(u64, u32)>,
     initial_window: u64,
+    after_idle: AfterIdle,
     limited_transmit: bool,
     guard: bool,
     selective: bool,
@@ -92,6 +94,8 @@ pub(crate) struct Sender {
     pacing: Option<Box<Pacing>>,
     /// Whether every transmission and every segment that is reported counts: for them, or for the recovery.
     tracks: bool,
+    /// Whether the recovery is one that tracks: its reports survive a timeout, and every one measures the round trip.
+    keeps_reports: bool,
     pub(super) counts: Counts,
 }
 
@@ -113,6 +117,7 @@ impl Sender {
             limited: 0,
             recover: 0,
             halves_pipe: tcp.halves_pipe,
+            growth: tcp.growth,
             resend: None,
             board: Scoreboard::new(window / segment),
             round_trip: 0,
@@ -130,6 +135,7 @@ impl Sender {
             partial: 0,
             stuck_at: 0,
             short: VecDeque::new(),
+            after_idle: tcp.after_idle,
             limited_transmit: tcp.limited_transmit,
             guard: tcp.guarded,
             selective: tcp.recovery.is_selective(),
@@ -137,6 +143,7 @@ impl Sender {
             says_reduced: false,
             last_sent: 0,
             tracks: tcp.congestion.measures() || tcp.recovery.tracks(),
+            keeps_reports: tcp.recovery.tracks(),
             pacing: tcp.congestion.measures().then(|| {
                 let deliveries = Deliveries::new(window / segment);
                 Box::new(Pacing { deliveries, not_before: 0, is_held: false, lost: 0 })
@@ -149,9 +156,9 @@ impl Sender {
     pub(crate) fn write(&mut self, now: u64, bytes: u64) {
         let flight = &mut self.flight;
         let (whole, rest) = (bytes / flight.segment, bytes % flight.segment);
-        if self.pacing.is_none() && flight.una == flight.max && self.last_sent > 0 && now > self.timer.deadline(self.last_sent) {
-            // RFC 5681, section 4.1: after a silence nothing is known of the network any more.
-            flight.cwnd = flight.cwnd.min(self.initial_window);
+        if self.pacing.is_none() && flight.una == flight.max && self.last_sent > 0 {
+            let timeout = self.timer.deadline(self.last_sent) - self.last_sent;
+            self.after_idle.restart(flight, now - self.last_sent, timeout, self.initial_window);
         }
         flight.written = flight.written.saturating_add(whole);
         if rest > 0 {
@@ -215,7 +222,7 @@ impl Sender {
             self.flight.una = next;
             self.flight.nxt = self.flight.nxt.max(next);
             if self.timed.0 != 0 && next > self.timed.0 {
-                self.measured(now);
+                self.measured(now, self.timed.1);
                 sooner = true;
             }
             while self.short.front().is_some_and(|short| short.0 < next) {
@@ -233,9 +240,22 @@ impl Sender {
         }
         if self.tracks {
             self.recovery.reported(&self.flight);
+            if let Some(round_trip) = self.recovery.round_trip() {
+                // A measurement does not move a timer that runs.
+                let before = self.deadline();
+                self.measured(now, now - round_trip);
+                if self.armed != NEVER {
+                    self.armed += before.saturating_sub(self.deadline());
+                }
+                sooner = acked > 0;
+            }
         }
         if acked > 0 {
             self.advanced(now, acked);
+            if self.keeps_reports && self.phase == Phase::Open && self.recovery.begins(&self.flight) {
+                // Known to be lost already when the last recovery ended.
+                self.begin_recovery(now);
+            }
         } else if self.flight.una < self.flight.max && (news > 0 || !self.selective) {
             self.duplicate(now, news);
         }
@@ -253,7 +273,7 @@ impl Sender {
         let mut report = |from: u64, to: u64| {
             let mut at = from;
             while let Some(segment) = flight.board.first_unsacked(at, to) {
-                recovery.arrived(segment);
+                recovery.arrived(now, segment);
                 if let Some(pacing) = pacing {
                     pacing.deliveries.deliver(now, segment);
                 }
@@ -340,6 +360,12 @@ impl Sender {
         if (guarded && self.guard) || !self.recovery.begins(flight) {
             return;
         }
+        self.begin_recovery(now);
+    }
+
+    #[cold]
+    fn begin_recovery(&mut self, now: u64) {
+        let flight = &mut self.flight;
         flight.ssthresh = self.congestion.reduced(flight);
         flight.limited = 0;
         flight.recover = flight.max;
@@ -367,15 +393,20 @@ impl Sender {
         if self.phase != Phase::Timeout || self.stuck_at != flight.una {
             flight.ssthresh = self.congestion.timed_out(flight);
         }
-        flight.cwnd = flight.segment;
         flight.duplicates = 0;
         flight.limited = 0;
-        flight.nxt = flight.una;
         flight.recover = flight.max;
         flight.resend = None;
-        flight.board.clear();
-        flight.board.restart(flight.una);
-        self.recovery.timed_out();
+        self.recovery.timed_out(now, flight);
+        if self.keeps_reports {
+            // One segment more than what may still be on its way: one if nothing is.
+            flight.cwnd = (self.recovery.pipe(flight) + 1) * flight.segment;
+        } else {
+            flight.cwnd = flight.segment;
+            flight.nxt = flight.una;
+            flight.board.clear();
+            flight.board.restart(flight.una);
+        }
         self.phase = Phase::Timeout;
         self.stuck_at = flight.una;
         self.timed = (0, 0);
@@ -383,8 +414,7 @@ impl Sender {
         self.counts.timeouts += 1;
     }
 
-    fn measured(&mut self, now: u64) {
-        let sent = self.timed.1;
+    fn measured(&mut self, now: u64, sent: u64) {
         self.timer.sample(sent, now);
         self.timed = (0, 0);
         let time = now - sent;
@@ -425,13 +455,13 @@ impl Sender {
             return None;
         };
         if self.tracks {
-            self.recovery.sent(number);
+            self.recovery.sent(now, number);
             self.pace(now, number);
         }
         let flight = &mut self.flight;
         if number == flight.max {
             flight.max += 1;
-            if self.timed.0 == 0 {
+            if self.timed.0 == 0 && !self.keeps_reports {
                 self.timed = (number, now);
             }
         } else {
@@ -442,7 +472,7 @@ impl Sender {
             }
         }
         flight.nxt = flight.nxt.max(number + 1);
-        if self.armed == NEVER {
+        if self.armed == NEVER || (self.keeps_reports && number == flight.una) {
             self.armed = now;
         }
         self.counts.segments += 1;
@@ -473,6 +503,11 @@ impl Sender {
                     Some(segment) => Some(segment),
                     None => self.recovery.next(flight),
                 }
+            }
+            Phase::Timeout if self.keeps_reports => {
+                let next = self.recovery.next(flight);
+                flight.is_idle = next.is_none() && flight.max == flight.written;
+                next
             }
             Phase::Open | Phase::Timeout => {
                 let cwnd = flight.cwnd;

@@ -1,12 +1,13 @@
 //! The retransmission timer: how long to wait for an acknowledgement. One kind, one file; the list below gives it its name in files.
 //!
-//! **Laws.** The wait is between the least and the greatest that were set, and every timeout in a row doubles it, until a round-trip time is
+//! **Laws.** The wait is between the least and the greatest that were set (Linux's least is the round-trip time longer), and every timeout in a row doubles it, until a round-trip time is
 //! measured. Segments that were sent twice are not measured (Karn and Partridge, SIGCOMM 1987); that is the sender's business.
 
 use tidegate_core::units::Duration;
 
 mod coarse;
 mod fine;
+mod linux;
 
 /// How the retransmission timer is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,7 +16,7 @@ pub struct TimerSettings {
     pub kind: TimerKind,
     /// The distance of the clock's ticks: above 0.
     pub granularity: Duration,
-    /// The least wait.
+    /// The least wait; for [`TimerKind::Linux`] the least that is added to the smoothed round-trip time.
     pub minimum: Duration,
     /// The greatest wait, at least the least one.
     pub maximum: Duration,
@@ -24,9 +25,10 @@ pub struct TimerSettings {
 }
 
 impl TimerSettings {
-    /// What is usual for this kind: RFC 6298 with Linux's minimum of 200 ms, or 4.4BSD.
+    /// What is usual for this kind: Linux, RFC 6298 with a minimum of 200 ms in place of its 1 s, or 4.4BSD.
     pub const fn usual(kind: TimerKind) -> TimerSettings {
         let (granularity, minimum, maximum, initial) = match kind {
+            TimerKind::Linux => (Duration::from_milliseconds(1), 200, 120_000, 1_000),
             TimerKind::Fine => (Duration::from_milliseconds(1), 200, 60_000, 1_000),
             TimerKind::Coarse => (Duration::from_milliseconds(500), 1_000, 64_000, 6_000),
         };
@@ -99,6 +101,7 @@ macro_rules! timers {
 }
 
 timers! {
+    Linux = linux::Linux;
     Fine = fine::Fine;
     Coarse = coarse::Coarse;
 }

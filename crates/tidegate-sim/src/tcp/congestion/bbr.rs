@@ -74,8 +74,10 @@ pub(crate) struct Bbr {
     /// The window before a loss or a measurement of the round trip.
     before: u64,
     is_recovering: bool,
-    /// No more leaves than arrives until this round is over.
-    conserves_until: u64,
+    /// A recovery has begun of which no acknowledgement has told yet.
+    enters_recovery: bool,
+    /// No more leaves than arrives, for the first round of a recovery.
+    conserves: bool,
     initial_window: u64,
 }
 
@@ -208,13 +210,16 @@ impl Bbr {
         let mut window = flight.cwnd / flight.segment;
         if self.is_recovering && !sample.is_recovering {
             window = window.max(self.before / flight.segment);
-            self.conserves_until = 0;
         }
         self.is_recovering = sample.is_recovering;
-        if begins && self.round > self.conserves_until {
-            self.conserves_until = 0;
+        if std::mem::take(&mut self.enters_recovery) {
+            // The round of conservation begins here, in place of the one under way.
+            self.round_ends = sample.total;
+            self.conserves = true;
+        } else if begins {
+            self.conserves = false;
         }
-        if self.is_recovering && self.conserves_until > 0 {
+        if self.is_recovering && self.conserves {
             window = window.max(sample.in_flight + sample.news);
         } else if self.is_full() {
             window = (window + sample.news).min(target);
@@ -251,7 +256,8 @@ impl CongestionControl for Bbr {
             is_probed_round: false,
             before: 0,
             is_recovering: false,
-            conserves_until: 0,
+            enters_recovery: false,
+            conserves: false,
             initial_window: 0,
         }
     }
@@ -261,14 +267,14 @@ impl CongestionControl for Bbr {
     fn reduced(&mut self, flight: &Flight) -> u64 {
         self.keep(flight);
         self.is_recovering = true;
-        self.conserves_until = self.round + 1;
+        self.enters_recovery = true;
         (flight.board.pipe(flight.una, flight.max) + 1).max(2) * flight.segment
     }
 
     fn timed_out(&mut self, flight: &Flight) -> u64 {
         self.keep(flight);
         self.is_recovering = true;
-        self.conserves_until = 0;
+        (self.enters_recovery, self.conserves) = (false, false);
         flight.cwnd
     }
 

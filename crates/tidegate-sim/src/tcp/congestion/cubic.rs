@@ -73,7 +73,7 @@ impl CongestionControl for Cubic {
 
     fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64) {
         if flight.cwnd < flight.ssthresh {
-            return slow_start(flight);
+            return slow_start(flight, acked);
         }
         let segment = flight.segment as f64;
         let cwnd = flight.cwnd as f64 / segment;
@@ -85,7 +85,7 @@ impl CongestionControl for Cubic {
             C * from_flat * from_flat * from_flat + self.w_max
         };
         let since = (now - self.epoch) as f64 / 1e12;
-        let acked = acked as f64;
+        let acked = flight.growth.in_avoidance(acked) as f64;
         let alpha = if self.estimate >= self.before { 1.0 } else { ALPHA };
         self.estimate += alpha * acked / cwnd;
         let wanted = if cubic(since) < self.estimate {

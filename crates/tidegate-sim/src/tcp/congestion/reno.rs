@@ -1,7 +1,6 @@
 //! Reno: one segment more per round trip, and half as much after a loss.
 //!
-//! **Law.** A window of w segments grows by at most 1/w segments for every segment acknowledged, and so by at most one segment per round trip,
-//! whether acknowledgements are delayed or not.
+//! **Law.** A window of w segments grows by at most 1/w segments for every segment acknowledged, and so by at most one segment per round trip.
 //!
 //! **Source.** RFC 5681, sections 3.1 (equations 2 to 4) and 3.2; the arithmetic is that of 4.4BSD.
 //!
@@ -9,9 +8,9 @@
 //!
 //! **Cost.** One division per acknowledgement.
 //!
-//! **Deviations.** What is acknowledged is counted, as the RFC recommends, and not acknowledgements, as its equation 3 does: the same if every
-//! segment is acknowledged, and twice as fast a growth if every second one is. (4.4BSD takes half of the window where the RFC takes half of what is in flight; here it is the latter after duplicate
-//! acknowledgements, and the former after a timeout, when half of a window's worth of holes is not in flight at all.)
+//! **Deviations.** 4.4BSD takes half of the window where the RFC takes half of what is in flight. Here it is the latter after duplicate
+//! acknowledgements, and the former after a timeout, when half of a window's worth of holes is not in flight at all. What an acknowledgement of several
+//! segments counts is a choice ([`Growth`](crate::tcp::Growth)).
 
 use super::{CongestionControl, slow_start};
 use crate::tcp::flight::Flight;
@@ -31,8 +30,9 @@ impl CongestionControl for Reno {
     #[inline]
     fn acked(&mut self, _now: u64, flight: &mut Flight, acked: u64) {
         if flight.cwnd < flight.ssthresh {
-            slow_start(flight);
+            slow_start(flight, acked);
         } else {
+            let acked = flight.growth.in_avoidance(acked);
             flight.cwnd += (acked * flight.segment * flight.segment / flight.cwnd).clamp(1, flight.segment);
         }
     }

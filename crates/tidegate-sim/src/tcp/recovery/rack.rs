@@ -3,10 +3,10 @@
 //! **Law.** A segment is taken for lost when one has arrived whose transmission was later than the segment's last. What is in flight is what has been
 //! sent and neither arrived nor been taken for lost, and the window bounds it.
 //!
-//! **Source.** RFC 8985 (RACK), sections 6.2 and 7.2, with a reordering window of nothing once recovery has begun, which is what it prescribes as
-//! long as no reordering has been seen; RFC 6675 for when recovery begins.
+//! **Source.** RFC 8985 (RACK), sections 6.2, 6.3 (what a timeout marks as lost) and 7.2, with a reordering window of nothing once recovery has begun,
+//! which is what it prescribes as long as no reordering has been seen; RFC 6675 for when recovery begins.
 //!
-//! **State.** 16 bytes per segment in flight, 16 per transmission that nothing later has been reported of, and what is to be sent again.
+//! **State.** 24 bytes per segment in flight, 16 per transmission that nothing later has been reported of, and what is to be sent again.
 //!
 //! **Cost.** O(1) per transmission, amortised; a heap's insertion per loss.
 //!
@@ -18,11 +18,14 @@ use crate::tcp::flight::Flight;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A segment in flight: the number of its latest transmission, 0 once it has been reported; and whether it is to be sent again.
+/// A segment in flight: the number of its latest transmission, 0 once it has been reported, and its instant; whether it is to be sent again; and
+/// whether it has been.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     transmission: u64,
+    at: u64,
     is_lost: bool,
+    is_repeated: bool,
 }
 
 /// Recovery by RFC 8985.
@@ -36,6 +39,8 @@ pub(crate) struct Rack {
     latest: u64,
     /// Transmissions and their segments, in order, from the first one on that was not before `latest`.
     order: VecDeque<(u64, u64)>,
+    /// The round trip of the latest transmission that the acknowledgement under way reports, unless its segment was sent twice.
+    round_trip: Option<u64>,
     /// What is to be sent again, and how many of them have not been reported since.
     lost: BinaryHeap<Reverse<u64>>,
     count: u64,
@@ -50,6 +55,15 @@ impl Rack {
         let Some(entry) = self.entry(segment) else { return };
         let was_lost = std::mem::take(&mut entry.is_lost);
         self.count -= u64::from(was_lost);
+    }
+
+    /// This transmission of the segment is lost, if it is the segment's last and has not arrived.
+    fn lose(&mut self, transmission: u64, segment: u64) {
+        if let Some(entry) = self.entry(segment).filter(|entry| entry.transmission == transmission && !entry.is_lost) {
+            entry.is_lost = true;
+            self.count += 1;
+            self.lost.push(Reverse(segment));
+        }
     }
 
     /// The first segment to be sent again.
@@ -72,10 +86,10 @@ impl LossRecovery for Rack {
 
     fn new() -> Rack {
         let (sent, order, lost) = (VecDeque::new(), VecDeque::new(), BinaryHeap::new());
-        Rack { first: 1, sent, transmissions: 0, latest: 0, order, lost, count: 0 }
+        Rack { first: 1, sent, transmissions: 0, latest: 0, order, round_trip: None, lost, count: 0 }
     }
 
-    fn sent(&mut self, segment: u64) {
+    fn sent(&mut self, now: u64, segment: u64) {
         if self.sent.is_empty() {
             self.first = segment;
         }
@@ -86,15 +100,23 @@ impl LossRecovery for Rack {
         self.transmissions += 1;
         let transmission = self.transmissions;
         if let Some(entry) = self.entry(segment) {
-            entry.transmission = transmission;
+            *entry = Sent { transmission, at: now, is_lost: false, is_repeated: entry.transmission > 0 };
         }
         self.order.push_back((transmission, segment));
     }
 
-    fn arrived(&mut self, segment: u64) {
+    fn arrived(&mut self, now: u64, segment: u64) {
         self.keep(segment);
-        let transmission = self.entry(segment).map_or(0, |entry| std::mem::take(&mut entry.transmission));
-        self.latest = self.latest.max(transmission);
+        let Some(entry) = self.entry(segment) else { return };
+        let Sent { transmission, at, is_repeated, .. } = std::mem::take(entry);
+        if transmission > self.latest {
+            self.latest = transmission;
+            self.round_trip = (!is_repeated).then(|| now - at);
+        }
+    }
+
+    fn round_trip(&mut self) -> Option<u64> {
+        self.round_trip.take()
     }
 
     fn reported(&mut self, flight: &Flight) {
@@ -107,11 +129,7 @@ impl LossRecovery for Rack {
             && transmission < self.latest
         {
             self.order.pop_front();
-            if let Some(entry) = self.entry(segment).filter(|entry| entry.transmission == transmission && !entry.is_lost) {
-                entry.is_lost = true;
-                self.count += 1;
-                self.lost.push(Reverse(segment));
-            }
+            self.lose(transmission, segment);
         }
     }
 
@@ -144,11 +162,18 @@ impl LossRecovery for Rack {
         flight.max - flight.una - flight.board.sacked() - self.count
     }
 
-    fn timed_out(&mut self) {
-        // All is sent again from the first segment on, in order.
-        self.sent.iter_mut().for_each(|entry| entry.is_lost = false);
-        self.lost.clear();
-        self.order.clear();
-        self.count = 0;
+    fn timed_out(&mut self, now: u64, flight: &Flight) {
+        while let Some(&(transmission, segment)) = self.order.front() {
+            let sent = self.entry(segment).filter(|entry| entry.transmission == transmission).map_or(0, |entry| entry.at);
+            if sent + flight.round_trip > now {
+                break;
+            }
+            self.order.pop_front();
+            self.lose(transmission, segment);
+        }
+        // The first one has had the whole timeout, though it may have been sent again since.
+        if let Some(transmission) = self.entry(flight.una).map(|entry| entry.transmission) {
+            self.lose(transmission, flight.una);
+        }
     }
 }
