@@ -472,7 +472,7 @@ pub struct FlowTable {
     /// How many of a kind; they are named `call-1`, `call-2` and so on, and each has its own source port.
     #[schemars(extend("default" = 1))]
     pub count: Option<At<Whole<1, 100_000>>>,
-    /// The node where it starts. The path with the fewest links is taken.
+    /// The node where it starts. The path with the fewest links is taken; among equals the first in the file, with a warning.
     pub from: Option<At<Name>>,
     /// The node where it ends.
     pub to: Option<At<Name>>,

@@ -4,8 +4,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_scenario::promise::Measured;
-use tidegate_scenario::{Scenario, Simulation, load, schema};
-use tidegate_sim::{Control, Outcome, run};
+use tidegate_scenario::{Scenario, Simulation, load, parse_str, schema};
+use tidegate_sim::{Control, Outcome, Source, run};
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new("../../scenarios").join(folder);
@@ -112,6 +112,46 @@ fn every_scenario_shows_what_it_says() {
             }
         }
     }
+}
+
+#[test]
+fn paths_that_are_one_of_several_with_as_few_links_are_named() {
+    let link = |from: &str, to: &str| format!("[[link]]\nname = \"{from}{to}\"\nfrom = \"{from}\"\nto = \"{to}\"\npolicy = \"p\"\n");
+    let file = |links: &[&str], flow: &str| {
+        let links: String = links.iter().map(|ends| link(&ends[..1], &ends[1..])).collect();
+        format!("[simulation]\nduration = \"1 s\"\n[policy.p]\nrate = \"1 Mbit/s\"\n{links}[[flow]]\nname = \"f\"\n{flow}\n")
+    };
+    let warnings = |text: &str| parse_str("file.toml", text).unwrap().warnings.map_or(String::new(), |warnings| warnings.to_string());
+    let diamond = ["ab", "bd", "ac", "cd", "da"];
+    let cbr = "source = { kind = \"cbr\", rate = \"1 kbit/s\", packet = \"100 B\" }";
+    let found = warnings(&file(&diamond, &format!("from = \"a\"\nto = \"d\"\n{cbr}")));
+    assert!(
+        found.contains("packets could take another path with as few links, over `ac`") && found.contains("path = [\"ab\", \"bd\"]"),
+        "{found}"
+    );
+    // Written out, or longer: no doubt.
+    assert_eq!(warnings(&file(&diamond, &format!("path = [\"ac\", \"cd\"]\n{cbr}"))), "");
+    assert_eq!(warnings(&file(&["ab", "bd", "ac", "ce", "ed"], &format!("from = \"a\"\nto = \"d\"\n{cbr}"))), "");
+    let found = warnings(&file(&diamond, "from = \"d\"\nto = \"a\"\nsource = { kind = \"tcp\" }"));
+    assert!(found.contains("acknowledgements could take another path") && found.contains("back = [\"ab\", \"bd\"]"), "{found}");
+}
+
+#[test]
+fn what_measures_recovers_by_the_order_of_transmissions() {
+    let recovery = |source: &str| {
+        let text = format!(
+            "[simulation]\nduration = \"1 s\"\n[policy.p]\nrate = \"1 Mbit/s\"\n[[link]]\nname = \"x\"\nfrom = \"a\"\nto = \"b\"\npolicy = \"p\"\n\
+             [[link]]\nname = \"y\"\nfrom = \"b\"\nto = \"a\"\npolicy = \"p\"\n[[flow]]\nname = \"f\"\nfrom = \"a\"\nto = \"b\"\nsource = {{ kind = \"tcp\"{source} }}\n"
+        );
+        let scenario = parse_str("file.toml", &text).unwrap();
+        let network = &scenario.variants[0].simulation.as_ref().unwrap().network;
+        let Source::Tcp(tcp) = &network.flows[0].source else { panic!("no connection") };
+        (tcp.recovery.name(), tcp.timer.kind.name(), tcp.after_idle.name(), tcp.growth.name())
+    };
+    assert_eq!(recovery(""), ("sack", "linux", "linux", "rfc5681"));
+    assert_eq!(recovery(", congestion = \"bbr\""), ("rack", "linux", "linux", "rfc5681"));
+    assert_eq!(recovery(", congestion = \"bbr\", recovery = \"sack\", timer = \"rfc6298\"").0, "sack");
+    assert_eq!(recovery(", after_idle = \"keep\", growth = \"per-ack\""), ("sack", "linux", "keep", "per-ack"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The retransmission timer: how long to wait for an acknowledgement. One kind, one file; the list below gives it its name in files.
 //!
-//! **Laws.** The wait is between the least and the greatest that were set (Linux's least is the round-trip time longer), and every timeout in a row doubles it, until a round-trip time is
-//! measured. Segments that were sent twice are not measured (Karn and Partridge, SIGCOMM 1987); that is the sender's business.
+//! **Laws.** The wait is between the least and the greatest that were set (Linux's least is the round-trip time longer), and every timeout in a row
+//! doubles it, until a round-trip time is measured. Segments that were sent twice are not measured (Karn and Partridge, SIGCOMM 1987); that is the sender's business.
 
 use tidegate_core::units::Duration;
 

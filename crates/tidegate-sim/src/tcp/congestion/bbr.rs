@@ -11,8 +11,9 @@
 //!
 //! **Cost.** Some twenty comparisons and a division per acknowledgement.
 //!
-//! **Deviations.** Each segment is paced by itself, there are no bursts for segmentation offload. Where the cycle of gains is entered is drawn from
-//! the clock. There is no model of policers and none of aggregated acknowledgements, which Linux has and the draft has not.
+//! **Deviations.** Losses are not subtracted from the window; the first round of a recovery conserves packets. Each segment is paced by itself,
+//! there are no bursts for segmentation offload. Where the cycle of gains is entered is drawn from the clock.
+//! There is no model of policers and none of aggregated acknowledgements, which Linux has and the draft has not.
 
 use super::CongestionControl;
 use crate::tcp::delivery::Sample;
