@@ -270,7 +270,7 @@ mod tests {
         report.title = "another title".into();
         write(&report, &out).unwrap();
         assert!(fs::read_to_string(out.join("summary.json")).unwrap().contains("another title"));
-        assert_eq!(names(&out).len(), 8, "nothing of before is left");
+        assert_eq!(names(&out).len(), 9, "nothing of before is left");
         assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o750);
         assert_eq!(names(scratch.path()), ["out"]);
     }

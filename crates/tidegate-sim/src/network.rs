@@ -176,7 +176,7 @@ impl Network {
     /// What statistics know of a flow's path, which has a link.
     pub(crate) fn way(&self, flow: &FlowSpec) -> Way {
         let links = || flow.path.iter().map(|link| &self.links[link.0]);
-        let (last, longest_frame) = links().last().map_or((Rate::MAX, 0), |link| (link.port.rate, link.port.longest_frame));
+        let (last, longest_frame) = links().next_back().map_or((Rate::MAX, 0), |link| (link.port.rate, link.port.longest_frame));
         Way { links: flow.path.len(), propagation: links().map(|link| link.propagation.picoseconds()).sum(), last, longest_frame }
     }
 
