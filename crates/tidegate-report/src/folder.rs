@@ -301,7 +301,7 @@ mod tests {
         assert!(message.contains("holds notes.txt"), "{message}");
         assert!(out.join("notes.txt").exists());
         let kept = PathBuf::from(message.rsplit_once("the results are in ").unwrap().1);
-        assert_eq!(names(&kept).len(), 8);
+        assert_eq!(names(&kept).len(), 9);
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
         report.runs[0].ports[0].offered.packets += 1;
         let error = write(&report, &out).unwrap_err();
         assert!(matches!(error, ReportError::Unbalanced { ref port, .. } if port == "uplink"), "{error}");
-        assert_eq!(names(&out).len(), 8);
+        assert_eq!(names(&out).len(), 9);
         assert_eq!(names(scratch.path()), ["out"]);
     }
 }
