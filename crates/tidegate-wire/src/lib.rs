@@ -4,9 +4,11 @@
 //! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port.
 
 pub mod checksum;
+mod link;
 mod parse;
 mod remark;
 pub mod segment;
 
-pub use parse::{LinkType, Places, locate, parse};
+pub use link::LinkType;
+pub use parse::{Places, locate, parse};
 pub use remark::rewrite;

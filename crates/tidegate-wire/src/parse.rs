@@ -3,42 +3,9 @@
 //! The fixed IP headers are read by etherparse. Parsing never fails: a field that a damaged or truncated frame does not hold is left out, and the classifier's default class takes
 //! what no rule recognises.
 
+use crate::link::{DEPTH, IPV4, IPV6, LinkType, read, read_u16};
 use etherparse::{Ipv6HeaderSlice, LaxIpv4Slice};
 use tidegate_core::classifier::{Header, Network, Transport};
-
-/// What a frame begins with. Numbers are those of capture files (the LINKTYPE registry of tcpdump.org).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LinkType {
-    /// Ethernet II or IEEE 802.3, without the frame check sequence (1).
-    Ethernet,
-    /// An IP packet with nothing before it (12, 14, 101, 228, 229).
-    Ip,
-    /// BSD loopback: a 4-byte address family in either byte order (0, 108).
-    Loopback,
-    /// PPP with an optional address and control field (9).
-    Ppp,
-    /// Linux cooked capture, version 1 (113).
-    LinuxCooked,
-    /// Linux cooked capture, version 2 (276).
-    LinuxCooked2,
-    /// Anything else: frames are carried, but no rule sees into them.
-    Opaque(u32),
-}
-
-impl LinkType {
-    /// The link type of a number found in a capture file.
-    pub const fn from_number(number: u32) -> LinkType {
-        match number {
-            1 => LinkType::Ethernet,
-            12 | 14 | 101 | 228 | 229 => LinkType::Ip,
-            0 | 108 => LinkType::Loopback,
-            9 => LinkType::Ppp,
-            113 => LinkType::LinuxCooked,
-            276 => LinkType::LinuxCooked2,
-            other => LinkType::Opaque(other),
-        }
-    }
-}
 
 /// Reads the header fields of a frame.
 ///
@@ -62,117 +29,51 @@ pub struct Places {
 
 /// Reads the header fields of a frame, and where those are that a remark rewrites.
 pub fn locate(link: LinkType, frame: &[u8]) -> (Header, Places) {
-    let mut found = Found { header: Header::default(), start: frame.as_ptr().addr(), places: Places::default() };
+    let mut found = Found { header: Header::default(), start: frame.as_ptr().addr(), places: Places::default(), depth: DEPTH };
     read(&mut found, link, frame);
     (found.header, found.places)
 }
 
 /// What has been read of a frame.
-struct Found {
-    header: Header,
+pub(crate) struct Found {
+    pub(crate) header: Header,
     /// The address of the frame's first byte. The parts that are read are slices of the frame.
     start: usize,
-    places: Places,
+    pub(crate) places: Places,
+    /// How many more LLC headers are followed.
+    pub(crate) depth: u8,
 }
 
 impl Found {
     /// Where a part of the frame begins.
-    fn place_of(&self, part: &[u8]) -> usize {
+    pub(crate) fn place_of(&self, part: &[u8]) -> usize {
         part.as_ptr().addr() - self.start
     }
 }
 
-fn read(found: &mut Found, link: LinkType, frame: &[u8]) {
-    match link {
-        LinkType::Ethernet => from_ethernet_type(found, frame, 12),
-        LinkType::LinuxCooked => from_ethernet_type(found, frame, 14),
-        LinkType::LinuxCooked2 => {
-            // The protocol comes first, the payload after 20 bytes; the fields in between do not matter here.
-            if let (Some(kind), Some(payload)) = (read_u16(frame, 0), frame.get(20..)) {
-                found.header.ethernet_type = kind;
-                from_payload(found, payload);
+/// Reads a label stack (RFC 3032) and the IP packet below it.
+pub(crate) fn from_labels(found: &mut Found, stack: &[u8]) {
+    let mut rest = stack;
+    while let Some((entry, below)) = rest.split_first_chunk::<4>() {
+        let entry = u32::from_be_bytes(*entry);
+        if found.header.mpls_label.is_none() {
+            found.header.mpls_label = Some(entry >> 12);
+            found.header.mpls_traffic_class = Some((entry >> 9 & 0b111) as u8);
+        }
+        rest = below;
+        let bottom_of_stack = entry >> 8 & 1 == 1;
+        if bottom_of_stack {
+            // A label stack does not say what it carries; the version nibble tells IP from a pseudowire's zero.
+            if matches!(rest.first().map(|byte| byte >> 4), Some(4 | 6)) {
+                from_ip_payload(found, rest);
             }
+            break;
         }
-        LinkType::Ip => from_ip(found, frame),
-        LinkType::Loopback => {
-            if let Some(payload) = frame.get(4..) {
-                from_ip(found, payload);
-            }
-        }
-        LinkType::Ppp => {
-            let at = if frame.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
-            match (read_u16(frame, at), frame.get(at + 2..)) {
-                (Some(0x0021 | 0x0057), Some(payload)) => from_ip(found, payload),
-                (Some(0x0281), Some(payload)) => {
-                    found.header.ethernet_type = MPLS_UNICAST;
-                    from_payload(found, payload);
-                }
-                _ => {}
-            }
-        }
-        LinkType::Opaque(_) => {}
-    }
-}
-
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const MPLS_UNICAST: u16 = 0x8847;
-const MPLS_MULTICAST: u16 = 0x8848;
-/// Customer tag, service tag, and the service tag's value before it was standardised.
-const VLAN_TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
-
-fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-/// Reads VLAN tags and what follows them; the Ethernet type stands at `at`.
-fn from_ethernet_type(found: &mut Found, frame: &[u8], mut at: usize) {
-    let Some(mut kind) = read_u16(frame, at) else { return };
-    while VLAN_TAGS.contains(&kind) {
-        let (Some(tag), Some(inner)) = (read_u16(frame, at + 2), read_u16(frame, at + 4)) else { break };
-        if found.header.vlan.is_none() {
-            found.header.vlan = Some(tag & 0x0fff);
-            found.header.vlan_priority = Some((tag >> 13) as u8);
-            found.places.tag = Some(found.place_of(&frame[at + 2..]));
-        }
-        kind = inner;
-        at += 4;
-    }
-    found.header.ethernet_type = kind;
-    if let Some(payload) = frame.get(at + 2..) {
-        from_payload(found, payload);
-    }
-}
-
-/// Reads what an Ethernet type announces.
-fn from_payload(found: &mut Found, payload: &[u8]) {
-    match found.header.ethernet_type {
-        IPV4 | IPV6 => from_ip_payload(found, payload),
-        MPLS_UNICAST | MPLS_MULTICAST => {
-            let mut rest = payload;
-            while let Some((entry, below)) = rest.split_first_chunk::<4>() {
-                let entry = u32::from_be_bytes(*entry);
-                if found.header.mpls_label.is_none() {
-                    found.header.mpls_label = Some(entry >> 12);
-                    found.header.mpls_traffic_class = Some((entry >> 9 & 0b111) as u8);
-                }
-                rest = below;
-                let bottom_of_stack = entry >> 8 & 1 == 1;
-                if bottom_of_stack {
-                    // A label stack does not say what it carries; the version nibble tells IP from a pseudowire's zero.
-                    if matches!(rest.first().map(|byte| byte >> 4), Some(4 | 6)) {
-                        from_ip_payload(found, rest);
-                    }
-                    break;
-                }
-            }
-        }
-        _ => {}
     }
 }
 
 /// Reads an IP packet that stands where a link type says only "IP".
-fn from_ip(found: &mut Found, packet: &[u8]) {
+pub(crate) fn from_ip(found: &mut Found, packet: &[u8]) {
     found.header.ethernet_type = match packet.first().map(|byte| byte >> 4) {
         Some(4) => IPV4,
         Some(6) => IPV6,
@@ -181,7 +82,7 @@ fn from_ip(found: &mut Found, packet: &[u8]) {
     from_ip_payload(found, packet);
 }
 
-fn from_ip_payload(found: &mut Found, packet: &[u8]) {
+pub(crate) fn from_ip_payload(found: &mut Found, packet: &[u8]) {
     let network = match packet.first().map(|byte| byte >> 4) {
         Some(4) => LaxIpv4Slice::from_slice(packet).ok().map(|(v4, _)| {
             let fixed = v4.header();
@@ -379,7 +280,7 @@ mod tests {
         let frame = on_ethernet(&[0x88, 0xa8, 0, 8, 0x81, 0x00, 0, 9], 0x0800, &ipv4_udp());
         assert_eq!(locate(LinkType::Ethernet, &frame).1, Places { tag: Some(14), ip: Some(22) });
         assert_eq!(locate(LinkType::Ethernet, &frame[..41]).1, Places { tag: Some(14), ip: None });
-        let mpls = on_ethernet(&[], MPLS_UNICAST, &[&[0, 0, 0x11, 64][..], &ipv4_udp()].concat());
+        let mpls = on_ethernet(&[], 0x8847, &[&[0, 0, 0x11, 64][..], &ipv4_udp()].concat());
         assert_eq!(locate(LinkType::Ethernet, &mpls).1, Places { tag: None, ip: Some(18) });
         assert_eq!(locate(LinkType::Ip, &ipv4_udp()).1, Places { tag: None, ip: Some(0) });
     }
