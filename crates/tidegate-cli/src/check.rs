@@ -28,6 +28,9 @@ pub struct Arguments {
 /// Runs `tidegate check`.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = load(&arguments.file, &arguments.set)?;
+    for note in scenario.capture_notes() {
+        crate::log::line(&format!("note: {note}"));
+    }
     let detail = if arguments.all { Detail::All } else { Detail::First };
     print(&summary(&scenario, detail))?;
     Ok(ExitCode::SUCCESS)

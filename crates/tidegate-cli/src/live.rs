@@ -223,6 +223,9 @@ fn remarks(direction: &DirectionOutcome) -> Vec<String> {
     if counters.without_fields > 0 {
         remarks.push(format!("{name}: {}", crate::present::without_fields(counters.without_fields)));
     }
+    if counters.unseen > 0 {
+        remarks.push(format!("{name}: no rule could look into {} packets for an IP header.", counters.unseen));
+    }
     if counters.super_frames > 0 {
         remarks
             .push(format!("{name}: {} super-frames of segmentation offload were cut into packets before the port.", counters.super_frames));

@@ -12,6 +12,7 @@ use tidegate_report::{OutputFolder, Places, Report, ReportError, TerminalOptions
 pub struct Destination {
     folder: Option<OutputFolder>,
     json: bool,
+    stdout_is_taken: bool,
 }
 
 impl Destination {
@@ -29,7 +30,7 @@ impl Destination {
         }
         places.output("standard output", Path::new("/dev/stdout"))?;
         let folder = output.out.as_deref().map(OutputFolder::create).transpose()?;
-        Ok(Destination { folder, json: output.json })
+        Ok(Destination { folder, json: output.json, stdout_is_taken: false })
     }
 
     /// Checks that the folder can still be written, for a process that has given up rights since.
@@ -57,6 +58,11 @@ impl Destination {
         Ok(ExitCode::from(u8::from(report.runs.first().is_some_and(|run| !run.promises_kept()))))
     }
 
+    /// Sends to standard error what would go to standard output if `is_taken`: standard output carries a capture then.
+    pub fn leave_stdout(&mut self, is_taken: bool) {
+        self.stdout_is_taken = is_taken;
+    }
+
     /// Whether standard output is to be JSON.
     pub fn json(&self) -> bool {
         self.json
@@ -65,7 +71,12 @@ impl Destination {
     /// Prints `text`, and writes the folder with `write`, which answers the files it wrote. One that fails does not keep the other from
     /// being tried.
     pub fn deliver(self, text: &str, write: impl FnOnce(OutputFolder) -> Result<Vec<PathBuf>, ReportError>) -> Result<(), Failure> {
-        let printed = print(text);
+        let printed = if self.stdout_is_taken {
+            log::line(text.trim_end());
+            Ok(())
+        } else {
+            print(text)
+        };
         if let Some(folder) = self.folder {
             let asked = folder.path().to_owned();
             let refused = |error| Failure::BadInput(format!("error: the results cannot be written to {}: {error}", asked.display()));

@@ -8,8 +8,9 @@ use crate::present::Destination;
 use crate::progress::Progress;
 use crate::simulation_report::cell_result;
 use clap::Args;
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::packet::DropReason;
@@ -21,7 +22,7 @@ use tidegate_report::{OutputFile, OutputFolder, Places, Report, Run, World};
 pub struct Arguments {
     /// The policy file (or a scenario, whose policies are used)
     policy: PathBuf,
-    /// The capture: pcap or pcapng
+    /// The capture: pcap or pcapng, also compressed with gzip or zstd; `-` is standard input
     capture: PathBuf,
     /// Which policy of the file, if it has several
     #[arg(long = "policy", value_name = "NAME")]
@@ -32,10 +33,13 @@ pub struct Arguments {
     /// Change a value of the file, such as policy.access.rate="5 Mbit/s"
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Where to write what was sent, with its new timestamps [default: CAPTURE.sent.pcapng, or DIR/sent.pcapng with --out]
+    /// Use what is before damage in the middle of the capture, instead of refusing it
+    #[arg(long)]
+    until_damage: bool,
+    /// Where to write what was sent (`-`: standard output), with its new timestamps [default: CAPTURE.sent.pcapng, or DIR/sent.pcapng with --out]
     #[arg(long, value_name = "FILE")]
     sent: Option<PathBuf>,
-    /// Where to write what was dropped, with the reasons [default: CAPTURE.dropped.pcapng, or DIR/dropped.pcapng with --out]
+    /// Where to write what was dropped (`-`: standard output), with the reasons [default: CAPTURE.dropped.pcapng, or DIR/dropped.pcapng with --out]
     #[arg(long, value_name = "FILE")]
     dropped: Option<PathBuf>,
     #[command(flatten)]
@@ -48,10 +52,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let policy = crate::check::choose(&scenario, arguments.name.as_deref(), "--policy")?;
 
     let capture_path = &arguments.capture;
-    let file = File::open(capture_path).map_err(|error| Failure::file(capture_path, "opened", &error))?;
-    let size = file.metadata().map_or(0, |metadata| metadata.len());
-    let in_capture = |error: CaptureError| Failure::BadInput(format!("error: {} {error}", capture_path.display()));
-    let mut capture = CaptureReader::new(BufReader::with_capacity(1 << 20, file)).map_err(in_capture)?;
+    let stdout_is_taken = judge_outputs(arguments)?;
+    let (file, size) = open(capture_path)?;
+    let in_capture = |error: CaptureError| {
+        let advice = match error {
+            CaptureError::Damaged { .. } => "; with --until-damage the packets before it are replayed",
+            _ => "",
+        };
+        Failure::BadInput(format!("error: {} {error}{advice}", shown(capture_path)))
+    };
+    let mut capture = CaptureReader::new(BufReader::with_capacity(1 << 20, file)).map_err(in_capture)?.until_damage(arguments.until_damage);
 
     let mut places = Places::default();
     places.input("the policy file", &arguments.policy);
@@ -62,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let sent = Target::new(arguments, arguments.sent.as_deref(), "sent", &mut places)?;
     let dropped = Target::new(arguments, arguments.dropped.as_deref(), "dropped", &mut places)?;
     let what =
-        |outcome: &str| format!("{} through policy {} of {}: {outcome}", capture_path.display(), policy.name, arguments.policy.display());
+        |outcome: &str| format!("{} through policy {} of {}: {outcome}", shown(capture_path), policy.name, arguments.policy.display());
     let mut sent_file = sent.writer(&what("sent"), destination.folder())?;
     let mut dropped_file = dropped.writer(&what("dropped"), destination.folder())?;
 
@@ -90,8 +100,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     sent.finish(sent_file)?;
     dropped.finish(dropped_file)?;
 
-    let mut report =
-        Report::new(format!("{} through {}", file_name(capture_path), policy.name), World::Replay, file_name(&arguments.policy));
+    let mut report = Report::new(
+        format!("{} through {}", shown(Path::new(&file_name(capture_path))), policy.name),
+        World::Replay,
+        file_name(&arguments.policy),
+    );
     report.duration_s = replayed.seconds;
     report.notes = notes(&replayed, policy.longest_frame);
     report.notes.extend(policy.notes());
@@ -102,43 +115,66 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     judge_classes(&mut run, &policy.classes, replayed.recorder.classes(), "", replayed.seconds);
     report.runs.push(run);
+    destination.leave_stdout(stdout_is_taken);
     let code = destination.present(&report)?;
-    log::line(&format!("{sent_packets} packets sent: {}", sent.path.display()));
-    log::line(&format!("{dropped_packets} packets dropped: {}", dropped.path.display()));
+    log::line(&format!("{sent_packets} packets sent: {}", sent.shown()));
+    log::line(&format!("{dropped_packets} packets dropped: {}", dropped.shown()));
     Ok(code)
 }
 
 fn nothing_replayed(arguments: &Arguments, interfaces: &[Interface], replayed: &Replayed) -> Failure {
-    let capture = arguments.capture.display();
+    let capture = shown(&arguments.capture);
     match &arguments.interface {
-        Some(wanted) if replayed.skipped > 0 => {
+        Some(wanted) if replayed.account.other_interfaces > 0 => {
             let known = interfaces.iter().enumerate().map(|(number, interface)| match &interface.name {
-                Some(name) => format!("{number} ({name})"),
+                Some(name) => format!("{number} ({})", name.escape_debug()),
                 None => number.to_string(),
             });
             let known = known.collect::<Vec<_>>().join(", ");
             Failure::BadInput(format!("error: {capture} has no packet of interface `{wanted}`; its interfaces are: {known}"))
         }
-        _ => Failure::BadInput(format!("error: {capture} holds no packet to replay")),
+        _ => {
+            let notes: String = replayed.account.notes().iter().map(|note| format!(". {}", note.trim_end_matches('.'))).collect();
+            Failure::BadInput(format!("error: {capture} holds no packet to replay{notes}"))
+        }
     }
+}
+
+/// The standard streams, where a capture is named.
+const STREAM: &str = "-";
+
+/// Opens the capture; answers its size as well, 0 if that is not known.
+fn open(path: &Path) -> Result<(Box<dyn Read>, u64), Failure> {
+    if path == Path::new(STREAM) {
+        return Ok((Box::new(io::stdin()), 0));
+    }
+    let file = File::open(path).map_err(|error| Failure::file(path, "opened", &error))?;
+    let size = file.metadata().map_or(0, |metadata| metadata.len());
+    Ok((Box::new(file), size))
+}
+
+/// True if standard output carries a capture, which only one can, and no terminal shows.
+fn judge_outputs(arguments: &Arguments) -> Result<bool, Failure> {
+    let taken = [&arguments.sent, &arguments.dropped].map(|path| path.as_deref() == Some(Path::new(STREAM)));
+    if taken == [true, true] {
+        return Err(Failure::BadInput("error: --sent and --dropped cannot both be standard output: name a file for one of them".into()));
+    }
+    let is_taken = taken.contains(&true);
+    if is_taken && io::stdout().is_terminal() {
+        let problem = "error: a capture is binary and standard output is a terminal: redirect it, or name a file";
+        return Err(Failure::BadInput(problem.into()));
+    }
+    Ok(is_taken)
+}
+
+/// The name of a capture in a message.
+fn shown(path: &Path) -> Cow<'_, str> {
+    if path == Path::new(STREAM) { "standard input".into() } else { path.to_string_lossy() }
 }
 
 /// What the reader of the result should know and the tables do not show.
 fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
-    let mut notes = Vec::new();
-    if replayed.cut_short {
-        notes.push("The capture ends in the middle of a record; everything before it was replayed.".into());
-    }
-    if replayed.skipped > 0 {
-        notes.push(format!("{} packets of other interfaces were left out.", replayed.skipped));
-    }
-    if replayed.disorder.packets > 0 {
-        notes.push(format!(
-            "{} packets bear a timestamp before that of an earlier packet, by up to {}; they were offered at the later time.",
-            replayed.disorder.packets,
-            tidegate_report::format_time(replayed.disorder.largest_nanoseconds as f64 / 1e9)
-        ));
-    }
+    let mut notes = replayed.account.notes();
     if replayed.lost.packets > 0 {
         notes.push(format!(
             "{} packets ({} bytes) that the port sent were lost on the link; the tables show what happened at the port.",
@@ -171,23 +207,83 @@ impl Target {
         if let (None, Some(folder)) = (asked, &arguments.output.out) {
             return Ok(Target { path: folder.join(name), within: Some(name) });
         }
-        let path = asked.map_or_else(|| PathBuf::from(format!("{}.{name}", file_stem(&arguments.capture))), Path::to_owned);
-        places.output(&format!("--{what}"), &path)?;
-        Ok(Target { path, within: None })
+        let stem = || if arguments.capture == Path::new(STREAM) { "stdin".into() } else { file_stem(&arguments.capture) };
+        let path = asked.map_or_else(|| PathBuf::from(format!("{}.{name}", stem())), Path::to_owned);
+        let target = Target { path, within: None };
+        if !target.is_stream() {
+            places.output(&format!("--{what}"), &target.path)?;
+        }
+        Ok(target)
     }
 
-    fn writer(&self, comment: &str, folder: Option<&mut OutputFolder>) -> Result<CaptureWriter<BufWriter<OutputFile>>, Failure> {
+    fn is_stream(&self) -> bool {
+        self.path == Path::new(STREAM)
+    }
+
+    /// Its name in a message.
+    fn shown(&self) -> Cow<'_, str> {
+        if self.is_stream() { "standard output".into() } else { self.path.to_string_lossy() }
+    }
+
+    fn writer(&self, comment: &str, folder: Option<&mut OutputFolder>) -> Result<CaptureWriter<BufWriter<Sink>>, Failure> {
         let file = match (self.within, folder) {
-            (Some(name), Some(folder)) => OutputFile::create(&folder.place_for(name))?,
-            _ => OutputFile::create(&self.path)?,
+            (Some(name), Some(folder)) => Sink::File(OutputFile::create(&folder.place_for(name))?),
+            _ if self.is_stream() => Sink::Stream(io::stdout()),
+            _ => Sink::File(OutputFile::create(&self.path)?),
         };
         CaptureWriter::new(BufWriter::new(file), comment).map_err(|error| Failure::file(&self.path, "written", &error))
     }
 
-    fn finish(&self, writer: CaptureWriter<BufWriter<OutputFile>>) -> Result<(), Failure> {
+    fn finish(&self, writer: CaptureWriter<BufWriter<Sink>>) -> Result<(), Failure> {
         let buffered = writer.finish().map_err(|error| Failure::file(&self.path, "written", &error))?;
-        let file = buffered.into_inner().map_err(|error| Failure::file(&self.path, "written", error.error()))?;
-        Ok(file.finish()?)
+        match buffered.into_inner().map_err(|error| Failure::file(&self.path, "written", error.error()))? {
+            Sink::File(file) => Ok(file.finish()?),
+            Sink::Stream(_) => Ok(()),
+        }
+    }
+}
+
+/// What a capture is written into.
+enum Sink {
+    File(OutputFile),
+    Stream(io::Stdout),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File(file) => file.write(bytes),
+            Sink::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.flush(),
+            Sink::Stream(stream) => stream.flush(),
+        }
+    }
+}
+
+/// What a capture is written into.
+enum Sink {
+    File(File),
+    Stream(io::Stdout),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::File(file) => file.write(bytes),
+            Sink::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::File(file) => file.flush(),
+            Sink::Stream(stream) => stream.flush(),
+        }
     }
 }
 

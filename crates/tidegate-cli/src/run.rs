@@ -62,6 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
+    report.notes.extend(scenario.capture_notes());
     for note in simulations.iter().flat_map(|(variant, simulation)| colour_notes(variant, simulation)) {
         if !report.notes.contains(&note) {
             report.notes.push(note);

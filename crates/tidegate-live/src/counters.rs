@@ -58,6 +58,8 @@ pub struct DirectionCounters {
     pub super_frames: u64,
     /// Packets that leave as they came although the policy sets code points, because they have no field for any of these.
     pub without_fields: u64,
+    /// Packets in which rules saw no IP header, such as ARP.
+    pub unseen: u64,
     /// What the kernel counted: frames that it lost never came to be received here.
     pub kernel: KernelCounters,
     /// True if the incoming interface is up and connected.

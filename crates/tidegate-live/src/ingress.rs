@@ -78,7 +78,7 @@ pub(crate) fn take_in(
     counters: &mut DirectionCounters,
     mut offer: impl FnMut(&mut FramePool, &Header, Arrived) -> Result<(), NoMemory>,
 ) -> bool {
-    let DirectionCounters { received: volume, refused, frames, super_frames, .. } = counters;
+    let DirectionCounters { received: volume, refused, frames, super_frames, unseen, .. } = counters;
     let before = volume.packets;
     let mut any = false;
     while volume.packets - before < BURST {
@@ -88,7 +88,10 @@ pub(crate) fn take_in(
             let refused_before = refused.total();
             let mut no_room = Volume::default();
             packets(received, checksums, pool, refused, |pool, header, arrived| match offer(pool, header, arrived) {
-                Ok(()) => volume.add(arrived.length),
+                Ok(()) => {
+                    *unseen += u64::from(matches!(header.network, Network::Other));
+                    volume.add(arrived.length);
+                }
                 Err(NoMemory) => {
                     no_room.add(arrived.length);
                     arrived.slot.into_iter().for_each(|slot| pool.release(slot));

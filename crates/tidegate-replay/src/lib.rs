@@ -1,13 +1,15 @@
 //! Capture files, and the replay of a capture through a port in virtual time.
 //!
-//! [`CaptureReader`] reads pcap and pcapng into [`Record`]s, [`CaptureWriter`] writes pcapng, and [`replay`] runs the one through a
-//! [`Port`](tidegate_core::port::Port) into two of the other: what was sent, at its new instants, and what was dropped, with the reason. With a cell scheduler in its setup ([`ReplaySetup`]) every
-//! frame leaves as AAL5 cells.
+//! [`CaptureReader`] reads pcap and pcapng into [`Record`]s, [`Arrivals`] puts them in order and keeps account of what is left out, [`CaptureWriter`] writes
+//! pcapng, and [`replay`] runs the one through a [`Port`](tidegate_core::port::Port) into two of the other: what was sent, at its new instants, and what was
+//! dropped, with the reason. With a cell scheduler in its setup ([`ReplaySetup`]) every frame leaves as AAL5 cells.
 
+mod arrivals;
 mod capture;
 mod replay;
 mod writer;
 
-pub use capture::{CaptureError, CaptureReader, Interface, Record};
-pub use replay::{Disorder, Frame, ReplayError, ReplaySetup, Replayed, replay};
+pub use arrivals::{Account, Arrival, Arrivals, Disorder};
+pub use capture::{CaptureError, CaptureReader, Ending, Interface, Oddities, Record};
+pub use replay::{Frame, ReplayError, ReplaySetup, Replayed, replay};
 pub use writer::CaptureWriter;

@@ -3,11 +3,12 @@
 //! The port's clock is the capture's: packets arrive at their timestamps and leave when the policy lets them, however long that takes
 //! to compute; on the link they take their time and may get lost. A silence of years is crossed in steps that the port's wrapping clock can follow.
 
-use crate::capture::{CaptureError, CaptureReader, Record};
+use crate::arrivals::{Account, Arrival, Arrivals};
+use crate::capture::{CaptureError, CaptureReader, Interface, Record};
 use crate::writer::CaptureWriter;
 use std::cmp::Reverse;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Write};
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
@@ -16,7 +17,7 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Line, Link, Underway};
 use tidegate_statistics::PortRecorder;
-use tidegate_wire::{parse, rewrite};
+use tidegate_wire::rewrite;
 
 mod port;
 
@@ -34,15 +35,6 @@ pub struct Frame {
     pub colour: Colour,
 }
 
-/// Timestamps that ran backwards.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Disorder {
-    /// Packets whose timestamp lies before that of an earlier packet; they are offered at the later instant.
-    pub packets: u64,
-    /// The largest step backwards, in nanoseconds.
-    pub largest_nanoseconds: u64,
-}
-
 /// The outcome of a replay.
 #[derive(Debug)]
 pub struct Replayed {
@@ -54,14 +46,10 @@ pub struct Replayed {
     pub cells: Vec<CellRecord>,
     /// Packets that the port sent and the link lost.
     pub lost: Volume,
-    /// Packets that the chosen interfaces did not include.
-    pub skipped: u64,
     /// Packets that left as they came although the policy sets code points, because they have no field for any of these.
     pub without_fields: u64,
-    /// Timestamps that ran backwards.
-    pub disorder: Disorder,
-    /// True if the capture ended in the middle of a record.
-    pub cut_short: bool,
+    /// What was read, and what was left out.
+    pub account: Account,
     /// From the first arrival to the last bit sent by the port, in seconds.
     pub seconds: f64,
 }
@@ -113,18 +101,19 @@ const LOST: &str = "lost-on-link";
 ///
 /// # Errors
 /// [`ReplayError`] if the capture is damaged or a result cannot be written.
-pub fn replay<R: Read, W: Write, X: Write>(
+pub fn replay<R: BufRead, W: Write, X: Write>(
     setup: impl Into<ReplaySetup>,
     link: &Link,
     capture: &mut CaptureReader<R>,
-    takes: impl Fn(usize, &crate::Interface) -> bool,
+    takes: impl Fn(usize, &Interface) -> bool,
     sent: &mut CaptureWriter<W>,
     dropped: &mut CaptureWriter<X>,
     mut progress: impl FnMut(&Record),
 ) -> Result<Replayed, ReplayError> {
-    let mut next = capture.next_record()?;
+    let mut arrivals = Arrivals::new(capture, takes);
+    let mut next = arrivals.next(&mut progress)?;
     // The port's clock is the capture's, modulo its wrap: what is rounded to a clock's ticks is rounded alike wherever a packet is seen.
-    let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds));
+    let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds.cast_unsigned()));
     let mut link = *link;
     let mut port = ReplayPort::new(start, setup.into(), &mut link);
     let recorder = PortRecorder::new(start, port.classifier());
@@ -132,48 +121,31 @@ pub fn replay<R: Read, W: Write, X: Write>(
     let mut watcher = Watcher { recorder, drops: Vec::new(), line: Line::new(&link, 0, 1), lost: Volume::default(), without_fields: 0 };
     let mut clock = Clock { now: start, nanoseconds: None };
     let mut leaving = Vec::new();
-    let (mut skipped, mut number) = (0, 0);
-    let mut disorder = Disorder::default();
     let mut last_bit = 0;
 
-    while let Some(record) = next {
-        progress(&record);
-        let interface = &capture.interfaces()[record.interface];
-        if !takes(record.interface, interface) {
-            skipped += 1;
-            number += 1;
-            next = capture.next_record()?;
-            continue;
-        }
-        let backwards = clock.nanoseconds.unwrap_or(0).saturating_sub(record.nanoseconds);
-        if backwards > 0 {
-            disorder.packets += 1;
-            disorder.largest_nanoseconds = disorder.largest_nanoseconds.max(backwards);
-        }
+    while let Some(Arrival { nanoseconds, number, header, record }) = next {
         loop {
-            let arrived = clock.step_towards(record.nanoseconds);
+            let arrived = clock.step_towards(nanoseconds);
             port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission));
             watcher.recorder.advance(clock.now);
-            last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+            last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
             if arrived {
                 break;
             }
         }
-        let header = parse(interface.link, &record.data);
         let colour = Colour::of(&header);
         let flow = port.classifier().classify(&header);
         let length = record.length;
         port.offer(clock.now, flow, length, colour, Box::new(Frame { number, record, colour }), &mut watcher);
-        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
-        number += 1;
-        next = capture.next_record()?;
+        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
+        next = arrivals.next(&mut progress)?;
     }
     // A wait may be long where a class is shaped to very little; step through it as through any other silence.
     while let Some(wake) = port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission)) {
-        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
         clock.move_to(wake.earlier(clock.now + MEMORY));
     }
-    last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, capture, sent, dropped)?.max(last_bit);
+    last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
     port.check().map_err(ReplayError::Unbalanced)?;
     Ok(Replayed {
         counters: *port.counters(),
@@ -181,10 +153,8 @@ pub fn replay<R: Read, W: Write, X: Write>(
         seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),
         lost: watcher.lost,
         recorder: watcher.recorder,
-        skipped,
-        disorder,
         without_fields: watcher.without_fields,
-        cut_short: capture.is_cut_short(),
+        account: arrivals.account(),
     })
 }
 
@@ -192,34 +162,35 @@ pub fn replay<R: Read, W: Write, X: Write>(
 struct Clock {
     now: Time,
     /// The capture's time of `now`; `None` before the first packet.
-    nanoseconds: Option<u64>,
+    nanoseconds: Option<i64>,
 }
 
 impl Clock {
     /// Moves to the given capture time, or as far towards it as one step may go; true once it is there.
-    fn step_towards(&mut self, nanoseconds: u64) -> bool {
+    fn step_towards(&mut self, nanoseconds: i64) -> bool {
         let at = *self.nanoseconds.get_or_insert(nanoseconds);
-        let step = nanoseconds.saturating_sub(at).min(MEMORY.picoseconds() / 1000);
+        let step = nanoseconds.saturating_sub(at).cast_unsigned().min(MEMORY.picoseconds() / 1000);
         self.now += Duration::from_nanoseconds(step);
-        self.nanoseconds = Some(at + step);
-        at + step >= nanoseconds
+        let reached = at.saturating_add_unsigned(step);
+        self.nanoseconds = Some(reached);
+        reached >= nanoseconds
     }
 
     /// Moves to a later instant of the port's clock; parts of a nanosecond are kept out of the capture's clock by moving up to a whole one.
     fn move_to(&mut self, later: Time) {
         let step = later.since(self.now).picoseconds().div_ceil(1000);
         self.now += Duration::from_nanoseconds(step);
-        self.nanoseconds = self.nanoseconds.map(|at| at + step);
+        self.nanoseconds = self.nanoseconds.map(|at| at.saturating_add_unsigned(step));
     }
 
     /// The capture's time of an instant near `now`, rounded to the nearest nanosecond, halves up: the port's instants are late by less than
     /// a nanosecond where a transmission takes no whole number of picoseconds, and a capture cannot say more.
-    fn nanoseconds_of(&self, time: Time) -> u64 {
+    fn nanoseconds_of(&self, time: Time) -> i64 {
         let at = self.nanoseconds.unwrap_or(0);
         if time.is_before(self.now) {
-            at - (self.now.since(time).picoseconds() + 499) / 1000
+            at.saturating_sub_unsigned((self.now.since(time).picoseconds() + 499) / 1000)
         } else {
-            at + (time.since(self.now).picoseconds() + 500) / 1000
+            at.saturating_add_unsigned((time.since(self.now).picoseconds() + 500) / 1000)
         }
     }
 }
@@ -260,12 +231,12 @@ impl Observer<Box<Frame>> for Watcher {
 }
 
 /// Writes what has left and what was dropped since the last call; returns the elapsed picoseconds of the last bit sent.
-fn write_out<R: Read, W: Write, X: Write>(
+fn write_out<W: Write, X: Write>(
     clock: &Clock,
     port: &ReplayPort,
     leaving: &mut Vec<Transmission<Box<Frame>>>,
     watcher: &mut Watcher,
-    capture: &CaptureReader<R>,
+    interfaces: &[Interface],
     sent: &mut CaptureWriter<W>,
     dropped: &mut CaptureWriter<X>,
 ) -> io::Result<u128> {
@@ -283,7 +254,7 @@ fn write_out<R: Read, W: Write, X: Write>(
             continue;
         }
         let frame = &mut packet.payload;
-        let link_type = capture.interfaces()[frame.record.interface].link;
+        let link_type = interfaces[frame.record.interface].link;
         if !rewrite(link_type, &mut frame.record.data, port.remark(packet.flow, packet.colour)) {
             watcher.without_fields += 1;
         }
@@ -291,7 +262,7 @@ fn write_out<R: Read, W: Write, X: Write>(
         let comment = (packet.colour != frame.colour)
             .then(|| format!("tidegate: marked {}, was {}; waited {}", packet.colour.name(), frame.colour.name(), wait(&packet, finish)));
         let at = clock.nanoseconds_of(due);
-        sent.write(capture.interfaces(), frame.record.interface, at, packet.length, &frame.record.data, comment.as_deref())?;
+        sent.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, comment.as_deref())?;
     }
     // The oldest first: what the link lost started at some instant between the port's drops.
     watcher.drops.sort_by_key(|(time, ..)| Reverse(clock.now.since(*time)));
@@ -299,7 +270,7 @@ fn write_out<R: Read, W: Write, X: Write>(
         let frame = &packet.payload;
         let comment = format!("tidegate: dropped, {reason}; waited {}", wait(&packet, time));
         let at = clock.nanoseconds_of(time);
-        dropped.write(capture.interfaces(), frame.record.interface, at, packet.length, &frame.record.data, Some(&comment))?;
+        dropped.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, Some(&comment))?;
     }
     Ok(last_bit)
 }

@@ -1,23 +1,23 @@
 //! Writing captures as pcapng with nanosecond timestamps and comments.
 
-use crate::capture::Interface;
-use pcap_file::DataLink;
-use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::PcapNgBlock;
-use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption, InterfaceTsResolution};
-use pcap_file::pcapng::blocks::opt_common::CommonOption;
-use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
-use std::borrow::Cow;
+use crate::capture::{FARTHEST, Interface, SECOND};
 use std::io::{self, Write};
-use std::time::Duration;
 
-/// Writes packets to a pcapng file of one section.
+/// Writes packets to a pcapng file.
+///
+/// Stamps are unsigned in pcapng. The first packet before 1970 begins a section whose stamps count from 285 years before it.
 pub struct CaptureWriter<W: Write> {
-    writer: PcapNgWriter<W>,
+    output: W,
+    comment: String,
+    /// Seconds that the stamps of the section leave out.
+    offset: i64,
+    /// The interfaces described in the section.
     interfaces: usize,
     packets: u64,
+    block: Vec<u8>,
 }
+
+const APPLICATION: &str = concat!("Tidegate ", env!("CARGO_PKG_VERSION"));
 
 impl<W: Write> CaptureWriter<W> {
     /// Begins a file; `comment` says what it holds.
@@ -25,52 +25,46 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// If the output cannot be written.
     pub fn new(output: W, comment: &str) -> io::Result<CaptureWriter<W>> {
-        let section = SectionHeaderBlock {
-            options: vec![
-                SectionHeaderOption::UserApplication(Cow::Borrowed(concat!("Tidegate ", env!("CARGO_PKG_VERSION")))),
-                SectionHeaderOption::Common(CommonOption::Comment(Cow::Borrowed(comment))),
-            ],
-            ..SectionHeaderBlock::default()
-        };
-        Ok(CaptureWriter {
-            writer: PcapNgWriter::with_section_header(output, section).map_err(io::Error::other)?,
-            interfaces: 0,
-            packets: 0,
-        })
+        let mut writer = CaptureWriter { output, comment: comment.into(), offset: 0, interfaces: 0, packets: 0, block: Vec::new() };
+        writer.section()?;
+        Ok(writer)
     }
 
     /// Writes one packet of interface number `interface` of `interfaces`; interfaces are described when they are first needed.
     ///
     /// # Errors
     /// If the output cannot be written.
+    ///
+    /// # Panics
+    /// If the instant is more than 285 years before 1970: no [`Record`](crate::Record) has such a one.
     pub fn write(
         &mut self,
         interfaces: &[Interface],
         interface: usize,
-        nanoseconds: u64,
+        nanoseconds: i64,
         length: u32,
         data: &[u8],
         comment: Option<&str>,
     ) -> io::Result<()> {
-        while self.interfaces <= interface {
-            let described = &interfaces[self.interfaces];
-            let mut block = InterfaceDescriptionBlock::new(DataLink::from(described.link_type), 0);
-            block.options.push(InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO));
-            if let Some(name) = &described.name {
-                block.options.push(InterfaceDescriptionOption::IfName(Cow::Borrowed(name)));
-            }
-            self.writer.write_block(&block.into_block()).map_err(io::Error::other)?;
-            self.interfaces += 1;
+        assert!(nanoseconds >= -FARTHEST, "an instant before those of captures");
+        if nanoseconds < 0 && self.offset == 0 {
+            self.offset = -FARTHEST / SECOND;
+            self.interfaces = 0;
+            self.section()?;
         }
-        let comment = comment.map(|text| EnhancedPacketOption::Common(CommonOption::Comment(Cow::Borrowed(text))));
-        let block = EnhancedPacketBlock {
-            interface_id: interface as u32,
-            timestamp: Duration::from_nanos(nanoseconds),
-            original_len: length,
-            data: Cow::Borrowed(data),
-            options: comment.into_iter().collect(),
-        };
-        self.writer.write_block(&block.into_block()).map_err(io::Error::other)?;
+        while self.interfaces <= interface {
+            self.describe(&interfaces[self.interfaces])?;
+        }
+        let stamp = nanoseconds.abs_diff(self.offset * SECOND);
+        for word in [interface as u32, (stamp >> 32) as u32, stamp as u32, data.len() as u32, length] {
+            self.block.extend_from_slice(&word.to_le_bytes());
+        }
+        self.padded(data);
+        if let Some(comment) = comment {
+            self.option(1, comment.as_bytes());
+            self.end_of_options();
+        }
+        self.finish_block(6)?;
         self.packets += 1;
         Ok(())
     }
@@ -84,9 +78,67 @@ impl<W: Write> CaptureWriter<W> {
     ///
     /// # Errors
     /// If what is buffered cannot be written.
-    pub fn finish(self) -> io::Result<W> {
-        let mut output = self.writer.into_inner();
-        output.flush()?;
-        Ok(output)
+    pub fn finish(mut self) -> io::Result<W> {
+        self.output.flush()?;
+        Ok(self.output)
+    }
+
+    fn section(&mut self) -> io::Result<()> {
+        // The byte order, version 1.0, and a length of the section that is not told.
+        for word in [0x1a2b_3c4d, 1, u32::MAX, u32::MAX] {
+            self.block.extend_from_slice(&word.to_le_bytes());
+        }
+        let comment = std::mem::take(&mut self.comment);
+        self.option(4, APPLICATION.as_bytes());
+        self.option(1, comment.as_bytes());
+        self.end_of_options();
+        self.comment = comment;
+        self.finish_block(0x0a0d_0d0a)
+    }
+
+    fn describe(&mut self, interface: &Interface) -> io::Result<()> {
+        // No limit of the length.
+        for word in [interface.link_type & 0xffff, 0] {
+            self.block.extend_from_slice(&word.to_le_bytes());
+        }
+        self.option(9, &[9]);
+        if self.offset != 0 {
+            let offset = self.offset.to_le_bytes();
+            self.option(14, &offset);
+        }
+        if let Some(name) = &interface.name {
+            self.option(2, name.as_bytes());
+        }
+        self.end_of_options();
+        self.interfaces += 1;
+        self.finish_block(1)
+    }
+
+    /// Adds an option; a text that is longer than one can be is cut off.
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let value = &value[..value.len().min(usize::from(u16::MAX))];
+        self.block.extend_from_slice(&code.to_le_bytes());
+        self.block.extend_from_slice(&(value.len() as u16).to_le_bytes());
+        self.padded(value);
+    }
+
+    fn end_of_options(&mut self) {
+        self.block.extend_from_slice(&[0; 4]);
+    }
+
+    fn padded(&mut self, bytes: &[u8]) {
+        self.block.extend_from_slice(bytes);
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    /// Writes what has been gathered as a block of this kind.
+    fn finish_block(&mut self, kind: u32) -> io::Result<()> {
+        let length = (self.block.len() as u32 + 12).to_le_bytes();
+        self.output.write_all(&kind.to_le_bytes())?;
+        self.output.write_all(&length)?;
+        self.output.write_all(&self.block)?;
+        self.output.write_all(&length)?;
+        self.block.clear();
+        Ok(())
     }
 }

@@ -117,7 +117,7 @@ fn every_capture_keeps_the_laws() {
         // of the file's nanoseconds.
         let link = Rate::new(RATE).unwrap().time_per_byte();
         for pair in sent.windows(2) {
-            let own_time = link.floor(Overhead::ETHERNET.wire_length(pair[1].length)).picoseconds() / 1000;
+            let own_time = link.floor(Overhead::ETHERNET.wire_length(pair[1].length)).picoseconds().cast_signed() / 1000;
             assert!(
                 pair[1].nanoseconds + 1 >= pair[0].nanoseconds + own_time,
                 "{name}: {} after {}",
@@ -126,7 +126,7 @@ fn every_capture_keeps_the_laws() {
             );
         }
         // The first packet finds everything idle.
-        let first = (link.ceil(Overhead::ETHERNET.wire_length(original[0].length)).picoseconds() + 500) / 1000;
+        let first = ((link.ceil(Overhead::ETHERNET.wire_length(original[0].length)).picoseconds() + 500) / 1000).cast_signed();
         assert_eq!(sent[0].nanoseconds, original[0].nanoseconds + first, "{name}");
         // Dropped on arrival, in the order of arrival.
         assert!(dropped.windows(2).all(|pair| pair[0].nanoseconds <= pair[1].nanoseconds), "{name}");
@@ -236,10 +236,13 @@ fn silences_of_years_and_steps_backwards_are_survived() {
     let mut capture = CaptureReader::new(&file[..]).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
     let replayed = replay(setup(), &Link::default(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
-    assert_eq!((replayed.disorder.packets, replayed.disorder.largest_nanoseconds), (1, (20 * u64::from(year) - 3) * 1_000_000_000));
+    assert_eq!(
+        (replayed.account.disorder.packets, replayed.account.disorder.largest_nanoseconds),
+        (1, (20 * u64::from(year) - 3) * 1_000_000_000)
+    );
     // 84 bytes at 1 Mbit/s are 672 us; the packet from the past arrives third at its instant.
     let own = 672_000;
-    let expected: Vec<u64> = [
+    let expected: Vec<i64> = [
         (0, 1),
         (0, 2),
         (5, 1),
@@ -253,7 +256,7 @@ fn silences_of_years_and_steps_backwards_are_survived() {
         (136 * year, 2),
     ]
     .iter()
-    .map(|&(second, place)| u64::from(second) * 1_000_000_000 + place * own)
+    .map(|&(second, place)| i64::from(second) * 1_000_000_000 + place * own)
     .collect();
     assert_eq!(read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds).collect::<Vec<_>>(), expected);
     assert!((replayed.seconds - f64::from(136 * year)).abs() < 1.0);

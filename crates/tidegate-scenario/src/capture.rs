@@ -1,70 +1,91 @@
 //! Captures as sources of traffic.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_core::units::Duration;
-use tidegate_replay::CaptureReader;
+use tidegate_replay::{Account, Arrivals, CaptureError, CaptureReader};
 use tidegate_sim::CapturePacket;
 use tidegate_sim::network::LONGEST;
+
+/// A capture that has been read, and what was left out of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub packets: Arc<[CapturePacket]>,
+    pub account: Account,
+}
 
 /// The captures of one scenario, each read once.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
     /// Where names are relative to; `None` for a text that is no file, which cannot name one.
     directory: Option<PathBuf>,
-    read: HashMap<String, Result<Arc<[CapturePacket]>, String>>,
+    /// By name, and by whether damage ends the file.
+    read: BTreeMap<(String, bool), Result<Read, String>>,
 }
 
 impl Captures {
     /// Captures beside the scenario file at `path`.
     pub fn beside(path: &Path) -> Captures {
-        Captures { directory: Some(path.parent().unwrap_or(Path::new("")).to_owned()), read: HashMap::new() }
+        Captures { directory: Some(path.parent().unwrap_or(Path::new("")).to_owned()), read: BTreeMap::new() }
     }
 
     /// The files that were read.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> =
-            self.directory.iter().flat_map(|directory| self.read.keys().map(|name| directory.join(name))).collect();
+            self.directory.iter().flat_map(|directory| self.read.keys().map(|(name, _)| directory.join(name))).collect();
         files.sort();
+        files.dedup();
         files
     }
 
-    /// The packets of the capture of this name.
+    /// The packets of the capture of this name, up to damage if `until_damage` is true.
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub fn packets(&mut self, name: &str) -> Result<Arc<[CapturePacket]>, String> {
+    pub fn packets(&mut self, name: &str, until_damage: bool) -> Result<Arc<[CapturePacket]>, String> {
         let Some(directory) = &self.directory else {
             return Err(format!("the capture {name} is looked for beside the scenario file, and this text has no file"));
         };
         let path = directory.join(name);
-        self.read
-            .entry(name.to_owned())
-            .or_insert_with(|| read(&path).map_err(|problem| format!("the capture {}: {problem}", path.display())))
-            .clone()
+        let read = self
+            .read
+            .entry((name.to_owned(), until_damage))
+            .or_insert_with(|| read(&path, until_damage).map_err(|problem| format!("the capture {} {problem}", path.display())));
+        read.clone().map(|read| read.packets)
+    }
+
+    /// The names of the captures that were read, and what was left out of each.
+    pub fn accounts(&self) -> Vec<(String, Account)> {
+        let account =
+            |((name, _), read): (&(String, bool), &Result<Read, String>)| Some((name.clone(), read.as_ref().ok()?.account.clone()));
+        self.read.iter().filter_map(account).collect()
     }
 }
 
-fn read(path: &Path) -> Result<Arc<[CapturePacket]>, String> {
-    let file = fs::File::open(path).map_err(|error| error.to_string())?;
-    let mut reader = CaptureReader::new(BufReader::new(file)).map_err(|error| error.to_string())?;
-    let mut records = Vec::new();
-    while let Some(record) = reader.next_record().map_err(|error| error.to_string())? {
-        let header = tidegate_wire::parse(reader.interfaces()[record.interface].link, &record.data);
-        if record.length > 0 {
-            records.push((record.nanoseconds, record.length, header));
+fn read(path: &Path, until_damage: bool) -> Result<Read, String> {
+    let file = fs::File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
+    let unreadable = |error: CaptureError| match error {
+        CaptureError::Damaged { .. } => format!("{error}. With until_damage = true in the source, the packets before it are used"),
+        error => error.to_string(),
+    };
+    let reader = CaptureReader::new(BufReader::with_capacity(1 << 18, file));
+    let mut reader = reader.map_err(|error| error.to_string())?.until_damage(until_damage);
+    let mut arrivals = Arrivals::new(&mut reader, |_, _| true);
+    let mut first = None;
+    let mut packets = Vec::new();
+    while let Some(arrival) = arrivals.next(&mut |_| ()).map_err(unreadable)? {
+        let offset = arrival.nanoseconds.abs_diff(*first.get_or_insert(arrival.nanoseconds));
+        if offset > LONGEST.picoseconds() / 1000 {
+            return Err(format!("spans {} days or more, and at most 26 can be simulated", offset / 86_400_000_000_000));
         }
+        packets.push(CapturePacket { offset: Duration::from_nanoseconds(offset), length: arrival.record.length, header: arrival.header });
     }
-    let first = records.iter().map(|record| record.0).min().ok_or("it holds no packet")?;
-    // Interfaces of one capture are not always written in step.
-    records.sort_by_key(|record| record.0);
-    let last = records.last().map_or(0, |record| record.0 - first);
-    if last > LONGEST.picoseconds() / 1000 {
-        return Err(format!("it spans {} days, and at most 26 can be simulated", last / 86_400_000_000_000));
+    if packets.is_empty() {
+        let notes = arrivals.account().notes();
+        return Err(if notes.is_empty() { "holds no packet".into() } else { format!("holds no packet. {}", notes.join(" ")) });
     }
-    let packet = |(nanoseconds, length, header)| CapturePacket { offset: Duration::from_nanoseconds(nanoseconds - first), length, header };
-    Ok(records.into_iter().map(packet).collect())
+    Ok(Read { packets: packets.into(), account: arrivals.account() })
 }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidegate_replay::Account;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -34,6 +35,17 @@ pub struct Scenario {
     pub captures: Vec<PathBuf>,
     /// What is probably not meant, to be shown and otherwise ignored.
     pub warnings: Option<Problems>,
+    /// The captures that its sources read, by name, and what was left out of each.
+    pub accounts: Vec<(String, Account)>,
+}
+
+impl Scenario {
+    /// One sentence for everything that was left out of a capture or changed in it.
+    pub fn capture_notes(&self) -> Vec<String> {
+        let of =
+            |(name, account): &(String, Account)| account.notes().into_iter().map(|note| format!("{name}: {note}")).collect::<Vec<_>>();
+        self.accounts.iter().flat_map(of).collect()
+    }
 }
 
 /// The file under one set of changes.
@@ -121,7 +133,7 @@ fn parse(name: &str, text: &str, overrides: &[String], mut captures: Captures) -
     match scenario {
         Some(scenario) if !failed => {
             let warnings = (!problems.diagnostics.is_empty()).then_some(problems);
-            Ok(Scenario { warnings, captures: captures.files(), ..scenario })
+            Ok(Scenario { warnings, captures: captures.files(), accounts: captures.accounts(), ..scenario })
         }
         _ => Err(problems),
     }
@@ -193,7 +205,15 @@ impl<'i> Loader<'_, 'i> {
         }
         self.report_once(found, &file);
         let source = printable(self.name).into_owned();
-        (!variants.is_empty()).then_some(Scenario { title, description, source, variants, captures: Vec::new(), warnings: None })
+        (!variants.is_empty()).then_some(Scenario {
+            title,
+            description,
+            source,
+            variants,
+            captures: Vec::new(),
+            warnings: None,
+            accounts: Vec::new(),
+        })
     }
 
     /// The tree after the changes of a variant and those of the command line, which come last.
@@ -226,7 +246,8 @@ impl<'i> Loader<'_, 'i> {
         let policies: Vec<Option<Policy>> =
             file.policy.0.iter().map(|(name, table)| Policy::resolve(name, table, None, self.findings)).collect();
         let captures = &mut *self.captures;
-        let simulation = Simulation::resolve(file, &policies, &mut |name| captures.packets(name), self.findings);
+        let simulation =
+            Simulation::resolve(file, &policies, &mut |name, until_damage| captures.packets(name, until_damage), self.findings);
         if self.has_errors(before) {
             return None;
         }

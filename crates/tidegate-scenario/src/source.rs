@@ -10,8 +10,8 @@ use tidegate_core::port::Overhead;
 use tidegate_core::units::{Duration, MAX_BYTES, PICOSECONDS_PER_SECOND, Rate};
 use tidegate_sim::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
 
-/// Reads a capture by the name that the file gives it, or says why it cannot.
-pub(crate) type ReadCapture<'a> = dyn FnMut(&str) -> Result<Arc<[CapturePacket]>, String> + 'a;
+/// Reads a capture by the name that the file gives it, up to damage if the second argument is true, or says why it cannot.
+pub(crate) type ReadCapture<'a> = dyn FnMut(&str, bool) -> Result<Arc<[CapturePacket]>, String> + 'a;
 
 /// The packets that a greedy source keeps queued unless it says otherwise.
 const USUAL_WINDOW: u32 = 10;
@@ -42,7 +42,7 @@ const fn keys(kind: SourceKind) -> (&'static [&'static [&'static str]], &'static
         SourceKind::Poisson => (&[&["rate"], &["packet", "mean_packet", "packet_mix"]], &[]),
         SourceKind::OnOff => (&[&["peak"], &["packet"], &["on"], &["off"]], &["holding", "pareto_shape"]),
         SourceKind::Frames => (&[&["sizes"], &["interval"], &["packet"]], &["random_phase"]),
-        SourceKind::Capture => (&[&["file"]], &[]),
+        SourceKind::Capture => (&[&["file"]], &["until_damage"]),
         SourceKind::Greedy => (&[&["packet"]], &["window"]),
         SourceKind::Tcp => (&[], crate::tcp::KEYS),
     }
@@ -65,6 +65,7 @@ fn given(table: &SourceTable) -> Vec<(&'static str, Span)> {
         of("pareto_shape", &table.pareto_shape),
         table.sizes.as_ref().map(|block| ("sizes", block.span.clone())),
         of("file", &table.file),
+        of("until_damage", &table.until_damage),
         of("window", &table.window),
         of("random_phase", &table.random_phase),
         of("congestion", &table.congestion),
@@ -206,7 +207,8 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
         }
         SourceKind::Capture => {
             let file = table.file.as_ref()?;
-            match capture(&file.0) {
+            let until_damage = table.until_damage.as_ref().is_some_and(|at| at.value);
+            match capture(&file.0, until_damage) {
                 Ok(packets) => Some(Source::Capture { packets }),
                 Err(problem) => {
                     findings.push(Diagnostic::error(file.span.clone(), problem));

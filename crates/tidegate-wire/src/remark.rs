@@ -15,7 +15,8 @@
 //! **Deviations.** None. Checksums of transport headers do not cover these fields, so one that is still to be completed is not affected.
 
 use crate::checksum;
-use crate::parse::{LinkType, locate};
+use crate::link::LinkType;
+use crate::parse::locate;
 use tidegate_core::remark::{CodePoint, Remark};
 
 /// Gives a frame what a remark says. False if the remark asks for something and the frame has no field for any of it.

@@ -221,9 +221,9 @@ fn header_of(flow: u32) -> Header {
 }
 
 /// The instant as nanoseconds of a capture: the live clock counts whole nanoseconds.
-fn nanoseconds(time: Time) -> u64 {
+fn nanoseconds(time: Time) -> i64 {
     assert_eq!(time.picoseconds() % 1000, 0);
-    time.picoseconds() / 1000
+    (time.picoseconds() / 1000).cast_signed()
 }
 
 /// A decision that has to occur, and what it looks like.
@@ -301,7 +301,7 @@ fn compare_replay(policy: &str, decided: &[Decided], lost: Volume, seen: &[Arriv
     for (number, packet) in decided.iter().enumerate() {
         let expected = match packet.fate {
             // A capture rounds the last bit to the nearest nanosecond.
-            Some(Fate::Sent(delay)) => (true, nanoseconds(packet.arrival) + (delay.picoseconds() + 500) / 1000),
+            Some(Fate::Sent(delay)) => (true, nanoseconds(packet.arrival) + ((delay.picoseconds() + 500) / 1000).cast_signed()),
             Some(Fate::Dropped(_)) => (false, reached[number].map_or(0, |(_, at)| at)),
             None => panic!("packet {number} was neither sent nor dropped: {packet:?}"),
         };

@@ -46,9 +46,12 @@ pub struct SourceTable {
     /// For `frames`: the sizes of the frames, in order; they repeat.
     #[schemars(extend("examples" = [["30 kB", "6 kB", "6 kB"]]))]
     pub sizes: Option<Block<Vec<At<Bytes>>>>,
-    /// For `capture`: the capture file (pcap or pcapng), relative to the scenario file.
+    /// For `capture`: the capture file (pcap or pcapng, also compressed with gzip or zstd), relative to the scenario file.
     #[schemars(extend("examples" = ["captures/quic-video.pcap"]))]
     pub file: Option<At<Text>>,
+    /// For `capture`: true to use the packets before damage in the middle of the file; false to refuse such a file.
+    #[schemars(extend("default" = false))]
+    pub until_damage: Option<At<bool>>,
     /// For `greedy`: how many packets it keeps in the first queue of its path.
     #[schemars(extend("default" = "10 packets"))]
     pub window: Option<At<Packets>>,

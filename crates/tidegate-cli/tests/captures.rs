@@ -1,0 +1,151 @@
+//! Captures as a user meets them: what was left out is told in every world, damage is refused, and captures come and go through pipes.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const POLICY: &str = r#"
+[policy.p]
+rate = "2 Mbit/s"
+buffer = { limit = "50 packets" }
+"#;
+
+/// A simulation whose only flow is the capture beside it.
+const SCENARIO: &str = r#"
+[simulation]
+duration = "10 s"
+[[link]]
+name = "l"
+from = "x"
+to = "y"
+policy = "p"
+[[flow]]
+name = "f"
+from = "x"
+to = "y"
+source = { kind = "capture", file = "c.pcap" }
+"#;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    /// A folder with a scenario and its capture.
+    fn new(name: &str, capture: &[u8]) -> Folder {
+        let path = std::env::temp_dir().join(format!("tidegate-captures-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("s.toml"), format!("{SCENARIO}{POLICY}")).unwrap();
+        fs::write(path.join("c.pcap"), capture).unwrap();
+        Folder(path)
+    }
+
+    fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(arguments).current_dir(&self.0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("tidegate starts");
+        // A command that refuses its arguments does not read.
+        let _not_read = child.stdin.take().unwrap().write_all(input);
+        child.wait_with_output().unwrap()
+    }
+
+    fn expect(&self, code: i32, arguments: &[&str]) -> (Vec<u8>, String) {
+        self.feed(code, arguments, &[])
+    }
+
+    fn feed(&self, code: i32, arguments: &[&str], input: &[u8]) -> (Vec<u8>, String) {
+        let Output { status, stdout, stderr } = self.run(arguments, input);
+        let stderr = String::from_utf8(stderr).unwrap();
+        assert_eq!(status.code(), Some(code), "{arguments:?}: {}{stderr}", String::from_utf8_lossy(&stdout));
+        (stdout, stderr)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _left_behind = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A capture of frames with these milliseconds, captured lengths and lengths; each is ARP or IPv4, whose header is incomplete.
+fn capture(records: &[(u32, u32, u32)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    [0xa1b2_c3d4u32, 0x0004_0002, 0, 0, 65_535, 1].iter().for_each(|word| file.extend_from_slice(&word.to_le_bytes()));
+    for &(milliseconds, captured, length) in records {
+        for word in [1_700_000_000, milliseconds * 1000, captured, length] {
+            file.extend_from_slice(&word.to_le_bytes());
+        }
+        let frame = [&[2; 12][..], &[8, 6], &[0; 100]].concat();
+        file.extend(frame.iter().take(captured.min(114) as usize));
+    }
+    file
+}
+
+fn offered(json: &[u8]) -> (u64, Vec<String>) {
+    let json: serde_json::Value = serde_json::from_slice(json).unwrap();
+    let notes = json["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap().to_owned()).collect();
+    (json["runs"][0]["ports"][0]["offered"]["packets"].as_u64().unwrap(), notes)
+}
+
+#[test]
+fn run_and_replay_leave_out_and_order_alike() {
+    let records = [(0, 100, 1000), (500, 0, 0), (400, 100, 1000), (100, 100, 1000), (600, 100, 1000)];
+    let mut file = capture(&records);
+    file.truncate(file.len() - 30);
+    let folder = Folder::new("alike", &file);
+    let wanted = [
+        "in the middle of record 5: the last 86 bytes",
+        "1 record of length 0 left out",
+        "1 packet had a time stamp before that of an earlier packet, by up to 300 ms",
+        "3 packets for an IP header: 3 of type 0x0806 (ARP)",
+    ];
+    let (run, _) = folder.expect(0, &["run", "s.toml", "--json"]);
+    let (replay, _) = folder.expect(0, &["replay", "s.toml", "c.pcap", "--json", "--out", "results"]);
+    for (packets, notes) in [offered(&run), offered(&replay)] {
+        assert_eq!((packets, notes.len()), (3, wanted.len()), "{notes:?}");
+        for (note, wanted) in notes.iter().zip(wanted) {
+            assert!(note.contains(wanted), "{note}");
+        }
+    }
+    let page = fs::read_to_string(folder.0.join("results/report.html")).unwrap();
+    let (check, notes) = folder.expect(0, &["check", "s.toml"]);
+    assert!(!check.is_empty());
+    for wanted in wanted {
+        assert!(notes.contains(wanted) && page.contains(wanted), "{notes}");
+    }
+}
+
+#[test]
+fn damage_is_refused_unless_asked_for() {
+    let mut file = capture(&[(0, 100, 1000), (10, 400_000, 400_000), (20, 100, 1000)]);
+    let folder = Folder::new("damage", &file);
+    for arguments in [&["run", "s.toml"][..], &["check", "s.toml"], &["replay", "s.toml", "c.pcap"]] {
+        let (out, error) = folder.expect(2, arguments);
+        assert!(out.is_empty() && error.contains("damaged at record 2") && error.contains("until"), "{error}");
+        assert!(error.contains("246 bytes from there on were not read"), "{error}");
+    }
+    assert!(!Path::new(&folder.0.join("c.sent.pcapng")).exists());
+    let (json, _) = folder.expect(0, &["run", "s.toml", "--json", "--set", "flow.f.source.until_damage=true"]);
+    let (packets, notes) = offered(&json);
+    assert!(packets == 1 && notes[0].contains("damaged at record 2"), "{notes:?}");
+    let (json, _) = folder.expect(0, &["replay", "s.toml", "c.pcap", "--json", "--until-damage"]);
+    let (packets, notes) = offered(&json);
+    assert!(packets == 1 && notes[0].contains("damaged at record 2"), "{notes:?}");
+    file[4] = 7;
+    let (_, error) = folder.feed(2, &["replay", "s.toml", "-"], &file);
+    assert!(error.contains("version 7.4, and 2.x is expected"), "{error}");
+}
+
+#[test]
+fn captures_come_and_go_through_pipes() {
+    let file = capture(&[(0, 100, 1000), (10, 100, 1000)]);
+    let folder = Folder::new("pipes", &[]);
+    let (sent, table) = folder.feed(0, &["replay", "s.toml", "-", "--sent", "-"], &file);
+    let mut reader = tidegate_replay::CaptureReader::new(&sent[..]).unwrap();
+    assert_eq!(std::iter::from_fn(|| reader.next_record().unwrap()).count(), 2);
+    assert!(table.contains("standard input through p"), "{table}");
+    assert!(folder.0.join("stdin.dropped.pcapng").exists() && !folder.0.join("stdin.sent.pcapng").exists());
+    let (dropped, _) = folder.feed(0, &["replay", "s.toml", "-", "--dropped", "-"], &file);
+    assert_eq!(dropped[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let (out, error) = folder.feed(2, &["replay", "s.toml", "-", "--sent", "-", "--dropped", "-"], &file);
+    assert!(out.is_empty() && error.contains("cannot both be standard output"), "{error}");
+}
