@@ -140,7 +140,7 @@ fn record(interface: &str, path: &Path) -> usize {
     let interfaces = [Interface { name: None, link_type: 1, link: LinkType::Ethernet }];
     let mut file = CaptureWriter::new(BufWriter::new(File::create(path).unwrap()), "arrivals").unwrap();
     for seen in &frames {
-        file.write(&interfaces, 0, seen.at.as_nanos() as u64, seen.bytes.len() as u32, &seen.bytes, None).unwrap();
+        file.write(&interfaces, 0, seen.at.as_nanos() as i64, seen.bytes.len() as u32, &seen.bytes, None).unwrap();
     }
     file.finish().unwrap();
     frames.len()
