@@ -265,28 +265,6 @@ impl Write for Sink {
     }
 }
 
-/// What a capture is written into.
-enum Sink {
-    File(File),
-    Stream(io::Stdout),
-}
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Sink::File(file) => file.write(bytes),
-            Sink::Stream(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::File(file) => file.flush(),
-            Sink::Stream(stream) => stream.flush(),
-        }
-    }
-}
-
 fn file_name(path: &Path) -> String {
     log::printable(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
 }
