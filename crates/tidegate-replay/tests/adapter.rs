@@ -70,11 +70,11 @@ fn every_frame_leaves_with_its_last_cell() {
     let (mut next, mut cells) = (0u64, 0u64);
     for (sent, original) in sent.iter().zip(&original) {
         let count = u64::from((original.length + 8 + 8).div_ceil(48));
-        let first = next.max(((original.nanoseconds - start) * 1000).div_ceil(SLOT));
+        let first = next.max((original.nanoseconds.abs_diff(start) * 1000).div_ceil(SLOT));
         let last = first + (count - 1) * INTERVAL;
         next = last + INTERVAL;
         cells += count;
-        let expected = start + (last + 1) * SLOT / 1000;
+        let expected = start.saturating_add_unsigned((last + 1) * SLOT / 1000);
         assert!(sent.nanoseconds.abs_diff(expected) <= 1, "{} instead of {expected}", sent.nanoseconds);
         assert_eq!(sent.data, original.data);
     }

@@ -203,7 +203,7 @@ fn burst_of(packets: u32, length: u32) -> Vec<u8> {
 }
 
 /// When the packets of a capture of one instant have left, in nanoseconds after it.
-fn departures(setup: PortSetup, file: &[u8]) -> Vec<u64> {
+fn departures(setup: PortSetup, file: &[u8]) -> Vec<i64> {
     let mut capture = CaptureReader::new(file).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
     replay(setup, &Link::default(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
