@@ -164,7 +164,7 @@ pub struct BufferTable {
     /// The rule by which packets are kept or dropped.
     #[schemars(extend("default" = "tail-drop"))]
     pub manager: Option<At<BufferName>>,
-    /// The size of the buffer that all classes share, in bytes of frames or in packets.
+    /// The size of the buffer that all classes share, in bytes of frames or in packets. It counts what waits, not the packet in transmission.
     #[schemars(extend("default" = "1000 packets", "examples" = ["250 kB"]))]
     pub limit: Option<At<Limit>>,
     /// For `dynamic-threshold`: a queue may grow to this multiple of the free part of the buffer. A power of two.
@@ -233,7 +233,7 @@ pub struct ClassTable {
     /// denominator of the window.
     #[schemars(extend("default" = "1; 0 for `fair-share`", "examples" = [1]))]
     pub penalty: Option<At<Whole<0, 4_294_967_295>>>,
-    /// The most that each queue of the class may hold, in bytes of frames or in packets.
+    /// The most that each queue of the class may hold, in bytes of frames or in packets. The packet in transmission is not counted.
     #[schemars(extend("default" = "no limit of its own", "examples" = ["50 packets"]))]
     pub limit: Option<At<Limit>>,
     /// The contract that arriving packets are held to: what is outside is dropped or marked.
@@ -364,7 +364,8 @@ pub struct PoliceTable {
     /// The committed rate: CIR, or the sustained cell rate.
     #[schemars(extend("examples" = ["2 Mbit/s"]))]
     pub rate: At<Rate>,
-    /// The committed burst: CBS, or the maximum burst size. At least the longest frame with its overhead.
+    /// The committed burst: CBS of a token bucket, or the maximum burst size of a GCRA, which counts it in longest frames. At least the
+    /// longest frame with its overhead.
     #[schemars(extend("examples" = ["15 kB"]))]
     pub burst: Option<At<Bytes>>,
     /// The peak rate: PIR, or the peak cell rate.
@@ -397,11 +398,13 @@ pub struct ShapeTable {
     /// The rate that is not exceeded in the long run.
     #[schemars(extend("examples" = ["4 Mbit/s"]))]
     pub rate: At<Rate>,
-    /// How much may leave ahead of that rate after a silence. At least the longest frame with its overhead.
+    /// How much may leave ahead of that rate after a silence; with a `peak_rate`, how much may leave back to back at that rate. At least
+    /// the longest frame with its overhead.
     #[schemars(extend("default" = "one longest frame", "examples" = ["15 kB"]))]
     pub burst: Option<At<Bytes>>,
-    /// The rate at which a burst leaves.
-    #[schemars(extend("default" = "the rate of the link"))]
+    /// The rate at which a burst leaves. It makes `burst` the maximum burst size at this rate; without it, `burst` is the depth of a token
+    /// bucket that fills while the burst leaves.
+    #[schemars(extend("default" = "no limit: bursts leave as fast as the link takes them"))]
     pub peak_rate: Option<At<Rate>>,
     /// How late a packet may start, because the link was taken, without delaying those after it: CDVT.
     #[schemars(extend("default" = "the time of one longest frame on the link"))]
