@@ -30,11 +30,12 @@ source = { kind = "capture", file = "c.pcap" }
 struct Folder(PathBuf);
 
 impl Folder {
-    /// A folder with a scenario and its capture.
+    /// A folder with a scenario, its policy alone, and its capture.
     fn new(name: &str, capture: &[u8]) -> Folder {
         let path = std::env::temp_dir().join(format!("tidegate-captures-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("s.toml"), format!("{SCENARIO}{POLICY}")).unwrap();
+        fs::write(path.join("p.toml"), POLICY).unwrap();
         fs::write(path.join("c.pcap"), capture).unwrap();
         Folder(path)
     }
@@ -99,7 +100,7 @@ fn run_and_replay_leave_out_and_order_alike() {
         "3 packets for an IP header: 3 of type 0x0806 (ARP)",
     ];
     let (run, _) = folder.expect(0, &["run", "s.toml", "--json"]);
-    let (replay, _) = folder.expect(0, &["replay", "s.toml", "c.pcap", "--json", "--out", "results"]);
+    let (replay, _) = folder.expect(0, &["replay", "p.toml", "c.pcap", "--json", "--out", "results"]);
     for (packets, notes) in [offered(&run), offered(&replay)] {
         assert_eq!((packets, notes.len()), (3, wanted.len()), "{notes:?}");
         for (note, wanted) in notes.iter().zip(wanted) {
@@ -118,7 +119,7 @@ fn run_and_replay_leave_out_and_order_alike() {
 fn damage_is_refused_unless_asked_for() {
     let mut file = capture(&[(0, 100, 1000), (10, 400_000, 400_000), (20, 100, 1000)]);
     let folder = Folder::new("damage", &file);
-    for arguments in [&["run", "s.toml"][..], &["check", "s.toml"], &["replay", "s.toml", "c.pcap"]] {
+    for arguments in [&["run", "s.toml"][..], &["check", "s.toml"], &["replay", "p.toml", "c.pcap"]] {
         let (out, error) = folder.expect(2, arguments);
         assert!(out.is_empty() && error.contains("damaged at record 2") && error.contains("until"), "{error}");
         assert!(error.contains("246 bytes from there on were not read"), "{error}");
@@ -127,11 +128,11 @@ fn damage_is_refused_unless_asked_for() {
     let (json, _) = folder.expect(0, &["run", "s.toml", "--json", "--set", "flow.f.source.until_damage=true"]);
     let (packets, notes) = offered(&json);
     assert!(packets == 1 && notes[0].contains("damaged at record 2"), "{notes:?}");
-    let (json, _) = folder.expect(0, &["replay", "s.toml", "c.pcap", "--json", "--until-damage"]);
+    let (json, _) = folder.expect(0, &["replay", "p.toml", "c.pcap", "--json", "--until-damage"]);
     let (packets, notes) = offered(&json);
     assert!(packets == 1 && notes[0].contains("damaged at record 2"), "{notes:?}");
     file[4] = 7;
-    let (_, error) = folder.feed(2, &["replay", "s.toml", "-"], &file);
+    let (_, error) = folder.feed(2, &["replay", "p.toml", "-"], &file);
     assert!(error.contains("version 7.4, and 2.x is expected"), "{error}");
 }
 
@@ -139,13 +140,13 @@ fn damage_is_refused_unless_asked_for() {
 fn captures_come_and_go_through_pipes() {
     let file = capture(&[(0, 100, 1000), (10, 100, 1000)]);
     let folder = Folder::new("pipes", &[]);
-    let (sent, table) = folder.feed(0, &["replay", "s.toml", "-", "--sent", "-"], &file);
+    let (sent, table) = folder.feed(0, &["replay", "p.toml", "-", "--sent", "-"], &file);
     let mut reader = tidegate_replay::CaptureReader::new(&sent[..]).unwrap();
     assert_eq!(std::iter::from_fn(|| reader.next_record().unwrap()).count(), 2);
     assert!(table.contains("standard input through p"), "{table}");
     assert!(folder.0.join("stdin.dropped.pcapng").exists() && !folder.0.join("stdin.sent.pcapng").exists());
-    let (dropped, _) = folder.feed(0, &["replay", "s.toml", "-", "--dropped", "-"], &file);
+    let (dropped, _) = folder.feed(0, &["replay", "p.toml", "-", "--dropped", "-"], &file);
     assert_eq!(dropped[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
-    let (out, error) = folder.feed(2, &["replay", "s.toml", "-", "--sent", "-", "--dropped", "-"], &file);
+    let (out, error) = folder.feed(2, &["replay", "p.toml", "-", "--sent", "-", "--dropped", "-"], &file);
     assert!(out.is_empty() && error.contains("cannot both be standard output"), "{error}");
 }
