@@ -49,10 +49,22 @@ impl Policing {
             // What exceeds the sustained rate is marked; only the peak rate discards.
             (PolicerKind::DualGcra | PolicerKind::TrTcm2698 | PolicerKind::Gfr | PolicerKind::GfrTm41, _) => higher(peak_rate),
         };
-        let Contract { burst, excess_burst, peak_burst, maximum_frame, longest_packet, .. } = self.contract;
+        let Contract { excess_burst, peak_burst, maximum_frame, longest_packet, .. } = self.contract;
+        let burst = self.bursts().map(|bursts| bursts.depth);
         let bursts = [burst, excess_burst, peak_burst, maximum_frame, Some(longest_packet)].into_iter().flatten();
         let tolerance = delay_variation_tolerance.map_or(0.0, |tolerance| tolerance.picoseconds() as f64 / 1e12 * rate as f64 / 8.0);
         Some(Ceiling { rate, burst: bursts.map(f64::from).sum::<f64>() + tolerance, at_service: false })
+    }
+
+    /// The bursts that it lets pass, if it has any.
+    pub(crate) fn bursts(&self) -> Option<Bursts> {
+        let Contract { rate, peak_rate, longest_packet, .. } = self.contract;
+        let burst = self.contract.burst?;
+        Some(match self.kind {
+            PolicerKind::DualGcra => Bursts::of(burst, rate, peak_rate, longest_packet),
+            kind if counts_frames(kind) => Bursts { depth: burst, maximum: Some(burst) },
+            _ => Bursts { depth: burst, maximum: None },
+        })
     }
 
     /// True if it may change the colour of packets.
@@ -93,11 +105,12 @@ fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnost
     let kind = table.policer.value.0;
     let mut is_complete = true;
     for &field in ContractField::ALL {
-        let used = kind.requires().contains(&field) || kind.accepts().contains(&field);
+        let used = is_used(kind, field);
         let always = matches!(field, ContractField::Rate | ContractField::LongestPacket | ContractField::Violation);
         match given(table, field) {
             Some(span) if !used && !always => {
-                let finding = Diagnostic::error(span, format!("`{}` is not used by policer {}", field.name(), kind.name()));
+                let name = key(field, &table.maximum_burst);
+                let finding = Diagnostic::error(span, format!("`{name}` is not used by policer {}", kind.name()));
                 findings.push(finding.context(table.policer.span.clone(), "chosen here").help(uses(kind)));
                 is_complete = false;
             }
@@ -109,11 +122,24 @@ fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnost
             _ => {}
         }
     }
-    remark_on_burst(&table.burst, table.rate.value, findings);
+    for (key, written) in [("burst", &table.burst), ("maximum_burst", &table.maximum_burst)] {
+        if let Some(at) =
+            written.as_ref().filter(|_| is_used(kind, ContractField::Burst) && !keys(kind, ContractField::Burst).contains(&key))
+        {
+            let finding = Diagnostic::error(at.span.clone(), format!("`{key}` is not used by policer {}", kind.name()));
+            findings.push(finding.context(table.policer.span.clone(), "chosen here").help(uses(kind)));
+            is_complete = false;
+        }
+    }
+    let peak = table.peak_rate.as_ref().filter(|_| kind == PolicerKind::DualGcra);
+    let burst = burst(&table.burst, &table.maximum_burst, (&table.rate, peak), wire, findings);
     let contract = Contract {
         peak_rate: value(&table.peak_rate),
         excess_rate: value(&table.excess_rate),
-        burst: bytes(&table.burst, findings),
+        burst: burst.unwrap_or_else(|()| {
+            is_complete = false;
+            None
+        }),
         excess_burst: bytes(&table.excess_burst, findings),
         peak_burst: bytes(&table.peak_burst, findings),
         maximum_frame: bytes(&table.maximum_frame, findings),
@@ -128,7 +154,8 @@ fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnost
 
 fn build(table: &Block<PoliceTable>, contract: Contract, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<AnyPolicer> {
     let built = table.policer.value.0.build(&contract);
-    built.map_err(|error| findings.push(refused(&error, given(table, error.field).unwrap_or(table.span.clone()), wire))).ok()
+    let at = |field| given(table, field).unwrap_or(table.span.clone());
+    built.map_err(|error| findings.push(refused(&error, key(error.field, &table.maximum_burst), at(error.field), wire))).ok()
 }
 
 fn given(table: &PoliceTable, field: ContractField) -> Option<Span> {
@@ -140,7 +167,7 @@ fn given(table: &PoliceTable, field: ContractField) -> Option<Span> {
         ContractField::LongestPacket => None,
         ContractField::PeakRate => span(&table.peak_rate),
         ContractField::ExcessRate => span(&table.excess_rate),
-        ContractField::Burst => span(&table.burst),
+        ContractField::Burst => span(&table.burst).or(span(&table.maximum_burst)),
         ContractField::ExcessBurst => span(&table.excess_burst),
         ContractField::PeakBurst => span(&table.peak_burst),
         ContractField::MaximumFrame => span(&table.maximum_frame),
@@ -152,23 +179,124 @@ fn given(table: &PoliceTable, field: ContractField) -> Option<Span> {
 }
 
 fn uses(kind: PolicerKind) -> String {
-    let names = |fields: &[ContractField]| alternatives(fields.iter().map(|field| field.name())).replace(" or ", " and ");
+    let names = |fields: &[ContractField]| alternatives(fields.iter().flat_map(|&field| keys(kind, field))).replace(" or ", " and ");
     match kind.accepts() {
         [] => format!("{} needs {}", kind.name(), names(kind.requires())),
         accepts => format!("{} needs {} and may have {}", kind.name(), names(kind.requires()), names(accepts)),
     }
 }
 
+fn is_used(kind: PolicerKind, field: ContractField) -> bool {
+    kind.requires().contains(&field) || kind.accepts().contains(&field)
+}
+
+/// True for policers of a minimum rate, whose burst tolerance is defined by the maximum burst size alone.
+pub(crate) fn counts_frames(kind: PolicerKind) -> bool {
+    matches!(kind, PolicerKind::Gfr | PolicerKind::GfrTm41)
+}
+
+/// The keys under which a policer takes a field.
+fn keys(kind: PolicerKind, field: ContractField) -> Vec<&'static str> {
+    match (field, kind) {
+        (ContractField::Burst, PolicerKind::DualGcra) => vec!["burst", "maximum_burst"],
+        (ContractField::Burst, kind) if counts_frames(kind) => vec!["maximum_burst"],
+        _ => vec![field.name()],
+    }
+}
+
+/// The key that a field was written under.
+fn key(field: ContractField, maximum_burst: &Option<At<Bytes>>) -> &'static str {
+    if field == ContractField::Burst && maximum_burst.is_some() { "maximum_burst" } else { field.name() }
+}
+
+/// The two measures of one burst.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Bursts {
+    /// The key `burst`: the depth of a token bucket, in bytes.
+    pub depth: u32,
+    /// The key `maximum_burst`: what passes back to back at the peak rate, if there is one.
+    pub maximum: Option<u32>,
+}
+
+impl Bursts {
+    /// The measures of a burst as contracts count it: the maximum burst size if there is a peak rate, otherwise the depth.
+    pub(crate) fn of(burst: u32, rate: Rate, peak: Option<Rate>, longest: u32) -> Bursts {
+        let Some(peak) = peak else { return Bursts { depth: burst, maximum: None } };
+        let (rate, peak) = (u128::from(rate.bits_per_second()), u128::from(peak.bits_per_second()));
+        // Rounded up, because the maximum burst size of a depth is rounded down: a depth that was written comes back.
+        let beyond = (u128::from(burst.saturating_sub(longest)) * peak.saturating_sub(rate)).div_ceil(peak);
+        Bursts { depth: longest + beyond as u32, maximum: Some(burst) }
+    }
+
+    /// The measures of the burst that is shaped to.
+    pub(crate) fn of_shape(shape: &ShapingContract) -> Bursts {
+        Bursts::of(shape.burst, shape.rate, shape.peak, shape.longest_packet)
+    }
+}
+
+/// The maximum burst size at the peak rate of a token bucket of this depth, rounded down: while a burst of longest frames leaves, the bucket
+/// fills. Without a peak rate above the rate it is the depth, for then the burst does not matter.
+fn maximum_of_depth(depth: u32, rate: Rate, peak: Rate, longest: u32) -> u64 {
+    let (rate, peak) = (rate.bits_per_second(), peak.bits_per_second());
+    match (depth.checked_sub(longest), peak.checked_sub(rate)) {
+        (Some(beyond), Some(spare @ 1..)) => {
+            let beyond = u128::from(beyond) * u128::from(peak) / u128::from(spare);
+            u64::try_from(beyond).unwrap_or(u64::MAX).saturating_add(longest.into())
+        }
+        _ => depth.into(),
+    }
+}
+
+/// The burst as contracts count it, from the one or the other key.
+fn burst(
+    depth: &Option<At<Bytes>>,
+    maximum: &Option<At<Bytes>>,
+    (rate, peak): (&At<Rate>, Option<&At<Rate>>),
+    wire: &Wire,
+    findings: &mut Vec<Diagnostic>,
+) -> Result<Option<u32>, ()> {
+    remark_on_burst(depth, rate.value, findings);
+    remark_on_burst(maximum, rate.value, findings);
+    if let (Some(depth), Some(maximum)) = (depth, maximum) {
+        let finding = Diagnostic::error(maximum.span.clone(), "`burst` and `maximum_burst` both measure the burst");
+        let help = "keep one: `burst` counts what passes ahead of the rate, `maximum_burst` what passes back to back at `peak_rate`";
+        findings.push(finding.context(depth.span.clone(), "`burst` is given here").help(help));
+        return Err(());
+    }
+    let (Some(at), Some(peak)) = (depth, peak) else { return Ok(bytes(depth, findings).or_else(|| bytes(maximum, findings))) };
+    let Some(bytes) = bytes(depth, findings) else { return Ok(None) };
+    let back_to_back = maximum_of_depth(bytes, rate.value, peak.value, wire.longest);
+    if back_to_back > u64::from(MOST_BACK_TO_BACK.max(bytes)) {
+        let problem = format!(
+            "a burst of {} is more than 2^29 bytes back to back at a peak rate of {}",
+            print_size(bytes.into()),
+            print_rate(peak.value)
+        );
+        let finding = Diagnostic::error(at.span.clone(), problem).context(peak.span.clone(), "so near the rate");
+        findings.push(finding.help("write a higher `peak_rate`, a smaller `burst`, or a `maximum_burst` in place of `burst`"));
+        return Err(());
+    }
+    Ok(Some(back_to_back as u32))
+}
+
+/// What policers can weigh.
+const MOST_BACK_TO_BACK: u32 = (1 << 29) - 1;
+
 /// Builds the contract that a class or a group is shaped to.
 pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<ShapingContract> {
+    if let (Some(at), None) = (&table.maximum_burst, &table.peak_rate) {
+        let finding = Diagnostic::error(at.span.clone(), "`maximum_burst` needs `peak_rate`, at which it is counted");
+        findings.push(finding.help("write `peak_rate` too, or `burst`, which counts what leaves ahead of the rate"));
+        return None;
+    }
+    let burst = burst(&table.burst, &table.maximum_burst, (&table.rate, table.peak_rate.as_ref()), wire, findings).ok()?;
     let contract = ShapingContract {
         rate: table.rate.value,
-        burst: bytes(&table.burst, findings).unwrap_or(wire.longest),
+        burst: burst.unwrap_or(wire.longest),
         longest_packet: wire.longest,
         peak: value(&table.peak_rate),
         tolerance: value(&table.delay_variation_tolerance).unwrap_or_else(|| default_tolerance(wire)),
     };
-    remark_on_burst(&table.burst, table.rate.value, findings);
     if table.rate.value > wire.rate {
         let problem = format!("shaping to {} does nothing on a link of {}", print_rate(table.rate.value), print_rate(wire.rate));
         findings.push(Diagnostic::warning(table.rate.span.clone(), problem));
@@ -177,12 +305,12 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
         Ok(_) => Some(contract),
         Err(error) => {
             let at = match error.field {
-                ContractField::Burst => table.burst.as_ref().map(|burst| burst.span.clone()),
+                ContractField::Burst => table.burst.as_ref().or(table.maximum_burst.as_ref()).map(|burst| burst.span.clone()),
                 ContractField::PeakRate => table.peak_rate.as_ref().map(|peak| peak.span.clone()),
                 ContractField::DelayVariationTolerance => table.delay_variation_tolerance.as_ref().map(|tolerance| tolerance.span.clone()),
                 _ => None,
             };
-            findings.push(refused(&error, at.unwrap_or(table.span.clone()), wire));
+            findings.push(refused(&error, key(error.field, &table.maximum_burst), at.unwrap_or(table.span.clone()), wire));
             None
         }
     }
@@ -207,8 +335,8 @@ fn default_tolerance(wire: &Wire) -> Duration {
     wire.rate.time_per_byte().ceil(wire.longest)
 }
 
-fn refused(error: &ContractError, span: Span, wire: &Wire) -> Diagnostic {
-    let finding = Diagnostic::error(span, format!("`{}` {}", error.field.name(), error.problem));
+fn refused(error: &ContractError, key: &str, span: Span, wire: &Wire) -> Diagnostic {
+    let finding = Diagnostic::error(span, format!("`{key}` {}", error.problem));
     match error.field {
         ContractField::Burst | ContractField::ExcessBurst | ContractField::PeakBurst | ContractField::MaximumFrame => {
             finding.help(format!("the longest frame takes {} on the wire, overhead included", print_size(u64::from(wire.longest))))

@@ -364,10 +364,13 @@ pub struct PoliceTable {
     /// The committed rate: CIR, or the sustained cell rate.
     #[schemars(extend("examples" = ["2 Mbit/s"]))]
     pub rate: At<Rate>,
-    /// The committed burst: CBS of a token bucket, or the maximum burst size of a GCRA, which counts it in longest frames. At least the
-    /// longest frame with its overhead.
+    /// The committed burst: CBS, the most bytes that come ahead of `rate` after a silence. At least the longest frame with its overhead.
     #[schemars(extend("examples" = ["15 kB"]))]
     pub burst: Option<At<Bytes>>,
+    /// The maximum burst size: MBS, the most bytes that come back to back at `peak_rate`. In place of `burst` for `dual-gcra`; for `gfr` and
+    /// `gfr-tm41` the only one. At least the longest frame with its overhead.
+    #[schemars(extend("examples" = ["15 kB"]))]
+    pub maximum_burst: Option<At<Bytes>>,
     /// The peak rate: PIR, or the peak cell rate.
     pub peak_rate: Option<At<Rate>>,
     /// The peak burst: PBS.
@@ -398,12 +401,14 @@ pub struct ShapeTable {
     /// The rate that is not exceeded in the long run.
     #[schemars(extend("examples" = ["4 Mbit/s"]))]
     pub rate: At<Rate>,
-    /// How much may leave ahead of that rate after a silence; with a `peak_rate`, how much may leave back to back at that rate. At least
+    /// The most bytes that leave ahead of that rate after a silence: the depth of a token bucket, which fills while the burst leaves. At least
     /// the longest frame with its overhead.
     #[schemars(extend("default" = "one longest frame", "examples" = ["15 kB"]))]
     pub burst: Option<At<Bytes>>,
-    /// The rate at which a burst leaves. It makes `burst` the maximum burst size at this rate; without it, `burst` is the depth of a token
-    /// bucket that fills while the burst leaves.
+    /// The maximum burst size: the most bytes that leave back to back at `peak_rate`, which it needs. In place of `burst`.
+    #[schemars(extend("default" = "what `burst` comes to at `peak_rate`", "examples" = ["15 kB"]))]
+    pub maximum_burst: Option<At<Bytes>>,
+    /// The rate at which a burst leaves.
     #[schemars(extend("default" = "no limit: bursts leave as fast as the link takes them"))]
     pub peak_rate: Option<At<Rate>>,
     /// How late a packet may start, because the link was taken, without delaying those after it: CDVT.

@@ -2,6 +2,7 @@
 
 use crate::bounds::{print_part, print_service, print_time};
 use crate::cells::{cell_contract, scheduled_cells};
+use crate::contract::{Bursts, counts_frames};
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::{Buffer, Class, Group, Policy};
@@ -167,10 +168,10 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
         let each = if class.queues == 1 { "" } else { " each" };
         format!("at most {}{each}", print_limit(limit))
     });
-    let police = class
-        .police
-        .as_ref()
-        .map_or(String::new(), |police| format!("policed to {} ({})", print_rate(police.contract.rate), police.kind.name()));
+    let police = class.police.as_ref().map_or(String::new(), |police| {
+        let bursts = police.bursts().map_or(String::new(), |shown| bursts(shown, counts_frames(police.kind)));
+        format!("policed to {}{bursts} ({})", print_rate(police.contract.rate), police.kind.name())
+    });
     let inside = if class.keeps_marks_inside() { "its colours change nothing on the wire (no `set`)" } else { "" };
     let remarks = remark::print(&class.remarks);
     let promise = class.promise.map_or(String::new(), promised);
@@ -223,10 +224,19 @@ fn behind(policy: &Policy) -> String {
     listed([delay, loss].into_iter().flatten())
 }
 
+/// Both measures of a burst, or only the maximum burst size.
+fn bursts(Bursts { depth, maximum }: Bursts, only_maximum: bool) -> String {
+    let depth = if only_maximum { String::new() } else { format!(", bursts of {}", print_size(depth.into())) };
+    let maximum =
+        maximum.map_or(String::new(), |maximum| format!(", at most {} back to back at the peak rate", print_size(maximum.into())));
+    depth + &maximum
+}
+
 fn shape(shape: &Option<ShapingContract>) -> String {
     shape.as_ref().map_or(String::new(), |shape| {
         let peak = shape.peak.map_or(String::new(), |peak| format!(", peak {}", print_rate(peak)));
-        format!("shaped to {}{peak}, bursts of {}", print_rate(shape.rate), print_size(u64::from(shape.burst)))
+        let shown = bursts(Bursts::of_shape(shape), false);
+        format!("shaped to {}{peak}{shown}", print_rate(shape.rate))
     })
 }
 

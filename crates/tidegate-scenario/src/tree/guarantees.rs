@@ -11,6 +11,7 @@
 
 use super::{Member, Tree, slot};
 use crate::bounds::Slots;
+use crate::contract::Bursts;
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::units::print_size;
 use std::collections::BTreeMap;
@@ -119,7 +120,7 @@ impl Tree {
             shape.map(|shape| {
                 let rate = shape.rate.bits_per_second();
                 let late = shape.tolerance.picoseconds() as f64 / 1e12 * rate as f64 / 8.0;
-                Ceiling { rate, burst: f64::from(shape.burst) + late, at_service: true }
+                Ceiling { rate, burst: f64::from(Bursts::of_shape(&shape).depth) + late, at_service: true }
             })
         };
         let lower = |a: Option<Ceiling>, b: Option<Ceiling>| match (a, b) {
@@ -450,7 +451,10 @@ impl Tree {
             let wanted = wanted + f64::from(self.longest) - tolerance * shape.rate.bits_per_second() as f64 / 8.0;
             let would_do = shape.peak.is_none() && wanted.is_finite();
             let rest = if would_do { format!("; {} would do", print_size(wanted.max(0.0).ceil() as u64 + 1)) } else { String::new() };
-            format!("its burst of {} is too small to wait for its turn under {kind}{rest}", print_size(shape.burst.into()))
+            format!(
+                "its burst of {} is too small to wait for its turn under {kind}{rest}",
+                print_size(Bursts::of_shape(shape).depth.into())
+            )
         });
         (service, reason)
     }
