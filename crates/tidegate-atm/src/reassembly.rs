@@ -3,7 +3,7 @@
 //! **Law.** What is delivered is a frame that was sent, unless a CRC of 32 bits is deceived; memory never exceeds the longest frame agreed on.
 //! A lost cell costs its frame. A lost last cell joins two frames, which costs both, unless the first consisted of that cell alone.
 //! **Source.** ITU-T I.363.5, receiver of the common part.
-//! **State.** A buffer for the longest frame, and a running CRC.
+//! **State.** A buffer that grows with the frame, up to the longest.
 //! **Cost.** Per cell one copy and one CRC of 48 bytes.
 //! **RTL twin.** None.
 //! **Deviations.** The optional timer is the caller's: [`Reassembler::reset`] forgets an unfinished frame. What is longer than agreed is
@@ -57,6 +57,27 @@ impl fmt::Display for Damage {
 
 impl std::error::Error for Damage {}
 
+/// Which frames of one virtual channel a receiver delivers, where cells are counted and not made: each cell comes or is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delivery {
+    is_damaged: bool,
+    /// True if the receiver holds cells of a frame whose last cell has not come.
+    has_begun: bool,
+}
+
+impl Delivery {
+    /// The next cell is sent, which may be the first or the last of its frame; true if the receiver has a whole frame with it.
+    pub fn send(&mut self, is_first: bool, is_last: bool, is_lost: bool) -> bool {
+        if is_first {
+            // Without its last cell the frame before is joined with this one.
+            self.is_damaged = self.has_begun;
+        }
+        self.is_damaged |= is_lost;
+        self.has_begun = if is_lost { self.has_begun } else { !is_last };
+        is_last && !self.is_damaged
+    }
+}
+
 /// Reassembles the frames of one virtual channel.
 #[derive(Clone, Debug)]
 pub struct Reassembler {
@@ -70,7 +91,7 @@ impl Reassembler {
     /// For frames of at most `longest` bytes.
     pub fn new(longest: u16) -> Reassembler {
         let most_cells = cells(usize::from(longest));
-        Reassembler { buffer: vec![0; most_cells * PAYLOAD], most_cells, cells: 0, loss_priority: false }
+        Reassembler { buffer: Vec::new(), most_cells, cells: 0, loss_priority: false }
     }
 
     /// Takes in a cell. Says what has arrived if a frame ends with it; cells that are not user data are none of its business.
@@ -79,7 +100,8 @@ impl Reassembler {
             return None;
         }
         if self.cells < self.most_cells {
-            self.buffer[self.cells * PAYLOAD..][..PAYLOAD].copy_from_slice(payload);
+            self.buffer.truncate(self.cells * PAYLOAD);
+            self.buffer.extend_from_slice(payload);
         }
         // One more than fits is as much as needs counting.
         self.cells = (self.cells + 1).min(self.most_cells + 1);

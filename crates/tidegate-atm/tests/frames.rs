@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tidegate_atm::aal5::{cells, segment};
 use tidegate_atm::cell::{CELL, Cell, Header, Interface, PAYLOAD, PayloadType};
-use tidegate_atm::reassembly::{Damage, Reassembler};
+use tidegate_atm::reassembly::{Damage, Delivery, Reassembler};
 
 fn cells_of(frame: &[u8]) -> Vec<Cell> {
     segment(Header { vci: 42, ..Header::default() }, Interface::User, 7, frame).unwrap().collect()
@@ -84,6 +84,25 @@ proptest! {
         let differ = line[at].payload() != line[at + 1].payload();
         line.swap(at, at + 1);
         prop_assert_eq!(receive(400, &line)[0].is_err(), differ);
+    }
+}
+
+proptest! {
+    /// Counting cells gives the frames that reassembly gives.
+    #[test]
+    fn what_is_delivered_is_known_without_the_cells(
+        sizes in prop::collection::vec(1usize..200, 1..20), losses in prop::collection::vec(prop::bool::weighted(0.3), 100),
+    ) {
+        let (mut delivery, mut reassembler, mut losses) = (Delivery::default(), Reassembler::new(65_535), losses.into_iter().cycle());
+        for (number, size) in sizes.into_iter().enumerate() {
+            let line = cells_of(&vec![number as u8; size]);
+            for (at, cell) in line.iter().enumerate() {
+                let is_lost = losses.next().unwrap();
+                let header = Header::parse(cell.header_bytes(), Interface::User);
+                let arrives = !is_lost && matches!(reassembler.push(&header, cell.payload()), Some(Ok(_)));
+                prop_assert_eq!(delivery.send(at == 0, at + 1 == line.len(), is_lost), arrives);
+            }
+        }
     }
 }
 

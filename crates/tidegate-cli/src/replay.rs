@@ -14,7 +14,7 @@ use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::packet::DropReason;
-use tidegate_replay::{CaptureError, CaptureReader, CaptureWriter, Interface, ReplayError, ReplaySetup, Replayed, replay};
+use tidegate_replay::{CaptureError, CaptureReader, CaptureWriter, Interface, Outputs, ReplayError, ReplaySetup, Replayed, replay};
 use tidegate_report::{OutputFile, OutputFolder, Places, Report, Run, World};
 
 /// What `tidegate replay` takes.
@@ -42,6 +42,9 @@ pub struct Arguments {
     /// Where to write what was dropped (`-`: standard output), with the reasons [default: CAPTURE.dropped.pcapng, or DIR/dropped.pcapng with --out]
     #[arg(long, value_name = "FILE")]
     dropped: Option<PathBuf>,
+    /// For a policy with `cells`: where to write the ATM cells that were sent (`-`: standard output). Such a file is a capture of the frames in them
+    #[arg(long, value_name = "FILE")]
+    cells: Option<PathBuf>,
     #[command(flatten)]
     output: Output,
 }
@@ -51,6 +54,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let scenario = crate::check::load(&arguments.policy, &arguments.set)?;
     let policy = crate::check::choose(&scenario, arguments.name.as_deref(), "--policy")?;
 
+    if arguments.cells.is_some() && policy.adapter.is_none() {
+        return Err(Failure::BadInput(format!(
+            "error: --cells: policy {} of {} sends packets; `cells = {{}}` in [policy.{}] makes its port that of an ATM adapter",
+            policy.name,
+            arguments.policy.display(),
+            policy.name
+        )));
+    }
     let capture_path = &arguments.capture;
     let stdout_is_taken = judge_outputs(arguments)?;
     let (file, size) = open(capture_path)?;
@@ -71,10 +82,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     // Both names are judged before either file is opened.
     let sent = Target::new(arguments, arguments.sent.as_deref(), "sent", &mut places)?;
     let dropped = Target::new(arguments, arguments.dropped.as_deref(), "dropped", &mut places)?;
+    let cells = arguments.cells.as_deref().map(|path| Target::new(arguments, Some(path), "cells", &mut places)).transpose()?;
     let what =
         |outcome: &str| format!("{} through policy {} of {}: {outcome}", shown(capture_path), policy.name, arguments.policy.display());
     let mut sent_file = sent.writer(&what("sent"), destination.folder())?;
     let mut dropped_file = dropped.writer(&what("dropped"), destination.folder())?;
+
+    let mut cells_file = cells.as_ref().map(|cells| cells.writer(&what("ATM cells"), destination.folder())).transpose()?;
 
     let progress = Progress::new(size, "replaying {wide_bar} {bytes} of {total_bytes}");
     let mut bytes = 0;
@@ -83,7 +97,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(wanted) => interface.name.as_deref() == Some(wanted) || wanted.parse() == Ok(number),
     };
     let setup = ReplaySetup { port: policy.setup(), adapter: policy.adapter.clone() };
-    let replayed = replay(setup, &policy.link, &mut capture, takes, &mut sent_file, &mut dropped_file, |record| {
+    let outputs = Outputs { sent: &mut sent_file, dropped: &mut dropped_file, cells: cells_file.as_mut() };
+    let replayed = replay(setup, &policy.link, &mut capture, takes, outputs, |record| {
         bytes += record.data.len() as u64 + 16;
         progress.at(bytes);
     });
@@ -91,6 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let replayed = replayed.map_err(|error| match error {
         ReplayError::Capture(error) => in_capture(error),
         ReplayError::Output(error) => Failure::file(&sent.path, "written", &error),
+        ReplayError::Cells(problem) => Failure::BadInput(format!("error: --cells: {problem}")),
         ReplayError::Unbalanced(error) => Failure::Defect(error.to_string()),
     })?;
     if replayed.counters.offered.packets == 0 {
@@ -99,6 +115,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let (sent_packets, dropped_packets) = (sent_file.packets(), dropped_file.packets());
     sent.finish(sent_file)?;
     dropped.finish(dropped_file)?;
+    let mut cells_written = None;
+    if let (Some(cells), Some(file)) = (&cells, cells_file) {
+        cells_written = Some(format!("{} cells sent: {}", file.packets(), cells.shown()));
+        cells.finish(file)?;
+    }
 
     let mut report = Report::new(
         format!("{} through {}", shown(Path::new(&file_name(capture_path))), policy.name),
@@ -119,6 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let code = destination.present(&report)?;
     log::line(&format!("{sent_packets} packets sent: {}", sent.shown()));
     log::line(&format!("{dropped_packets} packets dropped: {}", dropped.shown()));
+    cells_written.iter().for_each(|line| log::line(line));
     Ok(code)
 }
 
@@ -155,11 +177,14 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, u64), Failure> {
 
 /// True if standard output carries a capture, which only one can, and no terminal shows.
 fn judge_outputs(arguments: &Arguments) -> Result<bool, Failure> {
-    let taken = [&arguments.sent, &arguments.dropped].map(|path| path.as_deref() == Some(Path::new(STREAM)));
-    if taken == [true, true] {
-        return Err(Failure::BadInput("error: --sent and --dropped cannot both be standard output: name a file for one of them".into()));
+    let named = [("--sent", &arguments.sent), ("--dropped", &arguments.dropped), ("--cells", &arguments.cells)];
+    let taking: Vec<&str> =
+        named.iter().filter(|(_, path)| path.as_deref() == Some(Path::new(STREAM))).map(|(option, _)| *option).collect();
+    if let [first, second, ..] = taking[..] {
+        let problem = format!("error: {first} and {second} cannot both be standard output: name a file for one of them");
+        return Err(Failure::BadInput(problem));
     }
-    let is_taken = taken.contains(&true);
+    let is_taken = !taking.is_empty();
     if is_taken && io::stdout().is_terminal() {
         let problem = "error: a capture is binary and standard output is a terminal: redirect it, or name a file";
         return Err(Failure::BadInput(problem.into()));
@@ -184,6 +209,9 @@ fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
     if replayed.without_fields > 0 {
         notes.push(crate::present::without_fields(replayed.without_fields));
     }
+    if replayed.padded > 0 {
+        notes.push(format!("{} packets were captured only in part; in the cells of these zeros stand for the rest.", replayed.padded));
+    }
     let oversize = replayed.counters.dropped[DropReason::Oversize as usize].packets;
     if oversize > 0 {
         notes.push(format!(
@@ -194,7 +222,7 @@ fn notes(replayed: &Replayed, longest_frame: u32) -> Vec<String> {
     notes
 }
 
-/// Where one of the two captures goes.
+/// Where one of the captures goes.
 struct Target {
     path: PathBuf,
     /// Its name in the folder of results, if it goes there.
@@ -203,7 +231,11 @@ struct Target {
 
 impl Target {
     fn new(arguments: &Arguments, asked: Option<&Path>, what: &'static str, places: &mut Places) -> Result<Target, Failure> {
-        let name = if what == "sent" { "sent.pcapng" } else { "dropped.pcapng" };
+        let name = match what {
+            "sent" => "sent.pcapng",
+            "dropped" => "dropped.pcapng",
+            _ => "cells.pcapng",
+        };
         if let (None, Some(folder)) = (asked, &arguments.output.out) {
             return Ok(Target { path: folder.join(name), within: Some(name) });
         }

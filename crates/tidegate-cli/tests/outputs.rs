@@ -134,3 +134,53 @@ fn a_signal_leaves_nothing_unfinished() {
         assert_eq!(text, "");
     }
 }
+
+/// The policy and a capture of a few frames, for an ATM adapter.
+fn with_adapter() -> Files {
+    let files = Files::new();
+    let policy = "[policy.adapter]\nrate = \"10 Mbit/s\"\ncells = {}\n[[policy.adapter.class]]\nname = \"all\"\n";
+    fs::write(files.at("policy.toml"), policy).unwrap();
+    files
+}
+
+#[test]
+fn cells_that_were_sent_are_a_capture_of_the_frames() {
+    let files = with_adapter();
+    let at = |name| files.at(name);
+    let output = files.replay(&["--cells", &at("cells"), "--sent", &at("sent"), "--dropped", &at("dropped")]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && text.contains(&format!("cells sent: {}", at("cells"))), "{text}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("zeros stand for the rest"));
+    // The frames in the cells are sent again, and their cells are as many.
+    let policy = at("policy.toml");
+    let again = |capture: &str, cells: &str, sent: &str| {
+        let output =
+            tidegate(&["replay", &policy, capture, "--cells", cells, "--sent", sent, "--dropped", &at("dropped")]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let lines = |text: &str, what: &str| text.lines().find(|line| line.contains(what)).unwrap().split(' ').next().unwrap().to_owned();
+    let second = again(&at("cells"), &at("cells2"), &at("sent2"));
+    for what in [" packets sent", " packets dropped", " cells sent"] {
+        assert_eq!(lines(&second, what), lines(&text, what));
+    }
+    assert_eq!(fs::metadata(at("cells")).unwrap().len() / 100, fs::metadata(at("cells2")).unwrap().len() / 100);
+    // Standard output takes one capture.
+    let piped = tidegate(&["replay", &policy, &at("capture.pcap"), "--cells", "-", "--sent", &at("sent"), "--dropped", &at("dropped")]);
+    assert!({ piped }.output().unwrap().stdout.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]));
+    let text = files.refused(&["--cells", "-", "--dropped", "-"]);
+    assert!(text.contains("--dropped and --cells cannot both be standard output"), "{text}");
+    let text = files.refused(&["--cells", &at("capture.pcap")]);
+    assert!(text.contains("--cells and the capture"), "{text}");
+}
+
+#[test]
+fn cells_are_refused_where_there_are_none() {
+    let text = Files::new().refused(&["--cells", "cells"]);
+    assert!(text.contains("--cells: policy") && text.contains("sends packets; `cells = {}`"), "{text}");
+    let files = with_adapter();
+    let policy = fs::read_to_string(files.at("policy.toml")).unwrap().replace("{}", "{ encapsulation = \"llc-snap\" }");
+    fs::write(files.at("policy.toml"), policy).unwrap();
+    let text = files.refused(&["--cells", &files.at("cells"), "--sent", &files.at("sent"), "--dropped", &files.at("dropped")]);
+    assert!(text.contains("use \"vc-multiplexed\""), "{text}");
+}

@@ -146,6 +146,9 @@ impl Account {
         add(self.oddities.blocks, "block", "of an unknown kind passed over");
         add(self.oddities.options, "block", "had an option that makes no sense; it was ignored");
         add(self.oddities.stamps, "packet", "had a time stamp more than 285 years from 1970; it counts as 285 years");
+        add(self.oddities.broken_frames, "frame", "of ATM cells left out, because a cell was lost or damaged");
+        add(self.oddities.damaged_cells, "ATM cell", "left out, with a damaged header or another length than 53 bytes");
+        add(self.oddities.other_cells, "ATM cell", "without user data left out");
         if self.disorder.packets > 0 {
             notes.push(format!(
                 "{} had a time stamp before that of an earlier packet, by up to {}; each arrived at the latest time before it.",

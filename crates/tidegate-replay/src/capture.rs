@@ -4,12 +4,14 @@
 //! middle of a record, as a capture does whose program was killed, is read up to there. Damage elsewhere is an error, or with
 //! [`CaptureReader::until_damage`] the end; [`CaptureReader::ending`] tells which end it was.
 
+mod cells;
 mod formats;
 mod input;
 mod pcap;
 mod pcapng;
 mod time;
 
+pub(crate) use cells::{CELL_LINK_TYPE, Carried};
 pub(crate) use time::{FARTHEST, SECOND};
 
 use input::{Input, ReadError};
@@ -138,6 +140,12 @@ pub struct Oddities {
     pub blocks: u64,
     /// Time stamps more than 285 years from 1970; they count as 285 years.
     pub stamps: u64,
+    /// Frames of ATM cells that did not come whole: a cell of them was lost or damaged.
+    pub broken_frames: u64,
+    /// ATM cells that do not have 53 bytes, or whose header is damaged.
+    pub damaged_cells: u64,
+    /// ATM cells without user data: idle, operation and maintenance.
+    pub other_cells: u64,
 }
 
 /// Reads a capture file of either format.
@@ -225,7 +233,11 @@ impl<R: BufRead> CaptureReader<R> {
 
     /// What was passed over or changed so far.
     pub fn oddities(&self) -> Oddities {
-        self.oddities
+        let mut oddities = self.oddities;
+        if let (Format::PcapNg(pcapng), Some(_)) = (&self.format, &self.ending) {
+            oddities.broken_frames += pcapng.unfinished_frames();
+        }
+        oddities
     }
 
     /// The next packet, or `None` at the end of the file.

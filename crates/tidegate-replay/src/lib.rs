@@ -2,7 +2,8 @@
 //!
 //! [`CaptureReader`] reads pcap and pcapng into [`Record`]s, [`Arrivals`] puts them in order and keeps account of what is left out, [`CaptureWriter`] writes
 //! pcapng, and [`replay`] runs the one through a [`Port`](tidegate_core::port::Port) into two of the other: what was sent, at its new instants, and what was
-//! dropped, with the reason. With a cell scheduler in its setup ([`ReplaySetup`]) every frame leaves as AAL5 cells.
+//! dropped, with the reason. With a cell scheduler in its setup ([`ReplaySetup`]) every frame leaves as AAL5 cells,
+//! which can be written too ([`Outputs`]). A capture of such cells is read as the frames in them.
 
 mod arrivals;
 mod capture;
@@ -11,5 +12,5 @@ mod writer;
 
 pub use arrivals::{Account, Arrival, Arrivals, Disorder};
 pub use capture::{CaptureError, CaptureReader, Ending, Interface, Oddities, Record};
-pub use replay::{Frame, ReplayError, ReplaySetup, Replayed, replay};
+pub use replay::{Frame, Outputs, ReplayError, ReplaySetup, Replayed, replay};
 pub use writer::CaptureWriter;

@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::fmt;
 use std::io::{self, BufRead, Write};
 use tidegate_atm::adapter::CellRecord;
+use tidegate_atm::cell::{CELL, Cell};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::{Counters, MEMORY, Transmission, Unbalanced, Volume};
@@ -20,6 +21,7 @@ use tidegate_statistics::PortRecorder;
 use tidegate_wire::rewrite;
 
 mod port;
+mod segments;
 
 use port::ReplayPort;
 pub use port::ReplaySetup;
@@ -48,6 +50,8 @@ pub struct Replayed {
     pub lost: Volume,
     /// Packets that left as they came although the policy sets code points, because they have no field for any of these.
     pub without_fields: u64,
+    /// Frames that the capture holds only a part of, and whose cells have zeros for the rest; counted if cells are written.
+    pub padded: u64,
     /// What was read, and what was left out.
     pub account: Account,
     /// From the first arrival to the last bit sent by the port, in seconds.
@@ -61,6 +65,8 @@ pub enum ReplayError {
     Capture(CaptureError),
     /// A result cannot be written.
     Output(io::Error),
+    /// The frames cannot be written as cells.
+    Cells(String),
     /// The port lost track of a packet: a defect.
     Unbalanced(Box<Unbalanced>),
 }
@@ -70,6 +76,7 @@ impl fmt::Display for ReplayError {
         match self {
             ReplayError::Capture(error) => write!(f, "the capture {error}"),
             ReplayError::Output(error) => write!(f, "the result cannot be written: {error}"),
+            ReplayError::Cells(problem) => write!(f, "the cells cannot be written: {problem}"),
             ReplayError::Unbalanced(error) => write!(f, "{error}"),
         }
     }
@@ -89,6 +96,23 @@ impl From<io::Error> for ReplayError {
     }
 }
 
+/// Where the results of a replay go.
+pub struct Outputs<'o, W: Write, X: Write> {
+    /// What comes to the end of the link.
+    pub sent: &'o mut CaptureWriter<W>,
+    /// What does not.
+    pub dropped: &'o mut CaptureWriter<X>,
+    /// The cells that come to the end of the link, if the port is that of an ATM adapter and they are wanted.
+    pub cells: Option<&'o mut CaptureWriter<W>>,
+}
+
+impl<'o, W: Write, X: Write> Outputs<'o, W, X> {
+    /// The frames alone.
+    pub fn frames(sent: &'o mut CaptureWriter<W>, dropped: &'o mut CaptureWriter<X>) -> Outputs<'o, W, X> {
+        Outputs { sent, dropped, cells: None }
+    }
+}
+
 /// The reason of packets that the link lost, beside those of [`DropReason`].
 const LOST: &str = "lost-on-link";
 
@@ -97,17 +121,17 @@ const LOST: &str = "lost-on-link";
 /// Every packet of an interface that `takes` accepts is offered at its timestamp with its length on the wire and the colour of its code
 /// point ([`Colour::of`]). What leaves is written to `sent` with the instant at which its last bit comes to the end of the link as timestamp,
 /// the code points that the policy sets, and a comment if a policer changed its colour; what is dropped goes to `dropped` at the instant of the drop, with the reason, and what the
-/// link loses at the instant at which its transmission started. After the last packet the queue drains. `progress` is called for every packet, taken or not.
+/// link loses at the instant at which its transmission started. Cells
+/// are written like what leaves, each with the instant of its own last bit. After the last packet the queue drains. `progress` is called for every packet, taken or not.
 ///
 /// # Errors
-/// [`ReplayError`] if the capture is damaged or a result cannot be written.
+/// [`ReplayError`] if the capture is damaged, a result cannot be written, or cells are wanted of a port or of frames that do not make any.
 pub fn replay<R: BufRead, W: Write, X: Write>(
     setup: impl Into<ReplaySetup>,
     link: &Link,
     capture: &mut CaptureReader<R>,
     takes: impl Fn(usize, &Interface) -> bool,
-    sent: &mut CaptureWriter<W>,
-    dropped: &mut CaptureWriter<X>,
+    mut outputs: Outputs<'_, W, X>,
     mut progress: impl FnMut(&Record),
 ) -> Result<Replayed, ReplayError> {
     let mut arrivals = Arrivals::new(capture, takes);
@@ -116,9 +140,19 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
     let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds.cast_unsigned()));
     let mut link = *link;
     let mut port = ReplayPort::new(start, setup.into(), &mut link);
+    if let Some(cells) = &mut outputs.cells {
+        cells.hold_cells(port.write_cells(link.delay)?);
+    }
     let recorder = PortRecorder::new(start, port.classifier());
     // In virtual time nobody waits for packets on their way: each leaves the line as soon as it has entered.
-    let mut watcher = Watcher { recorder, drops: Vec::new(), line: Line::new(&link, 0, 1), lost: Volume::default(), without_fields: 0 };
+    let mut watcher = Watcher {
+        recorder,
+        drops: Vec::new(),
+        line: Line::new(&link, 0, 1),
+        lost: Volume::default(),
+        without_fields: 0,
+        cells: Vec::new(),
+    };
     let mut clock = Clock { now: start, nanoseconds: None };
     let mut leaving = Vec::new();
     let mut last_bit = 0;
@@ -128,28 +162,30 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
             let arrived = clock.step_towards(nanoseconds);
             port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission));
             watcher.recorder.advance(clock.now);
-            last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
+            last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
             if arrived {
                 break;
             }
         }
+        port.expect(record.interface, &arrivals.interfaces()[record.interface])?;
         let colour = Colour::of(&header);
         let flow = port.classifier().classify(&header);
         let length = record.length;
         port.offer(clock.now, flow, length, colour, Box::new(Frame { number, record, colour }), &mut watcher);
-        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
+        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
         next = arrivals.next(&mut progress)?;
     }
     // A wait may be long where a class is shaped to very little; step through it as through any other silence.
     while let Some(wake) = port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission)) {
-        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
+        last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
         clock.move_to(wake.earlier(clock.now + MEMORY));
     }
-    last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), sent, dropped)?.max(last_bit);
+    last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
     port.check().map_err(ReplayError::Unbalanced)?;
     Ok(Replayed {
         counters: *port.counters(),
         cells: port.records(),
+        padded: port.padded(),
         seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),
         lost: watcher.lost,
         recorder: watcher.recorder,
@@ -203,6 +239,8 @@ struct Watcher {
     line: Line<Transmission<Box<Frame>>>,
     lost: Volume,
     without_fields: u64,
+    /// When its last bit comes to the end of the link, the interface of its frame, and the cell.
+    cells: Vec<(Time, usize, Cell)>,
 }
 
 impl Observer<Box<Frame>> for Watcher {
@@ -237,9 +275,13 @@ fn write_out<W: Write, X: Write>(
     leaving: &mut Vec<Transmission<Box<Frame>>>,
     watcher: &mut Watcher,
     interfaces: &[Interface],
-    sent: &mut CaptureWriter<W>,
-    dropped: &mut CaptureWriter<X>,
+    outputs: &mut Outputs<'_, W, X>,
 ) -> io::Result<u128> {
+    if let Some(cells) = &mut outputs.cells {
+        for (due, interface, cell) in watcher.cells.drain(..) {
+            cells.write(interfaces, interface, clock.nanoseconds_of(due), CELL as u32, cell.bytes(), None)?;
+        }
+    }
     let mut last_bit = 0;
     for transmission in leaving.drain(..) {
         let recorded = watcher.recorder.elapsed();
@@ -262,7 +304,7 @@ fn write_out<W: Write, X: Write>(
         let comment = (packet.colour != frame.colour)
             .then(|| format!("tidegate: marked {}, was {}; waited {}", packet.colour.name(), frame.colour.name(), wait(&packet, finish)));
         let at = clock.nanoseconds_of(due);
-        sent.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, comment.as_deref())?;
+        outputs.sent.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, comment.as_deref())?;
     }
     // The oldest first: what the link lost started at some instant between the port's drops.
     watcher.drops.sort_by_key(|(time, ..)| Reverse(clock.now.since(*time)));
@@ -270,7 +312,7 @@ fn write_out<W: Write, X: Write>(
         let frame = &packet.payload;
         let comment = format!("tidegate: dropped, {reason}; waited {}", wait(&packet, time));
         let at = clock.nanoseconds_of(time);
-        dropped.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, Some(&comment))?;
+        outputs.dropped.write(interfaces, frame.record.interface, at, packet.length, &frame.record.data, Some(&comment))?;
     }
     Ok(last_bit)
 }

@@ -1,7 +1,8 @@
 //! Writing captures as pcapng with nanosecond timestamps and comments.
 
-use crate::capture::{FARTHEST, Interface, SECOND};
+use crate::capture::{CELL_LINK_TYPE, Carried, FARTHEST, Interface, SECOND};
 use std::io::{self, Write};
+use tidegate_atm::adapter::Encapsulation;
 
 /// Writes packets to a pcapng file.
 ///
@@ -15,6 +16,8 @@ pub struct CaptureWriter<W: Write> {
     interfaces: usize,
     packets: u64,
     block: Vec<u8>,
+    /// What the packets carry if they are ATM cells.
+    cells: Option<Encapsulation>,
 }
 
 const APPLICATION: &str = concat!("Tidegate ", env!("CARGO_PKG_VERSION"));
@@ -25,9 +28,15 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     /// If the output cannot be written.
     pub fn new(output: W, comment: &str) -> io::Result<CaptureWriter<W>> {
-        let mut writer = CaptureWriter { output, comment: comment.into(), offset: 0, interfaces: 0, packets: 0, block: Vec::new() };
+        let mut writer =
+            CaptureWriter { output, comment: comment.into(), offset: 0, interfaces: 0, packets: 0, block: Vec::new(), cells: None };
         writer.section()?;
         Ok(writer)
+    }
+
+    /// The packets are ATM cells of 53 bytes, whose frames are those of the interfaces.
+    pub(crate) fn hold_cells(&mut self, encapsulation: Encapsulation) {
+        self.cells = Some(encapsulation);
     }
 
     /// Writes one packet of interface number `interface` of `interfaces`; interfaces are described when they are first needed.
@@ -98,7 +107,9 @@ impl<W: Write> CaptureWriter<W> {
 
     fn describe(&mut self, interface: &Interface) -> io::Result<()> {
         // No limit of the length.
-        for word in [interface.link_type & 0xffff, 0] {
+        let frames = interface.link_type & 0xffff;
+        let carried = self.cells.map(|encapsulation| Carried { link_type: frames, encapsulation });
+        for word in [if carried.is_some() { CELL_LINK_TYPE } else { frames }, 0] {
             self.block.extend_from_slice(&word.to_le_bytes());
         }
         self.option(9, &[9]);
@@ -108,6 +119,9 @@ impl<W: Write> CaptureWriter<W> {
         }
         if let Some(name) = &interface.name {
             self.option(2, name.as_bytes());
+        }
+        if let Some(carried) = carried {
+            self.option(3, carried.description().as_bytes());
         }
         self.end_of_options();
         self.interfaces += 1;

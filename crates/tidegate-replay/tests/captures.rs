@@ -14,7 +14,7 @@ use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_link::{Link, Loss, LossStream};
-use tidegate_replay::{CaptureReader, CaptureWriter, Record, Replayed, replay};
+use tidegate_replay::{CaptureReader, CaptureWriter, Outputs, Record, Replayed, replay};
 
 const RATE: u64 = 1_000_000;
 const LONGEST_FRAME: u32 = 65_549;
@@ -83,7 +83,7 @@ fn run(path: &Path) -> (Replayed, Vec<u8>, Vec<u8>) {
 fn run_along(link: &Link, path: &Path) -> (Replayed, Vec<u8>, Vec<u8>) {
     let mut capture = CaptureReader::new(BufReader::new(File::open(path).unwrap())).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "sent").unwrap(), CaptureWriter::new(Vec::new(), "dropped").unwrap());
-    let replayed = replay(setup(), link, &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    let replayed = replay(setup(), link, &mut capture, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
     (replayed, sent.finish().unwrap(), dropped.finish().unwrap())
 }
 
@@ -206,7 +206,7 @@ fn burst_of(packets: u32, length: u32) -> Vec<u8> {
 fn departures(setup: PortSetup, file: &[u8]) -> Vec<i64> {
     let mut capture = CaptureReader::new(file).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
-    replay(setup, &Link::default(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    replay(setup, &Link::default(), &mut capture, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
     read(&sent.finish().unwrap()).iter().map(|record| record.nanoseconds - 1_000_000_000).collect()
 }
 
@@ -235,7 +235,7 @@ fn silences_of_years_and_steps_backwards_are_survived() {
     let file = capture_at(&seconds);
     let mut capture = CaptureReader::new(&file[..]).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
-    let replayed = replay(setup(), &Link::default(), &mut capture, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    let replayed = replay(setup(), &Link::default(), &mut capture, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
     assert_eq!(
         (replayed.account.disorder.packets, replayed.account.disorder.largest_nanoseconds),
         (1, (20 * u64::from(year) - 3) * 1_000_000_000)

@@ -27,7 +27,7 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Link as LinkBehind, Loss};
 use tidegate_live::{Frame, LiveConfig};
-use tidegate_replay::{CaptureReader, CaptureWriter, Interface, replay};
+use tidegate_replay::{CaptureReader, CaptureWriter, Interface, Outputs, replay};
 use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Impairment, Link, Network, NodeId, Source};
 use tidegate_wire::{LinkType, checksum, parse};
 use topology::{Place, Topology};
@@ -288,7 +288,8 @@ fn compare_replay(policy: &str, decided: &[Decided], lost: Volume, seen: &[Arriv
     let capture = file.finish().unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
     let mut reader = CaptureReader::new(&capture[..]).unwrap();
-    let replayed = replay(setup(policy), &LinkBehind::default(), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap();
+    let replayed =
+        replay(setup(policy), &LinkBehind::default(), &mut reader, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap();
 
     let mut reached = vec![None; decided.len()];
     for (file, left) in [(sent.finish().unwrap(), true), (dropped.finish().unwrap(), false)] {
@@ -310,7 +311,10 @@ fn compare_replay(policy: &str, decided: &[Decided], lost: Volume, seen: &[Arriv
     // The link loses the same packets: of as many bytes.
     let mut reader = CaptureReader::new(&capture[..]).unwrap();
     let (mut sent, mut dropped) = (CaptureWriter::new(Vec::new(), "").unwrap(), CaptureWriter::new(Vec::new(), "").unwrap());
-    assert_eq!(replay(setup(policy), &link(), &mut reader, |_, _| true, &mut sent, &mut dropped, |_| ()).unwrap().lost, lost);
+    assert_eq!(
+        replay(setup(policy), &link(), &mut reader, |_, _| true, Outputs::frames(&mut sent, &mut dropped), |_| ()).unwrap().lost,
+        lost
+    );
     // The others leave with the same code points, in the same order.
     let sent = sent.finish().unwrap();
     let mut records = CaptureReader::new(&sent[..]).unwrap();

@@ -2,6 +2,7 @@
 //!
 //! Options are metadata: one that makes no sense is ignored and counted, with those behind it in its block. Text is read as UTF-8 with replacement characters.
 
+use super::cells::{CELL_LINK_TYPE, Carried, Frames};
 use super::time::Scale;
 use super::{Fault, Framed, Input, Oddities, ReadError, interface};
 use crate::capture::Interface;
@@ -20,9 +21,16 @@ pub(super) struct PcapNg {
     section: usize,
     /// The scale and the snap length of every interface of the section.
     described: Vec<(Scale, u32, u32)>,
+    /// The frames of interfaces that hold ATM cells.
+    frames: Frames,
 }
 
 impl PcapNg {
+    /// Frames of ATM cells whose last cell has not come.
+    pub(super) fn unfinished_frames(&self) -> u64 {
+        self.frames.unfinished()
+    }
+
     /// The next packet, or `None` at the end. `blocks` counts the blocks that were begun; `start` is where the last of them begins.
     pub(super) fn next(
         &mut self,
@@ -51,9 +59,14 @@ impl PcapNg {
                     let (link_type, snap) = (u32::from(fields.half(0)?), fields.word(4)?);
                     let mut scale = Scale::MICROSECONDS;
                     let mut name = None;
+                    let mut carried = None;
                     let sound = fields.options(8, |code, value| match (code, value) {
                         (2, _) => {
                             name = Some(String::from_utf8_lossy(value.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned());
+                            true
+                        }
+                        (3, _) => {
+                            carried = Carried::described(value);
                             true
                         }
                         (9, &[resolution]) => {
@@ -72,7 +85,11 @@ impl PcapNg {
                     });
                     oddities.options += u64::from(!sound);
                     self.described.push((scale, snap, super::longest(link_type)));
-                    interfaces.push(interface(link_type, name));
+                    let carried = carried.filter(|_| link_type == CELL_LINK_TYPE);
+                    if let Some(carried) = carried {
+                        self.frames.expect(interfaces.len(), carried.encapsulation);
+                    }
+                    interfaces.push(interface(carried.map_or(link_type, |carried| carried.link_type), name));
                     None
                 }
                 2 => Some((usize::from(fields.half(0)?), Some(fields.stamp(4)?), fields.word(12)?, fields.word(16)?, 20)),
@@ -107,7 +124,13 @@ impl PcapNg {
             let mut data = body;
             data.truncate(end);
             data.drain(..at);
-            return Ok(Some(Framed { interface: self.section + number, instant: stamp.map(|stamp| scale.instant(stamp)), original, data }));
+            let (interface, instant) = (self.section + number, stamp.map(|stamp| scale.instant(stamp)));
+            if !self.frames.are_from(interface) {
+                return Ok(Some(Framed { interface, instant, original, data }));
+            }
+            if let Some(frame) = self.frames.push(interface, &data, oddities).map_err(Fault::Damaged)? {
+                return Ok(Some(Framed { interface, instant, original: frame.len() as u32, data: frame }));
+            }
         }
     }
 

@@ -1,10 +1,13 @@
 //! The port of a replay: one for packets, or that of an ATM adapter, which sends each frame as AAL5 cells.
 //!
 //! The adapter's slots count from the start of the replay. A frame leaves with its last cell. Random loss takes cells, and a frame that has lost one is
-//! lost at the end of the link.
+//! lost at the end of the link; so is the frame behind a lost last cell, which AAL5 takes for a part of the one before.
 
-use super::{Frame, LOST, Watcher};
-use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent};
+use super::segments::Segments;
+use super::{Frame, LOST, ReplayError, Watcher};
+use crate::capture::Interface;
+use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Encapsulation};
+use tidegate_atm::reassembly::Delivery;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced};
@@ -42,8 +45,11 @@ pub(super) struct CellPort {
     base: Time,
     base_slot: u64,
     loss: Option<LossStream>,
-    /// By queue: true if the link has lost a cell of the frame that is being sent.
-    is_damaged: Vec<bool>,
+    /// By queue: what a receiver at the end of the link makes of the cells.
+    deliveries: Vec<Delivery>,
+    encapsulation: Encapsulation,
+    /// What makes the cells that are written, and the delay of the link.
+    segments: Option<(Segments, Duration)>,
 }
 
 impl ReplayPort {
@@ -52,11 +58,37 @@ impl ReplayPort {
         let ReplaySetup { port, adapter } = setup;
         let Some(adapter) = adapter else { return ReplayPort::Packets(Box::new(Port::new(start, port))) };
         let (classifier, remarks) = (port.classifier.clone(), port.remarks.clone());
-        let is_damaged = vec![false; classifier.flows()];
+        let deliveries = vec![Delivery::default(); classifier.flows()];
+        let encapsulation = adapter.encapsulation;
         let port = AdapterPort::new(start, &adapter, port);
         let slot = port.slot();
         let loss = link.loss.take().map(|loss| LossStream::new(loss, 0));
-        ReplayPort::Cells(Box::new(CellPort { port, classifier, remarks, slot, base: start, base_slot: 0, loss, is_damaged }))
+        let cells =
+            CellPort { port, classifier, remarks, slot, base: start, base_slot: 0, loss, deliveries, encapsulation, segments: None };
+        ReplayPort::Cells(Box::new(cells))
+    }
+
+    /// Leaves with the watcher from now on every cell that comes to the end of a link of this delay; what the cells carry before each frame.
+    pub(super) fn write_cells(&mut self, delay: Duration) -> Result<Encapsulation, ReplayError> {
+        let ReplayPort::Cells(cells) = self else { return Err(ReplayError::Cells("the port sends packets".into())) };
+        cells.segments = Some((Segments::new(cells.encapsulation, &cells.classifier)?, delay));
+        Ok(cells.encapsulation)
+    }
+
+    /// Prepares for frames of this interface of the capture.
+    pub(super) fn expect(&mut self, number: usize, interface: &Interface) -> Result<(), ReplayError> {
+        match self {
+            ReplayPort::Cells(cells) => cells.segments.as_mut().map_or(Ok(()), |(segments, _)| segments.expect(number, interface)),
+            ReplayPort::Packets(_) => Ok(()),
+        }
+    }
+
+    /// Frames whose cells have zeros for what the capture does not hold.
+    pub(super) fn padded(&self) -> u64 {
+        match self {
+            ReplayPort::Cells(cells) => cells.segments.as_ref().map_or(0, |(segments, _)| segments.padded()),
+            ReplayPort::Packets(_) => 0,
+        }
     }
 
     pub(super) fn classifier(&self) -> &Classifier {
@@ -130,11 +162,19 @@ impl CellPort {
             }
             let start = start_of(next);
             let Some(CellSent { queue, number, frame, .. }) = self.port.send(start, next, watcher) else { continue };
-            let is_damaged = &mut self.is_damaged[queue.index()];
-            *is_damaged = (*is_damaged && number > 0) | self.loss.as_mut().is_some_and(LossStream::loses_next);
+            let is_lost = self.loss.as_mut().is_some_and(LossStream::loses_next);
+            if let Some((segments, delay)) = &mut self.segments {
+                let packet = frame.as_ref().or_else(|| self.port.head(queue)).expect("a cell is part of the oldest frame of its queue");
+                let remark = self.remarks.of(self.classifier.class_of(queue), packet.colour);
+                let cell = segments.next_cell(packet, remark, &self.classifier);
+                if !is_lost {
+                    watcher.cells.push((start + self.slot + *delay, packet.payload.record.interface, cell));
+                }
+            }
+            let is_delivered = self.deliveries[queue.index()].send(number == 0, frame.is_some(), is_lost);
             match frame {
                 None => watcher.recorder.transmitting(self.slot),
-                Some(packet) if *is_damaged => {
+                Some(packet) if !is_delivered => {
                     watcher.lost.add(packet.length);
                     watcher.drops.push((start, packet, LOST));
                 }

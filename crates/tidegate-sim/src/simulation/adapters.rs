@@ -8,6 +8,7 @@ use crate::cells::Departure;
 use crate::network::Link;
 use crate::source::NEVER;
 use tidegate_atm::adapter::{AdapterPort, CellRecord, CellSent};
+use tidegate_atm::reassembly::Delivery;
 use tidegate_core::packet::{Colour, Packet};
 use tidegate_core::port::{Counters, Volume};
 use tidegate_core::units::Time;
@@ -22,7 +23,7 @@ pub(super) struct AdapterLink {
     /// What had happened to the cells of each class when the warm-up ended.
     before: Vec<CellRecord>,
     /// By queue: the number of the frame that is being sent, and whether the link has lost a cell of it.
-    frames: Vec<(u32, bool)>,
+    frames: Vec<(u32, Delivery)>,
     sent_frames: u32,
 }
 
@@ -33,7 +34,7 @@ impl AdapterLink {
         let port = AdapterPort::new(Time::ZERO, setup, link.port.clone());
         let classes = link.port.classifier.classes().len();
         let slot = port.slot().picoseconds();
-        let frames = vec![(0, false); setup.contracts.len()];
+        let frames = vec![(0, Delivery::default()); setup.contracts.len()];
         Some(AdapterLink { port, classes, slot, before: vec![CellRecord::default(); classes], frames, sent_frames: 0 })
     }
 
@@ -99,30 +100,29 @@ impl Simulation<'_> {
         if frame.is_none() {
             rest.meter.sent_part(now, finish);
         }
-        let (frame_number, is_damaged) = &mut adapter.frames[queue.index()];
+        let is_last = frame.is_some();
+        let (frame_number, delivery) = &mut adapter.frames[queue.index()];
         if number == 0 {
-            (*frame_number, *is_damaged) = (adapter.sent_frames, false);
+            *frame_number = adapter.sent_frames;
             adapter.sent_frames = adapter.sent_frames.wrapping_add(1);
         }
-        *is_damaged |= rest.loss.as_mut().is_some_and(LossStream::loses_next);
-        let (frame_number, is_damaged) = (*frame_number, *is_damaged);
+        let is_whole = delivery.send(number == 0, is_last, rest.loss.as_mut().is_some_and(LossStream::loses_next));
+        let frame_number = *frame_number;
         let head = |packet: &Packet<Tag>| (packet.payload, packet.length, packet.colour);
         let Some((tag, length, colour)) = frame.as_ref().or(adapter.port.head(queue)).map(head) else { return };
-        let is_last = frame.is_some();
         let (cursor, colour) = self.crossing(link, tag.cursor, colour);
         let hop = self.routes.hops[cursor as usize];
-        if is_last && is_damaged {
+        if is_last && !is_whole {
             self.lose_damaged(link, hop, tag.word, length);
         }
         if hop.comes_one_by_one {
-            let is_whole = is_last && !is_damaged;
             if is_whole {
                 self.packet_hops += 1;
                 self.transmitted(hop);
             }
             // The cells of a damaged frame come, with errors.
             self.pass_cell(link, Departure { tag, length, packet: frame_number, cells, colour, finish, is_last, is_whole });
-        } else if is_last && !is_damaged {
+        } else if is_whole {
             self.carry(link, Tag { cursor, ..tag }, length, colour, finish);
         }
     }
