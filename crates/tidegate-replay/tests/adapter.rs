@@ -11,6 +11,7 @@ use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Contract, Violation};
 use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
+use tidegate_core::remark::{CodePoint, Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Rate};
 use tidegate_link::{Link, Loss};
@@ -270,4 +271,16 @@ fn under_random_loss_the_cells_give_the_frames_that_were_sent() {
     let (replayed, sent, file) = with_cells(vc_multiplexed(), &link, &whole()).unwrap();
     assert!(replayed.lost.packets > 20);
     assert!(records(&file) == sent);
+}
+
+#[test]
+fn cells_carry_the_code_points_that_frames_leave_with() {
+    let mut setup = marking();
+    let yellow = Remark { dscp: CodePoint::Set(12), ..Remark::KEEP };
+    setup.port.remarks = Remarks::new(vec![[Remark::KEEP; 3], [Remark::KEEP, yellow, Remark::KEEP]]);
+    let (_, sent, file) = with_cells(setup, &Link::default(), &whole()).unwrap();
+    let frames = records(&file);
+    assert!(frames == sent);
+    let remarked = frames.iter().filter(|frame| frame.data[15] >> 2 == 12).count();
+    assert!((1..frames.len()).contains(&remarked), "{remarked}: the first conforms, others do not");
 }
