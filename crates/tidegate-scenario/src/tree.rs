@@ -161,6 +161,8 @@ pub(crate) struct Tree {
     /// The most that groups and classes send, if anything limits them.
     group_ceilings: Vec<Option<Ceiling>>,
     class_ceilings: Vec<Option<Ceiling>>,
+    /// True for every group that may have to wait while it is backlogged, for a shape of its own or below it.
+    held_groups: Vec<bool>,
     /// What the root and, one further on, every group is sure to get.
     services: Vec<Option<Service>>,
     group_guarantees: Vec<Guarantee>,
@@ -222,6 +224,7 @@ impl Tree {
             slots,
             group_ceilings: Vec::new(),
             class_ceilings: Vec::new(),
+            held_groups: Vec::new(),
             services,
             group_guarantees,
             class_guarantees,

@@ -41,11 +41,11 @@ fn passing(keys: &str, length: u32, every: Duration) -> usize {
     let mut policer = policy(&format!("police = {{ {keys} }}")).classes[0].police.clone().unwrap().policer;
     let mut now = Time::ZERO;
     policer.start(now);
-    let mut next = || {
+    let next = || {
         now += every;
         policer.police(now, length, Colour::Green)
     };
-    std::iter::repeat_with(|| next()).take(100).take_while(|&verdict| verdict == Verdict::Conform).count()
+    std::iter::repeat_with(next).take(100).take_while(|&verdict| verdict == Verdict::Conform).count()
 }
 
 #[test]

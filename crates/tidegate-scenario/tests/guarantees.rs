@@ -301,6 +301,27 @@ fn the_burst_that_would_do_does() {
     }
 }
 
+/// Two classes of a round of 2 quanta wait 4 quanta, and 5 if the other may come back with a turn saved up: because of its shape, or of one below it.
+#[test]
+fn suspended_siblings_add_a_quantum_to_the_latency_of_drr() {
+    let text = |sibling: &str| {
+        "[policy.p]\nrate = \"100 Mbit/s\"\noverhead = \"none\"\nlongest_frame = \"1500 B\"\nscheduler = \"drr\"\n".to_owned()
+            + &class("a", "shape = { rate = \"20 Mbit/s\" }\n")
+            + sibling
+    };
+    let of_shape = "shape = { rate = \"30 Mbit/s\" }\n";
+    let group = |shape: &str| "[[policy.p.group]]\nname = \"g\"\n".to_owned() + &class("rest", &format!("parent = \"g\"\n{shape}"));
+    // 480 us or 600 us at 20 Mbit/s are 1200 B or 1500 B; the tolerance of 120 us is 300 B of them.
+    for (sibling, would_do) in
+        [(class("rest", ""), "2401 B"), (class("rest", of_shape), "2701 B"), (group(""), "2401 B"), (group(of_shape), "2701 B")]
+    {
+        let text = text(&sibling);
+        let short = printed(&text);
+        let (_, of_a) = short.iter().find(|(name, _)| name == "a").unwrap();
+        assert!(of_a.ends_with(&format!("; {would_do} would do")), "{of_a}\n{text}");
+    }
+}
+
 #[test]
 fn shares_below_a_kilobit_are_not_rounded_up() {
     let text =

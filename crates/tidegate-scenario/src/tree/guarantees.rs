@@ -9,7 +9,7 @@
 //! * A shaped child waits for its turn as well as for its contract. What it loses by waiting its burst makes good: with a latency of `t` at a
 //!   rate of `r`, `burst - longest frame + rate * tolerance >= r t` suffices.
 
-use super::{Member, Tree, slot};
+use super::{Choice, Member, Tree, slot};
 use crate::bounds::Slots;
 use crate::contract::Bursts;
 use crate::guarantee::{Guarantee, LeastRate};
@@ -129,6 +129,7 @@ impl Tree {
         };
         self.class_ceilings = self.classes.iter().map(|class| lower(of_shape(&class.given.shape), class.admits)).collect();
         self.group_ceilings = vec![None; self.groups.len()];
+        self.held_groups = vec![false; self.groups.len()];
         for &group in self.order.iter().rev() {
             let mut sum = Sum::default();
             for (position, &child) in self.children[slot(Some(group))].iter().enumerate() {
@@ -137,6 +138,22 @@ impl Tree {
             let together =
                 sum.unlimited.is_empty().then_some(Ceiling { rate: sum.rate, burst: sum.burst, at_service: sum.on_arrival == 0 });
             self.group_ceilings[group] = lower(of_shape(&self.groups[group].0.shape), together);
+            let holds = self.waits_for_periods(Some(group)) || self.children[slot(Some(group))].iter().any(|&child| self.is_held(child));
+            self.held_groups[group] = holds || self.groups[group].0.shape.is_some();
+        }
+    }
+
+    /// True if the scheduler of a node keeps packets until their time comes.
+    fn waits_for_periods(&self, node: Option<usize>) -> bool {
+        let Choice { kind, options, .. } = self.scheduler(node);
+        *kind == SchedulerKind::Dwcs && options.dwcs.rules.early == Early::Hold
+    }
+
+    /// True if the scheduler above a member may find it suspended: backlogged, and not to be served yet.
+    fn is_held(&self, member: Member) -> bool {
+        match member {
+            Member::Group(group) => self.held_groups[group],
+            Member::Class(class) => self.classes[class].given.shape.is_some(),
         }
     }
 
@@ -231,7 +248,7 @@ impl Tree {
         for (position, &child) in children.iter().enumerate() {
             all.add(position, self.ceiling(child));
         }
-        let waits = kind == SchedulerKind::Dwcs && self.scheduler(node).options.dwcs.rules.early == Early::Hold;
+        let waits = self.waits_for_periods(node);
         let shares = self.shares(node, kind, service, children);
         let offers = children.iter().zip(shares).enumerate().map(|(position, (&child, share))| {
             let left = all.without(position, self.ceiling(child)).map_err(|other| self.nothing_limits(children[other]));
@@ -269,11 +286,14 @@ impl Tree {
         match kind {
             SchedulerKind::DeficitRoundRobin => {
                 let least = children.iter().map(|&child| weight(child)).min().unwrap_or(1);
+                let quantum = |child: Member| longest * f64::from(weight(child)) / f64::from(least);
                 let round = longest * weights as f64 / f64::from(least);
+                // One that comes back from a suspension may have saved up a turn.
+                let saved = |child: Member| if self.is_held(child) { quantum(child) } else { 0.0 };
+                let all_saved: f64 = children.iter().map(|&child| saved(child)).sum();
                 each(&|_, child| {
                     let rate = service.rate.part(weight(child).into(), weights).ok_or_else(too_little)?;
-                    let quantum = longest * f64::from(weight(child)) / f64::from(least);
-                    let latency = service.latency + (3.0 * round - 2.0 * quantum) / whole;
+                    let latency = service.latency + (3.0 * round - 2.0 * quantum(child) + all_saved - saved(child)) / whole;
                     Ok(Offer { rate, latency, wait: f64::INFINITY, whole: None })
                 })
             }
