@@ -13,7 +13,12 @@ const CAPTURE: &str = "scenarios/captures/quic-video.pcap";
 
 fn tidegate(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap());
+    command.args(arguments);
+    in_the_workspace(command)
+}
+
+fn in_the_workspace(mut command: Command) -> Command {
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap());
     command
 }
 
@@ -121,7 +126,10 @@ fn a_signal_leaves_nothing_unfinished() {
         let files = Files::new();
         let (out, started) = (files.at("out"), Instant::now());
         let long = ["run", "scenarios/quickstart.toml", "--replications", "100000", "--out", &out];
-        let mut child = tidegate(&long).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // A signal that is ignored at the start stays ignored, as it is below nohup.
+        let mut by_default = Command::new("env");
+        by_default.args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_tidegate")]).args(long);
+        let mut child = in_the_workspace(by_default).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         while files.names().len() < 3 {
             assert!(started.elapsed() < Duration::from_secs(60), "no folder is begun");
             std::thread::sleep(Duration::from_millis(5));

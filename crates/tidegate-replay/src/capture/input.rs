@@ -23,7 +23,7 @@ type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
 enum Body<R: BufRead> {
     Plain(Whole<R>),
     Gzip(Whole<BufReader<MultiGzDecoder<Whole<R>>>>),
-    Zstd(Whole<BufReader<ZstdFrames<Whole<R>>>>),
+    Zstd(Box<Whole<BufReader<ZstdFrames<Whole<R>>>>>),
 }
 
 /// The uncompressed bytes of a capture.
@@ -44,7 +44,7 @@ impl<R: BufRead> Input<R> {
         } else if start.starts_with(&ZSTD) {
             let mut inner = BufReader::with_capacity(1 << 17, ZstdFrames::new(whole(&start, raw)));
             let start = beginning(&mut inner)?;
-            (Body::Zstd(Cursor::new(start.clone()).chain(inner)), start)
+            (Body::Zstd(Box::new(Cursor::new(start.clone()).chain(inner))), start)
         } else {
             (Body::Plain(whole(&start, raw)), start)
         };
