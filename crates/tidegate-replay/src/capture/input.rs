@@ -22,7 +22,7 @@ type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
 
 enum Body<R: BufRead> {
     Plain(Whole<R>),
-    Gzip(Whole<BufReader<MultiGzDecoder<Whole<R>>>>),
+    Gzip(Box<Whole<BufReader<MultiGzDecoder<Whole<R>>>>>),
     Zstd(Box<Whole<BufReader<ZstdFrames<Whole<R>>>>>),
 }
 
@@ -40,7 +40,7 @@ impl<R: BufRead> Input<R> {
         let (body, start) = if start.starts_with(&GZIP) {
             let mut inner = BufReader::with_capacity(1 << 17, MultiGzDecoder::new(whole(&start, raw)));
             let start = beginning(&mut inner)?;
-            (Body::Gzip(Cursor::new(start.clone()).chain(inner)), start)
+            (Body::Gzip(Box::new(Cursor::new(start.clone()).chain(inner))), start)
         } else if start.starts_with(&ZSTD) {
             let mut inner = BufReader::with_capacity(1 << 17, ZstdFrames::new(whole(&start, raw)));
             let start = beginning(&mut inner)?;
