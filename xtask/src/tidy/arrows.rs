@@ -144,7 +144,7 @@ mod tests {
         let found = findings("tidegate-sim", json!([{ "name": "tidegate-live", "kind": null }, { "name": "tidegate-core", "kind": null }]));
         assert_eq!(
             found,
-            ["x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core, tidegate-link, tidegate-statistics"]
+            ["x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core, tidegate-atm, tidegate-link, tidegate-statistics"]
         );
     }
 
