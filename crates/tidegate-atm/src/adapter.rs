@@ -100,7 +100,7 @@ impl AdapterSetup {
         RateScaling::new(self.minimum_shares).map(|_| ()).map_err(|error| AdapterError(error.to_string()))
     }
 
-    /// The scheduler's size, for so many frames at one time.
+    /// The scheduler's size, for this many frames at one time.
     fn cell_setup(&self, pdus: u32) -> CellSetup {
         CellSetup { connections: self.contracts.len() as u32, pdus, transfer: self.transfer }
     }
@@ -233,7 +233,7 @@ impl Engine {
         }
     }
 
-    /// A frame of so many cells comes to a queue and may leave from `slot` on.
+    /// A frame of this many cells comes to a queue and may leave from `slot` on.
     fn post(&mut self, queue: usize, cells: u32, slot: u64) {
         let slot = slot.max(self.next);
         self.refresh(slot);

@@ -30,7 +30,7 @@ impl Overhead {
     /// ```
     pub const ETHERNET: Overhead = Overhead::PerPacket { bytes: 24, minimum: 84 };
 
-    /// So many bytes per frame, whatever its length.
+    /// This many bytes per frame, whatever its length.
     pub const fn per_packet(bytes: u16) -> Overhead {
         Overhead::PerPacket { bytes, minimum: 0 }
     }

@@ -209,7 +209,7 @@ impl Model {
         self.insert(index, now);
     }
 
-    /// From a request of so many cells to the arrival of the last.
+    /// From a request of this many cells to the arrival of the last.
     fn duration(setup: &TransferSetup, cells: u32) -> i128 {
         i128::from(setup.access_latency) + i128::from((u64::from(cells) * setup.cell_time.0).div_ceil(SLOT))
     }

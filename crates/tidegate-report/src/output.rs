@@ -200,7 +200,7 @@ fn beside(place: &Path, replaced: Option<&Metadata>) -> io::Result<NamedTempFile
     let file = unfinished::create(make, NamedTempFile::path)?;
     if let Some(replaced) = replaced {
         use std::os::unix::fs::MetadataExt;
-        // Only root may give a file away; whoever else replaces a file becomes its owner. The owner first: changing it clears set-id bits.
+        // Only root may give a file away; any other user who replaces a file becomes its owner. The owner first: changing it clears set-id bits.
         let _owner_kept = fchown(file.as_file(), Some(replaced.uid()), Some(replaced.gid()));
         file.as_file().set_permissions(replaced.permissions()).inspect_err(|_| unfinished::discard(file.path()))?;
     }

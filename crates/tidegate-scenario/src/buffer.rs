@@ -242,7 +242,7 @@ fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Ve
 /// A buffer that takes longer than three minutes to empty, in picoseconds, is remarked on.
 const LONG_BUFFER: u128 = 180 * PICOSECONDS_PER_SECOND as u128;
 
-/// Remarks on a buffer of so many bytes, by the limit `written`, that takes minutes to empty.
+/// Remarks on a buffer of this many bytes, by the limit `written`, that takes minutes to empty.
 fn remark_on_buffer(bytes: u64, rate: Rate, written: &At<Limit>, findings: &mut Vec<Diagnostic>) {
     let time = u128::from(bytes) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
     if time > LONG_BUFFER {

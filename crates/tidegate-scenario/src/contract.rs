@@ -326,7 +326,7 @@ fn remark_on_burst(burst: &Option<At<Bytes>>, rate: Rate, findings: &mut Vec<Dia
     if time > u128::from(LONG_BURST * PICOSECONDS_PER_SECOND) {
         let problem = format!("a burst of {} is what {} lets through in {}", print_size(at.value.0), print_rate(rate), print_time(time));
         let finding = Diagnostic::warning(at.span.clone(), problem);
-        findings.push(finding.help("so much may pass at once, at the rate of the link, after every pause: write a smaller burst"));
+        findings.push(finding.help("that much may pass at once, at the rate of the link, after every pause: write a smaller burst"));
     }
 }
 

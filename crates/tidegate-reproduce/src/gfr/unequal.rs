@@ -43,7 +43,7 @@ pub(super) fn figure_4(progress: &dyn Fn(f64)) -> Figure {
     figure
 }
 
-/// What this port gives with one queue differs from seed to seed by so much, with a queue per connection by less.
+/// What this port gives with one queue differs from seed to seed by this part, with a queue per connection by less.
 const FIFO_TOLERANCE: f64 = 0.15;
 const QUEUEING_TOLERANCE: f64 = 0.05;
 

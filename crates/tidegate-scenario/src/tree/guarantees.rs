@@ -267,7 +267,7 @@ impl Tree {
         Ok(self.left(service, rate, others.burst, longest, others.at_service))
     }
 
-    /// An offer of what is left beside bursts of so many bytes and one packet of this many bits.
+    /// An offer of what is left beside bursts of this many bytes and one packet of this many bits.
     fn left(&self, service: Service, rate: LeastRate, bursts: f64, longest: f64, is_known: bool) -> Offer {
         let latency = if is_known { service.latency + (bursts * 8.0 + longest) / rate.bits_per_second() } else { f64::INFINITY };
         Offer { rate, latency, wait: service.latency + longest / service.rate.bits_per_second(), whole: Some(service.rate) }
