@@ -230,8 +230,8 @@ impl Store {
                 Decision::Serve(flow) => {
                     let next = self.queues.pop(flow).and_then(|(_, next)| next);
                     scheduler.served(self.now, flow, next);
-                    if let Some(upcoming) = scheduler.upcoming() {
-                        self.queues.expect(upcoming);
+                    if let Some(hint) = scheduler.prefetch_hint() {
+                        self.queues.prefetch(hint);
                     }
                     return (flow, waited);
                 }

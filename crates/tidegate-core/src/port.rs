@@ -149,7 +149,7 @@ pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
     policers: Vec<Option<AnyPolicer>>,
     policing: bool,
     scheduler: S,
-    store: Store<P, B>,
+    datapath: Datapath<P, B>,
     longest_frame: u32,
     remarks: Remarks,
     /// The last instant the port was told of; the time up to which it has done all there was to do.
@@ -159,7 +159,7 @@ pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
 
 /// What a scheduler's decisions are carried out on.
 #[derive(Clone, Debug)]
-struct Store<P, B> {
+struct Datapath<P, B> {
     queues: Queues<P>,
     buffer: B,
     link: TimePerByte,
@@ -168,10 +168,10 @@ struct Store<P, B> {
     counters: Counters,
 }
 
-impl<P, B: BufferManager> Store<P, B> {
+impl<P, B: BufferManager> Datapath<P, B> {
     /// Starts the next transmission if the link is free and the scheduler allows it at `now`.
     #[inline]
-    fn turn<S: Scheduler, O: Observer<P>>(&mut self, scheduler: &mut S, now: Time, observer: &mut O) -> Next<P> {
+    fn try_transmit<S: Scheduler, O: Observer<P>>(&mut self, scheduler: &mut S, now: Time, observer: &mut O) -> Next<P> {
         if self.busy_until.is_after(now) {
             return Next::WaitUntil(self.busy_until);
         }
@@ -182,8 +182,8 @@ impl<P, B: BufferManager> Store<P, B> {
                         unreachable!("the scheduler named a flow that is not backlogged")
                     };
                     scheduler.served(now, flow, next);
-                    if let Some(upcoming) = scheduler.upcoming() {
-                        self.queues.expect(upcoming);
+                    if let Some(hint) = scheduler.prefetch_hint() {
+                        self.queues.prefetch(hint);
                     }
                     self.buffer.changed(Change::left(&packet), self.queues.occupancy());
                     let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
@@ -213,31 +213,31 @@ impl<P, B: BufferManager> Store<P, B> {
 }
 
 /// One [`Port::poll`].
-struct Turn<'a, P, B, O> {
-    store: &'a mut Store<P, B>,
+struct PollTask<'a, P, B, O> {
+    datapath: &'a mut Datapath<P, B>,
     now: Time,
     observer: &'a mut O,
 }
 
-impl<P, B: BufferManager, O: Observer<P>> Task for Turn<'_, P, B, O> {
+impl<P, B: BufferManager, O: Observer<P>> Task for PollTask<'_, P, B, O> {
     type Output = Next<P>;
 
     #[inline]
     fn run<S: Scheduler>(self, scheduler: &mut S) -> Next<P> {
-        self.store.turn(scheduler, self.now, self.observer)
+        self.datapath.try_transmit(scheduler, self.now, self.observer)
     }
 }
 
 /// The turns of a [`Port::advance`], from one instant to another.
-struct Turns<'a, P, B, O, F> {
-    store: &'a mut Store<P, B>,
+struct AdvanceTask<'a, P, B, O, F> {
+    datapath: &'a mut Datapath<P, B>,
     from: Time,
     to: Time,
     observer: &'a mut O,
     transmit: &'a mut F,
 }
 
-impl<P, B: BufferManager, O: Observer<P>, F: FnMut(Transmission<P>)> Task for Turns<'_, P, B, O, F> {
+impl<P, B: BufferManager, O: Observer<P>, F: FnMut(Transmission<P>)> Task for AdvanceTask<'_, P, B, O, F> {
     /// When to come back.
     type Output = Option<Time>;
 
@@ -245,7 +245,7 @@ impl<P, B: BufferManager, O: Observer<P>, F: FnMut(Transmission<P>)> Task for Tu
     fn run<S: Scheduler>(self, scheduler: &mut S) -> Option<Time> {
         let mut at = self.from;
         loop {
-            match self.store.turn(scheduler, at, self.observer) {
+            match self.datapath.try_transmit(scheduler, at, self.observer) {
                 Next::Transmit(transmission) => (self.transmit)(transmission),
                 Next::WaitUntil(time) if time.is_after(self.to) => return Some(time),
                 Next::WaitUntil(time) => at = time,
@@ -268,7 +268,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         setup.scheduler.start(now);
         Port {
             rate: setup.rate,
-            store: Store {
+            datapath: Datapath {
                 queues: Queues::new(setup.classifier.flows(), setup.packet_limit, setup.overhead),
                 buffer: setup.buffer,
                 link: setup.rate.time_per_byte(),
@@ -306,17 +306,17 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
 
     /// What the link adds to every frame.
     pub fn overhead(&self) -> Overhead {
-        self.store.overhead
+        self.datapath.overhead
     }
 
     /// What has become of everything offered so far.
     pub fn counters(&self) -> &Counters {
-        &self.store.counters
+        &self.datapath.counters
     }
 
     /// What is queued.
     pub fn occupancy(&self) -> &Occupancy {
-        self.store.queues.occupancy()
+        self.datapath.queues.occupancy()
     }
 
     /// The scheduler, for one that has to be told more than a port tells it.
@@ -326,7 +326,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
 
     /// When the link is free again, if it is transmitting at `now`.
     pub fn busy_until(&self, now: Time) -> Option<Time> {
-        self.store.busy_until.is_after(now).then_some(self.store.busy_until)
+        self.datapath.busy_until.is_after(now).then_some(self.datapath.busy_until)
     }
 
     /// Takes a packet of `length` bytes into the port at `now`. The observer learns what becomes of it.
@@ -351,42 +351,42 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         payload: P,
         observer: &mut O,
     ) {
-        self.keep_memory(now);
+        self.refresh_if_due(now);
         self.clock = now;
         let mut packet = Packet { flow, length, arrival: now, colour, part, payload };
-        self.store.counters.offered.add(length);
+        self.datapath.counters.offered.add(length);
         observer.offered(now, &packet);
         if length > self.longest_frame {
-            return self.store.drop_packet(now, packet, DropReason::Oversize, observer);
+            return self.datapath.drop_packet(now, packet, DropReason::Oversize, observer);
         }
         if self.policing
             && let Some(policer) = &mut self.policers[self.classifier.class_of(flow)]
         {
-            match policer.police_part(now, self.store.overhead.wire_length(length), colour, part) {
+            match policer.police_part(now, self.datapath.overhead.wire_length(length), colour, part) {
                 Verdict::Conform => {}
                 Verdict::Mark(colour) => {
                     let from = packet.colour;
                     packet.colour = colour;
                     observer.marked(now, &packet, from);
                 }
-                Verdict::Discard => return self.store.drop_packet(now, packet, DropReason::Policed, observer),
+                Verdict::Discard => return self.datapath.drop_packet(now, packet, DropReason::Policed, observer),
             }
         }
         let arrival = Arrival { flow, length, colour: packet.colour, part, now };
         loop {
-            match self.store.buffer.admit(&arrival, self.store.queues.occupancy()) {
-                Admission::Accept if self.store.queues.is_full() => {
-                    return self.store.drop_packet(now, packet, DropReason::SharedLimit, observer);
+            match self.datapath.buffer.admit(&arrival, self.datapath.queues.occupancy()) {
+                Admission::Accept if self.datapath.queues.is_full() => {
+                    return self.datapath.drop_packet(now, packet, DropReason::SharedLimit, observer);
                 }
                 Admission::Accept => break,
-                Admission::Refuse(reason) => return self.store.drop_packet(now, packet, reason, observer),
+                Admission::Refuse(reason) => return self.datapath.drop_packet(now, packet, reason, observer),
                 Admission::PushOut(victim) => self.push_out(now, victim, observer),
             }
         }
         let seen = Packet { flow, length, arrival: now, colour: packet.colour, part, payload: () };
-        let became_head = self.store.queues.push(packet);
-        self.store.buffer.changed(Change::joined(&seen), self.store.queues.occupancy());
-        observer.queued(now, &seen, self.store.queues.occupancy());
+        let became_head = self.datapath.queues.push(packet);
+        self.datapath.buffer.changed(Change::joined(&seen), self.datapath.queues.occupancy());
+        observer.queued(now, &seen, self.datapath.queues.occupancy());
         if let Some(head) = became_head {
             self.scheduler.activate(now, flow, head);
         }
@@ -396,9 +396,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// Starts the next transmission if the link is free and the scheduler allows it at `now`.
     #[inline]
     pub fn poll<O: Observer<P>>(&mut self, now: Time, observer: &mut O) -> Next<P> {
-        self.keep_memory(now);
+        self.refresh_if_due(now);
         self.clock = now;
-        self.scheduler.drive(Turn { store: &mut self.store, now, observer })
+        self.scheduler.drive(PollTask { datapath: &mut self.datapath, now, observer })
     }
 
     /// Starts every transmission that is due up to and including `now`, each at its own instant, and returns when to come back: `None`
@@ -408,9 +408,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             // Everything due before the next refresh, and then the rest.
             let due = now.earlier(self.next_refresh);
             let from = self.clock;
-            let wake = self.scheduler.drive(Turns { store: &mut self.store, from, to: due, observer, transmit: &mut transmit });
+            let wake = self.scheduler.drive(AdvanceTask { datapath: &mut self.datapath, from, to: due, observer, transmit: &mut transmit });
             self.clock = self.clock.later(due);
-            self.keep_memory(self.clock);
+            self.refresh_if_due(self.clock);
             if !due.is_before(now) {
                 break wake;
             }
@@ -423,7 +423,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// limits its catching up with this.
     pub fn forgo(&mut self, time: Time) {
         self.clock = self.clock.later(time);
-        self.store.busy_until = self.store.busy_until.later(time);
+        self.datapath.busy_until = self.datapath.busy_until.later(time);
     }
 
     /// Checks the conservation law.
@@ -432,29 +432,29 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// [`Unbalanced`] with all the figures.
     #[allow(clippy::result_large_err)]
     pub fn check(&self) -> Result<(), Unbalanced> {
-        let occupancy = self.store.queues.occupancy();
-        self.store.counters.check(Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() })
+        let occupancy = self.datapath.queues.occupancy();
+        self.datapath.counters.check(Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() })
     }
 
     #[cold]
     fn push_out<O: Observer<P>>(&mut self, now: Time, victim: Victim, observer: &mut O) {
         let (flow, packet, was_head) = match victim {
-            Victim::Head(flow) => (flow, self.store.queues.pop(flow).map(|(packet, _)| packet), true),
+            Victim::Head(flow) => (flow, self.datapath.queues.pop(flow).map(|(packet, _)| packet), true),
             Victim::Tail(flow) => {
-                let packet = self.store.queues.pop_last(flow);
-                (flow, packet, self.store.queues.occupancy().flow_packets(flow) == 0)
+                let packet = self.datapath.queues.pop_last(flow);
+                (flow, packet, self.datapath.queues.occupancy().flow_packets(flow) == 0)
             }
         };
         let Some(packet) = packet else { unreachable!("the buffer manager pushed out of an empty queue") };
         if was_head {
-            self.scheduler.lost(now, flow, self.store.queues.head(flow));
+            self.scheduler.lost(now, flow, self.datapath.queues.head(flow));
         }
-        self.store.buffer.changed(Change::left(&packet), self.store.queues.occupancy());
-        self.store.drop_packet(now, packet, DropReason::PushedOut, observer);
+        self.datapath.buffer.changed(Change::left(&packet), self.datapath.queues.occupancy());
+        self.datapath.drop_packet(now, packet, DropReason::PushedOut, observer);
     }
 
     #[inline]
-    fn keep_memory(&mut self, now: Time) {
+    fn refresh_if_due(&mut self, now: Time) {
         if !now.is_before(self.next_refresh) {
             self.refresh(now);
         }
@@ -466,8 +466,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             policer.refresh(now);
         }
         self.scheduler.refresh(now);
-        self.store.queues.refresh(now);
-        self.store.busy_until = self.store.busy_until.later(now - MEMORY);
+        self.datapath.queues.refresh(now);
+        self.datapath.busy_until = self.datapath.busy_until.later(now - MEMORY);
         self.next_refresh = now + MEMORY;
     }
 }

@@ -14,11 +14,11 @@ const NONE: u32 = u32::MAX;
 
 /// The queues stand behind so many that are nobody's, half a page. A scheduler with as many bytes per flow has them at the beginning of a page,
 /// too, and what is written to one would be taken for written to the other while only the place within the page is known.
-const ASIDE: usize = 64;
+const PADDING_QUEUES: usize = 64;
 
 #[inline]
 const fn place(flow: Flow) -> usize {
-    flow.index() + ASIDE
+    flow.index() + PADDING_QUEUES
 }
 
 /// How much is queued: in all, and per flow. The port owns it; buffer managers and observers read it.
@@ -100,7 +100,7 @@ impl Occupancy {
     /// Nothing in any of so many queues.
     pub fn new(flows: usize) -> Occupancy {
         let empty = FlowQueue { packets: 0, bytes: 0, first: Queued::NONE, second: NONE, last: NONE };
-        Occupancy { packets: 0, bytes: 0, flows: alloc::vec![empty; ASIDE + flows] }
+        Occupancy { packets: 0, bytes: 0, flows: alloc::vec![empty; PADDING_QUEUES + flows] }
     }
 
     /// A packet of `length` bytes has joined the queue of `flow`.
@@ -162,7 +162,7 @@ impl Occupancy {
     /// The number of queues.
     #[inline]
     pub fn flows(&self) -> usize {
-        self.flows.len() - ASIDE
+        self.flows.len() - PADDING_QUEUES
     }
 }
 
@@ -189,14 +189,14 @@ pub struct Queues<P> {
     limit: u32,
     overhead: Overhead,
     next_number: u32,
-    /// The flows that were named last as those expected, in turn.
-    expected: [Flow; NAMED],
+    /// The latest flows of [`Queues::prefetch`], in a ring.
+    hinted: [Flow; PAYLOAD_FETCH_LAG],
     /// How many have been named.
     named: usize,
 }
 
 /// So many more flows are named before the packets behind the first of a queue are fetched: enough for the queue itself to come.
-const NAMED: usize = 16;
+const PAYLOAD_FETCH_LAG: usize = 16;
 
 impl<P> Queues<P> {
     /// Empty queues for `flows` flows and at most `limit` packets in all. `overhead` turns a frame's length into the wire length that
@@ -214,7 +214,7 @@ impl<P> Queues<P> {
             limit,
             overhead,
             next_number: 0,
-            expected: [Flow(0); NAMED],
+            hinted: [Flow(0); PAYLOAD_FETCH_LAG],
             named: 0,
         }
     }
@@ -240,10 +240,10 @@ impl<P> Queues<P> {
 
     /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns.
     #[inline]
-    pub fn expect(&mut self, flow: Flow) {
+    pub fn prefetch(&mut self, flow: Flow) {
         prefetch_in(&self.occupancy.flows, place(flow));
         prefetch_in(&self.payloads, flow.index());
-        let earlier = core::mem::replace(&mut self.expected[self.named % NAMED], flow);
+        let earlier = core::mem::replace(&mut self.hinted[self.named % PAYLOAD_FETCH_LAG], flow);
         self.named = self.named.wrapping_add(1);
         if let Some(queue) = self.occupancy.flows.get(place(earlier))
             && queue.packets > 1

@@ -127,17 +127,17 @@ macro_rules! schedulers {
                 }
             }
             #[inline]
-            fn upcoming(&mut self) -> Option<Flow> {
+            fn prefetch_hint(&mut self) -> Option<Flow> {
                 match self {
-                    $(AnyScheduler::$variant(s) => outlined::upcoming(s),)*
-                    $(AnyScheduler::$composite(s) => outlined::upcoming(&mut **s),)*
+                    $(AnyScheduler::$variant(s) => outlined::prefetch_hint(s),)*
+                    $(AnyScheduler::$composite(s) => outlined::prefetch_hint(&mut **s),)*
                 }
             }
             #[inline]
-            fn expect(&self, flow: Flow) {
+            fn prefetch(&self, flow: Flow) {
                 match self {
-                    $(AnyScheduler::$variant(s) => s.expect(flow),)*
-                    $(AnyScheduler::$composite(s) => s.expect(flow),)*
+                    $(AnyScheduler::$variant(s) => s.prefetch(flow),)*
+                    $(AnyScheduler::$composite(s) => s.prefetch(flow),)*
                 }
             }
             #[inline]
@@ -203,8 +203,8 @@ mod outlined {
     }
 
     #[inline(never)]
-    pub(super) fn upcoming<S: Scheduler>(scheduler: &mut S) -> Option<Flow> {
-        scheduler.upcoming()
+    pub(super) fn prefetch_hint<S: Scheduler>(scheduler: &mut S) -> Option<Flow> {
+        scheduler.prefetch_hint()
     }
 }
 

@@ -49,7 +49,7 @@ pub use weighted_round_robin::WeightedRoundRobin;
 pub use wf2q_plus::Wf2qPlus;
 
 /// How many turns ahead the port is told whose turn comes: enough to outlast two fetches from main memory, of a queue and of what it leads to.
-pub(crate) const LEAD: usize = 24;
+pub(crate) const PREFETCH_DISTANCE: usize = 24;
 
 /// What a scheduler wants done now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,16 +106,16 @@ pub trait Scheduler {
     }
 
     /// The flow that is likely to be named two dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn, after
-    /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself, as [`Scheduler::expect`] does. A hint only: it may be
+    /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself, as [`Scheduler::prefetch`] does. A hint only: it may be
     /// wrong or absent.
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
+    fn prefetch_hint(&mut self) -> Option<Flow> {
         None
     }
 
     /// Fetches what is kept of a flow that is likely to be activated or named some turns from now. A hint only.
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         let _ = flow;
     }
 

@@ -147,17 +147,17 @@ fn one_level(kind: SchedulerKind, flows: &[Wishes], shaping: bool) -> AnySchedul
             shape: if shaping { contract(index, flow) } else { None },
         })
         .collect();
-    AnyScheduler::Hierarchy(Box::new(Hierarchy::build(LONGEST, &[node(None, kind, &Wishes::PLAIN, kind)], &leaves).unwrap()))
+    AnyScheduler::Hierarchy(Box::new(Hierarchy::build(LONGEST, &[node(None, kind, &Wishes::DEFAULT, kind)], &leaves).unwrap()))
 }
 
 /// Every node has the same discipline; flows hang at all levels. With shaping, so do contracts.
 fn three_levels(kind: SchedulerKind, flows: &[Wishes], shaping: bool) -> AnyScheduler {
-    let first = Wishes { weight: 2, ..Wishes::PLAIN };
+    let first = Wishes { weight: 2, ..Wishes::DEFAULT };
     let mut nodes = [
-        node(None, kind, &Wishes::PLAIN, kind),
+        node(None, kind, &Wishes::DEFAULT, kind),
         node(Some(0), kind, &first, kind),
-        node(Some(0), kind, &Wishes::PLAIN, kind),
-        node(Some(1), kind, &Wishes::PLAIN, kind),
+        node(Some(0), kind, &Wishes::DEFAULT, kind),
+        node(Some(1), kind, &Wishes::DEFAULT, kind),
     ];
     if shaping {
         nodes[1].shape = Some(ShapingContract::new(Rate::new(3_000_000).unwrap(), 2 * LONGEST, LONGEST));
@@ -171,7 +171,7 @@ fn three_levels(kind: SchedulerKind, flows: &[Wishes], shaping: bool) -> AnySche
             shape: if shaping { contract(index, flow) } else { None },
         })
         .collect();
-    leaves.extend([3, 2].map(|parent| LeafSpec { parent, parameters: Wishes::PLAIN.parameters(kind), shape: None }));
+    leaves.extend([3, 2].map(|parent| LeafSpec { parent, parameters: Wishes::DEFAULT.parameters(kind), shape: None }));
     AnyScheduler::Hierarchy(Box::new(Hierarchy::build(LONGEST, &nodes, &leaves).unwrap()))
 }
 
@@ -252,7 +252,7 @@ type Branch = (usize, usize, Wishes, bool);
 /// A tree of any form and any disciplines; a node without a flow gets one that never sends.
 fn mixed(branches: &[Branch], flows: &[Wishes]) -> AnyScheduler {
     let kind = |index: usize| SchedulerKind::ALL[branches[index].1 % SchedulerKind::ALL.len()];
-    let mut nodes = vec![node(None, kind(0), &Wishes::PLAIN, kind(0))];
+    let mut nodes = vec![node(None, kind(0), &Wishes::DEFAULT, kind(0))];
     for (index, (parent, _, given, is_shaped)) in branches.iter().enumerate().skip(1) {
         let parent = parent % index;
         let mut branch = node(Some(parent), kind(index), given, kind(parent));
@@ -263,7 +263,7 @@ fn mixed(branches: &[Branch], flows: &[Wishes]) -> AnyScheduler {
     let mut leaves: Vec<_> = (flows.iter().enumerate())
         .map(|(index, flow)| leaf((index * 5 + 3) % nodes.len(), flow, contract(index, flow).filter(|_| branches[0].3)))
         .collect();
-    leaves.extend((0..nodes.len()).map(|parent| leaf(parent, &Wishes::PLAIN, None)));
+    leaves.extend((0..nodes.len()).map(|parent| leaf(parent, &Wishes::DEFAULT, None)));
     AnyScheduler::Hierarchy(Box::new(Hierarchy::build(LONGEST, &nodes, &leaves).unwrap()))
 }
 

@@ -11,7 +11,7 @@ use tidegate_core::scheduler::{
 };
 use tidegate_core::units::{Duration, Rate};
 
-const SECOND: u128 = 1_000_000_000_000;
+const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;
 
 /// A flow of a random experiment.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ struct Spec {
 impl Spec {
     /// A time in units in which one byte takes a whole number: picoseconds times bits per second.
     fn work(bytes: u32) -> u128 {
-        u128::from(bytes) * 8 * SECOND
+        u128::from(bytes) * 8 * PICOSECONDS_PER_SECOND
     }
 }
 

@@ -170,7 +170,7 @@ fn shaped_office() -> Hierarchy {
 }
 
 /// The flows of each contract.
-const UNDER: [&[usize]; 5] = [&[0], &[1, 2, 3], &[1, 2], &[2], &[0, 1, 2, 3, 4, 5]];
+const FLOWS_OF_CONTRACT: [&[usize]; 5] = [&[0], &[1, 2, 3], &[1, 2], &[2], &[0, 1, 2, 3, 4, 5]];
 
 /// The first packet among those of `flows` that a policer of the same contract would not let pass.
 fn first_violation(departures: &[Departure], flows: &[usize], contract: &ShapingContract, origin: Time) -> Option<Departure> {
@@ -188,18 +188,18 @@ fn shaped_groups_get_what_their_contracts_allow() {
     let departures = run(shaped_office(), 6, &saturate(&[0, 1, 2, 3, 4, 5], &[1000], packets), 11, Time::ZERO);
     let last = departures[packets - 1].at.picoseconds();
     let sent = bytes(&departures, packets, 6);
-    for (flows, contract) in UNDER.iter().zip(contracts()) {
+    for (flows, contract) in FLOWS_OF_CONTRACT.iter().zip(contracts()) {
         assert_eq!(first_violation(&departures[..packets], flows, &contract, Time::ZERO), None);
     }
     // bit/s = bytes * 8 / (ps / 10^12)
     let rate = |flows: &[usize]| flows.iter().map(|&flow| sent[flow]).sum::<u64>() as f64 * 8e12 / last as f64;
     // The bursts at the beginning count for something in a run this short; more than that the policers have excluded.
     let close = |flows, expected: f64| (rate(flows) / expected - 1.0).abs() < 0.01;
-    assert!(close(UNDER[0], 5e6), "voice {}", rate(UNDER[0]));
-    assert!(close(UNDER[1], 40e6), "business {}", rate(UNDER[1]));
-    assert!(close(UNDER[2], 20e6), "web {}", rate(UNDER[2]));
-    assert!(close(UNDER[3], 3e6), "web b {}", rate(UNDER[3]));
-    assert!(close(UNDER[4], 70e6), "everything {}", rate(UNDER[4]));
+    assert!(close(FLOWS_OF_CONTRACT[0], 5e6), "voice {}", rate(FLOWS_OF_CONTRACT[0]));
+    assert!(close(FLOWS_OF_CONTRACT[1], 40e6), "business {}", rate(FLOWS_OF_CONTRACT[1]));
+    assert!(close(FLOWS_OF_CONTRACT[2], 20e6), "web {}", rate(FLOWS_OF_CONTRACT[2]));
+    assert!(close(FLOWS_OF_CONTRACT[3], 3e6), "web b {}", rate(FLOWS_OF_CONTRACT[3]));
+    assert!(close(FLOWS_OF_CONTRACT[4], 70e6), "everything {}", rate(FLOWS_OF_CONTRACT[4]));
     assert!(close(&[4, 5], 25e6), "private gets the rest: {}", rate(&[4, 5]));
 }
 
@@ -280,7 +280,7 @@ proptest! {
         // All within minutes, so that the policers need no refreshing.
         let steps: Vec<Step> = steps.into_iter().map(within_seconds).collect();
         let departures = run(shaped_office(), 6, &steps, 11, origin);
-        for (flows, contract) in UNDER.iter().zip(contracts()) {
+        for (flows, contract) in FLOWS_OF_CONTRACT.iter().zip(contracts()) {
             prop_assert_eq!(first_violation(&departures, flows, &contract, origin), None, "flows {:?}", flows);
         }
     }

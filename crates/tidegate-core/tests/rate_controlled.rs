@@ -15,8 +15,8 @@ use tidegate_core::units::{Duration, Rate, Time};
 
 const LONGEST: u32 = 1500;
 /// By so many of the longest packets sharing may be off, for good: what is late by less is not overload yet.
-const SLACK: u64 = 64;
-const SECOND: u64 = 1_000_000_000_000;
+const CATCH_UP_PACKETS: u64 = 64;
+const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
 
 fn mbps(rate: u64) -> Rate {
     Rate::new(rate * 1_000_000).unwrap()
@@ -81,7 +81,7 @@ proptest! {
     fn every_stream_is_accepted_by_the_policer_of_its_contract(
         flows in prop::collection::vec((contracts(), 0u32..3, prop::option::of(1u64..300)), 1..12),
         link in prop_oneof![Just(1u64), Just(5), Just(20), Just(200)],
-        arrivals in prop::collection::vec((0u64..3 * SECOND, 0usize..12, 1..=LONGEST, 1usize..30), 1..60),
+        arrivals in prop::collection::vec((0u64..3 * PICOSECONDS_PER_SECOND, 0usize..12, 1..=LONGEST, 1usize..30), 1..60),
     ) {
         let parameters: Vec<FlowParameters> = flows
             .iter()
@@ -111,7 +111,7 @@ proptest! {
         let asked: u64 = rates.iter().sum();
         let link = Rate::new(asked * 1_000_000 * 10 / overload).unwrap();
         let parameters: Vec<FlowParameters> = rates.iter().map(|&rate| shaped(0, at(mbps(rate)))).collect();
-        let end = 4 * SECOND;
+        let end = 4 * PICOSECONDS_PER_SECOND;
         // As much as every flow could send if it were alone.
         let arrivals: Vec<Arrival> = rates
             .iter()
@@ -126,7 +126,7 @@ proptest! {
             // What it would send at its rate during the slack, where in their intervals it and the others happen to be, and what fast flows
             // lose because they wait for longer than they tolerate.
             let off = sent_by(&departures, flow, end).abs_diff(ideal);
-            let allowed = SLACK * u64::from(LONGEST) * rate * 1_000_000 / link.bits_per_second() + 6 * u64::from(length) + ideal / 50;
+            let allowed = CATCH_UP_PACKETS * u64::from(LONGEST) * rate * 1_000_000 / link.bits_per_second() + 6 * u64::from(length) + ideal / 50;
             prop_assert!(off <= allowed, "flow {} at {} Mbit/s is off by {} bytes of {}", flow, rate, off, ideal);
         }
         // And the link is used, but for instants at which the contracts of all of few flows forbid it: at a tenth more than the link, with a
@@ -150,7 +150,7 @@ fn near_full_load_every_flow_gets_its_rate() {
     let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &arrivals);
     judge(link, &parameters, &departures);
     for (flow, rate) in rates.iter().enumerate() {
-        let sent = sent_by(&departures, flow, SECOND);
+        let sent = sent_by(&departures, flow, PICOSECONDS_PER_SECOND);
         let ideal = rate * 1_000_000 / 8;
         assert!(sent + 2 * u64::from(LONGEST) >= ideal, "flow {flow} sent {sent} of {ideal} bytes");
     }
@@ -168,14 +168,14 @@ fn a_transient_overload_disturbs_no_higher_priority_and_starves_lower_ones_but_f
     let mut arrivals =
         [pile(0..1, packets(10, 6), LONGEST, 0), pile(1..2, packets(25, 6), LONGEST, 0), pile(2..3, packets(20, 6), LONGEST, 0)].concat();
     for (flow, start) in [(3, 2), (4, 3), (5, 4)] {
-        arrivals.extend(pile(flow..flow + 1, packets(100, 5), LONGEST, start * SECOND));
+        arrivals.extend(pile(flow..flow + 1, packets(100, 5), LONGEST, start * PICOSECONDS_PER_SECOND));
     }
     let arrivals = in_order(arrivals);
     let in_second = |departures: &[Departure], flow, second: u64| {
-        (sent_by(departures, flow, (second + 1) * SECOND) - sent_by(departures, flow, second * SECOND)) * 8
+        (sent_by(departures, flow, (second + 1) * PICOSECONDS_PER_SECOND) - sent_by(departures, flow, second * PICOSECONDS_PER_SECOND)) * 8
     };
     // Off by the slack at most, in the second in which somebody joins.
-    let near = |actual: u64, mbit: f64| (actual as f64 - mbit * 1e6).abs() < (SLACK * u64::from(LONGEST) * 8) as f64;
+    let near = |actual: u64, mbit: f64| (actual as f64 - mbit * 1e6).abs() < (CATCH_UP_PACKETS * u64::from(LONGEST) * 8) as f64;
 
     let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &arrivals);
     judge(link, &parameters, &departures);
@@ -217,13 +217,13 @@ proptest! {
         let lowest = FlowParameters { shape: has_contract.then(|| at(mbps(15))), rate: Some(mbps(guaranteed)), ..unshaped(2) };
         let middle = hog.map_or(unshaped(1), |contract| shaped(1, contract));
         let parameters = [shaped(0, ShapingContract { burst: 4 * LONGEST, ..at(mbps(4)) }), middle, middle, lowest];
-        let end = 3 * SECOND;
+        let end = 3 * PICOSECONDS_PER_SECOND;
         let many = |rate: u64, length: u32| (rate * 1_000_000 / 8 * 4 / u64::from(length)) as usize;
         let mut arrivals = [pile(1..3, many(20, length), length, 0), pile(3..4, many(20, web), web, 0)].concat();
         if let Some(tenths) = calls {
             // At a rate below the contract's, so that the queue is empty most of the time.
-            let interval = u64::from(length) * 8 * SECOND / (tenths * 66_000);
-            arrivals.extend((0..4 * SECOND / interval).map(|number| Arrival { time: number * interval, flow: 0, length }));
+            let interval = u64::from(length) * 8 * PICOSECONDS_PER_SECOND / (tenths * 66_000);
+            arrivals.extend((0..4 * PICOSECONDS_PER_SECOND / interval).map(|number| Arrival { time: number * interval, flow: 0, length }));
         }
         let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &in_order(arrivals));
         judge(link, &parameters, &departures);
@@ -256,13 +256,16 @@ fn what_a_higher_priority_leaves_is_shared_in_proportion_although_it_sends_now_a
         for guaranteed in [None, Some(mbps(1))] {
             let web = FlowParameters { priority: Some(2), rate: guaranteed, ..FlowParameters::default() };
             let parameters = [calls, shaped(1, tolerant(12)), shaped(1, tolerant(6)), shaped(1, tolerant(6)), web];
-            let interval = length as u64 * 8 * at_once * SECOND / (kbps * 1000);
+            let interval = length as u64 * 8 * at_once * PICOSECONDS_PER_SECOND / (kbps * 1000);
             let mut arrivals = [pile(1..4, 16_000, 1400, 0), pile(4..5, 3_000, 1200, 0)].concat();
-            let number_of = 10 * SECOND / interval * at_once;
+            let number_of = 10 * PICOSECONDS_PER_SECOND / interval * at_once;
             arrivals.extend((0..number_of).map(|number| Arrival { time: number / at_once * interval, flow: 0, length }));
             let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &in_order(arrivals));
             judge(link, &parameters, &departures);
-            let sent = |flow| (sent_by(&departures, flow, 10 * SECOND) - sent_by(&departures, flow, SECOND)) as f64 * 8.0 / 9e6;
+            let sent = |flow| {
+                (sent_by(&departures, flow, 10 * PICOSECONDS_PER_SECOND) - sent_by(&departures, flow, PICOSECONDS_PER_SECOND)) as f64 * 8.0
+                    / 9e6
+            };
             let left = 20.0 - sent(0) - guaranteed.map_or(0.0, |_| 1.0);
             for (flow, part) in [(1, 12.0), (2, 6.0), (3, 6.0)] {
                 let ideal = left * part / 24.0;
@@ -286,12 +289,19 @@ fn contracts_that_fit_but_for_a_higher_priority_are_shared_in_proportion_or_kept
     for (contracts, (length, at_once, tolerance)) in cases {
         let contract = |rate| ShapingContract { tolerance: Duration::from_milliseconds(tolerance), ..at(mbps(rate)) };
         let [first, second, third] = contracts.map(|rate| shaped(1, contract(rate)));
-        let interval = u64::from(length) * 8 * at_once * SECOND / 6_000_000;
+        let interval = u64::from(length) * 8 * at_once * PICOSECONDS_PER_SECOND / 6_000_000;
         let mut arrivals = pile(1..4, 14_000, 1400, 0);
-        arrivals.extend((0..10 * SECOND / interval * at_once).map(|number| Arrival { time: number / at_once * interval, flow: 0, length }));
+        arrivals.extend((0..10 * PICOSECONDS_PER_SECOND / interval * at_once).map(|number| Arrival {
+            time: number / at_once * interval,
+            flow: 0,
+            length,
+        }));
         let departures = run(&mut built::<Wheel>(link, &[calls, first, second, third]), link, 4, &in_order(arrivals));
         judge(link, &[calls, first, second, third], &departures);
-        let sent = |flow| (sent_by(&departures, flow, 10 * SECOND) - sent_by(&departures, flow, SECOND)) as f64 * 8.0 / 9e6;
+        let sent = |flow| {
+            (sent_by(&departures, flow, 10 * PICOSECONDS_PER_SECOND) - sent_by(&departures, flow, PICOSECONDS_PER_SECOND)) as f64 * 8.0
+                / 9e6
+        };
         let part = (14.0 / contracts.iter().sum::<u64>() as f64).min(1.0);
         for (flow, rate) in (1..).zip(contracts) {
             let ideal = part * rate as f64;
@@ -317,13 +327,13 @@ proptest! {
         let contract = |&rate: &u64| shaped(1, ShapingContract { tolerance: Duration::from_milliseconds(10), ..at(mbps(rate)) });
         let mut parameters = vec![calls];
         parameters.extend(rates.iter().map(contract));
-        let interval = u64::from(calls_length) * 8 * at_once * SECOND / (calls_kbps * 1000);
+        let interval = u64::from(calls_length) * 8 * at_once * PICOSECONDS_PER_SECOND / (calls_kbps * 1000);
         let packets = |rate: u64| (rate * 1_000_000 / 8 * 5 / u64::from(length)) as usize;
         let mut arrivals: Vec<Arrival> = (1..).zip(&rates).flat_map(|(flow, &rate)| pile(flow..flow + 1, packets(rate), length, 0)).collect();
-        arrivals.extend((0..4 * SECOND / interval * at_once).map(|number| Arrival { time: number / at_once * interval, flow: 0, length: calls_length }));
+        arrivals.extend((0..4 * PICOSECONDS_PER_SECOND / interval * at_once).map(|number| Arrival { time: number / at_once * interval, flow: 0, length: calls_length }));
         let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &in_order(arrivals));
         judge(link, &parameters, &departures);
-        let sent = |flow| (sent_by(&departures, flow, 4 * SECOND) - sent_by(&departures, flow, SECOND)) as f64 * 8.0 / 3e6;
+        let sent = |flow| (sent_by(&departures, flow, 4 * PICOSECONDS_PER_SECOND) - sent_by(&departures, flow, PICOSECONDS_PER_SECOND)) as f64 * 8.0 / 3e6;
         let asked = rates.iter().sum::<u64>() as f64;
         let part = ((20.0 - sent(0)) / asked).min(1.0);
         for (flow, &rate) in (1..).zip(&rates) {
@@ -340,7 +350,7 @@ fn contracts_far_beyond_the_link_are_shared_too() {
     let parameters = [shaped(0, at(mbps(60))), shaped(0, at(mbps(180)))];
     let departures = run(&mut built::<Wheel>(link, &parameters), link, 2, &pile(0..2, 2000, LONGEST, 0));
     judge(link, &parameters, &departures);
-    let [one, three] = [0, 1].map(|flow| sent_by(&departures, flow, 20 * SECOND));
+    let [one, three] = [0, 1].map(|flow| sent_by(&departures, flow, 20 * PICOSECONDS_PER_SECOND));
     assert!((one * 3).abs_diff(three) <= three / 10, "{one} and {three}");
 }
 

@@ -9,7 +9,7 @@ use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Rate, Time};
 
 const LONGEST: u32 = 1500;
-const SHARED: u64 = 40_000_000;
+const SHARED_RATE: u64 = 40_000_000;
 const WEIGHTS: [u32; 4] = [1, 2, 3, 4];
 
 fn rate(bits_per_second: u64) -> Rate {
@@ -24,7 +24,7 @@ fn parameters(weight: u32) -> FlowParameters {
 /// Three times the share, on a link of this rate.
 fn contract(weight: u32, burst: u32, link: u64) -> ShapingContract {
     let tolerance = rate(link).time_per_byte().ceil(LONGEST);
-    ShapingContract { tolerance, ..ShapingContract::new(rate(3 * SHARED / 10 * u64::from(weight)), burst, LONGEST) }
+    ShapingContract { tolerance, ..ShapingContract::new(rate(3 * SHARED_RATE / 10 * u64::from(weight)), burst, LONGEST) }
 }
 
 fn node(parent: Option<usize>, scheduler: SchedulerKind, shared: u64, weight: u32, shape: Option<ShapingContract>) -> NodeSpec {
@@ -50,27 +50,28 @@ const LEVELS: [Level; 5] = [Level::Flat, Level::Root, Level::Group, Level::Group
 
 /// Parts of what is sent of each member, of which shares are 0.1 to 0.4.
 fn parts(kind: SchedulerKind, level: Level, burst: u32, lengths: &[u32]) -> [f64; 4] {
-    let link = if level == Level::Group { 1_000_000_000 } else { SHARED };
+    let link = if level == Level::Group { 1_000_000_000 } else { SHARED_RATE };
     let shape = |weight| Some(contract(weight, burst, link));
     let leaf = |parent, weight, shape| LeafSpec { parent, parameters: parameters(weight), shape };
     let build = |nodes: &[NodeSpec], leaves: &[LeafSpec]| Hierarchy::build(LONGEST, nodes, leaves).unwrap();
     let groups = |shaped: bool| {
-        let group = |&weight| node(Some(0), SchedulerKind::DeficitRoundRobin, SHARED, weight, if shaped { shape(weight) } else { None });
-        [vec![node(None, kind, SHARED, 1, None)], WEIGHTS.iter().map(group).collect()].concat()
+        let group =
+            |&weight| node(Some(0), SchedulerKind::DeficitRoundRobin, SHARED_RATE, weight, if shaped { shape(weight) } else { None });
+        [vec![node(None, kind, SHARED_RATE, 1, None)], WEIGHTS.iter().map(group).collect()].concat()
     };
     match level {
         Level::Flat => {
-            let inner = kind.build(&Setup::new(rate(SHARED), LONGEST), &WEIGHTS.map(parameters)).unwrap();
+            let inner = kind.build(&Setup::new(rate(SHARED_RATE), LONGEST), &WEIGHTS.map(parameters)).unwrap();
             let mut shaped: Shaped<_> = Shaped::new(inner, &WEIGHTS.map(shape)).unwrap();
             run(&mut shaped, link, 4, |flow| flow, lengths)
         }
         Level::Root => {
             let leaves = WEIGHTS.map(|weight| leaf(0, weight, shape(weight)));
-            run(&mut build(&[node(None, kind, SHARED, 1, None)], &leaves), link, 4, |flow| flow, lengths)
+            run(&mut build(&[node(None, kind, SHARED_RATE, 1, None)], &leaves), link, 4, |flow| flow, lengths)
         }
         Level::Group => {
-            let site = ShapingContract { rate: rate(SHARED), ..contract(1, LONGEST, link) };
-            let nodes = [node(None, SchedulerKind::DeficitRoundRobin, link, 1, None), node(Some(0), kind, SHARED, 1, Some(site))];
+            let site = ShapingContract { rate: rate(SHARED_RATE), ..contract(1, LONGEST, link) };
+            let nodes = [node(None, SchedulerKind::DeficitRoundRobin, link, 1, None), node(Some(0), kind, SHARED_RATE, 1, Some(site))];
             let leaves = WEIGHTS.map(|weight| leaf(1, weight, shape(weight)));
             run(&mut build(&nodes, &leaves), link, 4, |flow| flow, lengths)
         }

@@ -11,8 +11,8 @@ use tidegate_core::scheduler::{
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 
 /// Few flows, so that queues are long, or so many that the wheel cannot keep all of them in its sorted run when all have packets.
-const FEW: usize = 6;
-const MANY: usize = 200;
+const FEW_FLOWS: usize = 6;
+const MANY_FLOWS: usize = 200;
 
 /// A queued packet as the referee knows it: on an axis that starts at 0 and does not wrap.
 #[derive(Clone, Copy, Debug)]
@@ -247,7 +247,7 @@ enum Event {
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
-    let flow = || prop_oneof![0..FEW, 0..MANY];
+    let flow = || prop_oneof![0..FEW_FLOWS, 0..MANY_FLOWS];
     let event = prop_oneof![
         6 => (flow(), prop_oneof![Just(1000u32), 1u32..=1000]).prop_map(|(flow, length)| Event::Arrive { flow, length }),
         1 => flow().prop_map(Event::LoseHead),
@@ -258,7 +258,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
     let all = |lengths: Vec<u32>| lengths.into_iter().enumerate().map(|(flow, length)| Event::Arrive { flow, length }).collect();
     let events = prop_oneof![
         99 => event.prop_map(|event| vec![event]),
-        1 => prop::collection::vec(1u32..=1000, MANY).prop_map(all),
+        1 => prop::collection::vec(1u32..=1000, MANY_FLOWS).prop_map(all),
     ];
     prop::collection::vec(events, 1..300).prop_map(|events| events.concat())
 }
@@ -353,7 +353,7 @@ fn links() -> impl Strategy<Value = Rate> {
 
 /// A value for each of few or many flows.
 fn for_each_flow(value: impl Strategy<Value = u64> + Clone) -> impl Strategy<Value = Vec<u64>> {
-    prop_oneof![prop::collection::vec(value.clone(), FEW), prop::collection::vec(value, MANY)]
+    prop_oneof![prop::collection::vec(value.clone(), FEW_FLOWS), prop::collection::vec(value, MANY_FLOWS)]
 }
 
 /// Shares of the link that make it up together, but for fractions of a bit per second.
@@ -370,7 +370,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2 * ProptestConfig::default().cases))]
 
     #[test]
-    fn fifo(link in links(), origin in origins(), flows in prop_oneof![Just(FEW), Just(MANY)], script in events()) {
+    fn fifo(link in links(), origin in origins(), flows in prop_oneof![Just(FEW_FLOWS), Just(MANY_FLOWS)], script in events()) {
         let setup = Setup::new(link, 1000);
         let mut scheduler = Fifo::build(&setup, &vec![FlowParameters::default(); flows]).unwrap();
         judge(&mut scheduler, &mut InOrder, flows, link, origin, &script)?;
@@ -451,7 +451,7 @@ proptest! {
     fn quick_fair(
         link in links(),
         origin in origins(),
-        weights in prop_oneof![prop::collection::vec(prop_oneof![1u64..10, 1u64..1500], FEW), prop::collection::vec(1u64..45, MANY)],
+        weights in prop_oneof![prop::collection::vec(prop_oneof![1u64..10, 1u64..1500], FEW_FLOWS), prop::collection::vec(1u64..45, MANY_FLOWS)],
         script in events(),
     ) {
         let rates = shares(link, &weights);

@@ -2,12 +2,12 @@
 //!
 //! **Law.** A frame that begins while the buffer holds R and more is refused; any other is accepted while there is room.
 //! **Source.** A. Romanow and S. Floyd, "Dynamics of TCP traffic over ATM networks", IEEE JSAC 13(4), 1995, section V.
-//! **State.** As [`super::Framewise`].
+//! **State.** As [`super::FrameDiscard`].
 //! **Cost.** One comparison per frame.
 //! **RTL twin.** None yet.
 //! **Deviations.** Partial packet discard is always included, as in the studies that followed the source.
 
-use super::frames::{FrameRule, Framewise, Sight, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters};
 
 /// Refuses frames that begin above a threshold.
@@ -19,7 +19,7 @@ use super::{BufferError, BufferField, BufferParameters};
 /// let parameters = BufferParameters { flows: 8, packets: Some(1000), threshold: Some(900), ..BufferParameters::default() };
 /// assert!(BufferKind::EarlyPacketDiscard.build(&parameters).is_ok());
 /// ```
-pub type EarlyPacketDiscard = Framewise<AboveThreshold>;
+pub type EarlyPacketDiscard = FrameDiscard<AboveThreshold>;
 
 /// Refuses above a threshold.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ impl FrameRule for AboveThreshold {
     }
 
     #[inline]
-    fn refuses(&self, sight: &Sight) -> bool {
-        sight.total >= self.threshold
+    fn refuses(&self, context: &FrameContext) -> bool {
+        context.total >= self.threshold
     }
 }

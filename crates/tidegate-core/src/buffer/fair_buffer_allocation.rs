@@ -4,12 +4,12 @@
 //! the buffer's size; and when there is no room.
 //! **Source.** J. Heinanen and K. Kilkki, "A fair buffer allocation scheme", Computer Communications 21(3), 1998, in the form of Goyal et al., "UBR+:
 //! improving performance of TCP over ATM-UBR service", ICC 1997.
-//! **State.** As [`super::Framewise`].
+//! **State.** As [`super::FrameDiscard`].
 //! **Cost.** Five multiplications per frame, no division.
 //! **RTL twin.** None yet.
 //! **Deviations.** None: both quotients are multiplied out, exactly.
 
-use super::frames::{FrameRule, Framewise, Sight, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters, Scaling};
 
 /// Refuses the frames of flows that are ahead of the others, the sooner the fuller the buffer.
@@ -21,7 +21,7 @@ use super::{BufferError, BufferField, BufferParameters, Scaling};
 /// let rule = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
 /// assert!(BufferKind::FairBufferAllocation.build(&BufferParameters { flows: 8, packets: Some(1000), ..rule }).is_ok());
 /// ```
-pub type FairBufferAllocation = Framewise<AboveShrinkingShare>;
+pub type FairBufferAllocation = FrameDiscard<AboveShrinkingShare>;
 
 /// Refuses above a share that shrinks as the buffer fills.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ impl FrameRule for AboveShrinkingShare {
     }
 
     #[inline]
-    fn refuses(&self, sight: &Sight) -> bool {
-        let Sight { total, queue, active, .. } = *sight;
+    fn refuses(&self, context: &FrameContext) -> bool {
+        let FrameContext { total, queue, active, .. } = *context;
         if total <= self.threshold {
             return false;
         }
@@ -62,7 +62,7 @@ mod tests {
     fn ten_flows_of_which_one_holds_a_tenth_of_the_buffer() {
         let parameters = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
         let rule = AboveShrinkingShare::build(&parameters, 1000).unwrap();
-        let refuses = |total| rule.refuses(&Sight { flow: Flow(0), total, queue: 100, untagged: 100, active: 10, is_tagged: false });
+        let refuses = |total| rule.refuses(&FrameContext { flow: Flow(0), total, queue: 100, untagged: 100, active: 10, is_tagged: false });
         assert_eq!([890, 900, 910, 950, 990].map(refuses), [false, false, false, false, true]);
     }
 }

@@ -14,22 +14,22 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub(super) struct Longest {
     /// From the queues themselves up to the one node at the top; each level is padded with zeros to whole nodes.
-    levels: Vec<Vec<[u32; WIDTH]>>,
+    levels: Vec<Vec<[u32; NODE_WIDTH]>>,
 }
 
-const WIDTH: usize = 16;
+const NODE_WIDTH: usize = 16;
 
 impl Longest {
     /// `queues` empty queues.
     pub(super) fn new(queues: usize) -> Longest {
         let mut levels = Vec::new();
-        let mut nodes = queues.div_ceil(WIDTH).max(1);
+        let mut nodes = queues.div_ceil(NODE_WIDTH).max(1);
         loop {
-            levels.push(alloc::vec![[0; WIDTH]; nodes]);
+            levels.push(alloc::vec![[0; NODE_WIDTH]; nodes]);
             if nodes == 1 {
                 return Longest { levels };
             }
-            nodes = nodes.div_ceil(WIDTH);
+            nodes = nodes.div_ceil(NODE_WIDTH);
         }
     }
 
@@ -38,14 +38,14 @@ impl Longest {
     pub(super) fn set(&mut self, queue: usize, length: u32) {
         let (mut at, mut value) = (queue, length);
         for level in &mut self.levels {
-            let node = &mut level[at / WIDTH];
+            let node = &mut level[at / NODE_WIDTH];
             let before = maximum(node);
-            node[at % WIDTH] = value;
+            node[at % NODE_WIDTH] = value;
             value = maximum(node);
             if value == before {
                 return;
             }
-            at /= WIDTH;
+            at /= NODE_WIDTH;
         }
     }
 
@@ -56,14 +56,14 @@ impl Longest {
         let mut at = 0;
         for level in self.levels.iter().rev() {
             // The first that equals the maximum; it exists, because every node above a change was brought up to date.
-            at = at * WIDTH + level[at].iter().position(|&length| length == longest).unwrap_or(0);
+            at = at * NODE_WIDTH + level[at].iter().position(|&length| length == longest).unwrap_or(0);
         }
         (at, longest)
     }
 }
 
 #[inline]
-fn maximum(node: &[u32; WIDTH]) -> u32 {
+fn maximum(node: &[u32; NODE_WIDTH]) -> u32 {
     node.iter().fold(0, |most, &length| most.max(length))
 }
 

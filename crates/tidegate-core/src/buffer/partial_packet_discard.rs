@@ -3,12 +3,12 @@
 //! **Law.** As [`super::TailDrop`], and the buffer holds nothing of a frame that came after something of it was lost, except its end.
 //! **Source.** G. Armitage and K. Adams, "Packet reassembly during cell loss", IEEE Network 7(5), 1993; Romanow and Floyd, IEEE JSAC 13(4),
 //! 1995, section V.
-//! **State.** As [`super::Framewise`].
-//! **Cost.** As [`super::Framewise`].
+//! **State.** As [`super::FrameDiscard`].
+//! **Cost.** As [`super::FrameDiscard`].
 //! **RTL twin.** None yet.
-//! **Deviations.** None beyond those of [`super::Framewise`].
+//! **Deviations.** None beyond those of [`super::FrameDiscard`].
 
-use super::frames::{FrameRule, Framewise, Sight};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameRule};
 use super::{BufferError, BufferField, BufferParameters};
 
 /// Never refuses a frame; drops the rest of one that has lost a packet.
@@ -20,7 +20,7 @@ use super::{BufferError, BufferField, BufferParameters};
 /// let parameters = BufferParameters { flows: 8, packets: Some(1000), ..BufferParameters::default() };
 /// assert!(BufferKind::PartialPacketDiscard.build(&parameters).is_ok());
 /// ```
-pub type PartialPacketDiscard = Framewise<Always>;
+pub type PartialPacketDiscard = FrameDiscard<Always>;
 
 /// Refuses nothing.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl FrameRule for Always {
     }
 
     #[inline]
-    fn refuses(&self, _sight: &Sight) -> bool {
+    fn refuses(&self, _sight: &FrameContext) -> bool {
         false
     }
 }

@@ -3,12 +3,12 @@
 //! **Law.** A frame is refused if and only if `X > R` and `Yi * Na > Z * X`, where X is what the buffer holds, Yi what it holds of the flow and
 //! Na the number of flows it holds anything of; and when there is no room.
 //! **Source.** R. Goyal, R. Jain, S. Kalyanaraman, S. Fahmy and S. Kim, "UBR+: improving performance of TCP over ATM-UBR service", ICC 1997.
-//! **State.** As [`super::Framewise`].
+//! **State.** As [`super::FrameDiscard`].
 //! **Cost.** Three multiplications per frame, no division.
 //! **RTL twin.** None yet.
 //! **Deviations.** None: the quotient `Yi / (X / Na)` is compared as a product, exactly.
 
-use super::frames::{FrameRule, Framewise, Sight, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters, Scaling};
 
 /// Refuses the frames of flows that are ahead of the others.
@@ -20,7 +20,7 @@ use super::{BufferError, BufferField, BufferParameters, Scaling};
 /// let rule = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
 /// assert!(BufferKind::SelectiveDrop.build(&BufferParameters { flows: 8, packets: Some(1000), ..rule }).is_ok());
 /// ```
-pub type SelectiveDrop = Framewise<AboveShare>;
+pub type SelectiveDrop = FrameDiscard<AboveShare>;
 
 /// Refuses above a share.
 #[derive(Clone, Debug)]
@@ -40,8 +40,8 @@ impl FrameRule for AboveShare {
     }
 
     #[inline]
-    fn refuses(&self, sight: &Sight) -> bool {
-        let Sight { total, queue, active, .. } = *sight;
+    fn refuses(&self, context: &FrameContext) -> bool {
+        let FrameContext { total, queue, active, .. } = *context;
         let (numerator, denominator) = (u128::from(self.scaling.numerator()), u128::from(self.scaling.denominator()));
         let numerator = if fault!(SelectiveDropOtherZ) { numerator / 2 } else { numerator };
         total > self.threshold && u128::from(queue) * u128::from(active) * denominator > numerator * u128::from(total)
@@ -57,7 +57,7 @@ mod tests {
     fn ten_flows_of_which_one_holds_a_tenth_of_the_buffer() {
         let parameters = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
         let rule = AboveShare::build(&parameters, 1000).unwrap();
-        let refuses = |total| rule.refuses(&Sight { flow: Flow(0), total, queue: 100, untagged: 100, active: 10, is_tagged: false });
+        let refuses = |total| rule.refuses(&FrameContext { flow: Flow(0), total, queue: 100, untagged: 100, active: 10, is_tagged: false });
         assert_eq!([890, 900, 910, 950, 990].map(refuses), [false, false, true, true, true]);
     }
 }

@@ -4,12 +4,12 @@
 //! holds `threshold` and more.
 //! **Source.** D. Basak and S. Pappu, "TCP over GFR implementation with different service disciplines: a simulation study", ATM Forum 97-0310;
 //! "GFR implementation alternatives with fair buffer allocation schemes", ATM Forum 97-0528, 1997.
-//! **State.** As [`super::Framewise`].
+//! **State.** As [`super::FrameDiscard`].
 //! **Cost.** One comparison per frame.
 //! **RTL twin.** None yet.
 //! **Deviations.** The contributions are known from those who cite them; the rule is theirs, the usual thresholds (5 and 9 tenths) are ours.
 
-use super::frames::{FrameRule, Framewise, Sight, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters};
 
 /// Refuses frames above a threshold for their tag.
@@ -22,7 +22,7 @@ use super::{BufferError, BufferField, BufferParameters};
 /// let parameters = BufferParameters { flows: 8, packets: Some(1000), ..thresholds };
 /// assert!(BufferKind::TagSensitive.build(&parameters).is_ok());
 /// ```
-pub type TagSensitive = Framewise<TwoThresholds>;
+pub type TagSensitive = FrameDiscard<TwoThresholds>;
 
 /// Refuses above one of two thresholds.
 #[derive(Clone, Debug)]
@@ -48,8 +48,8 @@ impl FrameRule for TwoThresholds {
     }
 
     #[inline]
-    fn refuses(&self, sight: &Sight) -> bool {
-        sight.total >= if sight.is_tagged { self.tagged } else { self.untagged }
+    fn refuses(&self, context: &FrameContext) -> bool {
+        context.total >= if context.is_tagged { self.tagged } else { self.untagged }
     }
 }
 
@@ -62,7 +62,7 @@ mod tests {
     fn each_tag_has_its_threshold() {
         let parameters = BufferParameters { threshold: Some(900), tagged_threshold: Some(300), ..BufferParameters::default() };
         let rule = TwoThresholds::build(&parameters, 1000).unwrap();
-        let refuses = |total, is_tagged| rule.refuses(&Sight { flow: Flow(0), total, queue: 0, untagged: 0, active: 1, is_tagged });
+        let refuses = |total, is_tagged| rule.refuses(&FrameContext { flow: Flow(0), total, queue: 0, untagged: 0, active: 1, is_tagged });
         assert_eq!([(299, true), (300, true), (899, false), (900, false)].map(|(x, tag)| refuses(x, tag)), [false, true, false, true]);
         let wrong = BufferParameters { tagged_threshold: Some(901), ..parameters.clone() };
         assert_eq!(TwoThresholds::build(&wrong, 1000).unwrap_err().field, BufferField::TaggedThreshold);

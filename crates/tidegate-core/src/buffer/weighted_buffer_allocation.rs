@@ -6,7 +6,7 @@
 //! when there is no room. So no untagged frame of a flow below its share is refused while there is room.
 //! **Source.** R. Goyal, R. Jain, S. Fahmy, B. Vandalore and S. Kalyanaraman, "Design issues for providing minimum rate guarantees to the ATM
 //! unspecified bit rate service", 1998, section 3.2.
-//! **State.** As [`super::Framewise`], and the minimum rate, 8 bytes per flow.
+//! **State.** As [`super::FrameDiscard`], and the minimum rate, 8 bytes per flow.
 //! **Cost.** Seven multiplications per frame that begins above the threshold, no division.
 //! **RTL twin.** None yet.
 //! **Deviations.** `X = R`, which the source leaves open, counts as above. Wi is never formed: both sides are multiplied by the link's rate, so
@@ -15,7 +15,7 @@
 //! **Two readings.** The source's prose says that a tagged frame of a flow below its share is dropped; its pseudo-code goes on to the third test, which such a
 //! frame always passes while the whole queue is below the share. The pseudo-code is the rule unless [`super::Reading::Prose`] is chosen.
 
-use super::frames::{FrameRule, Framewise, Sight, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters, Reading, Scaling};
 use crate::units::Rate;
 use alloc::vec::Vec;
@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 /// let parameters = BufferParameters { flows: 2, bytes: Some(500_000), guarantees: vec![guarantee], capacity, ..BufferParameters::default() };
 /// assert!(BufferKind::WeightedBufferAllocation.build(&parameters).is_ok());
 /// ```
-pub type WeightedBufferAllocation = Framewise<AboveWeightedShare>;
+pub type WeightedBufferAllocation = FrameDiscard<AboveWeightedShare>;
 
 /// Refuses above a weighted share.
 #[derive(Clone, Debug)]
@@ -79,8 +79,8 @@ impl FrameRule for AboveWeightedShare {
     }
 
     #[inline]
-    fn refuses(&self, sight: &Sight) -> bool {
-        let Sight { flow, total, queue, untagged, active, is_tagged } = *sight;
+    fn refuses(&self, context: &FrameContext) -> bool {
+        let FrameContext { flow, total, queue, untagged, active, is_tagged } = *context;
         if total < self.threshold {
             return false;
         }
@@ -131,8 +131,8 @@ mod tests {
                 (9000, 800, 650, true, true),
                 (6000, 600, 600, false, true),
             ] {
-                let sight = Sight { flow: Flow(0), total, queue, untagged, active: 15, is_tagged };
-                assert_eq!(rule.refuses(&sight), refused, "{reading:?}: {sight:?}");
+                let context = FrameContext { flow: Flow(0), total, queue, untagged, active: 15, is_tagged };
+                assert_eq!(rule.refuses(&context), refused, "{reading:?}: {context:?}");
             }
         }
     }
@@ -150,8 +150,8 @@ mod tests {
         };
         let rule = AboveWeightedShare::build(&parameters, (1 << 40) - 1).unwrap();
         for (queue, untagged) in [(0, 0), (u64::from(u32::MAX), 0), (u64::from(u32::MAX), u64::from(u32::MAX))] {
-            let sight = Sight { flow: Flow(0), total: (1 << 40) - 1, queue, untagged, active: 1 << 23, is_tagged: true };
-            assert!(!rule.refuses(&sight), "a flow that has the link to itself is below its share");
+            let context = FrameContext { flow: Flow(0), total: (1 << 40) - 1, queue, untagged, active: 1 << 23, is_tagged: true };
+            assert!(!rule.refuses(&context), "a flow that has the link to itself is below its share");
         }
     }
 

@@ -14,21 +14,21 @@ use alloc::vec::Vec;
 type Key = [u64; 6];
 
 // Word 4.
-const SOURCE_PORT: u32 = 0;
-const DESTINATION_PORT: u32 = 16;
-const PROTOCOL: u32 = 32;
-const DSCP: u32 = 40;
-const FRAGMENT: u64 = 1 << 46;
+const SOURCE_PORT_SHIFT: u32 = 0;
+const DESTINATION_PORT_SHIFT: u32 = 16;
+const PROTOCOL_SHIFT: u32 = 32;
+const DSCP_SHIFT: u32 = 40;
+const IS_FRAGMENT: u64 = 1 << 46;
 const HAS_PORTS: u64 = 1 << 47;
 const IS_V4: u64 = 1 << 48;
 const IS_V6: u64 = 1 << 49;
 const IS_IP: u64 = 1 << 50;
 // Word 5.
-const ETHERNET_TYPE: u32 = 0;
-const VLAN: u32 = 16;
-const VLAN_PRIORITY: u32 = 28;
-const MPLS_LABEL: u32 = 32;
-const MPLS_TRAFFIC_CLASS: u32 = 52;
+const ETHERNET_TYPE_SHIFT: u32 = 0;
+const VLAN_SHIFT: u32 = 16;
+const VLAN_PRIORITY_SHIFT: u32 = 28;
+const MPLS_LABEL_SHIFT: u32 = 32;
+const MPLS_TRAFFIC_CLASS_SHIFT: u32 = 52;
 const HAS_VLAN: u64 = 1 << 55;
 const HAS_VLAN_PRIORITY: u64 = 1 << 56;
 const HAS_LABEL: u64 = 1 << 57;
@@ -70,7 +70,7 @@ struct Stored {
     index: u32,
 }
 
-const FREE: u32 = u32::MAX;
+const FREE_SLOT: u32 = u32::MAX;
 
 impl TupleSpace {
     pub(super) fn new(seed: u64) -> TupleSpace {
@@ -83,7 +83,7 @@ impl TupleSpace {
         let (mask, values, is_exact) = ternary(rule);
         self.rules.push(Stored { rule: *rule, is_exact, class: class as u32, index: index as u32 });
         let at = self.tuples.iter().position(|tuple| tuple.mask == mask).unwrap_or_else(|| {
-            self.tuples.push(Tuple { mask, first: number, groups: Vec::new(), slots: alloc::vec![FREE; 4] });
+            self.tuples.push(Tuple { mask, first: number, groups: Vec::new(), slots: alloc::vec![FREE_SLOT; 4] });
             self.tuples.len() - 1
         });
         self.tuples[at].insert(&self.hash, values, number);
@@ -178,10 +178,10 @@ impl Tuple {
     fn grow(&mut self, hash: &FlowHash) {
         let last = self.slots.len() * 2 - 1;
         self.slots.clear();
-        self.slots.resize(last + 1, FREE);
+        self.slots.resize(last + 1, FREE_SLOT);
         for (index, group) in self.groups.iter().enumerate() {
             let mut at = hash.of_words(&group.values) as usize & last;
-            while self.slots[at] != FREE {
+            while self.slots[at] != FREE_SLOT {
                 at = (at + 1) & last;
             }
             self.slots[at] = index as u32;
@@ -193,18 +193,18 @@ impl Tuple {
 #[inline]
 fn key_of(header: &Header) -> Key {
     let mut key = [0; 6];
-    key[5] = u64::from(header.ethernet_type) << ETHERNET_TYPE;
+    key[5] = u64::from(header.ethernet_type) << ETHERNET_TYPE_SHIFT;
     if let Some(id) = header.vlan {
-        key[5] |= HAS_VLAN | u64::from(id & 0xFFF) << VLAN;
+        key[5] |= HAS_VLAN | u64::from(id & 0xFFF) << VLAN_SHIFT;
     }
     if let Some(priority) = header.vlan_priority {
-        key[5] |= HAS_VLAN_PRIORITY | u64::from(priority & 7) << VLAN_PRIORITY;
+        key[5] |= HAS_VLAN_PRIORITY | u64::from(priority & 7) << VLAN_PRIORITY_SHIFT;
     }
     if let Some(label) = header.mpls_label {
-        key[5] |= HAS_LABEL | u64::from(label & 0xF_FFFF) << MPLS_LABEL;
+        key[5] |= HAS_LABEL | u64::from(label & 0xF_FFFF) << MPLS_LABEL_SHIFT;
     }
     if let Some(class) = header.mpls_traffic_class {
-        key[5] |= HAS_TRAFFIC_CLASS | u64::from(class & 7) << MPLS_TRAFFIC_CLASS;
+        key[5] |= HAS_TRAFFIC_CLASS | u64::from(class & 7) << MPLS_TRAFFIC_CLASS_SHIFT;
     }
     match header.network {
         Network::Other => return key,
@@ -220,12 +220,12 @@ fn key_of(header: &Header) -> Key {
         }
     }
     if let Some(transport) = header.transport() {
-        key[4] |= u64::from(transport.protocol) << PROTOCOL | u64::from(transport.dscp & 63) << DSCP;
+        key[4] |= u64::from(transport.protocol) << PROTOCOL_SHIFT | u64::from(transport.dscp & 63) << DSCP_SHIFT;
         if transport.fragment {
-            key[4] |= FRAGMENT;
+            key[4] |= IS_FRAGMENT;
         }
         if let Some((source, destination)) = transport.ports {
-            key[4] |= HAS_PORTS | u64::from(source) << SOURCE_PORT | u64::from(destination) << DESTINATION_PORT;
+            key[4] |= HAS_PORTS | u64::from(source) << SOURCE_PORT_SHIFT | u64::from(destination) << DESTINATION_PORT_SHIFT;
         }
     }
     key
@@ -239,19 +239,19 @@ fn ternary(rule: &Rule) -> (Key, Key, bool) {
         values[word] |= value;
     };
     if let Some(kind) = rule.ethernet_type {
-        want(5, 0xFFFF << ETHERNET_TYPE, u64::from(kind) << ETHERNET_TYPE);
+        want(5, 0xFFFF << ETHERNET_TYPE_SHIFT, u64::from(kind) << ETHERNET_TYPE_SHIFT);
     }
     if let Some(id) = rule.vlan {
-        want(5, HAS_VLAN | 0xFFF << VLAN, HAS_VLAN | u64::from(id) << VLAN);
+        want(5, HAS_VLAN | 0xFFF << VLAN_SHIFT, HAS_VLAN | u64::from(id) << VLAN_SHIFT);
     }
     if let Some(priority) = rule.vlan_priority {
-        want(5, HAS_VLAN_PRIORITY | 7 << VLAN_PRIORITY, HAS_VLAN_PRIORITY | u64::from(priority) << VLAN_PRIORITY);
+        want(5, HAS_VLAN_PRIORITY | 7 << VLAN_PRIORITY_SHIFT, HAS_VLAN_PRIORITY | u64::from(priority) << VLAN_PRIORITY_SHIFT);
     }
     if let Some(label) = rule.mpls_label {
-        want(5, HAS_LABEL | 0xF_FFFF << MPLS_LABEL, HAS_LABEL | u64::from(label) << MPLS_LABEL);
+        want(5, HAS_LABEL | 0xF_FFFF << MPLS_LABEL_SHIFT, HAS_LABEL | u64::from(label) << MPLS_LABEL_SHIFT);
     }
     if let Some(class) = rule.mpls_traffic_class {
-        want(5, HAS_TRAFFIC_CLASS | 7 << MPLS_TRAFFIC_CLASS, HAS_TRAFFIC_CLASS | u64::from(class) << MPLS_TRAFFIC_CLASS);
+        want(5, HAS_TRAFFIC_CLASS | 7 << MPLS_TRAFFIC_CLASS_SHIFT, HAS_TRAFFIC_CLASS | u64::from(class) << MPLS_TRAFFIC_CLASS_SHIFT);
     }
     for (word, prefix) in [(0, rule.source), (2, rule.destination)] {
         match prefix {
@@ -269,20 +269,20 @@ fn ternary(rule: &Rule) -> (Key, Key, bool) {
         }
     }
     if let Some(protocol) = rule.protocol {
-        want(4, IS_IP | 0xFF << PROTOCOL, IS_IP | u64::from(protocol) << PROTOCOL);
+        want(4, IS_IP | 0xFF << PROTOCOL_SHIFT, IS_IP | u64::from(protocol) << PROTOCOL_SHIFT);
     }
     if let Some(fragment) = rule.fragment {
-        want(4, IS_IP | FRAGMENT, IS_IP | if fragment { FRAGMENT } else { 0 });
+        want(4, IS_IP | IS_FRAGMENT, IS_IP | if fragment { IS_FRAGMENT } else { 0 });
     }
     if let Some(set) = rule.dscp {
         want(4, IS_IP, IS_IP);
         if set.0.is_power_of_two() {
-            want(4, 63 << DSCP, u64::from(set.0.trailing_zeros()) << DSCP);
+            want(4, 63 << DSCP_SHIFT, u64::from(set.0.trailing_zeros()) << DSCP_SHIFT);
         } else {
             is_exact = false;
         }
     }
-    for (shift, range) in [(SOURCE_PORT, rule.source_port), (DESTINATION_PORT, rule.destination_port)] {
+    for (shift, range) in [(SOURCE_PORT_SHIFT, rule.source_port), (DESTINATION_PORT_SHIFT, rule.destination_port)] {
         let Some(PortRange { first, last }) = range else { continue };
         want(4, IS_IP | HAS_PORTS, IS_IP | HAS_PORTS);
         if first == last {

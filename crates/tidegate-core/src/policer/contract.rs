@@ -143,24 +143,24 @@ pub(super) struct Increment(u64);
 
 impl From<TimePerByte> for Increment {
     fn from(rate: TimePerByte) -> Increment {
-        Increment(rate.mantissa() | u64::from(rate.shift()) << Increment::SHIFT)
+        Increment(rate.mantissa() | u64::from(rate.shift()) << Increment::SHIFT_POSITION)
     }
 }
 
 impl Increment {
     /// Where the shift begins; the mantissa stands below.
-    const SHIFT: u32 = 40;
+    const SHIFT_POSITION: u32 = 40;
 
     /// What `length` bytes weigh, in ticks: below 2^62.
     #[inline]
     pub(super) const fn weight(self, length: u32) -> u64 {
         debug_assert!(length <= MAX_WEIGHED);
-        length as u64 * (self.0 & ((1 << Increment::SHIFT) - 1))
+        length as u64 * (self.0 & ((1 << Increment::SHIFT_POSITION) - 1))
     }
 
     #[inline]
     pub(super) const fn shift(self) -> u32 {
-        (self.0 >> Increment::SHIFT) as u32
+        (self.0 >> Increment::SHIFT_POSITION) as u32
     }
 }
 
@@ -206,7 +206,7 @@ impl MarkerTerms {
     }
 
     /// The number of combinations.
-    pub(super) const ROWS: usize = 4;
+    pub(super) const COMBINATIONS: usize = 4;
 
     pub(super) const fn row(self) -> usize {
         (self.colour_aware as usize) << 1 | self.discards as usize

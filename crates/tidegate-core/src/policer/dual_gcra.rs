@@ -47,21 +47,21 @@ const SUSTAINED: usize = 1;
 
 /// Every definition that differs from the others; UBR.1 is CBR.1.
 const DEFINITIONS: [Conformance; 5] = [Conformance::Cbr1, Conformance::Vbr1, Conformance::Vbr2, Conformance::Vbr3, Conformance::Ubr2];
-const FATES: [Violation; 3] = [Violation::Discard, Violation::Mark(Colour::Yellow), Violation::Mark(Colour::Red)];
+const VIOLATIONS: [Violation; 3] = [Violation::Discard, Violation::Mark(Colour::Yellow), Violation::Mark(Colour::Red)];
 
-static DECISIONS: Decisions = decisions!(DEFINITIONS.len() * FATES.len(), decide);
+static DECISIONS: Decisions = decisions!(DEFINITIONS.len() * VIOLATIONS.len(), decide);
 
 /// The conformance definitions, word for word.
 const fn decide(row: usize, colour: Colour, [peak, sustained]: [bool; 2]) -> Decision {
     let green = matches!(colour, Colour::Green);
     let tag = if green { Colour::Yellow } else { colour };
-    match DEFINITIONS[row / FATES.len()] {
-        _ if !peak => Decision::violate(FATES[row % FATES.len()], colour),
+    match DEFINITIONS[row / VIOLATIONS.len()] {
+        _ if !peak => Decision::violate(VIOLATIONS[row % VIOLATIONS.len()], colour),
         Conformance::Cbr1 | Conformance::Ubr1 | Conformance::Gfr1 | Conformance::Gfr2 => Decision::pass(colour, colour, [true, false]),
         Conformance::Ubr2 => Decision::pass(colour, tag, [true, false]),
         Conformance::Vbr2 | Conformance::Vbr3 if !green => Decision::pass(colour, colour, [true, false]),
         _ if sustained => Decision::pass(colour, colour, [true, true]),
-        Conformance::Vbr1 | Conformance::Vbr2 => Decision::violate(FATES[row % FATES.len()], colour),
+        Conformance::Vbr1 | Conformance::Vbr2 => Decision::violate(VIOLATIONS[row % VIOLATIONS.len()], colour),
         Conformance::Vbr3 => Decision::pass(colour, tag, [true, false]),
     }
 }
@@ -112,10 +112,10 @@ impl Enforcement for DualGcra {
         let sustained =
             Demand { rate: contract.rate, field: ContractField::Rate, bytes: beyond_first, less_bytes_of_other: beyond_first, time };
         let violation = contract.violation.unwrap_or_default();
-        let fate = FATES.iter().position(|&fate| fate == violation);
+        let fate = VIOLATIONS.iter().position(|&fate| fate == violation);
         let fate = fate.ok_or(ContractField::Violation.wrong("must be to discard, or to mark yellow or red"))?;
         let known = if definition == Conformance::Ubr1 { Conformance::Cbr1 } else { definition };
-        let row = DEFINITIONS.iter().position(|&distinct| distinct == known).unwrap_or(0) * FATES.len() + fate;
+        let row = DEFINITIONS.iter().position(|&distinct| distinct == known).unwrap_or(0) * VIOLATIONS.len() + fate;
         let buckets = TwinBuckets::new(contract.longest_packet, [peak, sustained], Row::new(row))?;
         Ok(DualGcra { buckets })
     }

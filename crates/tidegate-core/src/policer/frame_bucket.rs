@@ -13,7 +13,7 @@ use crate::port::MEMORY;
 use crate::units::{Time, TimePerByte};
 
 /// The highest level, in ticks.
-const FULL: u64 = 1 << 62;
+const HIGHEST_LEVEL: u64 = 1 << 62;
 
 /// The bucket. All amounts are in ticks of 2^-shift ps, with the shift of the rate's [`TimePerByte`].
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,9 @@ impl FrameBucket {
         let burst_tolerance = (beyond * u128::from(increment.mantissa())).saturating_sub(at_peak);
         let tolerance = u128::from(contract.tolerance().picoseconds()) << increment.shift();
         let limit = burst_tolerance / u128::from(divisor) + tolerance;
-        if limit > u128::from(FULL) || (limit as u64 >> increment.shift()) + increment.ceil(longest).picoseconds() > MEMORY.picoseconds() {
+        if limit > u128::from(HIGHEST_LEVEL)
+            || (limit as u64 >> increment.shift()) + increment.ceil(longest).picoseconds() > MEMORY.picoseconds()
+        {
             return Err(
                 ContractField::Burst.wrong("with a frame and the tolerance takes more than 26 days at this rate: lower one of them")
             );
@@ -65,7 +67,7 @@ impl FrameBucket {
     pub(super) fn of_peak_rate(contract: &Contract) -> Result<FrameBucket, ContractError> {
         let increment = contract.peak_rate.ok_or(ContractField::PeakRate.wrong("this policer needs it"))?.time_per_byte();
         let limit = u128::from(contract.tolerance().picoseconds()) << increment.shift();
-        if limit > u128::from(FULL) {
+        if limit > u128::from(HIGHEST_LEVEL) {
             return Err(ContractField::DelayVariationTolerance.wrong("exceeds 2^29 bytes at the peak rate: lower it"));
         }
         Ok(FrameBucket::new(increment, limit as u64))
@@ -94,7 +96,7 @@ impl FrameBucket {
     #[inline]
     pub(super) fn charge(&mut self, now: Time, length: u32) {
         let weight = self.increment.weight(length);
-        (self.last, self.level) = (now, (self.level_at(now) + weight).min(FULL));
+        (self.last, self.level) = (now, (self.level_at(now) + weight).min(HIGHEST_LEVEL));
     }
 
     /// Pulls the instant up to `now`.

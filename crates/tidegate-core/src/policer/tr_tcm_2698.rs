@@ -39,7 +39,7 @@ pub struct TrTcm2698 {
 const COMMITTED: usize = 0;
 const PEAK: usize = 1;
 
-static DECISIONS: Decisions = decisions!(MarkerTerms::ROWS, decide);
+static DECISIONS: Decisions = decisions!(MarkerTerms::COMBINATIONS, decide);
 
 /// The two modes of the RFC, in one: blind, every packet is assumed to be green.
 const fn decide(row: usize, colour: Colour, [fits_committed, fits_peak]: [bool; 2]) -> Decision {

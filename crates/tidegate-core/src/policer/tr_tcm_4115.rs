@@ -43,7 +43,7 @@ pub struct TrTcm4115 {
 const COMMITTED: usize = 0;
 const EXCESS: usize = 1;
 
-static DECISIONS: Decisions = decisions!(MarkerTerms::ROWS, decide);
+static DECISIONS: Decisions = decisions!(MarkerTerms::COMBINATIONS, decide);
 
 /// The two modes of the RFC, in one: blind, every packet is assumed to be green.
 const fn decide(row: usize, colour: Colour, [fits_committed, fits_excess]: [bool; 2]) -> Decision {

@@ -51,7 +51,7 @@ pub(super) struct Demand {
 const LEAST_LONGEST: u32 = 1 << 17;
 
 /// Levels, capacities and weights of packets are at most 2 to this power.
-const BITS: u32 = 61;
+const LEVEL_BITS: u32 = 61;
 
 impl<T> TwinBuckets<T> {
     /// Two empty buckets, started at [`Time::ZERO`], for packets of up to `longest` bytes.
@@ -67,7 +67,7 @@ impl<T> TwinBuckets<T> {
             demands.iter().all(|demand| {
                 let weight = weight(demand.rate, scale);
                 let capacity = u128::from(demand.bytes) * weight + (u128::from(demand.time.picoseconds()) << scale);
-                capacity.max(longest * weight) <= 1 << BITS
+                capacity.max(longest * weight) <= 1 << LEVEL_BITS
             })
         };
         if !fits(0) {
@@ -185,7 +185,7 @@ mod tests {
                 let (weight, bps) = (u128::from(buckets.weights[i]), u128::from(rate.bits_per_second()));
                 prop_assert!(weight * bps >= exact && (weight - 1) * bps < exact);
                 prop_assert!(weight >= 1 << 24);
-                prop_assert!(buckets.capacities[i] <= 1 << BITS && weight << 17 <= 1 << BITS);
+                prop_assert!(buckets.capacities[i] <= 1 << LEVEL_BITS && weight << 17 <= 1 << LEVEL_BITS);
             }
             // At equal rates and ordinary bursts nothing is lost of the 32 bits.
             if fast == slow && bytes < 1 << 28 && us < 100 {

@@ -7,7 +7,7 @@
 //! [`Rounds`] counts the rounds of such a ring, so that a flow that its contract suspends comes back to the turn it was taken from.
 //!
 //! Flows of a long ring lie anywhere in memory, and whoever follows the links waits for each of them in turn. But rounds are much
-//! alike: each flow remembers who had a turn [`AHEAD`] turns after it the last time, and on its next turn that flow's state is fetched.
+//! alike: each flow remembers who had a turn [`PREDICTION_DISTANCE`] turns after it the last time, and on its next turn that flow's state is fetched.
 
 use crate::packet::Flow;
 use crate::prefetch::prefetch;
@@ -16,7 +16,7 @@ use crate::prefetch::prefetch;
 const NONE: u32 = u32::MAX;
 
 /// How many turns state is fetched in advance: enough turns to outlast a fetch from main memory, and a power of two.
-const AHEAD: usize = 8;
+const PREDICTION_DISTANCE: usize = 8;
 
 /// A flow's neighbours in the ring it is in, and who comes later.
 #[derive(Clone, Copy, Debug)]
@@ -232,22 +232,22 @@ impl Rounds {
 
 /// Fetches the state of flows whose turn will come soon, if this round resembles the last. It may be wrong, and nothing depends on it.
 #[derive(Clone, Debug)]
-pub(super) struct Foresight {
+pub(super) struct PrefetchPredictor {
     turn: usize,
     /// Whose the latest turns were.
-    past: [u32; AHEAD],
-    /// Whose turn comes `AHEAD` turns after the latest.
+    past: [u32; PREDICTION_DISTANCE],
+    /// Whose turn comes `PREDICTION_DISTANCE` turns after the latest.
     coming: u32,
 }
 
-impl Foresight {
+impl PrefetchPredictor {
     /// Knows nothing yet.
-    pub(super) const NEW: Foresight = Foresight { turn: 0, past: [0; AHEAD], coming: 0 };
+    pub(super) const NEW: PrefetchPredictor = PrefetchPredictor { turn: 0, past: [0; PREDICTION_DISTANCE], coming: 0 };
 
     /// It is `flow`'s turn.
     #[inline]
     pub(super) fn turn_of<T: Linked>(&mut self, flows: &mut [T], flow: u32) {
-        let at = self.turn % AHEAD;
+        let at = self.turn % PREDICTION_DISTANCE;
         let earlier = core::mem::replace(&mut self.past[at], flow);
         flows[earlier as usize].links_mut().later = flow;
         let later = flows[flow as usize].links().later;
@@ -258,7 +258,7 @@ impl Foresight {
 
     /// A flow whose turn comes soon.
     #[inline]
-    pub(super) fn upcoming(&self) -> Flow {
+    pub(super) fn prefetch_hint(&self) -> Flow {
         Flow(self.coming)
     }
 }
@@ -410,11 +410,11 @@ mod tests {
     #[test]
     fn from_the_second_round_on_the_future_is_foreseen() {
         let mut flows = [Links::NONE; 50];
-        let mut foresight = Foresight::NEW;
+        let mut predictor = PrefetchPredictor::NEW;
         for turn in 0..200u32 {
-            foresight.turn_of(&mut flows, turn * 7 % 50);
-            if turn >= 50 + AHEAD as u32 {
-                assert_eq!(foresight.upcoming(), Flow((turn + AHEAD as u32) * 7 % 50), "turn {turn}");
+            predictor.turn_of(&mut flows, turn * 7 % 50);
+            if turn >= 50 + PREDICTION_DISTANCE as u32 {
+                assert_eq!(predictor.prefetch_hint(), Flow((turn + PREDICTION_DISTANCE as u32) * 7 % 50), "turn {turn}");
             }
         }
     }

@@ -25,7 +25,7 @@
 //! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights. A turn is granted its quantum when the turn before it ends, which comes to the same
 //! order and tells a suspended flow what it comes back to.
 
-use super::active_list::{Foresight, Linked, Links, Resumption, Rounds};
+use super::active_list::{Linked, Links, PrefetchPredictor, Resumption, Rounds};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -61,7 +61,7 @@ pub struct DeficitRoundRobin {
     cost: u64,
     /// What a turn grants per unit of weight, in the same unit.
     grant: u64,
-    foresight: Foresight,
+    predictor: PrefetchPredictor,
 }
 
 /// Half a cache line, so that no flow's state lies across two.
@@ -102,7 +102,7 @@ impl DeficitRoundRobin {
 
     fn new(weights: &[u32], grant: u64, cost: u64) -> DeficitRoundRobin {
         let flows = weights.iter().map(|&weight| Turn { deficit: 0, weight, round: 0, length: 0, links: Links::NONE }).collect();
-        DeficitRoundRobin { flows, active: Rounds::EMPTY, cost, grant, foresight: Foresight::NEW }
+        DeficitRoundRobin { flows, active: Rounds::EMPTY, cost, grant, predictor: PrefetchPredictor::NEW }
     }
 
     #[inline]
@@ -131,13 +131,13 @@ impl DeficitRoundRobin {
         let turn = &mut self.flows[flow as usize];
         turn.deficit += quantum;
         turn.round = self.active.next_round();
-        self.foresight.turn_of(&mut self.flows, flow);
+        self.predictor.turn_of(&mut self.flows, flow);
     }
 
     #[inline]
     fn leave(&mut self, flow: Flow) {
         if self.active.front() == Some(flow.0) {
-            self.foresight.turn_of(&mut self.flows, flow.0);
+            self.predictor.turn_of(&mut self.flows, flow.0);
         }
         self.active.leave(&mut self.flows, flow.0);
     }
@@ -205,12 +205,12 @@ impl Scheduler for DeficitRoundRobin {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        Some(self.foresight.upcoming())
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        Some(self.predictor.prefetch_hint())
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
     }
 }

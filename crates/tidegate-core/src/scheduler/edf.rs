@@ -17,7 +17,7 @@
 //!
 //! **Deviations**: transmissions are not interrupted, hence the longest packet in the law. Late packets are sent, not dropped.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
@@ -77,14 +77,14 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        let upcoming = self.deadlines.ahead(LEAD)?;
-        self.expect(upcoming);
-        Some(upcoming)
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        let hint = self.deadlines.ahead(PREFETCH_DISTANCE)?;
+        self.prefetch(hint);
+        Some(hint)
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.delays, flow.index());
     }
 

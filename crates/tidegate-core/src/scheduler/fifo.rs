@@ -14,7 +14,7 @@
 //! **Deviations**: a common queue would need no scheduler either. This one exists because the port keeps a queue per flow, so that a
 //! buffer manager can see and push out per flow whatever the order of service.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::ready::{ReadyList, Wheel};
 use crate::units::Time;
@@ -41,7 +41,7 @@ pub struct Fifo {
     has_head: bool,
 }
 
-const SINGLE: Flow = Flow(0);
+const SINGLE_FLOW: Flow = Flow(0);
 
 /// Arrival numbers have 32 bits and wrap; at the top of a key they compare serially.
 const NUMBER_SHIFT: u32 = 32;
@@ -59,7 +59,7 @@ impl Scheduler for Fifo {
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
         if self.is_single {
-            return if self.has_head { Decision::Serve(SINGLE) } else { Decision::Idle };
+            return if self.has_head { Decision::Serve(SINGLE_FLOW) } else { Decision::Idle };
         }
         match self.heads.first() {
             Some((_, flow)) => Decision::Serve(flow),
@@ -92,8 +92,8 @@ impl Scheduler for Fifo {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        if self.is_single { None } else { self.heads.ahead(LEAD) }
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        if self.is_single { None } else { self.heads.ahead(PREFETCH_DISTANCE) }
     }
 }
 

@@ -25,7 +25,7 @@
 //! considered on every level. A head that turns out to be another one is replaced above, which is charged to nobody. A packet that is lost
 //! before the link asks is no reason to ask a node: what a scheduler makes of the time that has passed may depend on when it is asked.
 
-use super::{Decision, LEAD, Scheduler};
+use super::{Decision, PREFETCH_DISTANCE, Scheduler};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
@@ -36,12 +36,12 @@ use crate::units::Time;
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
-mod foresight;
+mod prefetch_predictor;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use foresight::Foresight;
+use prefetch_predictor::PrefetchPredictor;
 pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 
 /// A tree of schedulers over the flows of one port.
@@ -100,7 +100,7 @@ pub struct Hierarchy {
     /// So many members have stopped waiting in whose place none has been named yet that soon will.
     unnamed: usize,
     /// Only of a tree so large that it does not stay in the cache.
-    foresight: Option<Foresight>,
+    predictor: Option<PrefetchPredictor>,
 }
 
 /// What stands in front of the scheduler shares a cache line with what that needs first.
@@ -310,16 +310,16 @@ impl Hierarchy {
             prefetch_in(&self.allowances, child.allowance as usize);
         }
         prefetch_in(&self.children, above.first_child as usize + child.place as usize);
-        above.scheduler.expect(Flow(child.place));
+        above.scheduler.prefetch(Flow(child.place));
     }
 
     /// The leaf at the end of the path of those that the schedulers, from the root's on, take for upcoming.
     #[inline]
-    fn ask_for_upcoming(&mut self) -> Option<usize> {
+    fn ask_for_hint(&mut self) -> Option<usize> {
         let mut node = ROOT;
         loop {
-            let upcoming = self.nodes[node].scheduler.upcoming()?;
-            let member = self.child(node, upcoming);
+            let hint = self.nodes[node].scheduler.prefetch_hint()?;
+            let member = self.child(node, hint);
             if member >= self.nodes.len() {
                 prefetch_in(&self.members, member);
                 return Some(member);
@@ -334,10 +334,10 @@ impl Hierarchy {
         while let Some(Flow(member)) = self.waiting.pop_due(now.picoseconds()) {
             let member = member as usize;
             self.unnamed += 1;
-            if let Some(Flow(ahead)) = self.waiting.ahead(LEAD) {
+            if let Some(Flow(ahead)) = self.waiting.ahead(PREFETCH_DISTANCE) {
                 prefetch_in(&self.members, ahead as usize);
             }
-            if let Some(Flow(ahead)) = self.waiting.ahead(LEAD / 2) {
+            if let Some(Flow(ahead)) = self.waiting.ahead(PREFETCH_DISTANCE / 2) {
                 self.expect_member(ahead as usize);
             }
             self.members[member].waits = false;
@@ -463,10 +463,10 @@ impl Scheduler for Hierarchy {
         let leaf = self.leaf(flow);
         let Child { head: Head { length, .. }, parent, place, allowance, .. } = self.members[leaf];
         // The turns of flows that are shaped come as their times do.
-        if let Some(foresight) = &mut self.foresight
+        if let Some(predictor) = &mut self.predictor
             && allowance == UNSHAPED
         {
-            foresight.turn_of(&mut self.members, parent, leaf as u32);
+            predictor.turn_of(&mut self.members, parent, leaf as u32);
         }
         self.charge(now, leaf, length);
         let mut suspended = None;
@@ -516,23 +516,23 @@ impl Scheduler for Hierarchy {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
+    fn prefetch_hint(&mut self) -> Option<Flow> {
         // One for each that has stopped waiting, also if many have at once: they will be next.
-        if let Some(others) = self.unnamed.min(LEAD).checked_sub(1) {
+        if let Some(others) = self.unnamed.min(PREFETCH_DISTANCE).checked_sub(1) {
             self.unnamed = others;
-            if let Some(Flow(member)) = self.waiting.ahead(LEAD - 1 - others)
+            if let Some(Flow(member)) = self.waiting.ahead(PREFETCH_DISTANCE - 1 - others)
                 && let Some(leaf) = (member as usize).checked_sub(self.nodes.len())
             {
                 return Some(Flow(leaf as u32));
             }
         }
-        let is_foreseen = self.foresight.as_ref()?.is_worthwhile();
-        let member = if is_foreseen { self.foresee()? } else { self.ask_for_upcoming()? };
+        let is_predicted = self.predictor.as_ref()?.is_enabled();
+        let member = if is_predicted { self.predict()? } else { self.ask_for_hint()? };
         member.checked_sub(self.nodes.len()).map(|leaf| Flow(leaf as u32))
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.members, self.leaf(flow));
     }
 

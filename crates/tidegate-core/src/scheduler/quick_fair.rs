@@ -29,7 +29,7 @@
 //!   bounds of slots up to some length, all early groups of such slots become eligible, for they begin at these bounds.
 
 use super::wf2q_plus::guaranteed_rates;
-use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::is_before;
@@ -55,15 +55,16 @@ use alloc::vec::Vec;
 pub struct QuickFair {
     shares: Vec<Share>,
     /// By the binary logarithm of their slots' length in picoseconds.
-    groups: Box<[Group; GROUPS]>,
+    groups: Box<[Group; GROUP_COUNT]>,
     /// The rings of all slots.
     members: Vec<u32>,
-    /// Groups that are backlogged, a bit each: those that may be served ...
+    /// ER of the paper, one bit per backlogged group, as in the three sets below: eligible and ready, so it may be served.
     ready: u64,
-    /// ... that have started in virtual time, but are blocked; ...
+    /// EB: eligible, but blocked by a group that finishes first.
     blocked: u64,
-    /// ... that have not started, and of these the ones that are blocked besides.
+    /// IR: ineligible, because virtual time has not reached its start; otherwise ready.
     early: u64,
+    /// IB: ineligible and blocked.
     early_blocked: u64,
     link: TimePerByte,
     /// Virtual time: the work of the link up to the end of the service in progress.
@@ -112,10 +113,10 @@ struct Share {
 }
 
 /// Slots of a group. Those that hold flows lie from four before virtual time up to two after it.
-const SLOTS: usize = 8;
+const SLOTS_PER_GROUP: usize = 8;
 
 /// Groups: one for each bit of a time.
-const GROUPS: usize = 64;
+const GROUP_COUNT: usize = 64;
 
 /// The longest slots, in picoseconds: a group's slots lie within 2^62 ps, half of the times that compare.
 const LONGEST_SLOT: u64 = 1 << 59;
@@ -130,7 +131,7 @@ struct Group {
     /// How many places each of its rings has, and where the first of them begins.
     places: u32,
     base: usize,
-    slots: [Ring; SLOTS],
+    slots: [Ring; SLOTS_PER_GROUP],
 }
 
 /// The flows of a slot.
@@ -141,7 +142,8 @@ struct Ring {
 }
 
 impl Group {
-    const EMPTY: Group = Group { start: 0, first: 0, filled: 0, places: 0, base: 0, slots: [Ring { front: 0, length: 0 }; SLOTS] };
+    const EMPTY: Group =
+        Group { start: 0, first: 0, filled: 0, places: 0, base: 0, slots: [Ring { front: 0, length: 0 }; SLOTS_PER_GROUP] };
 
     /// The place in a ring that comes `ahead` places after `place`.
     #[inline]
@@ -159,7 +161,7 @@ impl Group {
     /// Takes out the first flow of the first slot; true if that is empty now.
     #[inline]
     fn drop_first(&mut self) -> bool {
-        let slot = self.first % SLOTS;
+        let slot = self.first % SLOTS_PER_GROUP;
         let Ring { front, length } = self.slots[slot];
         self.slots[slot] = Ring { front: self.after(front, 1), length: length - 1 };
         if length > 1 {
@@ -173,7 +175,7 @@ impl Group {
 /// The slot of a group that `time` lies in.
 #[inline]
 fn slot_of(time: u64, group: u8) -> usize {
-    (time >> group) as usize % SLOTS
+    (time >> group) as usize % SLOTS_PER_GROUP
 }
 
 /// Moves those of a set of groups that are among `which` to another set.
@@ -186,12 +188,12 @@ fn hand_over(from: &mut u64, to: &mut u64, which: u64) {
 impl QuickFair {
     #[inline]
     fn group(&self, group: u8) -> &Group {
-        &self.groups[usize::from(group) % GROUPS]
+        &self.groups[usize::from(group) % GROUP_COUNT]
     }
 
     #[inline]
     fn group_mut(&mut self, group: u8) -> &mut Group {
-        &mut self.groups[usize::from(group) % GROUPS]
+        &mut self.groups[usize::from(group) % GROUP_COUNT]
     }
 
     #[inline]
@@ -237,7 +239,7 @@ impl QuickFair {
         if members.filled > 0 {
             let ahead = members.filled.rotate_right(members.first as u32).trailing_zeros();
             members.start = members.start.wrapping_add(u64::from(ahead) << group);
-            members.first = (members.first + ahead as usize) % SLOTS;
+            members.first = (members.first + ahead as usize) % SLOTS_PER_GROUP;
             self.classify(group);
         }
         if was_ready && self.above(group).is_none_or(|above| is_before(finish, self.finish(above))) {
@@ -264,8 +266,10 @@ impl QuickFair {
     #[inline]
     fn join(&mut self, flow: Flow) {
         let share = &mut self.shares[flow.index()];
-        let members = &mut self.groups[usize::from(share.group) % GROUPS];
-        debug_assert!((share.time >> share.group).wrapping_sub(members.start >> share.group) << share.group >> share.group < SLOTS as u64);
+        let members = &mut self.groups[usize::from(share.group) % GROUP_COUNT];
+        debug_assert!(
+            (share.time >> share.group).wrapping_sub(members.start >> share.group) << share.group >> share.group < SLOTS_PER_GROUP as u64
+        );
         let slot = slot_of(share.time, share.group);
         let Ring { front, length } = members.slots[slot];
         share.place = members.after(front, length);
@@ -278,7 +282,7 @@ impl QuickFair {
     #[cold]
     fn leave(&mut self, flow: Flow) {
         let Share { time, place, group, .. } = self.shares[flow.index()];
-        let members = &mut self.groups[usize::from(group) % GROUPS];
+        let members = &mut self.groups[usize::from(group) % GROUP_COUNT];
         let slot = slot_of(time, group);
         let Ring { front, length } = members.slots[slot];
         let length = length - 1;
@@ -342,7 +346,7 @@ impl Scheduler for QuickFair {
         let start = self.virtual_time.max(Stamp { lap: share.lap, time: share.time });
         (share.lap, share.time) = (start.lap, start.time);
         let group = share.group;
-        let members = &mut self.groups[usize::from(group) % GROUPS];
+        let members = &mut self.groups[usize::from(group) % GROUP_COUNT];
         let time = start.time >> group << group;
         if members.filled == 0 || is_before(time, members.start) {
             members.start = time;
@@ -366,7 +370,7 @@ impl Scheduler for QuickFair {
             self.pass(self.virtual_time.after(start.wrapping_sub(self.virtual_time.time)));
         }
         let members = self.group(self.ready.trailing_zeros() as u8);
-        let slot = members.first % SLOTS;
+        let slot = members.first % SLOTS_PER_GROUP;
         Decision::Serve(Flow(self.members[members.position(slot, members.slots[slot].front)]))
     }
 
@@ -396,25 +400,25 @@ impl Scheduler for QuickFair {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
+    fn prefetch_hint(&mut self) -> Option<Flow> {
         let backlogged = if self.ready != 0 { self.ready } else { self.early };
         let members = self.group(backlogged.trailing_zeros() as u8);
-        let mut slot = members.first % SLOTS;
-        let mut ahead = LEAD as u32;
+        let mut slot = members.first % SLOTS_PER_GROUP;
+        let mut ahead = PREFETCH_DISTANCE as u32;
         if members.slots[slot].length <= ahead {
             ahead -= members.slots[slot].length;
-            slot = (slot + 1) % SLOTS;
+            slot = (slot + 1) % SLOTS_PER_GROUP;
             if members.slots[slot].length <= ahead {
                 return None;
             }
         }
-        let upcoming = Flow(self.members[members.position(slot, members.after(members.slots[slot].front, ahead))]);
-        self.expect(upcoming);
-        Some(upcoming)
+        let hint = Flow(self.members[members.position(slot, members.after(members.slots[slot].front, ahead))]);
+        self.prefetch(hint);
+        Some(hint)
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.shares, flow.index());
     }
 
@@ -434,7 +438,7 @@ impl Discipline for QuickFair {
     const WORK_CONSERVING: bool = true;
 
     fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<QuickFair, BuildError> {
-        let mut groups = Box::new([Group::EMPTY; GROUPS]);
+        let mut groups = Box::new([Group::EMPTY; GROUP_COUNT]);
         let mut shares = Vec::with_capacity(flows.len());
         let mut lead = 0;
         for (index, rate) in guaranteed_rates(setup, flows)?.into_iter().enumerate() {
@@ -452,7 +456,7 @@ impl Discipline for QuickFair {
         let mut base = 0;
         for group in &mut *groups {
             group.base = base;
-            base += SLOTS * group.places as usize;
+            base += SLOTS_PER_GROUP * group.places as usize;
         }
         Ok(QuickFair {
             shares,

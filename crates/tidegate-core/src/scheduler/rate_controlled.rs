@@ -31,12 +31,12 @@
 //! serves as the calendar of the shaper and as the queue behind it. Sharing is [`RateScaling`], as for cells: while the backlogged flows of
 //! a priority ask for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate
 //! during a burst and for its sustained rate afterwards; one without a peak rate bursts unshared. The share is counted on a clock beside
-//! those of the contract, which forgets lateness of more than [`SLACK`] packets. Who has nothing queued asks for nothing, so while a higher
+//! those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. Who has nothing queued asks for nothing, so while a higher
 //! priority sends now and then, lower ones are granted a little more than it leaves. Guarantees are kept by clocks of their own, and
 //! proportions by a clock per priority, in which its shares are counted: it stands still while the priority gets less than it is granted
 //! (as in [`crate::cells::ClassTime`], but with the grant as the measure), and makes up for that when the priority could send more.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::cells::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
@@ -47,13 +47,13 @@ use crate::units::{Duration, Rate, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// How many of the longest packets' times, or as much as its contract tolerates, a flow may be late and still make up for it.
-const SLACK: u64 = 64;
+const CATCH_UP_PACKETS: u64 = 64;
 
 /// For how many of the longest packets' times a priority may get less than it is granted before its clock stands still.
-const LATE: u64 = 2;
+const OVERLOAD_LATENESS_PACKETS: u64 = 2;
 
 /// How many of the longest packets of its guarantee a priority may claim late.
-const CLAIM: u64 = 4;
+const LATE_CLAIM_PACKETS: u64 = 4;
 
 /// Rate-controlled static priority with proportional sharing.
 ///
@@ -88,7 +88,7 @@ pub struct RateControlled<R = Wheel> {
     has_shares: bool,
     per_byte: TimePerByte,
     slack: Duration,
-    /// The time of [`LATE`] of the longest packets.
+    /// The time of [`OVERLOAD_LATENESS_PACKETS`] of the longest packets.
     late: Duration,
     /// The priority of the flow named last.
     latest: usize,
@@ -140,7 +140,7 @@ impl Stream {
 struct Guarantee {
     level: u8,
     per_byte: TimePerByte,
-    /// The time of [`CLAIM`] of the longest packets at its rate.
+    /// The time of [`LATE_CLAIM_PACKETS`] of the longest packets at its rate.
     claim: Duration,
     /// From when on its first packet goes before those of all priorities that are owed none.
     owed: Time,
@@ -424,14 +424,14 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        let upcoming = if let [releases] = &self.releases[..] { releases } else { &self.releases[self.latest] }.ahead(LEAD)?;
-        self.expect(upcoming);
-        Some(upcoming)
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        let hint = if let [releases] = &self.releases[..] { releases } else { &self.releases[self.latest] }.ahead(PREFETCH_DISTANCE)?;
+        self.prefetch(hint);
+        Some(hint)
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
         if self.demands.may_exceed_link {
             prefetch_in(&self.rates, flow.index());
@@ -511,7 +511,7 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
         let guarantee = |(level, rate): (usize, u64)| {
             let per_byte = Rate::new(rate).ok()?.time_per_byte();
             // Later instants would compare as earlier ones.
-            let claim = CLAIM.saturating_mul(per_byte.floor(setup.longest_packet).picoseconds()).min(1 << 61);
+            let claim = LATE_CLAIM_PACKETS.saturating_mul(per_byte.floor(setup.longest_packet).picoseconds()).min(1 << 61);
             Some(Guarantee { level: level as u8, per_byte, claim: Duration::from_picoseconds(claim), owed: Time::ZERO })
         };
         let guarantees = if ranks.len() > 1 { of_level.into_iter().enumerate().filter_map(guarantee).collect() } else { Vec::new() };
@@ -531,8 +531,8 @@ impl<R: ReadyList> Discipline for RateControlled<R> {
             has_clocks,
             has_shares: may_exceed_link || has_clocks,
             per_byte: setup.rate.time_per_byte(),
-            slack: Duration::from_picoseconds(SLACK * longest),
-            late: Duration::from_picoseconds(LATE * longest),
+            slack: Duration::from_picoseconds(CATCH_UP_PACKETS * longest),
+            late: Duration::from_picoseconds(OVERLOAD_LATENESS_PACKETS * longest),
             latest: 0,
         })
     }

@@ -23,7 +23,7 @@
 //! stands still, which comes to the same, because then no flow's stamp lies ahead of it. Virtual time has 128 bits, as in WF2Q+.
 
 use super::wf2q_plus::guaranteed_rates;
-use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -126,14 +126,14 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        let upcoming = self.stamps.ahead(LEAD)?;
-        self.expect(upcoming);
-        Some(upcoming)
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        let hint = self.stamps.ahead(PREFETCH_DISTANCE)?;
+        self.prefetch(hint);
+        Some(hint)
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.shares, flow.index());
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! **Deviations.** None. It is not preemptive: a packet being transmitted is never interrupted.
 
-use super::active_list::{ActiveList, Foresight, Linked, Links};
+use super::active_list::{ActiveList, Linked, Links, PrefetchPredictor};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -46,7 +46,7 @@ pub struct StrictPriority {
     /// The backlogged flows of each priority in use, highest first.
     levels: Vec<Level>,
     occupied: LevelSet,
-    foresight: Foresight,
+    predictor: PrefetchPredictor,
 }
 
 /// A quarter of a cache line, so that no flow's state lies across two.
@@ -102,7 +102,7 @@ impl Scheduler for StrictPriority {
 
     #[inline]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        self.foresight.turn_of(&mut self.flows, flow.0);
+        self.predictor.turn_of(&mut self.flows, flow.0);
         match next {
             Some(_) => self.levels[self.flows[flow.index()].rank as usize].turn_is_over = !fault!(PriorityWithoutTurns),
             None => self.lost(now, flow, None),
@@ -123,12 +123,12 @@ impl Scheduler for StrictPriority {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        Some(self.foresight.upcoming())
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        Some(self.predictor.prefetch_hint())
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
     }
 }
@@ -158,7 +158,7 @@ impl Discipline for StrictPriority {
             flows: priorities.iter().map(|&priority| Turn { links: Links::NONE, rank: rank_of(priority) }).collect(),
             levels: alloc::vec![Level { active: ActiveList::EMPTY, turn_is_over: false }; ranks.len()],
             occupied: LevelSet::new(ranks.len()),
-            foresight: Foresight::NEW,
+            predictor: PrefetchPredictor::NEW,
         })
     }
 }

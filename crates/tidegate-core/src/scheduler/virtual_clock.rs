@@ -19,7 +19,7 @@
 //! and lets a lost head go uncharged. A flow that used idle capacity pays for it later: its clock has run ahead. That is the discipline,
 //! not a defect; WF2Q+ forgives.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
@@ -58,14 +58,14 @@ struct Clock {
 
 /// How far a clock may run ahead of the time, 2^62 ps (53 days): a slow flow alone on a fast link would otherwise drive its clock out of
 /// the reach of serial comparison within milliseconds.
-const FURTHEST: Duration = Duration::from_picoseconds(2 * MEMORY.picoseconds());
+const MAXIMUM_CLOCK_LEAD: Duration = Duration::from_picoseconds(2 * MEMORY.picoseconds());
 
 impl<R: ReadyList> VirtualClock<R> {
     #[inline]
     fn stamp(&mut self, now: Time, flow: Flow, head: Head) {
         let clock = &mut self.clocks[flow.index()];
         let finish = clock.charged.later(head.arrival) + clock.rate.ceil(head.length);
-        clock.finish = finish.earlier(now + FURTHEST);
+        clock.finish = finish.earlier(now + MAXIMUM_CLOCK_LEAD);
         self.finishes.insert(flow, clock.finish.picoseconds());
     }
 }
@@ -109,14 +109,14 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        let upcoming = self.finishes.ahead(LEAD)?;
-        self.expect(upcoming);
-        Some(upcoming)
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        let hint = self.finishes.ahead(PREFETCH_DISTANCE)?;
+        self.prefetch(hint);
+        Some(hint)
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.clocks, flow.index());
     }
 

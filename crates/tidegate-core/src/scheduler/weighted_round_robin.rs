@@ -21,7 +21,7 @@
 //! **Deviations.** A flow's packets of one turn leave back to back; the source also spaces them over the round. Only backlogged flows
 //! have turns, so no slot is left empty.
 
-use super::active_list::{Foresight, Linked, Links, Resumption, Rounds};
+use super::active_list::{Linked, Links, PrefetchPredictor, Resumption, Rounds};
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -57,7 +57,7 @@ use alloc::vec::Vec;
 pub struct WeightedRoundRobin {
     flows: Vec<Turn>,
     active: Rounds,
-    foresight: Foresight,
+    predictor: PrefetchPredictor,
 }
 
 /// Half a cache line, so that no flow's state lies across two.
@@ -115,11 +115,11 @@ impl Scheduler for WeightedRoundRobin {
                 let turn = &mut self.flows[flow.index()];
                 turn.left -= 1;
                 if turn.left == 0 {
-                    self.foresight.turn_of(&mut self.flows, flow.0);
+                    self.predictor.turn_of(&mut self.flows, flow.0);
                 }
             }
             None => {
-                self.foresight.turn_of(&mut self.flows, flow.0);
+                self.predictor.turn_of(&mut self.flows, flow.0);
                 self.lost(now, flow, None);
             }
         }
@@ -156,12 +156,12 @@ impl Scheduler for WeightedRoundRobin {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
-        Some(self.foresight.upcoming())
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        Some(self.predictor.prefetch_hint())
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
     }
 }
@@ -179,7 +179,7 @@ impl Discipline for WeightedRoundRobin {
             let weight = weight_of(index, parameters)?;
             turns.push(Turn { links: Links::NONE, weight, left: weight, round: 0 });
         }
-        Ok(WeightedRoundRobin { flows: turns, active: Rounds::EMPTY, foresight: Foresight::NEW })
+        Ok(WeightedRoundRobin { flows: turns, active: Rounds::EMPTY, predictor: PrefetchPredictor::NEW })
     }
 }
 

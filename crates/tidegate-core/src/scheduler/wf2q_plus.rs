@@ -22,7 +22,7 @@
 //! lie in the future. The maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the
 //! last packet has left, virtual time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
 
-use super::{BuildError, Decision, Discipline, FlowParameters, LEAD, Parameter, Scheduler, Setup, weight_of};
+use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
 use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
@@ -151,8 +151,8 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         }
         while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
             // Flows of one rate that began together become eligible together, more of them than turns were left to fetch them in.
-            if let Some(ahead) = self.pending.ahead(LEAD) {
-                self.expect(ahead);
+            if let Some(ahead) = self.pending.ahead(PREFETCH_DISTANCE) {
+                self.prefetch(ahead);
             }
             let share = &mut self.shares[flow.index()];
             share.is_eligible = true;
@@ -199,15 +199,16 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
+    fn prefetch_hint(&mut self) -> Option<Flow> {
         // Few flows are eligible, most of those to come are still pending.
-        let upcoming = self.eligible.ahead(LEAD).or_else(|| self.pending.ahead(LEAD.saturating_sub(self.eligible.len())))?;
-        self.expect(upcoming);
-        Some(upcoming)
+        let hint =
+            self.eligible.ahead(PREFETCH_DISTANCE).or_else(|| self.pending.ahead(PREFETCH_DISTANCE.saturating_sub(self.eligible.len())))?;
+        self.prefetch(hint);
+        Some(hint)
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.shares, flow.index());
     }
 

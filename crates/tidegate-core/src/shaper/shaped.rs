@@ -22,7 +22,7 @@ use crate::policer::ContractError;
 use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::scheduler::{Decision, LEAD, Scheduler};
+use crate::scheduler::{Decision, PREFETCH_DISTANCE, Scheduler};
 use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -110,8 +110,8 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
                     self.waiting.drop_first();
                     let waited = core::mem::replace(&mut self.waits[flow.index()], Waits::No);
                     self.unnamed += 1;
-                    if let Some(ahead) = self.waiting.ahead(LEAD) {
-                        self.expect(ahead);
+                    if let Some(ahead) = self.waiting.ahead(PREFETCH_DISTANCE) {
+                        self.prefetch(ahead);
                     }
                     let head = self.flows[flow.index()].head();
                     if waited == Waits::SinceItWasServed {
@@ -208,21 +208,21 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
     }
 
     #[inline]
-    fn upcoming(&mut self) -> Option<Flow> {
+    fn prefetch_hint(&mut self) -> Option<Flow> {
         // One for each that was released, also if many were at once: they will be next.
-        if let Some(others) = self.unnamed.min(LEAD).checked_sub(1) {
+        if let Some(others) = self.unnamed.min(PREFETCH_DISTANCE).checked_sub(1) {
             self.unnamed = others;
-            if let Some(flow) = self.waiting.ahead(LEAD - 1 - others) {
+            if let Some(flow) = self.waiting.ahead(PREFETCH_DISTANCE - 1 - others) {
                 return Some(flow);
             }
         }
-        self.inner.upcoming()
+        self.inner.prefetch_hint()
     }
 
     #[inline]
-    fn expect(&self, flow: Flow) {
+    fn prefetch(&self, flow: Flow) {
         prefetch_in(&self.flows, flow.index());
-        self.inner.expect(flow);
+        self.inner.prefetch(flow);
     }
 
     fn refresh(&mut self, now: Time) {

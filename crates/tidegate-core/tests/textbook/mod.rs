@@ -8,7 +8,7 @@ use tidegate_core::policer::{Conformance, Contract, Verdict, Violation};
 use tidegate_core::registry::PolicerKind;
 use tidegate_core::units::Rate;
 
-const BYTE: u128 = 8_000_000_000_000;
+const TICKS_PER_BYTE: u128 = 8_000_000_000_000;
 
 fn bps(rate: Rate) -> u128 {
     u128::from(rate.bits_per_second())
@@ -42,11 +42,11 @@ impl Textbook {
     pub fn new(kind: PolicerKind, contract: &Contract) -> Textbook {
         let tolerance = contract.delay_variation_tolerance.unwrap_or_default().picoseconds();
         let beyond_first = u128::from(contract.burst.unwrap_or(contract.longest_packet) - contract.longest_packet);
-        let tokens = |rate: Rate, bytes: Option<u32>| Tokens::full(bps(rate), u128::from(bytes.unwrap()) * BYTE);
+        let tokens = |rate: Rate, bytes: Option<u32>| Tokens::full(bps(rate), u128::from(bytes.unwrap()) * TICKS_PER_BYTE);
         let model = match kind {
             PolicerKind::Gcra => {
                 let rate = bps(contract.rate);
-                Model::Gcra(VirtualScheduling::new(rate, 1, beyond_first * BYTE + u128::from(tolerance) * rate))
+                Model::Gcra(VirtualScheduling::new(rate, 1, beyond_first * TICKS_PER_BYTE + u128::from(tolerance) * rate))
             }
             PolicerKind::DualGcra => {
                 let definition = contract.conformance.unwrap();
@@ -55,7 +55,7 @@ impl Textbook {
                 let sustained = definition.has_sustained_rate().then(|| {
                     // BT = (MBS - first) * (1/SCR - 1/PCR), with the denominator SCR * PCR taken out.
                     let rate = bps(contract.rate);
-                    let burst_tolerance = beyond_first * BYTE * (peak_rate - rate);
+                    let burst_tolerance = beyond_first * TICKS_PER_BYTE * (peak_rate - rate);
                     VirtualScheduling::new(rate, peak_rate, burst_tolerance + u128::from(tolerance) * rate * peak_rate)
                 });
                 Model::Dual { definition, peak, sustained }
@@ -67,7 +67,7 @@ impl Textbook {
                     peak: VirtualScheduling::new(peak_rate, 1, u128::from(tolerance) * peak_rate),
                     minimum: FrameBucket::new(contract, 1),
                     tags: contract.conformance != Some(Conformance::Gfr1),
-                    longest: u128::from(contract.longest_packet) * BYTE,
+                    longest: u128::from(contract.longest_packet) * TICKS_PER_BYTE,
                 }
             }
             PolicerKind::SrTcm => {
@@ -89,7 +89,7 @@ impl Textbook {
 
     /// The verdict on a packet `now` picoseconds after the start.
     pub fn police(&mut self, now: u64, length: u32, colour: Colour) -> Verdict {
-        let finding = self.find(now, u128::from(length) * BYTE, colour);
+        let finding = self.find(now, u128::from(length) * TICKS_PER_BYTE, colour);
         let usual = if let Model::Gfr(_) = self.model { Violation::Mark(Yellow) } else { Violation::Discard };
         match (finding, self.contract.violation.unwrap_or(usual)) {
             (Finding::Conforming, _) => Verdict::Conform,
@@ -240,7 +240,7 @@ impl FrameBucket {
     fn new(contract: &Contract, divisor: u128) -> FrameBucket {
         let (rate, peak_rate) = (bps(contract.rate), bps(contract.peak_rate.unwrap()));
         let burst = contract.burst.unwrap_or(2 * contract.longest_packet);
-        let beyond_first = u128::from(burst - contract.longest_packet) * BYTE;
+        let beyond_first = u128::from(burst - contract.longest_packet) * TICKS_PER_BYTE;
         let tolerance = u128::from(contract.delay_variation_tolerance.unwrap_or_default().picoseconds());
         let scale = peak_rate * divisor;
         // As data at the minimum rate: BT * MCR = (MBS - first) * (1 - MCR / PCR).
@@ -294,7 +294,7 @@ impl Volume {
         let tolerance = u128::from(contract.delay_variation_tolerance.unwrap_or_default().picoseconds());
         let promise = |colours: &'static [Colour], rate: Rate, bytes: u32| Volume {
             colours,
-            bucket: Tokens::full(bps(rate), u128::from(bytes) * BYTE + tolerance * bps(rate)),
+            bucket: Tokens::full(bps(rate), u128::from(bytes) * TICKS_PER_BYTE + tolerance * bps(rate)),
             last: 0,
         };
         let all: &[Colour] = &[Green, Yellow, Red];
@@ -341,7 +341,7 @@ impl Volume {
         }
         self.bucket.fill(now - self.last);
         self.last = now;
-        self.bucket.count = self.bucket.count.checked_sub(u128::from(length) * BYTE).ok_or(Exceeded)?;
+        self.bucket.count = self.bucket.count.checked_sub(u128::from(length) * TICKS_PER_BYTE).ok_or(Exceeded)?;
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    pub const PLAIN: Wishes = Wishes { priority: 1, weight: 1, kilobits: 1000, microseconds: 1000, prefers_rate: false };
+    pub const DEFAULT: Wishes = Wishes { priority: 1, weight: 1, kilobits: 1000, microseconds: 1000, prefers_rate: false };
 
     /// The parameters that `kind` requires, and the one it accepts that the wishes prefer.
     pub fn parameters(&self, kind: SchedulerKind) -> FlowParameters {

@@ -1,6 +1,6 @@
 //! What a hierarchy is built of, and what may be wrong with it.
 
-use super::foresight::Foresight;
+use super::prefetch_predictor::PrefetchPredictor;
 use super::{Child, Hierarchy, News, Node, UNSHAPED};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
@@ -201,6 +201,6 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
         unsettled: BinaryHeap::with_capacity(nodes.len()),
         served: None,
         unnamed: 0,
-        foresight: Foresight::new(nodes.len(), count),
+        predictor: PrefetchPredictor::new(nodes.len(), count),
     })
 }

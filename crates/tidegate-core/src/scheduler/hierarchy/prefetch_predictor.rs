@@ -1,7 +1,7 @@
 //! A guess at which flows' turns come soon, for fetching what is kept of them. It may be wrong, and nothing depends on it.
 //!
 //! Rounds are much alike: a node is served for some turns, which makes a run, then another one is. Of every node above flows are kept how long
-//! its last run was and whose came next, and of every flow which of its siblings had its turn [`AHEAD`] turns of theirs after it. By these a cursor goes
+//! its last run was and whose came next, and of every flow which of its siblings had its turn [`PREDICTION_DISTANCE`] turns of theirs after it. By these a cursor goes
 //! through the turns that come.
 //!
 //! Where runs are short this is not worth its while: what schedulers know themselves, of the root's next children and of theirs, is early enough.
@@ -13,19 +13,19 @@ use crate::scheduler::Scheduler;
 use alloc::vec::Vec;
 
 /// How many turns the cursor is ahead, a power of two.
-const AHEAD: usize = 8;
+const PREDICTION_DISTANCE: usize = 8;
 
 /// The cursor names a member, and so many turns later what leads on from it is fetched.
-const LATER: usize = 3;
+const MEMBER_FETCH_LAG: usize = 3;
 
 /// A tree of no more nodes and leaves stays in the cache by itself.
-const FEW: usize = 4096;
+const CACHED_MEMBERS: usize = 4096;
 
 /// Runs of so many turns are long.
-const LONG: u32 = 4;
+const LONG_RUN_TURNS: u32 = 4;
 
 /// It is worth its while when so many runs more were long than short, of twice as many.
-const ENOUGH: u32 = 32;
+const LONG_RUN_EXCESS: u32 = 32;
 
 /// What is kept of a node above flows.
 #[derive(Clone, Copy, Debug)]
@@ -38,14 +38,14 @@ struct Runs {
     /// Turns of its last whole run, and whose run came next.
     length: u32,
     follower: u32,
-    /// Whose its latest turns were, and whose come [`AHEAD`] turns after these.
-    past: [u32; AHEAD],
-    coming: [u32; AHEAD],
+    /// Whose its latest turns were, and whose come [`PREDICTION_DISTANCE`] turns after these.
+    past: [u32; PREDICTION_DISTANCE],
+    coming: [u32; PREDICTION_DISTANCE],
 }
 
 /// What is known of runs so far, and the cursor.
 #[derive(Clone, Debug)]
-pub(super) struct Foresight {
+pub(super) struct PrefetchPredictor {
     runs: Vec<Runs>,
     /// The node whose run is on, its turns so far, and how many runs more were long than short before it.
     node: u32,
@@ -57,16 +57,17 @@ pub(super) struct Foresight {
     /// How many turns and runs the cursor is ahead.
     turns_ahead: i32,
     runs_ahead: u32,
-    /// The leaves that the cursor named last, each with the one whose turn was [`AHEAD`] turns before it.
-    named: [[u32; 2]; AHEAD],
+    /// The leaves that the cursor named last, each with the one whose turn was [`PREDICTION_DISTANCE`] turns before it.
+    named: [[u32; 2]; PREDICTION_DISTANCE],
     latest: usize,
 }
 
-impl Foresight {
+impl PrefetchPredictor {
     /// For a tree of so many nodes among so many members, if it needs any.
-    pub(super) fn new(nodes: usize, members: usize) -> Option<Foresight> {
-        let nothing = Runs { turns: 0, began: 0, named: 0, length: 0, follower: 0, past: [0; AHEAD], coming: [0; AHEAD] };
-        (members > FEW).then(|| Foresight {
+    pub(super) fn new(nodes: usize, members: usize) -> Option<PrefetchPredictor> {
+        let nothing =
+            Runs { turns: 0, began: 0, named: 0, length: 0, follower: 0, past: [0; PREDICTION_DISTANCE], coming: [0; PREDICTION_DISTANCE] };
+        (members > CACHED_MEMBERS).then(|| PrefetchPredictor {
             runs: alloc::vec![nothing; nodes],
             node: 0,
             length: 0,
@@ -75,7 +76,7 @@ impl Foresight {
             end: u32::MAX,
             turns_ahead: 0,
             runs_ahead: 0,
-            named: [[0; 2]; AHEAD],
+            named: [[0; 2]; PREDICTION_DISTANCE],
             latest: 0,
         })
     }
@@ -84,17 +85,17 @@ impl Foresight {
     #[inline]
     pub(super) fn turn_of(&mut self, members: &mut [Child], node: u32, leaf: u32) {
         if node != self.node {
-            let is_long = core::mem::take(&mut self.length) >= LONG;
-            let longer = self.long.max(self.long.saturating_add(1).min(2 * ENOUGH));
+            let is_long = core::mem::take(&mut self.length) >= LONG_RUN_TURNS;
+            let longer = self.long.max(self.long.saturating_add(1).min(2 * LONG_RUN_EXCESS));
             self.long = if is_long { longer } else { self.long.saturating_sub(1) };
             self.begin_run(node);
         }
         self.length = self.length.saturating_add(1);
-        if !self.is_worthwhile() {
+        if !self.is_enabled() {
             return;
         }
         let runs = &mut self.runs[node as usize];
-        let place = runs.turns as usize % AHEAD;
+        let place = runs.turns as usize % PREDICTION_DISTANCE;
         runs.turns = runs.turns.wrapping_add(1);
         let earlier = core::mem::replace(&mut runs.past[place], leaf);
         members[earlier as usize].later = leaf;
@@ -105,13 +106,13 @@ impl Foresight {
 
     /// Most runs are long.
     #[inline]
-    pub(super) const fn is_worthwhile(&self) -> bool {
-        self.long >= ENOUGH
+    pub(super) const fn is_enabled(&self) -> bool {
+        self.long >= LONG_RUN_EXCESS
     }
 
     #[inline]
     fn begin_run(&mut self, node: u32) {
-        if !self.is_worthwhile() {
+        if !self.is_enabled() {
             self.node = node;
             return;
         }
@@ -137,49 +138,49 @@ impl Foresight {
     /// Whom the cursor named so many times ago.
     #[inline]
     fn named(&self, times: usize) -> [u32; 2] {
-        self.named[self.latest.wrapping_sub(times) % AHEAD]
+        self.named[self.latest.wrapping_sub(times) % PREDICTION_DISTANCE]
     }
 }
 
 impl Hierarchy {
-    /// Moves the cursor on to [`AHEAD`] turns from now: the leaf whose turn that will be, or the root if nothing is known. `None` if the cursor is
+    /// Moves the cursor on to [`PREDICTION_DISTANCE`] turns from now: the leaf whose turn that will be, or the root if nothing is known. `None` if the cursor is
     /// there already.
     #[inline]
-    pub(super) fn foresee(&mut self) -> Option<usize> {
-        let foresight = self.foresight.as_mut()?;
-        if foresight.turns_ahead >= AHEAD as i32 {
+    pub(super) fn predict(&mut self) -> Option<usize> {
+        let predictor = self.predictor.as_mut()?;
+        if predictor.turns_ahead >= PREDICTION_DISTANCE as i32 {
             return None;
         }
         // Twice where it has to catch up.
-        for _ in 0..1 + u32::from(foresight.turns_ahead < AHEAD as i32 - 1) {
-            let mut runs = &mut foresight.runs[foresight.cursor as usize];
-            if runs.named == foresight.end {
+        for _ in 0..1 + u32::from(predictor.turns_ahead < PREDICTION_DISTANCE as i32 - 1) {
+            let mut runs = &mut predictor.runs[predictor.cursor as usize];
+            if runs.named == predictor.end {
                 let node = runs.follower;
-                foresight.cursor = node;
-                foresight.runs_ahead += 1;
-                runs = &mut foresight.runs[node as usize];
-                foresight.end = runs.named.wrapping_add(runs.length.max(1));
+                predictor.cursor = node;
+                predictor.runs_ahead += 1;
+                runs = &mut predictor.runs[node as usize];
+                predictor.end = runs.named.wrapping_add(runs.length.max(1));
                 prefetch_in(&self.nodes, node as usize);
                 prefetch_second_line(&self.nodes[node as usize]);
                 prefetch_in(&self.members, node as usize);
             }
-            let place = runs.named as usize % AHEAD;
-            let is_known = (runs.named.wrapping_sub(runs.turns) as usize) < AHEAD;
+            let place = runs.named as usize % PREDICTION_DISTANCE;
+            let is_known = (runs.named.wrapping_sub(runs.turns) as usize) < PREDICTION_DISTANCE;
             let named = [if is_known { runs.coming[place] } else { 0 }, runs.past[place]];
             runs.named = runs.named.wrapping_add(1);
             let follower = runs.follower as usize;
-            prefetch_in(&foresight.runs, follower);
+            prefetch_in(&predictor.runs, follower);
             named.iter().for_each(|&member| prefetch_in(&self.members, member as usize));
-            foresight.turns_ahead += 1;
-            foresight.latest = foresight.latest.wrapping_add(1);
-            foresight.named[foresight.latest % AHEAD] = named;
+            predictor.turns_ahead += 1;
+            predictor.latest = predictor.latest.wrapping_add(1);
+            predictor.named[predictor.latest % PREDICTION_DISTANCE] = named;
         }
-        let [leaf, _] = foresight.named(0);
-        let [sooner, earlier] = foresight.named(LATER);
+        let [leaf, _] = predictor.named(0);
+        let [sooner, earlier] = predictor.named(MEMBER_FETCH_LAG);
         self.expect_member(sooner as usize);
         // The node's scheduler may keep, like this, who comes after whom.
         let earlier = &self.members[earlier as usize];
-        self.nodes[earlier.parent as usize].scheduler.expect(Flow(earlier.place));
+        self.nodes[earlier.parent as usize].scheduler.prefetch(Flow(earlier.place));
         Some(leaf as usize)
     }
 }
@@ -215,7 +216,7 @@ mod tests {
         Hierarchy::build(LONGEST, &nodes, &leaves).unwrap()
     }
 
-    /// How many of a thousand turns are of flows that were named in the [`AHEAD`] turns before and not long ago.
+    /// How many of a thousand turns are of flows that were named in the [`PREDICTION_DISTANCE`] turns before and not long ago.
     fn foreseen(parents: &[usize], flows: impl IntoIterator<Item = usize>, length: u32) -> usize {
         let tree = tree(parents, flows);
         let count = tree.members.len() - tree.nodes.len();
@@ -226,8 +227,8 @@ mod tests {
         for turn in 0..3 * count + 1000 {
             let (flow, _) = backlog.send().unwrap();
             hits += usize::from(turn >= 3 * count && named.contains(&Some(Flow(flow as u32))));
-            named.push_front(backlog.scheduler.upcoming());
-            named.truncate(AHEAD + 4);
+            named.push_front(backlog.scheduler.prefetch_hint());
+            named.truncate(PREDICTION_DISTANCE + 4);
             backlog.arrive(flow, length);
         }
         hits
@@ -245,7 +246,7 @@ mod tests {
         assert!(foreseen(&parents, below, 100) > 950);
     }
 
-    /// A tree with foresight, or without.
+    /// A tree with predictor, or without.
     struct Asked(Backlog<Hierarchy>);
 
     impl Server for Asked {
@@ -255,8 +256,8 @@ mod tests {
 
         fn send(&mut self) -> Option<(usize, u32)> {
             let sent = self.0.send();
-            let upcoming = self.0.scheduler.upcoming();
-            assert!(upcoming.is_none_or(|flow| flow.index() < self.0.queues.len()));
+            let hint = self.0.scheduler.prefetch_hint();
+            assert!(hint.is_none_or(|flow| flow.index() < self.0.queues.len()));
             sent
         }
 
@@ -273,11 +274,11 @@ mod tests {
         #[test]
         fn nothing_depends_on_it(steps in steps(12, LONGEST)) {
             let without = tree(&[0, 0, 1, 1], [2, 3, 2, 2, 3]);
-            assert!(without.foresight.is_none());
+            assert!(without.predictor.is_none());
             // Asleep, as short runs leave it, and awake whatever runs there are.
             for long in [0, u32::MAX] {
                 let mut with = without.clone();
-                with.foresight = Foresight::new(with.nodes.len(), FEW + 1).map(|foresight| Foresight { long, ..foresight });
+                with.predictor = PrefetchPredictor::new(with.nodes.len(), CACHED_MEMBERS + 1).map(|predictor| PrefetchPredictor { long, ..predictor });
                 assert_same(&mut Asked(Backlog::new(with, 12)), &mut Asked(Backlog::new(without.clone(), 12)), &steps);
             }
         }

@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 
 /// What a rule knows when the first packet of a frame arrives. All but the number of flows is in the buffer's unit, and without the packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight {
+pub struct FrameContext {
     /// The flow.
     pub flow: Flow,
     /// What the buffer holds (X).
@@ -51,12 +51,12 @@ pub trait FrameRule: Sized {
     fn build(parameters: &BufferParameters, size: u64) -> Result<Self, BufferError>;
 
     /// True if the frame that begins is to be refused.
-    fn refuses(&self, sight: &Sight) -> bool;
+    fn refuses(&self, context: &FrameContext) -> bool;
 }
 
 /// A buffer manager that takes or leaves frames by a rule.
 #[derive(Clone, Debug)]
-pub struct Framewise<R> {
+pub struct FrameDiscard<R> {
     limits: Limits,
     /// True if queues are measured in bytes, false for packets.
     in_bytes: bool,
@@ -71,11 +71,11 @@ pub struct Framewise<R> {
 struct FlowFrames {
     /// What of the queue is untagged.
     untagged: u32,
-    fate: Fate,
+    verdict: FrameVerdict,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum FrameVerdict {
     /// Its packets are accepted.
     Accepted,
     /// The rule has refused it.
@@ -84,9 +84,9 @@ enum Fate {
     Broken,
 }
 
-impl<R: FrameRule> Framewise<R> {
+impl<R: FrameRule> FrameDiscard<R> {
     #[inline]
-    fn sight(&self, arrival: &Arrival, occupancy: &Occupancy) -> Sight {
+    fn context(&self, arrival: &Arrival, occupancy: &Occupancy) -> FrameContext {
         let Arrival { flow, colour, .. } = *arrival;
         let (total, queue) = if self.in_bytes {
             (occupancy.bytes(), occupancy.flow_bytes(flow))
@@ -94,30 +94,30 @@ impl<R: FrameRule> Framewise<R> {
             (u64::from(occupancy.packets()), occupancy.flow_packets(flow))
         };
         let untagged = u64::from(self.flows[flow.index()].untagged);
-        Sight { flow, total, queue: u64::from(queue), untagged, active: u64::from(self.active), is_tagged: colour != Colour::Green }
+        FrameContext { flow, total, queue: u64::from(queue), untagged, active: u64::from(self.active), is_tagged: colour != Colour::Green }
     }
 }
 
-impl<R: FrameRule> BufferManager for Framewise<R> {
+impl<R: FrameRule> BufferManager for FrameDiscard<R> {
     #[inline]
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
         let (part, lack) = (arrival.part, self.limits.exceeded(arrival, occupancy));
-        let mut fate = self.flows[arrival.flow.index()].fate;
+        let mut verdict = self.flows[arrival.flow.index()].verdict;
         if part.is_first() {
-            fate = if self.rule.refuses(&self.sight(arrival, occupancy)) { Fate::Refused } else { Fate::Accepted };
+            verdict = if self.rule.refuses(&self.context(arrival, occupancy)) { FrameVerdict::Refused } else { FrameVerdict::Accepted };
         }
         let delimits = part.is_last() && !part.is_first() && !fault!(FramesLoseTheirEnds);
-        let admission = match (lack, fate) {
+        let admission = match (lack, verdict) {
             (Some(reason), _) => Admission::Refuse(reason),
-            (None, Fate::Accepted) => Admission::Accept,
+            (None, FrameVerdict::Accepted) => Admission::Accept,
             (None, _) if delimits => Admission::Accept,
-            (None, Fate::Refused) => Admission::Refuse(DropReason::EarlyDiscard),
-            (None, Fate::Broken) => Admission::Refuse(DropReason::PartialFrame),
+            (None, FrameVerdict::Refused) => Admission::Refuse(DropReason::EarlyDiscard),
+            (None, FrameVerdict::Broken) => Admission::Refuse(DropReason::PartialFrame),
         };
-        if part.is_last() || lack.is_some() && fate == Fate::Accepted {
-            fate = Fate::Broken;
+        if part.is_last() || lack.is_some() && verdict == FrameVerdict::Accepted {
+            verdict = FrameVerdict::Broken;
         }
-        self.flows[arrival.flow.index()].fate = fate;
+        self.flows[arrival.flow.index()].verdict = verdict;
         admission
     }
 
@@ -137,12 +137,12 @@ impl<R: FrameRule> BufferManager for Framewise<R> {
     }
 }
 
-impl<R: FrameRule> BufferPolicy for Framewise<R> {
+impl<R: FrameRule> BufferPolicy for FrameDiscard<R> {
     const NAME: &'static str = R::NAME;
     const SUMMARY: &'static str = R::SUMMARY;
     const ACCEPTS: &'static [BufferField] = R::ACCEPTS;
 
-    fn build(parameters: &BufferParameters) -> Result<Framewise<R>, BufferError> {
+    fn build(parameters: &BufferParameters) -> Result<FrameDiscard<R>, BufferError> {
         let Some(size) = parameters.bytes.or(parameters.packets.map(u64::from)) else {
             return Err(BufferField::Limit.wrong("this buffer manager needs it, in bytes or in packets"));
         };
@@ -151,8 +151,8 @@ impl<R: FrameRule> BufferPolicy for Framewise<R> {
             return Err(BufferField::Limit.wrong("must be less than 2^40 bytes"));
         }
         let rule = R::build(parameters, size)?;
-        let flows = alloc::vec![FlowFrames { untagged: 0, fate: Fate::Broken }; parameters.flows];
-        Ok(Framewise { limits: Limits::new(parameters), in_bytes: parameters.bytes.is_some(), rule, flows, active: 0 })
+        let flows = alloc::vec![FlowFrames { untagged: 0, verdict: FrameVerdict::Broken }; parameters.flows];
+        Ok(FrameDiscard { limits: Limits::new(parameters), in_bytes: parameters.bytes.is_some(), rule, flows, active: 0 })
     }
 }
 
@@ -192,8 +192,8 @@ mod tests {
             Ok(RefusesTagged)
         }
 
-        fn refuses(&self, sight: &Sight) -> bool {
-            sight.is_tagged
+        fn refuses(&self, context: &FrameContext) -> bool {
+            context.is_tagged
         }
     }
 
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_refused_frame_loses_all_but_its_end() {
-        let mut cells: Cells<Framewise<RefusesTagged>> = Cells::new(10);
+        let mut cells: Cells<FrameDiscard<RefusesTagged>> = Cells::new(10);
         let early = Err(DropReason::EarlyDiscard);
         assert_eq!([First, Middle, Last].map(|part| cells.offer(0, part, Colour::Yellow)), [early, early, Ok(())]);
         // The answer to the first packet holds, whatever the colour of those that follow.
