@@ -13,12 +13,11 @@ use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};
 use std::num::NonZeroU32;
 use tidegate_core::packet::{Colour, Flow, Packet, Part};
-use tidegate_core::port::Overhead;
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, Setup, Task};
 use tidegate_core::shaper::{Shaped, ShapingContract};
-use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
+use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
 
 /// The port's rate in bits per second, as the peer's: 100 Gbit/s.
 const PORT_RATE: u64 = 100_000_000_000;

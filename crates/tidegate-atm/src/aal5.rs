@@ -114,7 +114,7 @@ impl ExactSizeIterator for Segmentation<'_> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::port::Overhead;
+    use tidegate_core::units::Overhead;
 
     #[test]
     fn crc_of_known_frames() {

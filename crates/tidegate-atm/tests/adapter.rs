@@ -7,10 +7,10 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Rate, Time};
+use tidegate_core::units::{Overhead, Rate, Time};
 
 /// A cell takes 424 ns.
 fn port(queues: usize, packet_limit: u32) -> PortSetup {

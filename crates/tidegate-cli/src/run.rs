@@ -9,7 +9,7 @@ use crate::simulation_report::run_of;
 use clap::Args;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tidegate_core::port::Overhead;
+use tidegate_core::units::Overhead;
 use tidegate_report::{PromiseResult, Report, World};
 use tidegate_scenario::promise::Measured;
 use tidegate_scenario::simulation::FlowGroup;

@@ -23,7 +23,7 @@ mod tuple_space;
 
 pub use rule::{CodePoints, PortRange, Prefix, Rule, RuleProblem};
 
-use crate::packet::Flow;
+use crate::packet::{Colour, Flow};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -204,6 +204,19 @@ pub struct Header {
     pub mpls_traffic_class: Option<u8>,
     /// The network layer.
     pub network: Network,
+}
+
+impl Colour {
+    /// The colour that a packet brings along: the drop precedence of an assured-forwarding code point AFxy, y = 1 green, 2 yellow,
+    /// 3 red (RFC 2597); everything else is green.
+    pub const fn of(header: &Header) -> Colour {
+        let Some(transport) = header.network.transport() else { return Colour::Green };
+        match (transport.dscp >> 3, transport.dscp & 0b111) {
+            (1..=4, 0b100) => Colour::Yellow,
+            (1..=4, 0b110) => Colour::Red,
+            _ => Colour::Green,
+        }
+    }
 }
 
 /// The network layer of a frame.

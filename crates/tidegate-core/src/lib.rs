@@ -12,7 +12,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`units`] | time, durations, rates and their fixed-point form |
+//! | [`units`] | time, durations, rates and their fixed-point form, lengths on the wire |
 //! | [`packet`] | packets, flows, colours, reasons for a drop |
 //! | [`classifier`] | packet headers and the rules that name a packet's flow |
 //! | [`policer`] | is this packet within its contract |
@@ -40,7 +40,6 @@ pub mod cells;
 pub mod classifier;
 pub mod dwcs;
 pub mod observer;
-mod overhead;
 pub mod packet;
 pub mod policer;
 pub mod port;

@@ -1,6 +1,5 @@
 //! Packets, the flows they belong to, their colours, and the reasons for which they are dropped.
 
-use crate::classifier::Header;
 use crate::units::Time;
 use core::fmt;
 
@@ -36,17 +35,6 @@ impl Colour {
             Colour::Green => "green",
             Colour::Yellow => "yellow",
             Colour::Red => "red",
-        }
-    }
-
-    /// The colour that a packet brings along: the drop precedence of an assured-forwarding code point AFxy, y = 1 green, 2 yellow,
-    /// 3 red (RFC 2597); everything else is green.
-    pub const fn of(header: &Header) -> Colour {
-        let Some(transport) = header.network.transport() else { return Colour::Green };
-        match (transport.dscp >> 3, transport.dscp & 0b111) {
-            (1..=4, 0b100) => Colour::Yellow,
-            (1..=4, 0b110) => Colour::Red,
-            _ => Colour::Green,
         }
     }
 }

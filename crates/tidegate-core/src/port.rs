@@ -23,15 +23,10 @@ use crate::queue::{Occupancy, Queues};
 use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
 use crate::remark::{Remark, Remarks};
 use crate::scheduler::{Decision, Scheduler, Task};
-use crate::units::{Duration, Rate, Time, TimePerByte};
-
-pub use crate::overhead::Overhead;
+use crate::units::{Overhead, Rate, SERIAL_HORIZON, Time, TimePerByte};
 
 use alloc::vec::Vec;
 use core::fmt;
-
-/// How long an instant may be kept without a refresh: 2^61 ps, 26 days.
-pub const MEMORY: Duration = Duration::from_picoseconds(1 << 61);
 
 /// All that a port is made of.
 #[derive(Clone, Debug)]
@@ -283,7 +278,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             longest_frame: setup.longest_frame,
             remarks: setup.remarks,
             clock: now,
-            next_refresh: now + MEMORY,
+            next_refresh: now + SERIAL_HORIZON,
         }
     }
 
@@ -402,7 +397,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     }
 
     /// Starts every transmission that is due up to and including `now`, each at its own instant, and returns when to come back: `None`
-    /// if nothing is queued. A silence longer than [`MEMORY`] is crossed in several calls, each at most that far from the one before.
+    /// if nothing is queued. A silence longer than [`SERIAL_HORIZON`] is crossed in several calls, each at most that far from the one before.
     pub fn advance<O: Observer<P>>(&mut self, now: Time, observer: &mut O, mut transmit: impl FnMut(Transmission<P>)) -> Option<Time> {
         let wake = loop {
             // Everything due before the next refresh, and then the rest.
@@ -467,7 +462,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         }
         self.scheduler.refresh(now);
         self.datapath.queues.refresh(now);
-        self.datapath.busy_until = self.datapath.busy_until.later(now - MEMORY);
-        self.next_refresh = now + MEMORY;
+        self.datapath.busy_until = self.datapath.busy_until.later(now - SERIAL_HORIZON);
+        self.next_refresh = now + SERIAL_HORIZON;
     }
 }

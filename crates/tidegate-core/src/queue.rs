@@ -5,9 +5,8 @@
 //! the port's limit in packets.
 
 use crate::packet::{Colour, Flow, Head, LONGEST_FRAME, Packet, Part};
-use crate::port::{MEMORY, Overhead};
 use crate::prefetch::{prefetch, prefetch_in};
-use crate::units::Time;
+use crate::units::{Overhead, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
@@ -335,7 +334,7 @@ impl<P> Queues<P> {
     pub fn refresh(&mut self, now: Time) {
         let firsts = self.occupancy.flows.iter_mut().map(|queue| &mut queue.first);
         for packet in firsts.chain(self.slots.iter_mut().map(|slot| &mut slot.packet)) {
-            packet.arrival = packet.arrival.later(now - MEMORY);
+            packet.arrival = packet.arrival.later(now - SERIAL_HORIZON);
         }
     }
 }

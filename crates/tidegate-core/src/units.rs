@@ -1,7 +1,7 @@
-//! Time, durations, rates, and rates as fixed-point time per byte.
+//! Time, durations, rates, rates as fixed-point time per byte, and the length of a frame on the wire.
 //!
-//! Time is a count of picoseconds that wraps after 2^64 ps (213 days). Comparisons are serial, so they hold as long as the two instants
-//! lie within 2^63 ps of each other; whoever keeps an instant for longer is refreshed (see [`crate::port::Port`]).
+//! Time is a count of picoseconds that wraps after 2^64 ps (213 days). Comparisons are serial: they hold while the two instants are within
+//! 2^63 ps of each other. An instant that is kept longer than [`SERIAL_HORIZON`] is refreshed (see [`crate::port::Port`]).
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -161,6 +161,9 @@ impl Add for Duration {
     }
 }
 
+/// How long an instant may be kept without a refresh: 2^61 ps, 26 days.
+pub const SERIAL_HORIZON: Duration = Duration(1 << 61);
+
 impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ps", self.0)
@@ -283,6 +286,53 @@ impl TimePerByte {
 /// The largest number of bytes that [`TimePerByte`] accepts in one step (2^30 - 1): the limit of packets, bursts and quanta.
 pub const MAX_BYTES: u32 = (1 << 30) - 1;
 
+/// What a link adds to every frame beyond its own bytes. The link, shapers, policers and schedulers all count [`Overhead::wire_length`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overhead {
+    /// Nothing: rates count frames as they are.
+    #[default]
+    None,
+    /// A fixed number of bytes per frame.
+    PerPacket {
+        /// What is added.
+        bytes: u16,
+        /// The least that a frame takes, with what is added: Linux's `mpu` (minimum packet unit).
+        minimum: u16,
+    },
+    /// Frames are carried as AAL5 over ATM: an 8-byte trailer, padding to whole cells, 53 bytes per 48 of payload.
+    Aal5,
+}
+
+impl Overhead {
+    /// Ethernet as captured, without the frame check sequence: 24 bytes for preamble (8), frame check sequence (4) and inter-frame gap
+    /// (12). A frame of less than 60 bytes is padded to 60 (IEEE 802.3, 4.2.3.3), so that none takes less than 84 bytes.
+    ///
+    /// ```
+    /// use tidegate_core::units::Overhead;
+    /// assert_eq!(Overhead::ETHERNET.wire_length(1514), 1538);
+    /// assert_eq!(Overhead::ETHERNET.wire_length(54), 84);
+    /// ```
+    pub const ETHERNET: Overhead = Overhead::PerPacket { bytes: 24, minimum: 84 };
+
+    /// This many bytes per frame, whatever its length.
+    pub const fn per_packet(bytes: u16) -> Overhead {
+        Overhead::PerPacket { bytes, minimum: 0 }
+    }
+
+    /// The bytes that a frame of `length` bytes takes on the wire.
+    #[inline]
+    pub const fn wire_length(self, length: u32) -> u32 {
+        match self {
+            Overhead::None => length,
+            Overhead::PerPacket { bytes, minimum } => {
+                let (length, minimum) = (length + bytes as u32, minimum as u32);
+                if length < minimum { minimum } else { length }
+            }
+            Overhead::Aal5 => (length + 8).div_ceil(48) * 53,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,5 +370,15 @@ mod tests {
         }
         assert_eq!(Rate::new(999), Err(RateOutOfRange(999)));
         assert!(Rate::new(400_000_000_001).is_err());
+    }
+
+    #[test]
+    fn short_frames_take_their_padding_on_ethernet_and_nowhere_else() {
+        let lengths = |overhead: Overhead| [0, 54, 59, 60, 61, 1514].map(|length| overhead.wire_length(length));
+        assert_eq!(lengths(Overhead::ETHERNET), [84, 84, 84, 84, 85, 1538]);
+        assert_eq!(lengths(Overhead::per_packet(24)), [24, 78, 83, 84, 85, 1538]);
+        assert_eq!(lengths(Overhead::PerPacket { bytes: 0, minimum: 60 }), [60, 60, 60, 60, 61, 1514]);
+        assert_eq!(lengths(Overhead::None), [0, 54, 59, 60, 61, 1514]);
+        assert_eq!(lengths(Overhead::Aal5), [53, 106, 106, 106, 106, 32 * 53]);
     }
 }

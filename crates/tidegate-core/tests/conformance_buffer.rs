@@ -10,11 +10,11 @@ use tidegate_core::buffer::{
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
-use tidegate_core::port::{Overhead, Port, PortSetup};
+use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Overhead, Rate, Time};
 
 const FLOWS: usize = 6;
 const PACKETS: u32 = 40;

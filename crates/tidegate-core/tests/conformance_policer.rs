@@ -6,9 +6,8 @@ mod textbook;
 use textbook::{Textbook, Volume};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Contract, LeakyBucket, Policer, Query, Verdict, Violation, police_burst, police_burst_ahead};
-use tidegate_core::port::MEMORY;
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Rate, SERIAL_HORIZON, Time};
 
 /// SplitMix64: the tests need variety, not quality.
 struct Random(u64);
@@ -205,7 +204,7 @@ fn check_laws<P: Policer + Clone>(
 fn check_silence<P: Policer + Clone>(fresh: &P, mut old: P, now: Time, random: &mut Random, contract: &Contract) -> Result<(), String> {
     let mut now = now;
     for _ in 0..random.between(1, 9) {
-        now += MEMORY;
+        now += SERIAL_HORIZON;
         old.refresh(now);
     }
     let mut new = fresh.clone();

@@ -11,12 +11,12 @@ use tidegate_core::buffer::{Admission, Arrival, BufferManager, Victim};
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Head, Packet};
-use tidegate_core::port::{Overhead, Port, PortSetup};
+use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 use tidegate_core::shaper::{Shaped, ShapingContract};
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use workload::{Breach, LONGEST, Liberties, Link, Step, Wishes, breach, link_rate, origin, setup, steps, wishes};
 
 /// Something that can build a scheduler for any flows.

@@ -9,10 +9,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::packet::{Flow, Packet, Part};
-use tidegate_core::port::{MEMORY, Overhead};
 use tidegate_core::queue::Queues;
 use tidegate_core::scheduler::{Decision, Scheduler};
-use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+use tidegate_core::units::{Duration, Overhead, Rate, SERIAL_HORIZON, Time, TimePerByte};
 
 /// What an engine has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -272,7 +271,7 @@ impl<S: Scheduler> DecisionEngine<S> {
         if !self.is_started {
             self.is_started = true;
             self.scheduler.start(now);
-            (self.clock, link.busy_until, link.worked, link.next_refresh) = (now, now, now, now + MEMORY);
+            (self.clock, link.busy_until, link.worked, link.next_refresh) = (now, now, now, now + SERIAL_HORIZON);
             // Neither has anything been decided nor carried out.
             link.latest = Time::from_picoseconds(link.progress.load(Ordering::Relaxed));
         }
@@ -284,7 +283,7 @@ impl<S: Scheduler> DecisionEngine<S> {
         self.clock = self.clock.later(oldest);
         link.worked = now;
         if !now.is_before(link.next_refresh) {
-            link.next_refresh = now + MEMORY;
+            link.next_refresh = now + SERIAL_HORIZON;
             self.scheduler.refresh(now);
             self.store.refresh(now);
         }

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Overhead, Volume};
+use tidegate_core::port::Volume;
 use tidegate_core::scheduler::Scheduler;
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Overhead, Rate, Time};
 
 /// What the engine's time is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tidegate_core::packet::Flow;
-use tidegate_core::port::{Overhead, Volume};
-use tidegate_core::units::{Duration, Time, TimePerByte};
+use tidegate_core::port::Volume;
+use tidegate_core::units::{Duration, Overhead, Time, TimePerByte};
 
 /// A frame in its stream's ring.
 #[derive(Debug)]

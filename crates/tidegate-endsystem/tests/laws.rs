@@ -6,11 +6,11 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::dwcs::{Request, Service, Window};
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Overhead, Port, PortSetup};
+use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::{Shaped, ShapingContract};
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use tidegate_endsystem::{Departure, Descriptor, EndSystem, Fate, Grain, QueueManager, Refusal, Setup};
 
 const LONGEST: u32 = 1500;

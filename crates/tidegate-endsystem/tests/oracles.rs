@@ -2,9 +2,9 @@
 
 use tidegate_core::dwcs::{Dwcs, Order, Rules, Scan, Stream, Window};
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Overhead, Volume};
+use tidegate_core::port::Volume;
 use tidegate_core::scheduler::{Decision, Scheduler};
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use tidegate_endsystem::{Departure, Descriptor, EndSystem, Fate, Grain, Next, Pace, Producer, QueueManager, Setup, Slots, Transfers};
 
 type System = EndSystem<u64, Slots<Scan>>;

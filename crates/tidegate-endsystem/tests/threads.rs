@@ -7,10 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tidegate_core::dwcs::{Order, Rules, Scan, Stream, Window};
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Overhead, Volume};
+use tidegate_core::port::Volume;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Scheduler};
-use tidegate_core::units::{Rate, Time};
+use tidegate_core::units::{Overhead, Rate, Time};
 use tidegate_endsystem::{Descriptor, EndSystem, Fate, Producer, ProducerCounters, QueueManager, Refusal, Setup, Slots};
 
 /// How many frames each stress test moves.

@@ -21,8 +21,7 @@ mod loss;
 pub use line::{Full, Line, Underway};
 pub use loss::{Loss, LossStream};
 
-use tidegate_core::port::Overhead;
-use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate};
+use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate};
 
 /// The shortest frame on Ethernet without its check sequence, in bytes.
 const SHORTEST_FRAME: u32 = 60;

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::Rate;
+use tidegate_core::units::{Overhead, Rate};
 use tidegate_live::{LiveConfig, Tick, run};
 
 fn main() -> ExitCode {

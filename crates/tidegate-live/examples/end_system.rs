@@ -19,8 +19,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tidegate_core::dwcs::{Order, Rules, Scan, Stream, Window};
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Overhead, Volume};
-use tidegate_core::units::{Rate, Time};
+use tidegate_core::port::Volume;
+use tidegate_core::units::{Overhead, Rate, Time};
 use tidegate_endsystem::{Descriptor, EndSystem, Pace, Producer, ProducerCounters, QueueManager, Refusal, Setup, Slots};
 use topology::{Place, Topology};
 

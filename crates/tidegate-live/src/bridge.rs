@@ -16,9 +16,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use std::{io, thread};
 use tidegate_core::observer::Observer;
-use tidegate_core::port::{Overhead, PortSetup, Volume};
+use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::registry::AnyBufferManager;
-use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
+use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate, Time};
 use tidegate_link::Link;
 use tidegate_statistics::{ClassRecord, Delays, PortRecorder};
 

@@ -6,8 +6,8 @@
 
 use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
-use tidegate_core::port::{Overhead, Volume};
-use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+use tidegate_core::port::Volume;
+use tidegate_core::units::{Duration, Overhead, Rate, Time, TimePerByte};
 use tidegate_link::{Full, Line, Link, Underway};
 use tidegate_statistics::Delays;
 

@@ -13,9 +13,9 @@ use tidegate_atm::adapter::CellRecord;
 use tidegate_atm::cell::{CELL, Cell};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::{Counters, MEMORY, Transmission, Unbalanced, Volume};
+use tidegate_core::port::{Counters, Transmission, Unbalanced, Volume};
 use tidegate_core::queue::Occupancy;
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{Line, Link, Underway};
 use tidegate_statistics::PortRecorder;
 use tidegate_wire::rewrite;
@@ -178,7 +178,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
     // A wait may be long where a class is shaped to very little; step through it as through any other silence.
     while let Some(wake) = port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission)) {
         last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
-        clock.move_to(wake.earlier(clock.now + MEMORY));
+        clock.move_to(wake.earlier(clock.now + SERIAL_HORIZON));
     }
     last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
     port.check().map_err(ReplayError::Unbalanced)?;
@@ -205,7 +205,7 @@ impl Clock {
     /// Moves to the given capture time, or as far towards it as one step may go; true once it is there.
     fn step_towards(&mut self, nanoseconds: i64) -> bool {
         let at = *self.nanoseconds.get_or_insert(nanoseconds);
-        let step = nanoseconds.saturating_sub(at).cast_unsigned().min(MEMORY.picoseconds() / 1000);
+        let step = nanoseconds.saturating_sub(at).cast_unsigned().min(SERIAL_HORIZON.picoseconds() / 1000);
         self.now += Duration::from_nanoseconds(step);
         let reached = at.saturating_add_unsigned(step);
         self.nanoseconds = Some(reached);

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use tidegate_core::buffer::{BufferParameters, FlowLimit};
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Rule};
 use tidegate_core::policer::Contract;
-use tidegate_core::port::{Overhead, PortSetup, Volume};
+use tidegate_core::port::{PortSetup, Volume};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Link, Loss, LossStream};
 use tidegate_replay::{CaptureReader, CaptureWriter, Outputs, Record, Replayed, replay};
 

@@ -13,8 +13,7 @@ use tidegate_core::buffer::BufferField;
 use tidegate_core::cells::{
     CLASSES, CellContract, CellContractField, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup,
 };
-use tidegate_core::port::Overhead;
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 
 /// The priority of a class without a contract: it has what the others leave.
 const LOWEST: u8 = CLASSES as u8 - 1;

@@ -6,7 +6,7 @@ use crate::document::PolicyTable;
 use crate::units::{self, print_size};
 use crate::value::{Leaf, Scalar, expect_text, one_of};
 use serde_json::{Value, json};
-use tidegate_core::port::Overhead as Core;
+use tidegate_core::units::Overhead as Core;
 
 /// The most bytes that a link adds to a frame, or pads it to.
 const MOST_OVERHEAD: u16 = 1000;

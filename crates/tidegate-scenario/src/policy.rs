@@ -18,12 +18,12 @@ use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::buffer::{Alpha, Reading};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Extent, Link, Loss};
 use tidegate_sim::network::LONGEST;
 

@@ -5,8 +5,7 @@ use crate::document::PromiseTable;
 use crate::guarantee::LeastRate;
 use crate::units::{Ratio, print_duration, print_rate, print_ratio};
 use crate::value::{At, Block, Percentile};
-use tidegate_core::port::Overhead;
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 
 /// What is promised. Every value that is given must be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

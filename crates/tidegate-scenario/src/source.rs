@@ -6,8 +6,7 @@ use crate::document::SourceTable;
 use crate::units::print_size;
 use crate::value::{At, Block, Bytes};
 use std::sync::Arc;
-use tidegate_core::port::Overhead;
-use tidegate_core::units::{Duration, MAX_BYTES, PICOSECONDS_PER_SECOND, Rate};
+use tidegate_core::units::{Duration, MAX_BYTES, Overhead, PICOSECONDS_PER_SECOND, Rate};
 use tidegate_sim::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
 
 /// Reads a capture by the name that the file gives it, up to damage if the second argument is true, or says why it cannot.

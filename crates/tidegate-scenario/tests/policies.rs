@@ -3,8 +3,8 @@
 use tidegate_core::classifier::{Header, Network, Transport};
 use tidegate_core::dwcs::{Stream, Window};
 use tidegate_core::packet::Colour;
-use tidegate_core::port::{Overhead, Port};
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::port::Port;
+use tidegate_core::units::{Duration, Overhead, Time};
 use tidegate_link::{Link, Loss};
 use tidegate_scenario::summary::{Detail, summary};
 use tidegate_scenario::{Policy, parse_str};

@@ -19,9 +19,9 @@ use crate::source::NEVER;
 use std::collections::VecDeque;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
-use tidegate_core::port::{Next, Overhead, Port, PortSetup, Volume};
+use tidegate_core::port::{Next, Port, PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
-use tidegate_core::units::Time;
+use tidegate_core::units::{Overhead, Time};
 
 mod stream;
 

@@ -13,10 +13,10 @@ use crate::statistics::port::PortMeter;
 use std::collections::VecDeque;
 use tidegate_core::buffer::{Admission, Arrival, BufferManager, TailDrop};
 use tidegate_core::packet::{Colour, DropReason, Flow, Part};
-use tidegate_core::port::{Counters, Overhead, PortSetup, Volume};
+use tidegate_core::port::{Counters, PortSetup, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{AnyBufferManager, AnyScheduler};
-use tidegate_core::units::{Time, TimePerByte};
+use tidegate_core::units::{Overhead, Time, TimePerByte};
 
 /// The port: what a packet needs that finds it empty, and is like the one before.
 #[derive(Clone, Debug)]

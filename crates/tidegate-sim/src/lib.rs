@@ -29,10 +29,10 @@
 //! ```
 //! use tidegate_core::buffer::BufferParameters;
 //! use tidegate_core::classifier::{ClassRules, Classifier, Header};
-//! use tidegate_core::port::{Overhead, PortSetup};
+//! use tidegate_core::port::PortSetup;
 //! use tidegate_core::registry::{BufferKind, SchedulerKind};
 //! use tidegate_core::scheduler::{FlowParameters, Setup};
-//! use tidegate_core::units::{Duration, Rate};
+//! use tidegate_core::units::{Duration, Overhead, Rate};
 //! use tidegate_sim::{Control, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
 //!
 //! // One link of 10 Mbit/s and 5 ms, served first in, first out.

@@ -8,8 +8,8 @@ use crate::tagging::Tagging;
 use std::collections::{HashSet, VecDeque};
 use tidegate_atm::adapter::{AdapterSetup, LONGEST_FRAME};
 use tidegate_core::classifier::Header;
-use tidegate_core::port::{Overhead, PortSetup};
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::port::PortSetup;
+use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Loss;
 
 /// A node, by its index in [`Network::nodes`].

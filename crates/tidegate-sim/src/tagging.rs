@@ -7,9 +7,8 @@ use crate::network::Link;
 use crate::source::Fault;
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Contract, Policer, Verdict, Violation};
-use tidegate_core::port::Overhead;
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
-use tidegate_core::units::Time;
+use tidegate_core::units::{Overhead, Time};
 
 /// What a sending host leaves untagged. Rates and bursts count packets as the first link of the path carries them, with its
 /// [overhead](Link::overhead), at the instants at which they leave the host.

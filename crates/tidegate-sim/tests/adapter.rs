@@ -5,10 +5,10 @@ mod networks;
 use networks::{flow, link, one_link, port, random_loss, rate};
 use tidegate_atm::adapter::{AdapterSetup, CellRecord, Encapsulation};
 use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::FlowParameters;
-use tidegate_core::units::Duration;
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::{Control, Experiment, Link, Network, Outcome, Source, run};
 
 /// The time of a cell at this rate is 848 ns.

@@ -11,9 +11,8 @@ use tidegate_core::cells::{
     CLASSES as PRIORITIES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup,
 };
 use tidegate_core::policer::Contract;
-use tidegate_core::port::Overhead;
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
-use tidegate_core::units::Duration;
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{
     CapturePacket, Control, Experiment, FlowSpec, Holding, Impairment, LengthDistribution, Link, LinkId, Network, Outcome, Remainder,

@@ -6,11 +6,11 @@ use networks::{fifo, flow, header, link, one_link, port, random_loss, rate};
 use tidegate_core::buffer::{BufferParameters, FlowLimit};
 use tidegate_core::packet::DropReason;
 use tidegate_core::policer::Contract;
-use tidegate_core::port::{Overhead, Volume};
+use tidegate_core::port::Volume;
 use tidegate_core::registry::{AnyScheduler, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::{Shaped, ShapingContract};
-use tidegate_core::units::Duration;
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_link::LossStream;
 use tidegate_sim::{CapturePacket, Control, Experiment, LinkId, Network, NodeId, Outcome, SimulationError, Source, Subject, run};
 

@@ -4,10 +4,10 @@ mod networks;
 
 use networks::{header, link, port, rate};
 use tidegate_core::buffer::BufferParameters;
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
-use tidegate_core::units::Duration;
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::{Control, Experiment, FlowSpec, Link, LinkId, Network, Outcome, Source, run};
 
 /// The time of a cell at this rate is 848 ns.

@@ -6,11 +6,11 @@ use networks::{fifo, flow, link, rate};
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Rule};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Contract, Violation};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{PolicerKind, SchedulerKind};
 use tidegate_core::remark::{CodePoint, Remark, Remarks};
 use tidegate_core::scheduler::FlowParameters;
-use tidegate_core::units::Duration;
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::{Control, Experiment, Network, NodeId, Outcome, Source, run};
 
 const AF11: u8 = 10;

@@ -80,9 +80,8 @@ mod tests {
     use super::*;
     use crate::buffer::Alpha;
     use crate::packet::{Colour, Flow, Packet, Part};
-    use crate::port::Overhead;
     use crate::queue::Queues;
-    use crate::units::Time;
+    use crate::units::{Overhead, Time};
     use alloc::vec::Vec;
 
     const SIZE: u32 = 1000;

@@ -170,9 +170,8 @@ mod tests {
     use super::*;
     use crate::buffer::PartialPacketDiscard;
     use crate::packet::{Packet, Part};
-    use crate::port::Overhead;
     use crate::queue::Queues;
-    use crate::units::Time;
+    use crate::units::{Overhead, Time};
     use Part::{First, Last, Middle, Whole};
 
     /// A buffer of so many cells under a rule that refuses whatever is tagged.

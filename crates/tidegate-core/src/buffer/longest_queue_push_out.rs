@@ -92,9 +92,8 @@ impl BufferPolicy for LongestQueuePushOut {
 mod tests {
     use super::*;
     use crate::packet::{Colour, Packet, Part};
-    use crate::port::Overhead;
     use crate::queue::Queues;
-    use crate::units::Time;
+    use crate::units::{Overhead, Time};
     use Admission::{Accept, PushOut, Refuse};
     use alloc::vec::Vec;
 

@@ -9,8 +9,7 @@
 //! **Deviations.** The level stops at 2^62 ticks, beyond which a frame without end would drive it.
 
 use super::contract::{Contract, ContractError, ContractField, Increment, TOO_SMALL};
-use crate::port::MEMORY;
-use crate::units::{Time, TimePerByte};
+use crate::units::{SERIAL_HORIZON, Time, TimePerByte};
 
 /// The highest level, in ticks.
 const HIGHEST_LEVEL: u64 = 1 << 62;
@@ -54,7 +53,7 @@ impl FrameBucket {
         let tolerance = u128::from(contract.tolerance().picoseconds()) << increment.shift();
         let limit = burst_tolerance / u128::from(divisor) + tolerance;
         if limit > u128::from(HIGHEST_LEVEL)
-            || (limit as u64 >> increment.shift()) + increment.ceil(longest).picoseconds() > MEMORY.picoseconds()
+            || (limit as u64 >> increment.shift()) + increment.ceil(longest).picoseconds() > SERIAL_HORIZON.picoseconds()
         {
             return Err(
                 ContractField::Burst.wrong("with a frame and the tolerance takes more than 26 days at this rate: lower one of them")

@@ -16,8 +16,7 @@
 use super::contract::{Contract, ContractError, ContractField, Increment, Violation};
 use super::{Enforcement, Policer, Verdict};
 use crate::packet::Colour;
-use crate::port::MEMORY;
-use crate::units::{Duration, Time, TimePerByte};
+use crate::units::{Duration, SERIAL_HORIZON, Time, TimePerByte};
 use core::hint::select_unpredictable;
 
 /// GCRA in the virtual scheduling form: a packet conforms if it comes no earlier than its theoretical arrival time less the tolerance.
@@ -74,7 +73,7 @@ impl<T: Default> Terms<T> {
         if limit > 1 << 62 {
             return Err(ContractField::DelayVariationTolerance.wrong("with the burst exceeds 2^29 bytes at this rate: lower one of them"));
         }
-        if (limit as u64 >> increment.shift()) + increment.ceil(contract.longest_packet).picoseconds() > MEMORY.picoseconds() {
+        if (limit as u64 >> increment.shift()) + increment.ceil(contract.longest_packet).picoseconds() > SERIAL_HORIZON.picoseconds() {
             return Err(
                 ContractField::Burst.wrong("with a packet and the tolerance takes more than 26 days at this rate: lower one of them")
             );

@@ -22,8 +22,7 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
 use crate::dwcs::{Choice, Dwcs as Decide, Engine, Request, Rules, StreamError, resolve};
 use crate::packet::{Flow, Head};
-use crate::port::MEMORY;
-use crate::units::{Duration, Time};
+use crate::units::{Duration, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
 /// What windows share out.
@@ -111,7 +110,7 @@ impl SlotClock {
     }
 
     fn begin(&self, tick: u64) -> Time {
-        let ticks = (tick - self.tick).min(MEMORY.picoseconds() / self.slot.picoseconds());
+        let ticks = (tick - self.tick).min(SERIAL_HORIZON.picoseconds() / self.slot.picoseconds());
         self.since + Duration::from_picoseconds(ticks * self.slot.picoseconds())
     }
 }
@@ -205,7 +204,7 @@ impl<E: Decide> Scheduler for Dwcs<E> {
 
     fn refresh(&mut self, now: Time) {
         self.clock.advance(now);
-        self.clock.since = self.clock.since.later(now - MEMORY);
+        self.clock.since = self.clock.since.later(now - SERIAL_HORIZON);
     }
 }
 

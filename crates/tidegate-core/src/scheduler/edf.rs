@@ -19,10 +19,9 @@
 
 use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
-use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::units::{Duration, Time};
+use crate::units::{Duration, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
 /// Earliest deadline first, not preemptive.
@@ -89,7 +88,7 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     }
 
     fn refresh(&mut self, now: Time) {
-        self.deadlines.raise((now - MEMORY).picoseconds());
+        self.deadlines.raise((now - SERIAL_HORIZON).picoseconds());
     }
 }
 
@@ -105,7 +104,7 @@ impl<R: ReadyList> Discipline for EarliestDeadlineFirst<R> {
         for (index, given) in flows.iter().enumerate() {
             let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Delay, problem };
             let delay = given.delay.ok_or(wrong("earliest deadline first needs it for every flow"))?;
-            if delay > MEMORY {
+            if delay > SERIAL_HORIZON {
                 return Err(wrong("must be at most 26 days"));
             }
             delays.push(delay);

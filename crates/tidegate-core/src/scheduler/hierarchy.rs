@@ -27,12 +27,11 @@
 
 use super::{Decision, PREFETCH_DISTANCE, Scheduler};
 use crate::packet::{Flow, Head};
-use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::registry::AnyScheduler;
 use crate::shaper::Allowance;
-use crate::units::Time;
+use crate::units::{SERIAL_HORIZON, Time};
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
@@ -537,7 +536,7 @@ impl Scheduler for Hierarchy {
     }
 
     fn refresh(&mut self, now: Time) {
-        let oldest = now - MEMORY;
+        let oldest = now - SERIAL_HORIZON;
         for node in &mut self.nodes {
             node.scheduler.refresh(now);
         }

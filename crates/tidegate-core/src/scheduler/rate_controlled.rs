@@ -39,11 +39,10 @@
 use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::cells::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
 use crate::packet::{Flow, Head};
-use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
-use crate::units::{Duration, Rate, Time, TimePerByte};
+use crate::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// How many of the longest packets' times, or as much as its contract tolerates, a flow may be late and still make up for it.
@@ -439,7 +438,7 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     }
 
     fn refresh(&mut self, now: Time) {
-        let oldest = now - MEMORY;
+        let oldest = now - SERIAL_HORIZON;
         for releases in &mut self.releases {
             releases.raise(oldest.picoseconds());
         }

@@ -21,10 +21,9 @@
 
 use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
-use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::units::{Duration, Time, TimePerByte};
+use crate::units::{Duration, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// Virtual clock.
@@ -58,7 +57,7 @@ struct Clock {
 
 /// How far a clock may run ahead of the time, 2^62 ps (53 days): a slow flow alone on a fast link would otherwise drive its clock out of
 /// the reach of serial comparison within milliseconds.
-const MAXIMUM_CLOCK_LEAD: Duration = Duration::from_picoseconds(2 * MEMORY.picoseconds());
+const MAXIMUM_CLOCK_LEAD: Duration = Duration::from_picoseconds(2 * SERIAL_HORIZON.picoseconds());
 
 impl<R: ReadyList> VirtualClock<R> {
     #[inline]
@@ -121,7 +120,7 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     }
 
     fn refresh(&mut self, now: Time) {
-        let oldest = now - MEMORY;
+        let oldest = now - SERIAL_HORIZON;
         for clock in &mut self.clocks {
             clock.charged = clock.charged.later(oldest);
             clock.finish = clock.finish.later(oldest);
@@ -145,7 +144,7 @@ impl<R: ReadyList> Discipline for VirtualClock<R> {
             sum = sum.saturating_add(rate.bits_per_second());
             let rate = rate.time_per_byte();
             let longest = rate.ceil(setup.longest_packet);
-            if longest > MEMORY {
+            if longest > SERIAL_HORIZON {
                 return Err(wrong("the longest packet takes more than 26 days at this rate: raise the rate"));
             }
             clocks.push(Clock { charged: Time::ZERO, finish: Time::ZERO, rate });

@@ -24,10 +24,9 @@
 
 use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup, weight_of};
 use crate::packet::{Flow, Head};
-use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::units::{Duration, Rate, Time, TimePerByte};
+use crate::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// WF2Q+.
@@ -247,7 +246,7 @@ impl<R: ReadyList> Discipline for Wf2qPlus<R> {
     }
 }
 
-/// The guaranteed rate of every flow: its own, or its weight's part of what those leave. At each of them a packet takes at most [`MEMORY`].
+/// The guaranteed rate of every flow: its own, or its weight's part of what those leave. At each of them a packet takes at most [`SERIAL_HORIZON`].
 pub(super) fn guaranteed_rates(setup: &Setup, flows: &[FlowParameters]) -> Result<Vec<Rate>, BuildError> {
     let reserved = flows.iter().filter_map(|given| given.rate).fold(0u64, |sum, rate| sum.saturating_add(rate.bits_per_second()));
     let Some(left) = setup.rate.bits_per_second().checked_sub(reserved) else {
@@ -275,7 +274,7 @@ pub(super) fn guaranteed_rates(setup: &Setup, flows: &[FlowParameters]) -> Resul
                 Rate::new(share as u64).map_err(|_| BuildError { flow, parameter: Parameter::Weight, problem })?
             }
         };
-        if rate.time_per_byte().ceil(setup.longest_packet) > MEMORY {
+        if rate.time_per_byte().ceil(setup.longest_packet) > SERIAL_HORIZON {
             let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
             return Err(BuildError { flow, parameter: Parameter::Rate, problem });
         }

@@ -22,8 +22,7 @@
 
 use crate::packet::Flow;
 use crate::policer::{Contract, ContractError, ContractField, packet_burst_tolerance};
-use crate::port::MEMORY;
-use crate::units::{Duration, MAX_BYTES, Rate, Time, TimePerByte};
+use crate::units::{Duration, MAX_BYTES, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// What a shaped stream must keep to. Lengths are on the wire.
@@ -95,10 +94,10 @@ impl ShapingContract {
             Some(peak) => packet_burst_tolerance(self.burst, self.longest_packet, peak.time_per_byte(), rate),
             None => rate.floor(self.burst - self.longest_packet),
         };
-        if self.tolerance > MEMORY {
+        if self.tolerance > SERIAL_HORIZON {
             return error(ContractField::DelayVariationTolerance, "must be at most 26 days");
         }
-        if burst + self.tolerance + rate.ceil(self.longest_packet) > MEMORY {
+        if burst + self.tolerance + rate.ceil(self.longest_packet) > SERIAL_HORIZON {
             return error(
                 ContractField::Burst,
                 "with tolerance and longest packet takes more than 26 days at this rate: lower it or raise the rate",
@@ -194,7 +193,7 @@ impl Allowance {
 
     /// Pulls instants that lie far in the past up to where they still compare correctly.
     pub fn refresh(&mut self, now: Time) {
-        let oldest = now - MEMORY;
+        let oldest = now - SERIAL_HORIZON;
         self.peak = self.peak.later(oldest);
         self.sustained = self.sustained.later(oldest);
     }

@@ -19,11 +19,10 @@
 use super::{Allowance, ShapingContract};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
-use crate::port::MEMORY;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::scheduler::{Decision, PREFETCH_DISTANCE, Scheduler};
-use crate::units::Time;
+use crate::units::{SERIAL_HORIZON, Time};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -122,7 +121,7 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
                 }
                 Some((release, _)) => break Time::from_picoseconds(release),
                 // Nothing waits: anything that comes to wait will be earlier.
-                None => break now + MEMORY,
+                None => break now + SERIAL_HORIZON,
             }
         };
     }
@@ -226,7 +225,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
     }
 
     fn refresh(&mut self, now: Time) {
-        let oldest = now - MEMORY;
+        let oldest = now - SERIAL_HORIZON;
         for flow in &mut self.flows {
             flow.allowance.refresh(now);
             flow.arrival = flow.arrival.later(oldest);

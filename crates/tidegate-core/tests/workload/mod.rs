@@ -8,10 +8,9 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use tidegate_core::dwcs::{Request, Service, Window};
 use tidegate_core::packet::{Colour, Flow, Head};
-use tidegate_core::port::MEMORY;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup};
-use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
+use tidegate_core::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 
 /// The longest packet of any workload, in bytes.
 pub const LONGEST: u32 = 1500;
@@ -180,7 +179,7 @@ impl<S: Scheduler> Link<S> {
             origin,
             now: origin,
             free_at: origin,
-            next_refresh: origin + MEMORY,
+            next_refresh: origin + SERIAL_HORIZON,
             number: 0,
             departures: Vec::new(),
         }
@@ -227,9 +226,9 @@ impl<S: Scheduler> Link<S> {
             }
             Step::Pause(span) => {
                 let mut left = span;
-                while left > MEMORY {
-                    self.advance(self.now + MEMORY);
-                    left = left.saturating_sub(MEMORY);
+                while left > SERIAL_HORIZON {
+                    self.advance(self.now + SERIAL_HORIZON);
+                    left = left.saturating_sub(SERIAL_HORIZON);
                 }
                 self.advance(self.now + left);
             }
@@ -241,11 +240,11 @@ impl<S: Scheduler> Link<S> {
         self.now = self.now.later(to);
         if !self.now.is_before(self.next_refresh) {
             self.scheduler.refresh(self.now);
-            self.free_at = self.free_at.later(self.now - MEMORY);
+            self.free_at = self.free_at.later(self.now - SERIAL_HORIZON);
             for packet in self.queues.iter_mut().flatten() {
-                packet.head.arrival = packet.head.arrival.later(self.now - MEMORY);
+                packet.head.arrival = packet.head.arrival.later(self.now - SERIAL_HORIZON);
             }
-            self.next_refresh = self.now + MEMORY;
+            self.next_refresh = self.now + SERIAL_HORIZON;
         }
     }
 

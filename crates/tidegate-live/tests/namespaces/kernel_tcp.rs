@@ -8,10 +8,10 @@ use std::thread;
 use std::time::Duration;
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Duration as PortDuration, Rate};
+use tidegate_core::units::{Duration as PortDuration, Overhead, Rate};
 use tidegate_live::{Link, LiveConfig};
 
 /// In bit/s, counting frames without overhead.

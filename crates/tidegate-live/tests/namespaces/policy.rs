@@ -2,11 +2,11 @@
 
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, PortRange, Rule};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 
 /// An Ethernet header, a VLAN tag and the usual MTU.
 pub const LONGEST_FRAME: u32 = 1518;

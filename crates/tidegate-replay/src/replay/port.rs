@@ -10,9 +10,9 @@ use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Enc
 use tidegate_atm::reassembly::Delivery;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Counters, MEMORY, Port, PortSetup, Transmission, Unbalanced};
+use tidegate_core::port::{Counters, Port, PortSetup, Transmission, Unbalanced};
 use tidegate_core::remark::{Remark, Remarks};
-use tidegate_core::units::{Duration, Time};
+use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{Link, LossStream};
 
 /// What a replay sends its packets through.
@@ -138,7 +138,7 @@ impl ReplayPort {
         }
     }
 
-    /// Sends all that is due up to and including `now`, at most [`MEMORY`] after the call before. When to come back; `None` if nothing is queued.
+    /// Sends all that is due up to and including `now`, at most [`SERIAL_HORIZON`] after the call before. When to come back; `None` if nothing is queued.
     pub(super) fn advance(&mut self, now: Time, watcher: &mut Watcher, mut leaves: impl FnMut(Transmission<Box<Frame>>)) -> Option<Time> {
         match self {
             ReplayPort::Packets(port) => port.advance(now, watcher, leaves),
@@ -157,7 +157,7 @@ impl CellPort {
         loop {
             let next = self.port.next_slot()?;
             if next > self.base_slot {
-                let ahead = (next - self.base_slot).min(MEMORY.picoseconds() / slot);
+                let ahead = (next - self.base_slot).min(SERIAL_HORIZON.picoseconds() / slot);
                 return Some(self.base + Duration::from_picoseconds(ahead * slot));
             }
             let start = start_of(next);

@@ -4,11 +4,11 @@ use tidegate_core::buffer::{BufferParameters, Guarantee, Scaling};
 use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Prefix, Rule, Transport};
 use tidegate_core::packet::Flow;
 use tidegate_core::policer::Contract;
+use tidegate_core::port::PortSetup;
 use tidegate_core::port::Volume;
-use tidegate_core::port::{Overhead, PortSetup};
 use tidegate_core::registry::{AnyPolicer, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_sim::source::Holding;
 use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Histogram, Replication};
 use tidegate_sim::tcp::{

@@ -8,8 +8,7 @@ use crate::figure::Curve;
 use std::collections::VecDeque;
 use tidegate_core::dwcs::device::{Architecture, Clock, Device, Size};
 use tidegate_core::packet::Colour;
-use tidegate_core::port::Overhead;
-use tidegate_core::units::{Duration, Rate, Time};
+use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use tidegate_endsystem::{Account, Descriptor, EndSystem, Grain, Next, Pace, QueueManager, Setup, Slots};
 use tidegate_sim::random::Stream;
 

@@ -138,10 +138,10 @@ mod tests {
     use crate::source::Source;
     use tidegate_core::buffer::BufferParameters;
     use tidegate_core::classifier::{ClassRules, Classifier, Header};
-    use tidegate_core::port::{Overhead, PortSetup};
+    use tidegate_core::port::PortSetup;
     use tidegate_core::registry::{BufferKind, SchedulerKind};
     use tidegate_core::scheduler::{FlowParameters, Setup};
-    use tidegate_core::units::{Duration, Rate};
+    use tidegate_core::units::{Duration, Overhead, Rate};
 
     /// A link that loses a fifth of what it is offered.
     fn overloaded() -> Network {

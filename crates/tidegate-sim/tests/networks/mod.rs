@@ -5,10 +5,10 @@ pub mod dumbbell;
 
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Header, Network as NetworkLayer, Rule, Transport};
-use tidegate_core::port::{Overhead, PortSetup};
+use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Parameter, Setup};
-use tidegate_core::units::{Duration, Rate};
+use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Loss;
 use tidegate_sim::{FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source};
 
