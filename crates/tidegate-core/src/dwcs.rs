@@ -8,7 +8,7 @@
 //! An engine is driven like a scheduler: [`Dwcs::activate`] when a stream has got a packet, [`Dwcs::select`] for a decision,
 //! [`Dwcs::served`] and [`Dwcs::lost`] when the head of a stream has gone. It knows arrival times and names streams; packets stay
 //! elsewhere. That is the division of labour of ShareStreams, and why the same engine serves a port, an end system and as the model that
-//! hardware is checked against.
+//! hardware is checked against. The engine with the registers of hardware is a crate of its own, `tidegate-rtl-model`.
 //!
 //! **Time** is counted in ticks from the start of the engine, with 64 bits that never wrap. A tick is whatever the user of the engine makes
 //! it: a packet slot of a loaded link (so in the papers), or a unit of real time. Hardware keeps 16 bits of it.
@@ -37,13 +37,11 @@
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
 //! | [`Cohorts`] | the engine for many streams |
 //! | [`Engine`] | the faster of the two |
-//! | [`device`] | the engine as hardware has it, with 16 bits of time: the golden model of the device |
 
 use crate::packet::Flow;
 
 mod cohorts;
 mod contest;
-pub mod device;
 #[cfg(test)]
 mod differential;
 mod engine;

@@ -16,9 +16,9 @@
 
 use crate::figure::{Curve, Gate};
 use crate::{Experiment, Plan};
-use tidegate_core::dwcs::device::{Architecture, Clock, Device, Size};
 use tidegate_core::dwcs::{Choice, Dwcs, Early, Missed, Order, Rules, Scan, Stream, Window};
 use tidegate_core::packet::Flow;
+use tidegate_rtl_model::{Architecture, Clock, Device, Size};
 
 mod cadence;
 mod end_system;

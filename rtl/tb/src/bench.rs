@@ -23,9 +23,9 @@ use checks::{Expected, PATIENCE, Snapshot};
 use ports::Ports;
 use std::collections::VecDeque;
 use std::path::Path;
-use tidegate_core::dwcs::device::{Attributes, Device, Update as UpdateStyle};
 use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, NEVER, Stream, Tally};
 use tidegate_core::packet::Flow;
+use tidegate_rtl_model::{Attributes, Device, Update as UpdateStyle};
 
 mod checks;
 mod ports;

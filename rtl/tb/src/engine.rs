@@ -1,7 +1,7 @@
 //! The engines that are compared: what the bench has to know of each beyond its ports.
 
-use tidegate_core::dwcs::device::{Architecture, Clock, Device, Routing, Size, Update};
 use tidegate_core::dwcs::{Stream, StreamError};
+use tidegate_rtl_model::{Architecture, Clock, Device, Routing, Size, Update};
 
 /// How an engine goes about a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! The golden model of an engine for many streams: the device model as far as that goes, then the scan.
 
-use tidegate_core::dwcs::device::{Architecture, Clock, Device, Size};
 use tidegate_core::dwcs::{Dwcs, Early, Missed, Order, Rules, Scan, Stream};
+use tidegate_rtl_model::{Architecture, Clock, Device, Size};
 
 /// The device model on the smallest network with so many ports, or the scan, for these streams; its clock stands at `start`.
 ///

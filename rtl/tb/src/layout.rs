@@ -1,7 +1,7 @@
 //! Where the fields of packed structures lie: `rtl/src/dwcs_pkg.sv` read from the lowest bit.
 
 use tidegate_core::dwcs::Stream;
-use tidegate_core::dwcs::device::Attributes;
+use tidegate_rtl_model::Attributes;
 
 /// Bits of a stream's number.
 const ID: usize = 5;

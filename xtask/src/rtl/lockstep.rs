@@ -1,4 +1,4 @@
-//! The lockstep with the software: every variant in every size is simulated beside the device model of `tidegate-core`.
+//! The lockstep with the software: every variant in every size is simulated beside the device model, `tidegate-rtl-model`.
 //!
 //! What is compared, and with which traffic, is in `rtl/tb`.
 

@@ -24,6 +24,7 @@ const EVERY_CRATE: &[&str] = &[
     "tidegate-live",
     "tidegate-report",
     "tidegate-reproduce",
+    "tidegate-rtl-model",
     "tidegate-scenario",
     "tidegate-statistics",
 ];
@@ -44,6 +45,7 @@ const RULES: &[Rule] = &[
         may_use: &["tidegate-core", "tidegate-atm", "tidegate-link", "tidegate-statistics"],
         third_party: true,
     },
+    Rule { package: "tidegate-rtl-model", may_use: &["tidegate-core"], third_party: false },
     Rule { package: "tidegate-endsystem", may_use: &["tidegate-core"], third_party: true },
     Rule {
         package: "tidegate-live",
@@ -53,7 +55,7 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
     Rule {
         package: "tidegate-reproduce",
-        may_use: &["tidegate-core", "tidegate-atm", "tidegate-endsystem", "tidegate-sim"],
+        may_use: &["tidegate-core", "tidegate-atm", "tidegate-endsystem", "tidegate-rtl-model", "tidegate-sim"],
         third_party: true,
     },
     Rule {
@@ -74,7 +76,7 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-bench", may_use: &["tidegate-core"], third_party: true },
     // The programs around the product: nothing may use them.
     Rule { package: "xtask", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-lockstep", may_use: &["tidegate-core"], third_party: true },
+    Rule { package: "tidegate-lockstep", may_use: &["tidegate-core", "tidegate-rtl-model"], third_party: true },
     Rule {
         package: "tidegate-fuzz",
         may_use: &["tidegate-core", "tidegate-wire", "tidegate-replay", "tidegate-scenario"],

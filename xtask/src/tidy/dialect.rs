@@ -21,7 +21,8 @@ const UNSAFE_MODULES: &[&str] = &[
     "rtl/tb/src/design.rs",
 ];
 
-const CORE: &str = "crates/tidegate-core/src";
+/// What computes as hardware does: without an operating system, in integers.
+const CORES: &[&str] = &["crates/tidegate-core/src", "rtl/model/src"];
 
 /// Compiled with the standard library, and only under a cfg that nothing is shipped with.
 const NEVER_SHIPPED: &str = "crates/tidegate-core/src/mutants.rs";
@@ -31,7 +32,8 @@ pub fn check(sources: &[Source], tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for source in sources {
         findings.extend(misplaced_unsafe(source));
-        if source.path.starts_with(CORE) && source.path != Path::new(NEVER_SHIPPED) && !tree.is_test(&source.path) {
+        let is_core = CORES.iter().any(|core| source.path.starts_with(core));
+        if is_core && source.path != Path::new(NEVER_SHIPPED) && !tree.is_test(&source.path) {
             findings.extend(foreign_to_the_core(source));
         }
     }

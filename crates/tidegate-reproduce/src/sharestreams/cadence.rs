@@ -2,9 +2,9 @@
 
 use super::{CLOCK, windows};
 use crate::figure::{Figure, Gate, Table, numbers};
-use tidegate_core::dwcs::device::{Architecture, Cadence, Clock, Device, Routing, Size};
 use tidegate_core::dwcs::{Choice, Dwcs, Stream, Window};
 use tidegate_core::packet::Flow;
+use tidegate_rtl_model::{Architecture, Cadence, Clock, Device, Routing, Size};
 
 /// Packets of every run.
 const PACKETS: u64 = 64_000;

@@ -6,10 +6,10 @@
 use super::{Run, Workload, name, windows};
 use crate::figure::Curve;
 use std::collections::VecDeque;
-use tidegate_core::dwcs::device::{Architecture, Clock, Device, Size};
 use tidegate_core::packet::Colour;
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use tidegate_endsystem::{Account, Descriptor, EndSystem, Grain, Next, Pace, QueueManager, Setup, Slots};
+use tidegate_rtl_model::{Architecture, Clock, Device, Size};
 use tidegate_sim::random::Stream;
 
 /// Frames of each stream.

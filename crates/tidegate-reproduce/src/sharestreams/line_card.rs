@@ -2,8 +2,8 @@
 
 use super::{CLOCK, Run, Workload, beside, windows};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
-use tidegate_core::dwcs::device::{Architecture, Size};
 use tidegate_core::dwcs::{Stream, Window};
+use tidegate_rtl_model::{Architecture, Size};
 
 /// What the notes of every figure say.
 fn note() -> String {

@@ -2,8 +2,8 @@
 
 use super::CLOCK;
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
-use tidegate_core::dwcs::device::{Architecture, Size, Timeline};
 use tidegate_core::units::Rate;
+use tidegate_rtl_model::{Architecture, Size, Timeline};
 
 /// The shortest and the longest frame, in bytes.
 const SHORTEST: u32 = 64;

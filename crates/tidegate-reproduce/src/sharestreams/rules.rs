@@ -1,8 +1,8 @@
 //! Table 1: the rules that order two streams, read literally, beside the decision block and the order of the software engine.
 
 use crate::figure::{Figure, Gate, Table, numbers};
-use tidegate_core::dwcs::device::Attributes;
 use tidegate_core::dwcs::{Order, Rank, Tolerance};
+use tidegate_rtl_model::Attributes;
 
 /// What the paper's Table 1 says.
 const RULES: [&str; 5] = [

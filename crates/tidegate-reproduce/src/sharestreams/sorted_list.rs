@@ -1,7 +1,7 @@
 //! Section 4: what the recirculating network delivers besides the winner.
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
-use tidegate_core::dwcs::device::{Attributes, Network, Routing, Size};
+use tidegate_rtl_model::{Attributes, Network, Routing, Size};
 use tidegate_sim::random::Stream;
 
 /// Random orders of 16 and 32 streams.

@@ -4,9 +4,9 @@ use super::{Bench, Drive};
 use crate::engine::Kind;
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
-use tidegate_core::dwcs::device::{Attributes, Routing};
 use tidegate_core::dwcs::{Dwcs, NEVER};
 use tidegate_core::packet::Flow;
+use tidegate_rtl_model::{Attributes, Routing};
 
 /// What `status_o` is to show of a stream, once the lag is over.
 #[derive(Clone, Copy)]

@@ -6,8 +6,8 @@ use crate::engine::Kind;
 use crate::mismatch::Checked;
 use crate::random::Random;
 use std::collections::BTreeSet;
-use tidegate_core::dwcs::device::Routing;
 use tidegate_core::dwcs::{Stream, Window};
+use tidegate_rtl_model::Routing;
 
 /// Oracles S1, S2, S3 and S6, and random orders where there are too many.
 pub fn run(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {

@@ -21,9 +21,9 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_core::dwcs::device::MOST_STREAMS;
 use tidegate_core::dwcs::{CLAMP, Choice, Stream, Window};
 use tidegate_core::packet::Flow;
+use tidegate_rtl_model::MOST_STREAMS;
 
 #[path = "../../design.rs"]
 mod design;

@@ -17,9 +17,9 @@ use crate::layout::{bit, field};
 use crate::pins::{flag, get, set};
 use crate::ports::Ports;
 use std::collections::VecDeque;
-use tidegate_core::dwcs::device::MOST_STREAMS;
 use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, Stream};
 use tidegate_core::packet::Flow;
+use tidegate_rtl_model::MOST_STREAMS;
 
 /// What a check returns.
 pub type Checked<T> = Result<T, String>;

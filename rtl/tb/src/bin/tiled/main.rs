@@ -13,8 +13,8 @@ use random::Random;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_core::dwcs::device::MOST_STREAMS;
 use tidegate_core::dwcs::{CLAMP, Stream, Window};
+use tidegate_rtl_model::MOST_STREAMS;
 
 mod beside;
 #[path = "../../design.rs"]

@@ -18,7 +18,7 @@
 //!
 //! **Deviations**: the paper calls what its base architecture delivers a sorted list; law 2 is what its wiring does.
 
-use super::decision::Attributes;
+use crate::decision::Attributes;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -91,7 +91,7 @@ enum Direction {
 /// The network with what its ports hold.
 ///
 /// ```
-/// use tidegate_core::dwcs::device::{Attributes, Network, Routing, Size};
+/// use tidegate_rtl_model::{Attributes, Network, Routing, Size};
 /// let stream = |deadline, id| Attributes { valid: true, deadline, id, ..Attributes::NONE };
 /// let mut network = Network::new(Size::Four, Routing::Lattice);
 /// let winner = network.decide(&[stream(1, 0), stream(2, 1), stream(3, 2), stream(4, 3)]);
@@ -249,16 +249,16 @@ const fn shuffled(index: usize, bits: u32) -> usize {
 }
 
 /// How deep a tree over `leaves` is.
-pub(super) const fn ceil_log2(leaves: usize) -> u32 {
+pub(crate) const fn ceil_log2(leaves: usize) -> u32 {
     leaves.next_power_of_two().trailing_zeros()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dwcs::{Order, Rank, Tolerance};
     use alloc::collections::BTreeSet;
     use proptest::prelude::*;
+    use tidegate_core::dwcs::{Order, Rank, Tolerance};
 
     /// Streams whose ranks are their deadlines.
     fn ranked(ranks: &[u16]) -> Vec<Attributes> {

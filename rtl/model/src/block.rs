@@ -17,16 +17,16 @@
 //! A deadline that is left behind the clock, by one step per cycle or because the stream has no packet, is moved up to it: 16 bits always
 //! tell that it has come.
 
-use super::decision::Attributes;
-use super::timeline::Update;
-use crate::dwcs::{CLAMP, Stream};
+use crate::decision::Attributes;
+use crate::timeline::Update;
+use tidegate_core::dwcs::{CLAMP, Stream};
 
 /// The latest that a deadline may be, relative to the clock.
 const LATEST: i32 = CLAMP as i32;
 
 /// What the control unit tells all blocks about time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Broadcast {
+pub struct Broadcast {
     /// The clock's low bits.
     now: u16,
     /// More than 2^14 ticks have gone by since the blocks were told last: every deadline has come.
@@ -35,7 +35,7 @@ pub(super) struct Broadcast {
 
 impl Broadcast {
     /// `now`, if the blocks were told last at `last`.
-    pub(super) const fn new(now: u64, last: u64) -> Broadcast {
+    pub const fn new(now: u64, last: u64) -> Broadcast {
         Broadcast { now: now as u16, far: now.saturating_sub(last) > CLAMP }
     }
 
@@ -52,13 +52,13 @@ impl Broadcast {
 
 /// What adjusts itself: the current window constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Constraint {
+pub struct Constraint {
     /// x'.
-    pub(super) numerator: u8,
+    pub numerator: u8,
     /// y'.
-    pub(super) denominator: u8,
+    pub denominator: u8,
     /// The violation bit.
-    pub(super) violation: bool,
+    pub violation: bool,
 }
 
 impl Constraint {
@@ -89,17 +89,17 @@ impl Constraint {
 
 /// The counters, which wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Counters {
-    pub(super) met: u16,
-    pub(super) late: u16,
-    pub(super) missed: u16,
-    pub(super) violations: u16,
-    pub(super) dropped: u16,
+pub struct Counters {
+    pub met: u16,
+    pub late: u16,
+    pub missed: u16,
+    pub violations: u16,
+    pub dropped: u16,
 }
 
 /// One register base block.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
+pub struct Block {
     id: u8,
     period: u16,
     infinite: bool,
@@ -124,7 +124,7 @@ pub(super) struct Block {
 
 impl Block {
     /// What cannot be held by the registers.
-    pub(super) fn check(stream: &Stream, start: u64) -> Result<(), &'static str> {
+    pub fn check(stream: &Stream, start: u64) -> Result<(), &'static str> {
         stream.check()?;
         if stream.window.deadlines > 255 {
             return Err("a window of the device has at most 255 deadlines: its registers are 8 bits wide");
@@ -141,7 +141,7 @@ impl Block {
     }
 
     /// LOAD: a stream that has passed [`Block::check`], without a packet, when the clock stands at `start`.
-    pub(super) fn load(id: u8, stream: &Stream, start: u64, update: Update) -> Block {
+    pub fn load(id: u8, stream: &Stream, start: u64, update: Update) -> Block {
         let whole = Constraint { numerator: stream.window.tolerated as u8, denominator: stream.window.deadlines as u8, violation: false };
         let mut block = Block {
             id,
@@ -166,7 +166,7 @@ impl Block {
     }
 
     /// What the block puts on the network.
-    pub(super) fn attributes(&self) -> Attributes {
+    pub fn attributes(&self) -> Attributes {
         Attributes {
             valid: self.valid,
             infinite: self.infinite,
@@ -179,7 +179,7 @@ impl Block {
     }
 
     /// The stream has got its first packet. If its deadline has come in the meantime, it starts afresh.
-    pub(super) fn activate(&mut self, at: Broadcast, arrival: u16) {
+    pub fn activate(&mut self, at: Broadcast, arrival: u16) {
         (self.valid, self.arrival) = (true, arrival);
         if !self.infinite && at.until(self.deadline) <= 0 {
             self.deadline = at.after(i32::from(self.period));
@@ -190,7 +190,7 @@ impl Block {
     }
 
     /// The winner's part of an update: its head is served until `finish`, and `next` is the arrival of the one behind it.
-    pub(super) fn serve(&mut self, finish: Broadcast, next: Option<u16>) {
+    pub fn serve(&mut self, finish: Broadcast, next: Option<u16>) {
         self.latch(next);
         self.fresh = false;
         if self.infinite {
@@ -209,7 +209,7 @@ impl Block {
     }
 
     /// Everyone's part of an update: a deadline that has come is missed, unless this is the winner, whose step was its service.
-    pub(super) fn update(&mut self, at: Broadcast, won: bool) {
+    pub fn update(&mut self, at: Broadcast, won: bool) {
         if self.infinite {
             return;
         }
@@ -225,7 +225,7 @@ impl Block {
 
     /// The head is gone without service, and `next` is the arrival of the one behind it. Whoever has just begun a new window begins another
     /// one with the next packet.
-    pub(super) fn lose(&mut self, at: Broadcast, next: Option<u16>) {
+    pub fn lose(&mut self, at: Broadcast, next: Option<u16>) {
         if self.drop {
             self.drop = false;
             self.counters.dropped = self.counters.dropped.wrapping_add(1);
@@ -238,22 +238,22 @@ impl Block {
     }
 
     /// Whether the head waits to be dropped.
-    pub(super) fn drops(&self) -> bool {
+    pub fn drops(&self) -> bool {
         self.drop
     }
 
     /// The current window constraint.
-    pub(super) fn constraint(&self) -> Constraint {
+    pub fn constraint(&self) -> Constraint {
         self.current
     }
 
     /// The counters.
-    pub(super) fn counters(&self) -> Counters {
+    pub fn counters(&self) -> Counters {
         self.counters
     }
 
     /// The deadline relative to `at`; `None` if it never comes.
-    pub(super) fn deadline(&self, at: Broadcast) -> Option<i32> {
+    pub fn deadline(&self, at: Broadcast) -> Option<i32> {
         (!self.infinite).then(|| at.until(self.deadline))
     }
 
@@ -289,8 +289,8 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dwcs::{Tolerance, Window};
     use proptest::prelude::*;
+    use tidegate_core::dwcs::{Tolerance, Window};
 
     fn wide(of: Constraint) -> Tolerance {
         Tolerance { numerator: of.numerator.into(), in_violation: of.violation, denominator: of.denominator.into() }

@@ -1,6 +1,6 @@
 //! The decision block: which of two streams comes first, in one cycle.
 //!
-//! **Law.** The order of [`Rank`](crate::dwcs::Rank), as long as deadlines and arrivals differ by less than 2^15. A stream without a packet
+//! **Law.** The order of [`Rank`](tidegate_core::dwcs::Rank), as long as deadlines and arrivals differ by less than 2^15. A stream without a packet
 //! loses against every other, and of two of them the second wins, whoever they are.
 //!
 //! **Source**: Krishnamurthy et al., "ShareStreams", section 4, Figure 8 and Table 1.
@@ -86,8 +86,8 @@ pub const fn deadline_precedes(a: u16, b: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dwcs::{Order, Rank, Tolerance};
     use proptest::prelude::*;
+    use tidegate_core::dwcs::{Order, Rank, Tolerance};
 
     /// Oracle S6.
     #[test]

@@ -1,28 +1,78 @@
 //! The device beside the scan of 64 bits, decision by decision, in every architecture.
 
-use super::{Architecture, Clock, Device, Routing, Size, Update};
-use crate::dwcs::oracles::{self, Build};
-use crate::dwcs::{CLAMP, Choice, Dwcs, Early, Missed, Order, Rules, Scan, Standing, Stream, Window};
-use crate::packet::Flow;
-use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use std::collections::VecDeque;
+use std::ops::Range;
+use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, Early, Missed, Order, Rules, Scan, Standing, Stream, Window};
+use tidegate_core::packet::Flow;
+use tidegate_rtl_model::{Architecture, Clock, Device, Routing, Size, Update};
 
 const RULES: Rules = Rules { missed: Missed::Complete, early: Early::Clamp };
 
-impl Build for Device {
-    /// A device has rules of its own.
-    fn build(_rules: Rules, streams: &[Stream]) -> Device {
-        Device::new(Architecture::base(Size::Four), Clock::Outside, 0, streams).unwrap()
+/// The scan and the base architecture with the streams of a published mixture.
+struct Mixture {
+    scan: Scan,
+    device: Device,
+    served: [u64; 4],
+}
+
+impl Mixture {
+    fn new(streams: [Stream; 4]) -> Mixture {
+        let scan = Scan::new(RULES, Order::default(), &streams).unwrap();
+        let device = Device::new(Architecture::base(Size::Four), Clock::Outside, 0, &streams).unwrap();
+        Mixture { scan, device, served: [0; 4] }
     }
+
+    fn activate(&mut self, now: u64, streams: Range<u32>) {
+        for stream in streams.map(Flow) {
+            self.scan.activate(now, stream, 0);
+            self.device.activate(now, stream, 0);
+        }
+    }
+
+    /// Slots of one tick; packet n of every active stream arrives at time n.
+    fn run(&mut self, slots: Range<u64>) {
+        for slot in slots {
+            let choice = self.scan.select(slot);
+            assert_eq!(self.device.select(slot), choice, "slot {slot}");
+            let Choice::Serve(stream) = choice else { panic!("a stream is backlogged") };
+            self.served[stream.index()] += 1;
+            let next = Some(self.served[stream.index()]);
+            self.scan.served(stream, slot + 1, next);
+            self.device.served(stream, slot + 1, next);
+        }
+    }
+}
+
+fn windowed(x: u32, y: u32) -> Stream {
+    Stream::windowed(Window::new(x, y), 1)
 }
 
 #[test]
 fn the_published_mixtures_are_those_of_the_scan() {
-    oracles::earliest_deadline_first::<Device>();
-    oracles::fair_share_beside_static_priority::<Device>();
-    oracles::fair_share_beside_deadlines::<Device>();
+    let urgent = |first, window| Stream { first_deadline: Some(first), ..Stream::windowed(window, 4) };
+    let mut deadlines = Mixture::new([4, 3, 2, 1].map(|first| urgent(first, Window::NONE)));
+    deadlines.activate(0, 0..4);
+    deadlines.run(0..63_996);
+    assert_eq!(deadlines.served, [15_999; 4]);
+
+    for (penalty, served) in [(0, [31_905, 15_953, 15_952, 190]), (1, [31_906, 15_953, 15_953, 188])] {
+        let streams = [(2, 4), (3, 4), (3, 4), (0, 255)].map(|(x, y)| Stream { penalty, ..windowed(x, y) });
+        let mut priority = Mixture::new(streams);
+        priority.activate(0, 0..3);
+        priority.run(0..63_810);
+        priority.activate(63_810, 3..4);
+        priority.run(63_810..64_000);
+        assert_eq!(priority.served, served, "penalty {penalty}");
+    }
+
+    for (window, served) in [(Window::TIGHTEST, [19_113, 9556, 14_335, 14_335]), (Window::NONE, [19_113, 14_334, 9557, 14_335])] {
+        let mut shares = Mixture::new([windowed(2, 3), windowed(5, 6), urgent(2, window), urgent(1, window)]);
+        shares.activate(0, 0..4);
+        shares.run(0..57_339);
+        assert_eq!(shares.served, served);
+    }
 }
 
 /// Every architecture that takes so many streams.
@@ -60,7 +110,7 @@ impl Lockstep {
             scan: Scan::new(RULES, Order::default(), streams).unwrap(),
             devices: architectures(streams.len()).into_iter().map(device).collect(),
             streams: streams.into(),
-            backlog: alloc::vec![VecDeque::new(); streams.len()],
+            backlog: vec![VecDeque::new(); streams.len()],
             now: start,
             told: start,
         }
@@ -174,7 +224,7 @@ fn fair_shares_across_the_wrap() {
 /// A stream that is alone runs ahead until its deadline is clamped; the others come and go across several wraps of the clock.
 #[test]
 fn a_lead_is_clamped_and_idle_streams_come_back() {
-    let mut streams = alloc::vec![Stream::windowed(Window::new(1, 2), 4); 3];
+    let mut streams = vec![Stream::windowed(Window::new(1, 2), 4); 3];
     streams[2].droppable = true;
     let mut lockstep = Lockstep::new(&streams, 65_000);
     for slot in 0..90_000u64 {
@@ -194,7 +244,7 @@ fn a_lead_is_clamped_and_idle_streams_come_back() {
 fn services_that_are_too_long_leave_deadlines_in_range() {
     for service in [2, 1000, 16_384, 16_385, 70_000, 1 << 40] {
         for update in [Update::InTurn, Update::Ahead] {
-            let mut streams = alloc::vec![Stream::windowed(Window::new(1, 2), 1); 6];
+            let mut streams = vec![Stream::windowed(Window::new(1, 2), 1); 6];
             streams[4] = Stream::without_deadline(Window::new(1, 2));
             streams[5].period = Some(CLAMP);
             let architecture = Architecture { update, ..Architecture::base(Size::Four) };

@@ -4,9 +4,9 @@
 //! block adjusts itself; register blocks that compute ahead need none, because they choose at the end of the last SCHEDULE cycle between
 //! results that they have by then.
 
-use super::network::{Routing, Size, ceil_log2};
-use crate::units::{Duration, Rate};
+use crate::network::{Routing, Size, ceil_log2};
 use core::ops::Range;
+use tidegate_core::units::{Duration, Rate};
 
 /// How register blocks are updated.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -60,7 +60,7 @@ impl Architecture {
 /// The cycles of an architecture that decides without pause.
 ///
 /// ```
-/// use tidegate_core::dwcs::device::{Architecture, Size};
+/// use tidegate_rtl_model::{Architecture, Size};
 /// let timeline = Architecture::base(Size::Eight).timeline(8);
 /// assert_eq!((timeline.schedule(1), timeline.update(1)), (5..8, Some(8)));
 /// ```

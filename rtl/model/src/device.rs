@@ -1,11 +1,11 @@
 //! The device: ShareStreams as hardware has it, 16 bits of time and 8 of a window, cycle by cycle.
 //!
 //! One register block per stream, half as many decision blocks as the network has ports, a network through which the streams' attributes
-//! recirculate, and a control unit. This is the golden model that hardware is compared with, and an engine like [`Scan`](super::Scan): through
+//! recirculate, and a control unit. This is the golden model that hardware is compared with, and an engine like [`Scan`](tidegate_core::dwcs::Scan): through
 //! [`Dwcs`] it takes ticks of 64 bits, of which the blocks see 16.
 //!
 //! **Law.** With periods at least as long as the ticks between two decisions, denominators that stay below 256, and heads whose ages differ
-//! by less than 2^15, the device decides as [`Scan`](super::Scan) with [`Early::Clamp`](super::Early::Clamp), and its registers hold what is in
+//! by less than 2^15, the device decides as [`Scan`](tidegate_core::dwcs::Scan) with [`Early::Clamp`](tidegate_core::dwcs::Early::Clamp), and its registers hold what is in
 //! the records of that, whatever its [`Architecture`].
 //!
 //! **Source**: Krishnamurthy, Yalamanchili, Schwan and West, "ShareStreams: a scalable architecture and hardware support for high-speed QoS
@@ -21,33 +21,17 @@
 //! it therefore falls behind, while software counts every missed deadline. The control unit latches the arrivals of all dropped and served
 //! heads in the cycle of the update; the paper does not say how many its memory delivers at once. The clock is as wide as the program has it;
 //! hardware keeps 16 bits, and the knowledge whether it has moved on by more than 2^14 ticks.
-//!
-//! | item | holds |
-//! |---|---|
-//! | [`Architecture`], [`Timeline`] | what is built, and which cycle does what |
-//! | [`Cadence`] | several packets from one decision, and relaxed updates |
-//! | [`Attributes`] | the word on the network, and the decision block |
-//! | [`Network`] | the recirculating shuffle-exchange, the order it delivers, tiles |
 
-use super::{Choice, Dwcs, NEVER, Standing, Stream, StreamError, Tally, Tolerance};
-use crate::packet::Flow;
+use crate::block::{Block, Broadcast};
+use crate::cadence::Cadence;
+use crate::decision::Attributes;
+use crate::network::{Network, Routing};
+use crate::timeline::{Architecture, Update};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use block::{Block, Broadcast};
 use core::ops::Range;
-
-mod block;
-mod cadence;
-mod decision;
-#[cfg(test)]
-mod lockstep;
-mod network;
-mod timeline;
-
-pub use cadence::Cadence;
-pub use decision::{Attributes, deadline_precedes, precedes};
-pub use network::{Network, Routing, Size};
-pub use timeline::{Architecture, Timeline, Update};
+use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, NEVER, Standing, Stream, StreamError, Tally, Tolerance};
+use tidegate_core::packet::Flow;
 
 /// The most streams of a device: their numbers have 5 bits.
 pub const MOST_STREAMS: usize = 32;
@@ -65,7 +49,7 @@ pub enum Clock {
 /// The device.
 ///
 /// ```
-/// use tidegate_core::dwcs::device::{Architecture, Clock, Device, Size};
+/// use tidegate_rtl_model::{Architecture, Clock, Device, Size};
 /// use tidegate_core::dwcs::{Choice, Dwcs, Stream, Window};
 /// use tidegate_core::packet::Flow;
 /// let streams = [(2, 4), (3, 4), (3, 4)].map(|(x, y)| Stream::windowed(Window::new(x, y), 1));
@@ -281,7 +265,7 @@ impl Device {
 impl Dwcs for Device {
     fn activate(&mut self, now: u64, stream: Flow, arrival: u64) {
         let now = self.time(now);
-        if now.saturating_sub(self.now) > super::CLAMP {
+        if now.saturating_sub(self.now) > CLAMP {
             self.update(now);
         }
         self.blocks[stream.index()].activate(Broadcast::new(now, self.now), arrival as u16);
@@ -338,7 +322,8 @@ impl Dwcs for Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dwcs::Window;
+    use crate::network::Size;
+    use tidegate_core::dwcs::Window;
 
     fn equal(streams: usize) -> Vec<Stream> {
         alloc::vec![Stream::windowed(Window::new(3, 4), 1); streams]

@@ -15,13 +15,13 @@
 //! **Deviations**: the paper names both ideas and no rule. Here a winner is always accounted for as served at once; an update that is left out
 //! is the part of the other streams, whose deadlines may pass unnoticed until the next one. That one misses one deadline, as any update.
 
-use super::network::Routing;
-use super::timeline::{Architecture, Update};
+use crate::network::Routing;
+use crate::timeline::{Architecture, Update};
 
 /// Packets per decision and per update, at least 1 each.
 ///
 /// ```
-/// use tidegate_core::dwcs::device::{Architecture, Cadence, Clock, Device, Routing, Size};
+/// use tidegate_rtl_model::{Architecture, Cadence, Clock, Device, Routing, Size};
 /// use tidegate_core::dwcs::{Choice, Dwcs, Stream, Window};
 /// use tidegate_core::packet::Flow;
 /// let streams = [(2, 4), (3, 4), (3, 4)].map(|(x, y)| Stream::windowed(Window::new(x, y), 1));
@@ -78,12 +78,13 @@ impl Cadence {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Clock, Device, Size};
     use super::*;
-    use crate::dwcs::{Choice, Dwcs, Order, Rank, Stream, Tolerance, Window};
-    use crate::packet::Flow;
+    use crate::device::{Clock, Device};
+    use crate::network::Size;
     use alloc::vec::Vec;
     use proptest::prelude::*;
+    use tidegate_core::dwcs::{Choice, Dwcs, Order, Rank, Stream, Tolerance, Window};
+    use tidegate_core::packet::Flow;
 
     /// The winners of a device whose streams are always backlogged, and its violations.
     fn device(architecture: Architecture, cadence: Cadence, streams: &[Stream], packets: u64) -> (Vec<u32>, u64) {
