@@ -1,11 +1,13 @@
 //! `cargo xtask`: the repository's tasks, from the gate that every change passes to the benchmarks beside other programs.
 
+use failure::Failure;
 use std::process::ExitCode;
 
 mod bench;
 mod cargo;
 mod contributing;
 mod environment;
+mod failure;
 mod fuzz;
 mod mutants;
 mod rtl;
@@ -45,16 +47,6 @@ Steps of `rtl`, in order:
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
 ";
-
-/// What ends a task early.
-enum Failure {
-    /// Something that is checked is not as it should be.
-    Check(String),
-    /// The command line asks for what does not exist.
-    Usage(String),
-    /// The machine lacks something; the text says what, and how to get it.
-    Environment(String),
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
