@@ -30,7 +30,7 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// The bare-metal target that `tidegate-core` is built for: it has no standard library, so a use of one cannot compile.
+/// The bare-metal target that the core and the cell scheduler are built for: it has no standard library, so a use of one cannot compile.
 pub const BARE_TARGET: &str = "x86_64-unknown-none";
 
 /// The version of cargo-deny that is installed when there is none.

@@ -11,7 +11,7 @@ use crate::{Benchmark, Rounds};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::sync::Barrier;
 use std::time::Instant;
-use tidegate_core::cells::{
+use tidegate_cells::{
     Adapter, CLASSES, CellContract, CellRate, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, LONGEST_PDU, Mode, Planner,
     Prefetch, RateScaling, SLOT, Sustained, Ticks, TransferSetup,
 };

@@ -81,7 +81,7 @@ fn serve(benchmark: &mut Benchmark) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::cells::{CellContract, CellScheduler, CellSetup, Planner, RateScaling, Ticks};
+    use tidegate_cells::{CellContract, CellScheduler, CellSetup, Planner, RateScaling, Ticks};
 
     #[test]
     fn no_policer_and_no_scheduler_allocates_per_packet() {

@@ -12,9 +12,9 @@
 use crate::conformance::UsageParameterControl;
 use std::collections::VecDeque;
 use std::fmt;
-use tidegate_core::cells::{
-    self, CLASSES, CellContract, CellRate, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, MOST_CONNECTIONS, RateScaling,
-    SLOT, Ticks, TransferSetup, aal5_cells,
+use tidegate_cells::{
+    CLASSES, CellContract, CellRate, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, MOST_CONNECTIONS, RateScaling, SLOT,
+    Ticks, TransferSetup, aal5_cells,
 };
 use tidegate_core::units::{Duration, Rate};
 
@@ -177,7 +177,7 @@ struct Host {
     is_last: bool,
 }
 
-impl cells::Adapter for Host {
+impl tidegate_cells::Adapter for Host {
     fn cell_sent(&mut self, now: u64, connection: Connection, late: Ticks) {
         let index = connection.index();
         let record = &mut self.records[index];

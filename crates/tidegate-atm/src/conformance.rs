@@ -8,13 +8,13 @@
 //! **RTL twin.** None.
 //! **Deviations.** The test of the sustained rate grants the burst tolerance without a CDVT on top, which is stricter than the standard.
 
-use tidegate_core::cells::{CellContract, SLOT};
+use tidegate_cells::{CellContract, SLOT};
 
 /// The policer of one connection at the edge of a network, written after the standard and not after the shaper.
 ///
 /// ```
 /// use tidegate_atm::conformance::UsageParameterControl;
-/// use tidegate_core::cells::{CellContract, Ticks};
+/// use tidegate_cells::{CellContract, Ticks};
 /// let mut control = UsageParameterControl::new(CellContract::constant(Ticks::slots(10)));
 /// assert!(control.accepts(0) && control.accepts(9)); // one slot early: within the CDVT
 /// assert!(!control.accepts(18) && control.accepts(19));
@@ -50,7 +50,7 @@ impl UsageParameterControl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate_core::cells::{Mode, Sustained, Ticks};
+    use tidegate_cells::{Mode, Sustained, Ticks};
 
     fn refused(contract: CellContract, slots: &[u64]) -> Vec<u64> {
         let mut control = UsageParameterControl::new(contract);

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use tidegate_atm::adapter::{AdapterPort, AdapterSetup, Encapsulation};
+use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::buffer::BufferParameters;
-use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::PortSetup;

@@ -19,13 +19,15 @@
 //! | [`buffer`] | may this packet stay |
 //! | [`scheduler`] | whose packet is next, and not before when |
 //! | [`shaper`] | schedulers that delay to keep a contract |
-//! | [`cells`] | the same for ATM links, slot by slot: shaped connections and the transfers that feed them |
+//! | [`sharing`] | how an overloaded link is shared among priority classes |
 //! | [`dwcs`] | Dynamic Window-Constrained Scheduling: the engines that decide |
 //! | [`ready`] | flows in the order of a key |
 //! | [`queue`] | per-flow queues and their occupancy |
 //! | [`port`] | the path of a packet through all of them, with its conservation law |
 //! | [`observer`] | who watches a port |
 //! | [`registry`] | every algorithm by name |
+//! | [`serial`] | comparisons on a wrapping axis |
+//! | [`prefetch`] | cache hints |
 //! | `mutants` | seeded faults, in no build that is shipped |
 #![no_std]
 #![warn(missing_docs)]
@@ -36,18 +38,19 @@ extern crate alloc;
 mod mutants;
 
 pub mod buffer;
-pub mod cells;
 pub mod classifier;
 pub mod dwcs;
 pub mod observer;
 pub mod packet;
 pub mod policer;
 pub mod port;
-mod prefetch;
+pub mod prefetch;
 pub mod queue;
 pub mod ready;
 pub mod registry;
 pub mod remark;
 pub mod scheduler;
+pub mod serial;
 pub mod shaper;
+pub mod sharing;
 pub mod units;

@@ -3,13 +3,13 @@
 
 /// Asks the processor to bring the cache line of `value` closer. Never faults and never changes what the program computes.
 #[inline(always)]
-pub(crate) fn prefetch<T>(value: &T) {
+pub fn prefetch<T>(value: &T) {
     prefetch_in(core::slice::from_ref(value), 0);
 }
 
 /// The same for the item of a slice in this place, if there is one; otherwise for some other address.
 #[inline(always)]
-pub(crate) fn prefetch_in<T>(items: &[T], place: usize) {
+pub fn prefetch_in<T>(items: &[T], place: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         // SAFETY: a prefetch is a hint on any address, and the pointer is not followed otherwise.
@@ -21,7 +21,7 @@ pub(crate) fn prefetch_in<T>(items: &[T], place: usize) {
 
 /// The same for the line behind that of `value`.
 #[inline(always)]
-pub(crate) fn prefetch_second_line<T>(value: &T) {
+pub fn prefetch_second_line<T>(value: &T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         // SAFETY: as above.

@@ -14,6 +14,7 @@
 //! | [`Heap`] | O(log n) | the oracle of tests |
 
 use crate::packet::Flow;
+use crate::serial::is_before;
 
 mod heap;
 mod levels;
@@ -93,10 +94,4 @@ pub trait ReadyList {
             self.insert(flow, oldest);
         }
     }
-}
-
-/// True if `a` lies before `b` on the shorter way round the axis.
-#[inline]
-pub(crate) const fn is_before(a: u64, b: u64) -> bool {
-    (a.wrapping_sub(b) as i64) < 0
 }

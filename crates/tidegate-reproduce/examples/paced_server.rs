@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
-use tidegate_core::cells::{
+use tidegate_cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Prefetch, RateScaling, SLOT, Ticks, TransferSetup,
 };
 use tidegate_core::units::Rate;

@@ -18,7 +18,7 @@
 use crate::figure::Curve;
 use crate::{Experiment, Plan};
 use tidegate_atm::conformance::UsageParameterControl;
-use tidegate_core::cells::{
+use tidegate_cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Mode, Planner, RateScaling, Sustained, Ticks,
 };
 use tidegate_sim::host::{Bus, Host, Posting};

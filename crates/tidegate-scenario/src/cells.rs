@@ -9,10 +9,8 @@ use crate::promise::about;
 use crate::units::{Ratio, print_rate};
 use crate::value::{At, Block};
 use tidegate_atm::adapter::{AdapterSetup, Encapsulation, LONGEST_FRAME, slot_time};
+use tidegate_cells::{CLASSES, CellContract, CellContractField, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::buffer::BufferField;
-use tidegate_core::cells::{
-    CLASSES, CellContract, CellContractField, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup,
-};
 use tidegate_core::units::{Duration, Overhead, Rate};
 
 /// The priority of a class without a contract: it has what the others leave.

@@ -4,8 +4,8 @@
 use crate::value::{Leaf, Scalar, one_of};
 use serde_json::{Map, Value, json};
 use tidegate_atm::adapter::Encapsulation;
+use tidegate_cells::{Conflict, Mode, Prefetch, Sustained};
 use tidegate_core::buffer::Reading;
-use tidegate_core::cells::{Conflict, Mode, Prefetch, Sustained};
 use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};

@@ -530,7 +530,7 @@ fn minimum_rates_for_plain_packets_are_kept() {
 
 #[test]
 fn cells_are_scheduled_by_contracts_in_slots_of_the_link() {
-    use tidegate_core::cells::{CellContract, CellRate, Conflict, Mode, SLOT, Sustained, Ticks};
+    use tidegate_cells::{CellContract, CellRate, Conflict, Mode, SLOT, Sustained, Ticks};
     let text = r#"
         [policy.adapter]
         rate = "100 Mbit/s"

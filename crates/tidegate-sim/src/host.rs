@@ -18,7 +18,7 @@
 use crate::random::Stream;
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
-use tidegate_core::cells::{Adapter, CellError, CellScheduler, Connection, SLOT, Ticks};
+use tidegate_cells::{Adapter, CellError, CellScheduler, Connection, SLOT, Ticks};
 
 /// How long transfers from host memory take.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -248,7 +248,7 @@ impl<A: Adapter> Adapter for Host<A> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tidegate_core::cells::{CellContract, CellSetup, Conflict, HeapScheduler, Planner, Prefetch, RateScaling, TransferSetup};
+    use tidegate_cells::{CellContract, CellSetup, Conflict, HeapScheduler, Planner, Prefetch, RateScaling, TransferSetup};
 
     /// Four cells per slot, four slots of latency, eight cells per burst.
     const SETUP: TransferSetup =

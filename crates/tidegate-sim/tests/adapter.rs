@@ -4,7 +4,7 @@ mod networks;
 
 use networks::{flow, link, one_link, port, random_loss, rate};
 use tidegate_atm::adapter::{AdapterSetup, CellRecord, Encapsulation};
-use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
+use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::FlowParameters;

@@ -6,10 +6,8 @@ use networks::{flow, header, link, parameters, port, random_loss, rate};
 use proptest::prelude::*;
 use proptest::sample::select;
 use tidegate_atm::adapter::{AdapterSetup, Encapsulation};
+use tidegate_cells::{CLASSES as PRIORITIES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::buffer::BufferParameters;
-use tidegate_core::cells::{
-    CLASSES as PRIORITIES, CellContract, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup,
-};
 use tidegate_core::policer::Contract;
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::units::{Duration, Overhead};

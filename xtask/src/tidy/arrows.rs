@@ -15,6 +15,7 @@ struct Rule {
 const EVERY_CRATE: &[&str] = &[
     "tidegate-atm",
     "tidegate-bench",
+    "tidegate-cells",
     "tidegate-core",
     "tidegate-endsystem",
     "tidegate-wire",
@@ -31,18 +32,19 @@ const EVERY_CRATE: &[&str] = &[
 
 const RULES: &[Rule] = &[
     Rule { package: "tidegate-core", may_use: &[], third_party: false },
-    Rule { package: "tidegate-atm", may_use: &["tidegate-core"], third_party: true },
+    Rule { package: "tidegate-cells", may_use: &["tidegate-core"], third_party: false },
+    Rule { package: "tidegate-atm", may_use: &["tidegate-core", "tidegate-cells"], third_party: true },
     Rule { package: "tidegate-wire", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-statistics", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-link", may_use: &["tidegate-core"], third_party: true },
     Rule {
         package: "tidegate-replay",
-        may_use: &["tidegate-core", "tidegate-atm", "tidegate-link", "tidegate-wire", "tidegate-statistics"],
+        may_use: &["tidegate-core", "tidegate-cells", "tidegate-atm", "tidegate-link", "tidegate-wire", "tidegate-statistics"],
         third_party: true,
     },
     Rule {
         package: "tidegate-sim",
-        may_use: &["tidegate-core", "tidegate-atm", "tidegate-link", "tidegate-statistics"],
+        may_use: &["tidegate-core", "tidegate-cells", "tidegate-atm", "tidegate-link", "tidegate-statistics"],
         third_party: true,
     },
     Rule { package: "tidegate-rtl-model", may_use: &["tidegate-core"], third_party: false },
@@ -55,13 +57,14 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
     Rule {
         package: "tidegate-reproduce",
-        may_use: &["tidegate-core", "tidegate-atm", "tidegate-endsystem", "tidegate-rtl-model", "tidegate-sim"],
+        may_use: &["tidegate-core", "tidegate-cells", "tidegate-atm", "tidegate-endsystem", "tidegate-rtl-model", "tidegate-sim"],
         third_party: true,
     },
     Rule {
         package: "tidegate-scenario",
         may_use: &[
             "tidegate-core",
+            "tidegate-cells",
             "tidegate-atm",
             "tidegate-link",
             "tidegate-wire",
@@ -73,7 +76,7 @@ const RULES: &[Rule] = &[
         third_party: true,
     },
     Rule { package: "tidegate-cli", may_use: EVERY_CRATE, third_party: true },
-    Rule { package: "tidegate-bench", may_use: &["tidegate-core"], third_party: true },
+    Rule { package: "tidegate-bench", may_use: &["tidegate-core", "tidegate-cells"], third_party: true },
     // The programs around the product: nothing may use them.
     Rule { package: "xtask", may_use: &["tidegate-core"], third_party: true },
     Rule { package: "tidegate-lockstep", may_use: &["tidegate-core", "tidegate-rtl-model"], third_party: true },
@@ -146,7 +149,9 @@ mod tests {
         let found = findings("tidegate-sim", json!([{ "name": "tidegate-live", "kind": null }, { "name": "tidegate-core", "kind": null }]));
         assert_eq!(
             found,
-            ["x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core, tidegate-atm, tidegate-link, tidegate-statistics"]
+            [
+                "x/Cargo.toml:1: tidegate-sim uses tidegate-live; it may use tidegate-core, tidegate-cells, tidegate-atm, tidegate-link, tidegate-statistics"
+            ]
         );
     }
 

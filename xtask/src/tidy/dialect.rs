@@ -22,7 +22,7 @@ const UNSAFE_MODULES: &[&str] = &[
 ];
 
 /// What computes as hardware does: without an operating system, in integers.
-const CORES: &[&str] = &["crates/tidegate-core/src", "rtl/model/src"];
+const CORES: &[&str] = &["crates/tidegate-core/src", "crates/tidegate-cells/src", "rtl/model/src"];
 
 /// Compiled with the standard library, and only under a cfg that nothing is shipped with.
 const NEVER_SHIPPED: &str = "crates/tidegate-core/src/mutants.rs";

@@ -14,8 +14,9 @@
 //!
 //! **Deviations**: ties break by a 64-bit insertion number, so equal keys leave first in, first out, which plain heaps do not promise.
 
-use super::{ReadyList, is_before};
+use super::ReadyList;
 use crate::packet::Flow;
+use crate::serial::is_before;
 use alloc::vec;
 use alloc::vec::Vec;
 

@@ -36,11 +36,12 @@
 //!   log is in order of insertion.
 //! * An entry that is removed from a log stays until it is read; the flow's generation tells it from a later one.
 
+use super::ReadyList;
 use super::levels::{Bucket, Levels};
 use super::logs::{Entry, Pool, Rest};
 use super::run::{BATCH, Run};
-use super::{ReadyList, is_before};
 use crate::packet::Flow;
+use crate::serial::is_before;
 use alloc::vec;
 use alloc::vec::Vec;
 

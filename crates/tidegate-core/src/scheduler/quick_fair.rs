@@ -32,7 +32,7 @@ use super::wf2q_plus::guaranteed_rates;
 use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
-use crate::ready::is_before;
+use crate::serial::is_before;
 use crate::units::{Duration, Time, TimePerByte};
 use alloc::boxed::Box;
 use alloc::vec::Vec;

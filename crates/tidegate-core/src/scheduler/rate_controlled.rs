@@ -34,14 +34,14 @@
 //! those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. Who has nothing queued asks for nothing, so while a higher
 //! priority sends now and then, lower ones are granted a little more than it leaves. Guarantees are kept by clocks of their own, and
 //! proportions by a clock per priority, in which its shares are counted: it stands still while the priority gets less than it is granted
-//! (as in [`crate::cells::ClassTime`], but with the grant as the measure), and makes up for that when the priority could send more.
+//! (as in `ClassTime` of the cell scheduler, but with the grant as the measure), and makes up for that when the priority could send more.
 
 use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
-use crate::cells::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
+use crate::sharing::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
 use crate::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 

@@ -6,9 +6,7 @@
 use super::{Source, play};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel};
 use tidegate_atm::conformance::UsageParameterControl;
-use tidegate_core::cells::{
-    Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, RateScaling, SLOT, Ticks,
-};
+use tidegate_cells::{Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, RateScaling, SLOT, Ticks};
 
 /// The slots in which the second cells of X, Y and Z leave, by conflict policy. X and Z are planned for slot 5, Y for slot 6.
 const CONTENDERS: [(Conflict, &str, [u32; 3]); 4] = [

@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use std::time::Instant;
-use tidegate_core::cells::{
+use tidegate_cells::{
     Adapter, CellContract, CellError, CellScheduler, CellSetup, Conflict, Connection, Counts, HeapScheduler, Planner, Prefetch,
     RateScaling, SLOT, Ticks, TransferSetup, Work, aal5_cells,
 };

@@ -5,7 +5,7 @@
 
 use super::{Source, play};
 use crate::figure::{Axis, Chart, Figure, Gate, Panel};
-use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, SLOT, Sharing, Ticks};
+use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, SLOT, Sharing, Ticks};
 
 /// Cells are counted from the first to the second of these slots: the overload lasts throughout.
 const WINDOW: (u64, u64) = (2000, 12_000);

@@ -2,7 +2,7 @@
 
 use super::{Source, WINDOW, contract, play, play_planned};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
-use tidegate_core::cells::{CellContract, Conflict, Mode, RateScaling, Ticks};
+use tidegate_cells::{CellContract, Conflict, Mode, RateScaling, Ticks};
 
 /// What the reference model has sent by slots 200, 400, 600, 800 and 1000, by connection.
 const CELLS_SENT: [(usize, [u32; 5]); 9] = [

@@ -2,7 +2,7 @@
 
 use super::{Log, Source, WINDOW, play, play_planned};
 use crate::figure::{Axis, Chart, Figure, Gate, Panel, numbers};
-use tidegate_core::cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, Ticks};
+use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, Ticks};
 
 /// The stretches of time in which the load stays the same; the overload begins with the second.
 const INTERVALS: [(u32, u32); 4] = [(0, 200), (200, 250), (250, 300), (300, 390)];

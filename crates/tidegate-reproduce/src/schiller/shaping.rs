@@ -6,7 +6,7 @@
 use crate::figure::Table;
 use std::hint::black_box;
 use std::time::Instant;
-use tidegate_core::cells::{CellContract, Mode, Shaping, Stretch, Sustained, Ticks};
+use tidegate_cells::{CellContract, Mode, Shaping, Stretch, Sustained, Ticks};
 
 /// Connections of each measurement.
 const CONNECTIONS: [usize; 4] = [1, 100, 1000, 64_167];

@@ -2,7 +2,7 @@
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
 use std::num::NonZeroU32;
-use tidegate_core::cells::{
+use tidegate_cells::{
     Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, Prefetch, RateScaling, SLOT, Ticks,
     TransferSetup, aal5_cells,
 };

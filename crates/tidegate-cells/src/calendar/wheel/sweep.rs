@@ -1,0 +1,79 @@
+//! Takes the entries of connections that are in the list no more out of it, all at once.
+
+use crate::calendar::crowd::Crowd;
+use crate::calendar::levels::Entry;
+use crate::calendar::log::{Pool, Reader};
+use crate::calendar::run::{LOW, LOWEST};
+use crate::calendar::wheel::{BITS, BUCKET, SOME_GHOSTS, SlotWheel};
+use core::cmp::Ordering;
+
+impl SlotWheel {
+    /// Where a sweep is worth more: how many entries are looked at for each that goes. In the list where it is worth most it is at least as
+    /// much as in all together.
+    pub(crate) fn compare_worth(&self, other: &SlotWheel) -> Ordering {
+        let looks = |list: &SlotWheel| list.listed + list.ghosts + SOME_GHOSTS;
+        (self.ghosts * looks(other)).cmp(&(other.ghosts * looks(self)))
+    }
+
+    /// Writes the list anew with the entries that are still good, which `is_there` tells.
+    #[cold]
+    pub(crate) fn sweep(&mut self, pool: &mut Pool, is_there: impl Fn(Entry) -> bool) {
+        let base = self.base;
+        let mut gone = 0;
+        let mut is_kept = |word: u64| {
+            let is_kept = is_there(Entry { key: base | word >> LOW, payload: word & LOWEST });
+            gone += usize::from(!is_kept);
+            is_kept
+        };
+        self.run.retain(&mut is_kept);
+        self.table.retain(&mut is_kept);
+        self.ghosts -= gone;
+        let mut from = 0;
+        while let Some(at) = self.marks.at_or_after(from) {
+            from = at + 1;
+            let mut log = core::mem::take(&mut self.near[at]);
+            self.marks.clear(at);
+            let ahead = if at < self.base_at { at + self.near.len() - self.base_at } else { at - self.base_at };
+            let start = self.base.wrapping_add((ahead as u64) << BITS);
+            while let Some((words, count)) = pool.pop(&mut log) {
+                for word in &words[..count] {
+                    self.keep(Entry { key: start | word >> LOW, payload: word & LOWEST }, &is_there, |wheel, entry| {
+                        wheel.file_near(pool, entry);
+                    });
+                }
+            }
+        }
+        for at in self.levels.places() {
+            let mut log = self.levels.detach(at);
+            while let Some((words, count)) = pool.pop(&mut log) {
+                for entry in Entry::of_words(&words[..count]) {
+                    self.keep(entry, &is_there, |wheel, entry| wheel.levels.put_back(pool, at, entry));
+                }
+            }
+        }
+        let mut crowd = core::mem::replace(&mut self.crowd, Crowd::new(0));
+        while let Some(entry) = crowd.pop(pool) {
+            self.keep(entry, &is_there, |wheel, entry| {
+                // There may be room in its log now, before those that come later, or that are still to be moved down.
+                if (BUCKET..wheel.span()).contains(&entry.key.wrapping_sub(wheel.base)) {
+                    wheel.file_near(pool, entry);
+                } else {
+                    wheel.crowd.push(pool, entry);
+                }
+            });
+        }
+        self.crowd.take_over(crowd);
+        self.is_crowded = !self.crowd.is_empty();
+        self.bound();
+        self.soon = Reader::default();
+    }
+
+    /// One entry of a sweep.
+    fn keep(&mut self, entry: Entry, is_there: impl Fn(Entry) -> bool, put_back: impl FnOnce(&mut SlotWheel, Entry)) {
+        if is_there(entry) {
+            put_back(self, entry);
+        } else {
+            self.ghosts -= 1;
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The cell scheduler of an ATM link: shaped connections, slot by slot, and the transfers from host memory that feed them.
+//!
+//! A [`CellScheduler`] runs one cycle per cell slot; its header has the laws. The environment (a simulator, an adapter) tells what happens
+//! outside: PDUs posted, cells arrived; an [`Adapter`] is told what happens inside.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`CellContract`] | peak and sustained rate of one connection, in ticks |
+//! | [`Shaping`] | when the next cell of one connection may leave |
+//! | [`Conflict`] | who goes first when several are due |
+//! | [`RateScaling`], [`ClassTime`] | how an overloaded link is shared, within a class and among classes |
+//! | [`Transfers`] | when cells are fetched from the host, and how many |
+//! | [`HeapScheduler`] | the scheduler of the paper, on binary heaps: the oracle |
+//! | [`Planner`] | the fast one, which plans windows of slots |
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod calendar;
+mod class_time;
+mod conflict;
+mod connection;
+mod connections;
+mod contract;
+mod heap;
+mod planner;
+mod scheduler;
+mod shaping;
+#[cfg(test)]
+mod tests;
+mod time;
+mod transfer;
+
+pub use class_time::ClassTime;
+pub use conflict::Conflict;
+pub use connection::{Connection, MOST_CONNECTIONS};
+pub use contract::{CellContract, CellContractError, CellContractField, Mode, Sustained};
+pub use heap::HeapScheduler;
+pub use heap::binary_heap::Work;
+pub use planner::Planner;
+pub use scheduler::{Adapter, CellError, CellScheduler, CellSetup, Counts, LONGEST_PDU, SetupError, aal5_cells};
+pub use shaping::{Shaping, State};
+pub use tidegate_core::sharing::{
+    CLASSES, CellRate, LONGEST_INTERVAL, NoSharing, RateScaling, SLOT, SharesError, Sharing, Stretch, water_fill,
+};
+pub use time::Ticks;
+pub use transfer::{Prefetch, TransferSetup, Transfers};

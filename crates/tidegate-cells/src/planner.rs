@@ -1,0 +1,577 @@
+//! The fast cell scheduler: plans a window of slots at a time, class by class, with one machine word as the calendar of the slots.
+//!
+//! **Law.** The laws of [`CellScheduler`], and the order of [`Conflict::Priority`](crate::conflict::Conflict::Priority): within a class the earliest
+//! planned time first. With a window of one slot the schedule is that of [`crate::heap::HeapScheduler`], slot by slot, whatever happens; with a
+//! longer one it is the same if what comes from outside comes between windows, and if classes do not share their grants. What comes within a
+//! window takes free slots of it, so it is at most a window later.
+//!
+//! **Source.** The cycle of Schiller and Gunningberg, section 3; planning by windows is this project's.
+//!
+//! **State.** One cache line per connection that a cell touches, 18 bytes that it does not, 6 for a PDU, and one or two words in the logs of a
+//! [`SlotWheel`] per class, which has a ready list in its own time; the logs' chunks all classes share. From 65,536 connections on that is
+//! 128 bytes each at most; and a kilobyte for the window.
+//!
+//! **Cost.** O(1) per cell, whatever the number of connections: the connection's line, which was fetched ahead, and the ready list.
+//! Planning a window of one class before the next keeps one ready list in the cache at a time.
+//!
+//! **RTL twin.** None yet; the calendar is a 64-bit priority encoder.
+//!
+//! **Deviations.** A connection is shaped and its transfers are requested when its cell is planned, up to a window before the cell leaves.
+//! Nothing is missing yet when a planned cell is not on the adapter: if it arrives by its slot it is as good as planned, and only otherwise
+//! the underrun is counted, on arrival. Slots that the environment takes away hold the planner's own clock, so that whatever is planned
+//! keeps its distance. Slots that were planned for a removed connection stay empty. Where a class has a minimum share, slots are planned one by one.
+
+use crate::calendar::levels::Entry;
+use crate::calendar::log::Pool;
+use crate::calendar::wheel::SlotWheel;
+use crate::connection::Connection;
+use crate::connections::Connections;
+use crate::connections::departure::{Booked, Departure};
+use crate::contract::CellContract;
+use crate::scheduler::{Adapter, CellError, CellScheduler, CellSetup, Counts};
+use crate::shaping::{Place, State};
+use crate::time::{slot_from, start_of};
+use alloc::boxed::Box;
+use tidegate_core::serial::is_before;
+use tidegate_core::sharing::{CLASSES, RateScaling, SLOT, Sharing};
+
+/// The most slots in a window: the bits of a word.
+const WINDOW: u32 = u64::BITS;
+
+/// The planning scheduler.
+///
+/// ```
+/// use tidegate_cells::{CellContract, CellScheduler, CellSetup, Planner, RateScaling, Ticks};
+/// let setup = CellSetup { connections: 2, pdus: 2, transfer: None };
+/// let mut scheduler: Planner = Planner::new(&setup, RateScaling::strict());
+/// let every = |slots| CellContract::constant(Ticks::slots(slots));
+/// let (a, b) = (scheduler.add(&every(2)).unwrap(), scheduler.add(&every(3)).unwrap());
+/// scheduler.post(a, 3, 0, &mut ()).unwrap();
+/// scheduler.post(b, 2, 0, &mut ()).unwrap();
+/// let sent: Vec<_> = (0..6).map(|slot| scheduler.send(slot, &mut ())).collect();
+/// assert_eq!(sent, [Some(a), Some(b), Some(a), Some(b), Some(a), None]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Planner<S = RateScaling> {
+    connections: Connections<S>,
+    /// One per class that any connection has been in.
+    lists: [Option<Box<SlotWheel>>; CLASSES],
+    pool: Pool,
+    /// The environment's slot that is the first of the window, if no slot has been taken away since.
+    start: u64,
+    /// The length of the window; 0 before the first.
+    length: u32,
+    longest: u32,
+    /// The first slot of the window that has not passed.
+    open: u64,
+    /// A bit per slot of the window that is or was taken.
+    taken: u64,
+    /// The same when it was last seen what has left: since then a cell has left in every slot.
+    seen: u64,
+    /// A bit per slot from `seen` on in which a cell leaves: all that are taken, except for connections that were removed.
+    planned: u64,
+    /// A bit per slot from `open` on in which a cell leaves, which is the last one of no PDU, and for whose buffer nobody waits.
+    plain: u64,
+    /// A bit per slot of the window in which the last cell of a PDU leaves.
+    last: u64,
+    window: [Departure; WINDOW as usize],
+}
+
+impl<S: Sharing> Planner<S> {
+    /// A scheduler without connections, with windows of 64 slots.
+    pub fn new(setup: &CellSetup, sharing: S) -> Planner<S> {
+        Planner::with_window(setup, WINDOW, sharing)
+    }
+
+    /// The same with windows of so many slots, 1 to 64; what is outside counts as the end of the range.
+    pub fn with_window(setup: &CellSetup, slots: u32, sharing: S) -> Planner<S> {
+        Planner {
+            connections: Connections::new(setup, sharing),
+            lists: [const { None }; CLASSES],
+            pool: Pool::new(),
+            start: 0,
+            length: 0,
+            longest: slots.clamp(1, WINDOW),
+            open: 0,
+            taken: 0,
+            seen: 0,
+            planned: 0,
+            plain: 0,
+            last: 0,
+            window: [Departure::default(); WINDOW as usize],
+        }
+    }
+
+    /// Cells on the adapter, cells under way, and free buffers. O(n).
+    pub fn buffers(&self) -> (u64, u64, u64) {
+        let left = self.unseen();
+        self.connections.buffers(self.planned.count_ones() - left, left)
+    }
+
+    /// What limits the next cell of a connection that is not planned yet; `None` if it is inactive.
+    ///
+    /// # Errors
+    /// [`CellError::NoSuchConnection`].
+    pub fn state(&self, connection: Connection) -> Result<Option<State>, CellError> {
+        self.connections.state(connection)
+    }
+
+    /// The sharing rule.
+    pub fn sharing(&self) -> &S {
+        &self.connections.sharing
+    }
+
+    /// Makes the ready list of a class when the class is first used.
+    fn open_class(&mut self, contract: &CellContract) {
+        let class = usize::from(contract.class);
+        if self.lists[class].is_none() {
+            let limit = self.connections.limit();
+            self.lists[class] = Some(Box::new(SlotWheel::new(limit)));
+            self.pool.reserve(SlotWheel::chunks(limit, self.lists.iter().flatten().count()));
+        }
+    }
+
+    /// Puts a connection on the ready list of its class.
+    fn list(&mut self, index: usize) {
+        let (class, key) = (self.connections.class(index), self.connections.lines[index].shaping.next());
+        if let Some(list) = &mut self.lists[class] {
+            list.add(&mut self.pool, Entry::new(key, self.connections.connection(index)));
+        }
+    }
+
+    /// A connection is on the ready list of a class no more.
+    fn unlist(&mut self, class: usize) {
+        let Planner { connections, lists, pool, .. } = self;
+        if let Some(list) = &mut lists[class] {
+            list.remove();
+        }
+        let ghosts: usize = lists.iter().flatten().map(|list| list.ghosts()).sum();
+        if ghosts <= SlotWheel::most_ghosts(connections.limit()) {
+            return;
+        }
+        let lists = (0..).zip(lists).filter_map(|(class, list)| Some((class, list.as_deref_mut()?)));
+        if let Some((class, list)) = lists.max_by(|(_, list), (_, other)| list.compare_worth(other)) {
+            list.sweep(pool, |entry| connections.is_listed(entry.connection(), class, entry.key));
+        }
+    }
+
+    /// Puts a connection on the ready list of its class, and plans it if its time lies within the window.
+    fn insert(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
+        self.list(index);
+        if self.offset(now) < u64::from(self.length) {
+            self.plan(now, adapter);
+        }
+    }
+
+    /// The place in the window of the environment's slot `now`; what lies behind the window's end is not in it.
+    #[inline]
+    fn offset(&self, now: u64) -> u64 {
+        now.wrapping_sub(self.start)
+    }
+
+    /// Fills what is free of the window with what is due in it.
+    fn plan(&mut self, now: u64, adapter: &mut impl Adapter) {
+        if (0..CLASSES).any(|class| self.lists[class].is_some() && self.connections.sharing.owed(class).is_some()) {
+            return self.plan_slot_by_slot(now, adapter);
+        }
+        for class in 0..CLASSES {
+            if self.lists[class].is_some() {
+                self.plan_class(class, now, adapter);
+            }
+        }
+    }
+
+    /// The same for one class, whose order nothing can change.
+    fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
+        let start = self.start.wrapping_sub(self.connections.held);
+        let all_free = self.still(!self.taken) & !0 >> (WINDOW - self.length);
+        // What is due by the last free slot finds one, as long as that one is free.
+        let Some(last) = all_free.checked_ilog2() else { return };
+        let mut free = all_free;
+        let Planner { connections, lists, pool, window, last: lasts, .. } = self;
+        let Some(list) = lists[class].as_deref_mut() else { return };
+        let clock_of = |delay: u64| start_of(start).wrapping_sub(delay);
+        let has_ghosts = list.has_ghosts();
+        let mut delay = connections.sharing.delay(class);
+        list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
+        let mut before = clock_of(delay).wrapping_sub(SLOT - 1);
+        while free >> last & 1 == 1 {
+            if connections.sharing.delay(class) != delay {
+                delay = connections.sharing.delay(class);
+                list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
+                before = clock_of(delay).wrapping_sub(SLOT - 1);
+            }
+            // The first slot that is free when it is due, and how late it is then.
+            let slot_of = |key: u64, free: u64| {
+                let due = key.wrapping_sub(before);
+                // None before the first.
+                let from = ((due & !((due as i64 >> 63) as u64)) >> 16) as u32;
+                let at = from + (free >> from | 1 << last).trailing_zeros();
+                (at, start_of(u64::from(at)).wrapping_add(SLOT - 1).wrapping_sub(due))
+            };
+            if !has_ghosts && connections.sharing.stretch(class).is_none() {
+                let unusual = list.take_run(pool, connections, Connections::fetch_line, Connections::fetch_record, |connections, entry| {
+                    if free >> last & 1 == 0 || S::HOLDS_UNSTRETCHED && connections.sharing.delay(class) != delay {
+                        return None;
+                    }
+                    let (at, late) = slot_of(entry.key, free);
+                    let next = connections.book_steady(entry.connection().index(), class, entry.key, late)?;
+                    window[at as usize % WINDOW as usize] = Departure::new(entry.payload, late);
+                    free &= !(1 << at);
+                    Some(next)
+                });
+                if let Some(entry) = unusual {
+                    list.insert(pool, entry);
+                    continue;
+                }
+                if free >> last & 1 == 0 || connections.sharing.delay(class) != delay {
+                    continue;
+                }
+            }
+            let Some(entry) = list.take(pool, |index| connections.fetch_line(index), |index| connections.fetch_record(index)) else {
+                break;
+            };
+            let (at, late) = slot_of(entry.key, free);
+            let departure = &mut window[at as usize % WINDOW as usize];
+            if has_ghosts && !connections.is_listed(entry.connection(), class, entry.key) {
+                list.ghost_gone();
+            } else if let Some(mut next) = connections.book_calm(entry.connection().index(), class, entry.key, late) {
+                *departure = Departure::new(entry.payload, late);
+                free &= !(1 << at);
+                // Where connections are few, the same one often comes again before all others.
+                let is_stretched = !connections.sharing.stretch(class).is_none();
+                let mut is_held = connections.sharing.delay(class) != delay;
+                while list.goes_first(next) && free >> last & 1 == 1 && !is_stretched && !is_held {
+                    let (at, late) = slot_of(next, free);
+                    let Some(after) = connections.book_steady(entry.connection().index(), class, next, late) else { break };
+                    window[at as usize % WINDOW as usize] = Departure::new(entry.payload, late);
+                    free &= !(1 << at);
+                    next = after;
+                    is_held = S::HOLDS_UNSTRETCHED && connections.sharing.delay(class) != delay;
+                }
+                list.insert(pool, Entry { key: next, ..entry });
+            } else if plan_cell(connections, list, pool, class, entry, start.wrapping_add(u64::from(at)), departure, now, adapter) {
+                free &= !(1 << at);
+                *lasts |= u64::from(departure.ends_pdu()) << at;
+            }
+        }
+        self.taken |= all_free & !free;
+        self.planned |= (all_free & !free) >> self.open;
+    }
+
+    /// The same where a class may be owed a slot.
+    fn plan_slot_by_slot(&mut self, now: u64, adapter: &mut impl Adapter) {
+        for at in self.open as u32..self.length {
+            while self.taken & 1 << at == 0 {
+                let slot = self.start.wrapping_sub(self.connections.held).wrapping_add(u64::from(at));
+                let mut is_due = [false; CLASSES];
+                for (class, is_due) in is_due.iter_mut().enumerate() {
+                    *is_due = self.is_due(class, slot);
+                }
+                let owed = |class: usize| self.connections.sharing.owed(class).is_some_and(|owed| !is_before(start_of(slot), owed));
+                let first = (0..CLASSES).find(|&class| is_due[class] && owed(class)).or_else(|| is_due.iter().position(|&is_due| is_due));
+                let Some(class) = first else { break };
+                let Planner { connections, lists, pool, window, .. } = self;
+                let Some(list) = lists[class].as_deref_mut() else { break };
+                let Some(entry) = list.take(pool, |_| (), |_| ()) else { break };
+                if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
+                    list.ghost_gone();
+                } else if plan_cell(connections, list, pool, class, entry, slot, &mut window[at as usize], now, adapter) {
+                    self.taken |= 1 << at;
+                    self.planned |= 1 << at >> self.open;
+                    self.last |= u64::from(self.window[at as usize].ends_pdu()) << at;
+                }
+            }
+        }
+    }
+
+    /// True if the first connection of a class is due in a slot; its list is open for it then.
+    fn is_due(&mut self, class: usize, slot: u64) -> bool {
+        let Some(list) = self.lists[class].as_deref_mut() else { return false };
+        list.open(start_of(slot).wrapping_sub(self.connections.sharing.delay(class)));
+        list.is_due(&mut self.pool)
+    }
+
+    /// Holds the planner's clock if slots have passed that were planned and not offered.
+    #[inline]
+    fn hold(&mut self, now: u64) {
+        let missed = self.offset(now).min(u64::from(self.length));
+        let first = u64::from(self.still(self.taken).trailing_zeros());
+        if first < missed {
+            let missed = self.offset(now) - first;
+            self.connections.held += missed;
+            self.start = self.start.wrapping_add(missed);
+        }
+    }
+
+    /// The place in the window of a slot that is not the next one, in which no cell leaves, or behind the end: of a window that begins with
+    /// it. `None` if no cell leaves in it.
+    fn turn_to(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<u64> {
+        self.hold(now);
+        let mut at = self.offset(now);
+        if at >= u64::from(self.length) {
+            self.start = now;
+            self.length = self.longest;
+            (self.open, self.seen, self.taken, self.planned, self.last) = (0, 0, 0, 0, 0);
+            self.plan(now, adapter);
+            at = 0;
+        }
+        // A slot that has been offered already gets no second cell.
+        self.planned >>= at.checked_sub(self.open)?;
+        self.open = at;
+        if self.planned & 1 == 1 {
+            return Some(at);
+        }
+        self.open += 1;
+        self.planned >>= 1;
+        None
+    }
+
+    /// A slot for which there is more to do than to send a cell.
+    #[inline(never)]
+    fn send_apart(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
+        self.see();
+        let sent = self.turn_to(now, adapter).map(|at| {
+            (self.open, self.seen) = (at + 1, at + 1);
+            self.planned >>= 1;
+            let mut departure = self.window[at as usize % WINDOW as usize];
+            if !departure.is_followed() && self.planned_for(departure.connection()) != 0 {
+                departure.find_followed();
+            }
+            self.connections.depart(&departure, now, adapter);
+            departure.connection()
+        });
+        self.seen = self.open;
+        self.find_plain();
+        sent
+    }
+
+    /// Cells that have left unseen.
+    const fn unseen(&self) -> u32 {
+        (self.open - self.seen) as u32
+    }
+
+    /// Sees what has left.
+    fn see(&mut self) {
+        self.connections.count_departed(self.unseen());
+        self.planned = self.planned.checked_shr(self.unseen()).unwrap_or(0);
+        self.seen = self.open;
+    }
+
+    /// Finds out for which slots there is nothing to do but to send a cell; what has left has been seen.
+    fn find_plain(&mut self) {
+        let last = self.last.checked_shr(self.open as u32).unwrap_or(0);
+        self.plain = if self.connections.has_queue() { 0 } else { self.planned & !last };
+    }
+
+    /// Those slots of the window that have not passed.
+    const fn still(&self, slots: u64) -> u64 {
+        if self.open < WINDOW as u64 { slots & !0 << self.open } else { 0 }
+    }
+
+    /// The slots from `open` on in which a cell of the connection leaves.
+    fn planned_for(&self, connection: Connection) -> u64 {
+        let planned = self.planned.checked_shr(self.unseen()).unwrap_or(0);
+        let departure = |ahead: u32| self.window[(self.open as usize + ahead as usize) % WINDOW as usize];
+        let is_own = |&ahead: &u32| planned >> ahead & 1 == 1 && departure(ahead).connection() == connection;
+        (0..WINDOW).filter(is_own).fold(0, |own, ahead| own | 1 << ahead)
+    }
+}
+
+/// A slot for a cell of a connection that was taken out of the list of its class. False if no cell of it is here.
+#[inline(never)]
+#[allow(clippy::too_many_arguments)]
+fn plan_cell<S: Sharing>(
+    connections: &mut Connections<S>,
+    list: &mut SlotWheel,
+    pool: &mut Pool,
+    class: usize,
+    entry: Entry,
+    slot: u64,
+    departure: &mut Departure,
+    now: u64,
+    adapter: &mut impl Adapter,
+) -> bool {
+    let index = entry.connection().index();
+    if !connections.is_ready(index) {
+        list.dropped();
+        return false;
+    }
+    let Booked { late, next, is_low, is_last } = connections.book(index, class, slot);
+    *departure = Departure::new(entry.payload, late);
+    let is_over = is_last && departure.end(connections.finish_pdu(index));
+    if is_low {
+        connections.fetch(index, now, adapter);
+    }
+    if is_over {
+        list.dropped();
+    } else {
+        list.insert(pool, Entry { key: next, ..entry });
+    }
+    true
+}
+
+impl<S: Sharing> CellScheduler for Planner<S> {
+    fn add(&mut self, contract: &CellContract) -> Result<Connection, CellError> {
+        let connection = self.connections.add(contract)?;
+        self.open_class(contract);
+        Ok(connection)
+    }
+
+    fn change(&mut self, connection: Connection, contract: &CellContract, _now: u64) -> Result<(), CellError> {
+        let index = self.connections.find(connection)?;
+        let class = self.connections.class(index);
+        self.connections.change(connection, contract)?;
+        self.open_class(contract);
+        if class != usize::from(contract.class) && self.connections.lines[index].shaping.place == Place::Listed {
+            self.unlist(class);
+            self.list(index);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, connection: Connection, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
+        let index = self.connections.find(connection)?;
+        let class = self.connections.class(index);
+        self.see();
+        self.hold(now);
+        if self.connections.remove(index, now, adapter) {
+            self.unlist(class);
+        }
+        self.connections.release(index);
+        // Its slots stay taken: what has been planned for a later one must not be overtaken by what comes after it.
+        let own = self.planned_for(connection);
+        self.planned &= !own;
+        self.connections.free_booked(own.count_ones(), now, adapter);
+        self.find_plain();
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn post(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
+        self.see();
+        self.hold(now);
+        if self.connections.post(connection, cells, now, adapter)? {
+            self.insert(connection.index(), now, adapter);
+        }
+        self.find_plain();
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn arrived(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) {
+        self.see();
+        self.hold(now);
+        if let Ok(index) = self.connections.find(connection)
+            && self.connections.lines[index].shaping.place == Place::Starved
+            && self.connections.is_late(index, now)
+        {
+            self.connections.count_underrun(index, now, adapter);
+        }
+        if self.connections.arrived(connection, cells, now, adapter) {
+            self.insert(connection.index(), now, adapter);
+        }
+        self.find_plain();
+    }
+
+    #[inline]
+    fn send(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
+        let at = self.offset(now);
+        // Behind the end of a window no cell is planned.
+        if at != self.open || self.plain & 1 == 0 {
+            return self.send_apart(now, adapter);
+        }
+        self.open = at + 1;
+        self.plain >>= 1;
+        let departure = &self.window[at as usize % WINDOW as usize];
+        adapter.cell_sent(now, departure.connection(), departure.late());
+        Some(departure.connection())
+    }
+
+    fn next_slot(&self, now: u64) -> Option<u64> {
+        let held = self.connections.held;
+        let taken = self.still(self.taken);
+        if taken != 0 {
+            return Some(now.max(self.start.wrapping_add(u64::from(taken.trailing_zeros()))));
+        }
+        let own = now.wrapping_sub(held);
+        let due = |class: usize| {
+            let key = self.lists[class].as_ref()?.earliest()?;
+            Some(now.max(slot_from(key.wrapping_add(self.connections.sharing.delay(class)), own).wrapping_add(held)))
+        };
+        (0..CLASSES).filter_map(due).min()
+    }
+
+    fn counts(&self) -> Counts {
+        let counts = self.connections.counts;
+        Counts { sent: counts.sent + u64::from(self.unseen()), ..counts }
+    }
+
+    fn refresh(&mut self, now: u64) {
+        self.connections.refresh(now);
+    }
+}
+
+#[cfg(test)]
+impl<S: Sharing> crate::tests::harness::Inspect for Planner<S> {
+    fn buffers(&self) -> (u64, u64, u64) {
+        self.buffers()
+    }
+
+    fn is_any_due(&self, now: u64) -> bool {
+        self.connections.is_any_due(now)
+    }
+
+    fn planned(&self, connection: Connection) -> usize {
+        self.planned_for(connection).count_ones() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Ticks;
+    use alloc::vec::Vec;
+    use tidegate_core::sharing::NoSharing;
+
+    #[test]
+    fn a_connection_with_a_pdu_takes_128_bytes_at_most_in_any_number_of_classes() {
+        for connections in [1 << 16, 65_537, 65_568, 100_000, 131_071, 1 << 18, 1_000_000, 1 << 20, 1 << 22] {
+            for classes in 1..=CLASSES {
+                let bytes = size_of::<Planner>() + Connections::<RateScaling>::BYTES * connections + SlotWheel::bytes(connections, classes);
+                assert!(bytes <= 128 * connections, "{} bytes for {connections} in {classes} classes", bytes / connections);
+            }
+        }
+    }
+
+    /// An overload in which thousands are due at once, late, and change their class: nothing outgrows what was reserved.
+    #[test]
+    fn nothing_is_allocated_after_building() {
+        let setup = CellSetup { connections: 3000, pdus: 6000, transfer: None };
+        let mut planner: Planner<NoSharing> = Planner::new(&setup, NoSharing);
+        let contract = |index: u64, class: u8| {
+            let (every, tolerance) = (1 + index % 3, 1000 * (index % 2) + 1);
+            CellContract { delay_variation_tolerance: Ticks::slots(tolerance), class, ..CellContract::constant(Ticks::slots(every)) }
+        };
+        let names: Vec<Connection> = (0..3000).map(|index| planner.add(&contract(index, index as u8 % 3)).unwrap()).collect();
+        let capacities = |planner: &Planner<NoSharing>| {
+            let lists = planner.lists.iter().flatten().map(|list| list.capacity()).collect::<Vec<_>>();
+            (planner.pool.capacities(), lists)
+        };
+        let built = capacities(&planner);
+        for round in 0..200 {
+            let now = round * 100;
+            for (index, &name) in (0..).zip(&names) {
+                // Full queues are good as well.
+                let _ = planner.post(name, 10, now, &mut ());
+                if (index + round) % 7 == 0 {
+                    planner.change(name, &contract(index, (index + round) as u8 % 3), now).unwrap();
+                }
+            }
+            for slot in now..now + 100 {
+                planner.send(slot, &mut ());
+            }
+        }
+        assert_eq!(capacities(&planner), built);
+    }
+}
