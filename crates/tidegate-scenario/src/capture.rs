@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tidegate_core::units::Duration;
 use tidegate_replay::{Account, Arrivals, CaptureError, CaptureReader};
 use tidegate_sim::CapturePacket;
-use tidegate_sim::network::LONGEST;
+use tidegate_sim::time::LONGEST_DURATION;
 
 /// A capture that has been read, and what was left out of it.
 #[derive(Clone, Debug)]
@@ -78,7 +78,7 @@ fn read(path: &Path, until_damage: bool) -> Result<Read, String> {
     let mut packets = Vec::new();
     while let Some(arrival) = arrivals.next(&mut |_| ()).map_err(unreadable)? {
         let offset = arrival.nanoseconds.abs_diff(*first.get_or_insert(arrival.nanoseconds));
-        if offset > LONGEST.picoseconds() / 1000 {
+        if offset > LONGEST_DURATION.picoseconds() / 1000 {
             return Err(format!("spans {} days or more, and at most 26 can be simulated", offset / 86_400_000_000_000));
         }
         packets.push(CapturePacket { offset: Duration::from_nanoseconds(offset), length: arrival.record.length, header: arrival.header });

@@ -11,6 +11,7 @@ use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::Shares;
+pub use tidegate_sim::SourceKind;
 use tidegate_sim::tcp::{AfterIdle, CongestionKind, Growth, RecoveryKind, TimerKind};
 
 /// The schema keyword under which a choice keeps one sentence per name.
@@ -65,7 +66,7 @@ choices! {
     TimerName, "retransmission timer", "a retransmission timer", retransmission_timers();
     GrowthName, "window growth", "a window growth", window_growths();
     AfterIdleName, "window after a silence", "an answer to a silence", windows_after_idle();
-    SourceKind, "kind of source", "a kind of source", SourceKind::ENTRIES;
+    SourceKind, "kind of source", "a kind of source", sources();
     Holding, "distribution", "a distribution", Holding::ENTRIES;
 }
 
@@ -262,40 +263,9 @@ pub enum Admission {
 const ADMISSION: [Entry<Admission>; 2] =
     [("warn", Admission::Warn, "the policy is used, with a warning"), ("refuse", Admission::Refuse, "the policy is refused")];
 
-/// The kinds of sources.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SourceKind {
-    /// Constant bit rate.
-    Cbr,
-    /// Poisson arrivals.
-    Poisson,
-    /// On/off.
-    OnOff,
-    /// Video frames.
-    Frames,
-    /// The packets of a capture.
-    Capture,
-    /// As much as the first queue takes.
-    Greedy,
-    /// A TCP connection.
-    Tcp,
-}
-
-impl SourceKind {
-    const ENTRIES: [Entry<SourceKind>; 7] = [
-        ("cbr", SourceKind::Cbr, "constant bit rate: packets of one size, evenly spaced"),
-        ("poisson", SourceKind::Poisson, "packets at independent, exponentially distributed intervals"),
-        ("on-off", SourceKind::OnOff, "alternates between its peak rate and silence"),
-        ("frames", SourceKind::Frames, "video: one frame per interval, cut into packets that are sent together; the sizes repeat"),
-        ("capture", SourceKind::Capture, "the packets of a capture file, once, at their own times and with their own headers"),
-        ("greedy", SourceKind::Greedy, "always has more to send: keeps a number of packets in the first queue of its path"),
-        ("tcp", SourceKind::Tcp, "the sending end of a TCP connection, whose acknowledgements come back as packets"),
-    ];
-
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        SourceKind::ENTRIES[self as usize].0
-    }
+/// The registered sources.
+fn sources() -> Vec<Entry<SourceKind>> {
+    SourceKind::ALL.iter().map(|&kind| (kind.name(), kind, kind.summary())).collect()
 }
 
 /// How the on and off periods of a source are distributed.
@@ -323,7 +293,7 @@ mod tests {
 
     #[test]
     fn every_choice_reads_its_own_names() {
-        for (name, kind, _) in SourceKind::ENTRIES {
+        for (name, kind, _) in sources() {
             assert_eq!(SourceKind::read(&Scalar::Text(name.into())), Ok(kind));
             assert_eq!(kind.name(), name);
         }

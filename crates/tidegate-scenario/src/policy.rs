@@ -25,7 +25,7 @@ use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Extent, Link, Loss};
-use tidegate_sim::network::LONGEST;
+use tidegate_sim::time::LONGEST_DURATION;
 
 /// The longest frame a port may be told to accept: far beyond jumbo frames, and what segmentation offload hands over.
 const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
@@ -256,7 +256,7 @@ impl<'a> Resolution<'a> {
         }
         let Some(at) = &table.delay else { return };
         let extent = self.link().extent(self.rate.value, self.overhead, self.longest_frame as u32);
-        if at.value > LONGEST {
+        if at.value > LONGEST_DURATION {
             self.findings.push(Diagnostic::error(at.span.clone(), "a link with a delay of more than 26 days cannot be followed"));
         } else if extent.packets > MOST_ON_LINK.packets || extent.bytes > MOST_ON_LINK.bytes {
             let problem = format!(

@@ -18,7 +18,7 @@ use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Loss;
 use tidegate_sim::experiment::MOST_SAMPLES;
-use tidegate_sim::network::LONGEST;
+use tidegate_sim::time::LONGEST_DURATION;
 use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging};
 
 /// Bytes of a cell.
@@ -144,7 +144,7 @@ impl Simulation {
 fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) -> Experiment {
     let duration = table.duration.value;
     let warm_up = table.warm_up.as_ref().map_or(Duration::ZERO, |at| at.value);
-    if duration == Duration::ZERO || duration > LONGEST {
+    if duration == Duration::ZERO || duration > LONGEST_DURATION {
         findings.push(
             Diagnostic::error(table.duration.span.clone(), "the duration is outside 1 ps to 26 days")
                 .help("write a duration like \"30 s\""),
@@ -197,7 +197,7 @@ impl Building<'_> {
             }
             let delay = table.delay.as_ref().or_else(|| self.link_of_policy(table)?.delay.as_ref());
             let propagation = delay.map_or(Duration::ZERO, |at| at.value);
-            if let (true, Some(at)) = (propagation > LONGEST, delay) {
+            if let (true, Some(at)) = (propagation > LONGEST_DURATION, delay) {
                 self.findings.push(Diagnostic::error(at.span.clone(), "a delay of more than 26 days cannot be simulated"));
             }
             let port = self.port(table);
@@ -287,7 +287,7 @@ impl Building<'_> {
         for table in &self.file.flow {
             let count = table.count.as_ref().map_or(1, |at| at.value.0 as u32);
             let mut source = source(&table.source, capture, self.findings);
-            if let (Some(Source::Capture { .. }), Some(header)) = (&source, &table.header) {
+            if let (Some(Source::Capture(_)), Some(header)) = (&source, &table.header) {
                 let finding = Diagnostic::error(header.span.clone(), "the packets of a capture bring their own headers");
                 self.findings.push(finding.help("remove `header`"));
             }
@@ -301,7 +301,7 @@ impl Building<'_> {
             groups.push(FlowGroup { name: table.name.0.clone(), first: network.flows.len(), count: count as usize, promise });
             if let Some(Source::Tcp(tcp)) = &mut source {
                 let Some(back) = back else { continue };
-                tcp.back = back;
+                tcp.reverse_path = back;
             }
             let (Some(source), Some(path)) = (source, path) else { continue };
             let tagging = table.tag.as_ref().and_then(|tag| self.tagging(tag, &table.source, &source, &network.links[path[0].0]));
@@ -334,7 +334,7 @@ impl Building<'_> {
     }
 
     fn judge_times(&mut self, table: &FlowTable, start: Duration) {
-        if let (true, Some(at)) = (start > LONGEST, &table.start) {
+        if let (true, Some(at)) = (start > LONGEST_DURATION, &table.start) {
             self.findings.push(Diagnostic::error(at.span.clone(), "a start after 26 days cannot be simulated"));
         }
         if let Some(stop) = table.stop.as_ref().filter(|stop| stop.value <= start) {

@@ -7,6 +7,7 @@ use crate::units::print_size;
 use crate::value::{At, Block, Bytes};
 use std::sync::Arc;
 use tidegate_core::units::{Duration, MAX_BYTES, Overhead, PICOSECONDS_PER_SECOND, Rate};
+use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
 
 /// Reads a capture by the name that the file gives it, up to damage if the second argument is true, or says why it cannot.
@@ -40,7 +41,7 @@ const fn keys(kind: SourceKind) -> (&'static [&'static [&'static str]], &'static
         SourceKind::Cbr => (&[&["rate", "interval"], &["packet"]], &["random_phase"]),
         SourceKind::Poisson => (&[&["rate"], &["packet", "mean_packet", "packet_mix"]], &[]),
         SourceKind::OnOff => (&[&["peak"], &["packet"], &["on"], &["off"]], &["holding", "pareto_shape"]),
-        SourceKind::Frames => (&[&["sizes"], &["interval"], &["packet"]], &["random_phase"]),
+        SourceKind::FrameTrace => (&[&["sizes"], &["interval"], &["packet"]], &["random_phase"]),
         SourceKind::Capture => (&[&["file"]], &["until_damage"]),
         SourceKind::Greedy => (&[&["packet"]], &["window"]),
         SourceKind::Tcp => (&[], crate::tcp::KEYS),
@@ -155,12 +156,12 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
                 (None, Some(interval)) => one_per_interval(length, interval, findings)?,
                 (None, None) => return None,
             };
-            Some(Source::Cbr { rate, length, random_phase })
+            Some(Source::Cbr(Cbr { rate, length, random_phase }))
         }
         SourceKind::Poisson => {
             let length = lengths(table, packet, findings)?;
             let packets_per_second = table.rate.as_ref()?.value.bits_per_second() as f64 / (8.0 * length.mean());
-            Some(Source::Poisson { packets_per_second, length })
+            Some(Source::Poisson(Poisson { packets_per_second, length }))
         }
         SourceKind::OnOff => {
             let name = table.holding.as_ref().map_or(HoldingName::Exponential, |at| at.value);
@@ -192,23 +193,23 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
                 HoldingName::Constant => Holding::Constant { time: mean },
             };
             let (on, off) = (holding(table.on.as_ref()?.value), holding(table.off.as_ref()?.value));
-            Some(Source::OnOff { peak: table.peak.as_ref()?.value, length: packet?, on, off, remainder: Remainder::Carried })
+            Some(Source::OnOff(OnOff { peak: table.peak.as_ref()?.value, length: packet?, on, off, remainder: Remainder::Carried }))
         }
-        SourceKind::Frames => {
+        SourceKind::FrameTrace => {
             let sizes = table.sizes.as_ref()?;
             let frames: Option<Vec<u32>> = sizes.value.iter().map(|at| frame_size(at, findings)).collect();
-            Some(Source::FrameTrace {
+            Some(Source::FrameTrace(FrameTrace {
                 frames: frames?.into(),
                 interval: table.interval.as_ref()?.value,
                 packet_length: packet?,
                 random_start: random_phase,
-            })
+            }))
         }
         SourceKind::Capture => {
             let file = table.file.as_ref()?;
             let until_damage = table.until_damage.as_ref().is_some_and(|at| at.value);
             match capture(&file.0, until_damage) {
-                Ok(packets) => Some(Source::Capture { packets }),
+                Ok(packets) => Some(Source::Capture(Capture { packets })),
                 Err(problem) => {
                     findings.push(Diagnostic::error(file.span.clone(), problem));
                     None
@@ -217,7 +218,7 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
         }
         SourceKind::Greedy => {
             let window = table.window.as_ref().map_or(USUAL_WINDOW, |at| u32::try_from(at.0).unwrap_or(u32::MAX));
-            Some(Source::Greedy { length: packet?, window })
+            Some(Source::Greedy(Greedy { length: packet?, window }))
         }
         SourceKind::Tcp => crate::tcp::tcp(table, findings).map(|tcp| Source::Tcp(Box::new(tcp))),
     }
@@ -279,14 +280,16 @@ fn one_per_interval(length: u32, interval: &At<Duration>, findings: &mut Vec<Dia
 pub(crate) fn longest_packet(source: &Source, table: &SourceTable) -> Option<(u32, Span)> {
     let at = |key| span_of(table, key).unwrap_or(table.kind.span.clone());
     match source {
-        Source::Cbr { length, .. } | Source::OnOff { length, .. } | Source::Greedy { length, .. } => Some((*length, at("packet"))),
-        Source::FrameTrace { packet_length, .. } => Some((*packet_length, at("packet"))),
+        Source::Cbr(Cbr { length, .. }) | Source::OnOff(OnOff { length, .. }) | Source::Greedy(Greedy { length, .. }) => {
+            Some((*length, at("packet")))
+        }
+        Source::FrameTrace(FrameTrace { packet_length, .. }) => Some((*packet_length, at("packet"))),
         Source::Tcp(tcp) => Some((tcp.frame(), at("segment"))),
-        Source::Poisson { length: LengthDistribution::Fixed(length), .. } => Some((*length, at("packet"))),
-        Source::Poisson { length: LengthDistribution::Empirical(mix), .. } => {
+        Source::Poisson(Poisson { length: LengthDistribution::Fixed(length), .. }) => Some((*length, at("packet"))),
+        Source::Poisson(Poisson { length: LengthDistribution::Empirical(mix), .. }) => {
             mix.iter().map(|entry| entry.0).max().map(|longest| (longest, at("packet_mix")))
         }
-        Source::Poisson { .. } | Source::Capture { .. } => None,
+        Source::Poisson(_) | Source::Capture(_) => None,
     }
 }
 
@@ -295,8 +298,10 @@ pub(crate) fn wire_rate(source: &Source, overhead: Overhead) -> Option<f64> {
     let mean = source.mean_bits_per_second()?;
     let factor = |length: f64| f64::from(overhead.wire_length(length.round() as u32)) / length;
     Some(match source {
-        Source::Cbr { length, .. } | Source::OnOff { length, .. } | Source::Greedy { length, .. } => mean * factor(f64::from(*length)),
-        Source::Poisson { length: LengthDistribution::Empirical(mix), .. } => {
+        Source::Cbr(Cbr { length, .. }) | Source::OnOff(OnOff { length, .. }) | Source::Greedy(Greedy { length, .. }) => {
+            mean * factor(f64::from(*length))
+        }
+        Source::Poisson(Poisson { length: LengthDistribution::Empirical(mix), .. }) => {
             let (mut frames, mut wire) = (0.0, 0.0);
             for (length, weight) in mix.iter() {
                 frames += f64::from(*length) * weight;
@@ -304,9 +309,9 @@ pub(crate) fn wire_rate(source: &Source, overhead: Overhead) -> Option<f64> {
             }
             mean * wire / frames
         }
-        Source::Poisson { length, .. } => mean * factor(length.mean()),
+        Source::Poisson(Poisson { length, .. }) => mean * factor(length.mean()),
         Source::Tcp(tcp) => mean * factor(f64::from(tcp.frame())),
-        Source::FrameTrace { frames, packet_length, .. } => {
+        Source::FrameTrace(FrameTrace { frames, packet_length, .. }) => {
             let (mut bytes, mut wire) = (0u64, 0u64);
             for &frame in frames.iter() {
                 let (whole, rest) = (frame / packet_length, frame % packet_length);
@@ -316,7 +321,7 @@ pub(crate) fn wire_rate(source: &Source, overhead: Overhead) -> Option<f64> {
             }
             mean * wire as f64 / bytes as f64
         }
-        Source::Capture { packets } => {
+        Source::Capture(Capture { packets }) => {
             let bytes: u64 = packets.iter().map(|packet| u64::from(packet.length)).sum();
             let wire: u64 = packets.iter().map(|packet| u64::from(overhead.wire_length(packet.length))).sum();
             mean * wire as f64 / bytes as f64

@@ -17,6 +17,7 @@ use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Link;
+use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::tcp::{Application, Tcp};
 use tidegate_sim::{Holding, LengthDistribution, Source, Tagging};
 
@@ -290,23 +291,25 @@ fn source(source: &Source) -> String {
     let mean = source.mean_bits_per_second().map_or(String::new(), |mean| format!("{} ", about(mean)));
     let size = |length: u32| print_size(u64::from(length));
     match source {
-        Source::Cbr { length, .. } => format!("{mean}constant bit rate in packets of {}", size(*length)),
-        Source::Poisson { length, .. } => match length {
+        Source::Cbr(Cbr { length, .. }) => format!("{mean}constant bit rate in packets of {}", size(*length)),
+        Source::Poisson(Poisson { length, .. }) => match length {
             LengthDistribution::Fixed(length) => format!("{mean}Poisson in packets of {}", size(*length)),
             LengthDistribution::Exponential { mean: length } => format!("{mean}Poisson in packets of {length} B on average, exponential"),
             other => format!("{mean}Poisson in packets of {:.0} B on average", other.mean()),
         },
-        Source::OnOff { peak, length, on, off, .. } => {
+        Source::OnOff(OnOff { peak, length, on, off, .. }) => {
             let tail = if let Holding::Pareto { shape, .. } = on { format!(", Pareto {shape}") } else { String::new() };
             let (on, off) = (print_duration(on.mean()), print_duration(off.mean()));
             format!("{mean}on/off at {} for {on}, silent for {off}{tail}, in packets of {}", print_rate(*peak), size(*length))
         }
-        Source::FrameTrace { frames, interval, packet_length, .. } => {
+        Source::FrameTrace(FrameTrace { frames, interval, packet_length, .. }) => {
             let (sizes, interval) = (plural(frames.len(), "frame size"), print_duration(*interval));
             format!("{mean}video, {sizes} in turn every {interval}, in packets of {}", size(*packet_length))
         }
-        Source::Capture { packets } => format!("{mean}capture of {}", plural(packets.len(), "packet")),
-        Source::Greedy { length, window } => format!("greedy, {} of {} kept queued", plural(*window as usize, "packet"), size(*length)),
+        Source::Capture(Capture { packets }) => format!("{mean}capture of {}", plural(packets.len(), "packet")),
+        Source::Greedy(Greedy { length, window }) => {
+            format!("greedy, {} of {} kept queued", plural(*window as usize, "packet"), size(*length))
+        }
         Source::Tcp(tcp) => connection(tcp),
     }
 }

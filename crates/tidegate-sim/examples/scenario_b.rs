@@ -18,6 +18,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::units::Duration;
+use tidegate_sim::source::{Cbr, OnOff};
 use tidegate_sim::{Control, Experiment, Holding, Network, Remainder, Source, run};
 
 const LINKS: usize = 4;
@@ -88,11 +89,11 @@ fn chain(kind: SchedulerKind) -> Network {
 
 fn on_off() -> Source {
     let period = Holding::Exponential { mean: Duration::from_milliseconds(2) };
-    Source::OnOff { peak: rate(1_500_000), length: 125, on: period, off: period, remainder: Remainder::Completed }
+    Source::OnOff(OnOff { peak: rate(1_500_000), length: 125, on: period, off: period, remainder: Remainder::Completed })
 }
 
 fn constant() -> Source {
-    Source::Cbr { rate: rate(1_500_000), length: 125, random_phase: true }
+    Source::Cbr(Cbr { rate: rate(1_500_000), length: 125, random_phase: true })
 }
 
 /// The CPU time of the main thread, which does all the work here; `None` where the system does not tell.

@@ -15,8 +15,9 @@
 //! or of sources come to one queue, each of them is collected first and comes as a train, as where virtual channels are merged.
 
 use crate::events::Events;
-use crate::source::NEVER;
+use crate::time::NEVER;
 use std::collections::VecDeque;
+use tidegate_atm::adapter::CELL;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
 use tidegate_core::port::{Next, Port, PortSetup, Volume};
@@ -27,9 +28,6 @@ mod stream;
 
 pub(crate) use stream::Departure;
 use stream::Stream;
-
-/// Bytes of a cell.
-pub(crate) const CELL: u32 = 53;
 
 /// The cells of a frame of this many bytes.
 #[inline]

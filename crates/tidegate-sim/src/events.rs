@@ -10,7 +10,7 @@
 //! **Cost.** `log2(slots)` comparisons per change, each with a latency of three cycles (wider nodes need fewer steps but were slower: they
 //! wait for memory); 16 bytes per node, two nodes per slot.
 
-use crate::source::NEVER;
+use crate::time::NEVER;
 use std::hint::select_unpredictable;
 
 /// A slot and its instant.

@@ -1,10 +1,12 @@
 //! How long, how often and from which seed a network is simulated; running it.
 
 use crate::error::{Problem, SimulationError, Subject};
-use crate::network::{LONGEST, Network};
+use crate::network::Network;
+use crate::random::DEFAULT_SEED;
 use crate::route::Routes;
 use crate::simulation::Simulation;
 use crate::statistics::{Outcome, Replication};
+use crate::time::LONGEST_DURATION;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -13,7 +15,7 @@ use tidegate_core::units::Duration;
 /// How a network is simulated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Experiment {
-    /// The length of one replication, warm-up included: above 0, at most [`LONGEST`].
+    /// The length of one replication, warm-up included: above 0, at most [`LONGEST_DURATION`].
     pub duration: Duration,
     /// The part at its beginning that statistics leave out; shorter than `duration`.
     pub warm_up: Duration,
@@ -31,7 +33,13 @@ pub const MOST_SAMPLES: u64 = 1_000_000;
 impl Default for Experiment {
     /// Ten seconds once, no warm-up, seed 1, no series.
     fn default() -> Experiment {
-        Experiment { duration: Duration::from_seconds(10), warm_up: Duration::ZERO, seed: 1, replications: 1, sample_interval: None }
+        Experiment {
+            duration: Duration::from_seconds(10),
+            warm_up: Duration::ZERO,
+            seed: DEFAULT_SEED,
+            replications: 1,
+            sample_interval: None,
+        }
     }
 }
 
@@ -45,7 +53,7 @@ impl Experiment {
             Err(Problem { subject: Subject::Experiment, name: "experiment".into(), key, problem, expected: expected.into() })
         };
         let seconds = |duration: Duration| duration.picoseconds() as f64 / 1e12;
-        if self.duration == Duration::ZERO || self.duration > LONGEST {
+        if self.duration == Duration::ZERO || self.duration > LONGEST_DURATION {
             return refuse("duration", format!("{} s", seconds(self.duration)), "a time above 0, at most 26 days");
         }
         if self.warm_up >= self.duration {

@@ -33,7 +33,8 @@
 //! use tidegate_core::registry::{BufferKind, SchedulerKind};
 //! use tidegate_core::scheduler::{FlowParameters, Setup};
 //! use tidegate_core::units::{Duration, Overhead, Rate};
-//! use tidegate_sim::{Control, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
+//! use tidegate_sim::source::Cbr;
+//! use tidegate_sim::{Control, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, run};
 //!
 //! // One link of 10 Mbit/s and 5 ms, served first in, first out.
 //! let rate = Rate::new(10_000_000).unwrap();
@@ -53,7 +54,7 @@
 //! let impairment = Impairment::default();
 //! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false, adapter: None };
 //! // 8 Mbit/s of 1000-byte packets.
-//! let source = Source::Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false };
+//! let source = Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false }.into();
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
 //! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None };
 //! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow] };
@@ -68,15 +69,19 @@
 
 pub mod error;
 pub mod experiment;
+pub mod fault;
 pub mod host;
 pub mod network;
 pub mod random;
 pub mod source;
 pub mod statistics;
 pub mod tcp;
+pub mod time;
 
 mod cells;
 mod events;
+mod holding;
+mod id;
 mod lane;
 mod route;
 mod simulation;
@@ -84,8 +89,10 @@ mod tagging;
 
 pub use error::{Problem, SimulationError, Subject};
 pub use experiment::{Control, Experiment, run};
-pub use network::{FlowSpec, Impairment, Link, LinkId, Network, NodeId};
-pub use source::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
+pub use holding::Holding;
+pub use id::{LinkId, NodeId};
+pub use network::{FlowSpec, Impairment, Link, Network};
+pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{
     ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TaggedOutcome,
     TcpOutcome,

@@ -1,24 +1,17 @@
 //! Nodes, links and flows, and the paths that flows take.
 
-use crate::cells::CELL;
 use crate::error::{Problem, Subject};
+use crate::id::{LinkId, NodeId};
 use crate::source::Source;
 use crate::statistics::flow::Way;
 use crate::tagging::Tagging;
+use crate::time::LONGEST_DURATION;
 use std::collections::{HashSet, VecDeque};
-use tidegate_atm::adapter::{AdapterSetup, LONGEST_FRAME};
+use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::PortSetup;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Loss;
-
-/// A node, by its index in [`Network::nodes`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub usize);
-
-/// A link, by its index in [`Network::links`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct LinkId(pub usize);
 
 /// What is simulated.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +36,7 @@ pub struct Link {
     pub from: NodeId,
     /// The node that packets reach.
     pub to: NodeId,
-    /// The time a bit takes to travel the link; at most [`LONGEST`].
+    /// The time a bit takes to travel the link; at most [`LONGEST_DURATION`].
     pub propagation: Duration,
     /// The port; its rate is the link's.
     pub port: PortSetup,
@@ -110,9 +103,6 @@ pub struct FlowSpec {
     /// What the sender leaves untagged; it sends the rest marked. `None`: all packets have the colour of their header.
     pub tagging: Option<Tagging>,
 }
-
-/// The longest duration, propagation delay or start time that can be simulated: 2^61 ps, 26 days.
-pub const LONGEST: Duration = Duration::from_picoseconds(1 << 61);
 
 /// The most links that a path may have.
 pub const LONGEST_PATH: usize = u16::MAX as usize;
@@ -229,7 +219,7 @@ impl Network {
                     return refuse("longest_frame", "AAL5 cannot carry it".into(), format!("at most {LONGEST_FRAME} bytes"));
                 }
             }
-            if link.propagation > LONGEST {
+            if link.propagation > LONGEST_DURATION {
                 return refuse("propagation", "longer than 26 days".into(), "a delay that can be simulated".into());
             }
         }
@@ -253,15 +243,15 @@ impl Network {
                 return refuse("path", problem, expected);
             }
             if let Source::Tcp(tcp) = &flow.source {
-                if let Err((problem, expected)) = self.check_path(&tcp.back) {
+                if let Err((problem, expected)) = self.check_path(&tcp.reverse_path) {
                     return refuse("back", problem, expected);
                 }
                 let ends = |path: &[LinkId]| path.first().zip(path.last()).map(|(a, b)| (self.links[a.0].from, self.links[b.0].to));
-                if ends(&tcp.back) != ends(&flow.path).map(|(from, to)| (to, from)) {
+                if ends(&tcp.reverse_path) != ends(&flow.path).map(|(from, to)| (to, from)) {
                     return refuse("back", "it does not lead back".into(), "a path from where the flow ends to where it starts".into());
                 }
             }
-            if flow.start > LONGEST {
+            if flow.start > LONGEST_DURATION {
                 return refuse("start", "later than 26 days".into(), "a start within the experiment".into());
             }
             if flow.stop.is_some_and(|stop| stop <= flow.start) {

@@ -4,10 +4,12 @@
 //! not depend on each other or on how many there are: adding a source disturbs no other, and replications share nothing.
 //! ChaCha is specified to the bit, so the same names and seeds give the same numbers on every machine and in every version.
 
-use crate::experiment::Experiment;
 use chacha20::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, Exp1};
+
+/// The seed of an experiment unless it says otherwise.
+pub const DEFAULT_SEED: u64 = 1;
 
 /// The random numbers of one component in one replication.
 ///
@@ -54,7 +56,7 @@ impl Stream {
 /// The number of the stream of losses of a link, the `same`-th of those with one loss and seed, in `replication` of the experiment with `seed`. The first
 /// link of the first replication has the stream that a replay takes, 0, unless the experiment has been given another seed than the usual one.
 pub(crate) fn loss_stream(same: usize, seed: u64, replication: u32) -> u64 {
-    same as u64 ^ u64::from(replication) << 24 ^ seed.wrapping_sub(Experiment::default().seed).rotate_left(40)
+    same as u64 ^ u64::from(replication) << 24 ^ seed.wrapping_sub(DEFAULT_SEED).rotate_left(40)
 }
 
 /// The number of a component's stream: the 64-bit FNV-1a hash of its name.

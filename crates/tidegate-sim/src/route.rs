@@ -4,8 +4,9 @@
 //! header is. At run time a packet carries a cursor into one table, and a hop costs one look at it. Where a port changes code points or colours,
 //! the way goes on by colour: a packet that leaves yellow may be classified otherwise from there on than one that leaves green.
 
-use crate::network::{LinkId, Network};
-use crate::source::Source;
+use crate::id::LinkId;
+use crate::network::Network;
+use crate::source::{Capture, Source};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tidegate_core::classifier::{Header, Network as Layer, Transport};
@@ -89,7 +90,7 @@ impl Routes {
             routes.first_variant.push(routes.variants.len() as u32);
             let mut packet_variants = Vec::new();
             match &flow.source {
-                Source::Capture { packets } => {
+                Source::Capture(Capture { packets }) => {
                     let mut known: HashMap<Header, u32> = HashMap::new();
                     for packet in packets.iter() {
                         let next = known.len() as u32;
@@ -103,7 +104,7 @@ impl Routes {
                 Source::Tcp(tcp) => {
                     let end = (ENDPOINT, Flow(connections));
                     routes.add(network, number, &flow.path, &flow.header, end);
-                    routes.add(network, connections | BACK, &tcp.back, &reversed(&flow.header), end);
+                    routes.add(network, connections | BACK, &tcp.reverse_path, &reversed(&flow.header), end);
                     connections += 1;
                 }
                 _ => routes.add(network, number, &flow.path, &flow.header, (SINK, Flow(0))),
@@ -194,7 +195,7 @@ impl Routes {
         let of_flow = |(flow, &variant): (usize, &u32)| {
             let path = &network.flows[flow].path;
             // A capture without packets has no variant, and the next flow's must not be taken for its own.
-            if matches!(&network.flows[flow].source, Source::Capture { packets } if packets.is_empty()) {
+            if matches!(&network.flows[flow].source, Source::Capture(Capture { packets }) if packets.is_empty()) {
                 return Vec::new();
             }
             let cursor = self.variants[variant as usize].cursor as usize;

@@ -17,14 +17,16 @@ use crate::lane::Lane;
 use crate::network::Network;
 use crate::random::{Stream, loss_stream};
 use crate::route::{BACK, ENDPOINT, Hop, Routes, SINK};
-use crate::source::greedy::Greedy;
-use crate::source::{Generator, NEVER, Source};
+use crate::source::greedy::{Greedy, GreedyWindow};
+use crate::source::{AnyGenerator, Source};
 use crate::statistics::Replication;
 use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
 use crate::statistics::tcp::BackMeter;
 use crate::tagging::Tags;
-use crate::tcp::connection::{Connection, Message};
+use crate::tcp::connection::Connection;
+use crate::tcp::segment::Message;
+use crate::time::NEVER;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::{Next, Port, Transmission, Volume};
@@ -159,7 +161,7 @@ impl LinkState {
 }
 
 struct SourceState {
-    generator: Generator,
+    generator: AnyGenerator,
     stream: Stream,
     stop: u64,
     first_variant: u32,
@@ -186,7 +188,7 @@ pub(crate) struct Simulation<'a> {
     sources: Vec<SourceState>,
     flows: Vec<FlowMeter>,
     /// The greedy sources, by flow; empty if there is none.
-    greedy: Vec<Option<Greedy>>,
+    greedy: Vec<Option<GreedyWindow>>,
     /// Flows of greedy sources whose first queue has just changed.
     woken: Vec<u32>,
     /// The TCP connections, in the order of their flows; the flow of each; and the connection of each flow that is one.
@@ -205,7 +207,7 @@ struct Watch<'a> {
     meter: &'a mut PortMeter,
     flows: &'a mut [FlowMeter],
     routes: &'a Routes,
-    greedy: &'a mut [Option<Greedy>],
+    greedy: &'a mut [Option<GreedyWindow>],
     woken: &'a mut Vec<u32>,
     backs: &'a mut Backs,
 }
@@ -253,7 +255,7 @@ impl<'a> Simulation<'a> {
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
         let tcp_flows = network.flows.iter().filter(|flow| matches!(flow.source, Source::Tcp(_))).count();
         let mut is_watched = vec![false; network.links.len()];
-        for flow in network.flows.iter().filter(|flow| matches!(flow.source, Source::Greedy { .. })) {
+        for flow in network.flows.iter().filter(|flow| matches!(flow.source, Source::Greedy(_))) {
             is_watched[flow.path[0].0] = true;
         }
         let mut ports = Vec::new();
@@ -293,11 +295,11 @@ impl<'a> Simulation<'a> {
         let mut sources = Vec::with_capacity(network.flows.len());
         for (index, flow) in network.flows.iter().enumerate() {
             let mut source = SourceState {
-                generator: Generator::new(&flow.source, &routes.packet_variants[index]),
+                generator: AnyGenerator::new(&flow.source, &routes.packet_variants[index]),
                 stream: Stream::new(experiment.seed, replication, &flow.name),
                 stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
                 first_variant: routes.first_variant[index],
-                tags: Tags::of(flow.tagging.as_ref(), &network.links[flow.path[0].0]),
+                tags: Tags::of(flow.tagging.as_ref(), network.links[flow.path[0].0].overhead()),
             };
             let first = match &flow.source {
                 Source::Tcp(tcp) => {
@@ -314,14 +316,14 @@ impl<'a> Simulation<'a> {
             events.set(first_source + index, if first < source.stop { first } else { NEVER });
             sources.push(source);
         }
-        let greedy: Vec<Option<Greedy>> = network
+        let greedy: Vec<Option<GreedyWindow>> = network
             .flows
             .iter()
             .map(|flow| match flow.source {
-                Source::Greedy { length, window } => {
+                Source::Greedy(Greedy { length, window }) => {
                     let port = &network.links[flow.path[0].0].port;
                     let patience = port.rate.time_per_byte().ceil(port.overhead.wire_length(length));
-                    Some(Greedy::new(length, window, patience.picoseconds()))
+                    Some(GreedyWindow::new(length, window, patience.picoseconds()))
                 }
                 _ => None,
             })
@@ -406,16 +408,13 @@ impl<'a> Simulation<'a> {
     fn emit(&mut self, now: u64, flow: usize) {
         let slot = self.first_source + flow;
         let source = &mut self.sources[flow];
-        if let Generator::Greedy = source.generator {
+        let Some(emission) = source.generator.emit(now, &mut source.stream) else {
             if let Some(Some(source)) = self.greedy.get_mut(flow) {
                 source.retry();
+                return self.fill(now, flow);
             }
-            return self.fill(now, flow);
-        }
-        if let Generator::Tcp = source.generator {
             return self.wake(now, self.connection_of[flow] as usize);
-        }
-        let emission = source.generator.emit(now, &mut source.stream);
+        };
         self.events.set(slot, if emission.next < source.stop { emission.next } else { NEVER });
         let variant = self.routes.variants[(source.first_variant + emission.variant) as usize];
         let colour = source.tags.colour(now, emission.length, variant.colour);

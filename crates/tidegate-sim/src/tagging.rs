@@ -3,8 +3,7 @@
 //! A host tags to choose what is lost first: the network that drops tagged packets before all others then leaves it those that it wants to arrive
 //! (R. Goyal and others, "Design issues for providing minimum rate guarantees to the ATM unspecified bit rate service", 1998, section 3.2).
 
-use crate::network::Link;
-use crate::source::Fault;
+use crate::fault::Fault;
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Contract, Policer, Verdict, Violation};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
@@ -45,9 +44,9 @@ pub(crate) struct Tags(Option<Box<(AnyPolicer, Overhead)>>);
 
 impl Tags {
     /// Those of a sender before this link. Without a contract every packet keeps the colour of its header.
-    pub(crate) fn of(tagging: Option<&Tagging>, first: &Link) -> Tags {
+    pub(crate) fn of(tagging: Option<&Tagging>, overhead: Overhead) -> Tags {
         let policer = tagging.and_then(|tagging| tagging.build().ok());
-        Tags(policer.map(|policer| Box::new((policer, first.overhead()))))
+        Tags(policer.map(|policer| Box::new((policer, overhead))))
     }
 
     /// The colour in which a packet of this length leaves the host now, if that of its header is `colour`.

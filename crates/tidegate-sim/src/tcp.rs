@@ -13,15 +13,10 @@
 //! **Scope.** Data goes one way, acknowledgements come back as packets of their own. A connection begins with a
 //! handshake or exists from its start; it is never closed. Nothing is held back to fill segments (no Nagle), there are no timestamps, and the receiver's window is constant.
 
-use crate::network::{LONGEST, LinkId};
-use crate::source::Fault;
-use connection::Message;
-use tidegate_core::packet::LONGEST_FRAME;
-use tidegate_core::units::Duration;
-
 pub(crate) mod application;
 pub(crate) mod congestion;
 pub(crate) mod connection;
+pub(crate) mod counts;
 pub(crate) mod delivery;
 pub(crate) mod flight;
 pub(crate) mod growth;
@@ -31,6 +26,7 @@ pub(crate) mod recovery;
 pub(crate) mod scoreboard;
 pub(crate) mod segment;
 pub(crate) mod sender;
+pub(crate) mod settings;
 pub(crate) mod timer;
 #[cfg(test)]
 mod transcripts;
@@ -40,164 +36,5 @@ pub use congestion::CongestionKind;
 pub use growth::Growth;
 pub use idle::AfterIdle;
 pub use recovery::RecoveryKind;
+pub use settings::Tcp;
 pub use timer::{TimerKind, TimerSettings};
-
-/// The most segments that may be in flight.
-const MOST_SEGMENTS: u64 = 1 << 20;
-
-/// A TCP connection.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Tcp {
-    /// The links that acknowledgements take, from where the flow's path ends to where it starts. At least one.
-    pub back: Vec<LinkId>,
-    /// How far the window goes up and down.
-    pub congestion: CongestionKind,
-    /// When a segment is lost, and what is sent then.
-    pub recovery: RecoveryKind,
-    /// How long to wait for an acknowledgement.
-    pub timer: TimerSettings,
-    /// Bytes of data in a segment: the maximum segment size.
-    pub segment: u32,
-    /// Bytes that headers add to every segment and acknowledgement, as the links count them.
-    pub headers: u32,
-    /// The congestion window of a fresh connection, in segments, at least 1.
-    pub initial_window: u32,
-    /// The receiver's window in bytes; at least a segment.
-    pub window: u64,
-    /// Whether the window may be above 65,535 bytes (RFC 7323). It is then a multiple of the power of two by which it is scaled.
-    pub window_scale: bool,
-    /// How long an acknowledgement may wait for a second segment; `None`: every segment is acknowledged at once.
-    pub delayed_ack: Option<Duration>,
-    /// What an acknowledgement of several segments does to the window: whether delayed acknowledgements slow its growth.
-    pub growth: Growth,
-    /// What is left of the window after a silence.
-    pub after_idle: AfterIdle,
-    /// Whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
-    pub limited_transmit: bool,
-    /// Whether what a timeout sends again is kept from starting a fast retransmit (RFC 6582, section 4.1).
-    pub guarded: bool,
-    /// What a loss is a part of: false for all that has not been acknowledged in order, which is RFC 5681's FlightSize; true for RFC 6675's
-    /// estimate of what is in the network, as in ns-3, which leaves the window some two segments smaller after a loss.
-    pub halves_pipe: bool,
-    /// Whether a connection begins with a packet there and one back, before there is data.
-    pub handshake: bool,
-    /// Whether congestion marks stand in for losses (RFC 3168).
-    pub ecn: bool,
-    /// The most by which the start is put off, at random, so that several connections are not in step.
-    pub start_within: Duration,
-    /// The least time from the decision to send a segment to its arrival at the first port.
-    pub processing: Duration,
-    /// The most that is added to it, at random for each segment. Segments stay in order.
-    pub jitter: Duration,
-    /// How much is sent, and when.
-    pub application: Application,
-}
-
-impl Tcp {
-    /// What is usual today: CUBIC, selective acknowledgements, Linux's timer, delayed acknowledgements, ten segments of 1460 bytes to
-    /// begin with, 54 bytes of Ethernet, IP and TCP headers, a receiver's window of 1 MiB, and always more to send.
-    pub fn usual(back: Vec<LinkId>) -> Tcp {
-        Tcp {
-            back,
-            congestion: CongestionKind::Cubic,
-            recovery: RecoveryKind::Sack,
-            timer: TimerSettings::usual(TimerKind::Linux),
-            segment: 1460,
-            headers: 54,
-            initial_window: 10,
-            window: 1 << 20,
-            window_scale: true,
-            delayed_ack: Some(Duration::from_milliseconds(40)),
-            growth: Growth::Rfc5681,
-            after_idle: AfterIdle::Linux,
-            limited_transmit: true,
-            guarded: true,
-            halves_pipe: false,
-            handshake: true,
-            ecn: false,
-            start_within: Duration::ZERO,
-            processing: Duration::ZERO,
-            jitter: Duration::ZERO,
-            application: Application::Endless,
-        }
-    }
-
-    /// The length of a full segment's frame in bytes.
-    pub fn frame(&self) -> u32 {
-        self.segment + self.headers
-    }
-
-    /// True if segments reach the first port at the instant of their decision.
-    pub(crate) fn is_instant(&self) -> bool {
-        self.processing == Duration::ZERO && self.jitter == Duration::ZERO
-    }
-
-    /// The length in bytes of what comes back.
-    #[inline]
-    pub(crate) fn length_of(&self, message: &Message) -> u32 {
-        match (message, &self.application) {
-            (Message::Ack(ack), _) => self.headers + ack.option_bytes(),
-            (Message::Open, _) => self.headers,
-            (Message::Request(_), Application::Transfers(Transfers { request: Some(bytes), .. })) => *bytes,
-            (Message::Request(_), _) => self.headers,
-        }
-    }
-
-    /// The receiver's window as the sender sees it: what the 16 bits of the header can say.
-    pub(crate) fn receive_window(&self) -> u64 {
-        let shift = (0..14).find(|shift| self.window >> shift <= 65_535).unwrap_or(14);
-        self.window >> shift << shift
-    }
-
-    /// Checks the values; the path back is checked with the network.
-    ///
-    /// # Errors
-    /// The first [`Fault`].
-    pub fn check(&self) -> Result<(), Fault> {
-        if self.segment == 0 || self.segment > 1 << 20 {
-            return Err(Fault::new("segment", format!("{} bytes", self.segment), "1 byte to 1 MiB"));
-        }
-        if self.headers == 0 || self.headers > 1000 {
-            return Err(Fault::new("headers", format!("{} bytes", self.headers), "1 to 1000 bytes: an acknowledgement is a packet, too"));
-        }
-        let (least, most) = (u64::from(self.segment), if self.window_scale { 65_535 << 14 } else { 65_535 });
-        if self.window > most && !self.window_scale {
-            let problem = format!("{} bytes are more than 16 bits can say", self.window);
-            return Err(Fault::new("window", problem, "at most 65535 bytes, or the window scale option"));
-        }
-        if self.window < least || self.window > most || self.receive_window() < least {
-            return Err(Fault::new("window", format!("{} bytes", self.window), format!("a segment ({least} bytes) to {most} bytes")));
-        }
-        if self.window / least > MOST_SEGMENTS {
-            let problem = format!("{} segments", self.window / least);
-            return Err(Fault::new("window", problem, format!("at most {MOST_SEGMENTS} segments")));
-        }
-        if self.initial_window == 0 || self.initial_window > 1000 {
-            return Err(Fault::new("initial_window", format!("{} segments", self.initial_window), "1 to 1000 segments"));
-        }
-        if self.congestion.measures() && !self.recovery.is_selective() {
-            let (congestion, recovery) = (self.congestion.name(), self.recovery.name());
-            let problem = format!("{recovery} does not tell {congestion} which segments are delivered");
-            return Err(Fault::new("recovery", problem, "a recovery with selective acknowledgements"));
-        }
-        let timer = &self.timer;
-        if timer.granularity == Duration::ZERO || timer.granularity > Duration::from_seconds(60) {
-            return Err(Fault::new("granularity", "outside 1 ps to 60 s", "the distance of a clock's ticks"));
-        }
-        if timer.minimum > timer.maximum || timer.maximum > Duration::from_seconds(3600) || timer.maximum == Duration::ZERO {
-            return Err(Fault::new("minimum_timeout", "not between nothing and the greatest timeout", "a time of at most an hour"));
-        }
-        for (key, time) in [
-            ("start_within", self.start_within),
-            ("processing", self.processing),
-            ("jitter", self.jitter),
-            ("delayed_ack", self.delayed_ack.unwrap_or(Duration::ZERO)),
-            ("initial_timeout", timer.initial),
-        ] {
-            if time > LONGEST {
-                return Err(Fault::new(key, "more than 26 days", "a time that can be simulated"));
-            }
-        }
-        self.application.check(LONGEST_FRAME)
-    }
-}

@@ -9,6 +9,7 @@ use tidegate_core::port::PortSetup;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::{Duration, Overhead};
+use tidegate_sim::source::{Cbr, Greedy};
 use tidegate_sim::{Control, Experiment, Link, Network, Outcome, Source, run};
 
 /// The time of a cell at this rate is 848 ns.
@@ -35,7 +36,7 @@ fn frames(classes: usize) -> PortSetup {
 
 /// A frame every millisecond.
 fn cbr(length: u32) -> Source {
-    Source::Cbr { rate: rate(u64::from(length) * 8000), length, random_phase: false }
+    Source::Cbr(Cbr { rate: rate(u64::from(length) * 8000), length, random_phase: false })
 }
 
 fn on_one_link(setup: AdapterSetup, sources: &[Source]) -> Network {
@@ -96,7 +97,7 @@ fn a_burst_is_followed_by_tokens_or_by_a_pause() {
 fn the_loss_of_a_cell_loses_the_frame() {
     let loss = 0.01;
     let mut network =
-        on_one_link(adapter(vec![constant(1, 0)]), &[Source::Cbr { rate: rate(400_000_000), length: 1072, random_phase: false }]);
+        on_one_link(adapter(vec![constant(1, 0)]), &[Source::Cbr(Cbr { rate: rate(400_000_000), length: 1072, random_phase: false })]);
     network.links[0].impairment.loss = random_loss(loss);
     let outcome = play(&network, 1000);
     let lost = outcome.flows[0].loss.mean;
@@ -106,7 +107,7 @@ fn the_loss_of_a_cell_loses_the_frame() {
 
 #[test]
 fn a_minimum_share_keeps_a_low_priority_alive() {
-    let greedy = Source::Greedy { length: 1072, window: 10 };
+    let greedy = Source::Greedy(Greedy { length: 1072, window: 10 });
     let shared = |share: u64| {
         let mut setup = adapter(vec![constant(1, 0), constant(2, 1)]);
         setup.minimum_shares[1] = CellRate::floor_of_ratio(share, 100).unwrap();

@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::Duration;
+use tidegate_sim::source::{Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::{Control, Experiment, Holding, LengthDistribution, Network, Remainder, Source, run};
 
 /// The system's allocator, counting what each thread asks for.
@@ -42,20 +43,20 @@ fn network() -> Network {
     let ports = || port(10_000_000, SchedulerKind::DeficitRoundRobin, &classes, 50);
     let delay = Duration::from_milliseconds(5);
     let period = Holding::Exponential { mean: Duration::from_milliseconds(2) };
-    let on_off = Source::OnOff { peak: rate(8_000_000), length: 125, on: period, off: period, remainder: Remainder::Carried };
+    let on_off = Source::OnOff(OnOff { peak: rate(8_000_000), length: 125, on: period, off: period, remainder: Remainder::Carried });
     let length = LengthDistribution::Empirical([(64, 1.0), (1500, 1.0)].into());
-    let video = Source::FrameTrace {
+    let video = Source::FrameTrace(FrameTrace {
         frames: [20_000, 5_000].into(),
         interval: Duration::from_milliseconds(40),
         packet_length: 1400,
         random_start: true,
-    };
+    });
     let flows = vec![
         flow("on-off", on_off, 0, &[0, 1]),
-        flow("poisson", Source::Poisson { packets_per_second: 1000.0, length }, 1, &[0, 1]),
+        flow("poisson", Source::Poisson(Poisson { packets_per_second: 1000.0, length }), 1, &[0, 1]),
         flow("video", video, 1, &[1]),
-        flow("constant", Source::Cbr { rate: rate(1_000_000), length: 200, random_phase: true }, 0, &[0, 1]),
-        flow("greedy", Source::Greedy { length: 1000, window: 3 }, 1, &[0]),
+        flow("constant", Source::Cbr(Cbr { rate: rate(1_000_000), length: 200, random_phase: true }), 0, &[0, 1]),
+        flow("greedy", Source::Greedy(Greedy { length: 1000, window: 3 }), 1, &[0]),
     ];
     let links = vec![link("1-2", 0, 1, delay, ports()), link("2-3", 1, 2, delay, ports())];
     Network { nodes: vec!["1".into(), "2".into(), "3".into()], links, flows }

@@ -11,6 +11,7 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::policer::Contract;
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::units::{Duration, Overhead};
+use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::tcp::{Application, CongestionKind, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers};
 use tidegate_sim::{
     CapturePacket, Control, Experiment, FlowSpec, Holding, Impairment, LengthDistribution, Link, LinkId, Network, Outcome, Remainder,
@@ -38,26 +39,26 @@ fn any_source() -> impl Strategy<Value = Source> {
             at += gap;
             CapturePacket { offset: Duration::from_microseconds(at), length, header: header(dscp) }
         });
-        Source::Capture { packets: packets.collect() }
+        Source::Capture(Capture { packets: packets.collect() })
     });
     let remainder = select(&[Remainder::Carried, Remainder::Completed][..]);
     prop_oneof![
-        (1_000u64..3_000_000, 1u32..1500, any::<bool>()).prop_map(|(bits, length, random_phase)| Source::Cbr {
+        (1_000u64..3_000_000, 1u32..1500, any::<bool>()).prop_map(|(bits, length, random_phase)| Source::Cbr(Cbr {
             rate: rate(bits),
             length,
             random_phase
-        }),
-        (1.0..2000.0f64, length).prop_map(|(packets_per_second, length)| Source::Poisson { packets_per_second, length }),
+        })),
+        (1.0..2000.0f64, length).prop_map(|(packets_per_second, length)| Source::Poisson(Poisson { packets_per_second, length })),
         (100_000u64..5_000_000, 50u32..1500, holding.clone(), holding, remainder)
-            .prop_map(|(peak, length, on, off, remainder)| Source::OnOff { peak: rate(peak), length, on, off, remainder }),
+            .prop_map(|(peak, length, on, off, remainder)| Source::OnOff(OnOff { peak: rate(peak), length, on, off, remainder })),
         (prop::collection::vec(0u32..9000, 1..9), milliseconds(1..50), 100u32..1500, any::<bool>()).prop_map(
             |(mut frames, interval, packet_length, random_start)| {
                 frames[0] += 1;
-                Source::FrameTrace { frames: frames.into(), interval, packet_length, random_start }
+                Source::FrameTrace(FrameTrace { frames: frames.into(), interval, packet_length, random_start })
             }
         ),
         capture,
-        (1u32..1500, 1u32..20).prop_map(|(length, window)| Source::Greedy { length, window }),
+        (1u32..1500, 1u32..20).prop_map(|(length, window)| Source::Greedy(Greedy { length, window })),
     ]
 }
 
@@ -79,23 +80,23 @@ fn any_connection() -> impl Strategy<Value = Source> {
     let flags = prop::array::uniform5(any::<bool>());
     (application, kinds, flags, 100u32..1400, 1u32..12, 1u64..60_000, 0u64..3, 0u64..40).prop_map(
         |(application, (congestion, recovery, timer), flags, segment, initial_window, window, jitter, delay)| {
-            let [window_scale, limited_transmit, guarded, handshake, ecn] = flags;
+            let [window_scale, limited_transmit, avoid_multiple_fast_retransmits, handshake, ecn] = flags;
             Source::Tcp(Box::new(Tcp {
                 congestion,
                 recovery,
-                timer: TimerSettings::usual(timer),
+                timer: TimerSettings::default_for(timer),
                 segment,
                 initial_window,
                 window: window.max(u64::from(segment)),
                 window_scale,
                 limited_transmit,
-                guarded,
+                avoid_multiple_fast_retransmits,
                 handshake,
                 ecn,
                 delayed_ack: (delay > 0).then(|| Duration::from_milliseconds(delay)),
                 jitter: Duration::from_milliseconds(jitter),
                 application,
-                ..Tcp::usual(Vec::new())
+                ..Tcp::modern(Vec::new())
             }))
         },
     )
@@ -167,7 +168,7 @@ fn any_flow(index: usize) -> impl Strategy<Value = FlowSpec> {
             if let Source::Tcp(tcp) = &mut source {
                 // On a ring the way back is the rest of it, or all of it once more.
                 let (end, rest) = (from + links, if links == NODES { NODES } else { NODES - links });
-                tcp.back = (end..end + rest).map(|link| LinkId(link % NODES)).collect();
+                tcp.reverse_path = (end..end + rest).map(|link| LinkId(link % NODES)).collect();
             }
             let path: Vec<usize> = (from..from + links).map(|link| link % NODES).collect();
             let mut flow = flow(&format!("flow {index}"), source, dscp, &path);

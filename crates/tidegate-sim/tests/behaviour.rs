@@ -12,6 +12,7 @@ use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead};
 use tidegate_link::LossStream;
+use tidegate_sim::source::{Capture, Cbr, Greedy};
 use tidegate_sim::{CapturePacket, Control, Experiment, LinkId, Network, NodeId, Outcome, SimulationError, Source, Subject, run};
 
 const SECOND: Duration = Duration::from_seconds(1);
@@ -21,7 +22,7 @@ fn simulate(network: &Network, experiment: Experiment) -> Outcome {
 }
 
 fn cbr(bits_per_second: u64, length: u32) -> Source {
-    Source::Cbr { rate: rate(bits_per_second), length, random_phase: false }
+    Source::Cbr(Cbr { rate: rate(bits_per_second), length, random_phase: false })
 }
 
 fn microseconds(us: u64) -> Duration {
@@ -31,7 +32,7 @@ fn microseconds(us: u64) -> Duration {
 /// The packets of a capture: microseconds, length, code point.
 fn capture(packets: &[(u64, u32, u8)]) -> Source {
     let packets = packets.iter().map(|&(us, length, dscp)| CapturePacket { offset: microseconds(us), length, header: header(dscp) });
-    Source::Capture { packets: packets.collect() }
+    Source::Capture(Capture { packets: packets.collect() })
 }
 
 #[test]
@@ -115,8 +116,8 @@ fn greedy_sources_fill_the_link_by_their_weights() {
     let classes = [1, 3].map(|weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() });
     let port = port(10_000_000, SchedulerKind::DeficitRoundRobin, &classes, 100);
     let flows = vec![
-        flow("light", Source::Greedy { length: 1000, window: 8 }, 0, &[0]),
-        flow("heavy", Source::Greedy { length: 500, window: 8 }, 1, &[0]),
+        flow("light", Source::Greedy(Greedy { length: 1000, window: 8 }), 0, &[0]),
+        flow("heavy", Source::Greedy(Greedy { length: 500, window: 8 }), 1, &[0]),
     ];
     let experiment = Experiment { duration: Duration::from_seconds(10), warm_up: SECOND, ..Experiment::default() };
     let outcome = simulate(&one_link(port, flows), experiment);
@@ -135,7 +136,7 @@ fn greedy_sources_keep_trying_when_packets_are_lost() {
     let mut setup = fifo(1_000_000, 100);
     let contract = Contract::new(rate(100_000), 125);
     setup.policers = vec![Some(PolicerKind::Gcra.build(&contract).unwrap())];
-    let network = one_link(setup, vec![flow("greedy", Source::Greedy { length: 125, window: 4 }, 0, &[0])]);
+    let network = one_link(setup, vec![flow("greedy", Source::Greedy(Greedy { length: 125, window: 4 }), 0, &[0])]);
     let outcome = simulate(&network, Experiment { duration: SECOND, ..Experiment::default() });
     let greedy = &outcome.flows[0];
     assert!((99..=101).contains(&greedy.delivered.packets), "{:?}", greedy.delivered);
@@ -146,7 +147,7 @@ fn greedy_sources_keep_trying_when_packets_are_lost() {
     let mut setup = fifo(1_000_000, 3);
     let buffer = BufferParameters { flows: 1, packets: Some(3), ..BufferParameters::default() };
     setup.buffer = BufferKind::LongestQueuePushOut.build(&buffer).unwrap();
-    let network = one_link(setup, vec![flow("greedy", Source::Greedy { length: 125, window: 9 }, 0, &[0])]);
+    let network = one_link(setup, vec![flow("greedy", Source::Greedy(Greedy { length: 125, window: 9 }), 0, &[0])]);
     let outcome = simulate(&network, Experiment { duration: SECOND, ..Experiment::default() });
     assert_eq!(outcome.ports[0].utilisation.mean, 1.0);
     // One packet in ten is one too many.
@@ -248,7 +249,7 @@ fn the_warm_up_is_left_out() {
 fn overhead_takes_link_time_but_is_not_counted_as_throughput() {
     let mut setup = fifo(10_000_000, 9);
     setup.overhead = Overhead::ETHERNET;
-    let network = one_link(setup, vec![flow("flow", Source::Greedy { length: 101, window: 2 }, 0, &[0])]);
+    let network = one_link(setup, vec![flow("flow", Source::Greedy(Greedy { length: 101, window: 2 }), 0, &[0])]);
     let outcome = simulate(&network, Experiment { duration: SECOND, ..Experiment::default() });
     assert_eq!(outcome.ports[0].utilisation.mean, 1.0);
     // 125 bytes on the wire: 100 us each. The delivery of the last comes at the very end, which is not within.
@@ -263,7 +264,7 @@ fn start_and_stop_bound_the_emissions() {
     let outcome = simulate(&network, Experiment { duration: SECOND, ..Experiment::default() });
     // At 200, 210, ..., 490 ms.
     assert_eq!(outcome.flows[0].offered.packets, 30);
-    network.flows[0].source = Source::Greedy { length: 125, window: 3 };
+    network.flows[0].source = Source::Greedy(Greedy { length: 125, window: 3 });
     let outcome = simulate(&network, Experiment { duration: SECOND, ..Experiment::default() });
     // 300 transmissions of 1 ms and the three packets queued behind them when the source stops.
     assert_eq!(outcome.flows[0].delivered.packets, 303);
@@ -289,7 +290,7 @@ fn impossible_networks_and_experiments_are_refused_with_their_place() {
     assert_eq!(refused(&|network, _| network.flows[0].stop = Some(Duration::ZERO)).1, "stop");
     assert_eq!(refused(&|network, _| network.flows[0].start = Duration::MAX).1, "start");
     assert_eq!(refused(&|network, _| network.flows[0].source = cbr(100_000, 0)).1, "length");
-    assert_eq!(refused(&|network, _| network.flows[0].source = Source::Greedy { length: 1, window: 0 }).1, "window");
+    assert_eq!(refused(&|network, _| network.flows[0].source = Source::Greedy(Greedy { length: 1, window: 0 })).1, "window");
     assert_eq!(refused(&|network, _| network.links[0].to = NodeId(7)).0, Subject::Link(0));
     assert_eq!(refused(&|network, _| network.links.push(network.links[0].clone())).1, "name");
     assert_eq!(refused(&|network, _| network.links[0].propagation = Duration::MAX).1, "propagation");

@@ -8,6 +8,7 @@ use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::{Duration, Overhead};
+use tidegate_sim::source::Cbr;
 use tidegate_sim::{Control, Experiment, FlowSpec, Link, LinkId, Network, Outcome, Source, run};
 
 /// The time of a cell at this rate is 848 ns.
@@ -39,7 +40,7 @@ fn network(flows: usize, bits_per_second: u64, buffer: u32, kind: BufferKind) ->
         links.push(link(&format!("access {flow}"), flow, flows, propagation, access()));
         specs.push(FlowSpec {
             name: format!("flow {flow}"),
-            source: Source::Cbr { rate: rate(bits_per_second), length: 1072, random_phase: flow > 0 },
+            source: Source::Cbr(Cbr { rate: rate(bits_per_second), length: 1072, random_phase: flow > 0 }),
             header: header(flow as u8),
             path: vec![LinkId(2 + flow), LinkId(0), LinkId(1)],
             start: Duration::ZERO,

@@ -13,6 +13,7 @@ use tidegate_core::port::{Next, Port, PortSetup};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::{Duration, Time};
+use tidegate_sim::source::Capture;
 use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Link, LinkId, Network, Outcome, PortOutcome, Source, run};
 
 /// The time of a cell at 500 and at 400 Mbit/s.
@@ -51,7 +52,7 @@ fn network(traffic: &Traffic, ports: [PortSetup; 2]) -> Network {
             at += pause;
             CapturePacket { offset: Duration::from_picoseconds(at), length: length(cells), header: header(number as u8) }
         });
-        flow(&number.to_string(), Source::Capture { packets: packets.collect() }, number as u8, PATHS[*path])
+        flow(&number.to_string(), Source::Capture(Capture { packets: packets.collect() }), number as u8, PATHS[*path])
     });
     Network { nodes: vec!["a".into(), "b".into(), "c".into()], links, flows: flows.collect() }
 }

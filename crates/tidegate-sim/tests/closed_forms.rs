@@ -14,6 +14,7 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::Duration;
+use tidegate_sim::source::{OnOff, Poisson};
 use tidegate_sim::{Control, Estimate, Experiment, Holding, LengthDistribution, Network, Outcome, Remainder, Source, run};
 
 /// One byte per nanosecond.
@@ -24,7 +25,7 @@ const LONGEST: u32 = 10_000_000;
 
 /// Packets of these lengths at a load of `load` of the link.
 fn poisson(load: f64, length: LengthDistribution) -> Source {
-    Source::Poisson { packets_per_second: load * 1e9 / length.mean(), length }
+    Source::Poisson(Poisson { packets_per_second: load * 1e9 / length.mean(), length })
 }
 
 /// A queue that no packet is ever refused by.
@@ -127,7 +128,7 @@ fn an_on_off_source_sends_at_its_mean_rate() {
     // cycle of N * 2/3 ms + 2 ms: 810.6 per second. With the remainder carried it is 750, rounded down 632, rounded up and overlapping 882.
     let holding = Holding::Exponential { mean: Duration::from_milliseconds(2) };
     for (remainder, exact) in [(Remainder::Completed, 810.6e3), (Remainder::Carried, 750e3)] {
-        let source = Source::OnOff { peak: networks::rate(1_500_000), length: 125, on: holding, off: holding, remainder };
+        let source = Source::OnOff(OnOff { peak: networks::rate(1_500_000), length: 125, on: holding, off: holding, remainder });
         let network = one_link(networks::fifo(10_000_000, 10), vec![flow("on-off", source, 0, &[0])]);
         let experiment = Experiment { duration: Duration::from_seconds(100), replications: 20, ..Experiment::default() };
         let outcome = run(&network, &experiment, &Control::default()).unwrap();

@@ -9,16 +9,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::Duration;
+use tidegate_sim::source::{Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::{Control, Experiment, FlowSpec, Holding, LengthDistribution, Network, Outcome, Remainder, SimulationError, Source, run};
 
 fn poisson(packets_per_second: f64) -> Source {
-    Source::Poisson { packets_per_second, length: LengthDistribution::Uniform { shortest: 64, longest: 1500 } }
+    Source::Poisson(Poisson { packets_per_second, length: LengthDistribution::Uniform { shortest: 64, longest: 1500 } })
 }
 
 fn bursts() -> Source {
     let on = Holding::Exponential { mean: Duration::from_milliseconds(20) };
     let off = Holding::Pareto { mean: Duration::from_milliseconds(30), shape: 1.5 };
-    Source::OnOff { peak: rate(20_000_000), length: 1000, on, off, remainder: Remainder::Carried }
+    Source::OnOff(OnOff { peak: rate(20_000_000), length: 1000, on, off, remainder: Remainder::Carried })
 }
 
 /// Three links in a row, the first two overloaded now and then, and a link apart from them.
@@ -32,17 +33,17 @@ fn network() -> Network {
         link("3-4", 2, 3, Duration::ZERO, fifo(100_000_000, 40)),
         link("5-6", 4, 5, delay, port(5_000_000, SchedulerKind::Fifo, &apart, 10)),
     ];
-    let video = Source::FrameTrace {
+    let video = Source::FrameTrace(FrameTrace {
         frames: [9_000, 3_000, 4_500, 0, 2_000].into(),
         interval: Duration::from_milliseconds(40),
         packet_length: 1400,
         random_start: true,
-    };
+    });
     let flows = vec![
         flow("bursts", bursts(), 0, &[0, 1, 2]),
         flow("poisson", poisson(300.0), 1, &[0, 1]),
-        flow("greedy", Source::Greedy { length: 900, window: 5 }, 1, &[1, 2]),
-        flow("voice", Source::Cbr { rate: rate(64_000), length: 200, random_phase: true }, 0, &[0, 1, 2]),
+        flow("greedy", Source::Greedy(Greedy { length: 900, window: 5 }), 1, &[1, 2]),
+        flow("voice", Source::Cbr(Cbr { rate: rate(64_000), length: 200, random_phase: true }), 0, &[0, 1, 2]),
         flow("video", video, 1, &[0]),
     ];
     Network { nodes: (1..=6).map(|node| node.to_string()).collect(), links, flows }

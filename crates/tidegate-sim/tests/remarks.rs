@@ -11,6 +11,7 @@ use tidegate_core::registry::{PolicerKind, SchedulerKind};
 use tidegate_core::remark::{CodePoint, Remark, Remarks};
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::units::{Duration, Overhead};
+use tidegate_sim::source::Cbr;
 use tidegate_sim::{Control, Experiment, Network, NodeId, Outcome, Source, run};
 
 const AF11: u8 = 10;
@@ -60,7 +61,7 @@ fn through(ports: Vec<PortSetup>) -> Outcome {
     let path: Vec<usize> = (0..ports.len()).collect();
     let links =
         ports.into_iter().enumerate().map(|(at, port)| link(&format!("link {at}"), at, at + 1, Duration::from_milliseconds(1), port));
-    let source = Source::Cbr { rate: rate(8_000_000), length: 1000, random_phase: false };
+    let source = Source::Cbr(Cbr { rate: rate(8_000_000), length: 1000, random_phase: false });
     let mut network = Network {
         nodes: (0..=path.len()).map(|at| format!("node {at}")).collect(),
         links: links.collect(),

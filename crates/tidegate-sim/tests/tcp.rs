@@ -39,7 +39,7 @@ fn plain() -> Tcp {
         initial_window: 1,
         delayed_ack: None,
         handshake: false,
-        ..Tcp::usual(vec![LinkId(1)])
+        ..Tcp::modern(vec![LinkId(1)])
     }
 }
 
@@ -89,7 +89,7 @@ fn a_packet_time_of_jitter_takes_connections_out_of_step() {
 
 /// Goodput in Mbit/s at a rate of random loss: RTT 100 ms, segments of 1024 bytes, 600 s, every segment acknowledged.
 fn under_loss(loss: f64, halves_pipe: bool) -> f64 {
-    let timer = TimerSettings { minimum: Duration::from_seconds(1), ..TimerSettings::usual(TimerKind::Fine) };
+    let timer = TimerSettings { minimum: Duration::from_seconds(1), ..TimerSettings::default_for(TimerKind::Fine) };
     let tcp = Tcp { window: 10_000_000, timer, handshake: true, initial_window: 10, halves_pipe, ..plain() };
     let mut network = pair(100_000_000, Duration::from_milliseconds(50), 10_000_000, tcp);
     network.links[0].impairment.loss = random_loss(loss);
@@ -127,7 +127,7 @@ fn half_of_what_was_sent_is_more_than_half_of_what_is_in_the_network() {
 /// in seconds.
 fn over_a_bloated_link(congestion: CongestionKind, connections: usize) -> (Outcome, f64) {
     let start_within = Duration::from_milliseconds(100);
-    let tcp = Tcp { congestion, segment: 1400, window: 10_000_000, start_within, ..Tcp::usual(vec![LinkId(1)]) };
+    let tcp = Tcp { congestion, segment: 1400, window: 10_000_000, start_within, ..Tcp::modern(vec![LinkId(1)]) };
     let mut network = pair(20_000_000, Duration::from_milliseconds(15), 600_000, tcp);
     let first = network.flows[0].clone();
     network.flows = (0..connections).map(|number| FlowSpec { name: format!("tcp {number}"), ..first.clone() }).collect();
@@ -170,8 +170,8 @@ fn bbr_holds_most_of_what_random_loss_leaves_of_a_link() {
     // 100 Mbit/s, 100 ms, 60 s from the start. Between its probes BBR paces at the rate of delivery, of which the same share is lost once more: it
     // lies between (1 - p)^2 and 1 - p of the link.
     for (loss, least) in [(0.01, 0.93), (0.05, 0.88), (0.15, 0.74)] {
-        let (congestion, recovery) = (CongestionKind::Bbr, RecoveryKind::usual(CongestionKind::Bbr));
-        let tcp = Tcp { congestion, recovery, segment: 1400, window: 50_000_000, ..Tcp::usual(vec![LinkId(1)]) };
+        let (congestion, recovery) = (CongestionKind::Bbr, RecoveryKind::default_for(CongestionKind::Bbr));
+        let tcp = Tcp { congestion, recovery, segment: 1400, window: 50_000_000, ..Tcp::modern(vec![LinkId(1)]) };
         let mut network = pair(100_000_000, Duration::from_milliseconds(50), 10_000_000, tcp);
         network.links[0].impairment.loss = random_loss(loss);
         let outcome = simulate(&network, 60, 0, 2);
@@ -188,8 +188,8 @@ fn bbr_holds_most_of_what_random_loss_leaves_of_a_link() {
 fn on_a_long_path_with_rare_losses_no_timeout_comes_without_need() {
     // Two ways of 300 ms: four times the deviation is hardly anything, and the round trip longer than any minimum of a sum.
     for (congestion, retransmissions) in [(CongestionKind::Bbr, 1.2), (CongestionKind::Cubic, 1.2)] {
-        let recovery = RecoveryKind::usual(congestion);
-        let tcp = Tcp { congestion, recovery, segment: 1400, window: 16 << 20, ..Tcp::usual(vec![LinkId(1)]) };
+        let recovery = RecoveryKind::default_for(congestion);
+        let tcp = Tcp { congestion, recovery, segment: 1400, window: 16 << 20, ..Tcp::modern(vec![LinkId(1)]) };
         let mut network = pair(50_000_000, Duration::from_milliseconds(300), 6_000_000, tcp);
         network.links[0].impairment.loss = random_loss(0.001);
         let outcome = simulate(&network, 120, 0, 2);
@@ -205,7 +205,7 @@ fn on_a_long_path_with_rare_losses_no_timeout_comes_without_need() {
 fn renos_rate_follows_the_square_root_law_for_the_acknowledgements_that_count() {
     // sqrt(3 / (2 b p)) segments per round trip (Padhye et al., equation 20), with b = 2 where acknowledgements are delayed and count as one segment.
     let rate = |growth, delayed_ack: Option<u64>| {
-        let (delayed_ack, after) = (delayed_ack.map(Duration::from_milliseconds), TimerSettings::usual(TimerKind::Fine));
+        let (delayed_ack, after) = (delayed_ack.map(Duration::from_milliseconds), TimerSettings::default_for(TimerKind::Fine));
         let tcp = Tcp { window: 10_000_000, growth, delayed_ack, timer: after, ..plain() };
         let mut network = pair(100_000_000, Duration::from_milliseconds(50), 10_000_000, tcp);
         network.links[0].impairment.loss = random_loss(1e-3);
@@ -241,7 +241,7 @@ fn every_kind_of_connection_fills_a_link_with_a_buffer() {
         // A congestion control that measures wants to be told what is delivered.
         for &recovery in RecoveryKind::ALL.iter().filter(|recovery| congestion != CongestionKind::Bbr || recovery.is_selective()) {
             for &timer in TimerKind::ALL {
-                let tcp = Tcp { congestion, recovery, timer: TimerSettings::usual(timer), window: 500_000, ..plain() };
+                let tcp = Tcp { congestion, recovery, timer: TimerSettings::default_for(timer), window: 500_000, ..plain() };
                 // A bandwidth-delay product of 50 kB and a buffer as large.
                 let outcome = simulate(&pair(10_000_000, Duration::from_milliseconds(20), 50_000, tcp), 60, 20, 1);
                 let part = goodput(&outcome) / (10e6 * 1024.0 / 1066.0);
@@ -357,9 +357,9 @@ fn the_way_back_is_checked() {
         change(tcp);
         network.check().unwrap_err().key
     };
-    assert_eq!(refused(&|tcp| tcp.back.clear()), "back");
-    assert_eq!(refused(&|tcp| tcp.back = vec![LinkId(0)]), "back");
-    assert_eq!(refused(&|tcp| tcp.back = vec![LinkId(7)]), "back");
+    assert_eq!(refused(&|tcp| tcp.reverse_path.clear()), "back");
+    assert_eq!(refused(&|tcp| tcp.reverse_path = vec![LinkId(0)]), "back");
+    assert_eq!(refused(&|tcp| tcp.reverse_path = vec![LinkId(7)]), "back");
     assert_eq!(refused(&|tcp| tcp.segment = 0), "segment");
     assert_eq!(refused(&|tcp| tcp.window = 100), "window");
     assert_eq!(refused(&|tcp| tcp.initial_window = 0), "initial_window");

@@ -28,6 +28,7 @@ use tidegate_core::units::{Duration, Time};
 use tidegate_link::{Link as LinkBehind, Loss};
 use tidegate_live::{Frame, LiveConfig};
 use tidegate_replay::{CaptureReader, CaptureWriter, Interface, Outputs, replay};
+use tidegate_sim::source::Capture;
 use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Impairment, Link, Network, NodeId, Source};
 use tidegate_wire::{LinkType, checksum, parse};
 use topology::{Place, Topology};
@@ -339,7 +340,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
         let packet = CapturePacket { offset: packet.arrival.since(start), length: packet.length, header };
         FlowSpec {
             name: format!("packet {number}"),
-            source: Source::Capture { packets: vec![packet].into() },
+            source: Source::Capture(Capture { packets: vec![packet].into() }),
             header,
             path: vec![tidegate_sim::LinkId(0)],
             start: Duration::ZERO,

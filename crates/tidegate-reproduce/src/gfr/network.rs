@@ -9,7 +9,8 @@ use tidegate_core::port::Volume;
 use tidegate_core::registry::{AnyPolicer, BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate};
-use tidegate_sim::source::Holding;
+use tidegate_sim::Holding;
+use tidegate_sim::source::Cbr;
 use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Histogram, Replication};
 use tidegate_sim::tcp::{
     AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings, TransferSize, Transfers,
@@ -95,13 +96,13 @@ impl Hosts {
             headers: HEADERS,
             window_scale: true,
             recovery: RecoveryKind::Sack,
-            guarded: true,
+            avoid_multiple_fast_retransmits: true,
             halves_pipe: false,
             ecn: false,
             growth: Growth::Rfc5681,
             after_idle: AfterIdle::Rfc5681,
             start_within: milliseconds(clock.start_within),
-            ..Tcp::usual(back)
+            ..Tcp::modern(back)
         };
         match self {
             Hosts::Cubic => Tcp {
@@ -238,7 +239,7 @@ impl Case {
         let tcp = match self.sends[source] {
             Sends::Endless | Sends::Tagged => tcp,
             Sends::Regardless => {
-                return Source::Cbr { rate: mbps(2.0 * self.frame_rate(source)), length: SEGMENT + HEADERS, random_phase: true };
+                return Source::Cbr(Cbr { rate: mbps(2.0 * self.frame_rate(source)), length: SEGMENT + HEADERS, random_phase: true });
             }
             Sends::Short => Tcp {
                 application: Application::Transfers(Transfers {

@@ -5,9 +5,10 @@
 //! lost a cell, or its end, is lost where that happened, and what is left of it goes on for the load that it is. A port takes the cell after the end of a
 //! frame for the first of the next, as a switch does that sees nothing but cells.
 
-use super::{CELL, Cell, CellPort, Fate, Resident, Watch, less};
-use crate::source::NEVER;
+use super::{Cell, CellPort, Fate, Resident, Watch, less};
+use crate::time::NEVER;
 use std::collections::VecDeque;
+use tidegate_atm::adapter::CELL;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, Flow, Part};
 use tidegate_core::units::Time;

@@ -6,7 +6,7 @@
 use super::{Hop, MARKABLE, MARKED, Simulation, Tag, Watch};
 use crate::cells::Departure;
 use crate::network::Link;
-use crate::source::NEVER;
+use crate::time::NEVER;
 use tidegate_atm::adapter::{AdapterPort, CellRecord, CellSent};
 use tidegate_atm::reassembly::Delivery;
 use tidegate_core::packet::{Colour, Packet};

@@ -133,9 +133,10 @@ fn check_classes(network: &Network, statistics: &Replication, replication: u32) 
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::network::{FlowSpec, Impairment, Link, LinkId, NodeId};
+    use crate::id::{LinkId, NodeId};
+    use crate::network::{FlowSpec, Impairment, Link};
     use crate::route::Routes;
-    use crate::source::Source;
+    use crate::source::{Cbr, Source};
     use tidegate_core::buffer::BufferParameters;
     use tidegate_core::classifier::{ClassRules, Classifier, Header};
     use tidegate_core::port::PortSetup;
@@ -168,7 +169,7 @@ mod tests {
             cells: false,
             adapter: None,
         };
-        let source = Source::Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false };
+        let source = Source::Cbr(Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false });
         let (header, path, start) = (Header::default(), vec![LinkId(0), LinkId(1)], Duration::ZERO);
         let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None };
         Network { nodes: vec!["a".into(), "b".into(), "c".into()], links: vec![link("ab", 0, 1), link("bc", 1, 2)], flows: vec![flow] }

@@ -4,9 +4,10 @@
 //! as nothing else is due, so a cell costs no event of the network's.
 
 use super::{MARKABLE, MARKED, Simulation, Tag};
-use crate::cells::{CELL, Cell, Departure, Fate, Train};
+use crate::cells::{Cell, Departure, Fate, Train};
 use crate::network::Link;
 use crate::statistics::port::PortMeter;
+use tidegate_atm::adapter::CELL;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::queue::Occupancy;
@@ -71,7 +72,7 @@ impl Simulation<'_> {
         let rest = &mut *self.links[link].rest;
         let slot = rest.slot;
         let Some(mut cells) = rest.cells.take() else { return };
-        self.events.set(slot, crate::source::NEVER);
+        self.events.set(slot, crate::time::NEVER);
         let mut horizon = self.events.first().0.min(self.limit);
         loop {
             self.event_count += 1;

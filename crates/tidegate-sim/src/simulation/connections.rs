@@ -2,9 +2,9 @@
 
 use super::{MARKABLE, MARKED, REDUCED, Simulation, TAGGED, Tag, word_of};
 use crate::route::BACK;
-use crate::source::NEVER;
-use crate::tcp::connection::{Message, NUMBER_BITS};
-use crate::tcp::segment::Segment;
+use crate::tcp::connection::NUMBER_BITS;
+use crate::tcp::segment::{Message, Segment};
+use crate::time::NEVER;
 use tidegate_core::packet::Colour;
 
 impl Simulation<'_> {

@@ -1,38 +1,89 @@
 //! The packets of a capture, once, at their offsets from the flow's start.
 
-use super::{CapturePacket, Emission, NEVER};
+use super::role::{Clocked, Emission, Generator, TrafficSource};
+use crate::fault::{Fault, check_length};
+use crate::random::Stream;
+use crate::time::{NEVER, seconds};
 use std::sync::Arc;
+use tidegate_core::classifier::Header;
+use tidegate_core::units::Duration;
 
 /// A source driven by a capture.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Capture {
+    /// The packets, in order of their offsets.
+    pub packets: Arc<[CapturePacket]>,
+}
+
+/// A packet of a capture.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CapturePacket {
+    /// Time since the first packet.
+    pub offset: Duration,
+    /// Frame length in bytes, as it was on the wire.
+    pub length: u32,
+    /// What classifiers see.
+    pub header: Header,
+}
+
+impl TrafficSource for Capture {
+    const NAME: &'static str = "capture";
+    const SUMMARY: &'static str = "the packets of a capture file, once, at their own times and with their own headers";
+
+    fn check(&self) -> Result<(), Fault> {
+        for (index, packet) in self.packets.iter().enumerate() {
+            if index > 0 && packet.offset < self.packets[index - 1].offset {
+                let problem = format!("packet {} comes before packet {index}", index + 1);
+                return Err(Fault::new("packets", problem, "packets in the order of their offsets"));
+            }
+            check_length("packets", packet.length)?;
+        }
+        Ok(())
+    }
+
+    fn mean_bits_per_second(&self) -> Option<f64> {
+        let duration = seconds(self.packets.last()?.offset);
+        let bytes: u64 = self.packets.iter().map(|packet| u64::from(packet.length)).sum();
+        (duration > 0.0).then(|| bytes as f64 * 8.0 / duration)
+    }
+}
+
+impl Clocked for Capture {
+    type Running = CaptureGenerator;
+
+    fn start(&self, headers: &Arc<[u32]>) -> CaptureGenerator {
+        CaptureGenerator { packets: self.packets.clone(), headers: headers.clone(), position: 0, start: 0 }
+    }
+}
+
+/// A capture that is being played.
 #[derive(Clone, Debug)]
-pub(crate) struct Capture {
+pub(crate) struct CaptureGenerator {
     packets: Arc<[CapturePacket]>,
     /// The header of each packet, as an index into the flow's distinct headers.
-    variants: Arc<[u32]>,
+    headers: Arc<[u32]>,
     position: usize,
     start: u64,
 }
 
-impl Capture {
-    pub(super) fn new(packets: Arc<[CapturePacket]>, variants: Arc<[u32]>) -> Capture {
-        Capture { packets, variants, position: 0, start: 0 }
+impl CaptureGenerator {
+    fn due(&self) -> u64 {
+        self.packets.get(self.position).map_or(NEVER, |packet| self.start.saturating_add(packet.offset.picoseconds()))
     }
+}
 
-    pub(super) fn first(&mut self, start: u64) -> u64 {
+impl Generator for CaptureGenerator {
+    fn first(&mut self, start: u64, _stream: &mut Stream) -> u64 {
         self.start = start;
         self.due()
     }
 
     #[inline]
-    pub(super) fn emit(&mut self) -> Emission {
+    fn emit(&mut self, _now: u64, _stream: &mut Stream) -> Emission {
         let length = self.packets[self.position].length;
-        let variant = self.variants[self.position];
+        let variant = self.headers[self.position];
         self.position += 1;
         Emission { length, variant, next: self.due() }
-    }
-
-    fn due(&self) -> u64 {
-        self.packets.get(self.position).map_or(NEVER, |packet| self.start.saturating_add(packet.offset.picoseconds()))
     }
 }
 
@@ -50,16 +101,16 @@ mod tests {
 
     #[test]
     fn packets_leave_at_their_offsets_and_then_no_more() {
-        let source = Source::Capture { packets: [packet(0, 60), packet(30, 70), packet(30, 80)].into() };
+        let source = Source::Capture(Capture { packets: [packet(0, 60), packet(30, 70), packet(30, 80)].into() });
         let packets = transcripts::packets(&source, 100, 9, &mut Stream::new(1, 0, "capture"));
         assert_eq!(packets, [(100, 60), (130, 70), (130, 80)]);
-        let empty = Source::Capture { packets: [].into() };
+        let empty = Source::Capture(Capture { packets: [].into() });
         assert!(transcripts::packets(&empty, 100, 9, &mut Stream::new(1, 0, "capture")).is_empty());
     }
 
     #[test]
     fn packets_out_of_order_are_refused() {
-        let source = Source::Capture { packets: [packet(5, 60), packet(4, 70)].into() };
+        let source = Source::Capture(Capture { packets: [packet(5, 60), packet(4, 70)].into() });
         assert_eq!(source.check().unwrap_err().problem, "packet 2 comes before packet 1");
     }
 }

@@ -1,63 +1,111 @@
 //! Video from a trace of frame sizes: one frame per interval, cut into packets that are emitted at the frame's instant.
 
-use super::Emission;
+use super::role::{Clocked, Emission, Generator, TrafficSource};
+use crate::fault::{Fault, check_length};
 use crate::random::Stream;
+use crate::time::{LONGEST_DURATION, seconds};
 use std::sync::Arc;
-use tidegate_core::units::Duration;
+use tidegate_core::units::{Duration, Rate};
 
-/// A source driven by a trace of frame sizes.
+/// A source driven by a trace of frame sizes, which repeats.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FrameTrace {
+    /// Frame sizes in bytes, at least one of them above 0; a frame of 0 bytes is skipped.
+    pub frames: Arc<[u32]>,
+    /// Time from frame to frame.
+    pub interval: Duration,
+    /// The longest packet in bytes: a frame becomes packets of this length and a shorter last one.
+    pub packet_length: u32,
+    /// True to start at a random frame and within a random part of the interval; false to start with the first at once.
+    pub random_start: bool,
+}
+
+impl TrafficSource for FrameTrace {
+    const NAME: &'static str = "frames";
+    const SUMMARY: &'static str = "video: one frame per interval, cut into packets that are sent together; the sizes repeat";
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.frames.iter().all(|&size| size == 0) {
+            return Err(Fault::new("frames", "no frame has any bytes", "at least one frame size above 0"));
+        }
+        if self.interval == Duration::ZERO || self.interval > LONGEST_DURATION {
+            return Err(Fault::new("interval", format!("{} ps", self.interval.picoseconds()), "a time above 0, at most 26 days"));
+        }
+        check_length("packet_length", self.packet_length)?;
+        let rate = self.mean_bits_per_second().unwrap_or(0.0);
+        if rate > Rate::MAX.bits_per_second() as f64 {
+            return Err(Fault::new("interval", format!("frames of {rate:.1e} bit/s"), "at most 400 Gbit/s, as of a link"));
+        }
+        Ok(())
+    }
+
+    fn mean_bits_per_second(&self) -> Option<f64> {
+        let bytes: u64 = self.frames.iter().map(|&size| u64::from(size)).sum();
+        Some(bytes as f64 * 8.0 / (self.frames.len() as f64 * seconds(self.interval)))
+    }
+
+    fn events_per_second(&self) -> f64 {
+        1.0 / seconds(self.interval) + self.packets_per_second(self.packet_length)
+    }
+}
+
+impl Clocked for FrameTrace {
+    type Running = FrameGenerator;
+
+    fn start(&self, _headers: &Arc<[u32]>) -> FrameGenerator {
+        FrameGenerator { trace: self.clone(), frame: 0, left: 0 }
+    }
+}
+
+/// A trace that is being played.
 #[derive(Clone, Debug)]
-pub(crate) struct FrameTrace {
-    frames: Arc<[u32]>,
-    interval: u64,
-    packet_length: u32,
-    random_start: bool,
+pub(crate) struct FrameGenerator {
+    trace: FrameTrace,
     frame: usize,
+    /// Bytes of the present frame that have not been emitted.
     left: u32,
 }
 
-impl FrameTrace {
-    pub(super) fn new(frames: Arc<[u32]>, interval: Duration, packet_length: u32, random_start: bool) -> FrameTrace {
-        FrameTrace { frames, interval: interval.picoseconds(), packet_length, random_start, frame: 0, left: 0 }
-    }
-
-    pub(super) fn first(&mut self, start: u64, stream: &mut Stream) -> u64 {
-        let mut at = start;
-        if self.random_start {
-            self.frame = stream.below(self.frames.len() as u64) as usize;
-            at += stream.below(self.interval);
-        }
-        self.left = self.frames[self.frame];
-        self.skip_empty(at)
-    }
-
-    #[inline]
-    pub(super) fn emit(&mut self, now: u64) -> Emission {
-        let length = self.left.min(self.packet_length);
-        self.left -= length;
-        Emission { length, variant: 0, next: self.skip_empty(now) }
-    }
-
+impl FrameGenerator {
     /// Moves on from `at` to the next frame that has bytes left. One exists: the source was checked.
     fn skip_empty(&mut self, mut at: u64) -> u64 {
+        let frames = &self.trace.frames;
         while self.left == 0 {
-            self.frame = if self.frame + 1 == self.frames.len() { 0 } else { self.frame + 1 };
-            self.left = self.frames[self.frame];
-            at = at.saturating_add(self.interval);
+            self.frame = if self.frame + 1 == frames.len() { 0 } else { self.frame + 1 };
+            self.left = frames[self.frame];
+            at = at.saturating_add(self.trace.interval.picoseconds());
         }
         at
     }
 }
 
+impl Generator for FrameGenerator {
+    fn first(&mut self, start: u64, stream: &mut Stream) -> u64 {
+        let mut at = start;
+        if self.trace.random_start {
+            self.frame = stream.below(self.trace.frames.len() as u64) as usize;
+            at += stream.below(self.trace.interval.picoseconds());
+        }
+        self.left = self.trace.frames[self.frame];
+        self.skip_empty(at)
+    }
+
+    #[inline]
+    fn emit(&mut self, now: u64, _stream: &mut Stream) -> Emission {
+        let length = self.left.min(self.trace.packet_length);
+        self.left -= length;
+        Emission { length, variant: 0, next: self.skip_empty(now) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use crate::random::Stream;
+    use super::*;
     use crate::source::{Source, transcripts};
-    use tidegate_core::units::Duration;
 
     fn source(random_start: bool) -> Source {
         let interval = Duration::from_microseconds(40);
-        Source::FrameTrace { frames: [2500, 0, 1000].into(), interval, packet_length: 1000, random_start }
+        Source::FrameTrace(FrameTrace { frames: [2500, 0, 1000].into(), interval, packet_length: 1000, random_start })
     }
 
     #[test]

@@ -1,13 +1,39 @@
 //! A source that always has more to send: it keeps a number of packets in the first queue of its path.
 //!
-//! It is asked by events at that queue, not by the clock: a transmission of its own makes room for one more packet. When a packet of its
-//! own is lost there, it takes what is left for all that the buffer lets it have, and tries for one more after every full window of
-//! transmissions, so that a window larger than the buffer costs one loss in as many packets instead of one with each. With nothing queued
-//! no transmission will come to tell, and a timer of one packet's time on the link takes its place.
+//! Events at that queue drive it, not the clock: each transmission of one of its packets makes room for one more. After a loss there, the
+//! source keeps what is left in the queue, and tries one more packet after every full window of transmissions. A window larger than the buffer
+//! then costs one loss per window. With nothing queued, a timer of one packet's time on the link replaces the missing transmissions.
 
-/// The state of a greedy source.
+use super::role::TrafficSource;
+use crate::fault::{Fault, check_length};
+
+/// A greedy source.
+///
+/// A packet whose transmission starts is replaced at that instant. After a loss at the first port the source keeps what is queued there, and
+/// tries one more packet after each `window` transmissions; with nothing queued it tries again after the time of one packet on the link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Greedy {
+    /// Frame length in bytes.
+    pub length: u32,
+    /// The number of packets kept in the first queue, at least 1.
+    pub window: u32,
+}
+
+impl TrafficSource for Greedy {
+    const NAME: &'static str = "greedy";
+    const SUMMARY: &'static str = "always has more to send: keeps a number of packets in the first queue of its path";
+
+    fn check(&self) -> Result<(), Fault> {
+        if self.window == 0 {
+            return Err(Fault::new("window", "0 packets", "at least 1"));
+        }
+        check_length("length", self.length)
+    }
+}
+
+/// The running form of a greedy source.
 #[derive(Clone, Debug)]
-pub(crate) struct Greedy {
+pub(crate) struct GreedyWindow {
     /// Frame length in bytes.
     pub length: u32,
     window: u32,
@@ -18,12 +44,12 @@ pub(crate) struct Greedy {
     /// Transmissions since `reach` last changed.
     transmitted: u32,
     /// A packet's time on the first link, in picoseconds.
-    patience: u64,
+    retry_interval: u64,
 }
 
-impl Greedy {
-    pub(crate) fn new(length: u32, window: u32, patience: u64) -> Greedy {
-        Greedy { length, window, reach: window, kept: 0, transmitted: 0, patience }
+impl GreedyWindow {
+    pub(crate) fn new(length: u32, window: u32, retry_interval: u64) -> GreedyWindow {
+        GreedyWindow { length, window, reach: window, kept: 0, transmitted: 0, retry_interval }
     }
 
     /// The timer fires.
@@ -57,7 +83,7 @@ impl Greedy {
 
     /// How long to wait before trying again, if no transmission of its own will come to tell.
     pub(crate) fn retry_after(&self) -> Option<u64> {
-        (self.reach == 0).then_some(self.patience)
+        (self.reach == 0).then_some(self.retry_interval)
     }
 }
 
@@ -66,13 +92,13 @@ mod tests {
     use super::*;
 
     /// Fills up to what it tries to keep, and says how many packets that took.
-    fn fill(source: &mut Greedy) -> u32 {
+    fn fill(source: &mut GreedyWindow) -> u32 {
         (0..).find(|_| !source.offers()).unwrap()
     }
 
     #[test]
     fn the_window_is_kept_full() {
-        let mut source = Greedy::new(100, 2, 7);
+        let mut source = GreedyWindow::new(100, 2, 7);
         assert_eq!(fill(&mut source), 2);
         for _ in 0..9 {
             source.transmitted();
@@ -83,7 +109,7 @@ mod tests {
 
     #[test]
     fn after_a_loss_it_tries_for_more_once_per_window() {
-        let mut source = Greedy::new(100, 3, 7);
+        let mut source = GreedyWindow::new(100, 3, 7);
         assert_eq!(fill(&mut source), 3);
         source.lost();
         // Two are queued: each transmission is replaced, the third one brings one more.
@@ -96,7 +122,7 @@ mod tests {
 
     #[test]
     fn with_nothing_queued_the_timer_tells_it_to_go_on() {
-        let mut source = Greedy::new(100, 3, 7);
+        let mut source = GreedyWindow::new(100, 3, 7);
         assert!(source.offers());
         source.lost();
         assert_eq!((fill(&mut source), source.retry_after()), (0, Some(7)));

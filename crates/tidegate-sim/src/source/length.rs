@@ -1,6 +1,6 @@
 //! The lengths of a source's packets.
 
-use super::{Fault, check_length};
+use crate::fault::{Fault, check_length};
 use crate::random::Stream;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! One flow, end to end, in one replication.
 
 use super::{Bins, CoarseHistogram, Dropped, Histogram, TcpStatistics, difference, sum};
-use crate::network::LinkId;
-use crate::source::NEVER;
+use crate::id::LinkId;
+use crate::time::NEVER;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Rate;

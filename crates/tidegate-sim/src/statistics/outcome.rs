@@ -1,7 +1,8 @@
 //! All replications together.
 
 use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics, difference, sum};
-use crate::network::{LinkId, Network};
+use crate::id::LinkId;
+use crate::network::Network;
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;

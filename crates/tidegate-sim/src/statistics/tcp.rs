@@ -1,7 +1,7 @@
 //! One TCP connection in one replication.
 
-use super::{Histogram, difference, sum};
-use crate::tcp::connection::Measured;
+use super::{Histogram, TimeWeighted, difference, sum};
+use crate::tcp::counts::Counts;
 use tidegate_core::port::Volume;
 
 /// What the two ends of a connection did, from the end of the warm-up.
@@ -58,6 +58,18 @@ impl TcpStatistics {
             acknowledgements: (back.emitted, back.lost),
         }
     }
+}
+
+/// What is left to measure of a connection when the simulation ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub counts: Counts,
+    /// Bytes of data that arrived, each once.
+    pub delivered: u64,
+    /// Times of complete transfers, from the request or the first byte written to the last byte delivered.
+    pub completions: Histogram,
+    /// The congestion window in bytes.
+    pub cwnd: Option<TimeWeighted>,
 }
 
 /// What goes the way back of one connection, from the start of the simulation.

@@ -1,8 +1,9 @@
 //! What the two ends of a connection want of each other: one endless transfer, or one after another.
 
-use crate::network::LONGEST;
+use crate::fault::Fault;
+use crate::holding::Holding;
 use crate::random::Stream;
-use crate::source::{Fault, Holding, span};
+use crate::time::{LONGEST_DURATION, random_span};
 
 /// How much is sent over a connection, and when.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -86,7 +87,7 @@ impl Application {
         }
         if let Some(think) = &transfers.think {
             think.check("think")?;
-            if think.mean() > LONGEST {
+            if think.mean() > LONGEST_DURATION {
                 return Err(Fault::new("think", "more than 26 days", "a time that can be simulated"));
             }
         }
@@ -108,5 +109,5 @@ impl Transfers {
 
 /// A draw from 0 to `most` picoseconds, both included.
 pub(super) fn up_to(most: u64, stream: &mut Stream) -> u64 {
-    if most == 0 { 0 } else { span(most as f64, stream.uniform()).min(most) }
+    if most == 0 { 0 } else { random_span(most as f64, stream.uniform()).min(most) }
 }

@@ -1,38 +1,30 @@
 //! The two ends of one connection in a simulation, and what their applications do.
 
 use super::application::{Application, Transfers, up_to};
+use super::counts::Counts;
 use super::receiver::Receiver;
-use super::segment::{Ack, Segment};
-use super::sender::{Counts, Sender};
-use super::{Tcp, TimerKind};
+use super::segment::{Ack, Message, Segment};
+use super::sender::Sender;
+use super::settings::Tcp;
+use super::timer::TimerKind;
 use crate::random::Stream;
-use crate::source::NEVER;
+use crate::statistics::tcp::Measured;
 use crate::statistics::{Histogram, TimeWeighted};
+use crate::time::NEVER;
 use std::collections::VecDeque;
 use tidegate_core::port::Volume;
 
 /// The wait before a request is repeated for the first time: RFC 6298's initial timeout, in picoseconds.
 const REPEAT: u64 = 1_000_000_000_000;
 
-/// What travels against the data.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Message {
-    /// An acknowledgement.
-    Ack(Ack),
-    /// The wish for a connection.
-    Open,
-    /// A request, by number.
-    Request(u64),
-}
-
 /// What one of the applications waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// For this instant, to begin the next transfer.
     Pausing(u64),
-    /// For the answer to the wish for a connection, which the sending end has.
+    /// For the answer to the sending end's request to open the connection.
     Opening(Patience),
-    /// For the answer to the same wish of the receiving end.
+    /// For the answer to the receiving end's request to open it.
     Calling(Patience),
     /// For the response to a request.
     Asking(Patience),
@@ -62,18 +54,6 @@ impl Patience {
         let wait = (2 * self.wait).min(64 * REPEAT);
         Patience { again: now + wait, wait }
     }
-}
-
-/// What is left to measure of a connection when the simulation ends.
-#[derive(Clone, Debug)]
-pub(crate) struct Measured {
-    pub counts: Counts,
-    /// Bytes of data that arrived, each once.
-    pub delivered: u64,
-    /// Times of complete transfers, from the request or the first byte written to the last byte delivered.
-    pub completions: Histogram,
-    /// The congestion window in bytes.
-    pub cwnd: Option<TimeWeighted>,
 }
 
 /// A connection.
@@ -339,7 +319,7 @@ impl<'a> Connection<'a> {
             due = due.min(self.sender.deadline());
         }
         if now < self.stop {
-            due = due.min(self.sender.resumes());
+            due = due.min(self.sender.pacing_release());
         }
         if due >= self.wake {
             return None;
@@ -388,21 +368,11 @@ impl<'a> Connection<'a> {
     }
 
     pub(crate) fn finish(mut self, end: u64) -> Measured {
-        let (now, before) = (self.sender.counts, self.counts_before);
-        let counts = Counts {
-            segments: now.segments - before.segments,
-            bytes: now.bytes - before.bytes,
-            retransmissions: now.retransmissions - before.retransmissions,
-            timeouts: now.timeouts - before.timeouts,
-            recoveries: now.recoveries - before.recoveries,
-            marks: now.marks - before.marks,
-            round_trips: now.round_trips,
-        };
         if let Some(cwnd) = &mut self.cwnd {
             cwnd.finish(end);
         }
         Measured {
-            counts,
+            counts: self.sender.counts.since(self.counts_before),
             delivered: self.receiver.arrived() - self.delivered_before,
             completions: self.completions.map_or_else(Histogram::default, |completions| *completions),
             cwnd: self.cwnd.map(|cwnd| *cwnd),

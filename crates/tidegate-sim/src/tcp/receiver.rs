@@ -11,7 +11,7 @@
 //! reported is ever thrown away again.
 
 use super::segment::{Ack, BLOCKS};
-use crate::source::NEVER;
+use crate::time::NEVER;
 use std::collections::VecDeque;
 
 /// The receiver of one connection. Segments are numbered; see [`super::flight::Flight`].

@@ -109,7 +109,7 @@ macro_rules! loss_recoveries {
 
             /// What is usual with this congestion control. One that measures goes on sending through losses, and so needs a recovery that finds what is
             /// lost again without the timer.
-            pub const fn usual(congestion: CongestionKind) -> RecoveryKind {
+            pub const fn default_for(congestion: CongestionKind) -> RecoveryKind {
                 if congestion.measures() { RecoveryKind::Rack } else { RecoveryKind::Sack }
             }
 

@@ -34,6 +34,17 @@ impl Ack {
     }
 }
 
+/// What travels against the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Message {
+    /// An acknowledgement.
+    Ack(Ack),
+    /// A request to open the connection.
+    Open,
+    /// A request, by number.
+    Request(u64),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,36 +11,18 @@
 //! **Deviations.** A timeout of what a timeout has sent before leaves the slow start threshold as it is (RFC 5681, section 3.1), where 4.4BSD goes
 //! down to two segments. There is no limit to the number of timeouts.
 
-use super::Tcp;
 use super::congestion::AnyCongestion;
+use super::counts::Counts;
 use super::delivery::Deliveries;
 use super::flight::Flight;
 use super::idle::AfterIdle;
 use super::recovery::{AnyRecovery, Verdict};
 use super::scoreboard::Scoreboard;
 use super::segment::{Ack, Segment};
+use super::settings::Tcp;
 use super::timer::AnyTimer;
-use crate::source::NEVER;
+use crate::time::NEVER;
 use std::collections::VecDeque;
-
-/// What the sender has done and measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Counts {
-    /// Segments sent, again or for the first time.
-    pub segments: u64,
-    /// Bytes of data in them.
-    pub bytes: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Timeouts.
-    pub timeouts: u64,
-    /// Recoveries that duplicate acknowledgements began.
-    pub recoveries: u64,
-    /// Reductions that congestion marks asked for.
-    pub marks: u64,
-    /// Round-trip times measured: how many, their sum, the least and the greatest, in picoseconds.
-    pub round_trips: (u64, u64, u64, u64),
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -84,7 +66,7 @@ pub(crate) struct Sender {
     initial_window: u64,
     after_idle: AfterIdle,
     limited_transmit: bool,
-    guard: bool,
+    avoid_multiple_fast_retransmits: bool,
     selective: bool,
     /// Up to where a reaction to congestion marks holds: one per window.
     marked_to: u64,
@@ -137,7 +119,7 @@ impl Sender {
             short: VecDeque::new(),
             after_idle: tcp.after_idle,
             limited_transmit: tcp.limited_transmit,
-            guard: tcp.guarded,
+            avoid_multiple_fast_retransmits: tcp.avoid_multiple_fast_retransmits,
             selective: tcp.recovery.is_selective(),
             marked_to: 0,
             says_reduced: false,
@@ -194,7 +176,7 @@ impl Sender {
     }
 
     /// When the next segment may leave that the window allows and the pace does not yet, or [`NEVER`].
-    pub(crate) fn resumes(&self) -> u64 {
+    pub(crate) fn pacing_release(&self) -> u64 {
         self.pacing.as_ref().filter(|pacing| pacing.is_held).map_or(NEVER, |pacing| pacing.not_before)
     }
 
@@ -356,8 +338,8 @@ impl Sender {
         flight.duplicates += 1;
         // Duplicates may come of segments that were sent again without need. Selective acknowledgements tell the difference once all that
         // was sent before the timeout has been acknowledged; without them the first segment beyond has to be, too.
-        let guarded = if self.selective { flight.una < flight.recover } else { flight.una <= flight.recover };
-        if (guarded && self.guard) || !self.recovery.begins(flight) {
+        let is_repeat = if self.selective { flight.una < flight.recover } else { flight.una <= flight.recover };
+        if (is_repeat && self.avoid_multiple_fast_retransmits) || !self.recovery.begins(flight) {
             return;
         }
         self.begin_recovery(now);

@@ -25,8 +25,8 @@ pub struct TimerSettings {
 }
 
 impl TimerSettings {
-    /// What is usual for this kind: Linux, RFC 6298 with a minimum of 200 ms in place of its 1 s, or 4.4BSD.
-    pub const fn usual(kind: TimerKind) -> TimerSettings {
+    /// The settings of this kind unless a file says otherwise: Linux, RFC 6298 with a minimum of 200 ms in place of its 1 s, or 4.4BSD.
+    pub const fn default_for(kind: TimerKind) -> TimerSettings {
         let (granularity, minimum, maximum, initial) = match kind {
             TimerKind::Linux => (Duration::from_milliseconds(1), 200, 120_000, 1_000),
             TimerKind::Fine => (Duration::from_milliseconds(1), 200, 60_000, 1_000),

@@ -30,8 +30,8 @@ fn tcp(congestion: CongestionKind, recovery: RecoveryKind) -> Tcp {
         window: 600_000,
         delayed_ack: None,
         limited_transmit: false,
-        timer: TimerSettings::usual(TimerKind::Fine),
-        ..Tcp::usual(Vec::new())
+        timer: TimerSettings::default_for(TimerKind::Fine),
+        ..Tcp::modern(Vec::new())
     }
 }
 
@@ -273,7 +273,7 @@ fn what_is_reported_while_the_pace_holds_it_back_is_not_sent_again() {
         let mut now = 0;
         for number in 1..7 {
             assert_eq!(sent(&mut sender, now), [number]);
-            now = sender.resumes();
+            now = sender.pacing_release();
         }
         assert_eq!(sent(&mut sender, now), [7]);
         // 1 seems to be lost, and comes before it may be sent again.
@@ -285,7 +285,7 @@ fn what_is_reported_while_the_pace_holds_it_back_is_not_sent_again() {
         }
         assert_eq!((sender.counts.recoveries, sent(&mut sender, now)), (1, vec![]), "{}", recovery.name());
         sender.on_ack(now, &Ack { next: 6, ..Ack::default() });
-        let now = sender.resumes();
+        let now = sender.pacing_release();
         assert_eq!(sent(&mut sender, now), [8], "{}", recovery.name());
     }
 }
@@ -427,13 +427,13 @@ fn any_tcp() -> impl Strategy<Value = Tcp> {
     let recovery = prop::sample::select(RecoveryKind::ALL);
     let timer = prop::sample::select(TimerKind::ALL);
     (congestion, recovery, timer, 1u32..12, 2u64..120, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(congestion, recovery, timer, initial_window, window, delays, limited_transmit, guarded)| Tcp {
+        |(congestion, recovery, timer, initial_window, window, delays, limited_transmit, avoid_multiple_fast_retransmits)| Tcp {
             initial_window,
             window: window * u64::from(SEGMENT),
             delayed_ack: delays.then(|| Duration::from_milliseconds(40)),
             limited_transmit,
-            guarded,
-            timer: TimerSettings::usual(timer),
+            avoid_multiple_fast_retransmits,
+            timer: TimerSettings::default_for(timer),
             ..tcp(congestion, recovery)
         },
     )
@@ -488,9 +488,9 @@ proptest! {
             }
             let segment = segments.first_key_value().map_or(u64::MAX, |(key, _)| key.0);
             let ack = acks.first_key_value().map_or(u64::MAX, |(key, _)| key.0);
-            let timer = sender.deadline().min(sender.resumes()).min(receiver.deadline());
+            let timer = sender.deadline().min(sender.pacing_release()).min(receiver.deadline());
             let next = segment.min(ack).min(timer);
-            prop_assert!(next < crate::source::NEVER, "it waits for nothing");
+            prop_assert!(next < crate::time::NEVER, "it waits for nothing");
             prop_assert!(next >= now);
             now = next;
             let answer = if now == segment {

@@ -34,8 +34,8 @@ pub fn scenario_a(back: Vec<LinkId>) -> Tcp {
         delayed_ack: None,
         limited_transmit: true,
         start_within: Duration::from_milliseconds(100),
-        timer: TimerSettings { minimum: Duration::from_seconds(1), ..TimerSettings::usual(TimerKind::Fine) },
-        ..Tcp::usual(back)
+        timer: TimerSettings { minimum: Duration::from_seconds(1), ..TimerSettings::default_for(TimerKind::Fine) },
+        ..Tcp::modern(back)
     }
 }
 

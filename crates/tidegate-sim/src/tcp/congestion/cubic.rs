@@ -13,8 +13,8 @@
 //! and with operations that give the same on every machine.
 
 use super::{CongestionControl, slow_start};
-use crate::source::NEVER;
 use crate::tcp::flight::Flight;
+use crate::time::NEVER;
 
 /// Segments per cubic second.
 const C: f64 = 0.4;

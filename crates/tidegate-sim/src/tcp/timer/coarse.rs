@@ -112,7 +112,7 @@ mod tests {
             (vec![3, 1, 1, 5, 2], vec![(24, 6, 9), (21, 8, 10), (19, 8, 10), (21, 8, 10), (20, 7, 9)]),
         ];
         for (measured, estimates) in expected {
-            let mut timer = Coarse::new(&TimerSettings::usual(TimerKind::Coarse), 0);
+            let mut timer = Coarse::new(&TimerSettings::default_for(TimerKind::Coarse), 0);
             assert_eq!(timer.wait(), 12);
             for (ticks, estimate) in measured.into_iter().zip(estimates) {
                 timer.measure(ticks);
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn it_fires_at_ticks() {
-        let mut timer = Coarse::new(&TimerSettings::usual(TimerKind::Coarse), G / 5);
+        let mut timer = Coarse::new(&TimerSettings::default_for(TimerKind::Coarse), G / 5);
         // Ticks at 0.8 g, 1.8 g, ...; a round trip that crosses one counts two.
         timer.sample(0, G / 2);
         assert_eq!((timer.srtt, timer.wait()), (8, 3));

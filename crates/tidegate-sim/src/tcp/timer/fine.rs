@@ -87,7 +87,7 @@ mod tests {
     fn waits_are_those_of_the_rfc() {
         let milliseconds = Duration::from_milliseconds;
         let settings =
-            TimerSettings { granularity: milliseconds(100), minimum: milliseconds(200), ..TimerSettings::usual(TimerKind::Fine) };
+            TimerSettings { granularity: milliseconds(100), minimum: milliseconds(200), ..TimerSettings::default_for(TimerKind::Fine) };
         let mut timer = Fine::new(&settings, 0);
         assert_eq!(timer.deadline(7), 7 + 1_000 * MS);
         let mut waits = Vec::new();

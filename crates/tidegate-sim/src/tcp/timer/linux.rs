@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_minimum_is_added_to_the_round_trip() {
-        let mut timer = Linux::new(&TimerSettings::usual(TimerKind::Linux), 0);
+        let mut timer = Linux::new(&TimerSettings::default_for(TimerKind::Linux), 0);
         assert_eq!(timer.deadline(0), 1_000 * MS);
         // A round trip of 600 ms: four times the deviation is 1200, then 900, 675, and so on. The greatest of a round trip counts, 1200 for the second;
         // then 1200 - (1200 - 675) / 4, down to the minimum and not below.
@@ -122,7 +122,7 @@ mod tests {
         timer.sample(59 * 600 * MS, 60 * 600 * MS);
         assert!(timer.deadline(0) <= waits[58]);
         // RFC 6298 with the same minimum waits hardly longer than the round trip.
-        let mut plain = Fine::new(&TimerSettings::usual(TimerKind::Fine), 0);
+        let mut plain = Fine::new(&TimerSettings::default_for(TimerKind::Fine), 0);
         (0..60).for_each(|_| plain.sample(0, 600 * MS));
         assert!(plain.deadline(0) <= 602 * MS);
     }
@@ -130,13 +130,13 @@ mod tests {
     #[test]
     fn a_rise_counts_at_once_and_a_fall_by_an_eighth() {
         let steady = |timer: &mut Linux| (1..200).for_each(|round| timer.sample((round - 1) * 100 * MS, round * 100 * MS));
-        let mut timer = Linux::new(&TimerSettings::usual(TimerKind::Linux), 0);
+        let mut timer = Linux::new(&TimerSettings::default_for(TimerKind::Linux), 0);
         steady(&mut timer);
         assert!(timer.deadline(0).abs_diff(300 * MS) < MS);
         // 500 ms: SRTT 150; the deviation's part 400.
         timer.sample(20_000 * MS, 20_500 * MS);
         assert!(timer.deadline(0).abs_diff(550 * MS) < MS, "{}", timer.deadline(0));
-        let mut timer = Linux::new(&TimerSettings::usual(TimerKind::Linux), 0);
+        let mut timer = Linux::new(&TimerSettings::default_for(TimerKind::Linux), 0);
         steady(&mut timer);
         // 20 ms: SRTT 90; a fall of 80 makes the deviation's part 10, which is below the minimum.
         timer.sample(20_000 * MS, 20_020 * MS);

@@ -1,8 +1,8 @@
 //! How long an on/off source stays in a state.
 
-use super::{Fault, seconds, span};
-use crate::network::LONGEST;
+use crate::fault::Fault;
 use crate::random::Stream;
+use crate::time::{LONGEST_DURATION, random_span, seconds};
 use tidegate_core::units::Duration;
 
 /// The distribution of the time that a source spends in a state.
@@ -37,7 +37,7 @@ impl Holding {
     }
 
     pub(crate) fn check(&self, key: &'static str) -> Result<(), Fault> {
-        if self.mean() == Duration::ZERO || self.mean() > LONGEST {
+        if self.mean() == Duration::ZERO || self.mean() > LONGEST_DURATION {
             return Err(Fault::new(key, format!("a mean of {} s", seconds(self.mean())), "a mean above 0, at most 26 days"));
         }
         match self {
@@ -52,17 +52,17 @@ impl Holding {
     pub(crate) fn draw(&self, stream: &mut Stream) -> u64 {
         match *self {
             Holding::Constant { time } => time.picoseconds(),
-            Holding::Exponential { mean } => span(mean.picoseconds() as f64, stream.exponential()),
+            Holding::Exponential { mean } => random_span(mean.picoseconds() as f64, stream.exponential()),
             Holding::Pareto { mean, shape } => {
                 let shortest = mean.picoseconds() as f64 * (shape - 1.0) / shape;
-                span(shortest, libm::pow(1.0 - stream.uniform(), -1.0 / shape))
+                random_span(shortest, libm::pow(1.0 - stream.uniform(), -1.0 / shape))
             }
         }
     }
 
     /// What is left of a period at an instant chosen without regard to it, in picoseconds: the equilibrium distribution, with the
     /// density `P(period > x) / mean`. A source that starts with it is stationary from its first packet on.
-    pub(super) fn draw_residual(&self, stream: &mut Stream) -> u64 {
+    pub(crate) fn draw_residual(&self, stream: &mut Stream) -> u64 {
         match *self {
             Holding::Constant { time } => stream.below(time.picoseconds()),
             Holding::Exponential { .. } => self.draw(stream),
@@ -71,9 +71,9 @@ impl Holding {
                 // (shortest / x)^(shape - 1) / shape.
                 let (mean, tail) = (mean.picoseconds() as f64, 1.0 - stream.uniform());
                 if tail * shape >= 1.0 {
-                    span(mean, 1.0 - tail)
+                    random_span(mean, 1.0 - tail)
                 } else {
-                    span(mean * (shape - 1.0) / shape, libm::pow(tail * shape, -1.0 / (shape - 1.0)))
+                    random_span(mean * (shape - 1.0) / shape, libm::pow(tail * shape, -1.0 / (shape - 1.0)))
                 }
             }
         }

@@ -1,0 +1,63 @@
+//! The role of a traffic source: what every kind says of itself, and how a running one is asked for packets.
+
+use crate::fault::Fault;
+use crate::random::Stream;
+use std::sync::Arc;
+
+/// The parameters of one kind of source.
+pub(crate) trait TrafficSource {
+    /// The name in files.
+    const NAME: &'static str;
+    /// One sentence.
+    const SUMMARY: &'static str;
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// The first [`Fault`].
+    fn check(&self) -> Result<(), Fault>;
+
+    /// The mean rate in bits of frames per second; `None` if it depends on the network, or if no closed form is known.
+    fn mean_bits_per_second(&self) -> Option<f64> {
+        None
+    }
+
+    /// About how many events a simulated second takes; 0 if that depends on the network.
+    fn events_per_second(&self) -> f64 {
+        0.0
+    }
+
+    /// Packets of `length` bytes per second.
+    fn packets_per_second(&self, length: u32) -> f64 {
+        self.mean_bits_per_second().unwrap_or(0.0) / (8.0 * f64::from(length))
+    }
+}
+
+/// A source that the clock drives: it knows the instant of its next packet whatever the network does.
+pub(crate) trait Clocked: TrafficSource {
+    /// The running form.
+    type Running: Generator;
+
+    /// Starts one. `headers` has one index per packet of a capture, into the flow's distinct headers; it is empty for all other sources.
+    fn start(&self, headers: &Arc<[u32]>) -> Self::Running;
+}
+
+/// A running source. Instants are picoseconds from the start of the simulation.
+pub(crate) trait Generator {
+    /// The instant of the first packet of a source that starts at `start`, or [`NEVER`](crate::time::NEVER).
+    fn first(&mut self, start: u64, stream: &mut Stream) -> u64;
+
+    /// The packet that is due at `now`.
+    fn emit(&mut self, now: u64, stream: &mut Stream) -> Emission;
+}
+
+/// A packet that a source emits, and the instant of the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Emission {
+    /// Frame length in bytes.
+    pub length: u32,
+    /// Which of the flow's headers it carries.
+    pub variant: u32,
+    /// The instant of the next packet, at or after this one's, or [`NEVER`](crate::time::NEVER).
+    pub next: u64,
+}
