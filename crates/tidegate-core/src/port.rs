@@ -416,7 +416,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
 
     /// Gives up link time before `time`: transmissions that were due earlier start at `time` or later. A live port that woke up late
     /// limits its catching up with this.
-    pub fn forgo(&mut self, time: Time) {
+    pub fn skip_to(&mut self, time: Time) {
         self.clock = self.clock.later(time);
         self.datapath.busy_until = self.datapath.busy_until.later(time);
     }

@@ -70,9 +70,9 @@ fn take_turns<S: Scheduler>(mut system: EndSystem<u64, S>, streams: usize) -> (f
             offered += 1;
         }
         let decided = Instant::now();
-        system.engine.turn(Time::ZERO);
+        system.engine.poll(Time::ZERO);
         deciding += decided.elapsed().as_secs_f64();
-        system.transmission.turn(Time::ZERO, |_| sent += 1);
+        system.transmission.poll(Time::ZERO, |_| sent += 1);
     }
     (sent as f64 / deciding / 1e6, sent as f64 / begun.elapsed().as_secs_f64() / 1e6)
 }
@@ -98,6 +98,6 @@ fn in_threads<S: Scheduler + Send>(system: EndSystem<u64, S>, streams: usize) ->
         scope.spawn(move || engine.run(|| Time::ZERO, |_| true));
         transmission.run(|| Time::ZERO, |_| true, |_| sent += 1);
     });
-    assert_eq!((sent, transmission.turn(Time::ZERO, |_| ())), (FRAMES, Next::Ended));
+    assert_eq!((sent, transmission.poll(Time::ZERO, |_| ())), (FRAMES, Next::Ended));
     sent as f64 / begun.elapsed().as_secs_f64() / 1e6
 }

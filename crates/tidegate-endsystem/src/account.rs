@@ -3,23 +3,34 @@
 use std::fmt;
 use tidegate_core::port::Volume;
 
-/// What has become of everything that producers offered.
+/// What a producer has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProducerCounters {
+    /// Frames that were queued or dropped.
+    pub offered: Volume,
+    /// Frames dropped because their ring was full.
+    pub ring_full: Volume,
+    /// How often a frame was returned to be offered again.
+    pub turned_back: u64,
+}
+
+/// What became of everything that producers offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Account {
-    /// Everything offered; a frame that its producer was told to bring again counts when it is taken.
+    /// Frames offered; one that was returned to be offered again counts when it is accepted.
     pub offered: Volume,
-    /// Everything handed to the transmitter.
+    /// Frames handed to the transmitter.
     pub sent: Volume,
-    /// What found its ring full and was dropped, as its stream's descriptor says.
+    /// Frames dropped because their ring was full and their descriptor says [`WhenFull::Drop`](crate::WhenFull::Drop).
     pub ring_full: Volume,
-    /// What the scheduler discarded because it was late.
+    /// Frames that the scheduler discarded because they were late.
     pub late: Volume,
-    /// What is in rings, or won and waits for its time on the link.
+    /// Frames in rings, including winners that wait for their time on the link.
     pub queued: Volume,
 }
 
 impl Account {
-    /// Checks that nothing got lost uncounted: offered = sent + dropped + queued.
+    /// Checks the law: offered = sent + dropped + queued.
     ///
     /// # Errors
     /// [`Leak`] with all the figures: a defect of this crate.

@@ -1,12 +1,12 @@
-//! What the engine is told of a packet: that it arrived, and when, in 16 bits.
+//! What the engine learns of a packet: its arrival time, in 16 bits.
 
 use tidegate_core::packet::Colour;
 use tidegate_core::units::{Duration, Time};
 
 /// The unit of arrival offsets: 2^n picoseconds.
 ///
-/// An offset is the low 16 bits of an instant in these units. The other side takes it for the instant nearest to its own time, so it is
-/// told apart within 32767 units either way and no further.
+/// An offset is the low 16 bits of an instant in these units. The receiver takes the instant nearest to its own time, so offsets are
+/// unambiguous within 32767 units either way.
 ///
 /// ```
 /// use tidegate_core::units::Time;
@@ -14,7 +14,7 @@ use tidegate_core::units::{Duration, Time};
 /// let grain = Grain::MICROSECOND;
 /// let arrival = grain.floor(Time::from_nanoseconds(70_000_000));
 /// let offset = grain.offset(arrival);
-/// // 30 ms later, which is 28610 units, the offset is understood; 40 ms later, 38147 units, it is not.
+/// // The offset is understood 30 ms later (28610 units), but not 40 ms later (38147 units).
 /// assert_eq!(grain.nearest(Time::from_nanoseconds(100_000_000), offset), arrival);
 /// assert!(grain.nearest(Time::from_nanoseconds(110_000_000), offset).is_after(Time::from_nanoseconds(110_000_000)));
 /// ```
@@ -25,7 +25,7 @@ impl Grain {
     /// One picosecond: the unit of a clock that counts decisions.
     pub const TICK: Grain = Grain(0);
 
-    /// 2^20 ps, 1.05 us: offsets are told apart for 34 ms.
+    /// 2^20 ps, 1.05 us: offsets are unambiguous for 34 ms.
     pub const MICROSECOND: Grain = Grain(20);
 
     /// 2^`exponent` picoseconds, for an exponent of at most 40.
@@ -39,18 +39,18 @@ impl Grain {
         Time::from_picoseconds(time.picoseconds() >> self.0 << self.0)
     }
 
-    /// So many units.
+    /// The duration of `units` units.
     pub(crate) const fn span(self, units: u64) -> Duration {
         Duration::from_picoseconds(units << self.0)
     }
 
-    /// What is passed on of an instant.
+    /// The offset of an instant: its low 16 bits in units.
     #[inline]
     pub const fn offset(self, time: Time) -> u16 {
         (time.picoseconds() >> self.0) as u16
     }
 
-    /// The instant with this offset that lies nearest to `reference`; of two equally near the earlier.
+    /// The instant with this offset nearest to `reference`; of two equally near, the earlier.
     #[inline]
     pub const fn nearest(self, reference: Time, offset: u16) -> Time {
         let units = reference.picoseconds() >> self.0;
@@ -59,8 +59,10 @@ impl Grain {
     }
 }
 
-/// A packet's arrival on its way to the engine. The paper passes the offset alone, into a memory partition of the stream; here one ring
-/// serves all streams of a producer, and disciplines other than DWCS want lengths and colours.
+/// A packet's arrival on its way to the engine.
+///
+/// The paper passes the offset alone, into a memory partition of the stream. Here one ring serves all streams of a producer, and disciplines
+/// other than DWCS need lengths and colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Arrival {
     pub(crate) stream: u32,
@@ -85,7 +87,7 @@ mod tests {
         for age in [0, 1, 32_767, 32_768] {
             assert_eq!(grain.nearest(now, grain.offset(at(100_000 - age))), at(100_000 - age));
         }
-        // One unit older, and it seems to lie in the future; 65536 units older, and it seems to be fresh.
+        // One unit older, it seems to be in the future; 65536 units older, it seems to be recent.
         assert_eq!(grain.nearest(now, grain.offset(at(100_000 - 32_769))), at(100_000 + 32_767));
         assert_eq!(grain.nearest(now, grain.offset(at(100_000 - 65_540))), at(100_000 - 4));
         assert_eq!(grain.nearest(now, grain.offset(at(132_767))), at(132_767));

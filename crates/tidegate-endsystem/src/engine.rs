@@ -1,10 +1,10 @@
-//! The decision engine: it takes in arrivals and says whose frame is next. It never sees a frame.
+//! The decision engine takes in arrivals and decides which stream transmits next. It never sees a frame.
 
-use crate::Next;
 use crate::arrival::{Arrival, Grain};
-use crate::bell::Bell;
-use crate::queues::Setup;
+use crate::next::Next;
+use crate::setup::Setup;
 use crate::streaming::{StreamingUnit, Transfers, Winner};
+use crate::waker::Waker;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,26 +13,26 @@ use tidegate_core::queue::Queues;
 use tidegate_core::scheduler::{Decision, Scheduler};
 use tidegate_core::units::{Duration, Overhead, Rate, SERIAL_HORIZON, Time, TimePerByte};
 
-/// What an engine has done.
+/// What an engine has counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EngineCounters {
-    /// Arrivals that came in at once.
+    /// Arrivals that were pushed.
     pub pushed: Transfers,
-    /// Arrivals that were fetched in bulk.
+    /// Arrivals that were pulled.
     pub pulled: Transfers,
     /// Decisions to transmit.
     pub won: u64,
-    /// Decisions to discard, because the head was late.
+    /// Decisions to discard a late head.
     pub discarded: u64,
-    /// Arrivals whose offset could not be told apart: they took longer to be transferred than half the range of an offset. They count as
-    /// having arrived at their transfer. (Older still, and they would go unnoticed.)
+    /// Arrivals whose offset seemed to be in the future, because their transfer took longer than half the range of an offset. Their transfer
+    /// counts as their arrival. After another half of the range they would not be noticed.
     pub stale: u64,
-    /// In real time: link time given up because the engine was woken later than it may catch up for.
+    /// In real time: link time given up because the engine woke later than [`Setup::catch_up`].
     pub forgone: Duration,
 }
 
-/// A quarter of an offset's range, in grains: whatever the marks say, arrivals wait no longer than this to be pulled.
-const QUARTER: u64 = 1 << 14;
+/// The longest that an arrival waits to be pulled, in grains, above all low marks too: a quarter of an offset's range.
+const PULL_INTERVAL_GRAINS: u64 = 1 << 14;
 
 /// How the engine's time passes.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) enum Timing {
     RealTime(Link),
 }
 
-/// The link as the engine keeps track of it.
+/// The state of the link, as the engine computes it.
 #[derive(Debug)]
 pub(crate) struct Link {
     time_per_byte: TimePerByte,
@@ -49,14 +49,15 @@ pub(crate) struct Link {
     busy_until: Time,
     ahead: Duration,
     catch_up: Duration,
-    /// When the latest transmission decided starts, when the first of those since the Transmission Engine had none left, and up to when they
-    /// have been carried out.
+    /// The start of the latest transmission decided.
     latest: Time,
+    /// The start of the first transmission decided since the Transmission Engine last ran out of winners.
     first: Time,
+    /// The Transmission Engine has handed over everything due up to this instant.
     progress: Arc<AtomicU64>,
     next_refresh: Time,
-    /// The last instant up to which everything due was decided.
-    worked: Time,
+    /// Everything due up to this instant has been decided.
+    decided_until: Time,
 }
 
 impl Timing {
@@ -71,13 +72,13 @@ impl Timing {
             first: Time::ZERO,
             progress,
             next_refresh: Time::ZERO,
-            worked: Time::ZERO,
+            decided_until: Time::ZERO,
         })
     }
 }
 
 impl Link {
-    /// True if the Transmission Engine lags so far behind that what it makes up for would be more than the catching up allows.
+    /// True if the Transmission Engine is behind by more than it may make up for.
     fn is_too_far_ahead(&self) -> bool {
         self.latest.since(self.carried_out().later(self.first)) > self.ahead + self.catch_up
     }
@@ -97,33 +98,35 @@ impl Link {
     }
 }
 
-/// Whom the engine wakes, and who wakes it.
+/// The engine's own waker, and that of the part it wakes.
 #[derive(Debug)]
-pub(crate) struct Bells {
-    pub(crate) own: Bell,
-    pub(crate) transmission: Bell,
+pub(crate) struct Wakers {
+    pub(crate) own: Waker,
+    pub(crate) transmission: Waker,
 }
 
-/// Decides whose frame is next, with any scheduler.
+/// Decides which stream transmits next, with any scheduler.
 #[derive(Debug)]
 pub struct DecisionEngine<S> {
     scheduler: S,
     unit: StreamingUnit,
-    /// Arrivals that the scheduler knows of, and those that it is yet to be told of.
-    store: Queues<()>,
+    /// Arrivals that the scheduler knows.
+    known: Queues<()>,
+    /// Arrivals that the scheduler does not know yet.
     pending: VecDeque<(Time, Arrival)>,
-    /// Of each stream, arrivals in either; and how many streams are below the mark at which a pull starts.
+    /// The arrivals of each stream in `known` and `pending`.
     levels: Vec<u32>,
     low_mark: u32,
-    hungry: usize,
+    /// The number of streams whose level is below `low_mark`.
+    low_streams: usize,
     grain: Grain,
-    /// When arrivals were last pulled.
+    /// The time of the last pull.
     pulled: Time,
     timing: Timing,
     /// The engine's time.
     clock: Time,
     is_started: bool,
-    bells: Bells,
+    wakers: Wakers,
     counters: EngineCounters,
 }
 
@@ -135,40 +138,39 @@ impl<S: Scheduler> DecisionEngine<S> {
         setup: &Setup,
         streams: usize,
         frames: u32,
-        bells: Bells,
+        wakers: Wakers,
     ) -> DecisionEngine<S> {
         DecisionEngine {
             scheduler,
             unit,
-            store: Queues::new(streams, frames, setup.overhead),
+            known: Queues::new(streams, frames, setup.overhead),
             pending: VecDeque::with_capacity(frames as usize),
             levels: vec![0; streams],
             low_mark: setup.low_mark,
-            hungry: streams,
+            low_streams: streams,
             grain: setup.grain,
             pulled: Time::ZERO,
             timing,
             clock: Time::ZERO,
             is_started: false,
-            bells,
+            wakers,
             counters: EngineCounters::default(),
         }
     }
 
-    /// What it has done.
+    /// What it has counted.
     pub fn counters(&self) -> EngineCounters {
         EngineCounters { pushed: self.unit.pushed, pulled: self.unit.pulled, ..self.counters }
     }
 
-    /// What decides.
+    /// Its scheduler.
     pub fn scheduler(&self) -> &S {
         &self.scheduler
     }
 
-    /// Takes in what has arrived and decides what can be decided at `now`, the machine's time. An engine whose time is the number of its
-    /// decisions does not look at it.
-    pub fn turn(&mut self, now: Time) -> Next {
-        // Looked at first: what a producer announced before it went is then there.
+    /// Takes in arrivals and decides everything that can be decided at `now`, the machine's time. An engine that counts decisions ignores `now`.
+    pub fn poll(&mut self, now: Time) -> Next {
+        // Read first: whatever a producer announced before it went is visible afterwards.
         let is_last = self.unit.is_abandoned();
         let decided = self.counters.won + self.counters.discarded;
         let next = match self.timing {
@@ -176,21 +178,21 @@ impl<S: Scheduler> DecisionEngine<S> {
             Timing::RealTime(_) => self.decide_in_time(now),
         };
         if self.counters.won + self.counters.discarded != decided {
-            self.bells.transmission.ring();
+            self.wakers.transmission.wake();
         }
         if is_last && next == Next::Waiting && self.held() == 0 && self.unit.is_empty() { Next::Ended } else { next }
     }
 
-    /// Takes turns on this thread until every producer has gone and everything has been decided, or until `go_on`, asked before every turn
-    /// and at least every hundredth of a second, says no. `clock` tells the machine's time.
+    /// Polls on this thread until every producer has gone and everything has been decided, or until `go_on` returns false. `go_on` is asked
+    /// before every poll, at least every 10 ms. `clock` tells the machine's time.
     pub fn run(&mut self, clock: impl Fn() -> Time, mut go_on: impl FnMut(&DecisionEngine<S>) -> bool) {
-        self.bells.own.listen();
-        while go_on(self) && self.turn(clock()).sleep(&clock) {}
+        self.wakers.own.register();
+        while go_on(self) && self.poll(clock()).sleep(&clock) {}
     }
 
-    /// Arrivals that are not decided yet.
+    /// The number of arrivals that are not decided yet.
     fn held(&self) -> usize {
-        self.store.occupancy().packets() as usize + self.pending.len()
+        self.known.occupancy().packets() as usize + self.pending.len()
     }
 
     fn decide_by_count(&mut self) -> Next {
@@ -202,7 +204,7 @@ impl<S: Scheduler> DecisionEngine<S> {
                 is_low = false;
             }
             while let Some((arrival, announced)) = self.pending.pop_front() {
-                self.tell(self.clock, arrival, announced);
+                self.announce(self.clock, arrival, announced);
             }
             if self.unit.is_full() {
                 return Next::Waiting;
@@ -213,7 +215,7 @@ impl<S: Scheduler> DecisionEngine<S> {
                     self.clock += Duration::from_picoseconds(1);
                 }
                 Decision::Discard(stream) => is_low = self.take_head(stream, self.clock, true),
-                // Nobody may be served: the slots until then pass unused.
+                // No stream may be served: the slots until then pass unused.
                 Decision::WaitUntil(time) => self.clock = time,
                 Decision::Idle => return Next::Waiting,
             }
@@ -232,10 +234,10 @@ impl<S: Scheduler> DecisionEngine<S> {
             let Timing::RealTime(link) = &self.timing else { unreachable!("only real time has a link") };
             let (ahead, horizon) = (link.ahead, now + link.ahead);
             let is_too_far_ahead = link.is_too_far_ahead();
-            // What starts at an instant starts before what arrives at it is looked at.
+            // A transmission that starts at an instant is decided before an arrival at that instant is known.
             let start = link.busy_until.later(self.clock);
             while let Some((arrival, announced)) = self.pending.pop_front_if(|(arrival, _)| arrival.is_before(start)) {
-                self.tell(arrival, arrival, announced);
+                self.announce(arrival, arrival, announced);
             }
             if start.is_after(horizon) {
                 return if self.held() > 0 { Next::At(start - ahead) } else { Next::Waiting };
@@ -249,7 +251,7 @@ impl<S: Scheduler> DecisionEngine<S> {
                 Decision::Discard(stream) => is_low = self.take_head(stream, start, true),
                 Decision::WaitUntil(time) => {
                     if let Some((arrival, announced)) = self.pending.pop_front_if(|(arrival, _)| arrival.is_before(time)) {
-                        self.tell(arrival, arrival, announced);
+                        self.announce(arrival, arrival, announced);
                     } else if time.is_after(horizon) {
                         return Next::At(time - ahead);
                     } else {
@@ -258,86 +260,85 @@ impl<S: Scheduler> DecisionEngine<S> {
                 }
                 Decision::Idle => {
                     let Some((arrival, announced)) = self.pending.pop_front() else { return Next::Waiting };
-                    self.tell(arrival, arrival, announced);
+                    self.announce(arrival, arrival, announced);
                 }
             }
         }
     }
 
-    /// Gives up link time that is too long past to be made up for, and keeps instants comparable.
+    /// Gives up link time older than the catch-up limit, and keeps instants comparable.
     fn keep_up(&mut self, now: Time) {
         let held = self.held();
         let Timing::RealTime(link) = &mut self.timing else { return };
         if !self.is_started {
             self.is_started = true;
             self.scheduler.start(now);
-            (self.clock, link.busy_until, link.worked, link.next_refresh) = (now, now, now, now + SERIAL_HORIZON);
-            // Neither has anything been decided nor carried out.
+            (self.clock, link.busy_until, link.decided_until, link.next_refresh) = (now, now, now, now + SERIAL_HORIZON);
+            // Nothing has been decided or carried out yet.
             link.latest = Time::from_picoseconds(link.progress.load(Ordering::Relaxed));
         }
         let oldest = now - link.catch_up;
         if held > 0 {
-            self.counters.forgone = self.counters.forgone + oldest.since(link.busy_until.later(link.worked));
+            self.counters.forgone = self.counters.forgone + oldest.since(link.busy_until.later(link.decided_until));
         }
         link.busy_until = link.busy_until.later(oldest);
         self.clock = self.clock.later(oldest);
-        link.worked = now;
+        link.decided_until = now;
         if !now.is_before(link.next_refresh) {
             link.next_refresh = now + SERIAL_HORIZON;
             self.scheduler.refresh(now);
-            self.store.refresh(now);
+            self.known.refresh(now);
         }
     }
 
-    /// Takes in what has been pushed, or pulls if a stream's level is low or offsets would soon be ambiguous. `now` is what they are near to.
+    /// Takes in pushed arrivals, or pulls if a stream's level is low or offsets would soon be ambiguous. Offsets are resolved near `now`.
     fn take_in(&mut self, now: Time, pull: bool) {
-        let DecisionEngine { unit, pending, levels, hungry, low_mark, grain, pulled, timing, counters, .. } = self;
-        let is_time = *hungry > 0 || now.since(*pulled) >= grain.span(QUARTER);
+        let DecisionEngine { unit, pending, levels, low_streams, low_mark, grain, pulled, timing, counters, .. } = self;
+        let is_due = *low_streams > 0 || now.since(*pulled) >= grain.span(PULL_INTERVAL_GRAINS);
         let is_real_time = matches!(timing, Timing::RealTime(_));
         let take = |announced: Arrival| {
             let mut arrival = grain.nearest(now, announced.offset);
-            // The machine's clock may have been read a little before the arrival was announced, but not so long before.
-            if is_real_time && arrival.is_after(now + grain.span(QUARTER)) {
+            // The clock may have been read shortly before the arrival was announced, but not this long before.
+            if is_real_time && arrival.is_after(now + grain.span(PULL_INTERVAL_GRAINS)) {
                 counters.stale += 1;
                 arrival = grain.floor(now);
             }
-            // Of several rings, or pulled late: in real time every arrival is told of at its instant.
-            let place = match pending.back() {
+            // Arrivals of several rings, or late pulls, may be out of order; in real time they are announced in order.
+            let position = match pending.back() {
                 Some((last, _)) if is_real_time && arrival.is_before(*last) => {
                     pending.partition_point(|(earlier, _)| !earlier.is_after(arrival))
                 }
                 _ => pending.len(),
             };
-            pending.insert(place, (arrival, announced));
+            pending.insert(position, (arrival, announced));
             let level = &mut levels[announced.stream as usize];
             *level += 1;
             if *level == *low_mark {
-                *hungry -= 1;
+                *low_streams -= 1;
             }
         };
         if !pull {
             unit.take_pushed(take);
-        } else if is_time {
+        } else if is_due {
             *pulled = now;
             unit.pull(take);
         }
     }
 
-    /// Tells the scheduler of an arrival at `now`, or as soon after it as the engine's time allows.
-    fn tell(&mut self, now: Time, arrival: Time, announced: Arrival) {
+    /// Announces an arrival to the scheduler at `now`, or as soon after it as the engine's time allows.
+    fn announce(&mut self, now: Time, arrival: Time, announced: Arrival) {
         self.clock = self.clock.later(now);
         let stream = Flow(announced.stream);
         let Arrival { length, colour, .. } = announced;
         let packet = Packet { flow: stream, length, arrival, colour, part: Part::Whole, payload: () };
-        if let Some(head) = self.store.push(packet) {
+        if let Some(head) = self.known.push(packet) {
             self.scheduler.activate(self.clock, stream, head);
         }
     }
 
-    /// Carries out a decision: the stream's head is transmitted at `at`, or discarded. True if the level of the stream has just become
-    /// low.
+    /// Carries out a decision: the stream's head is transmitted at `at`, or discarded. True if the stream's level has just become low.
     fn take_head(&mut self, stream: Flow, at: Time, is_late: bool) -> bool {
-        let Some((packet, next)) = self.store.pop(stream) else { unreachable!("the scheduler named a stream that is not backlogged") };
+        let Some((packet, next)) = self.known.pop(stream) else { unreachable!("the scheduler named a stream that is not backlogged") };
         if is_late {
             self.scheduler.lost(at, stream, next);
             self.counters.discarded += 1;
@@ -352,7 +353,7 @@ impl<S: Scheduler> DecisionEngine<S> {
         let level = &mut self.levels[stream.index()];
         *level -= 1;
         let is_low = *level + 1 == self.low_mark;
-        self.hungry += usize::from(is_low);
+        self.low_streams += usize::from(is_low);
         is_low
     }
 }

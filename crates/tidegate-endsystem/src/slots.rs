@@ -1,12 +1,11 @@
-//! An engine of Dynamic Window-Constrained Scheduling as a scheduler: for an end system whose clock counts decisions.
+//! Adapts an engine of Dynamic Window-Constrained Scheduling to the scheduler trait, for an end system that counts decisions.
 
 use tidegate_core::dwcs::{Choice, Dwcs};
 use tidegate_core::packet::{Flow, Head};
 use tidegate_core::scheduler::{Decision, Scheduler};
 use tidegate_core::units::{Duration, Time};
 
-/// Any [`Dwcs`] engine, with a tick of one picosecond and packets that take one tick each, which is the time of
-/// [`Pace::Decisions`](crate::Pace::Decisions).
+/// Any [`Dwcs`] engine in the time of [`Pace::Decisions`](crate::Pace::Decisions): a tick is one picosecond, and a packet takes one tick.
 ///
 /// ```
 /// use tidegate_core::dwcs::{Order, Rules, Scan, Stream, Window};
@@ -21,27 +20,27 @@ use tidegate_core::units::{Duration, Time};
 /// for (stream, frame) in [(most, "a"), (half, "b"), (half, "c")] {
 ///     system.producers[0].offer(stream, Time::ZERO, 64, Colour::Green, frame).unwrap();
 /// }
-/// system.engine.turn(Time::ZERO);
+/// system.engine.poll(Time::ZERO);
 /// let mut sent = Vec::new();
-/// system.transmission.turn(Time::ZERO, |departure| sent.push(departure.frame));
+/// system.transmission.poll(Time::ZERO, |departure| sent.push(departure.frame));
 /// assert_eq!(sent, ["b", "a", "c"]); // 1 of 2 tolerates less than 3 of 4
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Slots<D> {
     engine: D,
-    /// The engine's time, and the same on an axis that wraps.
+    /// The engine's time, as a count and as an instant that wraps.
     tick: u64,
     clock: Time,
 }
 
 impl<D: Dwcs> Slots<D> {
-    /// The scheduler that asks this engine.
+    /// The scheduler that asks `engine`.
     pub fn new(engine: D) -> Slots<D> {
         Slots { engine, tick: 0, clock: Time::ZERO }
     }
 
-    /// What decides.
+    /// The adapted engine.
     pub fn engine(&self) -> &D {
         &self.engine
     }
@@ -52,7 +51,7 @@ impl<D: Dwcs> Slots<D> {
         self.tick
     }
 
-    /// An instant near the engine's time.
+    /// The tick of an instant near the engine's time.
     fn tick_of(&self, time: Time) -> u64 {
         (self.tick + time.since(self.clock).picoseconds()).saturating_sub(self.clock.since(time).picoseconds())
     }

@@ -1,18 +1,18 @@
-//! The Streaming Unit: arrivals into the engine, by push or by pull, and winners out of it, in batches.
+//! The Streaming Unit carries arrivals into the engine, by push or by pull, and winners out of it, in batches.
 
 use crate::arrival::Arrival;
 use rtrb::{Consumer, Producer};
 use tidegate_core::packet::Flow;
 use tidegate_core::units::Time;
 
-/// What was carried one way.
+/// Transfers in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Transfers {
-    /// Transfers that carried something.
+    /// Transfers that were not empty.
     pub transfers: u64,
-    /// What they carried: arrivals or winners.
+    /// Arrivals or winners carried.
     pub records: u64,
-    /// The most that one carried.
+    /// The most records in one transfer.
     pub largest: u64,
     /// The bytes of all records.
     pub bytes: u64,
@@ -29,13 +29,20 @@ impl Transfers {
     }
 }
 
+/// A frame in its stream's ring.
+#[derive(Debug)]
+pub(crate) struct Queued<F> {
+    pub(crate) length: u32,
+    pub(crate) frame: F,
+}
+
 /// A decision on its way to the Transmission Engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Winner {
-    /// When the decision was made or, in real time, when the transmission starts.
+    /// When the decision was made; in real time, when the transmission starts.
     pub(crate) at: Time,
     pub(crate) stream: Flow,
-    /// True if the head of the stream is to be discarded.
+    /// True if the stream's head is discarded.
     pub(crate) is_late: bool,
 }
 
@@ -46,7 +53,7 @@ pub(crate) struct Inlet {
     pub(crate) pulled: Consumer<Arrival>,
 }
 
-/// The engine's end of everything that is carried.
+/// The engine's end of all transfers.
 #[derive(Debug)]
 pub(crate) struct StreamingUnit {
     inlets: Vec<Inlet>,
@@ -62,7 +69,7 @@ impl StreamingUnit {
         StreamingUnit { inlets, winners, batch, pushed: Transfers::default(), pulled: Transfers::default() }
     }
 
-    /// True if all producers have gone. What they announced before can then be taken in for the last time.
+    /// True if all producers have gone. Their last announcements may still be in the rings.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.inlets.iter().all(|inlet| inlet.pushed.is_abandoned() && inlet.pulled.is_abandoned())
     }
@@ -72,7 +79,7 @@ impl StreamingUnit {
         self.inlets.iter().all(|inlet| inlet.pushed.is_empty() && inlet.pulled.is_empty())
     }
 
-    /// Takes what has been pushed.
+    /// Takes all arrivals that were pushed.
     #[inline]
     pub(crate) fn take_pushed(&mut self, mut take: impl FnMut(Arrival)) {
         for inlet in &mut self.inlets {
@@ -80,7 +87,7 @@ impl StreamingUnit {
         }
     }
 
-    /// Pulls, transfer by transfer, all that has been announced.
+    /// Pulls all arrivals that were announced.
     #[inline]
     pub(crate) fn pull(&mut self, mut take: impl FnMut(Arrival)) {
         for inlet in &mut self.inlets {
@@ -88,17 +95,17 @@ impl StreamingUnit {
         }
     }
 
-    /// True if no further winner can be passed on.
+    /// True if the ring of winners is full.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.winners.is_full()
     }
 
-    /// Passes a winner on. There must be room.
+    /// Passes a winner on. The ring must have room.
     #[inline]
     pub(crate) fn pass(&mut self, winner: Winner) {
         if self.winners.push(winner).is_err() {
-            unreachable!("a winner was passed on without room");
+            unreachable!("a winner was passed on to a full ring");
         }
     }
 }

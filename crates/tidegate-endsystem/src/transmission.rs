@@ -1,10 +1,10 @@
-//! The Transmission Engine: it takes winners in batches and hands over the frames at the heads of their rings.
+//! The Transmission Engine takes winners in batches and hands over the frames at the heads of their rings.
 
-use crate::Next;
-use crate::account::Account;
-use crate::bell::Bell;
-use crate::queues::{ProducerCounters, Setup};
-use crate::streaming::{Transfers, Winner};
+use crate::account::{Account, ProducerCounters};
+use crate::next::Next;
+use crate::setup::{Pace, Setup};
+use crate::streaming::{Queued, Transfers, Winner};
+use crate::waker::Waker;
 use rtrb::Consumer;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,19 +13,12 @@ use tidegate_core::packet::Flow;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Overhead, Time, TimePerByte};
 
-/// A frame in its stream's ring.
-#[derive(Debug)]
-pub(crate) struct Queued<F> {
-    pub(crate) length: u32,
-    pub(crate) frame: F,
-}
-
-/// What is to be done with a frame.
+/// What to do with a frame that leaves its ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// It is to be transmitted.
+pub enum Disposition {
+    /// Transmit it.
     Sent,
-    /// It is late and to be dropped.
+    /// Drop it: it is late.
     Late,
 }
 
@@ -38,54 +31,54 @@ pub struct Departure<F> {
     pub length: u32,
     /// The frame.
     pub frame: F,
-    /// What is to be done with it.
-    pub fate: Fate,
-    /// When, in the machine's time: its first bit leaves then.
+    /// What to do with it.
+    pub disposition: Disposition,
+    /// When its first bit leaves, in the machine's time.
     pub at: Time,
     /// The engine's time of the decision; in real time the same as `at`.
     pub decided: Time,
 }
 
-/// What a Transmission Engine has done.
+/// What a Transmission Engine has counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TransmissionCounters {
     /// Winners that came in.
     pub winners: Transfers,
-    /// Everything handed to the transmitter.
+    /// Frames handed to the transmitter.
     pub sent: Volume,
-    /// Everything discarded because it was late.
+    /// Frames discarded because they were late.
     pub late: Volume,
 }
 
-/// Whom it wakes, and who wakes it.
+/// The Transmission Engine's own waker, and those of the parts it wakes.
 #[derive(Debug)]
-pub(crate) struct Bells {
-    pub(crate) own: Bell,
-    pub(crate) engine: Bell,
-    /// Of each producer.
-    pub(crate) rooms: Vec<Bell>,
+pub(crate) struct Wakers {
+    pub(crate) own: Waker,
+    pub(crate) engine: Waker,
+    /// One per producer: its rings have room again.
+    pub(crate) rooms: Vec<Waker>,
     /// The producer of each stream.
     pub(crate) owners: Vec<u32>,
 }
 
-/// Takes frames from the rings of those who won, at the link's rate.
+/// Takes winners' frames from their rings, at the link's rate.
 #[derive(Debug)]
 pub struct TransmissionEngine<F> {
     rings: Vec<Consumer<Queued<F>>>,
     won: Consumer<Winner>,
     batch: usize,
-    /// Winners whose time has not come.
+    /// Winners whose start is in the future.
     agenda: VecDeque<Winner>,
-    /// The link, if the engine does not keep track of it.
+    /// The link's rate, if the engine does not keep track of the link.
     link: Option<TimePerByte>,
     is_real_time: bool,
     overhead: Overhead,
     catch_up: Duration,
     busy_until: Time,
-    /// The instant up to which everything has been handed over: written here, read by the engine.
+    /// Everything due up to this instant has been handed over. Written here, read by the engine.
     progress: Arc<AtomicU64>,
-    bells: Bells,
-    /// The producers that have got room since they were last rung, and of each producer whether it is one of them.
+    wakers: Wakers,
+    /// The producers whose rings have gained room since their last wake-up, as a list and as a flag per producer.
     relieved: Vec<u32>,
     is_relieved: Vec<bool>,
     counters: TransmissionCounters,
@@ -98,7 +91,7 @@ impl<F> TransmissionEngine<F> {
         link: Option<TimePerByte>,
         setup: &Setup,
         progress: Arc<AtomicU64>,
-        bells: Bells,
+        wakers: Wakers,
     ) -> TransmissionEngine<F> {
         TransmissionEngine {
             rings,
@@ -106,26 +99,26 @@ impl<F> TransmissionEngine<F> {
             batch: setup.batch as usize,
             agenda: VecDeque::with_capacity(setup.batch as usize),
             link,
-            is_real_time: matches!(setup.pace, crate::Pace::RealTime { .. }),
+            is_real_time: matches!(setup.pace, Pace::RealTime { .. }),
             overhead: setup.overhead,
             catch_up: setup.catch_up,
             busy_until: Time::ZERO,
             progress,
-            relieved: Vec::with_capacity(bells.rooms.len()),
-            is_relieved: vec![false; bells.rooms.len()],
-            bells,
+            relieved: Vec::with_capacity(wakers.rooms.len()),
+            is_relieved: vec![false; wakers.rooms.len()],
+            wakers,
             counters: TransmissionCounters::default(),
         }
     }
 
-    /// What it has done.
+    /// What it has counted.
     pub fn counters(&self) -> &TransmissionCounters {
         &self.counters
     }
 
-    /// Hands everything that is due at `now`, the machine's time, to `depart`, in the order of the decisions.
-    pub fn turn(&mut self, now: Time, mut depart: impl FnMut(Departure<F>)) -> Next {
-        // Looked at first: what the engine passed on before it went is then there.
+    /// Hands every frame that is due at `now`, the machine's time, to `depart`, in the order of the decisions.
+    pub fn poll(&mut self, now: Time, mut depart: impl FnMut(Departure<F>)) -> Next {
+        // Read first: whatever the engine passed on before it went is visible afterwards.
         let is_last = self.won.is_abandoned();
         let before = self.counters.winners.records;
         while !self.agenda.is_empty() || self.take_winners() {
@@ -137,13 +130,12 @@ impl<F> TransmissionEngine<F> {
             self.agenda.pop_front();
             depart(self.take_frame(winner, at));
         }
-        // Everything due has been handed over.
         self.progress.store(now.picoseconds(), Ordering::Release);
         if self.counters.winners.records != before || !self.relieved.is_empty() {
-            self.bells.engine.ring();
+            self.wakers.engine.wake();
             for producer in self.relieved.drain(..) {
                 self.is_relieved[producer as usize] = false;
-                self.bells.rooms[producer as usize].ring();
+                self.wakers.rooms[producer as usize].wake();
             }
         }
         match self.agenda.front() {
@@ -153,24 +145,24 @@ impl<F> TransmissionEngine<F> {
         }
     }
 
-    /// Takes turns on this thread until the engine has gone and all winners' frames have been handed over, or until `go_on`, asked before
-    /// every turn and at least every hundredth of a second, says no. `clock` tells the machine's time.
+    /// Polls on this thread until the engine has gone and all winners' frames have been handed over, or until `go_on` returns false. `go_on` is
+    /// asked before every poll, at least every 10 ms. `clock` tells the machine's time.
     pub fn run(
         &mut self,
         clock: impl Fn() -> Time,
         mut go_on: impl FnMut(&TransmissionEngine<F>) -> bool,
         mut depart: impl FnMut(Departure<F>),
     ) {
-        self.listen();
-        while go_on(self) && self.turn(clock(), &mut depart).sleep(&clock) {}
+        self.register();
+        while go_on(self) && self.poll(clock(), &mut depart).sleep(&clock) {}
     }
 
-    /// From now on the engine wakes the calling thread, for those who take turns by themselves.
-    pub fn listen(&self) {
-        self.bells.own.listen();
+    /// Makes the engine wake the calling thread. [`TransmissionEngine::run`] does this by itself.
+    pub fn register(&self) {
+        self.wakers.own.register();
     }
 
-    /// What has become of everything, with what the producers have counted. Exact while producers and engine are at rest.
+    /// What became of everything, given the producers' counters. Exact while producers and engine are at rest.
     pub fn account(&mut self, producers: &[ProducerCounters]) -> Account {
         let mut account = Account { sent: self.counters.sent, late: self.counters.late, ..Account::default() };
         for producer in producers {
@@ -187,7 +179,7 @@ impl<F> TransmissionEngine<F> {
         account
     }
 
-    /// Hands over what the rings still hold, stream by stream: for the memory of frames that will not be sent.
+    /// Hands over the frames that are still in rings and will not be sent, stream by stream.
     pub fn clear(mut self, mut take: impl FnMut(Flow, F)) {
         for (index, ring) in self.rings.iter_mut().enumerate() {
             while let Ok(Queued { frame, .. }) = ring.pop() {
@@ -207,7 +199,7 @@ impl<F> TransmissionEngine<F> {
         number > 0
     }
 
-    /// When a winner's frame is to leave.
+    /// The instant at which a winner's frame starts.
     fn start_of(&self, winner: Winner, now: Time) -> Time {
         if self.is_real_time {
             winner.at
@@ -223,20 +215,20 @@ impl<F> TransmissionEngine<F> {
         let Ok(Queued { length, frame }) = self.rings[stream.index()].pop() else {
             unreachable!("a stream has won more often than arrivals of it were announced")
         };
-        let fate = if is_late {
+        let disposition = if is_late {
             self.counters.late.add(length);
-            Fate::Late
+            Disposition::Late
         } else {
             self.counters.sent.add(length);
             if let Some(link) = self.link {
                 self.busy_until = at + link.ceil(self.overhead.wire_length(length));
             }
-            Fate::Sent
+            Disposition::Sent
         };
-        let owner = self.bells.owners[stream.index()];
+        let owner = self.wakers.owners[stream.index()];
         if !std::mem::replace(&mut self.is_relieved[owner as usize], true) {
             self.relieved.push(owner);
         }
-        Departure { stream, length, frame, fate, at, decided }
+        Departure { stream, length, frame, disposition, at, decided }
     }
 }

@@ -11,7 +11,7 @@ use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
-use tidegate_endsystem::{Departure, Descriptor, EndSystem, Fate, Grain, QueueManager, Refusal, Setup};
+use tidegate_endsystem::{Departure, Descriptor, Disposition, EndSystem, Grain, QueueManager, Refusal, Setup};
 
 const LONGEST: u32 = 1500;
 const OVERHEAD: Overhead = Overhead::ETHERNET;
@@ -105,7 +105,7 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
         let index = departure.stream.index();
         assert_eq!(queued[index].pop_front(), Some(departure.frame), "in order, once, and only if it was queued");
         won[index] += 1;
-        assert!(departure.fate == Fate::Sent || kind.name().contains("edf"));
+        assert!(departure.disposition == Disposition::Sent || kind.name().contains("edf"));
     };
     for &step in steps {
         match step {
@@ -127,8 +127,8 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
                 }
                 number += 1;
             }
-            Step::Engine => drop(system.engine.turn(now)),
-            Step::Transmission => drop(system.transmission.turn(now, |departure| leave(&mut queued, &mut won, departure))),
+            Step::Engine => drop(system.engine.poll(now)),
+            Step::Transmission => drop(system.transmission.poll(now, |departure| leave(&mut queued, &mut won, departure))),
             Step::Pass(microseconds) => now += Duration::from_microseconds(microseconds),
         }
         let account = system.account();
@@ -142,8 +142,8 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
     let producers: Vec<_> = producers.into_iter().map(|producer| *producer.counters()).collect();
     // Drained: the longest contract of a stream lets its packets go within a few seconds.
     for _ in 0..20_000 {
-        let deciding = engine.turn(now);
-        transmission.turn(now, |departure| leave(&mut queued, &mut won, departure));
+        let deciding = engine.poll(now);
+        transmission.poll(now, |departure| leave(&mut queued, &mut won, departure));
         if deciding == tidegate_endsystem::Next::Ended && queued.iter().all(VecDeque::is_empty) {
             break;
         }
@@ -154,7 +154,7 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
     assert_eq!(account.queued.packets, 0, "{}: {account:?}", kind.name());
     assert_eq!(won, announced);
     drop(engine);
-    assert_eq!(transmission.turn(now, |_| ()), tidegate_endsystem::Next::Ended);
+    assert_eq!(transmission.poll(now, |_| ()), tidegate_endsystem::Next::Ended);
 }
 
 proptest! {
@@ -199,7 +199,7 @@ proptest! {
             let manners = vec![(200, urgent == 0, false); streams];
             let setup = Setup { low_mark, ..Setup::real_time(rate(), OVERHEAD) };
             let mut system = open(&setup, &manners, producers, scheduler(kind, streams, shaping));
-            system.engine.turn(start);
+            system.engine.poll(start);
 
             let (mut expected, mut seen) = (Vec::new(), Vec::new());
             let (mut now, mut turned) = (start, start);
@@ -209,8 +209,8 @@ proptest! {
                 // A part may be late by up to the catching up, and is now and then.
                 if now.since(turned) > Duration::from_microseconds(delay) {
                     turned = now;
-                    system.engine.turn(now);
-                    system.transmission.turn(now, |departure| seen.push((departure.at, departure.frame)));
+                    system.engine.poll(now);
+                    system.transmission.poll(now, |departure| seen.push((departure.at, departure.frame)));
                 }
                 port.advance(now, &mut (), |sent| expected.push((sent.start, sent.packet.payload)));
                 port.offer(now, stream, length, Colour::Green, number, &mut ());
@@ -220,8 +220,8 @@ proptest! {
             for _ in 0..4000 {
                 now += Duration::from_microseconds(500);
                 port.advance(now, &mut (), |sent| expected.push((sent.start, sent.packet.payload)));
-                system.engine.turn(now);
-                system.transmission.turn(now, |departure| if departure.fate == Fate::Sent { seen.push((departure.at, departure.frame)) });
+                system.engine.poll(now);
+                system.transmission.poll(now, |departure| if departure.disposition == Disposition::Sent { seen.push((departure.at, departure.frame)) });
             }
             prop_assert_eq!(port.occupancy().packets(), 0);
             prop_assert_eq!(seen, expected, "{}", kind.name());

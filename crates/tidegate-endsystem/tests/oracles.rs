@@ -5,7 +5,9 @@ use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Volume;
 use tidegate_core::scheduler::{Decision, Scheduler};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
-use tidegate_endsystem::{Departure, Descriptor, EndSystem, Fate, Grain, Next, Pace, Producer, QueueManager, Setup, Slots, Transfers};
+use tidegate_endsystem::{
+    Departure, Descriptor, Disposition, EndSystem, Grain, Next, Pace, Producer, QueueManager, Setup, Slots, Transfers,
+};
 
 type System = EndSystem<u64, Slots<Scan>>;
 
@@ -43,8 +45,8 @@ fn four_streams_share_one_one_two_four() {
                 offered[stream] += 1;
             }
         }
-        system.engine.turn(Time::ZERO);
-        system.transmission.turn(Time::ZERO, |departure| {
+        system.engine.poll(Time::ZERO);
+        system.transmission.poll(Time::ZERO, |departure| {
             assert_eq!(departure.frame, served[departure.stream.index()]);
             if order.len() < DECISIONS as usize {
                 served[departure.stream.index()] += 1;
@@ -70,8 +72,8 @@ fn deadlines_alone_rotate() {
     }
     let mut order = Vec::new();
     while order.len() < 4 * 15_999 {
-        system.engine.turn(Time::ZERO);
-        system.transmission.turn(Time::ZERO, |departure| order.push(departure.stream.0 + 1));
+        system.engine.poll(Time::ZERO);
+        system.transmission.poll(Time::ZERO, |departure| order.push(departure.stream.0 + 1));
     }
     assert!(order.chunks(4).all(|round| round == [4, 3, 2, 1]));
 }
@@ -86,11 +88,11 @@ fn what_the_engine_discards_leaves_its_ring_as_late() {
         offer(&mut system.producers[0], 1, number);
     }
     let mut fates = [Vec::new(), Vec::new()];
-    system.engine.turn(Time::ZERO);
-    system.transmission.turn(Time::ZERO, |departure| fates[departure.stream.index()].push((departure.frame, departure.fate)));
-    assert!(fates[0].iter().enumerate().all(|(number, fate)| *fate == (number as u64, Fate::Sent)));
+    system.engine.poll(Time::ZERO);
+    system.transmission.poll(Time::ZERO, |departure| fates[departure.stream.index()].push((departure.frame, departure.disposition)));
+    assert!(fates[0].iter().enumerate().all(|(number, disposition)| *disposition == (number as u64, Disposition::Sent)));
     assert!(fates[1].iter().enumerate().all(|(number, (frame, _))| *frame == number as u64));
-    assert!(fates[1].iter().any(|(_, fate)| *fate == Fate::Late));
+    assert!(fates[1].iter().any(|(_, disposition)| *disposition == Disposition::Late));
     let account = system.account();
     account.check().unwrap();
     assert_eq!(account.late.packets, system.engine.counters().discarded);
@@ -111,7 +113,7 @@ fn a_pull_starts_below_the_low_mark_and_a_push_at_once() {
     for number in 0..20 {
         offer(&mut system.producers[0], 0, number);
     }
-    assert_eq!(system.engine.turn(Time::ZERO), Next::Waiting);
+    assert_eq!(system.engine.poll(Time::ZERO), Next::Waiting);
     let counters = system.engine.counters();
     assert_eq!((counters.pushed, counters.pulled), (transfers(1, 5, 5), transfers(3, 20, 8)));
     assert_eq!(counters.won, 1, "there is room for one winner");
@@ -122,14 +124,14 @@ fn a_pull_starts_below_the_low_mark_and_a_push_at_once() {
     }
     offer(&mut system.producers[0], 1, 5);
     offer(&mut system.producers[0], 1, 6);
-    system.engine.turn(Time::ZERO);
+    system.engine.poll(Time::ZERO);
     let counters = system.engine.counters();
     assert_eq!((counters.pushed.records, counters.pulled.records), (7, 20));
     // One of them falls below, and they are.
     let mut won = 0;
     while system.engine.counters().pulled.records == 20 {
-        system.transmission.turn(Time::ZERO, |_| won += 1);
-        system.engine.turn(Time::ZERO);
+        system.transmission.poll(Time::ZERO, |_| won += 1);
+        system.engine.poll(Time::ZERO);
     }
     assert_eq!(system.engine.counters().pulled.records, 25);
     assert!((3..=22).contains(&won), "{won}");
@@ -148,14 +150,14 @@ fn an_arrival_that_is_told_too_late_seems_younger() {
         }
         let mut sent = Vec::new();
         for _ in 0..age.div_ceil(256) + 1 {
-            system.engine.turn(Time::ZERO);
-            system.transmission.turn(Time::ZERO, |departure| sent.push(departure.stream));
+            system.engine.poll(Time::ZERO);
+            system.transmission.poll(Time::ZERO, |departure| sent.push(departure.stream));
         }
         assert_eq!(sent.len() as u64, age);
         offer(&mut system.producers[0], 1, 0);
         system.producers[0].offer(Flow(0), tick(age - 1), 64, Colour::Green, 0).unwrap();
-        system.engine.turn(Time::ZERO);
-        system.transmission.turn(Time::ZERO, |departure| sent.push(departure.stream));
+        system.engine.poll(Time::ZERO);
+        system.transmission.poll(Time::ZERO, |departure| sent.push(departure.stream));
         assert_eq!(sent[age as usize], first, "{age}");
     }
 }
@@ -172,8 +174,8 @@ fn a_rate_spaces_what_a_counting_engine_decides() {
     let at = |microseconds| start + Duration::from_microseconds(microseconds);
     let mut starts = Vec::new();
     let turn = |system: &mut System, now, starts: &mut Vec<Time>| {
-        system.engine.turn(now);
-        system.transmission.turn(now, |departure: Departure<u64>| starts.push(departure.at))
+        system.engine.poll(now);
+        system.transmission.poll(now, |departure: Departure<u64>| starts.push(departure.at))
     };
     // 100 bytes are 100 us, and the first may make up for 2 ms.
     assert_eq!(turn(&mut system, start, &mut starts), Next::Waiting);
@@ -215,13 +217,13 @@ fn an_offset_that_cannot_be_told_apart_is_counted_in_real_time() {
         let setup = Setup::real_time(Rate::new(1_000_000_000).unwrap(), Overhead::None);
         let mut system = queues.open(&setup, |_| Ok::<_, ()>(Told::default())).unwrap();
         let start = grain.floor(Time::from_nanoseconds(10_000_000));
-        system.engine.turn(start);
+        system.engine.poll(start);
         system.producers[0].offer(Flow(0), start, 100, Colour::Green, 0).unwrap();
         let now = start + Duration::from_milliseconds(milliseconds);
-        system.engine.turn(now);
+        system.engine.poll(now);
         assert_eq!(system.engine.counters().stale, stale);
         let mut sent = Volume::default();
-        system.transmission.turn(now, |departure| sent.add(departure.length));
+        system.transmission.poll(now, |departure| sent.add(departure.length));
         assert_eq!(sent.packets, 1, "late or not, it goes");
     }
 }
@@ -243,8 +245,8 @@ fn offsets_outlast_a_backlog() {
         for _ in 0..if millisecond < 50 { 20 } else { 0 } {
             system.producers[0].offer(Flow(0), now, 1500, Colour::Green, 0).unwrap();
         }
-        system.engine.turn(now);
-        system.transmission.turn(now, |departure| starts.push(departure.at));
+        system.engine.poll(now);
+        system.transmission.poll(now, |departure| starts.push(departure.at));
     }
     assert_eq!((starts.len(), system.engine.counters().stale), (1000, 0));
     // 120 us each, without a gap.

@@ -11,7 +11,7 @@ use tidegate_core::port::Volume;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Scheduler};
 use tidegate_core::units::{Overhead, Rate, Time};
-use tidegate_endsystem::{Descriptor, EndSystem, Fate, Producer, ProducerCounters, QueueManager, Refusal, Setup, Slots};
+use tidegate_endsystem::{Descriptor, Disposition, EndSystem, Producer, ProducerCounters, QueueManager, Refusal, Setup, Slots};
 
 /// How many frames each stress test moves.
 fn frames() -> u64 {
@@ -145,7 +145,7 @@ fn a_link_in_real_time_is_filled_and_what_a_stop_leaves_is_counted() {
                 now,
                 |_| !stop.load(Ordering::Relaxed),
                 |departure| {
-                    assert_eq!((departure.fate, departure.frame), (Fate::Sent, sent[departure.stream.index()]));
+                    assert_eq!((departure.disposition, departure.frame), (Disposition::Sent, sent[departure.stream.index()]));
                     assert!(!departure.at.is_after(now()), "never before its time");
                     sent[departure.stream.index()] += 1;
                     gone.fetch_add(1, Ordering::Relaxed);

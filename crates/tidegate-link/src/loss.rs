@@ -1,16 +1,16 @@
-//! Random loss: every packet gets lost with the same probability, whatever became of the others.
+//! Random loss: every packet is lost with the same probability, independently of the others.
 //!
 //! **Law.** Packet n of a stream is lost if and only if the n-th number of its generator is below 2^64 times the probability. The same seed
-//! and the same stream lose the same packets, by number, on every machine.
+//! and stream lose the same packets, by number, on every machine.
 //!
-//! **Source.** SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, figure 16: a counter that moves
-//! on by the golden ratio, and a mixing function. Independent losses are the Bernoulli channel of every text on probability.
+//! **Source.** SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014, figure 16: a counter with
+//! steps of the golden ratio, and a mixing function. Independent losses form a Bernoulli channel.
 //!
-//! **State.** 8 bytes, and the threshold.
+//! **State.** 8 bytes, and the threshold of 16.
 //!
 //! **Cost.** Two multiplications per packet.
 
-/// The probability that a packet gets lost, and the seed of the random numbers.
+/// The probability that a packet is lost, and the seed of the random numbers.
 ///
 /// ```
 /// use tidegate_link::{Loss, LossStream};
@@ -27,9 +27,9 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Loses so many of a billion packets on average; `None` if that is more than all.
+    /// Loses `billionths` of a billion packets on average; `None` above 10^9.
     pub fn new(billionths: u64, seed: u64) -> Option<Loss> {
-        (billionths <= WHOLE).then_some(Loss { billionths, seed })
+        (billionths <= BILLION).then_some(Loss { billionths, seed })
     }
 
     /// The probability in billionths, 0 to 10^9.
@@ -39,7 +39,7 @@ impl Loss {
 
     /// The probability, 0 to 1.
     pub fn probability(&self) -> f64 {
-        self.billionths as f64 / WHOLE as f64
+        self.billionths as f64 / BILLION as f64
     }
 
     /// The seed.
@@ -48,9 +48,9 @@ impl Loss {
     }
 }
 
-const WHOLE: u64 = 1_000_000_000;
+const BILLION: u64 = 1_000_000_000;
 
-/// The fates of the packets of one direction, one after the other.
+/// Which packets of one direction are lost, one after the other.
 #[derive(Clone, Debug)]
 pub struct LossStream {
     generator: SplitMix64,
@@ -59,21 +59,21 @@ pub struct LossStream {
 }
 
 impl LossStream {
-    /// Stream `number` of a seed. Streams of different numbers are independent: the two directions of a bridge, for one, have numbers 0 and 1.
+    /// Stream `number` of a seed. Streams of different numbers are independent: the directions of a bridge are streams 0 and 1.
     pub fn new(loss: Loss, number: u64) -> LossStream {
-        let mut seeds = SplitMix64(loss.seed ^ number.wrapping_mul(OTHER));
-        LossStream { generator: SplitMix64(seeds.next()), threshold: (u128::from(loss.billionths) << 64) / u128::from(WHOLE) }
+        let mut seeds = SplitMix64(loss.seed ^ number.wrapping_mul(STREAM_SPREAD));
+        LossStream { generator: SplitMix64(seeds.next()), threshold: (u128::from(loss.billionths) << 64) / u128::from(BILLION) }
     }
 
-    /// True if the next packet gets lost.
+    /// True if the next packet is lost.
     #[inline]
     pub fn loses_next(&mut self) -> bool {
         u128::from(self.generator.next()) < self.threshold
     }
 }
 
-/// An odd number that spreads the numbers of streams over all bits: the fraction of the square root of 3.
-const OTHER: u64 = 0xbb67_ae85_84ca_a73b;
+/// Spreads stream numbers over all bits. Odd: the fraction of the square root of 3.
+const STREAM_SPREAD: u64 = 0xbb67_ae85_84ca_a73b;
 
 #[derive(Clone, Debug)]
 struct SplitMix64(u64);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn the_generator_is_the_published_one() {
-        // The first numbers of seed 1234567, as other implementations give them.
+        // The first numbers of seed 1234567 in other implementations.
         let mut generator = SplitMix64(1_234_567);
         let numbers = std::array::from_fn(|_| generator.next());
         assert_eq!(
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn nothing_and_everything_are_exact() {
         assert!(fates(0, 1, 0, 10_000).iter().all(|lost| !lost));
-        assert!(fates(WHOLE, 1, 0, 10_000).iter().all(|lost| *lost));
+        assert!(fates(BILLION, 1, 0, 10_000).iter().all(|lost| *lost));
     }
 
-    /// Within four and a half standard deviations of the mean, for which one seed in 150,000 would fail; seeds are fixed.
+    /// Within 4.5 standard deviations of the mean; one seed in 150,000 would fail, but these are fixed.
     #[test]
     fn the_rate_is_within_its_confidence_interval() {
         const PACKETS: usize = 1_000_000;
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// A loss says nothing about the next packet's, nor about the same packet's of another stream or seed.
+    /// Losses are independent between packets, streams and seeds.
     #[test]
     fn losses_are_independent() {
         const PACKETS: usize = 1_000_000;
@@ -154,14 +154,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_seed_loses_the_same_packets(billionths in 0..=WHOLE, seed: u64, number: u64) {
+        fn the_same_seed_loses_the_same_packets(billionths in 0..=BILLION, seed: u64, number: u64) {
             prop_assert_eq!(fates(billionths, seed, number, 200), fates(billionths, seed, number, 200));
         }
 
-        /// A packet that is lost at a probability is lost at every higher one: what differs between two runs is the probability alone.
+        /// A packet lost at one probability is lost at every higher one, so two runs differ by the probability alone.
         #[test]
-        fn a_higher_probability_loses_more_of_the_same(low in 0..=WHOLE, more in 0..=WHOLE, seed: u64) {
-            let high = (low + more).min(WHOLE);
+        fn a_higher_probability_loses_more_of_the_same(low in 0..=BILLION, more in 0..=BILLION, seed: u64) {
+            let high = (low + more).min(BILLION);
             for (low, high) in fates(low, seed, 0, 200).into_iter().zip(fates(high, seed, 0, 200)) {
                 prop_assert!(high || !low);
             }

@@ -40,7 +40,7 @@ pub(crate) fn wait(socket: Option<BorrowedFd>, timeout: Duration) -> Woken {
 ///
 /// # Errors
 /// The kernel refused the real-time policy (it needs CAP_SYS_NICE); the timer slack has been set nevertheless.
-pub(crate) fn be_precise(priority: i32) -> io::Result<()> {
+pub(crate) fn set_real_time_priority(priority: i32) -> io::Result<()> {
     // SAFETY: sets a number of this thread.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0 as libc::c_ulong, 0 as libc::c_ulong, 0 as libc::c_ulong) };
     // SAFETY: the parameters live for the call; 0 means the calling thread. Zeroed parameters are valid ones.

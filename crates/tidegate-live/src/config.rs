@@ -53,7 +53,7 @@ pub struct Options {
     /// Every direction is an end system: receiving, deciding and transmitting have a thread each, with a ring per flow between the first and
     /// the last.
     pub end_system: bool,
-    /// Carry packets even if another process already does on one of the interfaces.
+    /// DirectionLoop packets even if another process already does on one of the interfaces.
     pub force: bool,
     /// The core on which decisions are made, if they have threads of their own; any if `None`.
     pub decision_core: Option<usize>,

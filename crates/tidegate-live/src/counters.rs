@@ -1,11 +1,42 @@
 //! What has become of everything that one direction received.
 
-use crate::ingress::Refused;
 use crate::io::KernelCounters;
 use std::fmt;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Counters, Volume};
 use tidegate_core::units::Duration;
+
+/// What was refused before it became a packet of the port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Refused {
+    /// No frame memory was free.
+    pub no_memory: Volume,
+    /// The kernel kept only part of the frame.
+    pub cut_short: Volume,
+    /// A super-frame of a kind that cannot be cut: a tunnel's, or one of more than 64 kB over IPv6.
+    pub not_segmentable: Volume,
+    /// The frame asks for a checksum outside itself.
+    pub bad_checksum: Volume,
+}
+
+impl Refused {
+    /// Everything refused, whatever the reason.
+    pub fn total(&self) -> Volume {
+        self.by_reason()
+            .iter()
+            .fold(Volume::default(), |sum, (_, volume)| Volume { packets: sum.packets + volume.packets, bytes: sum.bytes + volume.bytes })
+    }
+
+    /// Every reason with its name and what fell to it.
+    pub fn by_reason(&self) -> [(&'static str, Volume); 4] {
+        [
+            ("no-memory", self.no_memory),
+            ("cut-short", self.cut_short),
+            ("not-segmentable", self.not_segmentable),
+            ("bad-checksum", self.bad_checksum),
+        ]
+    }
+}
 
 /// What the port sent but did not come out: it was lost on the link, or the outgoing interface did not take it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

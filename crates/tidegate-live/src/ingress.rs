@@ -3,7 +3,7 @@
 //! This comes before the port, so that what a shaper counts and a scheduler orders is a real packet: a 64 kB super-frame would hold a
 //! link of 10 Mbit/s for 52 ms.
 
-use crate::counters::DirectionCounters;
+use crate::counters::{DirectionCounters, Refused};
 use crate::io::{Receive, Received};
 use crate::offload::{PartialChecksum, Segmentation};
 use crate::pool::FramePool;
@@ -23,38 +23,6 @@ pub enum Checksums {
     Complete,
 }
 
-/// What was refused before it became a packet of the port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Refused {
-    /// No frame memory was free.
-    pub no_memory: Volume,
-    /// The kernel kept only part of the frame.
-    pub cut_short: Volume,
-    /// A super-frame of a kind that cannot be cut: a tunnel's, or one of more than 64 kB over IPv6.
-    pub not_segmentable: Volume,
-    /// The frame asks for a checksum outside itself.
-    pub bad_checksum: Volume,
-}
-
-impl Refused {
-    /// Everything refused, whatever the reason.
-    pub fn total(&self) -> Volume {
-        self.by_reason()
-            .iter()
-            .fold(Volume::default(), |sum, (_, volume)| Volume { packets: sum.packets + volume.packets, bytes: sum.bytes + volume.bytes })
-    }
-
-    /// Every reason with its name and what fell to it.
-    pub fn by_reason(&self) -> [(&'static str, Volume); 4] {
-        [
-            ("no-memory", self.no_memory),
-            ("cut-short", self.cut_short),
-            ("not-segmentable", self.not_segmentable),
-            ("bad-checksum", self.bad_checksum),
-        ]
-    }
-}
-
 /// A packet for the port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
@@ -64,7 +32,7 @@ pub(crate) struct Arrived {
 }
 
 /// The most packets taken in at one instant; what a super-frame holds beyond it still is.
-const BURST: u64 = 128;
+const RECEIVE_BURST: u64 = 128;
 
 /// There is no room for a packet where it is to go.
 pub(crate) struct NoMemory;
@@ -81,7 +49,7 @@ pub(crate) fn take_in(
     let DirectionCounters { received: volume, refused, frames, super_frames, unseen, .. } = counters;
     let before = volume.packets;
     let mut any = false;
-    while volume.packets - before < BURST {
+    while volume.packets - before < RECEIVE_BURST {
         let taken = receiver.receive(|received| {
             *frames += 1;
             *super_frames += u64::from(received.offload.segmentation != Segmentation::None);

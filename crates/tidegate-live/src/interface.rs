@@ -8,11 +8,11 @@ use std::{fs, io};
 
 /// A descriptor to ask the kernel of one network namespace through: that of the thread which opened it.
 #[derive(Debug)]
-pub(crate) struct Inquiry(OwnedFd);
+pub(crate) struct ControlSocket(OwnedFd);
 
 /// What matters about an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct InterfaceState {
     pub(crate) index: i32,
     /// The longest network-layer packet, in bytes.
     pub(crate) mtu: u32,
@@ -25,22 +25,22 @@ pub(crate) struct Facts {
 /// The hardware type of Ethernet, veth, TAP, VLAN and bridge interfaces.
 pub(crate) const ETHERNET: u16 = libc::ARPHRD_ETHER;
 
-impl Inquiry {
-    pub(crate) fn new() -> io::Result<Inquiry> {
+impl ControlSocket {
+    pub(crate) fn new() -> io::Result<ControlSocket> {
         // SAFETY: opens a descriptor that nobody else owns.
         let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: just opened, and owned from here on.
-        Ok(Inquiry(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+        Ok(ControlSocket(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
     /// All about the interface of this name.
     ///
     /// # Errors
     /// ENODEV if there is none.
-    pub(crate) fn facts(&self, name: &str) -> io::Result<Facts> {
+    pub(crate) fn state(&self, name: &str) -> io::Result<InterfaceState> {
         let mut request = request_for(name)?;
         self.ask(libc::SIOCGIFINDEX, &mut request)?;
         // SAFETY: each request has just filled in the member that it is documented to fill in; all members are plain numbers.
@@ -52,13 +52,13 @@ impl Inquiry {
             let flags = i32::from(request.ifr_ifru.ifru_flags);
             self.ask(libc::SIOCGIFHWADDR, &mut request)?;
             let hardware_type = request.ifr_ifru.ifru_hwaddr.sa_family;
-            Ok(Facts { index, mtu, up: flags & libc::IFF_UP != 0, carrier: flags & libc::IFF_RUNNING != 0, hardware_type })
+            Ok(InterfaceState { index, mtu, up: flags & libc::IFF_UP != 0, carrier: flags & libc::IFF_RUNNING != 0, hardware_type })
         }
     }
 
     /// The facts about an interface that a user named.
-    pub(crate) fn of_user(&self, name: &str) -> Result<Facts, LiveError> {
-        let facts = self.facts(name).map_err(|cause| match cause.raw_os_error() {
+    pub(crate) fn ethernet_state(&self, name: &str) -> Result<InterfaceState, LiveError> {
+        let facts = self.state(name).map_err(|cause| match cause.raw_os_error() {
             Some(libc::ENODEV) => LiveError::UnknownInterface { name: name.to_owned(), known: names() },
             _ => LiveError::system("asking for the state of the interface", name, cause),
         })?;
@@ -166,20 +166,20 @@ mod tests {
 
     #[test]
     fn the_loopback_interface_is_known_and_not_ethernet() {
-        let inquiry = Inquiry::new().unwrap();
-        let facts = inquiry.facts("lo").unwrap();
+        let control = ControlSocket::new().unwrap();
+        let facts = control.state("lo").unwrap();
         assert!(names().contains(&"lo".to_owned()));
-        let error = inquiry.of_user("lo").unwrap_err();
+        let error = control.ethernet_state("lo").unwrap_err();
         assert!(matches!(error, LiveError::NotEthernet { hardware_type: libc::ARPHRD_LOOPBACK, .. }), "{error}");
-        assert!(!inquiry.joins_packets("lo"));
+        assert!(!control.joins_packets("lo"));
         assert_eq!(master("lo", facts.index), None);
     }
 
     #[test]
     fn names_that_no_interface_can_have_are_unknown() {
-        let inquiry = Inquiry::new().unwrap();
+        let control = ControlSocket::new().unwrap();
         for name in ["", "tidegate-no-such", "a-name-that-is-longer-than-fifteen-bytes", "l\0o"] {
-            assert!(matches!(inquiry.of_user(name), Err(LiveError::UnknownInterface { .. })), "{name:?}");
+            assert!(matches!(control.ethernet_state(name), Err(LiveError::UnknownInterface { .. })), "{name:?}");
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) trait Receive {
 
     /// Sees to the interface: takes note of errors, finds it again if it was deleted and made anew. Called many times a second, and at
     /// once after a socket error. True if frames can come in.
-    fn attend(&mut self) -> bool;
+    fn maintain(&mut self) -> bool;
 
     /// What the kernel counted.
     fn kernel_counters(&self) -> KernelCounters;
@@ -65,5 +65,5 @@ pub(crate) trait Transmit {
     fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError>;
 
     /// As [`Receive::attend`]. True if frames can go out.
-    fn attend(&mut self) -> bool;
+    fn maintain(&mut self) -> bool;
 }

@@ -8,11 +8,11 @@ use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Overhead, Rate, Time, TimePerByte};
-use tidegate_link::{Full, Line, Link, Underway};
+use tidegate_link::{DelayLine, Full, InFlight, Link};
 use tidegate_statistics::Delays;
 
 /// For how long a frame is tried again while the kernel has no room for it.
-const PATIENCE: Duration = Duration::from_milliseconds(20);
+const SEND_RETRY_LIMIT: Duration = Duration::from_milliseconds(20);
 
 /// What has become of a frame in the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub(crate) enum Outcome {
 }
 
 /// Who knows where the bytes of frames are, and what is to be done with frames that are gone.
-pub(crate) trait Owner<F> {
+pub(crate) trait FrameOwner<F> {
     /// A frame of `length` bytes behind its virtio-net header.
     fn message<'a>(&'a self, frame: &'a F, length: u32) -> &'a [u8];
 
@@ -44,7 +44,7 @@ struct Sent<F> {
 /// The frames, in the order in which they leave.
 #[derive(Debug)]
 pub(crate) struct Outbox<F> {
-    line: Line<Sent<F>>,
+    line: DelayLine<Sent<F>>,
     held: Volume,
     /// What tells a packet's transmission time, on a link with a delay.
     transmission: Option<(TimePerByte, Overhead)>,
@@ -56,7 +56,7 @@ impl<F> Outbox<F> {
     /// apart.
     pub(crate) fn new(link: &Link, stream: u64, rate: Rate, overhead: Overhead, capacity: usize) -> Outbox<F> {
         let transmission = (link.delay > Duration::ZERO).then(|| (rate.time_per_byte(), overhead));
-        Outbox { line: Line::new(link, stream, capacity), held: Volume::default(), transmission, blocked_since: None }
+        Outbox { line: DelayLine::new(link, stream, capacity), held: Volume::default(), transmission, blocked_since: None }
     }
 
     /// The port starts to transmit a frame of `length` bytes. There is room for it, because it has a slot.
@@ -84,7 +84,7 @@ impl<F> Outbox<F> {
     }
 
     /// Gives the kernel what is due and what it has room for; false if something due is left.
-    pub(crate) fn flush(&mut self, now: Time, transmitter: &mut impl Transmit, owner: &mut impl Owner<F>) -> bool {
+    pub(crate) fn flush(&mut self, now: Time, transmitter: &mut impl Transmit, owner: &mut impl FrameOwner<F>) -> bool {
         while let Some(first) = self.line.first().filter(|first| !first.due.is_after(now)) {
             if first.is_lost {
                 self.give_up(now, 1, Outcome::Lost, owner);
@@ -98,7 +98,7 @@ impl<F> Outbox<F> {
                 }
                 Err(reason @ SendError::Busy) => {
                     let since = *self.blocked_since.get_or_insert(now);
-                    if now.since(since) < PATIENCE {
+                    if now.since(since) < SEND_RETRY_LIMIT {
                         return false;
                     }
                     self.blocked_since = None;
@@ -112,13 +112,13 @@ impl<F> Outbox<F> {
     }
 
     /// Gives up the first frames, at most so many, among those that are due.
-    fn give_up(&mut self, now: Time, most: usize, outcome: Outcome, owner: &mut impl Owner<F>) {
+    fn give_up(&mut self, now: Time, most: usize, outcome: Outcome, owner: &mut impl FrameOwner<F>) {
         let due = self.line.arrived(now).take(most).count();
         self.let_go(due, |underway| if underway.is_lost { Outcome::Lost } else { outcome }, owner);
     }
 
     /// The first frames, so many, have come to their end.
-    fn let_go(&mut self, frames: usize, outcome: impl Fn(&Underway<Sent<F>>) -> Outcome, owner: &mut impl Owner<F>) {
+    fn let_go(&mut self, frames: usize, outcome: impl Fn(&InFlight<Sent<F>>) -> Outcome, owner: &mut impl FrameOwner<F>) {
         for underway in (0..frames).map_while(|_| self.line.leave()) {
             let outcome = outcome(&underway);
             let Sent { frame, length } = underway.packet;

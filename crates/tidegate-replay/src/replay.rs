@@ -16,7 +16,7 @@ use tidegate_core::packet::{Colour, DropReason, Packet};
 use tidegate_core::port::{Counters, Transmission, Unbalanced, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
-use tidegate_link::{Line, Link, Underway};
+use tidegate_link::{DelayLine, InFlight, Link};
 use tidegate_statistics::PortRecorder;
 use tidegate_wire::rewrite;
 
@@ -148,7 +148,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
     let mut watcher = Watcher {
         recorder,
         drops: Vec::new(),
-        line: Line::new(&link, 0, 1),
+        line: DelayLine::new(&link, 0, 1),
         lost: Volume::default(),
         without_fields: 0,
         cells: Vec::new(),
@@ -236,7 +236,7 @@ struct Watcher {
     recorder: PortRecorder,
     /// When, what and why.
     drops: Vec<(Time, Packet<Box<Frame>>, &'static str)>,
-    line: Line<Transmission<Box<Frame>>>,
+    line: DelayLine<Transmission<Box<Frame>>>,
     lost: Volume,
     without_fields: u64,
     /// When its last bit comes to the end of the link, the interface of its frame, and the cell.
@@ -289,7 +289,7 @@ fn write_out<W: Write, X: Write>(
         let Some(underway) = watcher.line.enter(transmission.finish, transmission).ok().and_then(|()| watcher.line.leave()) else {
             unreachable!("the line is empty again after every packet")
         };
-        let Underway { due, packet: Transmission { mut packet, start, finish }, is_lost } = underway;
+        let InFlight { due, packet: Transmission { mut packet, start, finish }, is_lost } = underway;
         if is_lost {
             watcher.lost.add(packet.length);
             watcher.drops.push((start, packet, LOST));

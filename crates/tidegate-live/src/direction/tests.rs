@@ -17,7 +17,7 @@ use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Overhead, Rate};
-use tidegate_link::{Loss, LossStream};
+use tidegate_link::{Link, Loss, LossStream};
 use tidegate_wire::checksum;
 use tidegate_wire::segment::SuperFrameKind;
 
@@ -70,7 +70,7 @@ impl Receive for Arrivals {
         }
     }
 
-    fn attend(&mut self) -> bool {
+    fn maintain(&mut self) -> bool {
         !self.down
     }
 
@@ -113,7 +113,7 @@ impl Transmit for Departures {
         Ok(count)
     }
 
-    fn attend(&mut self) -> bool {
+    fn maintain(&mut self) -> bool {
         true
     }
 }
@@ -141,18 +141,18 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
 }
 
 /// As a bridge treats frames unless told otherwise.
-pub(crate) fn treatment(slots: u32) -> Treatment {
+pub(crate) fn direction_options(slots: u32) -> DirectionOptions {
     let catch_up = Duration::from_milliseconds(2);
-    Treatment { checksums: Checksums::PassOn, catch_up, spin: Duration::ZERO, slots, link: Link::default(), number: 0 }
+    DirectionOptions { checksums: Checksums::PassOn, catch_up, spin: Duration::ZERO, slots, link: Link::default(), number: 0 }
 }
 
 fn direction_with<O: Observer<Frame>>(packets: u32, observer: O) -> Tested<O> {
-    direction_on(packets, treatment(packets + 4), observer)
+    direction_on(packets, direction_options(packets + 4), observer)
 }
 
-fn direction_on<O: Observer<Frame>>(packets: u32, treatment: Treatment, observer: O) -> Tested<O> {
+fn direction_on<O: Observer<Frame>>(packets: u32, direction_options: DirectionOptions, observer: O) -> Tested<O> {
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
-    Direction::new(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
+    Direction::new(Time::ZERO, setup(packets), direction_options, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
 
 fn direction(packets: u32) -> Tested {
@@ -162,7 +162,7 @@ fn direction(packets: u32) -> Tested {
 /// A direction whose link delays by so many microseconds and loses so many of a billion packets.
 fn direction_along(microseconds: u64, billionths: u64, packets: u32) -> Tested {
     let link = Link { delay: Duration::from_microseconds(microseconds), loss: Loss::new(billionths, 1) };
-    direction_on(packets, Treatment { link, ..treatment(packets + 40) }, ())
+    direction_on(packets, DirectionOptions { link, ..direction_options(packets + 40) }, ())
 }
 
 /// A frame that takes exactly one millisecond at 10 Mbit/s, told apart by the byte after its Ethernet header.
@@ -192,22 +192,22 @@ fn balanced<O: Observer<Frame>>(direction: &Tested<O>) -> DirectionCounters {
 fn packets_leave_at_the_rate_of_the_port() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..5);
-    assert_eq!(direction.turn(at(0), true), Next::Again);
-    assert_eq!(direction.turn(at(0), true), Next::At(at(1000)));
+    assert_eq!(direction.poll(at(0), true), Next::Again);
+    assert_eq!(direction.poll(at(0), true), Next::At(at(1000)));
     assert_eq!(direction.transmitter.sent, [0]);
-    assert_eq!(direction.turn(at(999), true), Next::At(at(1000)));
-    assert_eq!(direction.turn(at(1000), true), Next::At(at(2000)));
+    assert_eq!(direction.poll(at(999), true), Next::At(at(1000)));
+    assert_eq!(direction.poll(at(1000), true), Next::At(at(2000)));
     assert_eq!(direction.transmitter.sent, [0, 1]);
     // Half a millisecond late, and the rate is kept all the same.
-    assert_eq!(direction.turn(at(2500), true), Next::At(at(3000)));
-    assert_eq!(direction.turn(at(4000), true), Next::At(at(5000)));
+    assert_eq!(direction.poll(at(2500), true), Next::At(at(3000)));
+    assert_eq!(direction.poll(at(4000), true), Next::At(at(5000)));
     assert_eq!(direction.transmitter.sent, [0, 1, 2, 3, 4]);
-    assert_eq!(direction.turn(at(5000), true), Next::Idle);
-    let remains = direction.finish(at(5000));
-    assert_eq!(remains.busy, 5_000_000_000);
+    assert_eq!(direction.poll(at(5000), true), Next::Idle);
+    let report = direction.finish(at(5000));
+    assert_eq!(report.busy, 5_000_000_000);
     // The packet of the third millisecond, at the fourth.
-    assert_eq!(remains.lateness.maximum_seconds(), Some(0.001));
-    assert_eq!(remains.counters.forgone, Duration::ZERO);
+    assert_eq!(report.lateness.maximum_seconds(), Some(0.001));
+    assert_eq!(report.counters.forgone, Duration::ZERO);
 }
 
 /// Priority 5 for tagged packets.
@@ -229,10 +229,10 @@ pub(crate) fn tagged_super_frame() -> (Vec<u8>, Offload) {
 fn code_points_are_set_in_every_packet_that_has_the_field() {
     let departures = Departures { sent: Vec::with_capacity(16), most: 32, ..Departures::default() };
     let mut direction =
-        Direction::new(Time::ZERO, priority_five(9), treatment(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
+        Direction::new(Time::ZERO, priority_five(9), direction_options(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
     direction.receiver.frames.extend([millisecond(3), tagged_super_frame()]);
-    direction.turn(at(0), true);
-    direction.turn(at(5000), true);
+    direction.poll(at(0), true);
+    direction.poll(at(5000), true);
     assert_eq!(direction.transmitter.sent, [3, 5 << 5, 5 << 5, 5 << 5]);
     assert_eq!(balanced(&direction).without_fields, 1);
 }
@@ -241,10 +241,10 @@ fn code_points_are_set_in_every_packet_that_has_the_field() {
 fn link_time_lost_for_longer_than_the_catching_up_is_given_up_and_counted() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..50);
-    direction.turn(at(0), true);
+    direction.poll(at(0), true);
     assert_eq!(direction.transmitter.sent.len(), 1);
     // Asleep for ten milliseconds: nine packets were due, but only those of the last two milliseconds go.
-    assert_eq!(direction.turn(at(10_000), true), Next::At(at(11_000)));
+    assert_eq!(direction.poll(at(10_000), true), Next::At(at(11_000)));
     assert_eq!(direction.transmitter.sent.len(), 1 + 3);
     assert_eq!(balanced(&direction).forgone, Duration::from_milliseconds(7));
 }
@@ -252,9 +252,9 @@ fn link_time_lost_for_longer_than_the_catching_up_is_given_up_and_counted() {
 #[test]
 fn an_idle_link_gives_nothing_up() {
     let mut direction = direction(100);
-    direction.turn(at(0), true);
+    direction.poll(at(0), true);
     arrive(&mut direction, 0..1);
-    direction.turn(at(900_000), true);
+    direction.poll(at(900_000), true);
     assert_eq!(balanced(&direction).forgone, Duration::ZERO);
     assert_eq!(direction.transmitter.sent, [0]);
 }
@@ -268,9 +268,9 @@ fn a_super_frame_is_so_many_packets_to_the_port() {
     frame.resize(header + 10 * (1250 - 24 - header), 0);
     let segmentation = Segmentation::Cut { kind: SuperFrameKind::Udp, size: (1250 - 24 - header) as u16 };
     direction.receiver.frames.push_back((frame, Offload { checksum: None, segmentation }));
-    assert_eq!(direction.turn(at(0), true), Next::Again);
+    assert_eq!(direction.poll(at(0), true), Next::Again);
     for millisecond in 1..10 {
-        assert_eq!(direction.turn(at(millisecond * 1000), true), Next::At(at(millisecond * 1000 + 1000)));
+        assert_eq!(direction.poll(at(millisecond * 1000), true), Next::At(at(millisecond * 1000 + 1000)));
         assert_eq!(direction.transmitter.sent.len() as u64, millisecond + 1);
     }
     let counters = balanced(&direction);
@@ -283,22 +283,22 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
     let mut direction = direction(100);
     arrive(&mut direction, 0..3);
     direction.transmitter.refusals.push_back((SendError::Busy, 3));
-    assert_eq!(direction.turn(at(0), true), Next::Blocked);
+    assert_eq!(direction.poll(at(0), true), Next::Blocked);
     let counters = balanced(&direction);
     assert_eq!((counters.queued.packets, counters.in_flight.packets), (2, 1));
-    assert_eq!(direction.turn(at(50), true), Next::Blocked);
-    assert_eq!(direction.turn(at(100), true), Next::Blocked);
-    assert_eq!(direction.turn(at(1100), true), Next::At(at(2000)));
+    assert_eq!(direction.poll(at(50), true), Next::Blocked);
+    assert_eq!(direction.poll(at(100), true), Next::Blocked);
+    assert_eq!(direction.poll(at(1100), true), Next::At(at(2000)));
     assert_eq!(direction.transmitter.sent, [0, 1]);
 
     direction.transmitter.refusals.push_back((SendError::Busy, 4));
-    assert_eq!(direction.turn(at(2100), true), Next::Blocked);
+    assert_eq!(direction.poll(at(2100), true), Next::Blocked);
     // What comes now stays with the port, where the policy can still choose.
     arrive(&mut direction, 3..5);
-    assert_eq!(direction.turn(at(9100), true), Next::Blocked);
+    assert_eq!(direction.poll(at(9100), true), Next::Blocked);
     assert_eq!((direction.outbox.held().packets, direction.port.occupancy().packets()), (1, 2));
     // The patience is over, and the two others go within the catching up.
-    assert_eq!(direction.turn(at(2100 + 20_000), true), Next::Idle);
+    assert_eq!(direction.poll(at(2100 + 20_000), true), Next::Idle);
     assert_eq!(direction.transmitter.sent, [0, 1, 3, 4]);
     assert_eq!(balanced(&direction).unsent.no_room, Volume { packets: 1, bytes: 1226 });
 }
@@ -307,15 +307,15 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
 fn what_the_interface_does_not_take_is_counted_by_reason_and_the_rest_goes_on() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..3);
-    direction.turn(at(0), true);
+    direction.poll(at(0), true);
     for (reason, after) in [(SendError::TooLong, 1000), (SendError::Rejected, 2000)] {
         direction.transmitter.refusals.push_back((reason, 1));
-        direction.turn(at(after), true);
+        direction.poll(at(after), true);
     }
     arrive(&mut direction, 3..5);
     direction.transmitter.refusals.push_back((SendError::Down, 1));
-    direction.turn(at(4000), true);
-    direction.turn(at(5000), true);
+    direction.poll(at(4000), true);
+    direction.poll(at(5000), true);
     let unsent = balanced(&direction).unsent;
     assert_eq!((unsent.too_long.packets, unsent.rejected.packets, unsent.interface_down.packets, unsent.no_room.packets), (1, 1, 1, 0));
     assert_eq!(direction.transmitter.sent, [0, 4]);
@@ -325,11 +325,11 @@ fn what_the_interface_does_not_take_is_counted_by_reason_and_the_rest_goes_on() 
 fn a_stopped_direction_reads_no_more_and_drains() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..3);
-    direction.turn(at(0), true);
+    direction.poll(at(0), true);
     arrive(&mut direction, 3..6);
-    assert_eq!(direction.turn(at(1000), false), Next::At(at(2000)));
-    assert_eq!(direction.turn(at(2000), false), Next::At(at(3000)));
-    assert_eq!(direction.turn(at(3000), false), Next::Idle);
+    assert_eq!(direction.poll(at(1000), false), Next::At(at(2000)));
+    assert_eq!(direction.poll(at(2000), false), Next::At(at(3000)));
+    assert_eq!(direction.poll(at(3000), false), Next::Idle);
     let counters = balanced(&direction);
     assert_eq!((counters.received.packets, counters.delivered.packets, counters.queued.packets), (3, 3, 0));
 }
@@ -338,8 +338,8 @@ fn a_stopped_direction_reads_no_more_and_drains() {
 fn packets_leave_a_delay_after_their_last_bit_at_the_rate_of_the_port() {
     let mut direction = direction_along(1500, 0, 100);
     arrive(&mut direction, 0..4);
-    assert_eq!(direction.turn(at(0), true), Next::Again);
-    assert_eq!(direction.turn(at(0), true), Next::At(at(1000)));
+    assert_eq!(direction.poll(at(0), true), Next::Again);
+    assert_eq!(direction.poll(at(0), true), Next::At(at(1000)));
     for (now, next, sent) in [
         (1000, 2000, 0),
         // The thread is half a millisecond late for the port: nobody sees it behind the link.
@@ -351,18 +351,18 @@ fn packets_leave_a_delay_after_their_last_bit_at_the_rate_of_the_port() {
         (4499, 4500, 2),
         (4500, 5500, 3),
     ] {
-        assert_eq!(direction.turn(at(now), true), Next::At(at(next)), "at {now}");
+        assert_eq!(direction.poll(at(now), true), Next::At(at(next)), "at {now}");
         assert_eq!(direction.transmitter.sent.len(), sent, "at {now}");
         let counters = balanced(&direction);
         let started = (now / 1000 + 1).min(4);
         assert_eq!((counters.in_flight.packets, counters.queued.packets), (started - sent as u64, 4 - started), "at {now}");
     }
-    assert_eq!(direction.turn(at(5507), true), Next::Idle);
+    assert_eq!(direction.poll(at(5507), true), Next::Idle);
     assert_eq!(direction.transmitter.sent, [0, 1, 2, 3]);
-    let remains = direction.finish(at(5507));
-    assert_eq!((remains.busy, remains.counters.forgone), (4_000_000_000, Duration::ZERO));
+    let report = direction.finish(at(5507));
+    assert_eq!((report.busy, report.counters.forgone), (4_000_000_000, Duration::ZERO));
     // The last one, by 7 us; what was late for the port but not for the end of the link is not counted.
-    assert_eq!(remains.lateness.maximum_seconds(), Some(7e-6));
+    assert_eq!(report.lateness.maximum_seconds(), Some(7e-6));
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn a_link_loses_packets_by_number_and_counts_them() {
     let mut direction = direction_along(2500, 400_000_000, 100);
     arrive(&mut direction, 0..100);
     for now in 0..110 {
-        direction.turn(at(now * 1000), true);
+        direction.poll(at(now * 1000), true);
         balanced(&direction);
     }
     let mut losses = LossStream::new(Loss::new(400_000_000, 1).unwrap(), 0);
@@ -388,11 +388,11 @@ fn a_stopped_direction_empties_its_link_or_counts_what_is_on_it() {
     for (stop, left) in [(None, 0), (Some(9_000), 3)] {
         let mut direction = direction_along(7_000, 0, 100);
         arrive(&mut direction, 0..5);
-        let mut next = direction.turn(at(0), true);
+        let mut next = direction.poll(at(0), true);
         let mut now = 0;
         while next != Next::Idle && stop.is_none_or(|stop| now < stop) {
             now += 500;
-            next = direction.turn(at(now), false);
+            next = direction.poll(at(now), false);
         }
         assert_eq!(now, stop.unwrap_or(12_000));
         let counters = direction.finish(at(now)).counters;
@@ -405,10 +405,10 @@ fn a_stopped_direction_empties_its_link_or_counts_what_is_on_it() {
 fn an_interface_that_is_down_when_packets_arrive_at_it_costs_those_and_no_others() {
     let mut direction = direction_along(1000, 0, 100);
     arrive(&mut direction, 0..4);
-    direction.turn(at(0), true);
+    direction.poll(at(0), true);
     direction.transmitter.refusals.push_back((SendError::Down, 1));
     for now in 1..8 {
-        direction.turn(at(now * 1000), true);
+        direction.poll(at(now * 1000), true);
     }
     assert_eq!(direction.transmitter.sent, [1, 2, 3]);
     assert_eq!(balanced(&direction).unsent.interface_down.packets, 1);
@@ -421,14 +421,14 @@ fn a_link_that_holds_all_memory_costs_packets_that_are_counted() {
     for now in 0..100 {
         // Ten bytes and Ethernet's overhead: 27.2 us of link.
         direction.receiver.frames.extend((0..10).map(|_| (vec![0; 10], Offload::default())));
-        direction.turn(at(now * 1000), true);
+        direction.poll(at(now * 1000), true);
         balanced(&direction);
     }
     let counters = balanced(&direction);
     assert_eq!(counters.received.packets, 1000);
     assert_eq!(counters.in_flight.packets, 50);
     assert_eq!(counters.refused.no_memory.packets, 950);
-    assert_eq!(direction.turn(at(2_000_000), true), Next::Idle);
+    assert_eq!(direction.poll(at(2_000_000), true), Next::Idle);
     assert_eq!(balanced(&direction).delivered.packets, 50);
 }
 
@@ -437,7 +437,7 @@ fn oversize_frames_are_the_ports_to_drop_and_full_memory_is_counted() {
     let mut direction = direction(100);
     direction.receiver.frames.push_back((vec![0; LONGEST as usize + 1], Offload::default()));
     direction.receiver.frames.push_back((vec![0; LONGEST as usize], Offload::default()));
-    direction.turn(at(0), true);
+    direction.poll(at(0), true);
     let dropped: Vec<_> = balanced(&direction).dropped().collect();
     assert_eq!(dropped, [("oversize", Volume { packets: 1, bytes: u64::from(LONGEST) + 1 })]);
 
@@ -446,7 +446,7 @@ fn oversize_frames_are_the_ports_to_drop_and_full_memory_is_counted() {
     direction.transmitter.refusals.push_back((SendError::Busy, 100));
     for instant in 0..10 {
         arrive(&mut direction, 0..2);
-        direction.turn(at(instant * 1000), true);
+        direction.poll(at(instant * 1000), true);
     }
     let counters = balanced(&direction);
     assert!(counters.refused.no_memory.packets + counters.port.dropped[DropReason::SharedLimit as usize].packets > 0);
@@ -455,12 +455,12 @@ fn oversize_frames_are_the_ports_to_drop_and_full_memory_is_counted() {
 #[test]
 fn outages_of_either_side_are_counted_once_each() {
     let mut direction = direction(10);
-    assert!(!direction.attend(at(0)));
+    assert!(!direction.maintain(at(0)));
     direction.receiver.down = true;
-    assert!(direction.attend(at(1)));
-    assert!(!direction.attend(at(2)));
+    assert!(direction.maintain(at(1)));
+    assert!(!direction.maintain(at(2)));
     direction.receiver.down = false;
-    assert!(direction.attend(at(3)));
+    assert!(direction.maintain(at(3)));
     let counters = balanced(&direction);
     assert_eq!((counters.outages, counters.receiving, counters.sending), (1, true, true));
 }
@@ -497,12 +497,12 @@ proptest! {
         for (pause, frames, length) in steps {
             now += pause;
             direction.receiver.frames.extend((0..frames).map(|_| (vec![0; length], Offload::default())));
-            direction.turn(at(now), true);
+            direction.poll(at(now), true);
             balanced(&direction);
         }
         for _ in 0..50 {
             now += 1500;
-            direction.turn(at(now), true);
+            direction.poll(at(now), true);
         }
         let live = direction.finish(at(now)).observer;
 
@@ -540,7 +540,7 @@ proptest! {
                 direction.transmitter.refusals.push_back((reason, times));
             }
             direction.transmitter.most = 1 + frames;
-            direction.turn(at(now), frames != 5);
+            direction.poll(at(now), frames != 5);
             balanced(&direction);
         }
     }
@@ -563,7 +563,7 @@ fn allocates_nothing(mut direction: Tested) {
             if let Some((_, left)) = &mut direction.receiver.repeated {
                 *left = 100;
             }
-            direction.turn(at(round * 100), true);
+            direction.poll(at(round * 100), true);
         }
         balanced(direction).received.packets
     };

@@ -1,19 +1,19 @@
 //! The outgoing side: the Transmission Engine with a link and a socket.
 
-use super::{Flags, Report};
-use crate::bridge::{CHORES, RETRY};
+use super::reports::{Flags, Report};
 use crate::clock;
+use crate::direction_loop::{MAINTENANCE_INTERVAL, RETRY_INTERVAL};
 use crate::io::Transmit;
-use crate::outbox::{Outbox, Outcome, Owner};
+use crate::outbox::{FrameOwner, Outbox, Outcome};
 use crate::pool::Lent;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Time};
-use tidegate_endsystem::{Departure, Fate, Next, Transfers, TransmissionEngine};
+use tidegate_endsystem::{Departure, Disposition, Next, Transfers, TransmissionEngine};
 
-/// Takes winners' frames from their rings, gives them to the kernel, and sends their memory back.
+/// Takes winners' frames from their rings, hands them to the kernel, and returns their memory to the intake.
 pub(crate) struct Outlet<T> {
     transmission: TransmissionEngine<Lent>,
     pub(super) transmitter: T,
@@ -22,19 +22,19 @@ pub(crate) struct Outlet<T> {
     flags: Arc<Flags>,
 }
 
-/// The way back to the intake.
+/// The ring of reports to the intake.
 struct Reporting(rtrb::Producer<Report>);
 
 impl Reporting {
     #[inline]
     fn report(&mut self, report: Report) {
         if self.0.push(report).is_err() {
-            unreachable!("more is told of frames than there are slots for them");
+            unreachable!("there are more reports than slots allow");
         }
     }
 }
 
-impl Owner<Lent> for Reporting {
+impl FrameOwner<Lent> for Reporting {
     #[inline]
     fn message<'a>(&'a self, lent: &'a Lent, length: u32) -> &'a [u8] {
         lent.message(length)
@@ -57,22 +57,22 @@ impl<T: Transmit> Outlet<T> {
         Outlet { transmission, transmitter, outbox, reporting: Reporting(reporting), flags }
     }
 
-    /// Carries frames until everything before it has gone and left nothing, or until it is told to halt. `spin` is how long before an
-    /// instant it watches the clock instead of sleeping.
+    /// Sends frames until the intake and the engine have ended and left nothing, or until the halt flag is set. For `spin` before each instant
+    /// it watches the clock instead of sleeping.
     pub(crate) fn run(&mut self, spin: Duration) {
-        self.transmission.listen();
-        let mut chores = clock::now();
+        self.transmission.register();
+        let mut next_maintenance = clock::now();
         while !self.flags.halt.load(Ordering::Relaxed) {
             let now = clock::now();
-            if !now.is_before(chores) {
-                chores = now + CHORES;
-                self.flags.sending.store(self.transmitter.attend(), Ordering::Relaxed);
+            if !now.is_before(next_maintenance) {
+                next_maintenance = now + MAINTENANCE_INTERVAL;
+                self.flags.sending.store(self.transmitter.maintain(), Ordering::Relaxed);
             }
-            let wake = match self.turn(now) {
+            let wake = match self.poll(now) {
                 Some(Next::Ended) => return,
-                Some(Next::Waiting) => chores,
-                Some(Next::At(time)) => (time - spin).earlier(chores),
-                None => now + RETRY,
+                Some(Next::Waiting) => next_maintenance,
+                Some(Next::At(time)) => (time - spin).earlier(next_maintenance),
+                None => now + RETRY_INTERVAL,
             };
             let left = wake.since(clock::now());
             if left > Duration::ZERO {
@@ -82,21 +82,21 @@ impl<T: Transmit> Outlet<T> {
     }
 
     /// Sends what is due; `None` if the kernel has no room for it.
-    pub(super) fn turn(&mut self, now: Time) -> Option<Next> {
+    pub(super) fn poll(&mut self, now: Time) -> Option<Next> {
         let Outlet { transmission, transmitter, outbox, reporting, .. } = self;
-        // What is decided while the kernel has no room waits in its rings, and so does, in the end, the engine.
+        // While the kernel has no room, winners wait in their rings; once those are full, the engine waits too.
         if !outbox.flush(now, transmitter, reporting) {
             return None;
         }
-        let next = transmission.turn(now, |Departure { stream, length, frame: lent, fate, at, .. }| {
-            let decided = Report::Decided { stream, slot: lent.slot(), length, fate, at };
-            match fate {
-                Fate::Sent => {
+        let next = transmission.poll(now, |Departure { stream, length, frame: lent, disposition, at, .. }| {
+            let decided = Report::Decided { stream, slot: lent.slot(), length, disposition, at };
+            match disposition {
+                Disposition::Sent => {
                     reporting.report(decided);
                     outbox.push(at, length, lent);
                 }
-                // The memory is back before the port lets go of the packet and its slot.
-                Fate::Late => {
+                // The memory comes back before the port releases the packet's slot.
+                Disposition::Late => {
                     reporting.report(Report::Back { lent, sent: None });
                     reporting.report(decided);
                 }
@@ -112,12 +112,12 @@ impl<T: Transmit> Outlet<T> {
         })
     }
 
-    /// The winners that came in.
+    /// The winners that arrived.
     pub(super) fn winners(&self) -> Transfers {
         self.transmission.counters().winners
     }
 
-    /// What the rings still hold.
+    /// The content of the rings.
     pub(super) fn queued(&mut self) -> Volume {
         self.transmission.account(&[]).queued
     }

@@ -1,11 +1,11 @@
 //! A direction in three parts between frames in memory, whose parts take turns in an order of the tests' choice.
 
 use super::*;
-use crate::direction::tests::{Arrivals, Departures, Log, at, millisecond, priority_five, setup, tagged_super_frame, treatment};
+use crate::direction::tests::{Arrivals, Departures, Log, at, direction_options, millisecond, priority_five, setup, tagged_super_frame};
 use crate::io::SendError;
 use crate::offload::{Offload, PartialChecksum, Segmentation};
 use proptest::prelude::*;
-use tidegate_core::packet::Colour;
+use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Volume;
 use tidegate_core::units::{Duration, Rate};
 use tidegate_link::{Link, Loss, LossStream};
@@ -18,9 +18,9 @@ fn parts<O>(packets: u32, observer: O) -> Tested<O> {
 }
 
 fn parts_along<O>(link: Link, packets: u32, observer: O) -> Tested<O> {
-    let treatment = Treatment { link, ..treatment(packets + 40) };
+    let direction_options = DirectionOptions { link, ..direction_options(packets + 40) };
     let departures = Departures { sent: Vec::with_capacity(4096), most: 32, ..Departures::default() };
-    open(Time::ZERO, setup(packets), treatment, Arrivals::default(), departures, [true; 2], observer).unwrap()
+    open(Time::ZERO, setup(packets), direction_options, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
 
 /// The law in figures of the intake, which every frame comes back to.
@@ -60,52 +60,52 @@ proptest! {
             }
             parts.outlet.transmitter.most = 1 + frames;
             if turns[0] {
-                parts.intake.turn(at(now), frames != 5);
+                parts.intake.poll(at(now), frames != 5);
                 balanced(&parts);
             }
             if turns[1] {
-                parts.engine.decisions.turn(at(now));
+                parts.engine.decisions.poll(at(now));
             }
             if turns[2] {
-                parts.outlet.turn(at(now));
+                parts.outlet.poll(at(now));
             }
         }
         parts.outlet.transmitter.refusals.clear();
         for _ in 0..if drain { 100 } else { 0 } {
             now += 1500;
-            parts.engine.decisions.turn(at(now));
-            parts.outlet.turn(at(now));
-            parts.intake.turn(at(now), false);
+            parts.engine.decisions.poll(at(now));
+            parts.outlet.poll(at(now));
+            parts.intake.poll(at(now), false);
             balanced(&parts);
         }
         // What is found in the rings is what the port says is queued, once all that has left has been settled.
         let Parts { mut intake, mut outlet, .. } = parts;
         intake.close();
-        let remains = intake.finish(at(now), outlet.queued());
-        prop_assert_eq!(remains.counters.check(), Ok(()));
-        prop_assert!(!drain || (remains.counters.queued, remains.counters.in_flight) == Default::default());
+        let report = intake.finish(at(now), outlet.queued());
+        prop_assert_eq!(report.counters.check(), Ok(()));
+        prop_assert!(!drain || (report.counters.queued, report.counters.in_flight) == Default::default());
     }
 
     /// However late a part is within the catching up, the decisions are those of a port that was asked at every instant.
     #[test]
     fn late_parts_change_no_decision(steps in prop::collection::vec((0u64..1900, 0usize..4, 60usize..1518), 1..80)) {
         let mut parts = parts(10_000, Log::default());
-        parts.engine.decisions.turn(at(0));
+        parts.engine.decisions.poll(at(0));
         let mut now = 0;
         for (pause, frames, length) in steps {
             now += pause;
             parts.intake.receiver.frames.extend((0..frames).map(|_| (vec![0; length], Offload::default())));
-            parts.intake.turn(at(now), true);
-            parts.engine.decisions.turn(at(now));
-            parts.outlet.turn(at(now));
+            parts.intake.poll(at(now), true);
+            parts.engine.decisions.poll(at(now));
+            parts.outlet.poll(at(now));
             balanced(&parts);
         }
         for _ in 0..500 {
             now += 1500;
-            parts.engine.decisions.turn(at(now));
-            parts.outlet.turn(at(now));
+            parts.engine.decisions.poll(at(now));
+            parts.outlet.poll(at(now));
         }
-        parts.intake.turn(at(now), false);
+        parts.intake.poll(at(now), false);
         prop_assert_eq!(balanced(&parts).queued.packets, 0);
         let split = &parts.intake.observer;
 
@@ -125,23 +125,23 @@ proptest! {
 fn what_is_on_the_link_is_not_in_the_ports_buffer_and_is_lost_by_number() {
     let loss = Loss::new(300_000_000, 1);
     let mut parts = parts_along(Link { delay: Duration::from_microseconds(19_500), loss }, 2, Log::default());
-    parts.engine.decisions.turn(at(0));
+    parts.engine.decisions.poll(at(0));
     for now in 0..30 {
         if now < 12 {
             parts.intake.receiver.frames.push_back(millisecond(now as u8));
         }
-        parts.intake.turn(at(now * 1000), true);
-        parts.engine.decisions.turn(at(now * 1000));
-        parts.outlet.turn(at(now * 1000));
-        parts.intake.turn(at(now * 1000), false);
+        parts.intake.poll(at(now * 1000), true);
+        parts.engine.decisions.poll(at(now * 1000));
+        parts.outlet.poll(at(now * 1000));
+        parts.intake.poll(at(now * 1000), false);
         let counters = balanced(&parts);
         let (started, arrived) = ((now + 1).min(12), (now + 1).saturating_sub(21).min(12));
         assert_eq!((counters.in_flight.packets, counters.queued.packets), (started - arrived, 0), "at {now}");
     }
     for now in 30..35 {
-        parts.outlet.turn(at(now * 1000));
+        parts.outlet.poll(at(now * 1000));
     }
-    parts.intake.turn(at(35_000), false);
+    parts.intake.poll(at(35_000), false);
     let mut losses = LossStream::new(loss.unwrap(), 0);
     let kept: Vec<u8> = (0..12).filter(|_| !losses.loses_next()).collect();
     assert_eq!(parts.outlet.transmitter.sent, kept);
@@ -153,13 +153,13 @@ fn what_is_on_the_link_is_not_in_the_ports_buffer_and_is_lost_by_number() {
 #[test]
 fn code_points_are_set_before_frames_come_to_their_rings() {
     let departures = Departures { sent: Vec::with_capacity(16), most: 32, ..Departures::default() };
-    let mut parts = open(Time::ZERO, priority_five(9), treatment(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
-    parts.engine.decisions.turn(at(0));
+    let mut parts = open(Time::ZERO, priority_five(9), direction_options(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
+    parts.engine.decisions.poll(at(0));
     parts.intake.receiver.frames.extend([millisecond(3), tagged_super_frame()]);
     for now in [0, 1000, 1500, 2500, 3500] {
-        parts.intake.turn(at(now), true);
-        parts.engine.decisions.turn(at(now));
-        parts.outlet.turn(at(now));
+        parts.intake.poll(at(now), true);
+        parts.engine.decisions.poll(at(now));
+        parts.outlet.poll(at(now));
     }
     assert_eq!(parts.outlet.transmitter.sent, [3, 5 << 5, 5 << 5, 5 << 5]);
     assert_eq!(balanced(&parts).without_fields, 1);
@@ -169,11 +169,11 @@ fn code_points_are_set_before_frames_come_to_their_rings() {
 fn a_flow_whose_ring_is_full_loses_frames_to_lack_of_memory() {
     let mut setup = setup(200);
     setup.rate = Rate::MIN;
-    let treatment = Treatment { catch_up: Duration::ZERO, ..treatment(300) };
-    let mut parts = open(Time::ZERO, setup, treatment, Arrivals::default(), Departures::default(), [true; 2], ()).unwrap();
+    let direction_options = DirectionOptions { catch_up: Duration::ZERO, ..direction_options(300) };
+    let mut parts = open(Time::ZERO, setup, direction_options, Arrivals::default(), Departures::default(), [true; 2], ()).unwrap();
     parts.intake.ring = 64;
     parts.intake.receiver.frames.extend((0..100).map(|_| (vec![0; 100], Offload::default())));
-    parts.intake.turn(at(0), true);
+    parts.intake.poll(at(0), true);
     let counters = balanced(&parts);
     assert_eq!(counters.refused.no_memory, Volume { packets: 36, bytes: 3600 });
     assert_eq!((counters.received.packets, counters.port.offered.packets), (100, 64));

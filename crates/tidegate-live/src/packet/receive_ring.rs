@@ -9,7 +9,7 @@
 
 use super::socket::Socket;
 use crate::error::LiveError;
-use crate::interface::Inquiry;
+use crate::interface::ControlSocket;
 use crate::io::{KernelCounters, Receive, Received};
 use crate::memory::{Piece, SharedPages};
 use crate::offload::{Offload, VIRTIO_HEADER};
@@ -37,7 +37,7 @@ const TAG: usize = 4;
 pub(crate) struct ReceiveRing {
     name: String,
     slots: usize,
-    inquiry: Inquiry,
+    control: ControlSocket,
     ring: Option<Ring>,
     /// Where super-frames are received.
     staging: Piece,
@@ -60,10 +60,10 @@ struct Ring {
 impl ReceiveRing {
     /// A ring of about `slots` frames for the interface of this name and index, whose packets are at most `mtu` bytes long.
     pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize) -> Result<ReceiveRing, LiveError> {
-        let inquiry = Inquiry::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
+        let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
         let ring = Ring::open(index, mtu, slots).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
         let staging = Piece::new(LONGEST + TAG).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
-        Ok(ReceiveRing { name: name.to_owned(), slots, inquiry, ring: Some(ring), staging, kernel: KernelCounters::default() })
+        Ok(ReceiveRing { name: name.to_owned(), slots, control, ring: Some(ring), staging, kernel: KernelCounters::default() })
     }
 
     fn collect_statistics(&mut self) {
@@ -84,12 +84,12 @@ impl Receive for ReceiveRing {
         }
     }
 
-    fn attend(&mut self) -> bool {
+    fn maintain(&mut self) -> bool {
         self.collect_statistics();
         if let Some(ring) = &self.ring {
             ring.socket.clear_error();
         }
-        let Ok(facts) = self.inquiry.facts(&self.name) else { return false };
+        let Ok(facts) = self.control.state(&self.name) else { return false };
         if self.ring.as_ref().is_none_or(|ring| ring.index != facts.index) {
             self.ring = None;
             // It may be gone again by now: then the next call finds it.

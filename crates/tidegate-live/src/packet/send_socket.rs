@@ -3,7 +3,7 @@
 
 use super::socket::Socket;
 use crate::error::LiveError;
-use crate::interface::Inquiry;
+use crate::interface::ControlSocket;
 use crate::io::{SendError, Transmit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,16 +19,16 @@ const SEND_BUFFER: i32 = 1 << 20;
 #[derive(Debug)]
 pub(crate) struct SendSocket {
     name: String,
-    inquiry: Inquiry,
+    control: ControlSocket,
     bound: Option<(Socket, i32)>,
 }
 
 impl SendSocket {
     /// A socket bound to the interface of this name and index.
     pub(crate) fn open(name: &str, index: i32) -> Result<SendSocket, LiveError> {
-        let inquiry = Inquiry::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
+        let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
         let socket = open_bound(index).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
-        Ok(SendSocket { name: name.to_owned(), inquiry, bound: Some((socket, index)) })
+        Ok(SendSocket { name: name.to_owned(), control, bound: Some((socket, index)) })
     }
 }
 
@@ -65,11 +65,11 @@ impl Transmit for SendSocket {
         })
     }
 
-    fn attend(&mut self) -> bool {
+    fn maintain(&mut self) -> bool {
         if let Some((socket, _)) = &self.bound {
             socket.clear_error();
         }
-        let Ok(facts) = self.inquiry.facts(&self.name) else { return false };
+        let Ok(facts) = self.control.state(&self.name) else { return false };
         if self.bound.as_ref().is_none_or(|(_, index)| *index != facts.index) {
             // It may be gone again by now: then the next call finds it.
             self.bound = open_bound(facts.index).ok().map(|socket| (socket, facts.index));

@@ -178,8 +178,8 @@ fn play_out(system: &mut EndSystem<f64, Slots<Device>>, opens: f64) -> Vec<Sent>
     let mut sent = Vec::with_capacity(4 * FRAMES as usize);
     let mut now = Time::from_picoseconds((opens * 1e6) as u64);
     while sent.len() < 4 * FRAMES as usize {
-        system.engine.turn(now);
-        let next = system.transmission.turn(now, |departure| {
+        system.engine.poll(now);
+        let next = system.transmission.poll(now, |departure| {
             let (bytes, start) = (f64::from(departure.length), departure.at.picoseconds() as f64 / 1e6);
             let end = start + bytes / (PLAYOUT as f64 / 8e6);
             sent.push(Sent { stream: departure.stream.index(), bytes, written: departure.frame, start, end });

@@ -1,34 +1,34 @@
-//! A scheduler that decides nothing: it repeats what was decided elsewhere.
+//! A scheduler that replays decisions made elsewhere.
 
 use tidegate_core::packet::{Flow, Head};
 use tidegate_core::scheduler::{Decision, Scheduler};
 use tidegate_core::units::Time;
 
-/// Says what it was told, once.
+/// Returns each decision that it is given, once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Follower {
-    told: Option<Decision>,
+pub(crate) struct ReplayScheduler {
+    next: Option<Decision>,
 }
 
-impl Follower {
-    /// The next decision.
-    pub(crate) fn tell(&mut self, decision: Decision) {
-        self.told = Some(decision);
+impl ReplayScheduler {
+    /// Sets the next decision.
+    pub(crate) fn set_next(&mut self, decision: Decision) {
+        self.next = Some(decision);
     }
 }
 
-impl Scheduler for Follower {
+impl Scheduler for ReplayScheduler {
     fn activate(&mut self, _now: Time, _flow: Flow, _head: Head) {}
 
     fn select(&mut self, _now: Time) -> Decision {
-        self.told.unwrap_or(Decision::Idle)
+        self.next.unwrap_or(Decision::Idle)
     }
 
     fn served(&mut self, _now: Time, _flow: Flow, _next: Option<Head>) {
-        self.told = None;
+        self.next = None;
     }
 
     fn lost(&mut self, _now: Time, _flow: Flow, _next: Option<Head>) {
-        self.told = None;
+        self.next = None;
     }
 }

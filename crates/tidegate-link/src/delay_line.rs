@@ -1,52 +1,52 @@
-//! A delay line: packets come out in the order in which they went in, each of them the link's delay later, and some of them lost.
+//! A delay line: packets leave in the order in which they entered, each after the link's delay, and some are lost.
 //!
-//! **Law.** What has entered is on its way or has left, and what leaves first has entered first. A packet that entered at t is due at t plus
-//! the delay, to the picosecond. A lost packet keeps its place until then, as on a real link, where it ends at the far end.
+//! **Law.** Entered = in flight + left, in order. A packet that entered at t is due at t plus the delay, to the picosecond. A lost packet
+//! keeps its place until then.
 //!
-//! **State.** A ring of the capacity given at the start; nothing is allocated afterwards.
+//! **State.** A ring whose capacity is set at the start; nothing is allocated afterwards.
 //!
 //! **Cost.** A constant per packet.
 
-use crate::{Link, LossStream};
+use crate::link::Link;
+use crate::loss::LossStream;
 use std::collections::VecDeque;
 use tidegate_core::units::{Duration, Time};
 
-/// A packet on its way.
+/// A packet in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Underway<T> {
+pub struct InFlight<T> {
     /// When it arrives at the far end.
     pub due: Time,
     /// The packet.
     pub packet: T,
-    /// True if it gets lost.
+    /// True if it is lost.
     pub is_lost: bool,
 }
 
-/// A line that had no room, with the packet that did not enter.
+/// The line had no room; the packet comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full<T>(pub T);
 
-/// The packets on their way along one link, in one direction.
+/// The packets in flight along one link, in one direction.
 #[derive(Clone, Debug)]
-pub struct Line<T> {
+pub struct DelayLine<T> {
     delay: Duration,
     losses: Option<LossStream>,
-    packets: VecDeque<Underway<T>>,
+    packets: VecDeque<InFlight<T>>,
     capacity: usize,
 }
 
-impl<T> Line<T> {
-    /// An empty line for at most `capacity` packets. `stream` tells the lines of one link apart, whose losses are independent: its two
-    /// directions.
-    pub fn new(link: &Link, stream: u64, capacity: usize) -> Line<T> {
+impl<T> DelayLine<T> {
+    /// An empty line for at most `capacity` packets. The two directions of a link are different streams, so their losses are independent.
+    pub fn new(link: &Link, stream: u64, capacity: usize) -> DelayLine<T> {
         let losses = link.loss.map(|loss| LossStream::new(loss, stream));
-        Line { delay: link.delay, losses, packets: VecDeque::with_capacity(capacity), capacity }
+        DelayLine { delay: link.delay, losses, packets: VecDeque::with_capacity(capacity), capacity }
     }
 
-    /// A packet is sent into the line at `at`, which is no earlier than for the packets before it.
+    /// Sends a packet into the line at `at`, which is no earlier than that of the packet before.
     ///
     /// # Errors
-    /// [`Full`] if there is no room. Nothing has happened then: the next packet that enters has the fate that this one would have had.
+    /// [`Full`] if there is no room. The line is unchanged, and the next packet takes the random number of this one.
     #[inline]
     pub fn enter(&mut self, at: Time, packet: T) -> Result<(), Full<T>> {
         if self.packets.len() == self.capacity {
@@ -55,39 +55,39 @@ impl<T> Line<T> {
         let due = at + self.delay;
         debug_assert!(self.packets.back().is_none_or(|last| !due.is_before(last.due)), "packets overtake each other");
         let is_lost = self.losses.as_mut().is_some_and(LossStream::loses_next);
-        self.packets.push_back(Underway { due, packet, is_lost });
+        self.packets.push_back(InFlight { due, packet, is_lost });
         Ok(())
     }
 
-    /// The packet that arrives first.
+    /// The packet that arrives next.
     #[inline]
-    pub fn first(&self) -> Option<&Underway<T>> {
+    pub fn first(&self) -> Option<&InFlight<T>> {
         self.packets.front()
     }
 
-    /// What has arrived at the far end by `now` and has not been taken yet, in order.
+    /// The packets that have arrived at the far end by `now` and have not been taken yet, in order.
     #[inline]
-    pub fn arrived(&self, now: Time) -> impl Iterator<Item = &Underway<T>> {
+    pub fn arrived(&self, now: Time) -> impl Iterator<Item = &InFlight<T>> {
         self.packets.iter().take_while(move |packet| !packet.due.is_after(now))
     }
 
-    /// Takes the first packet, whether it has arrived or not.
+    /// Takes the next packet, even before it has arrived.
     #[inline]
-    pub fn leave(&mut self) -> Option<Underway<T>> {
+    pub fn leave(&mut self) -> Option<InFlight<T>> {
         self.packets.pop_front()
     }
 
-    /// Everything on its way, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &Underway<T>> {
+    /// All packets in flight, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &InFlight<T>> {
         self.packets.iter()
     }
 
-    /// The number of packets on their way.
+    /// The number of packets in flight.
     pub fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// True if nothing is on its way.
+    /// True if no packet is in flight.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
@@ -96,21 +96,23 @@ impl<T> Line<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Loss;
+    use crate::link::SHORTEST_FRAME;
+    use crate::loss::Loss;
     use proptest::prelude::*;
+    use tidegate_core::units::{Overhead, Rate};
 
     fn at(microseconds: u64) -> Time {
-        // Close to where the clock wraps.
+        // Shortly before the clock wraps.
         Time::from_picoseconds(u64::MAX - 1_000_000_000) + Duration::from_microseconds(microseconds)
     }
 
     #[test]
     fn packets_are_due_a_delay_after_they_entered() {
-        let mut line = Line::new(&Link { delay: Duration::from_microseconds(700), loss: None }, 0, 3);
+        let mut line = DelayLine::new(&Link { delay: Duration::from_microseconds(700), loss: None }, 0, 3);
         for (entered, name) in [(0, 'a'), (0, 'b'), (500, 'c')] {
             line.enter(at(entered), name).unwrap();
         }
-        let arrived = |line: &Line<char>, now| line.arrived(at(now)).map(|underway| underway.packet).collect::<String>();
+        let arrived = |line: &DelayLine<char>, now| line.arrived(at(now)).map(|packet| packet.packet).collect::<String>();
         assert_eq!(arrived(&line, 699), "");
         assert_eq!(arrived(&line, 700), "ab");
         assert_eq!(line.leave().map(|first| (first.packet, first.due)), Some(('a', at(700))));
@@ -119,10 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn a_full_line_gives_the_packet_back_and_its_fate_to_the_next() {
+    fn a_full_line_returns_the_packet_and_keeps_its_random_number_for_the_next() {
         let link = Link { delay: Duration::from_microseconds(10), loss: Loss::new(500_000_000, 3) };
         let fates = |refused: bool| {
-            let mut line = Line::new(&link, 0, 2);
+            let mut line = DelayLine::new(&link, 0, 2);
             let mut fates = Vec::new();
             for number in 0..100 {
                 line.enter(at(number), number).unwrap();
@@ -137,20 +139,20 @@ mod tests {
         };
         assert_eq!(fates(true), fates(false));
         assert!(fates(true).iter().any(|fate| fate.1) && fates(true).iter().any(|fate| !fate.1));
-        assert!(Line::new(&link, 0, 0).enter(at(0), ()).is_err());
+        assert!(DelayLine::new(&link, 0, 0).enter(at(0), ()).is_err());
     }
 
     proptest! {
-        /// Whatever enters and leaves when: entered = left + under way, in order, each due at its instant, and lost as its number says.
+        /// Offered = refused + left + in flight at every step; packets keep their order, are due at their instants, and are lost by number.
         #[test]
-        fn nothing_is_lost_uncounted_nor_out_of_order(
+        fn every_packet_is_counted_and_in_order(
             delay in 0u64..500,
             billionths in prop::sample::select(vec![0, 100_000_000, 1_000_000_000]),
             capacity in 0usize..20,
             steps in prop::collection::vec((0u64..200, 0usize..8, any::<bool>()), 1..60),
         ) {
             let link = Link { delay: Duration::from_microseconds(delay), loss: Loss::new(billionths, 9) };
-            let mut line = Line::new(&link, 1, capacity);
+            let mut line = DelayLine::new(&link, 1, capacity);
             let mut losses = LossStream::new(link.loss.unwrap(), 1);
             let (mut now, mut entered, mut refused, mut left) = (0, Vec::new(), 0, Vec::new());
             let mut offered = 0;
@@ -170,7 +172,7 @@ mod tests {
                 prop_assert!(line.len() <= capacity);
                 if take {
                     for _ in 0..line.arrived(at(now)).count() {
-                        let Underway { due, packet: (entry, number), is_lost } = line.leave().unwrap();
+                        let InFlight { due, packet: (entry, number), is_lost } = line.leave().unwrap();
                         prop_assert_eq!(due, at(entry + delay));
                         prop_assert!(!due.is_after(at(now)));
                         left.push((entry, number, is_lost));
@@ -179,8 +181,32 @@ mod tests {
                 }
                 prop_assert_eq!(offered, refused + left.len() + line.len());
             }
-            left.extend(line.iter().map(|underway| (underway.packet.0, underway.packet.1, underway.is_lost)));
+            left.extend(line.iter().map(|packet| (packet.packet.0, packet.packet.1, packet.is_lost)));
             prop_assert_eq!(left, entered);
+        }
+    }
+
+    proptest! {
+        /// Back-to-back packets of the shortest length never exceed the link's extent, and come within two packets of it.
+        #[test]
+        fn packets_in_flight_stay_within_the_extent(bits in 1_000u64..1_000_000_000, tenths in 1u64..10_000) {
+            let rate = Rate::new(bits).unwrap();
+            let each = rate.time_per_byte().floor(SHORTEST_FRAME);
+            // Whole numbers of packets and parts of them.
+            let delay = Duration::from_picoseconds(each.picoseconds() * tenths / 10);
+            let link = Link { delay, loss: None };
+            let extent = link.extent(rate, Overhead::None, 1514).packets;
+            let mut line = DelayLine::new(&link, 0, extent as usize);
+            let (mut now, mut peak) = (Time::ZERO, 0);
+            for number in 0..3 * extent {
+                while line.first().is_some_and(|first| first.due.is_before(now)) {
+                    line.leave();
+                }
+                prop_assert!(line.enter(now, number).is_ok());
+                peak = line.len() as u64;
+                now += each;
+            }
+            prop_assert!(peak <= extent && peak + 2 >= extent, "{peak} of {extent}");
         }
     }
 }

@@ -1,0 +1,86 @@
+//! The interface between a direction and the thread that runs it.
+
+use crate::counters::DirectionCounters;
+use crate::ingress::Checksums;
+use std::os::fd::BorrowedFd;
+use tidegate_core::units::{Duration, Time};
+use tidegate_endsystem::{EngineCounters, Transfers};
+use tidegate_link::Link;
+use tidegate_statistics::{Delays, PortRecorder};
+
+/// How often a direction checks its interfaces, publishes its counters and reads the stop flag.
+pub(crate) const MAINTENANCE_INTERVAL: Duration = Duration::from_milliseconds(50);
+
+/// The wait before another attempt when the kernel has no room, or after a socket error.
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_microseconds(50);
+
+/// When to poll a direction again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// At once: there may be more frames.
+    Again,
+    /// At this instant, or when a frame arrives.
+    At(Time),
+    /// Soon: the kernel has no room.
+    Blocked,
+    /// When a frame arrives: nothing is held.
+    Idle,
+}
+
+/// A direction, as its thread drives it.
+pub(crate) trait DirectionLoop<O> {
+    /// Takes in received frames, if `reading`, and does everything else that is due at `now`.
+    fn poll(&mut self, now: Time, reading: bool) -> Next;
+
+    /// Checks both interfaces. True if one of them went down or came back.
+    fn maintain(&mut self, now: Time) -> bool;
+
+    /// The current counters.
+    fn counters(&self) -> DirectionCounters;
+
+    /// The record so far.
+    fn recorder(&self) -> &PortRecorder;
+
+    /// The descriptor that becomes readable when frames arrive.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// True if it cannot go on.
+    fn has_failed(&self) -> bool;
+
+    /// Ends it. Frames that it still holds stay counted as queued or in flight.
+    fn finish(self, now: Time) -> DirectionReport<O>;
+}
+
+/// How a direction treats frames and time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectionOptions {
+    pub(crate) checksums: Checksums,
+    pub(crate) catch_up: Duration,
+    /// How long before an instant threads watch the clock instead of sleeping.
+    pub(crate) spin: Duration,
+    pub(crate) slots: u32,
+    pub(crate) link: Link,
+    /// The number of the direction, from 0, which makes its losses independent.
+    pub(crate) number: u64,
+}
+
+/// The results of a direction.
+pub(crate) struct DirectionReport<O> {
+    pub(crate) counters: DirectionCounters,
+    pub(crate) recorder: PortRecorder,
+    pub(crate) lateness: Delays,
+    /// The total transmission time of the link, in picoseconds.
+    pub(crate) busy: u128,
+    pub(crate) observer: O,
+    /// `None` if the direction had one thread.
+    pub(crate) engine: Option<EngineRecord>,
+}
+
+/// What a decision engine in a thread of its own has counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EngineRecord {
+    /// Its decisions and arrivals.
+    pub engine: EngineCounters,
+    /// The winners that reached the Transmission Engine.
+    pub winners: Transfers,
+}

@@ -1,0 +1,201 @@
+//! The threads of one direction: they are opened, started and run here.
+
+use crate::clock::{self, Woken};
+use crate::config::Options;
+use crate::direction::Direction;
+use crate::direction_loop::{DirectionLoop, DirectionOptions, DirectionReport, MAINTENANCE_INTERVAL, Next, RETRY_INTERVAL};
+use crate::end_system::{self, EndSystemDirection, Parts};
+use crate::error::LiveError;
+use crate::interface::InterfaceState;
+use crate::live_outcome::DirectionState;
+use crate::packet::{ReceiveRing, SendSocket};
+use crate::pool::FramePool;
+use crate::watch::Frame;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use tidegate_core::observer::Observer;
+use tidegate_core::port::PortSetup;
+use tidegate_core::registry::AnyBufferManager;
+use tidegate_core::units::{Duration, Time};
+use tidegate_link::Link;
+
+/// A direction before its threads have been started.
+// There are two of them, and each is moved once.
+#[allow(clippy::large_enum_variant)]
+pub(crate) enum PreparedDirection<O> {
+    OneThread(Direction<ReceiveRing, SendSocket, O>),
+    ThreeThreads(Parts<ReceiveRing, SendSocket, O>),
+}
+
+impl<O: Observer<Frame>> PreparedDirection<O> {
+    /// Opens both ends of a direction.
+    pub(crate) fn open(
+        now: Time,
+        [from, to]: [&str; 2],
+        [incoming, outgoing]: [&InterfaceState; 2],
+        setup: PortSetup,
+        (link, number): (Link, u64),
+        options: Options,
+        observer: O,
+    ) -> Result<PreparedDirection<O>, LiveError> {
+        if options.end_system && matches!(setup.buffer, AnyBufferManager::LongestQueuePushOut(_)) {
+            return Err(LiveError::PushOut { direction: format!("{from} -> {to}") });
+        }
+        let receiver = ReceiveRing::open(from, incoming.index, incoming.mtu, options.ring as usize)?;
+        let transmitter = SendSocket::open(to, outgoing.index)?;
+        let longest = setup.longest_frame;
+        let on_link = u32::try_from(link.extent(setup.rate, setup.overhead, longest).packets).unwrap_or(u32::MAX);
+        let slots = setup.packet_limit.saturating_add(on_link).saturating_add(options.spare_frames);
+        let Options { checksums, catch_up, spin, .. } = options;
+        let direction_options = DirectionOptions { checksums, catch_up, spin, slots, link, number };
+        let connected = [incoming, outgoing].map(|state| state.up && state.carrier);
+        let prepared = if options.end_system {
+            end_system::open(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::ThreeThreads)
+        } else {
+            Direction::new(now, setup, direction_options, receiver, transmitter, connected, observer).map(PreparedDirection::OneThread)
+        };
+        prepared.map_err(|cause| LiveError::Memory { direction: format!("{from} -> {to}"), bytes: FramePool::size(slots, longest), cause })
+    }
+
+    pub(crate) fn state(&self) -> DirectionState {
+        match self {
+            PreparedDirection::OneThread(direction) => DirectionState::new(direction.counters(), direction.recorder()),
+            PreparedDirection::ThreeThreads(parts) => DirectionState::new(parts.intake.counters(), parts.intake.recorder()),
+        }
+    }
+}
+
+/// What the threads of a direction share with the thread that started them.
+#[derive(Clone, Copy)]
+pub(crate) struct DirectionThread<'a> {
+    pub(crate) from: &'a str,
+    pub(crate) to: &'a str,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) options: Options,
+    pub(crate) state: &'a Mutex<DirectionState>,
+    pub(crate) notices: &'a Mutex<Vec<String>>,
+}
+
+impl<'a> DirectionThread<'a> {
+    /// Starts the threads of a direction, one or three. The thread returned ends last.
+    pub(crate) fn start<'scope, O: Observer<Frame> + Send + 'scope>(
+        self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        prepared: PreparedDirection<O>,
+        number: usize,
+    ) -> io::Result<thread::ScopedJoinHandle<'scope, DirectionReport<O>>>
+    where
+        'a: 'scope,
+    {
+        // The kernel shows 15 characters.
+        let named = |part: &str| thread::Builder::new().name(format!("tidegate-{number}{part}"));
+        match prepared {
+            PreparedDirection::OneThread(direction) => named("").spawn_scoped(scope, move || {
+                self.set_real_time_priority();
+                self.run(direction)
+            }),
+            PreparedDirection::ThreeThreads(Parts { intake, mut engine, mut outlet }) => {
+                let engine = named("-pick").spawn_scoped(scope, move || {
+                    self.set_real_time_priority();
+                    if let Some(core) = self.options.decision_core
+                        && let Err(cause) = clock::stay_on(core)
+                    {
+                        lock(self.notices)
+                            .push(format!("warning: decisions cannot be made on core {core} ({cause}), so they are made on any"));
+                    }
+                    engine.run()
+                })?;
+                let outlet = named("-out").spawn_scoped(scope, move || {
+                    self.set_real_time_priority();
+                    outlet.run(self.options.spin);
+                    outlet
+                })?;
+                named("-in").spawn_scoped(scope, move || {
+                    self.set_real_time_priority();
+                    self.run(EndSystemDirection { intake, engine, outlet })
+                })
+            }
+        }
+    }
+
+    fn set_real_time_priority(&self) {
+        if let Some(priority) = self.options.real_time_priority
+            && let Err(cause) = clock::set_real_time_priority(i32::from(priority))
+        {
+            let notice = format!(
+                "warning: real-time scheduling was refused ({cause}), so packets may leave milliseconds late when the machine is busy: run as \
+                 root or grant CAP_SYS_NICE"
+            );
+            let mut notices = lock(self.notices);
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
+    }
+
+    /// Polls a direction until it has stopped and drained, or the drain time is over.
+    fn run<O>(self, mut direction: impl DirectionLoop<O>) -> DirectionReport<O> {
+        let mut next_maintenance = clock::now();
+        let mut deadline = None;
+        loop {
+            let now = clock::now();
+            if !now.is_before(next_maintenance) {
+                next_maintenance = now + MAINTENANCE_INTERVAL;
+                if deadline.is_none() && self.stop.load(Ordering::Relaxed) {
+                    deadline = Some(now + self.options.drain);
+                }
+                self.maintain(&mut direction, now);
+                if direction.has_failed() {
+                    return direction.finish(now);
+                }
+            }
+            let next = direction.poll(now, deadline.is_none());
+            if deadline.is_some_and(|deadline| next == Next::Idle || !now.is_before(deadline)) {
+                return direction.finish(now);
+            }
+            let wake = match next {
+                Next::Again => continue,
+                Next::At(time) => (time - self.options.spin).earlier(next_maintenance),
+                Next::Blocked => now + RETRY_INTERVAL,
+                Next::Idle => next_maintenance,
+            };
+            let wake = deadline.map_or(wake, |deadline| wake.earlier(deadline));
+            // The poll took time, so the remaining wait counts from now.
+            let left = wake.since(clock::now());
+            if left == Duration::ZERO {
+                continue;
+            }
+            let socket = if deadline.is_none() { direction.descriptor() } else { None };
+            if clock::wait(socket, left) == Woken::SocketError {
+                let now = clock::now();
+                self.maintain(&mut direction, now);
+                // A persistent error must not keep the processor busy.
+                clock::wait(None, RETRY_INTERVAL);
+            }
+        }
+    }
+
+    fn maintain<O>(&self, direction: &mut impl DirectionLoop<O>, now: Time) {
+        if direction.maintain(now) {
+            let counters = direction.counters();
+            let state = |up| if up { "connected" } else { "down" };
+            let DirectionThread { from, to, .. } = self;
+            lock(self.notices).push(format!(
+                "{from} -> {to}: {from} is {}, {to} is {}",
+                state(counters.receiving),
+                state(counters.sending)
+            ));
+        }
+        // Never waits for a reader of the state: the next attempt follows within a maintenance interval.
+        if let Ok(mut state) = self.state.try_lock() {
+            state.update(direction.counters(), direction.recorder());
+        }
+    }
+}
+
+/// Locks a mutex even after a panic elsewhere: no update under these locks can be left half-done.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
