@@ -1,4 +1,4 @@
-//! What the machine must have before the tests can run, and how to get it: Debian packages, Rust components, cargo-deny.
+//! What the machine must have before the tests can run, and how to get it: Debian packages, Rust components, cargo-deny, mdBook.
 //!
 //! What is there already is left alone. What is missing is installed when this runs as root on a machine with `apt-get`; otherwise the
 //! error says what to install.
@@ -35,6 +35,9 @@ pub const BARE_TARGET: &str = "x86_64-unknown-none";
 
 /// The version of cargo-deny that is installed when there is none.
 const CARGO_DENY: &str = "0.20.2";
+
+/// The version of mdBook that the documentation is built with.
+const MDBOOK: &str = "0.5.4";
 
 /// Makes sure that everything the tests start is there.
 ///
@@ -126,8 +129,7 @@ fn rustup(arguments: &[&str]) -> Result<(), Failure> {
     })
 }
 
-/// The cargo-deny to run: the one on the path, or one built into the target directory. A debug build without the parts that fetch
-/// advisories takes about a minute of processor time; the release build takes ten times that and checks nothing more.
+/// The cargo-deny to run: the one on the path, or one built into the target directory without the parts that fetch advisories.
 ///
 /// # Errors
 /// [`Failure::Environment`] if it can be neither found nor built.
@@ -135,19 +137,36 @@ pub fn cargo_deny() -> Result<PathBuf, Failure> {
     if is_in("cargo-deny", &search_path()) {
         return Ok(PathBuf::from("cargo-deny"));
     }
+    built("cargo-deny", CARGO_DENY, &[])
+}
+
+/// The mdBook to run, built into the target directory with the search and without its web server. One on the path may have another version,
+/// whose pages and links differ.
+///
+/// # Errors
+/// [`Failure::Environment`] if it cannot be built.
+pub fn mdbook() -> Result<PathBuf, Failure> {
+    built("mdbook", MDBOOK, &["--features", "search"])
+}
+
+/// A program built from its crate into the target directory, if it is not there in this version. A debug build takes about a minute of
+/// processor time; the release build takes ten times that and does the same.
+fn built(name: &str, version: &str, features: &[&str]) -> Result<PathBuf, Failure> {
     let tools = target_directory()?.join("tools");
-    let program = tools.join("bin/cargo-deny");
-    if !program.is_file() {
+    let program = tools.join("bin").join(name);
+    let is_there = || output(Command::new(&program).arg("--version")).is_ok_and(|text| text.contains(version));
+    if !program.is_file() || !is_there() {
         let mut command = crate::cargo::cargo();
         command
-            .args(["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--debug", "--no-default-features", "--root"])
+            .args(["install", name, "--version", version, "--locked", "--debug", "--no-default-features"])
+            .args(features)
+            .arg("--root")
             .arg(&tools)
             .env("CARGO_TARGET_DIR", tools.join("build"))
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env_remove("RUSTFLAGS");
-        succeed(&mut command).map_err(|_| {
-            Failure::Environment(format!("cargo-deny could not be built; `cargo install cargo-deny@{CARGO_DENY} --locked`"))
-        })?;
+        succeed(&mut command)
+            .map_err(|_| Failure::Environment(format!("{name} could not be built; `cargo install {name}@{version} --locked`")))?;
     }
     Ok(program)
 }

@@ -4,6 +4,7 @@ use failure::Failure;
 use std::process::ExitCode;
 
 mod bench;
+mod book;
 mod cargo;
 mod contributing;
 mod environment;
@@ -24,6 +25,7 @@ Usage: cargo xtask <TASK> [OPTIONS]
 Tasks:
   test [--only STEP]...    Install what the tests need, then run everything that gates
   tidy                     Check the rules of layout and style that compilers do not know
+  book                     Build the documentation as a book into book/, and check the links of every document
   fuzz [TARGET] [--runs N] [--seed N]
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
   soak [TIMES]             Every property test on 40 times its usual cases, or so many
@@ -40,7 +42,7 @@ Tasks:
                            with --render only write it, from the results that are there
 
 Steps of `test`, in order:
-  environment format tidy clippy docs no-std tests optimised contributing licences rtl
+  environment format tidy clippy docs book no-std tests optimised contributing licences rtl
 
 Steps of `rtl`, in order:
   lint formal lockstep tiled mutants place
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Some((task, rest)) => match task.as_str() {
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
+            "book" => book::run(rest),
             "fuzz" => fuzz::run(rest),
             "reproduce-mutants" => mutants::run(rest),
             "soak" => soak::run(rest),
@@ -70,7 +73,7 @@ fn main() -> ExitCode {
                 Ok(())
             }
             other => Err(Failure::Usage(format!(
-                "there is no task \"{other}\"; the tasks are test, tidy, fuzz, soak, reproduce-mutants, bench, bench-simulation, rtl, rtl-reports"
+                "there is no task \"{other}\"; the tasks are test, tidy, book, fuzz, soak, reproduce-mutants, bench, bench-simulation, rtl, rtl-reports"
             ))),
         },
     };

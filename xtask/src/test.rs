@@ -12,6 +12,7 @@ const STEPS: &[Step<()>] = &[
     Step { name: "tidy", proves: "crate arrows, headers, dead files and the other house rules", run: |()| crate::tidy::run(&[]) },
     Step { name: "clippy", proves: "no compiler or clippy warning in any target", run: |()| clippy() },
     Step { name: "docs", proves: "the documentation builds without a warning", run: |()| docs() },
+    Step { name: "book", proves: "the book builds and no link is broken", run: |()| crate::book::run(&[]) },
     Step {
         name: "no-std",
         proves: "the core, the cell scheduler and the model of the hardware need no operating system",

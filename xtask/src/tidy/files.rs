@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const RUST_FOLDERS: &[&str] = &["crates", "xtask", "fuzz", "benches", "rtl"];
 
 /// Folders that hold what was built or written by a run.
-const PRODUCTS: &[&str] = &["target", "out", ".git", "artifacts", "coverage"];
+const PRODUCTS: &[&str] = &["target", "book", "out", ".git", "artifacts", "coverage"];
 
 /// Every file of the repository, relative to its root, products left out, in a fixed order.
 pub fn files_under(root: &Path, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
