@@ -30,7 +30,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
         fs::remove_dir_all(&book).map_err(|error| unreadable(&book, &error))?;
     }
     let mut command = Command::new(environment::mdbook()?);
-    succeed(command.current_dir(&root).env("RUST_LOG", "warn").args(["build", "docs"]))?;
+    succeed(command.current_dir(&root).env("MDBOOK_LOG", "warn").args(["build", "docs"]))?;
 
     let documents = documents(&root, Path::new(""), "md")?;
     let summary = read(&root, Path::new("docs/SUMMARY.md"))?;
@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn a_dependency_without_a_line_is_found() {
         let registry = "registry+https://github.com/rust-lang/crates.io-index";
-        let dependencies = json!([{ "name": "toml", "source": registry }, { "name": "crc", "source": registry }, { "name": "ours", "source": null }]);
+        let dependencies =
+            json!([{ "name": "toml", "source": registry }, { "name": "crc", "source": registry }, { "name": "ours", "source": null }]);
         let metadata = json!({ "packages": [{ "dependencies": dependencies }] });
         let found = unexplained(&metadata, "| `toml` | files |");
         assert_eq!(found, ["ARCHITECTURE.md: the dependency crc is not explained; say in its table what it is for"]);

@@ -6,11 +6,11 @@
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{Colour, Flow, Head};
-use tidegate_core::port::{Overhead, Port, PortSetup};
+use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::ready::{Heap, ReadyList};
 use tidegate_core::registry::{AnyBufferManager, BufferKind};
 use tidegate_core::scheduler::{Decision, Scheduler};
-use tidegate_core::units::{Rate, Time};
+use tidegate_core::units::{Overhead, Rate, Time};
 
 /// The longest head goes first; of equal ones, the one that became head first.
 struct LongestFirst {
@@ -40,6 +40,7 @@ impl Scheduler for LongestFirst {
     }
 }
 
+/// Drives the port and returns the order of service.
 pub fn run() -> String {
     const FLOWS: u32 = 3;
     let all = ClassRules { name: "all".into(), queues: FLOWS, rules: vec![] };

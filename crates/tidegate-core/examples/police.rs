@@ -8,13 +8,14 @@ use tidegate_core::policer::{Contract, Policer, Verdict, Violation};
 use tidegate_core::registry::PolicerKind;
 use tidegate_core::units::{Rate, Time};
 
+/// Polices the packets and returns the verdicts.
 pub fn run() -> String {
     let rate = Rate::new(1_000_000).expect("1 Mbit/s is within the range of rates");
     let contract = Contract {
         burst: Some(3000),
         // Mark what is outside the contract; without this line it is discarded.
         violation: Some(Violation::Mark(Colour::Red)),
-        ..Contract::new(rate, 1500)
+        ..Contract::new(rate, 1000)
     };
     let mut policer = PolicerKind::Gcra.build(&contract).expect("a rate and a burst are all that a GCRA needs");
     policer.start(Time::ZERO);

@@ -6,11 +6,11 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, CodePoints, Header, Network, Rule, Transport};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::{Overhead, Port, PortSetup};
+use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
-use tidegate_core::units::{Rate, Time};
+use tidegate_core::units::{Overhead, Rate, Time};
 
 /// Expedited forwarding, the code point of calls.
 const EF: u8 = 46;
@@ -43,6 +43,7 @@ fn header(dscp: u8) -> Header {
     Header { network: Network::V4 { source: 1, destination: 2, transport }, ..Header::default() }
 }
 
+/// Drives the port and returns what its observer saw.
 pub fn run() -> String {
     let rate = Rate::new(1_000_000).expect("1 Mbit/s is within the range of rates");
     // Flow 0 is the call, flow 1 the rest; 0 is the higher priority.
