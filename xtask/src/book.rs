@@ -1,7 +1,9 @@
 //! `cargo xtask book`: builds the documentation as a book, and checks the links of the book and of every other document.
 //!
 //! `docs/` holds the pages, `docs/SUMMARY.md` their order. mdBook leaves out a page that is not in the summary, so a missing one is a finding.
-//! ARCHITECTURE.md says what every dependency is for. The book is built beside `docs/`, so that a link to a file outside the book resolves alike from the source and from the built page.
+//! The book is built beside `docs/`, so that a link to a file outside the book resolves alike from the source and from the built page.
+//!
+//! Two lists are checked against the manifests: ARCHITECTURE.md says what every dependency is for, the README of a crate which crates it uses.
 
 use crate::cargo::{metadata, root, succeed};
 use crate::environment;
@@ -34,7 +36,9 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
 
     let documents = documents(&root, Path::new(""), "md")?;
     let summary = read(&root, Path::new("docs/SUMMARY.md"))?;
-    let mut findings = unexplained(&metadata()?, &read(&root, Path::new("ARCHITECTURE.md"))?);
+    let metadata = metadata()?;
+    let mut findings = unexplained(&metadata, &read(&root, Path::new("ARCHITECTURE.md"))?);
+    findings.extend(untold(&metadata, &root));
     for path in &documents {
         if let Ok(page) = path.strip_prefix("docs") {
             if page != Path::new("SUMMARY.md") && !summary.contains(&format!("({})", page.display())) {
@@ -148,12 +152,41 @@ fn documents(root: &Path, folder: &Path, extension: &str) -> Result<Vec<PathBuf>
 
 /// A message for every dependency from a registry that the document does not name in backticks.
 fn unexplained(metadata: &Value, document: &str) -> Vec<String> {
-    let packages = metadata["packages"].as_array().into_iter().flatten();
-    let dependencies = packages.flat_map(|package| package["dependencies"].as_array().into_iter().flatten());
-    let names: BTreeSet<&str> =
-        dependencies.filter(|dependency| !dependency["source"].is_null()).filter_map(|dependency| dependency["name"].as_str()).collect();
+    let names: BTreeSet<&str> = list(metadata, "packages").flat_map(|package| dependencies(package, false)).collect();
     let unnamed = names.iter().filter(|name| !document.contains(&format!("`{name}`")));
     unnamed.map(|name| format!("ARCHITECTURE.md: the dependency {name} is not explained; say in its table what it is for")).collect()
+}
+
+/// A message for every crate whose README is missing, or leaves out a crate of ours that it uses.
+fn untold(metadata: &Value, root: &Path) -> Vec<String> {
+    let mut findings = Vec::new();
+    for package in list(metadata, "packages") {
+        let folder = Path::new(package["manifest_path"].as_str().unwrap_or_default()).parent().unwrap_or(root);
+        let Ok(folder) = folder.strip_prefix(root) else { continue };
+        if folder.starts_with("crates") {
+            match read(root, &folder.join("README.md")) {
+                Err(_) => {
+                    findings.push(format!("{}: there is no README.md; say what the crate holds and where to begin", folder.display()))
+                }
+                Ok(text) => findings.extend(
+                    dependencies(package, true)
+                        .filter(|name| !text.contains(&format!("`{name}`")))
+                        .map(|name| format!("{}/README.md: it does not say that the crate may use {name}; add it", folder.display())),
+                ),
+            }
+        }
+    }
+    findings
+}
+
+/// The names of what a package depends on: the crates of the workspace outside tests, or all packages from a registry.
+fn dependencies(package: &Value, ours: bool) -> impl Iterator<Item = &str> {
+    let is_wanted = move |dependency: &&Value| dependency["source"].is_null() == ours && !(ours && dependency["kind"] == "dev");
+    list(package, "dependencies").filter(is_wanted).filter_map(|dependency| dependency["name"].as_str())
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    value[key].as_array().into_iter().flatten()
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
