@@ -14,7 +14,7 @@ use crate::flows::Random;
 use crate::{Benchmark, Rounds};
 use tidegate_core::dwcs::{Choice, Dwcs, Engine, Order, Request, Rules, Scan, Service, Stream, Window, resolve};
 use tidegate_core::packet::{Colour, Flow, Head};
-use tidegate_core::scheduler::{Decision, Discipline, EarliestDeadlineFirst, FlowParameters, Scheduler, Setup};
+use tidegate_core::scheduler::{Decision, EarliestDeadlineFirst, FlowParameters, Scheduler, Setup};
 use tidegate_core::units::{Duration, Rate, Time};
 
 /// Decisions in one round; few in the tests.
@@ -149,7 +149,7 @@ impl Wheel {
         };
         let flows: Vec<FlowParameters> = streams.iter().map(within).collect();
         let setup = Setup::new(Rate::MAX, 64);
-        let mut wheel = Wheel { scheduler: Discipline::build(&setup, &flows).map_err(|error| error.to_string())?, slot: 0 };
+        let mut wheel = Wheel { scheduler: setup.build(&flows).map_err(|error| error.to_string())?, slot: 0 };
         for stream in Random::new().shuffled(flows.len() as u32) {
             wheel.scheduler.activate(Time::ZERO, Flow(stream), wheel.head());
         }

@@ -10,8 +10,9 @@
 //! for huge ones.
 
 use std::hint::black_box;
+use tidegate_core::algorithm::Algorithm;
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Conformance, Contract, DualGcra, Enforcement, Policer, Query, Verdict, police_burst, police_burst_ahead};
+use tidegate_core::policer::{Conformance, Contract, DualGcra, Policer, Query, Verdict, police_burst, police_burst_ahead};
 use tidegate_core::units::{Duration, Rate, Time};
 
 const BURST: usize = 32;

@@ -28,7 +28,7 @@ pub use dynamic_threshold::DynamicThreshold;
 pub use early_packet_discard::EarlyPacketDiscard;
 pub use fair_buffer_allocation::FairBufferAllocation;
 pub use frame_discard::FrameDiscard;
-pub use limits::{Alpha, BufferError, BufferField, BufferParameters, FlowLimit, Guarantee, Override, Reading, Scaling};
+pub use limits::{Alpha, BufferError, BufferField, BufferParameters, Buffering, FlowLimit, Guarantee, Override, Reading, Scaling};
 pub use longest_queue_push_out::LongestQueuePushOut;
 pub use partial_packet_discard::PartialPacketDiscard;
 pub use selective_drop::SelectiveDrop;
@@ -100,6 +100,9 @@ pub enum Admission {
 
 /// Decides who may use a port's buffer. The port owns the occupancy; a manager reads it.
 pub trait BufferManager {
+    /// Why it drops packets, besides [`DropReason::FlowLimit`] and [`DropReason::SharedLimit`].
+    const DROP_REASONS: &'static [DropReason] = &[];
+
     /// Judges an arrival. Called again after every push-out, with the occupancy that results.
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission;
 
@@ -108,20 +111,4 @@ pub trait BufferManager {
     fn changed(&mut self, change: Change, occupancy: &Occupancy) {
         let _ = (change, occupancy);
     }
-}
-
-/// A buffer manager that can be built from an operator's parameters: what the registry needs of it.
-pub trait BufferPolicy: BufferManager + Sized {
-    /// The name used in files.
-    const NAME: &'static str;
-    /// One sentence for the index: who may stay.
-    const SUMMARY: &'static str;
-    /// The parameters it uses besides limits; any other is refused.
-    const ACCEPTS: &'static [BufferField];
-
-    /// Builds it for an empty buffer. The caller has checked what does not depend on the manager.
-    ///
-    /// # Errors
-    /// [`BufferError`] names the first parameter that is missing or out of range.
-    fn build(parameters: &BufferParameters) -> Result<Self, BufferError>;
 }

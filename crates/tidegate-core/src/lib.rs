@@ -25,6 +25,7 @@
 //! | [`queue`] | per-flow queues and their occupancy |
 //! | [`port`] | the path of a packet through all of them, with its conservation law |
 //! | [`observer`] | who watches a port |
+//! | [`algorithm`] | what algorithms state about themselves, and the macro that lists them |
 //! | [`registry`] | every algorithm by name |
 //! | [`serial`] | comparisons on a wrapping axis |
 //! | [`prefetch`] | cache hints |
@@ -36,6 +37,8 @@ extern crate alloc;
 
 #[macro_use]
 mod mutants;
+#[macro_use]
+pub mod algorithm;
 
 pub mod buffer;
 pub mod classifier;

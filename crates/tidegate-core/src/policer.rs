@@ -25,7 +25,7 @@ mod tr_tcm_4115;
 mod twin_buckets;
 
 pub use burst::{Query, police_burst, police_burst_ahead, prefetch_burst};
-pub use contract::{Conformance, Contract, ContractError, ContractField, Violation};
+pub use contract::{Conformance, Contract, ContractError, ContractField, Policing, Violation};
 pub use dual_gcra::{DualGcra, burst_tolerance, maximum_burst_size, packet_burst_tolerance};
 pub use gcra::{LeakyBucket, VirtualScheduling, back_to_back_cells};
 pub use gfr::Gfr;
@@ -76,23 +76,4 @@ pub trait Policer {
 
     /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^61 ps.
     fn refresh(&mut self, now: Time);
-}
-
-/// A policer that can be built from an operator's contract: what the registry needs of it.
-pub trait Enforcement: Policer + Sized {
-    /// The name used in files.
-    const NAME: &'static str;
-    /// One sentence for the index: what it enforces.
-    const SUMMARY: &'static str;
-    /// The fields of a contract it cannot do without.
-    const REQUIRES: &'static [ContractField];
-    /// The further fields it uses if they are given; any other is refused.
-    const ACCEPTS: &'static [ContractField];
-
-    /// Builds it, started at [`Time::ZERO`]. Every required field is present and every other given one is accepted: the caller has
-    /// checked.
-    ///
-    /// # Errors
-    /// [`ContractError`] names the first field that is out of range or contradicts another.
-    fn build(contract: &Contract) -> Result<Self, ContractError>;
 }

@@ -13,6 +13,7 @@
 //! 5. ties break by the order of activation;
 //! 6. a flow that its contract suspends keeps what its turn has left, and at most one turn more that passed meanwhile.
 
+use crate::algorithm::{Algorithm, Role};
 use crate::dwcs::Request;
 use crate::packet::{Flow, Head};
 use crate::shaper::ShapingContract;
@@ -68,6 +69,11 @@ pub enum Decision {
 ///
 /// Calls come with non-decreasing `now`.
 pub trait Scheduler {
+    /// True if it never waits while a flow is backlogged, whatever the flows.
+    const WORK_CONSERVING: bool = false;
+    /// True if it keeps the flows' contracts ([`FlowParameters::shape`]) itself.
+    const SHAPES: bool = false;
+
     /// Starts afresh at `now` with no flow backlogged. A port calls this when it comes into being; a scheduler that was never started
     /// behaves as if started at [`Time::ZERO`].
     fn start(&mut self, now: Time) {
@@ -155,7 +161,7 @@ pub struct FlowParameters {
     pub rate: Option<Rate>,
     /// Largest tolerable time from arrival to start of transmission.
     pub delay: Option<Duration>,
-    /// The contract it is shaped to, for disciplines that shape ([`Discipline::SHAPES`]).
+    /// The contract it is shaped to, for disciplines that shape ([`Scheduler::SHAPES`]).
     pub shape: Option<ShapingContract>,
     /// The service asked of [`Dwcs`].
     pub service: Option<Request>,
@@ -174,31 +180,19 @@ impl FlowParameters {
     }
 }
 
-/// One of the fields of [`FlowParameters`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Parameter {
-    /// [`FlowParameters::priority`].
-    Priority,
-    /// [`FlowParameters::weight`].
-    Weight,
-    /// [`FlowParameters::rate`].
-    Rate,
-    /// [`FlowParameters::delay`].
-    Delay,
-    /// [`FlowParameters::service`].
-    Service,
-}
-
-impl Parameter {
-    /// The key used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Parameter::Priority => "priority",
-            Parameter::Weight => "weight",
-            Parameter::Rate => "rate",
-            Parameter::Delay => "delay",
-            Parameter::Service => "service",
-        }
+fields! {
+    /// One of the fields of [`FlowParameters`].
+    pub enum Parameter {
+        /// [`FlowParameters::priority`].
+        Priority = "priority",
+        /// [`FlowParameters::weight`].
+        Weight = "weight",
+        /// [`FlowParameters::rate`].
+        Rate = "rate",
+        /// [`FlowParameters::delay`].
+        Delay = "delay",
+        /// [`FlowParameters::service`].
+        Service = "service",
     }
 }
 
@@ -217,6 +211,14 @@ impl Setup {
     /// What flows share that are served at `rate`; options as they are by default.
     pub fn new(rate: Rate, longest_packet: u32) -> Setup {
         Setup { rate, longest_packet, dwcs: DwcsOptions::default() }
+    }
+
+    /// Builds a scheduler whose type is known; [`crate::registry::SchedulerKind::build`] builds one that is named at run time.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a parameter that is missing or out of range.
+    pub fn build<S: Algorithm<Scheduling>>(&self, flows: &[FlowParameters]) -> Result<S, BuildError> {
+        S::build((self, flows))
     }
 
     /// A slot: the time that the longest packet takes.
@@ -239,34 +241,22 @@ pub struct BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.flow {
-            Some(flow) => write!(f, "flow {}: {}: {}", flow.0, self.parameter.name(), self.problem),
-            None => write!(f, "{}: {}", self.parameter.name(), self.problem),
+            Some(flow) => write!(f, "flow {}: {}: {}", flow.0, self.parameter, self.problem),
+            None => write!(f, "{}: {}", self.parameter, self.problem),
         }
     }
 }
 
 impl core::error::Error for BuildError {}
 
-/// A scheduler that can be built from an operator's parameters: what the registry needs of it.
-pub trait Discipline: Scheduler + Sized {
-    /// The name used in files.
-    const NAME: &'static str;
-    /// One sentence for the index: what it promises.
-    const SUMMARY: &'static str;
-    /// The parameters it cannot do without.
-    const REQUIRES: &'static [Parameter];
-    /// The parameters it uses if they are given.
-    const ACCEPTS: &'static [Parameter];
-    /// True if it never waits while a flow is backlogged.
-    const WORK_CONSERVING: bool;
-    /// True if it keeps the flows' contracts itself.
-    const SHAPES: bool = false;
+/// The role of schedulers: built from what their flows share, and from the parameters of each.
+#[derive(Debug)]
+pub enum Scheduling {}
 
-    /// Builds it for `flows.len()` flows. Every required parameter is present: the caller has checked.
-    ///
-    /// # Errors
-    /// [`BuildError`] names the first parameter that is out of range.
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError>;
+impl Role for Scheduling {
+    type Field = Parameter;
+    type Parameters<'a> = (&'a Setup, &'a [FlowParameters]);
+    type Error = BuildError;
 }
 
 /// The weight of the flow of this index, 1 if none is given.

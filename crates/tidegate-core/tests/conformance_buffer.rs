@@ -358,23 +358,12 @@ fn every_manager_keeps_the_laws_and_does_what_it_says() {
                 }
             }
         }
-        // The traffic reaches every answer that the manager has.
-        let reaches = |reason: DropReason| assert!(seen[reason as usize] > 100, "{}: {reason}: {seen:?}", kind.name());
-        reaches(DropReason::FlowLimit);
-        reaches(DropReason::SharedLimit);
-        match kind {
-            BufferKind::TailDrop => {}
-            BufferKind::DynamicThreshold => reaches(DropReason::Threshold),
-            BufferKind::LongestQueuePushOut => reaches(DropReason::PushedOut),
-            BufferKind::PartialPacketDiscard => reaches(DropReason::PartialFrame),
-            BufferKind::EarlyPacketDiscard
-            | BufferKind::TagSensitive
-            | BufferKind::SelectiveDrop
-            | BufferKind::FairBufferAllocation
-            | BufferKind::WeightedBufferAllocation => {
-                reaches(DropReason::PartialFrame);
-                reaches(DropReason::EarlyDiscard);
-            }
+        // The traffic reaches every reason that the manager has to drop a packet, and no other.
+        for reason in DropReason::ALL {
+            let is_limit = matches!(reason, DropReason::FlowLimit | DropReason::SharedLimit);
+            let is_declared = is_limit || kind.drop_reasons().contains(&reason);
+            let dropped = seen[reason as usize];
+            assert!(if is_declared { dropped > 100 } else { dropped == 0 }, "{}: {reason}: {dropped} of {seen:?}", kind.name());
         }
     }
 }

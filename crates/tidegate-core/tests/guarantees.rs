@@ -6,9 +6,7 @@ use link::{Arrival, Departure, in_order, run};
 use proptest::prelude::*;
 use tidegate_core::packet::Flow;
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
-use tidegate_core::scheduler::{
-    Discipline, EarliestDeadlineFirst, FlowParameters, Parameter, QuickFair, SelfClocked, Setup, VirtualClock, Wf2qPlus,
-};
+use tidegate_core::scheduler::{EarliestDeadlineFirst, FlowParameters, Parameter, QuickFair, SelfClocked, Setup, VirtualClock, Wf2qPlus};
 use tidegate_core::units::{Duration, Rate};
 
 const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;
@@ -200,7 +198,7 @@ proptest! {
         let arrivals = traffic(&experiment, &scripts);
         let flows = experiment.parameters(with_rate);
         fn go<R: ReadyList>(experiment: &Experiment, flows: &[FlowParameters], arrivals: &[Arrival]) -> Vec<Departure> {
-            let mut scheduler: VirtualClock<R> = Discipline::build(&experiment.setup(), flows).unwrap();
+            let mut scheduler: VirtualClock<R> = experiment.setup().build(flows).unwrap();
             run(&mut scheduler, experiment.link, flows.len(), arrivals)
         }
         let exact = go::<Heap>(&experiment, &flows, &arrivals);
@@ -269,7 +267,7 @@ proptest! {
             flows.push(FlowParameters { delay: Some(Duration::from_picoseconds(delay)), ..FlowParameters::default() });
         }
         fn go<R: ReadyList>(experiment: &Experiment, flows: &[FlowParameters], arrivals: &[Arrival]) -> Vec<Departure> {
-            let mut scheduler: EarliestDeadlineFirst<R> = Discipline::build(&experiment.setup(), flows).unwrap();
+            let mut scheduler: EarliestDeadlineFirst<R> = experiment.setup().build(flows).unwrap();
             run(&mut scheduler, experiment.link, flows.len(), arrivals)
         }
         let blocking = experiment.link_time(experiment.longest());
@@ -311,7 +309,7 @@ proptest! {
 
 fn run_quick_fair(experiment: &Experiment, arrivals: &[Arrival]) -> Vec<Departure> {
     let flows = experiment.parameters(with_rate);
-    let mut scheduler = QuickFair::build(&experiment.setup(), &flows).unwrap();
+    let mut scheduler = experiment.setup().build::<QuickFair>(&flows).unwrap();
     run(&mut scheduler, experiment.link, flows.len(), arrivals)
 }
 
@@ -324,12 +322,12 @@ fn behind_in_slots(experiment: &Experiment, flow: usize) -> u64 {
 
 fn run_scfq<R: ReadyList>(experiment: &Experiment, arrivals: &[Arrival]) -> Vec<Departure> {
     let flows = experiment.parameters(with_rate);
-    let mut scheduler: SelfClocked<R> = Discipline::build(&experiment.setup(), &flows).unwrap();
+    let mut scheduler: SelfClocked<R> = experiment.setup().build(&flows).unwrap();
     run(&mut scheduler, experiment.link, flows.len(), arrivals)
 }
 
 fn run_wf2q_plus<R: ReadyList>(experiment: &Experiment, flows: &[FlowParameters], arrivals: &[Arrival]) -> Vec<Departure> {
-    let mut scheduler: Wf2qPlus<R> = Discipline::build(&experiment.setup(), flows).unwrap();
+    let mut scheduler: Wf2qPlus<R> = experiment.setup().build(flows).unwrap();
     run(&mut scheduler, experiment.link, flows.len(), arrivals)
 }
 
@@ -397,7 +395,7 @@ fn wf2q_plus_shares_in_proportion_to_weights() {
     let lengths = [1500, 64, 700, 1500];
     let flows = weights.map(|weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() });
     let link = Rate::new(100_000_000).unwrap();
-    let mut scheduler: Wf2qPlus = Discipline::build(&Setup::new(link, 1500), &flows).unwrap();
+    let mut scheduler: Wf2qPlus = Setup::new(link, 1500).build(&flows).unwrap();
     let departures = run(&mut scheduler, link, 4, &saturated(&lengths, 20_000_000));
     // While all are backlogged: the flow of the largest weight is done first.
     let end = departures.iter().rposition(|sent| sent.flow == 3).unwrap();
@@ -414,7 +412,7 @@ fn wf2q_plus_shares_in_proportion_to_weights() {
 fn wf2q_plus_keeps_the_claim_of_a_flow_whose_last_packet_is_being_sent() {
     let flows = [4, 4, 2].map(|mbps| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() });
     let link = Rate::new(10_000_000).unwrap();
-    let mut scheduler: Wf2qPlus = Discipline::build(&Setup::new(link, 1500), &flows).unwrap();
+    let mut scheduler: Wf2qPlus = Setup::new(link, 1500).build(&flows).unwrap();
     // Flow 0 waits for the packet of flow 1, 1.2 ms, and is behind virtual time when its own is sent, from 1.2 to 1.28 ms. Its second one comes
     // meanwhile, as does one of flow 2 that a fluid server would have finished at 1.24 + 0.04 ms.
     let arrival = |microseconds: u64, flow, length| Arrival { time: microseconds * 1_000_000, flow, length };
@@ -427,7 +425,7 @@ fn wf2q_plus_keeps_the_claim_of_a_flow_whose_last_packet_is_being_sent() {
 fn wf2q_plus_gives_nothing_back_to_flows_that_were_idle() {
     let flows = [FlowParameters::default(); 2];
     let link = Rate::new(100_000_000).unwrap();
-    let mut scheduler: Wf2qPlus = Discipline::build(&Setup::new(link, 1000), &flows).unwrap();
+    let mut scheduler: Wf2qPlus = Setup::new(link, 1000).build(&flows).unwrap();
     // Flow 0 has the link for itself for 1000 packet times of 80 us, then flow 1 comes with as much.
     let packet = 80_000_000;
     let mut arrivals = saturated(&[1000], 2_000_000);
@@ -445,7 +443,7 @@ fn reservations_beyond_the_link_and_shares_below_the_least_rate_are_refused() {
     let mbps = |mbps: u64| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() };
     let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
     let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
-    let wf2q = |flows: &[FlowParameters]| <Wf2qPlus as Discipline>::build(&setup, flows).err().map(|error| (error.flow, error.parameter));
+    let wf2q = |flows: &[FlowParameters]| setup.build::<Wf2qPlus>(flows).err().map(|error| (error.flow, error.parameter));
     assert_eq!(wf2q(&[mbps(4), mbps(6)]), None);
     assert_eq!(wf2q(&[mbps(4), weight(1), weight(7)]), None);
     assert_eq!(wf2q(&[mbps(4), mbps(7)]), Some((None, Parameter::Rate)));
@@ -453,13 +451,12 @@ fn reservations_beyond_the_link_and_shares_below_the_least_rate_are_refused() {
     assert_eq!(wf2q(&[weight(1), weight(100_000)]), Some((Some(Flow(0)), Parameter::Weight)), "below 1 kbit/s");
     assert_eq!(wf2q(&[weight(1), weight(0)]), Some((Some(Flow(1)), Parameter::Weight)));
     assert_eq!(wf2q(&[FlowParameters { weight: Some(2), ..mbps(4) }]), Some((Some(Flow(0)), Parameter::Weight)), "either, not both");
-    let clock =
-        |flows: &[FlowParameters]| <VirtualClock as Discipline>::build(&setup, flows).err().map(|error| (error.flow, error.parameter));
+    let clock = |flows: &[FlowParameters]| setup.build::<VirtualClock>(flows).err().map(|error| (error.flow, error.parameter));
     assert_eq!(clock(&[mbps(4), mbps(6)]), None);
     assert_eq!(clock(&[mbps(4), mbps(7)]), Some((None, Parameter::Rate)));
     assert_eq!(clock(&[mbps(4), weight(1)]), Some((Some(Flow(1)), Parameter::Rate)));
     let late = FlowParameters { delay: Some(Duration::MAX), ..FlowParameters::default() };
-    let edf = <EarliestDeadlineFirst as Discipline>::build(&setup, &[late]).err().map(|error| (error.flow, error.parameter));
+    let edf = setup.build::<EarliestDeadlineFirst>(&[late]).err().map(|error| (error.flow, error.parameter));
     assert_eq!(edf, Some((Some(Flow(0)), Parameter::Delay)));
 }
 
@@ -468,7 +465,7 @@ fn the_virtual_clock_makes_a_flow_pay_for_what_it_took_beyond_its_rate() {
     let rate = Rate::new(50_000_000).unwrap();
     let flows = [FlowParameters { rate: Some(rate), ..FlowParameters::default() }; 2];
     let link = Rate::new(100_000_000).unwrap();
-    let mut scheduler: VirtualClock = Discipline::build(&Setup::new(link, 1000), &flows).unwrap();
+    let mut scheduler: VirtualClock = Setup::new(link, 1000).build(&flows).unwrap();
     let packet = 80_000_000;
     let mut arrivals = saturated(&[1000], 2_000_000);
     arrivals.extend((0..1000).map(|_| Arrival { time: 1000 * packet, flow: 1, length: 1000 }));
@@ -490,9 +487,9 @@ fn a_slow_flow_alone_on_a_fast_link_wears_out_neither_clock() {
     // The other flow keeps within its rate, a quarter of the link, with pauses in which the slow one drives virtual time.
     let bursts: Vec<Arrival> = (1..100).map(|burst| Arrival { time: burst * 19_777 * packet, flow: 1, length: 1500 }).collect();
     arrivals.extend(&bursts);
-    let mut clock: VirtualClock = Discipline::build(&setup, &[slow, fast]).unwrap();
-    let mut wf2q: Wf2qPlus = Discipline::build(&setup, &[slow, fast]).unwrap();
-    let mut qfq = QuickFair::build(&setup, &[slow, fast]).unwrap();
+    let mut clock: VirtualClock = setup.build(&[slow, fast]).unwrap();
+    let mut wf2q: Wf2qPlus = setup.build(&[slow, fast]).unwrap();
+    let mut qfq = setup.build::<QuickFair>(&[slow, fast]).unwrap();
     // In four packets' time a fluid server would have finished it, and a slot of the fast flow is 2^17 ps.
     let (clock, wf2q, qfq) =
         (run(&mut clock, Rate::MAX, 2, &arrivals), run(&mut wf2q, Rate::MAX, 2, &arrivals), run(&mut qfq, Rate::MAX, 2, &arrivals));

@@ -9,7 +9,7 @@ use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Policer, Verdict};
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
 use tidegate_core::registry::PolicerKind;
-use tidegate_core::scheduler::{Discipline, FlowParameters, RateControlled, Setup};
+use tidegate_core::scheduler::{FlowParameters, RateControlled, Setup};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Rate, Time};
 
@@ -23,7 +23,7 @@ fn mbps(rate: u64) -> Rate {
 }
 
 fn built<R: ReadyList>(link: Rate, flows: &[FlowParameters]) -> RateControlled<R> {
-    Discipline::build(&Setup::new(link, LONGEST), flows).unwrap()
+    Setup::new(link, LONGEST).build(flows).unwrap()
 }
 
 fn shaped(priority: u32, shape: ShapingContract) -> FlowParameters {
@@ -371,7 +371,7 @@ fn packets_leave_when_they_are_released_and_in_that_order() {
 fn what_cannot_be_promised_is_refused() {
     let setup = Setup::new(mbps(10), LONGEST);
     let refused = |flows: &[FlowParameters]| {
-        RateControlled::<Wheel>::build(&setup, flows).err().map(|error| (error.flow.map(|flow| flow.0), error.parameter.name()))
+        setup.build::<RateControlled<Wheel>>(flows).err().map(|error| (error.flow.map(|flow| flow.0), error.parameter.name()))
     };
     let guarantee = |rate| FlowParameters { rate: Some(mbps(rate)), ..FlowParameters::default() };
     assert_eq!(refused(&[guarantee(4), guarantee(6)]), None);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
 use tidegate_core::scheduler::{
-    Decision, Discipline, EarliestDeadlineFirst, Fifo, FlowParameters, QuickFair, Scheduler, SelfClocked, Setup, VirtualClock, Wf2qPlus,
+    Decision, EarliestDeadlineFirst, Fifo, FlowParameters, QuickFair, Scheduler, SelfClocked, Setup, VirtualClock, Wf2qPlus,
 };
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 
@@ -372,7 +372,7 @@ proptest! {
     #[test]
     fn fifo(link in links(), origin in origins(), flows in prop_oneof![Just(FEW_FLOWS), Just(MANY_FLOWS)], script in events()) {
         let setup = Setup::new(link, 1000);
-        let mut scheduler = Fifo::build(&setup, &vec![FlowParameters::default(); flows]).unwrap();
+        let mut scheduler = setup.build::<Fifo>(&vec![FlowParameters::default(); flows]).unwrap();
         judge(&mut scheduler, &mut InOrder, flows, link, origin, &script)?;
     }
 
@@ -389,7 +389,7 @@ proptest! {
             let delays: Vec<u64> = delays.iter().map(|delay| delay * unit).collect();
             let within = |&delay: &u64| FlowParameters { delay: Some(Duration::from_picoseconds(delay)), ..FlowParameters::default() };
             let flows: Vec<_> = delays.iter().map(within).collect();
-            let mut scheduler: EarliestDeadlineFirst<R> = Discipline::build(&Setup::new(link, 1000), &flows).unwrap();
+            let mut scheduler: EarliestDeadlineFirst<R> = Setup::new(link, 1000).build(&flows).unwrap();
             judge(&mut scheduler, &mut Deadlines { delays }, flows.len(), link, origin, script)
         }
         go::<Heap>(link, origin, &delays, &script)?;
@@ -400,7 +400,7 @@ proptest! {
     fn virtual_clock(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
         fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
             let rates = shares(link, weights);
-            let mut scheduler: VirtualClock<R> = Discipline::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
+            let mut scheduler: VirtualClock<R> = Setup::new(link, 1000).build(&given(&rates)).unwrap();
             let rates = rates.iter().map(|rate| rate.time_per_byte()).collect();
             judge(&mut scheduler, &mut Clocks { rates, clocks: vec![0; weights.len()] }, weights.len(), link, origin, script)
         }
@@ -412,7 +412,7 @@ proptest! {
     fn self_clocked(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
         fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
             let rates = shares(link, weights);
-            let mut scheduler: SelfClocked<R> = Discipline::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
+            let mut scheduler: SelfClocked<R> = Setup::new(link, 1000).build(&given(&rates)).unwrap();
             let rates = rates.iter().map(|rate| rate.time_per_byte()).collect();
             let zeros = || vec![0; weights.len()];
             let mut referee = SelfClock { rates, charged: zeros(), joined: zeros(), clock: 0 };
@@ -426,7 +426,7 @@ proptest! {
     fn wf2q_plus(link in links(), origin in origins(), weights in for_each_flow(1u64..20), script in events()) {
         fn go<R: ReadyList>(link: Rate, origin: Origin, weights: &[u64], script: &[Event]) -> Result<(), TestCaseError> {
             let rates = shares(link, weights);
-            let mut scheduler: Wf2qPlus<R> = Discipline::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
+            let mut scheduler: Wf2qPlus<R> = Setup::new(link, 1000).build(&given(&rates)).unwrap();
             let mut referee = Fluid {
                 link: link.time_per_byte(),
                 rates: rates.iter().map(|rate| rate.time_per_byte()).collect(),
@@ -455,7 +455,7 @@ proptest! {
         script in events(),
     ) {
         let rates = shares(link, &weights);
-        let mut scheduler = QuickFair::build(&Setup::new(link, 1000), &given(&rates)).unwrap();
+        let mut scheduler = Setup::new(link, 1000).build::<QuickFair>(&given(&rates)).unwrap();
         judge(&mut scheduler, &mut Slots::new(link, &rates), weights.len(), link, origin, &script)?;
     }
 }

@@ -9,9 +9,9 @@ const REGISTRY: &str = "crates/tidegate-core/src/registry.rs";
 
 /// Compares the registry with the folder of pages.
 pub fn check(root: &Path) -> Vec<Finding> {
-    let schedulers = SchedulerKind::ALL.iter().map(|kind| (kind.name(), "schedulers!"));
-    let policers = PolicerKind::ALL.iter().map(|kind| (kind.name(), "policers!"));
-    let buffer_managers = BufferKind::ALL.iter().map(|kind| (kind.name(), "buffer_managers!"));
+    let schedulers = SchedulerKind::ALL.iter().map(|kind| (kind.name(), "match_scheduler"));
+    let policers = PolicerKind::ALL.iter().map(|kind| (kind.name(), "match_policer"));
+    let buffer_managers = BufferKind::ALL.iter().map(|kind| (kind.name(), "match_buffer_manager"));
     let registry = std::fs::read_to_string(root.join(REGISTRY)).unwrap_or_default();
     let names: Vec<(&str, usize)> =
         schedulers.chain(policers).chain(buffer_managers).map(|(name, list)| (name, line_of_list(&registry, list))).collect();
@@ -46,7 +46,7 @@ fn compare(names: &[(&str, usize)], pages: &[PathBuf]) -> Vec<Finding> {
 
 /// The line that opens one list of the registry.
 fn line_of_list(registry: &str, list: &str) -> usize {
-    registry.lines().position(|line| line.starts_with(&format!("{list} {{"))).map_or(1, |index| index + 1)
+    registry.lines().position(|line| line.trim_start().starts_with(&format!("{list} {{"))).map_or(1, |index| index + 1)
 }
 
 #[cfg(test)]
@@ -70,6 +70,6 @@ mod tests {
     #[test]
     fn the_line_of_a_list_is_where_it_is_filled() {
         let registry = "macro_rules! policers {\n}\n\npolicers! {\n    Gcra = crate::policer::Gcra;\n}\n";
-        assert_eq!(line_of_list(registry, "policers!"), 4);
+        assert_eq!(line_of_list(registry, "match_policer"), 4);
     }
 }

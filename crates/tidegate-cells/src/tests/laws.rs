@@ -15,8 +15,9 @@ use crate::transfer::{Prefetch, TransferSetup, Transfers};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use proptest::prelude::*;
+use tidegate_core::algorithm::Algorithm;
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Conformance, Contract, DualGcra, Enforcement, Policer, Verdict};
+use tidegate_core::policer::{Conformance, Contract, DualGcra, Policer, Verdict};
 use tidegate_core::sharing::{CLASSES, CellRate, NoSharing, RateScaling, SLOT, Sharing};
 use tidegate_core::units::{Rate, Time};
 

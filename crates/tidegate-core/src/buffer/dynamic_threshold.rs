@@ -12,7 +12,8 @@
 //! packet.
 
 use super::limits::Limits;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering};
+use crate::algorithm::Algorithm;
 use crate::packet::DropReason;
 use crate::queue::Occupancy;
 
@@ -37,6 +38,8 @@ pub struct DynamicThreshold {
 }
 
 impl BufferManager for DynamicThreshold {
+    const DROP_REASONS: &'static [DropReason] = &[DropReason::Threshold];
+
     #[inline]
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
         if let Some(reason) = self.limits.exceeded(arrival, occupancy) {
@@ -53,7 +56,7 @@ impl BufferManager for DynamicThreshold {
     }
 }
 
-impl BufferPolicy for DynamicThreshold {
+impl Algorithm<Buffering> for DynamicThreshold {
     const NAME: &'static str = "dynamic-threshold";
     const SUMMARY: &'static str = "a queue may grow while it is shorter than alpha times the free space (Choudhury and Hahne)";
     const ACCEPTS: &'static [BufferField] = &[BufferField::Alpha];

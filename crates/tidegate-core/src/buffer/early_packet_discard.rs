@@ -7,8 +7,9 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** Partial packet discard is always included, as in the studies that followed the source.
 
-use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters};
+use crate::algorithm::Algorithm;
 
 /// Refuses frames that begin above a threshold.
 ///
@@ -27,15 +28,17 @@ pub struct AboveThreshold {
     threshold: u64,
 }
 
-impl FrameRule for AboveThreshold {
+impl Algorithm<FrameDiscarding> for AboveThreshold {
     const NAME: &'static str = "early-packet-discard";
     const SUMMARY: &'static str = "from a threshold on no new frame is let in (EPD), and a broken one goes (PPD)";
     const ACCEPTS: &'static [BufferField] = &[BufferField::Threshold];
 
-    fn build(parameters: &BufferParameters, size: u64) -> Result<AboveThreshold, BufferError> {
+    fn build((parameters, size): (&BufferParameters, u64)) -> Result<AboveThreshold, BufferError> {
         Ok(AboveThreshold { threshold: threshold(parameters.threshold, size, 9, BufferField::Threshold)? })
     }
+}
 
+impl FrameRule for AboveThreshold {
     #[inline]
     fn refuses(&self, context: &FrameContext) -> bool {
         context.total >= self.threshold

@@ -9,8 +9,9 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** None: both quotients are multiplied out, exactly.
 
-use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters, Scaling};
+use crate::algorithm::Algorithm;
 
 /// Refuses the frames of flows that are ahead of the others, the sooner the fuller the buffer.
 ///
@@ -31,16 +32,18 @@ pub struct AboveShrinkingShare {
     scaling: Scaling,
 }
 
-impl FrameRule for AboveShrinkingShare {
+impl Algorithm<FrameDiscarding> for AboveShrinkingShare {
     const NAME: &'static str = "fair-buffer-allocation";
     const SUMMARY: &'static str = "what a flow may hold shrinks towards an equal share as the buffer fills (Heinanen and Kilkki)";
     const ACCEPTS: &'static [BufferField] = &[BufferField::Threshold, BufferField::Scaling];
 
-    fn build(parameters: &BufferParameters, size: u64) -> Result<AboveShrinkingShare, BufferError> {
+    fn build((parameters, size): (&BufferParameters, u64)) -> Result<AboveShrinkingShare, BufferError> {
         let threshold = threshold(parameters.threshold, size, 9, BufferField::Threshold)?;
         Ok(AboveShrinkingShare { threshold, size, scaling: parameters.scaling.unwrap_or_default() })
     }
+}
 
+impl FrameRule for AboveShrinkingShare {
     #[inline]
     fn refuses(&self, context: &FrameContext) -> bool {
         let FrameContext { total, queue, active, .. } = *context;
@@ -61,7 +64,7 @@ mod tests {
     #[test]
     fn ten_flows_of_which_one_holds_a_tenth_of_the_buffer() {
         let parameters = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
-        let rule = AboveShrinkingShare::build(&parameters, 1000).unwrap();
+        let rule = AboveShrinkingShare::build((&parameters, 1000)).unwrap();
         let refuses = |total| rule.refuses(&FrameContext { flow: Flow(0), total, queue: 100, untagged: 100, active: 10, is_tagged: false });
         assert_eq!([890, 900, 910, 950, 990].map(refuses), [false, false, false, false, true]);
     }

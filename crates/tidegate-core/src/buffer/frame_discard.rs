@@ -13,7 +13,8 @@
 //! dropped, all but the last.
 
 use super::limits::Limits;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy, Change};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change};
+use crate::algorithm::{Algorithm, Role};
 use crate::packet::{Colour, DropReason, Flow};
 use crate::queue::Occupancy;
 use alloc::vec::Vec;
@@ -35,20 +36,20 @@ pub struct FrameContext {
     pub is_tagged: bool,
 }
 
-/// Which frames are refused before the buffer is full.
-pub trait FrameRule: Sized {
-    /// The name used in files.
-    const NAME: &'static str;
-    /// One sentence for the index.
-    const SUMMARY: &'static str;
-    /// The parameters it uses besides limits.
-    const ACCEPTS: &'static [BufferField];
+/// The role of the rules by which frames are discarded: built from the parameters of the buffer and its size (K) in its unit.
+#[derive(Debug)]
+pub enum FrameDiscarding {}
 
-    /// Builds it for a buffer of `size` (K) in its unit.
-    ///
-    /// # Errors
-    /// [`BufferError`] names the first parameter that is missing or out of range.
-    fn build(parameters: &BufferParameters, size: u64) -> Result<Self, BufferError>;
+impl Role for FrameDiscarding {
+    type Field = BufferField;
+    type Parameters<'a> = (&'a BufferParameters, u64);
+    type Error = BufferError;
+}
+
+/// Which frames are refused before the buffer is full.
+pub trait FrameRule: Algorithm<FrameDiscarding> {
+    /// As [`BufferManager::DROP_REASONS`].
+    const DROP_REASONS: &'static [DropReason] = &[DropReason::EarlyDiscard, DropReason::PartialFrame];
 
     /// True if the frame that begins is to be refused.
     fn refuses(&self, context: &FrameContext) -> bool;
@@ -99,6 +100,8 @@ impl<R: FrameRule> FrameDiscard<R> {
 }
 
 impl<R: FrameRule> BufferManager for FrameDiscard<R> {
+    const DROP_REASONS: &'static [DropReason] = R::DROP_REASONS;
+
     #[inline]
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
         let (part, lack) = (arrival.part, self.limits.exceeded(arrival, occupancy));
@@ -137,7 +140,7 @@ impl<R: FrameRule> BufferManager for FrameDiscard<R> {
     }
 }
 
-impl<R: FrameRule> BufferPolicy for FrameDiscard<R> {
+impl<R: FrameRule> Algorithm<Buffering> for FrameDiscard<R> {
     const NAME: &'static str = R::NAME;
     const SUMMARY: &'static str = R::SUMMARY;
     const ACCEPTS: &'static [BufferField] = R::ACCEPTS;
@@ -150,7 +153,7 @@ impl<R: FrameRule> BufferPolicy for FrameDiscard<R> {
         if size >= 1 << 40 {
             return Err(BufferField::Limit.wrong("must be less than 2^40 bytes"));
         }
-        let rule = R::build(parameters, size)?;
+        let rule = R::build((parameters, size))?;
         let flows = alloc::vec![FlowFrames { untagged: 0, verdict: FrameVerdict::Broken }; parameters.flows];
         Ok(FrameDiscard { limits: Limits::new(parameters), in_bytes: parameters.bytes.is_some(), rule, flows, active: 0 })
     }
@@ -182,21 +185,22 @@ mod tests {
 
     struct RefusesTagged;
 
-    impl FrameRule for RefusesTagged {
+    impl Algorithm<FrameDiscarding> for RefusesTagged {
         const NAME: &'static str = "";
         const SUMMARY: &'static str = "";
-        const ACCEPTS: &'static [BufferField] = &[];
 
-        fn build(_: &BufferParameters, _: u64) -> Result<RefusesTagged, BufferError> {
+        fn build((_, _): (&BufferParameters, u64)) -> Result<RefusesTagged, BufferError> {
             Ok(RefusesTagged)
         }
+    }
 
+    impl FrameRule for RefusesTagged {
         fn refuses(&self, context: &FrameContext) -> bool {
             context.is_tagged
         }
     }
 
-    impl<M: BufferPolicy> Cells<M> {
+    impl<M: BufferManager + Algorithm<Buffering>> Cells<M> {
         fn new(packets: u32) -> Cells<M> {
             let parameters = BufferParameters { flows: 2, packets: Some(packets), ..BufferParameters::default() };
             Cells { manager: M::build(&parameters).unwrap(), queues: Queues::new(2, 100, Overhead::None) }

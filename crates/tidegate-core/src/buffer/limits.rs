@@ -1,11 +1,11 @@
 //! Limits on a buffer as an operator states them: for all flows together, for each flow, and for the flows of a class.
 
 use super::Arrival;
+use crate::algorithm::{FieldError, Role};
 use crate::packet::{DropReason, Flow};
 use crate::queue::Occupancy;
 use crate::units::Rate;
 use alloc::vec::Vec;
-use core::fmt;
 
 /// A limit in packets, in bytes, in both, or none. Bytes count frames without link overhead.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -124,29 +124,43 @@ impl Alpha {
     }
 }
 
-/// One of the fields of [`BufferParameters`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum BufferField {
-    /// [`BufferParameters::flows`].
-    Flows,
-    /// [`BufferParameters::packets`] and [`BufferParameters::bytes`].
-    Limit,
-    /// [`BufferParameters::flow`].
-    FlowLimit,
-    /// [`BufferParameters::overrides`].
-    Overrides,
-    /// [`BufferParameters::alpha`].
-    Alpha,
-    /// [`BufferParameters::threshold`].
-    Threshold,
-    /// [`BufferParameters::tagged_threshold`].
-    TaggedThreshold,
-    /// [`BufferParameters::scaling`].
-    Scaling,
-    /// [`BufferParameters::guarantees`].
-    Guarantees,
-    /// [`BufferParameters::reading`].
-    Reading,
+/// The role of buffer managers: built from the limits of the buffer and what else they use.
+#[derive(Debug)]
+pub enum Buffering {}
+
+impl Role for Buffering {
+    type Field = BufferField;
+    type Parameters<'a> = &'a BufferParameters;
+    type Error = BufferError;
+}
+
+/// Why a buffer manager cannot be built.
+pub type BufferError = FieldError<BufferField>;
+
+fields! {
+    /// One of the fields of [`BufferParameters`].
+    pub enum BufferField {
+        /// [`BufferParameters::flows`].
+        Flows = "flows",
+        /// [`BufferParameters::packets`] and [`BufferParameters::bytes`].
+        Limit = "limit",
+        /// [`BufferParameters::flow`].
+        FlowLimit = "flow_limit",
+        /// [`BufferParameters::overrides`].
+        Overrides = "limit of a class",
+        /// [`BufferParameters::alpha`].
+        Alpha = "alpha",
+        /// [`BufferParameters::threshold`].
+        Threshold = "threshold",
+        /// [`BufferParameters::tagged_threshold`].
+        TaggedThreshold = "tagged_threshold",
+        /// [`BufferParameters::scaling`].
+        Scaling = "scaling",
+        /// [`BufferParameters::guarantees`].
+        Guarantees = "minimum_rate",
+        /// [`BufferParameters::reading`].
+        Reading = "reading",
+    }
 }
 
 impl BufferField {
@@ -160,43 +174,10 @@ impl BufferField {
         BufferField::Reading,
     ];
 
-    /// The key used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BufferField::Flows => "flows",
-            BufferField::Limit => "limit",
-            BufferField::FlowLimit => "flow_limit",
-            BufferField::Overrides => "limit of a class",
-            BufferField::Alpha => "alpha",
-            BufferField::Threshold => "threshold",
-            BufferField::TaggedThreshold => "tagged_threshold",
-            BufferField::Scaling => "scaling",
-            BufferField::Guarantees => "minimum_rate",
-            BufferField::Reading => "reading",
-        }
-    }
-
     pub(super) const fn wrong(self, problem: &'static str) -> BufferError {
-        BufferError { field: self, problem }
+        FieldError { field: self, problem }
     }
 }
-
-/// Why a buffer manager cannot be built.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BufferError {
-    /// The offending parameter.
-    pub field: BufferField,
-    /// What is wrong, and what would be right.
-    pub problem: &'static str,
-}
-
-impl fmt::Display for BufferError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field.name(), self.problem)
-    }
-}
-
-impl core::error::Error for BufferError {}
 
 impl BufferParameters {
     /// True if `field` is given.

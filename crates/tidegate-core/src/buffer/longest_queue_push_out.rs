@@ -18,7 +18,8 @@
 
 use super::limits::Limits;
 use super::longest::Longest;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy, Change, Victim};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, Victim};
+use crate::algorithm::Algorithm;
 use crate::packet::{DropReason, Flow};
 use crate::queue::Occupancy;
 
@@ -41,6 +42,8 @@ pub struct LongestQueuePushOut {
 }
 
 impl BufferManager for LongestQueuePushOut {
+    const DROP_REASONS: &'static [DropReason] = &[DropReason::PushedOut];
+
     #[inline]
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
         // What its own limit refuses is never pushed out for, so this cannot strike once room is being made.
@@ -72,10 +75,9 @@ impl BufferManager for LongestQueuePushOut {
     }
 }
 
-impl BufferPolicy for LongestQueuePushOut {
+impl Algorithm<Buffering> for LongestQueuePushOut {
     const NAME: &'static str = "longest-queue-push-out";
     const SUMMARY: &'static str = "when the buffer is full, the longest queue gives way";
-    const ACCEPTS: &'static [BufferField] = &[];
 
     fn build(parameters: &BufferParameters) -> Result<LongestQueuePushOut, BufferError> {
         if parameters.bytes.is_none() && parameters.packets.is_none() {

@@ -8,8 +8,10 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** None beyond those of [`super::FrameDiscard`].
 
-use super::frame_discard::{FrameContext, FrameDiscard, FrameRule};
-use super::{BufferError, BufferField, BufferParameters};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule};
+use super::{BufferError, BufferParameters};
+use crate::algorithm::Algorithm;
+use crate::packet::DropReason;
 
 /// Never refuses a frame; drops the rest of one that has lost a packet.
 ///
@@ -26,14 +28,17 @@ pub type PartialPacketDiscard = FrameDiscard<Always>;
 #[derive(Clone, Debug)]
 pub struct Always;
 
-impl FrameRule for Always {
+impl Algorithm<FrameDiscarding> for Always {
     const NAME: &'static str = "partial-packet-discard";
     const SUMMARY: &'static str = "when a packet of a frame finds the buffer full, the rest of the frame is dropped too";
-    const ACCEPTS: &'static [BufferField] = &[];
 
-    fn build(_parameters: &BufferParameters, _size: u64) -> Result<Always, BufferError> {
+    fn build((_parameters, _size): (&BufferParameters, u64)) -> Result<Always, BufferError> {
         Ok(Always)
     }
+}
+
+impl FrameRule for Always {
+    const DROP_REASONS: &'static [DropReason] = &[DropReason::PartialFrame];
 
     #[inline]
     fn refuses(&self, _sight: &FrameContext) -> bool {

@@ -8,8 +8,9 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** None: the quotient `Yi / (X / Na)` is compared as a product, exactly.
 
-use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters, Scaling};
+use crate::algorithm::Algorithm;
 
 /// Refuses the frames of flows that are ahead of the others.
 ///
@@ -29,16 +30,18 @@ pub struct AboveShare {
     scaling: Scaling,
 }
 
-impl FrameRule for AboveShare {
+impl Algorithm<FrameDiscarding> for AboveShare {
     const NAME: &'static str = "selective-drop";
     const SUMMARY: &'static str = "from a threshold on frames of flows with more than their part of the queue are refused";
     const ACCEPTS: &'static [BufferField] = &[BufferField::Threshold, BufferField::Scaling];
 
-    fn build(parameters: &BufferParameters, size: u64) -> Result<AboveShare, BufferError> {
+    fn build((parameters, size): (&BufferParameters, u64)) -> Result<AboveShare, BufferError> {
         let threshold = threshold(parameters.threshold, size, 9, BufferField::Threshold)?;
         Ok(AboveShare { threshold, scaling: parameters.scaling.unwrap_or_default() })
     }
+}
 
+impl FrameRule for AboveShare {
     #[inline]
     fn refuses(&self, context: &FrameContext) -> bool {
         let FrameContext { total, queue, active, .. } = *context;
@@ -56,7 +59,7 @@ mod tests {
     #[test]
     fn ten_flows_of_which_one_holds_a_tenth_of_the_buffer() {
         let parameters = BufferParameters { threshold: Some(900), scaling: Scaling::new(8, 10), ..BufferParameters::default() };
-        let rule = AboveShare::build(&parameters, 1000).unwrap();
+        let rule = AboveShare::build((&parameters, 1000)).unwrap();
         let refuses = |total| rule.refuses(&FrameContext { flow: Flow(0), total, queue: 100, untagged: 100, active: 10, is_tagged: false });
         assert_eq!([890, 900, 910, 950, 990].map(refuses), [false, false, true, true, true]);
     }

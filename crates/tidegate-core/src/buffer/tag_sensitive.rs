@@ -9,8 +9,9 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** The contributions are known from those who cite them; the rule is theirs, the usual thresholds (5 and 9 tenths) are ours.
 
-use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters};
+use crate::algorithm::Algorithm;
 
 /// Refuses frames above a threshold for their tag.
 ///
@@ -31,12 +32,12 @@ pub struct TwoThresholds {
     tagged: u64,
 }
 
-impl FrameRule for TwoThresholds {
+impl Algorithm<FrameDiscarding> for TwoThresholds {
     const NAME: &'static str = "tag-sensitive";
     const SUMMARY: &'static str = "tagged frames are let in up to a low threshold, untagged ones up to a high one";
     const ACCEPTS: &'static [BufferField] = &[BufferField::Threshold, BufferField::TaggedThreshold];
 
-    fn build(parameters: &BufferParameters, size: u64) -> Result<TwoThresholds, BufferError> {
+    fn build((parameters, size): (&BufferParameters, u64)) -> Result<TwoThresholds, BufferError> {
         let untagged = threshold(parameters.threshold, size, 9, BufferField::Threshold)?;
         let tagged = match parameters.tagged_threshold {
             Some(tagged) if tagged > untagged => {
@@ -46,7 +47,9 @@ impl FrameRule for TwoThresholds {
         };
         Ok(TwoThresholds { untagged, tagged })
     }
+}
 
+impl FrameRule for TwoThresholds {
     #[inline]
     fn refuses(&self, context: &FrameContext) -> bool {
         context.total >= if context.is_tagged { self.tagged } else { self.untagged }
@@ -61,12 +64,12 @@ mod tests {
     #[test]
     fn each_tag_has_its_threshold() {
         let parameters = BufferParameters { threshold: Some(900), tagged_threshold: Some(300), ..BufferParameters::default() };
-        let rule = TwoThresholds::build(&parameters, 1000).unwrap();
+        let rule = TwoThresholds::build((&parameters, 1000)).unwrap();
         let refuses = |total, is_tagged| rule.refuses(&FrameContext { flow: Flow(0), total, queue: 0, untagged: 0, active: 1, is_tagged });
         assert_eq!([(299, true), (300, true), (899, false), (900, false)].map(|(x, tag)| refuses(x, tag)), [false, true, false, true]);
         let wrong = BufferParameters { tagged_threshold: Some(901), ..parameters.clone() };
-        assert_eq!(TwoThresholds::build(&wrong, 1000).unwrap_err().field, BufferField::TaggedThreshold);
+        assert_eq!(TwoThresholds::build((&wrong, 1000)).unwrap_err().field, BufferField::TaggedThreshold);
         let wrong = BufferParameters { threshold: Some(1001), ..parameters };
-        assert_eq!(TwoThresholds::build(&wrong, 1000).unwrap_err().field, BufferField::Threshold);
+        assert_eq!(TwoThresholds::build((&wrong, 1000)).unwrap_err().field, BufferField::Threshold);
     }
 }

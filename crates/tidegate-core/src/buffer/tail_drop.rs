@@ -8,7 +8,8 @@
 //! **Deviations.** None.
 
 use super::limits::Limits;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, BufferPolicy};
+use super::{Admission, Arrival, BufferError, BufferManager, BufferParameters, Buffering};
+use crate::algorithm::Algorithm;
 use crate::queue::Occupancy;
 
 /// Refuses what would exceed a limit.
@@ -37,10 +38,9 @@ impl BufferManager for TailDrop {
     }
 }
 
-impl BufferPolicy for TailDrop {
+impl Algorithm<Buffering> for TailDrop {
     const NAME: &'static str = "tail-drop";
     const SUMMARY: &'static str = "a packet that would exceed a limit is refused";
-    const ACCEPTS: &'static [BufferField] = &[];
 
     fn build(parameters: &BufferParameters) -> Result<TailDrop, BufferError> {
         Ok(TailDrop { limits: Limits::new(parameters) })

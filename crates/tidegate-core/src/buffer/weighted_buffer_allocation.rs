@@ -15,8 +15,9 @@
 //! **Two readings.** The source's prose says that a tagged frame of a flow below its share is dropped; its pseudo-code goes on to the third test, which such a
 //! frame always passes while the whole queue is below the share. The pseudo-code is the rule unless [`super::Reading::Prose`] is chosen.
 
-use super::frame_discard::{FrameContext, FrameDiscard, FrameRule, threshold};
+use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters, Reading, Scaling};
+use crate::algorithm::Algorithm;
 use crate::units::Rate;
 use alloc::vec::Vec;
 
@@ -48,12 +49,12 @@ pub struct AboveWeightedShare {
     rates: Vec<u64>,
 }
 
-impl FrameRule for AboveWeightedShare {
+impl Algorithm<FrameDiscarding> for AboveWeightedShare {
     const NAME: &'static str = "weighted-buffer-allocation";
     const SUMMARY: &'static str = "each flow has a part of the buffer by its minimum rate; what is left is shared equally (WBA)";
     const ACCEPTS: &'static [BufferField] = &[BufferField::Threshold, BufferField::Scaling, BufferField::Guarantees, BufferField::Reading];
 
-    fn build(parameters: &BufferParameters, size: u64) -> Result<AboveWeightedShare, BufferError> {
+    fn build((parameters, size): (&BufferParameters, u64)) -> Result<AboveWeightedShare, BufferError> {
         let threshold = threshold(parameters.threshold, size, 5, BufferField::Threshold)?;
         if parameters.capacity.is_none() && !parameters.guarantees.is_empty() {
             return Err(BufferField::Guarantees.wrong("is a part of the link's rate, which must be given"));
@@ -77,7 +78,9 @@ impl FrameRule for AboveWeightedShare {
         let scaling = parameters.scaling.unwrap_or_default();
         Ok(AboveWeightedShare { threshold, scaling, reading: parameters.reading.unwrap_or_default(), capacity, rates })
     }
+}
 
+impl FrameRule for AboveWeightedShare {
     #[inline]
     fn refuses(&self, context: &FrameContext) -> bool {
         let FrameContext { flow, total, queue, untagged, active, is_tagged } = *context;
@@ -113,7 +116,7 @@ mod tests {
             reading: Some(reading),
             ..BufferParameters::default()
         };
-        AboveWeightedShare::build(&parameters, 12_000).unwrap()
+        AboveWeightedShare::build((&parameters, 12_000)).unwrap()
     }
 
     #[test]
@@ -148,7 +151,7 @@ mod tests {
             capacity: Some(Rate::MAX),
             ..BufferParameters::default()
         };
-        let rule = AboveWeightedShare::build(&parameters, (1 << 40) - 1).unwrap();
+        let rule = AboveWeightedShare::build((&parameters, (1 << 40) - 1)).unwrap();
         for (queue, untagged) in [(0, 0), (u64::from(u32::MAX), 0), (u64::from(u32::MAX), u64::from(u32::MAX))] {
             let context = FrameContext { flow: Flow(0), total: (1 << 40) - 1, queue, untagged, active: 1 << 23, is_tagged: true };
             assert!(!rule.refuses(&context), "a flow that has the link to itself is below its share");
@@ -161,7 +164,7 @@ mod tests {
         let error = |guarantees: &[Guarantee]| {
             let capacity = Rate::new(10_000_000).ok();
             let parameters = BufferParameters { flows: 4, guarantees: guarantees.to_vec(), capacity, ..BufferParameters::default() };
-            AboveWeightedShare::build(&parameters, 100).err().map(|error| error.problem)
+            AboveWeightedShare::build((&parameters, 100)).err().map(|error| error.problem)
         };
         assert_eq!(error(&[guarantee(0, 2, 3), guarantee(3, 1, 4)]), None);
         assert!(error(&[guarantee(0, 2, 3), guarantee(3, 1, 5)]).is_some_and(|problem| problem.contains("more than the rate")));

@@ -1,9 +1,9 @@
 //! Traffic contracts as an operator states them: rates, bursts, tolerances, and what becomes of a packet that violates them.
 
 use super::Verdict;
+use crate::algorithm::{FieldError, Role};
 use crate::packet::Colour;
 use crate::units::{Duration, Rate, TimePerByte};
-use core::fmt;
 
 /// What a policer enforces. A policer names the fields it requires and those it accepts; lengths are on the wire throughout.
 ///
@@ -292,89 +292,52 @@ impl Conformance {
     }
 }
 
-/// One of the fields of [`Contract`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum ContractField {
-    /// [`Contract::rate`].
-    Rate,
-    /// [`Contract::longest_packet`].
-    LongestPacket,
-    /// [`Contract::peak_rate`].
-    PeakRate,
-    /// [`Contract::excess_rate`].
-    ExcessRate,
-    /// [`Contract::burst`].
-    Burst,
-    /// [`Contract::excess_burst`].
-    ExcessBurst,
-    /// [`Contract::peak_burst`].
-    PeakBurst,
-    /// [`Contract::maximum_frame`].
-    MaximumFrame,
-    /// [`Contract::delay_variation_tolerance`].
-    DelayVariationTolerance,
-    /// [`Contract::conformance`].
-    Conformance,
-    /// [`Contract::colour_aware`].
-    ColourAware,
-    /// [`Contract::violation`].
-    Violation,
-}
+/// The role of policers: built from a contract.
+#[derive(Debug)]
+pub enum Policing {}
 
-impl ContractField {
-    /// Every field.
-    pub const ALL: &'static [ContractField] = &[
-        ContractField::Rate,
-        ContractField::LongestPacket,
-        ContractField::PeakRate,
-        ContractField::ExcessRate,
-        ContractField::Burst,
-        ContractField::ExcessBurst,
-        ContractField::PeakBurst,
-        ContractField::MaximumFrame,
-        ContractField::DelayVariationTolerance,
-        ContractField::Conformance,
-        ContractField::ColourAware,
-        ContractField::Violation,
-    ];
-
-    /// The key used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ContractField::Rate => "rate",
-            ContractField::LongestPacket => "longest_packet",
-            ContractField::PeakRate => "peak_rate",
-            ContractField::ExcessRate => "excess_rate",
-            ContractField::Burst => "burst",
-            ContractField::ExcessBurst => "excess_burst",
-            ContractField::PeakBurst => "peak_burst",
-            ContractField::MaximumFrame => "maximum_frame",
-            ContractField::DelayVariationTolerance => "delay_variation_tolerance",
-            ContractField::Conformance => "conformance",
-            ContractField::ColourAware => "colour_aware",
-            ContractField::Violation => "violation",
-        }
-    }
-
-    /// The error that something about this field is wrong.
-    pub(crate) const fn wrong(self, problem: &'static str) -> ContractError {
-        ContractError { field: self, problem }
-    }
+impl Role for Policing {
+    type Field = ContractField;
+    type Parameters<'a> = &'a Contract;
+    type Error = ContractError;
 }
 
 /// Why a policer cannot enforce a contract.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ContractError {
-    /// The offending field.
-    pub field: ContractField,
-    /// What is wrong, and what would be right.
-    pub problem: &'static str,
-}
+pub type ContractError = FieldError<ContractField>;
 
-impl fmt::Display for ContractError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field.name(), self.problem)
+fields! {
+    /// One of the fields of [`Contract`].
+    pub enum ContractField {
+        /// [`Contract::rate`].
+        Rate = "rate",
+        /// [`Contract::longest_packet`].
+        LongestPacket = "longest_packet",
+        /// [`Contract::peak_rate`].
+        PeakRate = "peak_rate",
+        /// [`Contract::excess_rate`].
+        ExcessRate = "excess_rate",
+        /// [`Contract::burst`].
+        Burst = "burst",
+        /// [`Contract::excess_burst`].
+        ExcessBurst = "excess_burst",
+        /// [`Contract::peak_burst`].
+        PeakBurst = "peak_burst",
+        /// [`Contract::maximum_frame`].
+        MaximumFrame = "maximum_frame",
+        /// [`Contract::delay_variation_tolerance`].
+        DelayVariationTolerance = "delay_variation_tolerance",
+        /// [`Contract::conformance`].
+        Conformance = "conformance",
+        /// [`Contract::colour_aware`].
+        ColourAware = "colour_aware",
+        /// [`Contract::violation`].
+        Violation = "violation",
     }
 }
 
-impl core::error::Error for ContractError {}
+impl ContractField {
+    /// The error that something about this field is wrong.
+    pub(crate) const fn wrong(self, problem: &'static str) -> ContractError {
+        FieldError { field: self, problem }
+    }
+}

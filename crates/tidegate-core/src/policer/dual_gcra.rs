@@ -12,7 +12,8 @@
 
 use super::contract::{Conformance, Contract, ContractError, ContractField, Violation};
 use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
-use super::{Enforcement, Policer, Verdict};
+use super::{Policer, Policing, Verdict};
+use crate::algorithm::Algorithm;
 use crate::packet::Colour;
 use crate::units::{Duration, Time, TimePerByte};
 
@@ -84,7 +85,7 @@ impl Policer for DualGcra {
     }
 }
 
-impl Enforcement for DualGcra {
+impl Algorithm<Policing> for DualGcra {
     const NAME: &'static str = "dual-gcra";
     const SUMMARY: &'static str = "a peak and a sustained rate together, by an ATM conformance definition";
     const REQUIRES: &'static [ContractField] = &[ContractField::Rate];

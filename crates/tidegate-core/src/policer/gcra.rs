@@ -14,7 +14,8 @@
 //! The forms agree packet by packet, and after each conforming packet `X = TAT - LCT`; the tests of this file assert both.
 
 use super::contract::{Contract, ContractError, ContractField, Increment, Violation};
-use super::{Enforcement, Policer, Verdict};
+use super::{Policer, Policing, Verdict};
+use crate::algorithm::Algorithm;
 use crate::packet::Colour;
 use crate::units::{Duration, SERIAL_HORIZON, Time, TimePerByte};
 use core::hint::select_unpredictable;
@@ -91,7 +92,7 @@ impl VirtualScheduling {
     /// A policer of the rate whose time per byte is `increment`, with tolerance `limit`, started at `now`. It discards what violates.
     ///
     /// # Panics
-    /// If the tolerance exceeds 2^29 bytes at the rate; [`Enforcement::build`] reports that as an error.
+    /// If the tolerance exceeds 2^29 bytes at the rate; [`Algorithm::build`] reports that as an error.
     pub fn new(now: Time, increment: TimePerByte, limit: Duration) -> VirtualScheduling {
         VirtualScheduling { theoretical_arrival: now, terms: Terms::new(increment, limit) }
     }
@@ -136,7 +137,7 @@ impl Policer for VirtualScheduling {
     }
 }
 
-impl Enforcement for VirtualScheduling {
+impl Algorithm<Policing> for VirtualScheduling {
     const NAME: &'static str = "gcra";
     const SUMMARY: &'static str = "one rate with a tolerance: packets that come too early are outside";
     const REQUIRES: &'static [ContractField] = &[ContractField::Rate];
@@ -170,7 +171,7 @@ impl LeakyBucket {
     /// The policer of a contract, started at [`Time::ZERO`].
     ///
     /// # Errors
-    /// As [`Enforcement::build`] of [`VirtualScheduling`].
+    /// As [`Algorithm::build`] of [`VirtualScheduling`].
     pub fn build(contract: &Contract) -> Result<LeakyBucket, ContractError> {
         Ok(LeakyBucket { last_conformance: Time::ZERO, level: 0, terms: Terms::of(contract)? })
     }

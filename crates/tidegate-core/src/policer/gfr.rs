@@ -14,7 +14,8 @@
 
 use super::contract::{Contract, ContractError, ContractField, Violation};
 use super::frame_bucket::FrameBucket;
-use super::{Enforcement, Policer, Verdict};
+use super::{Policer, Policing, Verdict};
+use crate::algorithm::Algorithm;
 use crate::packet::{Colour, Part};
 use crate::units::Time;
 
@@ -78,7 +79,7 @@ impl Policer for Gfr {
     }
 }
 
-impl Enforcement for Gfr {
+impl Algorithm<Policing> for Gfr {
     const NAME: &'static str = "gfr";
     const SUMMARY: &'static str = "a minimum rate for whole frames: those beyond it are marked yellow";
     const REQUIRES: &'static [ContractField] = &[ContractField::Rate, ContractField::PeakRate];

@@ -14,7 +14,8 @@
 
 use super::contract::{Conformance, Contract, ContractError, ContractField, Violation};
 use super::frame_bucket::{FrameBucket, maximum_frame};
-use super::{Enforcement, Policer, Verdict};
+use super::{Policer, Policing, Verdict};
+use crate::algorithm::Algorithm;
 use crate::packet::{Colour, Part};
 use crate::units::Time;
 
@@ -102,7 +103,7 @@ impl Policer for GfrTm41 {
     }
 }
 
-impl Enforcement for GfrTm41 {
+impl Algorithm<Policing> for GfrTm41 {
     const NAME: &'static str = "gfr-tm41";
     const SUMMARY: &'static str = "guaranteed frame rate by Traffic Management 4.1: cells that conform, frames that are eligible";
     const REQUIRES: &'static [ContractField] = &[ContractField::Rate, ContractField::PeakRate];

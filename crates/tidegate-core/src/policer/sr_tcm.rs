@@ -12,7 +12,8 @@
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
 use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions, positive_part};
-use super::{Enforcement, Policer, Verdict};
+use super::{Policer, Policing, Verdict};
+use crate::algorithm::Algorithm;
 use crate::packet::Colour;
 use crate::units::{Duration, Time};
 
@@ -82,7 +83,7 @@ impl Policer for SrTcm {
     }
 }
 
-impl Enforcement for SrTcm {
+impl Algorithm<Policing> for SrTcm {
     const NAME: &'static str = "sr-tcm";
     const SUMMARY: &'static str = "one rate and two bursts: green within the first, yellow within the second, red beyond (RFC 2697)";
     const REQUIRES: &'static [ContractField] = &[ContractField::Rate, ContractField::Burst, ContractField::ExcessBurst];

@@ -10,7 +10,8 @@
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
 use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
-use super::{Enforcement, Policer, Verdict};
+use super::{Policer, Policing, Verdict};
+use crate::algorithm::Algorithm;
 use crate::packet::Colour;
 use crate::units::{Duration, Time};
 
@@ -70,7 +71,7 @@ impl Policer for TrTcm2698 {
     }
 }
 
-impl Enforcement for TrTcm2698 {
+impl Algorithm<Policing> for TrTcm2698 {
     const NAME: &'static str = "tr-tcm-2698";
     const SUMMARY: &'static str = "two rates: green within the committed, yellow within the peak, red beyond (RFC 2698)";
     const REQUIRES: &'static [ContractField] =

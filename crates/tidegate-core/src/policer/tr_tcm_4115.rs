@@ -12,7 +12,8 @@
 
 use super::contract::{Contract, ContractError, ContractField, MarkerTerms};
 use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
-use super::{Enforcement, Policer, Verdict};
+use super::{Policer, Policing, Verdict};
+use crate::algorithm::Algorithm;
 use crate::packet::Colour;
 use crate::units::{Duration, Time};
 
@@ -75,7 +76,7 @@ impl Policer for TrTcm4115 {
     }
 }
 
-impl Enforcement for TrTcm4115 {
+impl Algorithm<Policing> for TrTcm4115 {
     const NAME: &'static str = "tr-tcm-4115";
     const SUMMARY: &'static str = "a committed and an excess rate: green within the first, yellow within the second, red beyond (RFC 4115)";
     const REQUIRES: &'static [ContractField] =

@@ -26,7 +26,8 @@
 //! order and tells a suspended flow what it comes back to.
 
 use super::active_list::{Linked, Links, PrefetchPredictor, Resumption, Rounds};
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
+use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, weight_of};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::units::{MAX_BYTES, Time};
@@ -144,6 +145,8 @@ impl DeficitRoundRobin {
 }
 
 impl Scheduler for DeficitRoundRobin {
+    const WORK_CONSERVING: bool = true;
+
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         let quantum = self.quantum(&self.flows[flow.index()]);
@@ -215,14 +218,12 @@ impl Scheduler for DeficitRoundRobin {
     }
 }
 
-impl Discipline for DeficitRoundRobin {
+impl Algorithm<Scheduling> for DeficitRoundRobin {
     const NAME: &'static str = "drr";
     const SUMMARY: &'static str = "backlogged flows send bytes in proportion to their weights";
-    const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[Parameter::Weight];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<DeficitRoundRobin, BuildError> {
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<DeficitRoundRobin, BuildError> {
         let mut weights = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
             weights.push(weight_of(index, parameters)?);
@@ -247,7 +248,7 @@ mod tests {
     fn weighted(weights: &[u32]) -> DeficitRoundRobin {
         let setup = Setup::new(Rate::MAX, LONGEST);
         let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..Default::default() }).collect();
-        DeficitRoundRobin::build(&setup, &flows).unwrap()
+        setup.build::<DeficitRoundRobin>(&flows).unwrap()
     }
 
     #[test]
@@ -293,7 +294,7 @@ mod tests {
     fn a_weight_of_zero_is_refused() {
         let setup = Setup::new(Rate::MAX, LONGEST);
         let flows = [FlowParameters::default(), FlowParameters { weight: Some(0), ..Default::default() }];
-        let error = DeficitRoundRobin::build(&setup, &flows).unwrap_err();
+        let error = setup.build::<DeficitRoundRobin>(&flows).unwrap_err();
         assert_eq!((error.flow, error.parameter), (Some(Flow(1)), Parameter::Weight));
     }
 

@@ -19,7 +19,8 @@
 //! exact in bytes, and ticks together last longer than their slots by less than one packet per flow. Heads are told apart by age as
 //! long as fewer than 2^31 packets have come between them.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::dwcs::{Choice, Dwcs as Decide, Engine, Request, Rules, StreamError, resolve};
 use crate::packet::{Flow, Head};
 use crate::units::{Duration, SERIAL_HORIZON, Time};
@@ -49,11 +50,11 @@ pub struct DwcsOptions {
 /// ```
 /// use tidegate_core::dwcs::{Request, Service, Window};
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, Dwcs, FlowParameters, Scheduler, Setup};
+/// use tidegate_core::scheduler::{Decision, Dwcs, FlowParameters, Scheduler, Setup};
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let window = |x, y| FlowParameters { service: Some(Request::of(Service::Window(Window::new(x, y)))), ..FlowParameters::default() };
-/// let mut dwcs: Dwcs = Discipline::build(&setup, &[window(3, 4), window(1, 2)]).unwrap();
+/// let mut dwcs: Dwcs = setup.build(&[window(3, 4), window(1, 2)]).unwrap();
 /// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
 /// dwcs.activate(Time::ZERO, Flow(0), head(0));
 /// dwcs.activate(Time::ZERO, Flow(1), head(1));
@@ -136,6 +137,8 @@ impl<E: Decide> Dwcs<E> {
 }
 
 impl<E: Decide> Scheduler for Dwcs<E> {
+    const WORK_CONSERVING: bool = true;
+
     fn start(&mut self, now: Time) {
         self.clock.since = now;
     }
@@ -208,14 +211,12 @@ impl<E: Decide> Scheduler for Dwcs<E> {
     }
 }
 
-impl Discipline for Dwcs {
+impl Algorithm<Scheduling> for Dwcs {
     const NAME: &'static str = "dwcs";
     const SUMMARY: &'static str = "of every y deadlines of a flow at most x are missed: deadlines, priorities and fair shares in one";
-    const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[Parameter::Service];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
         let refused = |error: StreamError| BuildError { flow: error.stream, parameter: Parameter::Service, problem: error.problem };
         let requests: Vec<Request> = flows.iter().map(|flow| flow.service.unwrap_or_default()).collect();
         let streams = resolve(&requests).map_err(refused)?;

@@ -17,7 +17,8 @@
 //!
 //! **Deviations**: transmissions are not interrupted, hence the longest packet in the law. Late packets are sent, not dropped.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -28,11 +29,11 @@ use alloc::vec::Vec;
 ///
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, EarliestDeadlineFirst, FlowParameters, Scheduler, Setup};
+/// use tidegate_core::scheduler::{Decision, EarliestDeadlineFirst, FlowParameters, Scheduler, Setup};
 /// use tidegate_core::units::{Duration, Rate, Time};
 /// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let within = |ms| FlowParameters { delay: Some(Duration::from_milliseconds(ms)), ..FlowParameters::default() };
-/// let mut edf: EarliestDeadlineFirst = Discipline::build(&setup, &[within(50), within(5)]).unwrap();
+/// let mut edf: EarliestDeadlineFirst = setup.build(&[within(50), within(5)]).unwrap();
 /// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
 /// edf.activate(Time::ZERO, Flow(0), head(0));
 /// edf.activate(Time::ZERO, Flow(1), head(1));
@@ -45,6 +46,8 @@ pub struct EarliestDeadlineFirst<R = Wheel> {
 }
 
 impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
+    const WORK_CONSERVING: bool = true;
+
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         let deadline = head.arrival + self.delays[flow.index()];
@@ -92,14 +95,12 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
     }
 }
 
-impl<R: ReadyList> Discipline for EarliestDeadlineFirst<R> {
+impl<R: ReadyList> Algorithm<Scheduling> for EarliestDeadlineFirst<R> {
     const NAME: &'static str = "edf";
     const SUMMARY: &'static str = "the packet whose deadline (arrival plus its flow's delay) comes first leaves first";
     const REQUIRES: &'static [Parameter] = &[Parameter::Delay];
-    const ACCEPTS: &'static [Parameter] = &[];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
         let mut delays = Vec::with_capacity(flows.len());
         for (index, given) in flows.iter().enumerate() {
             let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Delay, problem };

@@ -14,7 +14,8 @@
 //! **Deviations**: a common queue would need no scheduler either. This one exists because the port keeps a queue per flow, so that a
 //! buffer manager can see and push out per flow whatever the order of service.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::ready::{ReadyList, Wheel};
 use crate::units::Time;
@@ -23,10 +24,10 @@ use crate::units::Time;
 ///
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, Fifo, FlowParameters, Scheduler, Setup};
+/// use tidegate_core::scheduler::{Decision, Fifo, FlowParameters, Scheduler, Setup};
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup::new(Rate::new(1_000_000).unwrap(), 1500);
-/// let mut fifo = Fifo::build(&setup, &[FlowParameters::default(); 2]).unwrap();
+/// let mut fifo = setup.build::<Fifo>(&[FlowParameters::default(); 2]).unwrap();
 /// let head = |number| Head { length: 100, number, arrival: Time::ZERO, colour: Colour::Green };
 /// fifo.activate(Time::ZERO, Flow(1), head(0));
 /// fifo.activate(Time::ZERO, Flow(0), head(1));
@@ -47,6 +48,8 @@ const SINGLE_FLOW: Flow = Flow(0);
 const NUMBER_SHIFT: u32 = 32;
 
 impl Scheduler for Fifo {
+    const WORK_CONSERVING: bool = true;
+
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         if self.is_single {
@@ -97,14 +100,11 @@ impl Scheduler for Fifo {
     }
 }
 
-impl Discipline for Fifo {
+impl Algorithm<Scheduling> for Fifo {
     const NAME: &'static str = "fifo";
     const SUMMARY: &'static str = "packets leave in the order in which they arrived";
-    const REQUIRES: &'static [Parameter] = &[];
-    const ACCEPTS: &'static [Parameter] = &[];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<Fifo, BuildError> {
+    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<Fifo, BuildError> {
         Ok(Fifo { heads: Wheel::new(flows.len()), is_single: flows.len() == 1, has_head: false })
     }
 }

@@ -29,7 +29,8 @@
 //!   bounds of slots up to some length, all early groups of such slots become eligible, for they begin at these bounds.
 
 use super::wf2q_plus::guaranteed_rates;
-use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::serial::is_before;
@@ -41,11 +42,11 @@ use alloc::vec::Vec;
 ///
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, QuickFair, Scheduler, Setup};
+/// use tidegate_core::scheduler::{Decision, FlowParameters, QuickFair, Scheduler, Setup};
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
-/// let mut qfq = QuickFair::build(&setup, &[weight(1), weight(8)]).unwrap();
+/// let mut qfq = setup.build::<QuickFair>(&[weight(1), weight(8)]).unwrap();
 /// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
 /// qfq.activate(Time::ZERO, Flow(0), head(0));
 /// qfq.activate(Time::ZERO, Flow(1), head(1));
@@ -325,6 +326,8 @@ impl QuickFair {
 }
 
 impl Scheduler for QuickFair {
+    const WORK_CONSERVING: bool = true;
+
     fn start(&mut self, now: Time) {
         self.service_start = now;
     }
@@ -430,14 +433,12 @@ impl Scheduler for QuickFair {
     }
 }
 
-impl Discipline for QuickFair {
+impl Algorithm<Scheduling> for QuickFair {
     const NAME: &'static str = "qfq";
     const SUMMARY: &'static str = "every flow gets its rate or its weight's share, in constant time, within few packets of a fluid server";
-    const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<QuickFair, BuildError> {
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<QuickFair, BuildError> {
         let mut groups = Box::new([Group::EMPTY; GROUP_COUNT]);
         let mut shares = Vec::with_capacity(flows.len());
         let mut lead = 0;
@@ -487,7 +488,7 @@ mod tests {
 
     fn scheduler(weights: &[u32]) -> QuickFair {
         let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() }).collect();
-        QuickFair::build(&Setup::new(Rate::new(10_000_000).unwrap(), 1000), &flows).unwrap()
+        Setup::new(Rate::new(10_000_000).unwrap(), 1000).build::<QuickFair>(&flows).unwrap()
     }
 
     fn activate(scheduler: &mut QuickFair, flows: &[u32]) {
@@ -542,7 +543,7 @@ mod tests {
     #[test]
     fn a_rate_at_which_a_packet_takes_a_week_is_refused() {
         let flows = [FlowParameters { rate: Some(Rate::MIN), ..FlowParameters::default() }];
-        let error = QuickFair::build(&Setup::new(Rate::MAX, 80_000_000), &flows).unwrap_err();
+        let error = Setup::new(Rate::MAX, 80_000_000).build::<QuickFair>(&flows).unwrap_err();
         assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Rate));
     }
 }

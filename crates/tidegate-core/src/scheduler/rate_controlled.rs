@@ -36,7 +36,8 @@
 //! proportions by a clock per priority, in which its shares are counted: it stands still while the priority gets less than it is granted
 //! (as in `ClassTime` of the cell scheduler, but with the grant as the measure), and makes up for that when the priority could send more.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -58,12 +59,12 @@ const LATE_CLAIM_PACKETS: u64 = 4;
 ///
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, RateControlled, Scheduler, Setup};
+/// use tidegate_core::scheduler::{Decision, FlowParameters, RateControlled, Scheduler, Setup};
 /// use tidegate_core::shaper::ShapingContract;
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1250);
 /// let shape = Some(ShapingContract::new(Rate::new(1_000_000).unwrap(), 1250, 1250));
-/// let mut scheduler: RateControlled = Discipline::build(&setup, &[FlowParameters { shape, ..Default::default() }]).unwrap();
+/// let mut scheduler: RateControlled = setup.build(&[FlowParameters { shape, ..Default::default() }]).unwrap();
 /// let head = |number| Head { length: 1250, number, arrival: Time::ZERO, colour: Colour::Green };
 /// scheduler.activate(Time::ZERO, Flow(0), head(0));
 /// assert_eq!(scheduler.select(Time::ZERO), Decision::Serve(Flow(0)));
@@ -345,6 +346,8 @@ impl<R: ReadyList> RateControlled<R> {
 }
 
 impl<R: ReadyList> Scheduler for RateControlled<R> {
+    const SHAPES: bool = true;
+
     fn start(&mut self, now: Time) {
         for stream in &mut self.flows {
             stream.allowance.start(now);
@@ -455,15 +458,12 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
     }
 }
 
-impl<R: ReadyList> Discipline for RateControlled<R> {
+impl<R: ReadyList> Algorithm<Scheduling> for RateControlled<R> {
     const NAME: &'static str = "rate-controlled";
     const SUMMARY: &'static str = "every flow is shaped to its contract; overload is shared in proportion to the contracts, by priorities";
-    const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[Parameter::Priority, Parameter::Rate];
-    const WORK_CONSERVING: bool = false;
-    const SHAPES: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
         let priority = |given: &FlowParameters| given.priority.unwrap_or(0);
         let mut ranks: Vec<u32> = flows.iter().map(priority).collect();
         ranks.sort_unstable();

@@ -23,7 +23,8 @@
 //! stands still, which comes to the same, because then no flow's stamp lies ahead of it. Virtual time has 128 bits, as in WF2Q+.
 
 use super::wf2q_plus::guaranteed_rates;
-use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -34,11 +35,11 @@ use alloc::vec::Vec;
 ///
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, SelfClocked, Setup};
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, SelfClocked, Setup};
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
-/// let mut scfq: SelfClocked = Discipline::build(&setup, &[weight(1), weight(2)]).unwrap();
+/// let mut scfq: SelfClocked = setup.build(&[weight(1), weight(2)]).unwrap();
 /// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
 /// scfq.activate(Time::ZERO, Flow(0), head(0));
 /// scfq.activate(Time::ZERO, Flow(1), head(1));
@@ -81,6 +82,8 @@ impl<R: ReadyList> SelfClocked<R> {
 }
 
 impl<R: ReadyList> Scheduler for SelfClocked<R> {
+    const WORK_CONSERVING: bool = true;
+
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         let share = &mut self.shares[flow.index()];
@@ -138,14 +141,12 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
     }
 }
 
-impl<R: ReadyList> Discipline for SelfClocked<R> {
+impl<R: ReadyList> Algorithm<Scheduling> for SelfClocked<R> {
     const NAME: &'static str = "scfq";
     const SUMMARY: &'static str = "every flow gets its rate or its weight's share; the clock is the packet in service";
-    const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
         let rates = guaranteed_rates(setup, flows)?;
         let round = rates.iter().map(|rate| rate.time_per_byte().ceil(setup.longest_packet).picoseconds()).max().unwrap_or(0);
         let shares = rates.into_iter().map(|rate| Share { start: 0, rate: rate.time_per_byte(), length: 0 }).collect();
@@ -163,7 +164,7 @@ mod tests {
 
     fn scheduler(weights: &[u32]) -> SelfClocked {
         let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() }).collect();
-        Discipline::build(&Setup::new(Rate::new(149_700_000).unwrap(), 53), &flows).unwrap()
+        Setup::new(Rate::new(149_700_000).unwrap(), 53).build(&flows).unwrap()
     }
 
     /// The flows served, all of which stay backlogged.

@@ -16,7 +16,8 @@
 //! **Deviations.** None. It is not preemptive: a packet being transmitted is never interrupted.
 
 use super::active_list::{ActiveList, Linked, Links, PrefetchPredictor};
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::units::Time;
@@ -78,6 +79,8 @@ impl Linked for Turn {
 }
 
 impl Scheduler for StrictPriority {
+    const WORK_CONSERVING: bool = true;
+
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
         let rank = self.flows[flow.index()].rank;
@@ -133,14 +136,12 @@ impl Scheduler for StrictPriority {
     }
 }
 
-impl Discipline for StrictPriority {
+impl Algorithm<Scheduling> for StrictPriority {
     const NAME: &'static str = "strict-priority";
     const SUMMARY: &'static str = "a packet never waits for one of lower priority, except for the one being transmitted";
     const REQUIRES: &'static [Parameter] = &[Parameter::Priority];
-    const ACCEPTS: &'static [Parameter] = &[];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<StrictPriority, BuildError> {
+    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<StrictPriority, BuildError> {
         let mut priorities = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
             let missing = BuildError {
@@ -237,7 +238,7 @@ mod tests {
     fn ranked(priorities: &[u32]) -> Backlog<StrictPriority> {
         let setup = Setup::new(Rate::MAX, 1000);
         let flows: Vec<_> = priorities.iter().map(|&priority| FlowParameters { priority: Some(priority), ..Default::default() }).collect();
-        Backlog::new(StrictPriority::build(&setup, &flows).unwrap(), priorities.len())
+        Backlog::new(setup.build::<StrictPriority>(&flows).unwrap(), priorities.len())
     }
 
     #[test]
@@ -264,7 +265,7 @@ mod tests {
     #[test]
     fn a_missing_priority_is_refused() {
         let setup = Setup::new(Rate::MAX, 1000);
-        let error = StrictPriority::build(&setup, &[FlowParameters::default()]).unwrap_err();
+        let error = setup.build::<StrictPriority>(&[FlowParameters::default()]).unwrap_err();
         assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Priority));
     }
 

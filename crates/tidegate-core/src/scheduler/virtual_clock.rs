@@ -19,7 +19,8 @@
 //! and lets a lost head go uncharged. A flow that used idle capacity pays for it later: its clock has run ahead. That is the discipline,
 //! not a defect; WF2Q+ forgives.
 
-use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup};
+use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -30,11 +31,11 @@ use alloc::vec::Vec;
 ///
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, Setup, VirtualClock};
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup, VirtualClock};
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let rate = |mbps: u64| FlowParameters { rate: Some(Rate::new(mbps * 1_000_000).unwrap()), ..FlowParameters::default() };
-/// let mut clock: VirtualClock = Discipline::build(&setup, &[rate(1), rate(2)]).unwrap();
+/// let mut clock: VirtualClock = setup.build(&[rate(1), rate(2)]).unwrap();
 /// let head = |number| Head { length: 125, number, arrival: Time::ZERO, colour: Colour::Green };
 /// clock.activate(Time::ZERO, Flow(0), head(0)); // clock shows 1 ms
 /// clock.activate(Time::ZERO, Flow(1), head(1)); // clock shows 0.5 ms
@@ -70,6 +71,8 @@ impl<R: ReadyList> VirtualClock<R> {
 }
 
 impl<R: ReadyList> Scheduler for VirtualClock<R> {
+    const WORK_CONSERVING: bool = true;
+
     fn start(&mut self, now: Time) {
         for clock in &mut self.clocks {
             clock.charged = now;
@@ -129,14 +132,12 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
     }
 }
 
-impl<R: ReadyList> Discipline for VirtualClock<R> {
+impl<R: ReadyList> Algorithm<Scheduling> for VirtualClock<R> {
     const NAME: &'static str = "virtual-clock";
     const SUMMARY: &'static str = "every flow gets its rate, with a delay bound, and pays later for what it takes beyond";
     const REQUIRES: &'static [Parameter] = &[Parameter::Rate];
-    const ACCEPTS: &'static [Parameter] = &[];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
         let (mut clocks, mut sum) = (Vec::with_capacity(flows.len()), 0u64);
         for (index, given) in flows.iter().enumerate() {
             let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem };

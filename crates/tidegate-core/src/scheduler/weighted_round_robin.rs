@@ -22,7 +22,8 @@
 //! have turns, so no slot is left empty.
 
 use super::active_list::{Linked, Links, PrefetchPredictor, Resumption, Rounds};
-use super::{BuildError, Decision, Discipline, FlowParameters, Parameter, Scheduler, Setup, weight_of};
+use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, weight_of};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::units::Time;
@@ -86,6 +87,8 @@ impl Linked for Turn {
 }
 
 impl Scheduler for WeightedRoundRobin {
+    const WORK_CONSERVING: bool = true;
+
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
         let round = self.active.join(&mut self.flows, flow.0);
@@ -166,14 +169,12 @@ impl Scheduler for WeightedRoundRobin {
     }
 }
 
-impl Discipline for WeightedRoundRobin {
+impl Algorithm<Scheduling> for WeightedRoundRobin {
     const NAME: &'static str = "wrr";
     const SUMMARY: &'static str = "backlogged flows send packets in proportion to their weights";
-    const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[Parameter::Weight];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(_setup: &Setup, flows: &[FlowParameters]) -> Result<WeightedRoundRobin, BuildError> {
+    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<WeightedRoundRobin, BuildError> {
         let mut turns = Vec::with_capacity(flows.len());
         for (index, parameters) in flows.iter().enumerate() {
             let weight = weight_of(index, parameters)?;
@@ -194,7 +195,7 @@ mod tests {
     fn weighted(weights: &[u32]) -> Backlog<WeightedRoundRobin> {
         let setup = Setup::new(Rate::MAX, 1000);
         let flows: Vec<_> = weights.iter().map(|&weight| FlowParameters { weight: Some(weight), ..Default::default() }).collect();
-        Backlog::new(WeightedRoundRobin::build(&setup, &flows).unwrap(), weights.len())
+        Backlog::new(setup.build::<WeightedRoundRobin>(&flows).unwrap(), weights.len())
     }
 
     #[test]
@@ -223,7 +224,7 @@ mod tests {
     fn a_weight_of_zero_is_refused() {
         let setup = Setup::new(Rate::MAX, 1000);
         let flows = [FlowParameters { weight: Some(0), ..Default::default() }];
-        let error = WeightedRoundRobin::build(&setup, &flows).unwrap_err();
+        let error = setup.build::<WeightedRoundRobin>(&flows).unwrap_err();
         assert_eq!((error.flow, error.parameter), (Some(Flow(0)), Parameter::Weight));
     }
 

@@ -22,7 +22,8 @@
 //! lie in the future. The maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the
 //! last packet has left, virtual time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
 
-use super::{BuildError, Decision, Discipline, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Setup, weight_of};
+use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup, weight_of};
+use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -36,11 +37,11 @@ use alloc::vec::Vec;
 ///
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
-/// use tidegate_core::scheduler::{Decision, Discipline, FlowParameters, Scheduler, Setup, Wf2qPlus};
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup, Wf2qPlus};
 /// use tidegate_core::units::{Rate, Time};
 /// let setup = Setup::new(Rate::new(10_000_000).unwrap(), 1500);
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..FlowParameters::default() };
-/// let mut wf2q: Wf2qPlus = Discipline::build(&setup, &[weight(1), weight(2)]).unwrap();
+/// let mut wf2q: Wf2qPlus = setup.build(&[weight(1), weight(2)]).unwrap();
 /// let head = |number| Head { length: 1500, number, arrival: Time::ZERO, colour: Colour::Green };
 /// wf2q.activate(Time::ZERO, Flow(0), head(0));
 /// wf2q.activate(Time::ZERO, Flow(1), head(1));
@@ -116,6 +117,8 @@ impl<R: ReadyList> Wf2qPlus<R> {
 }
 
 impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
+    const WORK_CONSERVING: bool = true;
+
     fn start(&mut self, now: Time) {
         self.service_start = now;
     }
@@ -220,14 +223,12 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
     }
 }
 
-impl<R: ReadyList> Discipline for Wf2qPlus<R> {
+impl<R: ReadyList> Algorithm<Scheduling> for Wf2qPlus<R> {
     const NAME: &'static str = "wf2q+";
     const SUMMARY: &'static str = "every flow gets its rate or its weight's share, with the delay bound and the fairness of a fluid server";
-    const REQUIRES: &'static [Parameter] = &[];
     const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
-    const WORK_CONSERVING: bool = true;
 
-    fn build(setup: &Setup, flows: &[FlowParameters]) -> Result<Self, BuildError> {
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
         let rates = guaranteed_rates(setup, flows)?;
         let share = |rate: Rate| Share { start: 0, rate: rate.time_per_byte(), length: 0, is_eligible: false };
         let shares = rates.into_iter().map(share).collect();
