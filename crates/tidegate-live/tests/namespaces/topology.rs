@@ -89,10 +89,16 @@ impl Topology {
         command("ip", &arguments.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Starts a command in a namespace.
-    pub fn start(&self, place: Place, line: &str) -> Running {
+    /// A command that runs in a namespace, under the process number of the child.
+    pub fn process(&self, place: Place, line: &str) -> Command {
         let mut process = Command::new("ip");
         process.args(["netns", "exec", &self.name(place)]).args(line.split_whitespace());
+        process
+    }
+
+    /// Starts a command in a namespace.
+    pub fn start(&self, place: Place, line: &str) -> Running {
+        let mut process = self.process(place, line);
         let child = process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("ip starts");
         Running { child: Some(child), line: line.to_owned() }
     }

@@ -1,0 +1,98 @@
+//! `tidegate live` as a user runs it: between namespaces, with a policy of the scenarios, until a signal or the end of its time.
+//!
+//! Needs root, as the tests of `tidegate-live` do.
+
+#[path = "../../../tidegate-live/tests/namespaces/raw.rs"]
+#[allow(dead_code)]
+mod raw;
+#[path = "../../../tidegate-live/tests/namespaces/topology.rs"]
+#[allow(dead_code)]
+mod topology;
+
+mod command;
+mod interface_lock;
+mod log;
+
+use command::{Live, notes, pings_pass};
+use raw::RawSocket;
+use topology::{Place, Topology, eventually};
+
+#[test]
+fn the_end_system_carries_packets_until_an_interrupt_and_reports() {
+    let report = carry_until(libc::SIGINT, "--end-system --decision-core 0");
+    assert!(notes(&report).contains("the engine decided"), "{report}");
+}
+
+#[test]
+fn one_thread_per_direction_carries_packets_until_a_request_to_terminate_and_reports() {
+    carry_until(libc::SIGTERM, "");
+}
+
+/// The report of a bridge that gets this signal while it carries pings. Its conservation check decides its exit code.
+fn carry_until(signal: i32, options: &str) -> serde_json::Value {
+    let topology = Topology::new();
+    let live = Live::start(&topology, &format!("--in tgb --out tgc {options}"));
+    pings_pass(&topology);
+    live.signal(signal);
+    let ended = live.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report = ended.report();
+    let ports: Vec<&str> = report["runs"][0]["ports"].as_array().unwrap().iter().map(|port| port["name"].as_str().unwrap()).collect();
+    assert_eq!(ports, ["tgb > tgc", "tgc > tgb"]);
+    report
+}
+
+#[test]
+fn a_hang_up_of_the_terminal_stops_nothing_and_is_reported() {
+    let topology = Topology::new();
+    let mut live = Live::start(&topology, "--in tgb --out tgc");
+    pings_pass(&topology);
+    live.signal(libc::SIGHUP);
+    live.log_until("SIGHUP: packets are carried on; stop with SIGTERM");
+    pings_pass(&topology);
+    assert!(live.is_running());
+    live.signal(libc::SIGTERM);
+    let ended = live.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let report = ended.report();
+    assert!(notes(&report).contains("carried on at a hang-up of the terminal (SIGHUP: 1)"), "{report}");
+    assert!(report["runs"][0]["ports"][0]["sent"]["packets"].as_u64() > Some(10), "{report}");
+}
+
+/// A stopped process reads no frame, so the ring of 4096 frames runs full and the kernel drops the rest.
+#[test]
+fn frames_lost_in_the_kernel_are_on_the_ticker_in_a_note_and_in_the_report() {
+    const FRAMES: u64 = 12_000;
+    let topology = Topology::new();
+    let mut live = Live::start(&topology, "--in tgb --out tgc");
+    live.log_until("carrying packets through uplink and uplink");
+    live.signal(libc::SIGSTOP);
+    topology.call(Place::Host1, || {
+        let socket = RawSocket::open("tga", false);
+        let frame = [&[2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 0x88, 0xb5][..], &[7; 86]].concat();
+        (0..FRAMES).for_each(|_| socket.send(&frame));
+    });
+    live.signal(libc::SIGCONT);
+    let line = live.log_until("lost in the kernel");
+    let on_the_ticker: u64 = line.split(" lost in the kernel").next().and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap();
+    live.signal(libc::SIGTERM);
+    let ended = live.wait();
+    let report = ended.report();
+    let port = &report["runs"][0]["ports"][0];
+    let count = |key: &str| port["kernel"][key].as_u64().unwrap_or_else(|| panic!("{key}: {port}"));
+    let (received, dropped) = (count("received_frames"), count("dropped_frames"));
+    assert!(dropped > 1000 && received + dropped >= FRAMES, "{received} and {dropped} of {FRAMES}");
+    assert_eq!(on_the_ticker, dropped, "{line}");
+    assert_eq!(port["offered"]["packets"].as_u64(), Some(received), "the tables begin behind the kernel");
+    let note = format!("the kernel lost {dropped} of {} frames before they were read", received + dropped);
+    assert!(notes(&report).contains(&note), "{report}");
+    assert_eq!(report["runs"][0]["ports"][1]["kernel"]["dropped_frames"].as_u64(), Some(0));
+}
+
+#[test]
+fn a_policy_that_pushes_out_is_refused_with_a_way_out() {
+    let topology = Topology::new();
+    let ended = Live::start_with(&topology, "--in tgb --out tgc --end-system", &[]).wait();
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.log.contains("tail-drop") && ended.log.contains("tgb -> tgc"), "{ended:?}");
+}
