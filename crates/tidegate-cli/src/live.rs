@@ -1,10 +1,9 @@
 //! `tidegate live`: real packets between two network interfaces.
 
-use crate::Output;
 use crate::failure::Failure;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
-use crate::present::Destination;
+use crate::present::{Destination, Output};
 use crate::signals;
 use clap::Args;
 use std::io::IsTerminal;

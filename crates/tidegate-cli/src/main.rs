@@ -15,8 +15,7 @@ mod run;
 mod signals;
 mod simulation_report;
 
-use clap::{Args, Parser, Subcommand};
-use std::path::PathBuf;
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use tidegate_bench::huge_pages::HugePages;
 
@@ -56,17 +55,6 @@ enum Command {
     Schema,
     /// List the schedulers, policers and buffer managers that a policy can name
     Disciplines,
-}
-
-/// Where results go. Every command that measures something takes these.
-#[derive(Args)]
-struct Output {
-    /// Write summary.json, Parquet tables and report.html into this folder; a folder of earlier results is replaced as a whole
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Print the summary as JSON instead of tables
-    #[arg(long)]
-    json: bool,
 }
 
 fn main() -> ExitCode {

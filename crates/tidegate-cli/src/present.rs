@@ -1,12 +1,23 @@
 //! Showing a report: tables or JSON on the terminal, a folder of files, and the exit code that follows from the promises.
 
-use crate::Output;
 use crate::failure::Failure;
 use crate::log;
+use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_report::{OutputFolder, Places, Report, ReportError, TerminalOptions};
+
+/// Where results go. Every command that measures something takes these.
+#[derive(Args)]
+pub struct Output {
+    /// Write summary.json, Parquet tables and report.html into this folder; a folder of earlier results is replaced as a whole
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the summary as JSON instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Where results go, found out before work begins.
 pub struct Destination {

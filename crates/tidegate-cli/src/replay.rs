@@ -1,10 +1,9 @@
 //! `tidegate replay`: a capture through a policy in virtual time.
 
-use crate::Output;
 use crate::failure::Failure;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
-use crate::present::Destination;
+use crate::present::{Destination, Output};
 use crate::progress::Progress;
 use crate::simulation_report::cell_result;
 use clap::Args;

@@ -1,8 +1,7 @@
 //! `tidegate reproduce`: run published experiments and hold them to what was published.
 
-use crate::Output;
 use crate::failure::Failure;
-use crate::present::{Destination, terminal_options};
+use crate::present::{Destination, Output, terminal_options};
 use crate::progress::Progress;
 use clap::Args;
 use std::process::ExitCode;

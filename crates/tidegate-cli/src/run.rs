@@ -1,9 +1,8 @@
 //! `tidegate run`: simulate every variant of a scenario.
 
-use crate::Output;
 use crate::failure::Failure;
 use crate::port_report::judged;
-use crate::present::Destination;
+use crate::present::{Destination, Output};
 use crate::progress::Progress;
 use crate::simulation_report::run_of;
 use clap::Args;

@@ -5,21 +5,24 @@
 //! [`CaptureReader::until_damage`] the end; [`CaptureReader::ending`] tells which end it was.
 
 mod cells;
+mod error;
 mod formats;
+mod framed;
 mod input;
 mod pcap;
 mod pcapng;
 mod time;
 
 pub(crate) use cells::{CELL_LINK_TYPE, Carried};
+pub use error::CaptureError;
+pub use framed::{Interface, Oddities};
 pub(crate) use time::{FARTHEST, SECOND};
 
-use input::{Input, ReadError};
+use framed::{Fault, Framed};
+use input::Input;
 use pcap::Pcap;
 use pcapng::PcapNg;
-use std::fmt;
-use std::io::{self, BufRead};
-use tidegate_wire::LinkType;
+use std::io::BufRead;
 
 /// One captured packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,79 +35,6 @@ pub struct Record {
     pub length: u32,
     /// The bytes that were captured.
     pub data: Vec<u8>,
-}
-
-/// One interface of a capture.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Interface {
-    /// Its name, if the file tells.
-    pub name: Option<String>,
-    /// The number of its link type in the file.
-    pub link_type: u32,
-    /// What its frames begin with.
-    pub link: LinkType,
-}
-
-/// Why a capture cannot be read.
-#[derive(Debug)]
-pub enum CaptureError {
-    /// The file cannot be read at all.
-    Io(io::Error),
-    /// The file is something else; what it is, and the way out.
-    NotACapture(String),
-    /// The format has a version that is not known here.
-    Version {
-        /// pcap or pcapng.
-        format: &'static str,
-        /// The number before the dot.
-        major: u32,
-        /// The number behind it.
-        minor: u32,
-        /// What would be right.
-        expected: &'static str,
-    },
-    /// The file is damaged.
-    Damaged {
-        /// Which record or block it is, counted from 1.
-        place: String,
-        /// What is wrong with it.
-        problem: String,
-        /// The bytes from the beginning of that record to the end of the file.
-        unread: u64,
-    },
-}
-
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CaptureError::Io(error) => write!(f, "cannot be read: {error}"),
-            CaptureError::NotACapture(what) => f.write_str(what),
-            CaptureError::Version { format, major, minor, expected } => {
-                write!(f, "is {format} of version {major}.{minor}, and {expected} is expected; `editcap -F pcapng IN OUT` may convert it")
-            }
-            CaptureError::Damaged { place, problem, unread } => {
-                write!(f, "is damaged at {place}: {problem}")?;
-                if *unread > 0 { write!(f, "; {unread} bytes from there on were not read") } else { Ok(()) }
-            }
-        }
-    }
-}
-
-impl std::error::Error for CaptureError {}
-
-impl From<io::Error> for CaptureError {
-    fn from(error: io::Error) -> CaptureError {
-        CaptureError::Io(error)
-    }
-}
-
-impl From<ReadError> for CaptureError {
-    fn from(error: ReadError) -> CaptureError {
-        match error {
-            ReadError::Io(error) => CaptureError::Io(error),
-            ReadError::Compression(problem) => CaptureError::Damaged { place: "its beginning".into(), problem, unread: 0 },
-        }
-    }
 }
 
 /// How a capture ended.
@@ -131,23 +61,6 @@ pub enum Ending {
     },
 }
 
-/// What was passed over or changed in reading.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Oddities {
-    /// Blocks with an option that makes no sense; it was ignored, with those behind it.
-    pub options: u64,
-    /// Blocks of an unknown kind.
-    pub blocks: u64,
-    /// Time stamps more than 285 years from 1970; they count as 285 years.
-    pub stamps: u64,
-    /// Frames of ATM cells that did not come whole: a cell of them was lost or damaged.
-    pub broken_frames: u64,
-    /// ATM cells that do not have 53 bytes, or whose header is damaged.
-    pub damaged_cells: u64,
-    /// ATM cells without user data: idle, operation and maintenance.
-    pub other_cells: u64,
-}
-
 /// Reads a capture file of either format.
 pub struct CaptureReader<R: BufRead> {
     input: Input<R>,
@@ -165,23 +78,6 @@ pub struct CaptureReader<R: BufRead> {
 enum Format {
     Pcap(Pcap),
     PcapNg(PcapNg),
-}
-
-/// A packet as a format frames it.
-struct Framed {
-    interface: usize,
-    /// The instant, and whether it was out of range; `None` if the file does not tell.
-    instant: Option<(i64, bool)>,
-    original: u32,
-    data: Vec<u8>,
-}
-
-/// Why there is no next packet.
-enum Fault {
-    Cut,
-    Damaged(String),
-    Version { major: u32, minor: u32 },
-    Io(io::Error),
 }
 
 impl<R: BufRead> CaptureReader<R> {
@@ -293,19 +189,6 @@ impl<R: BufRead> CaptureReader<R> {
             Format::Pcap(_) => format!("record {}", self.begun),
             Format::PcapNg(_) => format!("block {}, after {} packets", self.begun, self.packets),
         }
-    }
-}
-
-fn interface(link_type: u32, name: Option<String>) -> Interface {
-    Interface { name, link_type, link: LinkType::from_number(link_type) }
-}
-
-/// The longest packet of a link type: as in Wireshark, 256 KiB, and more for buses that carry files.
-const fn longest(link_type: u32) -> u32 {
-    match link_type {
-        231 | 249 => 128 << 20,
-        279 => 32 << 20,
-        _ => 256 << 10,
     }
 }
 

@@ -4,38 +4,29 @@
 //! to compute; on the link they take their time and may get lost. A silence of years is crossed in steps that the port's wrapping clock can follow.
 
 use crate::arrivals::{Account, Arrival, Arrivals};
-use crate::capture::{CaptureError, CaptureReader, Interface, Record};
+use crate::capture::{CaptureReader, Interface, Record};
 use crate::writer::CaptureWriter;
 use std::cmp::Reverse;
-use std::fmt;
 use std::io::{self, BufRead, Write};
 use tidegate_atm::adapter::CellRecord;
-use tidegate_atm::cell::{CELL, Cell};
-use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Packet};
-use tidegate_core::port::{Counters, Transmission, Unbalanced, Volume};
-use tidegate_core::queue::Occupancy;
+use tidegate_atm::cell::CELL;
+use tidegate_core::packet::{Colour, Packet};
+use tidegate_core::port::{Counters, Transmission, Volume};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{DelayLine, InFlight, Link};
 use tidegate_statistics::PortRecorder;
 use tidegate_wire::rewrite;
 
+mod error;
 mod port;
 mod segments;
+mod watcher;
 
+pub use error::ReplayError;
 use port::ReplayPort;
 pub use port::ReplaySetup;
-
-/// What a replayed packet carries through the port.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Frame {
-    /// Its number in the capture, from 0.
-    pub number: u64,
-    /// The captured packet.
-    pub record: Record,
-    /// The colour it came with.
-    pub colour: Colour,
-}
+pub use watcher::Frame;
+use watcher::{LOST, Watcher};
 
 /// The outcome of a replay.
 #[derive(Debug)]
@@ -58,44 +49,6 @@ pub struct Replayed {
     pub seconds: f64,
 }
 
-/// Why a replay stopped.
-#[derive(Debug)]
-pub enum ReplayError {
-    /// The capture cannot be read.
-    Capture(CaptureError),
-    /// A result cannot be written.
-    Output(io::Error),
-    /// The frames cannot be written as cells.
-    Cells(String),
-    /// The port lost track of a packet: a defect.
-    Unbalanced(Box<Unbalanced>),
-}
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReplayError::Capture(error) => write!(f, "the capture {error}"),
-            ReplayError::Output(error) => write!(f, "the result cannot be written: {error}"),
-            ReplayError::Cells(problem) => write!(f, "the cells cannot be written: {problem}"),
-            ReplayError::Unbalanced(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for ReplayError {}
-
-impl From<CaptureError> for ReplayError {
-    fn from(error: CaptureError) -> ReplayError {
-        ReplayError::Capture(error)
-    }
-}
-
-impl From<io::Error> for ReplayError {
-    fn from(error: io::Error) -> ReplayError {
-        ReplayError::Output(error)
-    }
-}
-
 /// Where the results of a replay go.
 pub struct Outputs<'o, W: Write, X: Write> {
     /// What comes to the end of the link.
@@ -112,9 +65,6 @@ impl<'o, W: Write, X: Write> Outputs<'o, W, X> {
         Outputs { sent, dropped, cells: None }
     }
 }
-
-/// The reason of packets that the link lost, beside those of [`DropReason`].
-const LOST: &str = "lost-on-link";
 
 /// Runs `capture` through a port made from `setup`, and what it sends along `link`.
 ///
@@ -228,43 +178,6 @@ impl Clock {
         } else {
             at.saturating_add_unsigned((time.since(self.now).picoseconds() + 500) / 1000)
         }
-    }
-}
-
-/// Records everything and keeps the drops until they can be written.
-struct Watcher {
-    recorder: PortRecorder,
-    /// When, what and why.
-    drops: Vec<(Time, Packet<Box<Frame>>, &'static str)>,
-    line: DelayLine<Transmission<Box<Frame>>>,
-    lost: Volume,
-    without_fields: u64,
-    /// When its last bit comes to the end of the link, the interface of its frame, and the cell.
-    cells: Vec<(Time, usize, Cell)>,
-}
-
-impl Observer<Box<Frame>> for Watcher {
-    fn offered(&mut self, now: Time, packet: &Packet<Box<Frame>>) {
-        self.recorder.offered(now, packet);
-    }
-
-    fn marked(&mut self, now: Time, packet: &Packet<Box<Frame>>, from: Colour) {
-        self.recorder.marked(now, packet, from);
-    }
-
-    fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
-        Observer::<()>::queued(&mut self.recorder, now, packet, occupancy);
-    }
-
-    fn dropped(&mut self, now: Time, packet: Packet<Box<Frame>>, reason: DropReason, occupancy: &Occupancy) {
-        let Packet { flow, length, arrival, colour, part, .. } = packet;
-        let seen = Packet { flow, length, arrival, colour, part, payload: () };
-        self.recorder.dropped(now, seen, reason, occupancy);
-        self.drops.push((now, packet, reason.name()));
-    }
-
-    fn sent(&mut self, now: Time, packet: &Packet<Box<Frame>>, finish: Time, occupancy: &Occupancy) {
-        self.recorder.sent(now, packet, finish, occupancy);
     }
 }
 

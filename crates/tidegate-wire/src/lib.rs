@@ -4,11 +4,14 @@
 //! headers are read by `etherparse`. [`rewrite`] carries out the remarks of a port.
 
 pub mod checksum;
+mod found;
 mod link;
+mod network;
 mod parse;
 mod remark;
 pub mod segment;
 
+pub use found::Places;
 pub use link::LinkType;
-pub use parse::{Places, locate, parse};
+pub use parse::{locate, parse};
 pub use remark::rewrite;

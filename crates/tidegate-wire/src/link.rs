@@ -3,7 +3,8 @@
 //! `docs/classifier.md` lists what is looked into. Every step takes bytes off the front of a slice, so no step reads outside the frame. Encapsulations
 //! that could hold each other without end are followed [`DEPTH`] times.
 
-use crate::parse::{Found, from_ip, from_ip_payload, from_labels};
+use crate::found::{Found, read_u16};
+use crate::network::{IPV4, IPV6, from_ip, from_ip_payload, from_labels};
 
 /// What a frame begins with. Numbers are those of capture files (the LINKTYPE registry of tcpdump.org).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -81,8 +82,6 @@ impl LinkType {
 /// How often an LLC header is followed in one frame: once in real traffic, twice where Ethernet is bridged over ATM.
 pub(crate) const DEPTH: u8 = 4;
 
-pub(crate) const IPV4: u16 = 0x0800;
-pub(crate) const IPV6: u16 = 0x86dd;
 const MPLS_UNICAST: u16 = 0x8847;
 const MPLS_MULTICAST: u16 = 0x8848;
 const PPPOE_SESSION: u16 = 0x8864;
@@ -149,10 +148,6 @@ fn from_other_link(found: &mut Found, link: LinkType, frame: &[u8]) {
         LinkType::Mpls => from_type(found, MPLS_UNICAST, frame),
         LinkType::Opaque(_) => {}
     }
-}
-
-pub(crate) fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 #[inline]

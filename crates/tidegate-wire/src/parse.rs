@@ -1,11 +1,10 @@
 //! From the bytes of a frame to the header fields that rules look at.
 //!
-//! The fixed IP headers are read by etherparse. Parsing never fails: a field that a damaged or truncated frame does not hold is left out, and the classifier's default class takes
-//! what no rule recognises.
+//! Parsing never fails. A field that a damaged or truncated frame does not hold is left out, and packets that match no rule go to the default class.
 
-use crate::link::{DEPTH, IPV4, IPV6, LinkType, read, read_u16};
-use etherparse::{Ipv6HeaderSlice, LaxIpv4Slice};
-use tidegate_core::classifier::{Header, Network, Transport};
+use crate::found::{Found, Places};
+use crate::link::{DEPTH, LinkType, read};
+use tidegate_core::classifier::Header;
 
 /// Reads the header fields of a frame.
 ///
@@ -18,15 +17,6 @@ pub fn parse(link: LinkType, frame: &[u8]) -> Header {
     locate(link, frame).0
 }
 
-/// Where in a frame the fields are that a remark rewrites, in bytes from its start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Places {
-    /// The control information of the outermost VLAN tag, two bytes.
-    pub tag: Option<usize>,
-    /// The first byte of the IP header, of which the frame holds the fixed part at least.
-    pub ip: Option<usize>,
-}
-
 /// Reads the header fields of a frame, and where those are that a remark rewrites.
 pub fn locate(link: LinkType, frame: &[u8]) -> (Header, Places) {
     let mut found = Found { header: Header::default(), start: frame.as_ptr().addr(), places: Places::default(), depth: DEPTH };
@@ -34,131 +24,12 @@ pub fn locate(link: LinkType, frame: &[u8]) -> (Header, Places) {
     (found.header, found.places)
 }
 
-/// What has been read of a frame.
-pub(crate) struct Found {
-    pub(crate) header: Header,
-    /// The address of the frame's first byte. The parts that are read are slices of the frame.
-    start: usize,
-    pub(crate) places: Places,
-    /// How many more LLC headers are followed.
-    pub(crate) depth: u8,
-}
-
-impl Found {
-    /// Where a part of the frame begins.
-    pub(crate) fn place_of(&self, part: &[u8]) -> usize {
-        part.as_ptr().addr() - self.start
-    }
-}
-
-/// Reads a label stack (RFC 3032) and the IP packet below it.
-pub(crate) fn from_labels(found: &mut Found, stack: &[u8]) {
-    let mut rest = stack;
-    while let Some((entry, below)) = rest.split_first_chunk::<4>() {
-        let entry = u32::from_be_bytes(*entry);
-        if found.header.mpls_label.is_none() {
-            found.header.mpls_label = Some(entry >> 12);
-            found.header.mpls_traffic_class = Some((entry >> 9 & 0b111) as u8);
-        }
-        rest = below;
-        let bottom_of_stack = entry >> 8 & 1 == 1;
-        if bottom_of_stack {
-            // A label stack does not say what it carries; the version nibble tells IP from a pseudowire's zero.
-            if matches!(rest.first().map(|byte| byte >> 4), Some(4 | 6)) {
-                from_ip_payload(found, rest);
-            }
-            break;
-        }
-    }
-}
-
-/// Reads an IP packet that stands where a link type says only "IP".
-pub(crate) fn from_ip(found: &mut Found, packet: &[u8]) {
-    found.header.ethernet_type = match packet.first().map(|byte| byte >> 4) {
-        Some(4) => IPV4,
-        Some(6) => IPV6,
-        _ => return,
-    };
-    from_ip_payload(found, packet);
-}
-
-pub(crate) fn from_ip_payload(found: &mut Found, packet: &[u8]) {
-    let network = match packet.first().map(|byte| byte >> 4) {
-        Some(4) => LaxIpv4Slice::from_slice(packet).ok().map(|(v4, _)| {
-            let fixed = v4.header();
-            let fragment = Fragment { any: v4.is_payload_fragmented(), later: fixed.fragments_offset().value() > 0 };
-            Network::V4 {
-                source: u32::from_be_bytes(fixed.source()),
-                destination: u32::from_be_bytes(fixed.destination()),
-                transport: transport(fixed.dcp().value(), fragment, v4.payload_ip_number().0, v4.payload().payload),
-            }
-        }),
-        Some(6) => Ipv6HeaderSlice::from_slice(packet).ok().map(|fixed| {
-            let (protocol, fragment, payload) = skip_extensions(fixed.next_header().0, &packet[IPV6_HEADER..]);
-            Network::V6 {
-                source: u128::from_be_bytes(fixed.source()),
-                destination: u128::from_be_bytes(fixed.destination()),
-                transport: transport(fixed.dscp().value(), fragment, protocol, payload),
-            }
-        }),
-        _ => None,
-    };
-    found.places.ip = network.map(|_| found.place_of(packet));
-    found.header.network = network.unwrap_or_default();
-}
-
-/// Bytes in the fixed IPv6 header.
-const IPV6_HEADER: usize = 40;
-
-/// Walks the extension headers of an IPv6 packet (RFC 8200, section 4) to the transport header, as far as the bytes reach.
-///
-/// Done by hand: etherparse 0.21 reads beyond the end of extension headers that a capture has cut off.
-fn skip_extensions(mut kind: u8, mut bytes: &[u8]) -> (u8, Fragment, &[u8]) {
-    let mut fragment = Fragment { any: false, later: false };
-    loop {
-        let length = match (kind, bytes) {
-            // Hop-by-hop options, routing, destination options, mobility, HIP and Shim6 count their length in units of 8 bytes less one.
-            (0 | 43 | 60 | 135 | 139 | 140, [_, units, ..]) => 8 + 8 * usize::from(*units),
-            // The authentication header counts in units of 4 bytes less two.
-            (51, [_, units, ..]) => 8 + 4 * usize::from(*units),
-            (44, [_, _, high, low, ..]) => {
-                let field = u16::from_be_bytes([*high, *low]);
-                fragment.later |= field >> 3 > 0;
-                // An offset of zero without more fragments to follow is a whole datagram (RFC 6946).
-                fragment.any |= field & !0b110 > 0;
-                8
-            }
-            _ => return (kind, fragment, bytes),
-        };
-        let Some(rest) = bytes.get(length..) else { return (bytes[0], fragment, &[]) };
-        kind = bytes[0];
-        bytes = rest;
-        if fragment.later {
-            return (kind, fragment, bytes);
-        }
-    }
-}
-
-/// Whether a packet is a fragment at all, and whether it is one without the transport header.
-struct Fragment {
-    any: bool,
-    later: bool,
-}
-
-fn transport(dscp: u8, fragment: Fragment, protocol: u8, payload: &[u8]) -> Transport {
-    /// TCP, UDP, DCCP, SCTP and UDP-Lite all begin with source and destination port.
-    const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
-    let mut ports = None;
-    if !fragment.later && WITH_PORTS.contains(&protocol) {
-        ports = read_u16(payload, 0).zip(read_u16(payload, 2));
-    }
-    Transport { dscp, protocol, fragment: fragment.any, ports }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::network::IPV6_HEADER;
     use etherparse::PacketBuilder;
+    use tidegate_core::classifier::{Network, Transport};
 
     fn ipv4_udp() -> Vec<u8> {
         let mut packet = Vec::new();

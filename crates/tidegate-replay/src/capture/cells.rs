@@ -4,7 +4,7 @@
 //! interface's description says so and names the link type of the frames. Such an interface is read as one of that link type: its packets are the frames
 //! that AAL5 reassembles, each at the instant of its last cell.
 
-use super::Oddities;
+use super::framed::Oddities;
 use std::collections::BTreeMap;
 use tidegate_atm::adapter::{Encapsulation, LONGEST_FRAME};
 use tidegate_atm::cell::{CELL, Cell, Header, Interface};

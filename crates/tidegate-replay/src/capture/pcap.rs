@@ -1,8 +1,9 @@
 //! The framing of pcap: a file header, then records. Both byte orders, micro- and nanoseconds, and two variants whose records differ little.
 
+use super::error::CaptureError;
+use super::framed::{Fault, Framed, Interface, longest};
+use super::input::Input;
 use super::time::{SECOND, in_range};
-use super::{Fault, Framed, Input, interface};
-use crate::capture::{CaptureError, Interface};
 use std::io::BufRead;
 
 /// What a file's first four bytes say.
@@ -60,8 +61,8 @@ impl Pcap {
         // The upper bits may tell the length of the frame check sequence.
         let link_type = word(20) & 0xffff;
         let (nanoseconds_per_fraction, record_header) = (*nanoseconds_per_fraction, *record_header);
-        let pcap = Pcap { is_little, minor: minor as u16, nanoseconds_per_fraction, record_header, longest: super::longest(link_type) };
-        Ok((pcap, interface(link_type, None)))
+        let pcap = Pcap { is_little, minor: minor as u16, nanoseconds_per_fraction, record_header, longest: longest(link_type) };
+        Ok((pcap, Interface::new(link_type, None)))
     }
 
     /// The next record, or `None` at the end.

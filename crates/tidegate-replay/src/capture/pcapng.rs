@@ -3,9 +3,9 @@
 //! Options are metadata: one that makes no sense is ignored and counted, with those behind it in its block. Text is read as UTF-8 with replacement characters.
 
 use super::cells::{CELL_LINK_TYPE, Carried, Frames};
+use super::framed::{Fault, Framed, Interface, Oddities, longest};
+use super::input::{Input, ReadError};
 use super::time::Scale;
-use super::{Fault, Framed, Input, Oddities, ReadError, interface};
-use crate::capture::Interface;
 use std::io::BufRead;
 
 /// The type of a section header; it reads the same in both byte orders.
@@ -84,12 +84,12 @@ impl PcapNg {
                         _ => true,
                     });
                     oddities.options += u64::from(!sound);
-                    self.described.push((scale, snap, super::longest(link_type)));
+                    self.described.push((scale, snap, longest(link_type)));
                     let carried = carried.filter(|_| link_type == CELL_LINK_TYPE);
                     if let Some(carried) = carried {
                         self.frames.expect(interfaces.len(), carried.encapsulation);
                     }
-                    interfaces.push(interface(carried.map_or(link_type, |carried| carried.link_type), name));
+                    interfaces.push(Interface::new(carried.map_or(link_type, |carried| carried.link_type), name));
                     None
                 }
                 2 => Some((usize::from(fields.half(0)?), Some(fields.stamp(4)?), fields.word(12)?, fields.word(16)?, 20)),

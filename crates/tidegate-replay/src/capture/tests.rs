@@ -1,7 +1,8 @@
 //! Files written by hand, each with what is special about it.
 
 use super::*;
-use std::io::Write;
+use std::io::{self, Write};
+use tidegate_wire::LinkType;
 
 fn pcap(little: bool, nano: bool) -> Vec<u8> {
     let mut file = Vec::new();

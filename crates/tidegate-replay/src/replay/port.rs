@@ -3,8 +3,9 @@
 //! The adapter's slots count from the start of the replay. A frame leaves with its last cell. Random loss takes cells, and a frame that has lost one is
 //! lost at the end of the link; so is the frame behind a lost last cell, which AAL5 takes for a part of the one before.
 
+use super::error::ReplayError;
 use super::segments::Segments;
-use super::{Frame, LOST, ReplayError, Watcher};
+use super::watcher::{Frame, LOST, Watcher};
 use crate::capture::Interface;
 use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Encapsulation};
 use tidegate_atm::reassembly::Delivery;

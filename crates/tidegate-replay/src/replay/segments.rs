@@ -3,7 +3,8 @@
 //! Each queue is a virtual channel: its class is the virtual path, and its number within the class counts virtual channels from the first that is not
 //! reserved. Cells of marked frames have cell loss priority 1.
 
-use super::{Frame, ReplayError};
+use super::error::ReplayError;
+use super::watcher::Frame;
 use crate::capture::Interface;
 use std::borrow::Cow;
 use std::collections::HashMap;

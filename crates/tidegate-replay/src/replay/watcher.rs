@@ -1,0 +1,62 @@
+//! What a replay keeps of its packets: the captured frame of each, and everything that happens to them at the port.
+
+use crate::capture::Record;
+use tidegate_atm::cell::Cell;
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::port::{Transmission, Volume};
+use tidegate_core::queue::Occupancy;
+use tidegate_core::units::Time;
+use tidegate_link::DelayLine;
+use tidegate_statistics::PortRecorder;
+
+/// What a replayed packet carries through the port.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Its number in the capture, from 0.
+    pub number: u64,
+    /// The captured packet.
+    pub record: Record,
+    /// The colour it came with.
+    pub colour: Colour,
+}
+
+/// The reason of packets that the link lost, beside those of [`DropReason`].
+pub(super) const LOST: &str = "lost-on-link";
+
+/// Records everything and keeps the drops until they can be written.
+pub(super) struct Watcher {
+    pub(super) recorder: PortRecorder,
+    /// When, what and why.
+    pub(super) drops: Vec<(Time, Packet<Box<Frame>>, &'static str)>,
+    pub(super) line: DelayLine<Transmission<Box<Frame>>>,
+    pub(super) lost: Volume,
+    pub(super) without_fields: u64,
+    /// When its last bit comes to the end of the link, the interface of its frame, and the cell.
+    pub(super) cells: Vec<(Time, usize, Cell)>,
+}
+
+impl Observer<Box<Frame>> for Watcher {
+    fn offered(&mut self, now: Time, packet: &Packet<Box<Frame>>) {
+        self.recorder.offered(now, packet);
+    }
+
+    fn marked(&mut self, now: Time, packet: &Packet<Box<Frame>>, from: Colour) {
+        self.recorder.marked(now, packet, from);
+    }
+
+    fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
+        Observer::<()>::queued(&mut self.recorder, now, packet, occupancy);
+    }
+
+    fn dropped(&mut self, now: Time, packet: Packet<Box<Frame>>, reason: DropReason, occupancy: &Occupancy) {
+        let Packet { flow, length, arrival, colour, part, .. } = packet;
+        let seen = Packet { flow, length, arrival, colour, part, payload: () };
+        self.recorder.dropped(now, seen, reason, occupancy);
+        self.drops.push((now, packet, reason.name()));
+    }
+
+    fn sent(&mut self, now: Time, packet: &Packet<Box<Frame>>, finish: Time, occupancy: &Occupancy) {
+        self.recorder.sent(now, packet, finish, occupancy);
+    }
+}
