@@ -2,6 +2,7 @@
 
 mod bench;
 mod bounds;
+mod capture_report;
 mod check;
 mod failure;
 mod live;

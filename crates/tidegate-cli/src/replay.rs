@@ -1,5 +1,6 @@
 //! `tidegate replay`: a capture through a policy in virtual time.
 
+use crate::capture_report::capture_result;
 use crate::failure::Failure;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
@@ -128,6 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     report.duration_s = replayed.seconds;
     report.notes = notes(&replayed, policy.longest_frame);
     report.notes.extend(policy.notes());
+    report.captures.push(capture_result(&file_name(capture_path), &replayed.account));
     let mut run = Run::new("replay");
     add_port(&mut run, &policy.name, false, policy.rate, &replayed.recorder, replayed.seconds);
     for (class, &record) in run.ports.iter_mut().flat_map(|port| &mut port.classes).zip(&replayed.cells) {

@@ -1,5 +1,6 @@
 //! `tidegate run`: simulate every variant of a scenario.
 
+use crate::capture_report::capture_result;
 use crate::failure::Failure;
 use crate::port_report::judged;
 use crate::present::{Destination, Output};
@@ -62,6 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut report = Report::new(&scenario.title, World::Simulation, &scenario.source);
     report.notes.extend(scenario.description.clone());
     report.notes.extend(scenario.capture_notes());
+    report.captures = scenario.accounts.iter().map(|(name, account)| capture_result(name, account)).collect();
     for note in simulations.iter().flat_map(|(variant, simulation)| colour_notes(variant, simulation)) {
         if !report.notes.contains(&note) {
             report.notes.push(note);

@@ -107,6 +107,27 @@ fn run_and_replay_leave_out_and_order_alike() {
             assert!(note.contains(wanted), "{note}");
         }
     }
+    let account = serde_json::json!([{
+        "name": "c.pcap",
+        "records": 4,
+        "packets": 3,
+        "other_interfaces": 0,
+        "empty_records": 1,
+        "out_of_order_packets": 1,
+        "out_of_order_max_s": 0.3,
+        "unseen": [{ "link_type": 1, "ethernet_type": 0x0806, "packets": 3 }],
+        "ending": "cut",
+        "unread_bytes": 86,
+        "unknown_blocks": 0,
+        "damaged_options": 0,
+        "clamped_stamps": 0,
+        "broken_frames": 0,
+        "damaged_cells": 0,
+        "other_cells": 0,
+    }]);
+    for json in [run, replay, fs::read(folder.0.join("results/summary.json")).unwrap()] {
+        assert_eq!(serde_json::from_slice::<serde_json::Value>(&json).unwrap()["captures"], account);
+    }
     let page = fs::read_to_string(folder.0.join("results/report.html")).unwrap();
     let (check, notes) = folder.expect(0, &["check", "s.toml"]);
     assert!(!check.is_empty());

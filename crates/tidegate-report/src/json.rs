@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::capture::CaptureResult;
 use crate::model::{FlowResult, PortResult, PromiseResult, Report, Run};
 
 /// Version of the layout of `summary.json`. It rises when a field changes its meaning or goes; a new field leaves it.
@@ -19,6 +20,8 @@ struct Summary<'a> {
     warm_up_s: f64,
     tidegate_version: &'a str,
     notes: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    captures: &'a [CaptureResult],
     promises_kept: bool,
     runs: Vec<RunSummary<'a>>,
 }
@@ -65,6 +68,7 @@ pub fn summary_json(report: &Report) -> String {
         warm_up_s: report.warm_up_s,
         tidegate_version: &report.tidegate_version,
         notes: &report.notes,
+        captures: &report.captures,
         promises_kept: report.promises_kept(),
         runs: report.runs.iter().map(RunSummary::new).collect(),
     };

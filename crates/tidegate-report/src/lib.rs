@@ -25,6 +25,7 @@
 //! assert!(text.contains("✔ kept 12.4 ms"));
 //! ```
 
+mod capture;
 mod chart;
 mod columnar;
 mod decimate;
@@ -45,6 +46,7 @@ mod unfinished;
 mod validate;
 mod verdict;
 
+pub use capture::{CaptureResult, UnseenPackets};
 pub use error::{OutputError, ReportError};
 pub use folder::{OutputFolder, write_all};
 pub use html::report_html;

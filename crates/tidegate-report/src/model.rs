@@ -1,9 +1,10 @@
 //! What a run leaves behind: flows, ports, series, distributions and promises, in SI units.
 //!
 //! Every quantity names its unit in its field: `_bps` is bits per second, `_s` seconds, `_bytes` bytes; a ratio is a
-//! plain number from 0 to 1. The types hold results only. They are filled in by whoever ran the traffic and are read by
-//! the writers of this crate, all of which first call [`Report::validate`].
+//! plain number from 0 to 1. The types hold results only. They are filled in by the command that ran the traffic.
+//! The writers of this crate read them, after [`Report::validate`].
 
+use crate::capture::CaptureResult;
 use serde::Serialize;
 
 /// Everything one command measured, ready to be shown or written.
@@ -27,6 +28,9 @@ pub struct Report {
     pub tidegate_version: String,
     /// Remarks for the reader, one sentence each.
     pub notes: Vec<String>,
+    /// The captures that were read, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<CaptureResult>,
     /// One entry per variant; a single one for a replay or a live run.
     pub runs: Vec<Run>,
 }
@@ -44,6 +48,7 @@ impl Report {
             warm_up_s: 0.0,
             tidegate_version: env!("CARGO_PKG_VERSION").to_owned(),
             notes: Vec::new(),
+            captures: Vec::new(),
             runs: Vec::new(),
         }
     }
