@@ -1,19 +1,23 @@
-//! The engine that a port uses: whichever of the two is faster for the number of streams.
+//! The engine of a port: the faster of [`Scan`] and [`GroupedDwcs`] for the number of streams.
 
-use super::{Choice, Cohorts, Dwcs, Order, Rules, Scan, Standing, Stream, StreamError};
+use crate::dwcs::grouped::GroupedDwcs;
+use crate::dwcs::interface::{Choice, Dwcs, Standing};
+use crate::dwcs::rules::{Order, Rules};
+use crate::dwcs::scan::Scan;
+use crate::dwcs::stream::{Stream, StreamError};
 use crate::packet::Flow;
 use alloc::boxed::Box;
 
-/// Up to so many streams, looking at all of them is faster than keeping them in order.
-const FEW: usize = 12;
+/// The most streams for which looking at all of them is faster than keeping them in order.
+const SCAN_LIMIT: usize = 12;
 
-/// [`Scan`] for few streams, [`Cohorts`] for many; they decide the same.
+/// [`Scan`] or [`GroupedDwcs`], which take the same decisions.
 #[derive(Clone, Debug)]
 pub enum Engine {
     /// For up to 12 streams.
-    Few(Scan),
+    Scan(Scan),
     /// For more.
-    Many(Box<Cohorts>),
+    Grouped(Box<GroupedDwcs>),
 }
 
 impl Engine {
@@ -22,10 +26,10 @@ impl Engine {
     /// # Errors
     /// [`StreamError`] names the first stream that cannot be served.
     pub fn new(rules: Rules, streams: &[Stream]) -> Result<Engine, StreamError> {
-        if streams.len() <= FEW {
-            Scan::new(rules, Order::default(), streams).map(Engine::Few)
+        if streams.len() <= SCAN_LIMIT {
+            Scan::new(rules, Order::default(), streams).map(Engine::Scan)
         } else {
-            Cohorts::new(rules, streams).map(|engine| Engine::Many(Box::new(engine)))
+            GroupedDwcs::new(rules, streams).map(|engine| Engine::Grouped(Box::new(engine)))
         }
     }
 }
@@ -34,39 +38,39 @@ impl Dwcs for Engine {
     #[inline]
     fn activate(&mut self, now: u64, stream: Flow, arrival: u64) {
         match self {
-            Engine::Few(engine) => engine.activate(now, stream, arrival),
-            Engine::Many(engine) => engine.activate(now, stream, arrival),
+            Engine::Scan(engine) => engine.activate(now, stream, arrival),
+            Engine::Grouped(engine) => engine.activate(now, stream, arrival),
         }
     }
 
     #[inline]
     fn select(&mut self, now: u64) -> Choice {
         match self {
-            Engine::Few(engine) => engine.select(now),
-            Engine::Many(engine) => engine.select(now),
+            Engine::Scan(engine) => engine.select(now),
+            Engine::Grouped(engine) => engine.select(now),
         }
     }
 
     #[inline]
     fn served(&mut self, stream: Flow, finish: u64, next: Option<u64>) {
         match self {
-            Engine::Few(engine) => engine.served(stream, finish, next),
-            Engine::Many(engine) => engine.served(stream, finish, next),
+            Engine::Scan(engine) => engine.served(stream, finish, next),
+            Engine::Grouped(engine) => engine.served(stream, finish, next),
         }
     }
 
     #[inline]
     fn lost(&mut self, stream: Flow, next: Option<u64>) {
         match self {
-            Engine::Few(engine) => engine.lost(stream, next),
-            Engine::Many(engine) => engine.lost(stream, next),
+            Engine::Scan(engine) => engine.lost(stream, next),
+            Engine::Grouped(engine) => engine.lost(stream, next),
         }
     }
 
     fn standing(&self, stream: Flow) -> Standing {
         match self {
-            Engine::Few(engine) => engine.standing(stream),
-            Engine::Many(engine) => engine.standing(stream),
+            Engine::Scan(engine) => engine.standing(stream),
+            Engine::Grouped(engine) => engine.standing(stream),
         }
     }
 }

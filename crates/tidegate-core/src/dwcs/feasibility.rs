@@ -1,9 +1,9 @@
-//! Feasibility: can every window be kept, and what does each stream get if it is?
+//! Feasibility: whether every window can be kept, and what each stream gets then.
 //!
 //! **Law**: a stream that tolerates x of y deadlines, one every `T` ticks, needs the part `(1 - x/y) / T` of all ticks. A sum above 1 cannot
-//! be served without violations. If the sum is at most 1 and every period is one tick, no window is ever violated. With periods of
-//! several ticks that holds if they are equal and the deadlines of all streams coincide. Nothing is promised beyond that: streams of
-//! unequal periods can violate at a sum of 17/45, and streams of one period with staggered deadlines at 21/40 (both are tests).
+//! be served without violations. If the sum is at most 1 and every period is one tick, no window is ever violated. With longer periods
+//! that holds if they are equal and the deadlines of all streams coincide. Other sets have no guarantee: streams of unequal periods can
+//! violate at a sum of 17/45, and streams of one period with staggered deadlines at 21/40 (both are tests).
 //!
 //! **Source**: West et al., IEEE Transactions on Computers 53(6), 2004, for the theorem; Mok and Wang, "Window-constrained real-time
 //! periodic task scheduling", RTSS 2001, for unequal periods.
@@ -14,10 +14,10 @@
 //!
 //! **RTL twin**: none.
 //!
-//! **Deviations**: every service takes one tick. That deadlines have to coincide is ours, and so is the bound on the gap between two
-//! services: the published one, `(x + 1) T - 1`, does not see that the misses of two windows may meet, and is exceeded.
+//! **Deviations**: every service takes one tick. Two statements are ours: that deadlines have to coincide, and the bound on the gap between
+//! two services. The published bound, `(x + 1) T - 1`, overlooks that the misses of two windows may meet, and is exceeded.
 
-use super::Stream;
+use crate::dwcs::stream::Stream;
 use core::fmt;
 
 /// A part of all ticks, or a sum of such parts: a fraction, exact or rounded up.
@@ -25,15 +25,15 @@ use core::fmt;
 pub struct Utilisation {
     numerator: u128,
     denominator: u128,
-    /// How far the numerator may have been rounded up, at most; 0 if the fraction is exact.
+    /// The most by which the numerator was rounded up; 0 if the fraction is exact.
     rounding: u128,
 }
 
-/// The denominator of a sum whose exact terms do not fit: 2^64. 2^31 parts sum up without overflow.
+/// The denominator of a rounded sum: 2^64, so that 2^31 parts sum up without overflow.
 const COMMON: u128 = 1 << 64;
 
 impl Utilisation {
-    /// Nothing at all.
+    /// No ticks.
     pub const ZERO: Utilisation = Utilisation { numerator: 0, denominator: 1, rounding: 0 };
 
     /// `numerator / denominator`, reduced to lowest terms. The denominator is not 0.
@@ -57,12 +57,12 @@ impl Utilisation {
         self.numerator <= self.denominator
     }
 
-    /// True if all ticks do not suffice for it, however it was rounded.
+    /// True if all ticks do not suffice for it, even if it was rounded up.
     pub const fn exceeds_all(self) -> bool {
         self.numerator - self.rounding > self.denominator
     }
 
-    /// The sum. If its exact terms do not fit 128 bits both parts are rounded up, by less than 2^-59 each: what fits then, fits.
+    /// The sum. If its exact terms exceed 128 bits, both parts are rounded up by less than 2^-59 each: a rounded sum that fits, fits.
     #[must_use]
     pub fn plus(self, other: Utilisation) -> Utilisation {
         self.exactly_plus(other).unwrap_or_else(|| {
@@ -87,13 +87,13 @@ impl Utilisation {
             return self;
         }
         let (whole, rest) = (self.numerator / self.denominator, self.numerator % self.denominator);
-        // Shortened to 62 bits so that the product fits, the rest upwards and the denominator downwards: 2^-60 at most, 2^-64 for the ceiling.
+        // Shortened to 62 bits so that the product fits: `rest` up, the denominator down. Error: at most 2^-60, and 2^-64 for the ceiling.
         let excess = (128 - self.denominator.leading_zeros()).saturating_sub(62);
         let part = (rest.div_ceil(1 << excess) << 64).div_ceil(self.denominator >> excess);
         Utilisation { numerator: (whole << 64) + part, denominator: COMMON, rounding: if excess > 0 { 18 } else { 1 } }
     }
 
-    /// What is left of all ticks, rounded down if the sum was rounded up; `None` if nothing is.
+    /// The rest of all ticks, rounded down if the sum was rounded up; `None` if there is none.
     pub(super) fn complement(self) -> Option<(u128, u128)> {
         (self.numerator < self.denominator).then(|| (self.denominator - self.numerator, self.denominator))
     }
@@ -105,7 +105,7 @@ impl fmt::Display for Utilisation {
     }
 }
 
-/// What can be said of a set of streams beforehand.
+/// What is known of a set of streams beforehand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// No window is ever violated, whenever streams have packets.
@@ -113,20 +113,20 @@ pub enum Verdict {
     /// No window is violated while the deadlines of all streams coincide, as they do if all become backlogged together and stay so. Streams
     /// that come and go at any tick may violate.
     KeptIfAligned,
-    /// The streams do not ask for too much together, but their periods differ, and then that is necessary and not sufficient.
+    /// The sum is at most 1 but the periods differ: necessary, and not sufficient.
     NotProven,
-    /// The streams ask for more than there is: there will be violations.
+    /// The sum exceeds 1: there will be violations.
     Overloaded,
 }
 
 /// The feasibility of a set of streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feasibility {
-    /// What the streams need together. Streams with a fixed window, which are under static priority, reserve nothing.
+    /// The sum of what the streams need. Streams under static priority reserve nothing.
     pub utilisation: Utilisation,
-    /// What follows.
+    /// What follows from it.
     pub verdict: Verdict,
-    /// True if some streams go before all others: the verdict is on the ticks that they leave.
+    /// True if some streams go before all others: the verdict is about the ticks that they leave.
     pub has_priority: bool,
 }
 
@@ -162,9 +162,9 @@ impl Feasibility {
 /// The least service of a stream whose window is kept, while it is backlogged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeastService {
-    /// So many ticks, at least one,
+    /// The number of ticks, at least 1, in every `of`.
     pub ticks: u64,
-    /// of every so many, counted from one window to the next.
+    /// The ticks from the start of one window to the start of the next.
     pub of: u128,
 }
 
@@ -183,15 +183,15 @@ impl Stream {
     }
 
     /// The most ticks from the start of one service to the start of the next while it is backlogged, if its window is kept:
-    /// `(2x + 2) T - 1`. The x misses at the end of one window may be followed by the x at the beginning of the next.
+    /// `(2x + 2) T - 1`. The x misses at the end of one window may be followed by x at the beginning of the next.
     pub fn longest_gap(&self) -> Option<u128> {
         self.least_service()?;
         Some((2 * u128::from(self.window.tolerated) + 2) * u128::from(self.period?) - 1)
     }
 
-    /// The same among `streams` that ask for too much: `T (x + y_max + n - 1) + 1`, where `y_max` is the longest window of all n.
+    /// The same in overload, among n `streams` of which the longest window is `y_max`: `T (x + y_max + n - 1) + 1`.
     ///
-    /// It is known for equal periods and a penalty of 1, and not proven here: `None` for all others.
+    /// It is known for equal periods and a penalty of 1, and not proven here; `None` for all others.
     pub fn longest_gap_in_overload(&self, streams: &[Stream]) -> Option<u128> {
         let period = self.period?;
         let is_known =

@@ -1,8 +1,12 @@
 //! The total order of precedence among streams.
 //!
-//! **Law.** The first difference decides: the earlier deadline; the smaller window constraint `x'/y'`; if both are zero, the larger
-//! denominator; if both are equal and not zero, the smaller numerator; the earlier arrival of the head; the smaller stream number. A zero
-//! numerator makes the constraint zero whatever the denominator, so `0/0` (plain earliest deadline first) gives way to any `0/y`.
+//! **Law.** The first difference decides:
+//! 1. the earlier deadline;
+//! 2. the smaller window constraint `x'/y'`; if both are zero, the larger denominator; if both are equal and not zero, the smaller numerator;
+//! 3. the earlier arrival of the head;
+//! 4. the smaller stream number.
+//!
+//! A zero numerator makes the constraint zero whatever the denominator, so `0/0` (plain earliest deadline first) gives way to any `0/y`.
 //!
 //! **Source**: Krishnamurthy et al., "ShareStreams", Table 1; the last difference, the number, is ours and makes the order total.
 //!
@@ -14,10 +18,11 @@
 //!
 //! **Deviations**: none.
 
-use super::{Order, Tolerance};
+use crate::dwcs::rules::Order;
+use crate::dwcs::tolerance::Tolerance;
 use core::cmp::Ordering;
 
-/// A backlogged stream as far as precedence goes; the smaller one is served first.
+/// The attributes of a backlogged stream that decide its precedence; the smaller rank is served first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rank {
     /// The deadline of its head, in ticks.
@@ -55,7 +60,7 @@ impl Rank {
             (0, 0) => b.denominator.cmp(&a.denominator),
             (0, _) => Ordering::Less,
             (_, 0) => Ordering::Greater,
-            // A numerator that is not zero is at most its denominator, and that at most y: the products fit.
+            // 0 < x' <= y' <= y, so the products fit.
             (x1, x2) => (u64::from(x1) * b.denominator).cmp(&(u64::from(x2) * a.denominator)).then(x1.cmp(&x2)),
         }
     }
@@ -65,8 +70,7 @@ impl Rank {
         self.arrival.cmp(&other.arrival).then(self.stream.cmp(&other.stream))
     }
 
-    /// The order of 1999: the window first. Two zero constraints of different denominators are told apart by those, of equal ones by
-    /// the deadlines.
+    /// The order of 1999: the window first. Zero constraints compare by their denominators, then by the deadlines.
     fn compare_windows_first(&self, other: &Rank) -> Ordering {
         let (a, b) = (&self.tolerance, &other.tolerance);
         let deadlines = self.deadline.cmp(&other.deadline);

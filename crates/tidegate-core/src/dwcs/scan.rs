@@ -1,6 +1,6 @@
-//! DWCS as it was published: every decision looks at every stream.
+//! DWCS as published: every decision looks at every stream.
 //!
-//! **Law**: the laws of [`super`]; this engine is what the others are compared with.
+//! **Law**: the laws of [`super`]; the other engines are compared with this one.
 //!
 //! **Source**: West and Poellabauer, RTSS 2000, the main loop; West et al., IEEE Transactions on Computers 53(6), 2004.
 //!
@@ -8,12 +8,16 @@
 //!
 //! **Cost**: O(streams) per decision, twice: once to account for missed deadlines, once to find the winner.
 //!
-//! **RTL twin**: the whole of ShareStreams, whose register blocks and decision blocks do these two passes in parallel.
+//! **RTL twin**: ShareStreams, whose register blocks and decision blocks do these two passes in parallel.
 //!
-//! **Deviations**: a packet that arrives at an idle stream whose deadline has passed begins a new window with a deadline one period
-//! after the arrival; the papers do not say. Streams without packets miss no deadlines.
+//! **Deviations**: the papers do not say what happens to an idle stream whose deadline has passed. Here its next packet begins a new window,
+//! with a deadline one period after the arrival. Streams without packets miss no deadlines.
 
-use super::{CLAMP, Choice, Dwcs, Early, NEVER, Order, Rank, Rules, Standing, Stream, StreamError, Tally, Tolerance};
+use crate::dwcs::interface::{Choice, Dwcs, Standing, Tally};
+use crate::dwcs::rank::Rank;
+use crate::dwcs::rules::{CLAMP, Early, NEVER, Order, Rules};
+use crate::dwcs::stream::{Stream, StreamError};
+use crate::dwcs::tolerance::Tolerance;
 use crate::packet::Flow;
 use alloc::vec::Vec;
 
@@ -48,7 +52,7 @@ struct Record {
     arrival: Option<u64>,
     /// The head has missed its deadline and is to be discarded.
     is_late: bool,
-    /// It has begun a new window with its present head, and nothing has happened since.
+    /// The present head began a new window, and nothing has happened since.
     is_fresh: bool,
     tally: Tally,
 }
@@ -84,7 +88,7 @@ impl Scan {
             let Some(period) = record.stream.period else { continue };
             let missed = self.rules.missed.count(record.deadline, period, now);
             if missed > 0 && !record.is_late {
-                // One packet is dropped at a time; the next may not have arrived by then.
+                // One packet is dropped at a time: the next may not have arrived by that deadline.
                 let missed = if record.stream.droppable { 1 } else { missed };
                 record.miss(missed);
                 record.deadline += missed * period;
@@ -128,7 +132,7 @@ impl Dwcs for Scan {
 
     fn select(&mut self, now: u64) -> Choice {
         self.sweep(now);
-        let (mut best, mut opening): (Option<Rank>, Option<u64>) = (None, None);
+        let (mut best, mut earliest): (Option<Rank>, Option<u64>) = (None, None);
         for (index, record) in self.streams.iter().enumerate() {
             let Some(arrival) = record.arrival else { continue };
             if record.is_late {
@@ -136,7 +140,7 @@ impl Dwcs for Scan {
             }
             let eligible = record.eligible(self.rules.early);
             if eligible > now {
-                opening = Some(opening.map_or(eligible, |opening| opening.min(eligible)));
+                earliest = Some(earliest.map_or(eligible, |earliest| earliest.min(eligible)));
                 continue;
             }
             let rank = Rank { deadline: record.deadline, tolerance: record.tolerance, arrival, stream: index as u32 };
@@ -144,7 +148,7 @@ impl Dwcs for Scan {
                 best = Some(rank);
             }
         }
-        match (best, opening) {
+        match (best, earliest) {
             (Some(rank), _) => Choice::Serve(Flow(rank.stream)),
             (None, Some(instant)) => Choice::WaitUntil(instant),
             (None, None) => Choice::Idle,

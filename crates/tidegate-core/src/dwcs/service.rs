@@ -1,14 +1,14 @@
-//! What an operator asks for, in the words of the discipline that is wanted, and the streams that give it.
+//! What an operator asks for, and the streams that give it.
 
-use super::feasibility::{Utilisation, greatest_common_divisor};
-use super::{Stream, StreamError, Window};
+use crate::dwcs::feasibility::{Utilisation, greatest_common_divisor};
+use crate::dwcs::stream::{Stream, StreamError, Window};
 use crate::packet::Flow;
 use alloc::vec::Vec;
 
-/// The service that one flow is to get.
+/// The service of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Service {
-    /// At most x of any y deadlines missed.
+    /// At most x of y consecutive deadlines are missed.
     Window(Window),
     /// Earliest deadline first; no deadline may be missed.
     EarliestDeadline,
@@ -25,7 +25,7 @@ pub struct Request {
     pub service: Service,
     /// Slots between two deadlines, at least 1. Static priority and fair shares have 1.
     pub period: u64,
-    /// By how much a violation raises the current denominator; `None`: 1, and 0 for static priority and fair shares.
+    /// What a violation adds to the current denominator. `None` means 1, and 0 for static priority and fair shares.
     pub penalty: Option<u32>,
     /// True if packets that miss their deadlines are dropped.
     pub droppable: bool,
@@ -47,9 +47,9 @@ impl Default for Request {
 
 /// The streams that give every flow the service it asks for.
 ///
-/// Fair shares take what windows and deadlines leave over, `1 - U`, in proportion to their weights: one of weight w among weights of the
-/// sum S becomes a window with `1 - x/y = (1 - U) w / S`, in lowest terms. If these do not fit 32 bits it is rounded down to the next part
-/// whose terms do, by less than 2^-31, so that the sum stays feasible.
+/// Fair shares divide what windows and deadlines leave over, `1 - U`, in proportion to their weights. A share of weight w, of weights
+/// that sum up to S, becomes a window with `1 - x/y = (1 - U) w / S` in lowest terms. If the terms exceed 32 bits, the share is rounded
+/// down by less than 2^-31, so that the sum stays feasible.
 ///
 /// # Errors
 /// [`StreamError`] names the first request that cannot be met.
@@ -87,7 +87,7 @@ pub fn resolve(requests: &[Request]) -> Result<Vec<Stream>, StreamError> {
 }
 
 impl Request {
-    /// The stream that gives this service, with this window if it is a fair share.
+    /// The stream that gives this service; `share` is the window of a fair share.
     fn stream(&self, share: Window) -> Stream {
         let stream = match self.service {
             Service::Window(window) => Stream::windowed(window, self.period),
@@ -99,9 +99,9 @@ impl Request {
     }
 }
 
-/// The window, one deadline per slot, of the share `left * weight / weights`, rounded down if it has to be; `None` if that would be nothing.
+/// The window, one deadline per slot, of the share `left * weight / weights`, rounded down if necessary; `None` if that is 0.
 fn window_of_share((numerator, denominator): (u128, u128), weight: u32, weights: u32) -> Option<Window> {
-    // Down to 62 bits first, so that no product overflows.
+    // Shortened to 62 bits, so that no product overflows.
     let excess = (128 - denominator.leading_zeros()).saturating_sub(62);
     let round_up = u128::from(excess > 0);
     let (part, whole) = ((numerator >> excess) * u128::from(weight), ((denominator >> excess) + round_up) * u128::from(weights));

@@ -1,6 +1,6 @@
-//! What one stream asks for: a window constraint, a request period, and what becomes of packets that are late.
+//! What one stream asks for: a window constraint, a request period, and what happens to late packets.
 
-use super::LONGEST_PERIOD;
+use crate::dwcs::rules::LONGEST_PERIOD;
 use crate::packet::Flow;
 use core::fmt;
 
@@ -14,10 +14,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// No constraint at all: deadlines alone decide. Beside streams with windows it gives way to every one that tolerates no loss.
+    /// No constraint: deadlines alone decide. Among equal deadlines it gives way to every stream that tolerates no loss.
     pub const NONE: Window = Window::new(0, 0);
 
-    /// No loss in 255 deadlines, the tightest constraint that hardware can hold.
+    /// No loss in 255 deadlines: the tightest constraint that hardware can hold.
     pub const TIGHTEST: Window = Window::new(0, 255);
 
     /// "`tolerated` of `deadlines`".
@@ -27,19 +27,19 @@ impl Window {
 }
 
 /// The largest penalty.
-const MOST_PENALTY: u32 = 255;
+const LARGEST_PENALTY: u32 = 255;
 
 /// The attributes of one stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Stream {
     /// The window constraint.
     pub window: Window,
-    /// Ticks between the deadlines of two successive packets. `None`: its deadline never comes, so that it ranks behind every stream that
-    /// has a period, and among those that have none by its window constraint alone, which is then fixed.
+    /// Ticks between the deadlines of two successive packets. `None`: its deadline never comes. It ranks behind every stream with a
+    /// period, and among those without one by its window constraint, which is then fixed.
     pub period: Option<u64>,
     /// The deadline of its first packet, in ticks; one period after the packet's arrival if `None`.
     pub first_deadline: Option<u64>,
-    /// By how much a violation raises the current denominator; at most 255.
+    /// What a violation adds to the current denominator; at most 255.
     pub penalty: u32,
     /// True if a packet that misses its deadline is dropped; otherwise it stays, late, and has the next deadline.
     pub droppable: bool,
@@ -53,23 +53,23 @@ impl Stream {
         Stream { window, period: Some(period), first_deadline: None, penalty: 1, droppable: false, is_fixed: false }
     }
 
-    /// Earliest deadline first: no packet may be late. Served before every stream with the same deadline that tolerates a loss.
+    /// Earliest deadline first: no packet may be late. Among equal deadlines it precedes every stream that tolerates a loss.
     pub const fn earliest_deadline(period: u64) -> Stream {
         Stream::windowed(Window::TIGHTEST, period)
     }
 
     /// Static priority before all other streams; `rank` 0 is the highest. Its deadline is always the next tick, and it tolerates less than
-    /// whoever has the same.
+    /// any other stream with that deadline.
     pub const fn static_priority(rank: u32) -> Stream {
         Stream { is_fixed: true, penalty: 0, ..Stream::windowed(Window::new(0, u32::MAX - rank), 1) }
     }
 
-    /// Static priority behind all other streams, by the window constraint: the published form.
+    /// Static priority behind all other streams, ordered by the window constraint: the published form.
     pub const fn without_deadline(window: Window) -> Stream {
         Stream { window, period: None, first_deadline: None, penalty: 0, droppable: false, is_fixed: true }
     }
 
-    /// Whether an engine can serve it.
+    /// Checks that an engine can serve it.
     ///
     /// # Errors
     /// What is wrong and what would be right.
@@ -77,7 +77,7 @@ impl Stream {
         if self.window.tolerated > self.window.deadlines {
             return Err("a window of y deadlines cannot tolerate more than y losses: write x of y with x at most y");
         }
-        if self.penalty > MOST_PENALTY {
+        if self.penalty > LARGEST_PENALTY {
             return Err("a penalty is at most 255");
         }
         match self.period {

@@ -1,8 +1,10 @@
 //! A stream's current window constraint, and the two rules that adjust it.
 //!
-//! **Law.** Served in time: one deadline fewer in the window, `y' -= 1`; once as many are left as may be missed, both shrink. Missed: one
-//! tolerable loss fewer, `x' -= 1, y' -= 1`; with none left it is a violation, and `y'` grows by the stream's penalty, which raises its
-//! precedence until it is served. A window that is used up, or a violation that has been made good, starts afresh from `x of y`.
+//! **Law.**
+//! * Served in time (rule A): `y' -= 1`; if `y' = x'`, both decrease by 1.
+//! * Missed (rule B): `x' -= 1, y' -= 1`. If `x' = 0` it is a violation: `y'` grows by the stream's penalty, which raises its precedence
+//!   until it is served.
+//! * A window that is used up starts afresh from `x of y`, and so does a stream in violation when it is served in time.
 //!
 //! **Source**: West and Poellabauer, RTSS 2000, the adjustment rules (A) and (B).
 //!
@@ -12,15 +14,15 @@
 //!
 //! **RTL twin**: the update logic of a register base block, which saturates `y'` at 255.
 //!
-//! **Deviations**: the penalty is a parameter of the stream, as later versions of the authors have it. Streams that take what is left
-//! over need 0: with 1 their violations add up until they overtake a stream that tolerates no loss.
+//! **Deviations**: the penalty is a parameter of the stream, as in later versions of the authors. Best-effort streams need 0: with 1 their
+//! violations add up until they overtake a stream that tolerates no loss.
 
-use super::Window;
+use crate::dwcs::stream::Window;
 
 /// The current numerator and denominator of a window constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Tolerance {
-    /// `x'`: how many of the deadlines left in the window may still be missed.
+    /// `x'`: the number of deadlines left in the window that may still be missed.
     pub numerator: u32,
     /// True since a deadline was missed in excess of the constraint, until the stream is served in time.
     pub in_violation: bool,
@@ -49,7 +51,7 @@ impl Tolerance {
         }
     }
 
-    /// Rule B, `times` over: that many deadlines were missed in a row. Returns the number of violations.
+    /// Rule B, `times` in a row. Returns the number of violations.
     #[inline]
     pub fn miss(&mut self, window: Window, penalty: u32, times: u64) -> u64 {
         if window.deadlines == 0 {

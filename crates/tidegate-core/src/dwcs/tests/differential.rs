@@ -2,7 +2,7 @@
 
 extern crate std;
 
-use super::{Choice, Cohorts, Dwcs, Early, Missed, Order, Request, Rules, Scan, Service, Stream, Window, resolve};
+use crate::dwcs::{Choice, Dwcs, Early, GroupedDwcs, Missed, Order, Request, Rules, Scan, Service, Stream, Window, resolve};
 use crate::packet::Flow;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -56,7 +56,7 @@ fn rules() -> impl Strategy<Value = Rules> {
 /// Queues of arrivals in front of the two engines.
 struct Pair {
     scan: Scan,
-    fast: Cohorts,
+    fast: GroupedDwcs,
     queues: Vec<alloc::collections::VecDeque<u64>>,
     now: u64,
     arrivals: u64,
@@ -66,7 +66,7 @@ struct Pair {
 impl Pair {
     fn new(rules: Rules, streams: &[Stream]) -> Pair {
         let queues = alloc::vec![Default::default(); streams.len()];
-        let (scan, fast) = (Scan::new(rules, Order::default(), streams).unwrap(), Cohorts::new(rules, streams).unwrap());
+        let (scan, fast) = (Scan::new(rules, Order::default(), streams).unwrap(), GroupedDwcs::new(rules, streams).unwrap());
         Pair { scan, fast, queues, now: 0, arrivals: 0, decisions: 0 }
     }
 

@@ -1,34 +1,38 @@
-//! What is kept of one stream: as it was when it was last touched, because what has happened to it since follows from the time.
+//! The record of one stream, as of the last time it was brought up to date: later misses follow from the time.
 
-use crate::dwcs::{Tally, Tolerance, Window};
+use crate::dwcs::interface::Tally;
+use crate::dwcs::stream::Window;
+use crate::dwcs::tolerance::Tolerance;
 
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Record {
-    /// As of the last time it was touched.
+    /// As of the last [`Record::catch_up`], and so is the tolerance.
     pub deadline: u64,
     pub tolerance: Tolerance,
-    /// [`NEVER`] for streams without deadlines.
+    /// [`NEVER`](crate::dwcs::NEVER) for streams without deadlines.
     pub period: u64,
     pub window: Window,
     /// What a violation costs; 0 if nothing can be violated.
     pub penalty: u32,
-    /// The number of its period among all periods.
-    pub kind: u32,
-    /// Changes whenever it is placed, so that an item at the front is recognised as outdated.
+    /// The index of its period among all periods.
+    pub period_index: u32,
+    /// Changes whenever the stream is placed, so that an entry elsewhere is recognised as outdated.
     pub stamp: u32,
-    /// Where it stands.
     pub place: Place,
     pub droppable: bool,
     pub is_fixed: bool,
+    /// The present head began a new window, and nothing has happened since.
     pub is_fresh: bool,
 }
 
+/// Where a stream is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     Idle,
     Waiting,
     Front,
+    /// In the group of this number.
     Member(u32),
     Background,
     Held,
@@ -36,9 +40,9 @@ pub(super) enum Place {
 }
 
 impl Record {
-    /// Accounts for deadlines missed until `deadline` is the next.
+    /// Accounts for missed deadlines until `deadline` is the next.
     #[inline]
-    pub fn touch(&mut self, deadline: u64, tally: &mut Tally) {
+    pub fn catch_up(&mut self, deadline: u64, tally: &mut Tally) {
         if self.deadline != deadline {
             let passed = deadline - self.deadline;
             let times = if passed == self.period { 1 } else { passed / self.period };

@@ -1,6 +1,8 @@
 //! The schedules that are known: streams that are always backlogged, one packet per tick.
 
-use super::{Choice, Cohorts, Dwcs, Early, Missed, Order, Request, Rules, Scan, Service, Stream, StreamError, Tolerance, Window, resolve};
+use crate::dwcs::{
+    Choice, Dwcs, Early, GroupedDwcs, Missed, Order, Request, Rules, Scan, Service, Stream, StreamError, Tolerance, Window, resolve,
+};
 use crate::packet::Flow;
 use alloc::vec::Vec;
 
@@ -27,9 +29,9 @@ impl Build for Scan {
     }
 }
 
-impl Build for Cohorts {
-    fn build(rules: Rules, streams: &[Stream]) -> Cohorts {
-        Cohorts::new(rules, streams).unwrap()
+impl Build for GroupedDwcs {
+    fn build(rules: Rules, streams: &[Stream]) -> GroupedDwcs {
+        GroupedDwcs::new(rules, streams).unwrap()
     }
 }
 
@@ -218,8 +220,8 @@ mod of_the_scan {
         limits_of_the_discipline static_priority late_packets);
 }
 
-mod of_the_cohorts {
-    oracles!(super::Cohorts: published_table fair_share earliest_deadline_first fair_share_beside_static_priority
+mod of_the_grouped_engine {
+    oracles!(super::GroupedDwcs: published_table fair_share earliest_deadline_first fair_share_beside_static_priority
         fair_share_beside_deadlines limits_of_the_discipline static_priority late_packets);
 }
 

@@ -1,0 +1,4 @@
+//! Both engines against published schedules and against each other.
+
+mod differential;
+mod schedules;
