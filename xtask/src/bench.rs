@@ -4,8 +4,8 @@
 //! on the same core. A round is short (tens of milliseconds), so that what disturbs one disturbs all, and the medians and ratios hold
 //! although absolute figures drift.
 
-use crate::Failure;
 use crate::cargo::{cargo, output, root, succeed, target_directory};
+use crate::failure::Failure;
 use contest::{Contestant, Measurement, measure};
 use std::path::{Path, PathBuf};
 use std::process::Command;

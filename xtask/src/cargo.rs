@@ -1,6 +1,6 @@
 //! Running Cargo and other programs from the repository's root, and asking Cargo what the workspace holds.
 
-use crate::Failure;
+use crate::failure::Failure;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

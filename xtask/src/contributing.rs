@@ -4,8 +4,8 @@
 //! A block is a file if the line before it names a path in backticks and ends with a colon; a `diff` block begins with `--- path`, and its
 //! other lines are context or additions.
 
-use crate::Failure;
 use crate::cargo::{cargo, root, succeed, target_directory};
+use crate::failure::Failure;
 use std::path::Path;
 use std::process::Command;
 

@@ -3,8 +3,8 @@
 //! What is there already is left alone. What is missing is installed when this runs as root on a machine with `apt-get`; otherwise the
 //! error says what to install.
 
-use crate::Failure;
 use crate::cargo::{output, root, succeed, target_directory};
+use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

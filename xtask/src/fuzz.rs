@@ -3,8 +3,8 @@
 //! The inputs are the kept corpus and mutations of it from a seeded generator, so a run is repeatable to the byte. Coverage-guided
 //! fuzzing of the same targets needs a nightly compiler and cargo-fuzz: see `fuzz/README.md`.
 
-use crate::Failure;
 use crate::cargo::{cargo, succeed};
+use crate::failure::Failure;
 
 /// Builds and runs the runner; its options pass through.
 ///

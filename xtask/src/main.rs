@@ -35,8 +35,9 @@ Tasks:
                            Cost per packet beside DPDK, measured alternately
   bench-simulation [--json] [--rounds N] [--connections N,...]
                            Simulated TCP beside ns-3: packet-hops per second of CPU time, measured in turns
-  rtl [--only STEP]... [--decisions N] [--deep]
-                           Check the hardware design: N decisions per variant in lockstep with the software (100000 unless told)
+  rtl [--only STEP]... [--design NAME]... [--decisions N] [--deep]
+                           Check the hardware design: a selection of designs, proofs and faults, with --deep all of them;
+                           N decisions per design in lockstep with the software (20000 unless told, 100000 with --deep)
   rtl-reports [--only NAME]... [--seeds N] [--jobs N] [--render]
                            Synthesise, place and route what has changed, N seeds each (5 unless told), and write docs/rtl.md;
                            with --render only write it, from the results that are there
@@ -45,7 +46,7 @@ Steps of `test`, in order:
   environment format tidy clippy docs book no-std tests optimised contributing licences rtl
 
 Steps of `rtl`, in order:
-  lint formal lockstep tiled mutants place
+  lint formal lockstep tiled heap edges mutants place
 
 Exit codes: 0 done, 1 a check failed, 2 bad input, 3 the environment lacks something
 ";

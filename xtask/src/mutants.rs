@@ -3,8 +3,8 @@
 //! One build holds all faults; the environment variable of `tidegate-core/src/mutants.rs` chooses one per run. Each fault names the figures and tests
 //! that should catch it, the quickest first, so that a run takes minutes. The build without a fault must pass all of them before.
 
-use crate::Failure;
 use crate::cargo::{cargo, output, target_directory};
+use crate::failure::Failure;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;

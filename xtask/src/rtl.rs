@@ -1,49 +1,49 @@
 //! `cargo xtask rtl`: everything that is checked about the hardware design in `rtl/`, in one order, with one verdict.
 
-use crate::Failure;
+use crate::failure::Failure;
 use crate::steps::{self, Step};
+use options::{Options, number};
 use std::sync::Mutex;
-use std::thread::{self, JoinHandle};
+use std::thread;
 
+mod design;
 mod designs;
-mod edges;
 mod flow;
 mod formal;
 mod grade;
-mod heap;
 mod lint;
 mod lockstep;
 mod mutants;
+mod options;
 mod page;
+mod parallel;
 mod plot;
 pub mod reports;
 mod results;
-mod tiled;
+mod sources;
 mod tools;
 mod verilate;
 
-/// What a run passes to its steps.
-pub struct Options {
-    /// How many decisions of every variant are compared with the software.
-    pub decisions: u64,
-    /// The designs that are compared in lockstep, or whose faults are seeded, such as `speculative-4`; all of them if none is named.
-    pub designs: Vec<String>,
-    /// Proofs that take long are made, too.
-    pub deep: bool,
-    /// The placement, which is under way from the beginning: of one core it takes a minute, and nothing waits for it.
-    placement: Mutex<Option<JoinHandle<Result<String, Failure>>>>,
-}
-
-/// Enough for the 16-bit clock to wrap, and few enough for every change to pass them.
-const DECISIONS: u64 = 100_000;
+/// Decisions per design by default. The 16-bit clock wraps in them, because runs begin just before it does.
+const DECISIONS: u64 = 20_000;
+/// Decisions per design with `--deep`.
+const DEEP_DECISIONS: u64 = 100_000;
 
 const STEPS: &[Step<Options>] = &[
-    Step { name: "lint", proves: "no warning of Verilator, of the style linter and of the house rules", run: |_| lint::run() },
+    Step { name: "lint", proves: "no warning of Verilator, of the style linter and of the house rules", run: lint::run },
     Step { name: "formal", proves: "orders, winners, permutations and handshakes, for every input", run: formal::run },
-    Step { name: "lockstep", proves: "every variant decides as the software does", run: lockstep::run },
-    Step { name: "tiled", proves: "so does the tiled engine, of up to 16,384 streams", run: tiled::run },
-    Step { name: "heap", proves: "so does the engine on a heap, of up to 16,384 streams", run: heap::run },
-    Step { name: "edges", proves: "engines between AXI4-Streams do as their hosts expect", run: edges::run },
+    Step {
+        name: "lockstep",
+        proves: "the paper's variants and the speculative engine decide as the software does",
+        run: |options| lockstep::run("lockstep", options),
+    },
+    Step { name: "tiled", proves: "so does the tiled engine", run: |options| lockstep::run("tiled", options) },
+    Step { name: "heap", proves: "so does the engine on a heap", run: |options| lockstep::run("heap", options) },
+    Step {
+        name: "edges",
+        proves: "so do engines between AXI4-Streams, as their hosts see them",
+        run: |options| lockstep::run("edges", options),
+    },
     Step { name: "mutants", proves: "seeded faults are caught", run: mutants::run },
     Step { name: "place", proves: "a small design can be synthesised, placed and routed", run: placed },
 ];
@@ -78,6 +78,7 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
 
 fn parse(arguments: &[String]) -> Result<(Vec<&str>, Options), Failure> {
     let mut names = Vec::new();
+    let mut decisions = None;
     let mut options = Options { decisions: DECISIONS, designs: Vec::new(), deep: false, placement: Mutex::default() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
@@ -86,22 +87,19 @@ fn parse(arguments: &[String]) -> Result<(Vec<&str>, Options), Failure> {
             "--only" => names.push(value()?.as_str()),
             "--deep" => options.deep = true,
             "--design" => options.designs.push(value()?.clone()),
-            "--decisions" => options.decisions = number(word, value()?)?,
+            "--decisions" => decisions = Some(number(word, value()?)?),
             other => {
                 let known = "rtl takes --only STEP, --design NAME, --decisions N, --deep";
                 return Err(Failure::Usage(format!("unknown option \"{other}\"; {known}")));
             }
         }
     }
-    Ok((names, options))
-}
-
-/// A number of at least 1.
-fn number(option: &str, text: &str) -> Result<u64, Failure> {
-    match text.parse() {
-        Ok(value) if value > 0 => Ok(value),
-        _ => Err(Failure::Usage(format!("{option} needs a number of at least 1, not \"{text}\""))),
+    options.decisions = decisions.unwrap_or(if options.deep { DEEP_DECISIONS } else { DECISIONS });
+    if let Some(unknown) = options.designs.iter().find(|name| !lockstep::pairs().any(|pair| pair.name() == **name)) {
+        let names: Vec<String> = lockstep::pairs().map(|pair| pair.name()).collect();
+        return Err(Failure::Usage(format!("no design is called \"{unknown}\"; there are {}", names.join(", "))));
     }
+    Ok((names, options))
 }
 
 #[cfg(test)]

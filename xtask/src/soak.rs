@@ -2,8 +2,8 @@
 //!
 //! What takes minutes in the gate would take hours like this, so everything is compiled for speed, with assertions and overflow checks.
 
-use crate::Failure;
 use crate::cargo::{cargo, metadata, succeed};
+use crate::failure::Failure;
 use serde_json::Value;
 
 /// How many times its usual cases every test gets unless something else is asked for.

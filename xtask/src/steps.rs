@@ -3,7 +3,7 @@
 //! A step that fails does not stop the later ones, so that one run shows all that is wrong; only a machine that lacks something ends
 //! the run at once.
 
-use crate::Failure;
+use crate::failure::Failure;
 use std::time::{Duration, Instant};
 
 /// One step; `Options` is what a run passes to all of them.

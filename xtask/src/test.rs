@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything that gates, in one order, with one verdict.
 
-use crate::Failure;
 use crate::cargo::{cargo, root, succeed};
 use crate::environment::{self, BARE_TARGET};
+use crate::failure::Failure;
 use crate::steps::{self, Step};
 use std::process::Command;
 

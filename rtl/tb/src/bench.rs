@@ -3,7 +3,7 @@
 //! **Law.** It is driven by events, not by a count of cycles. In a cycle with `update_o` set the model is told what the design does, stream
 //! `winner_o` served until `finish_o` and packets taken as `pop_o` says (or `take_o`, if packets are fetched ahead), and then:
 //! 1. the winner, the clock and the finish are those of the model, and just those packets are taken that the engine may take and must;
-//! 2. so many cycles later as the engine needs (`Engine::status_lag`), deadlines, windows, violation bits, counters and packets are those of
+//! 2. so many cycles later as the engine needs (`Timing::status_lag`), deadlines, windows, violation bits, counters and packets are those of
 //!    the model, stream by stream;
 //! 3. `decision_o` brings every decision once, in order, and what was dropped; while the host does not take it, it stays as it is;
 //! 4. the words at the network's ports are those of the model's network, and no stream is there twice;
@@ -15,9 +15,9 @@
 //! Laws 4 and 5 concern engines in steps, law 7 those that have a port for questions.
 
 use crate::design::{Design, PortNumber};
-use crate::engine::{Engine, Kind};
 use crate::layout::{self, Record, bit};
 use crate::mismatch::{Checked, Mismatch};
+use crate::timing::{Kind, Timing};
 use crate::trace::Trace;
 use checks::{Expected, PATIENCE, Snapshot};
 use ports::Ports;
@@ -73,7 +73,7 @@ pub struct Bench {
     design: Design,
     trace: Option<Trace>,
     ports: Ports,
-    engine: Engine,
+    timing: Timing,
     /// How many streams the design has.
     places: usize,
     golden: Device,
@@ -119,17 +119,17 @@ impl Bench {
     ///
     /// # Errors
     /// If the design has other ports, or the waveform cannot be written.
-    pub fn new(design: Design, engine: Engine, places: usize, trace: Option<&Path>) -> Result<Bench, String> {
+    pub fn new(design: Design, timing: Timing, places: usize, trace: Option<&Path>) -> Result<Bench, String> {
         let ports = Ports::of(&design, places)?;
         let create =
             |path: &Path| Trace::create(path, Ports::lines(&design, places)).map_err(|error| format!("{}: {error}", path.display()));
         let trace = trace.map(create).transpose()?;
-        let golden = engine.golden(places, 0, &[]).map_err(|error| error.to_string())?;
+        let golden = timing.golden(places, 0, &[]).map_err(|error| error.to_string())?;
         let mut bench = Bench {
             design,
             trace,
             ports,
-            engine,
+            timing,
             places,
             golden,
             kept: Vec::new(),
@@ -234,8 +234,8 @@ impl Bench {
     }
 
     /// How the engine goes about decisions.
-    pub fn engine(&self) -> Engine {
-        self.engine
+    pub fn timing(&self) -> Timing {
+        self.timing
     }
 
     /// Whether the network's ports can be seen.
@@ -257,7 +257,7 @@ impl Bench {
         assert!(streams.len() <= self.places && !self.runs);
         self.cycle(Drive { enable: false, outside: false, time: self.told, ready: false, load: None })?;
         self.loadable(self.told, false)?;
-        let golden = self.engine.golden(self.places, start, streams);
+        let golden = self.timing.golden(self.places, start, streams);
         self.golden = golden.map_err(|error| self.differs("load", "contract", None, "nothing".into(), error.to_string()))?;
         self.kept = streams.iter().map(|&contract| Kept::new(contract, self.cycle)).collect();
         self.snapshots.clear();
@@ -355,7 +355,7 @@ impl Bench {
         if self.cycle <= self.latch() {
             self.seen = drive.time;
         }
-        if drive.outside && self.engine.is_pipelined() && self.times.back() != Some(&drive.time) {
+        if drive.outside && self.timing.is_pipelined() && self.times.back() != Some(&drive.time) {
             self.times.push_back(drive.time);
         }
         self.design.settle();
@@ -385,7 +385,7 @@ impl Bench {
         }
         if !self.runs {
             // Where several decisions are under way the clock is set by a LOAD, and otherwise by a decision.
-            if drive.outside && (!self.engine.is_pipelined() || drive.load.is_some()) {
+            if drive.outside && (!self.timing.is_pipelined() || drive.load.is_some()) {
                 self.now = drive.time;
             }
             self.runs = drive.enable;
@@ -393,7 +393,7 @@ impl Bench {
         } else if outcome.is_some() {
             self.begin();
             // What has been told is over; a decision that was begun is finished before streams can be loaded.
-            self.runs = drive.enable || self.engine.is_pipelined();
+            self.runs = drive.enable || self.timing.is_pipelined();
         }
         self.cycle += 1;
         Ok(outcome)
@@ -401,7 +401,7 @@ impl Bench {
 
     /// The cycle in which engines in steps look at the time.
     fn latch(&self) -> u64 {
-        match (self.engine.kind, self.engine.architecture(self.places)) {
+        match (self.timing.kind, self.timing.architecture(self.places)) {
             (Kind::InSteps(_, UpdateStyle::InTurn), Some(architecture)) => self.start + architecture.timeline(self.places).period() - 2,
             _ => self.start,
         }
@@ -451,7 +451,7 @@ impl Bench {
         self.same("winner", "winner", None, served, expected).map_err(|mismatch| self.with_candidates(mismatch))?;
         let finish = self.finish(drive, served.is_some())?;
         // With several decisions under way the clock is one ahead.
-        let now = if self.engine.is_pipelined() { finish } else { self.now };
+        let now = if self.timing.is_pipelined() { finish } else { self.now };
         self.same("clock", "now_o", None, self.get(self.ports.now_o) as u16, now as u16)?;
         self.check_network()?;
         if served.is_some() || self.drops != 0 {
@@ -505,7 +505,7 @@ impl Bench {
     /// The clock at the end of the service, by the model.
     fn finish(&mut self, drive: Drive, served: bool) -> Checked<u64> {
         let found = self.get(self.ports.finish_o) as u16;
-        let finish = match self.engine.kind {
+        let finish = match self.timing.kind {
             Kind::InSteps(..) if !drive.outside => self.now + u64::from(served),
             Kind::InSteps(..) => self.seen,
             Kind::Pipelined { .. } if !drive.outside => self.now + 1,
@@ -528,7 +528,7 @@ impl Bench {
         let takes = bit(&self.pops, stream);
         let kept = &self.kept[stream];
         let is_there = !kept.queue.is_empty();
-        let expected = match self.engine.kind {
+        let expected = match self.timing.kind {
             Kind::InSteps(_, UpdateStyle::InTurn) => is_there,
             Kind::InSteps(_, UpdateStyle::Ahead) => is_there && (always || kept.shown <= self.start),
             // It has seen what was fetched before the last update. A stream that this left without a packet waits for another one.
@@ -546,7 +546,7 @@ impl Bench {
             }
             return Ok(None);
         }
-        if self.engine.is_pipelined() {
+        if self.timing.is_pipelined() {
             return Ok(self.kept[stream].fetched.pop_front().map(|(arrival, _)| arrival));
         }
         self.popped.push(stream);
@@ -556,7 +556,7 @@ impl Bench {
 
     /// Packets that leave their queues before they become heads, and none but those; a LOAD throws away what is inside.
     fn fetch(&mut self, update: bool, load: Option<u64>) -> Checked<()> {
-        if !self.engine.is_pipelined() {
+        if !self.timing.is_pipelined() {
             let pops = self.design.bits(self.ports.pop_o).iter().any(|&bits| bits != 0);
             return self.same("pop", "packets taken without an update", None, pops && !update, false);
         }

@@ -1,83 +1,98 @@
-//! The engines that are compared: what the bench has to know of each beyond its ports.
+//! The table of engines: the parameters that make their number of streams, and the scenarios that compare them with their model.
+//!
+//! A new engine with queues inside implements [`crate::queued::Engine`], one with AXI4-Streams has an [`Edge`]; either gets a row here,
+//! and a row in `xtask/src/rtl/designs.rs`.
 
-use tidegate_core::dwcs::{Stream, StreamError};
-use tidegate_rtl_model::{Architecture, Clock, Device, Routing, Size, Update};
+use crate::host::{self, Edge};
+use crate::parameters::Parameters;
+use crate::queued::{self, Heap, Tiled};
+use crate::scenario::OUTSIDE;
+use crate::setup::{Run, Scenario};
+use crate::timing::Timing;
+use tidegate_rtl_model::{Routing, Update};
 
-/// How an engine goes about a decision.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// As published, one decision after the other: the device model has its architecture, so cycles and the words at the network's ports are
-    /// compared, too. The time is looked at in the last SCHEDULE cycle and packets in the update, or both in the first SCHEDULE
-    /// cycle if blocks compute ahead.
-    InSteps(Routing, Update),
-    /// Several decisions are under way. Packets are fetched some cycles before they become heads, which `take_o` tells. The clock counts all
-    /// decisions, or follows the time a few decisions late; no packet is older by it than 2^15 ticks. A LOAD that sets the clock is one of all
-    /// streams. Up to so many decisions wait for the host.
-    Pipelined { records: usize },
-}
-
-/// What is built, apart from the number of streams.
-#[derive(Clone, Copy, Debug)]
-pub struct Engine {
+/// An engine.
+#[derive(Debug)]
+pub struct Row {
     /// Its name on the command line.
     pub name: &'static str,
-    pub kind: Kind,
-    /// This many cycles after an update `status_o` shows what has become of the streams. `None` if the design is built without that port, as it is
-    /// synthesised: then the answers to a host's questions are compared with the model.
-    pub status_lag: Option<u64>,
+    /// How it decides, if its queues are outside.
+    pub timing: Option<Timing>,
+    /// The parameters whose product is the number of streams.
+    size: &'static [&'static str],
+    pub scenarios: &'static [Scenario],
 }
 
-const fn in_steps(name: &'static str, routing: Routing, update: Update) -> Engine {
-    Engine { name, kind: Kind::InSteps(routing, update), status_lag: Some(2) }
+const fn outside(name: &'static str, timing: Option<Timing>) -> Row {
+    Row { name, timing, size: &["N"], scenarios: OUTSIDE }
+}
+
+const fn inside(name: &'static str, size: &'static [&'static str], scenarios: &'static [Scenario]) -> Row {
+    Row { name, timing: None, size, scenarios }
 }
 
 /// All of them.
-pub const ENGINES: &[Engine] = &[
-    in_steps("base", Routing::Lattice, Update::InTurn),
-    in_steps("winner-only", Routing::Winner, Update::InTurn),
-    in_steps("compute-ahead", Routing::Lattice, Update::Ahead),
-    in_steps("compute-ahead-winner-only", Routing::Winner, Update::Ahead),
-    in_steps("exact", Routing::Exact, Update::InTurn),
-    in_steps("compute-ahead-exact", Routing::Exact, Update::Ahead),
-    Engine { name: "speculative", kind: Kind::Pipelined { records: 20 }, status_lag: Some(1) },
-    Engine { name: "speculative-as-synthesised", kind: Kind::Pipelined { records: 20 }, status_lag: None },
+pub const ENGINES: &[Row] = &[
+    outside("base", Timing::in_steps(Routing::Lattice, Update::InTurn)),
+    outside("winner-only", Timing::in_steps(Routing::Winner, Update::InTurn)),
+    outside("compute-ahead", Timing::in_steps(Routing::Lattice, Update::Ahead)),
+    outside("compute-ahead-winner-only", Timing::in_steps(Routing::Winner, Update::Ahead)),
+    outside("exact", Timing::in_steps(Routing::Exact, Update::InTurn)),
+    outside("compute-ahead-exact", Timing::in_steps(Routing::Exact, Update::Ahead)),
+    outside("speculative", Timing::speculative(Some(1))),
+    outside("speculative-as-synthesised", Timing::speculative(None)),
+    inside("tiled", &["N", "Rounds"], &[random("a clock, a host and questions by chance", queued::random::<Tiled>)]),
+    inside("heap", &["Streams"], &[random("a clock, a host and questions by chance", queued::random::<Heap>), LOADS]),
+    inside("sharestreams-axis", &["N"], &[random(EDGE, |setup, seed, most| host::random(setup, Edge::sharestreams(), seed, most))]),
+    inside(
+        "tiled-axis",
+        &["N", "Rounds"],
+        &[random(EDGE, |setup, seed, most| host::random(setup, Edge::tiled(&setup.parameters)?, seed, most))],
+    ),
+    inside("heap-axis", &["Streams"], &[random(EDGE, |setup, seed, most| host::random(setup, Edge::heap(), seed, most))]),
 ];
 
-impl Engine {
+const EDGE: &str = "a host at the AXI4-Streams: contracts, packets, decisions, questions";
+
+const LOADS: Scenario =
+    Scenario { name: "loads", about: "cycles per decision under several loads", quarters: 4, is_usual: false, run: queued::loads };
+
+/// The only usual scenario of an engine.
+const fn random(about: &'static str, run: Run) -> Scenario {
+    Scenario { name: "random", about, quarters: 4, is_usual: true, run }
+}
+
+impl Row {
     /// The engine of this name.
     ///
     /// # Errors
     /// The names that there are.
-    pub fn named(name: &str) -> Result<Engine, String> {
+    pub fn named(name: &str) -> Result<&'static Row, String> {
         let names = || ENGINES.iter().map(|engine| engine.name).collect::<Vec<_>>().join(", ");
-        ENGINES
-            .iter()
-            .find(|engine| engine.name == name)
-            .copied()
-            .ok_or_else(|| format!("there is no engine \"{name}\"; there are {}", names()))
+        ENGINES.iter().find(|engine| engine.name == name).ok_or_else(|| format!("there is no engine \"{name}\"; there are {}", names()))
     }
 
-    /// Whether several decisions are under way.
-    pub fn is_pipelined(&self) -> bool {
-        matches!(self.kind, Kind::Pipelined { .. })
-    }
-
-    /// Its architecture with so many ports.
-    pub fn architecture(&self, ports: usize) -> Option<Architecture> {
-        let size = Size::ALL.into_iter().find(|size| size.ports() == ports)?;
-        match self.kind {
-            Kind::InSteps(routing, update) => Some(Architecture { size, routing, update }),
-            Kind::Pipelined { .. } => None,
-        }
-    }
-
-    /// Its golden model for these streams on so many ports, when the clock stands at `start`.
+    /// The number of streams of a design with these parameters.
     ///
     /// # Errors
-    /// If a stream has attributes that the model does not take, or there are more streams than it has registers for.
-    pub fn golden(&self, ports: usize, start: u64, streams: &[Stream]) -> Result<Device, StreamError> {
-        let size = Size::ALL.into_iter().find(|size| size.ports() == ports).unwrap_or(Size::ThirtyTwo);
-        let architecture = self.architecture(ports).unwrap_or(Architecture::base(size));
-        Device::new(architecture, Clock::Outside, start, streams)
+    /// The parameter that is missing.
+    pub fn streams(&self, parameters: &Parameters) -> Result<usize, String> {
+        self.size.iter().try_fold(1, |product, name| Ok(product * parameters.get(name)?))
+    }
+
+    /// The scenarios of these names; the usual ones if there are no names.
+    ///
+    /// # Errors
+    /// A name that no scenario has, and those that there are.
+    pub fn selected(&self, names: &[&str]) -> Result<Vec<&'static Scenario>, String> {
+        if names.is_empty() {
+            return Ok(self.scenarios.iter().filter(|scenario| scenario.is_usual).collect());
+        }
+        let all = || self.scenarios.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
+        let find = |name: &&str| {
+            let found = self.scenarios.iter().find(|scenario| scenario.name == *name);
+            found.ok_or_else(|| format!("{} has no scenario \"{name}\"; it has {}", self.name, all()))
+        };
+        names.iter().map(find).collect()
     }
 }

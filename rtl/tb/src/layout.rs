@@ -9,6 +9,9 @@ const ID: usize = 5;
 /// Bits of `status_t`.
 pub const STATUS: usize = 130;
 
+/// Bits of `step_t` of the tiled engine: popped, droppable, state, missed, violations.
+pub const STEP: usize = 2 + 50 + 32;
+
 /// Bits of `attributes_t`.
 pub const ATTRIBUTES: usize = 50 + ID;
 
@@ -73,14 +76,36 @@ impl Status {
     pub fn decode(bits: &[u8], index: usize) -> Status {
         let from = index * STATUS;
         let counter = |number: usize| field(bits, from + 16 * (4 - number), 16) as u16;
+        Status { counters: [counter(0), counter(1), counter(2), counter(3), counter(4)], ..Status::of_state(bits, from + 80) }
+    }
+
+    /// Of lane `lane`, from `observed_o` of the tiled engine: a `step_t`, which counts missed deadlines and violations only.
+    pub fn of_step(bits: &[u8], lane: usize) -> Status {
+        let from = lane * STEP;
+        let counter = |at: usize| field(bits, from + at, 16) as u16;
+        Status { counters: [0, 0, counter(16), counter(0), 0], ..Status::of_state(bits, from + 32) }
+    }
+
+    /// From an answer at an AXI4-Stream, which leaves out the arrival of the head.
+    pub fn of_answer(bits: &[u8]) -> Status {
+        let mut whole = [0; bytes(STATUS)];
+        whole[..bits.len()].copy_from_slice(bits);
+        // The valid bit is where the arrival would be.
+        let valid = bit(bits, 113);
+        set_bit(&mut whole, 113, false);
+        Status { valid, ..Status::decode(&whole, 0) }
+    }
+
+    /// From a `state_t`, without counters.
+    fn of_state(bits: &[u8], from: usize) -> Status {
         Status {
-            counters: [counter(0), counter(1), counter(2), counter(3), counter(4)],
-            denominator: field(bits, from + 80, 8) as u8,
-            numerator: field(bits, from + 88, 8) as u8,
-            violation: bit(bits, from + 96),
-            deadline: field(bits, from + 97, 16) as u16,
-            arrival: field(bits, from + 113, 16) as u16,
-            valid: bit(bits, from + 129),
+            counters: [0; 5],
+            denominator: field(bits, from, 8) as u8,
+            numerator: field(bits, from + 8, 8) as u8,
+            violation: bit(bits, from + 16),
+            deadline: field(bits, from + 17, 16) as u16,
+            arrival: field(bits, from + 33, 16) as u16,
+            valid: bit(bits, from + 49),
         }
     }
 }

@@ -24,13 +24,23 @@ pub struct Mismatch {
     pub context: Vec<String>,
 }
 
+impl Mismatch {
+    /// A difference that is said in words, in a cycle and decision.
+    pub fn of(check: &'static str, what: String, at: (u64, u64)) -> Box<Mismatch> {
+        Box::new(Mismatch { check, field: what, stream: None, design: String::new(), model: String::new(), at, context: Vec::new() })
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "check \"{}\" failed in cycle {}, decision {}", self.check, self.at.0, self.at.1)?;
         if let Some(stream) = self.stream {
             write!(f, ", stream {stream}")?;
         }
-        write!(f, "\n  {}: the design has {}, the model {}", self.field, self.design, self.model)?;
+        write!(f, "\n  {}", self.field)?;
+        if !self.design.is_empty() || !self.model.is_empty() {
+            write!(f, ": the design has {}, the model {}", self.design, self.model)?;
+        }
         self.context.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }

@@ -1,6 +1,6 @@
 //! Programs that wait for their turn: started together, asked one after the other, in a new order every round.
 
-use crate::Failure;
+use crate::failure::Failure;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 

@@ -4,8 +4,8 @@
 //! `benches/peers/dumbbell.cc`. CPU time is that of the whole process, set-up included, as the kernel counts it for children that have ended.
 
 use super::number;
-use crate::Failure;
 use crate::cargo::{cargo, output, root, target_directory};
+use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

@@ -1,86 +1,6 @@
-//! What is synthesised, placed and routed: a table that is easy to extend.
+//! What is synthesised, placed and routed, and what is simulated beside the software: one table, which all steps read.
 
-/// One architecture in several sizes.
-pub struct Variant {
-    /// Its designs are called `name-size`.
-    pub name: &'static str,
-    /// What a reader calls it.
-    pub title: &'static str,
-    pub top: &'static str,
-    /// Those besides the size, as SystemVerilog writes them.
-    pub parameters: &'static [(&'static str, &'static str)],
-    /// The parameter that makes the size, and how many streams one of it stands for.
-    pub size: (&'static str, u32),
-    /// Numbers of streams.
-    pub sizes: &'static [u32],
-    /// Clock cycles from one decision to the next, of a number of streams.
-    pub cycles: fn(u32) -> u32,
-    /// How it is mapped to tables, of a number of streams.
-    pub mapping: fn(u32) -> Mapping,
-    /// What nextpnr is told besides, of a number of streams.
-    pub place: fn(u32) -> Place,
-}
-
-/// How synthesis maps a design to tables: `SCRIPTS` of `rtl/flow/synthesise.py`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mapping {
-    /// Paths that are not the longest may become longer where that saves tables.
-    Small,
-    /// Every path is as short as it can be.
-    Short,
-}
-
-impl Mapping {
-    /// What the script calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mapping::Small => "small",
-            Mapping::Short => "short",
-        }
-    }
-}
-
-/// How a design is placed and routed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Options of nextpnr besides those that all designs share.
-    pub options: &'static [&'static str],
-    /// The clock, in megahertz and in speed grade 6, for which wires of paths that are too long are taken up and laid anew until there is none; in
-    /// speed grade 8 it is a quarter more. What cannot be reached takes 1,500 rounds, so it is little more than what comes out.
-    pub goal: Option<u32>,
-}
-
-impl Place {
-    const fn with(options: &'static [&'static str]) -> Place {
-        Place { options, goal: None }
-    }
-
-    const fn towards(self, goal: u32) -> Place {
-        Place { goal: Some(goal), ..self }
-    }
-}
-
-/// As nextpnr does unless told otherwise: placer `heap`, router `router1`.
-pub const USUAL: Place = Place::with(&[]);
-
-/// For designs that fill much of the device: the usual ones take hours to route them, or do not come to an end.
-pub const LARGE: Place = Place::with(&["--placer", "static", "--router", "router2"]);
-
-/// The same with a pin for the clock, see `flow`: elsewhere that router has found no way from it to the clock's network.
-pub const LARGE_PINNED: Place = Place::with(&["--placer", "static", "--router", "router2", "--lpf", "pins.lpf"]);
-
-/// For designs of some size that have to be fast: the placer of the usual ones, told to care for time, and a router that ends in minutes.
-pub const TIMED: Place = Place::with(&["--placer-heap-timingweight", "30", "--router", "router2", "--lpf", "pins.lpf"]);
-
-/// A module that is synthesised alone, for its area.
-pub struct Part {
-    pub name: &'static str,
-    pub title: &'static str,
-    pub top: &'static str,
-    pub parameters: &'static [(&'static str, &'static str)],
-    /// What the paper gives for it: slices of Virtex-I, slices of Virtex-II, multipliers of Virtex-II.
-    pub published: Option<(u32, Option<u32>, Option<u32>)>,
-}
+use super::design::{Compared, Design, Mapping, Part, Place, Variant};
 
 const LATTICE: (&str, &str) = ("Routing", "dwcs_pkg::Lattice");
 const WINNER: (&str, &str) = ("Routing", "dwcs_pkg::Winner");
@@ -91,147 +11,238 @@ const AHEAD: (&str, &str) = ("Ahead", "1");
 /// The paper's sizes.
 pub const SIZES: &[u32] = &[4, 8, 16, 32];
 
+/// A design of the first architecture, of which rows say what is different.
+const BASE: Variant = Variant {
+    name: "base",
+    title: "base",
+    top: "sharestreams",
+    parameters: &[LATTICE, IN_TURN],
+    size: ("N", 1),
+    step: "lockstep",
+    engine: "base",
+    compared: &[],
+    sizes: SIZES,
+    cycles: |n| n.ilog2() + 1,
+    mapping: |_| Mapping::Small,
+    place: |_| Place::USUAL,
+};
+
+/// One that is compared and not measured.
+const COMPARED: Variant = Variant { title: "", sizes: &[], cycles: |_| 0, ..BASE };
+
+const TILED: Variant = Variant { top: "tiled", step: "tiled", engine: "tiled", ..COMPARED };
+const HEAP: Variant = Variant { top: "heap", parameters: &[], size: ("Streams", 1), step: "heap", engine: "heap", ..COMPARED };
+const TILED_AXIS: Variant = Variant { top: "tiled_axis", step: "edges", engine: "tiled-axis", ..COMPARED };
+
+const FOUR: Compared = Compared::new(4);
+const EIGHT: Compared = Compared::new(8);
+const SIXTEEN: Compared = Compared::new(16).deep();
+const THIRTY_TWO: Compared = Compared::new(32).deep();
+/// What the speculative engine shows a bench beyond its ports as measured, where a host asks.
+const OBSERVED: &[(&str, &str)] = &[("Observed", "1")];
+const DEPTH_2: &[(&str, &str)] = &[("Depth", "2")];
+const DEPTH_4: &[(&str, &str)] = &[("Depth", "4")];
+const DEPTH_16: &[(&str, &str)] = &[("Depth", "16")];
+
 pub const VARIANTS: &[Variant] = &[
-    Variant {
-        name: "base",
-        title: "base",
-        top: "sharestreams",
-        parameters: &[LATTICE, IN_TURN],
-        size: ("N", 1),
-        sizes: SIZES,
-        cycles: |n| n.ilog2() + 1,
-        mapping: |_| Mapping::Small,
-        place: |_| USUAL,
-    },
+    Variant { compared: &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO], ..BASE },
     Variant {
         name: "winner-only",
         title: "winner-only",
-        top: "sharestreams",
         parameters: &[WINNER, IN_TURN],
-        size: ("N", 1),
-        sizes: SIZES,
-        cycles: |n| n.ilog2() + 1,
-        mapping: |_| Mapping::Small,
-        place: |_| USUAL,
+        engine: "winner-only",
+        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
+        ..BASE
     },
     Variant {
         name: "compute-ahead",
         title: "compute-ahead",
-        top: "sharestreams",
         parameters: &[LATTICE, AHEAD],
-        size: ("N", 1),
-        sizes: SIZES,
+        engine: "compute-ahead",
+        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
         cycles: |n| n.ilog2(),
-        mapping: |_| Mapping::Small,
-        place: |_| USUAL,
+        ..BASE
     },
     Variant {
         name: "compute-ahead-winner-only",
         title: "compute-ahead, winner-only",
-        top: "sharestreams",
         parameters: &[WINNER, AHEAD],
-        size: ("N", 1),
-        sizes: SIZES,
+        engine: "compute-ahead-winner-only",
+        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
         cycles: |n| n.ilog2(),
-        mapping: |_| Mapping::Small,
-        place: |_| USUAL,
+        ..BASE
     },
     Variant {
         name: "exact",
         title: "exact order",
-        top: "sharestreams",
         parameters: &[EXACT, IN_TURN],
-        size: ("N", 1),
-        sizes: SIZES,
+        engine: "exact",
+        compared: &[FOUR, EIGHT, SIXTEEN, THIRTY_TWO],
         cycles: |n| n.ilog2() * n.ilog2() + 1,
-        mapping: |_| Mapping::Small,
-        place: |_| USUAL,
+        ..BASE
+    },
+    Variant {
+        name: "compute-ahead-exact",
+        parameters: &[EXACT, AHEAD],
+        engine: "compute-ahead-exact",
+        compared: &[FOUR.deep(), EIGHT.deep()],
+        ..COMPARED
     },
     Variant {
         name: "speculative",
         title: "speculative",
         top: "speculative",
         parameters: &[],
-        size: ("N", 1),
-        sizes: SIZES,
+        engine: "speculative",
+        compared: &[FOUR.with(OBSERVED), EIGHT.with(OBSERVED), SIXTEEN.with(OBSERVED), THIRTY_TWO.with(OBSERVED)],
         cycles: |_| 1,
         // Of more streams more tables make longer wires, and a slower clock.
         mapping: |streams| if streams <= 8 { Mapping::Short } else { Mapping::Small },
         place: |streams| match streams {
-            4 => USUAL,
-            8 => TIMED.towards(75),
-            32 => LARGE_PINNED.towards(49),
-            _ => LARGE_PINNED,
+            4 => Place::USUAL,
+            8 => Place::TIMED.towards(75),
+            32 => Place::LARGE_PINNED.towards(49),
+            _ => Place::LARGE_PINNED,
         },
+        ..BASE
+    },
+    Variant {
+        name: "speculative-as-synthesised",
+        top: "speculative",
+        parameters: &[],
+        engine: "speculative-as-synthesised",
+        compared: &[FOUR, EIGHT.deep(), SIXTEEN, THIRTY_TWO],
+        ..COMPARED
     },
     Variant {
         name: "tiled",
         title: "tiled, 32 lanes, with queues",
-        top: "tiled",
         parameters: &[("N", "32")],
         size: ("Rounds", 32),
+        compared: &[Compared::new(1024).one_in(10).deep()],
         sizes: &[1024],
         // Words in block RAM take two cycles, the tournament of 32 lanes six; see the module's header.
         cycles: |n| (n / 32).max(17),
-        mapping: |_| Mapping::Small,
-        place: |_| LARGE,
+        place: |_| Place::LARGE,
+        ..TILED
     },
-    // So many streams fit if few packets can wait, and with few lanes: each has a table that takes a block RAM.
+    // 16,384 streams fit if few packets can wait, and with few lanes: each has a table that takes a block RAM.
     Variant {
         name: "tiled-16",
         title: "tiled, 16 lanes, with queues of two",
-        top: "tiled",
         parameters: &[("N", "16"), ("Depth", "2")],
         size: ("Rounds", 16),
+        compared: &[Compared::new(16_384).one_in(1000).deep()],
         sizes: &[16_384],
         cycles: |n| n / 16,
-        mapping: |_| Mapping::Small,
-        place: |_| USUAL,
+        ..TILED
     },
     Variant {
         name: "tiled-64",
         title: "tiled, 64 lanes, with queues",
-        top: "tiled",
         parameters: &[("N", "64")],
         size: ("Rounds", 64),
         sizes: &[1024],
         cycles: |n| (n / 64).max(16),
-        mapping: |_| Mapping::Small,
-        place: |_| LARGE,
+        place: |_| Place::LARGE,
+        ..TILED
     },
-    // Cycles per decision where nobody misses a deadline and every winner has another packet; see the page.
+    Variant { name: "tiled-4", parameters: &[("N", "4")], size: ("Rounds", 4), compared: &[Compared::new(128).one_in(2).deep()], ..TILED },
+    Variant { name: "tiled-8", parameters: &[("N", "8")], size: ("Rounds", 8), compared: &[SIXTEEN, Compared::new(32)], ..TILED },
+    Variant {
+        name: "tiled-8-recirculating",
+        parameters: &[("N", "8"), ("Pipelined", "0")],
+        size: ("Rounds", 8),
+        compared: &[Compared::new(16), THIRTY_TWO],
+        ..TILED
+    },
+    Variant {
+        name: "tiled-16-queues",
+        parameters: &[("N", "16")],
+        size: ("Rounds", 16),
+        compared: &[Compared::new(64).one_in(2).deep()],
+        ..TILED
+    },
+    Variant {
+        name: "tiled-16-recirculating",
+        parameters: &[("N", "16"), ("Pipelined", "0")],
+        size: ("Rounds", 16),
+        compared: &[Compared::new(64).one_in(2).deep()],
+        ..TILED
+    },
+    // Cycles per decision where no deadline is missed and every winner has another packet; see the page.
     Variant {
         name: "heap",
         title: "heap, with queues",
-        top: "heap",
-        parameters: &[],
-        size: ("Streams", 1),
+        compared: &[
+            FOUR.with(DEPTH_2).one_in(2).deep(),
+            Compared::new(16).with(DEPTH_4),
+            Compared::new(64).with(DEPTH_4).deep(),
+            Compared::new(1024).one_in(10).deep(),
+        ],
         sizes: &[1024],
         cycles: |n| if n > 256 { 6 } else { 5 },
-        mapping: |_| Mapping::Small,
-        place: |_| TIMED,
+        place: |_| Place::TIMED,
+        ..HEAP
     },
     Variant {
         name: "heap-2",
         title: "heap, with queues of two",
-        top: "heap",
-        parameters: &[("Depth", "2")],
-        size: ("Streams", 1),
+        parameters: DEPTH_2,
+        compared: &[Compared::new(16_384).one_in(200).deep()],
         sizes: &[16_384],
         cycles: |_| 6,
-        mapping: |_| Mapping::Small,
-        place: |_| TIMED,
+        place: |_| Place::TIMED,
+        ..HEAP
     },
+    Variant {
+        name: "heap-block",
+        parameters: &[("Block", "1")],
+        compared: &[FOUR.with(DEPTH_2).one_in(4).deep(), Compared::new(64).with(DEPTH_4).one_in(2)],
+        ..HEAP
+    },
+    Variant { name: "heap-distributed", parameters: &[("Block", "0")], compared: &[Compared::new(1024).one_in(20).deep()], ..HEAP },
     Variant {
         name: "axis",
         title: "base, with queues and AXI4-Stream",
         top: "sharestreams_axis",
-        parameters: &[LATTICE, IN_TURN],
-        size: ("N", 1),
-        sizes: SIZES,
-        cycles: |n| n.ilog2() + 1,
-        mapping: |_| Mapping::Small,
-        place: |_| USUAL,
+        step: "edges",
+        engine: "sharestreams-axis",
+        compared: &[EIGHT.with(DEPTH_16).one_in(5)],
+        ..BASE
+    },
+    Variant {
+        name: "axis-compute-ahead-winner-only",
+        top: "sharestreams_axis",
+        parameters: &[WINNER, AHEAD],
+        step: "edges",
+        engine: "sharestreams-axis",
+        compared: &[THIRTY_TWO.with(DEPTH_16).one_in(5)],
+        ..COMPARED
+    },
+    Variant {
+        name: "tiled-axis-8",
+        parameters: &[("N", "8")],
+        size: ("Rounds", 8),
+        compared: &[Compared::new(16).with(DEPTH_4).one_in(5)],
+        ..TILED_AXIS
+    },
+    Variant {
+        name: "tiled-axis-16",
+        parameters: &[("N", "16")],
+        size: ("Rounds", 16),
+        compared: &[Compared::new(64).with(&[("Depth", "8")]).one_in(10).deep()],
+        ..TILED_AXIS
+    },
+    Variant {
+        name: "heap-axis",
+        top: "heap_axis",
+        parameters: DEPTH_4,
+        size: ("Streams", 1),
+        step: "edges",
+        engine: "heap-axis",
+        compared: &[Compared::new(16).one_in(5), Compared::new(1024).one_in(10).deep()],
+        ..COMPARED
     },
 ];
 
@@ -266,56 +277,12 @@ pub const PARTS: &[Part] = &[
     },
 ];
 
-/// One thing to synthesise and, unless it is a part, to place and route.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Design {
-    pub name: String,
-    pub top: &'static str,
-    pub parameters: Vec<(String, String)>,
-    pub is_placed: bool,
-    pub mapping: Mapping,
-    pub place: Place,
-}
-
-impl Variant {
-    /// The design for this many streams.
-    pub fn design(&self, streams: u32) -> Design {
-        let mut parameters = owned(self.parameters);
-        parameters.insert(0, (self.size.0.to_owned(), (streams / self.size.1).to_string()));
-        Design {
-            name: format!("{}-{streams}", self.name),
-            top: self.top,
-            parameters,
-            is_placed: true,
-            mapping: (self.mapping)(streams),
-            place: (self.place)(streams),
-        }
-    }
-}
-
-impl Part {
-    pub fn design(&self) -> Design {
-        Design {
-            name: self.name.to_owned(),
-            top: self.top,
-            parameters: owned(self.parameters),
-            is_placed: false,
-            mapping: Mapping::Small,
-            place: USUAL,
-        }
-    }
-}
-
 /// Every design: parts, then small ones before large ones, so that the first results come soon.
 pub fn all() -> Vec<Design> {
     let mut sized: Vec<(u32, Design)> =
         VARIANTS.iter().flat_map(|variant| variant.sizes.iter().map(|&streams| (streams, variant.design(streams)))).collect();
     sized.sort_by_key(|(streams, _)| *streams);
     PARTS.iter().map(Part::design).chain(sized.into_iter().map(|(_, design)| design)).collect()
-}
-
-fn owned(parameters: &[(&str, &str)]) -> Vec<(String, String)> {
-    parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 #[cfg(test)]

@@ -3,13 +3,13 @@
 //! A result is a file in `rtl/results`. It says what it was made from: a hash of the sources that the design reads and of the flow, and the
 //! versions of the tools. What is there for the same is not made again.
 
-use super::designs::{Design, Mapping, Place};
+use super::design::{Design, Mapping, Place};
 use super::grade::Grade;
-use super::lint::{sources, stem};
 use super::results::{Area, CriticalPath, Outcome, Placement, RESULTS, area_as_json, keep, note, placement_as_json, read};
+use super::sources::{sources, stem};
 use super::tools::{program, version};
-use crate::Failure;
 use crate::cargo::{root, target_directory};
+use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -334,7 +334,7 @@ impl Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rtl::lint::SOURCES;
+    use crate::rtl::sources::SOURCES;
 
     #[test]
     fn cells_are_added_up() {

@@ -4,20 +4,21 @@
 //! the assertions hold (in every reachable state by induction, or in all runs of a bounded length); all `cover` statements are
 //! reached, so the assumptions leave something to prove; and with a fault seeded in the design the proof fails.
 
-use super::Options;
-use super::lint::sources;
+use super::options::Options;
+use super::parallel::at_once;
+use super::sources::sources;
 use super::tools::program;
-use super::verilate::at_once;
-use crate::Failure;
 use crate::cargo::{root, target_directory};
+use crate::failure::Failure;
+use harness::{Fault, Harness, Method, Size};
+use proofs::HARNESSES;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 mod fractions;
+mod harness;
 mod proofs;
-
-use proofs::HARNESSES;
 
 /// Where the harnesses are.
 const FOLDER: &str = "rtl/formal";
@@ -32,54 +33,11 @@ type Lemma = (&'static str, fn() -> Result<(), String>);
 const LEMMAS: &[Lemma] =
     &[("fractions by ranks", fractions::compare_as_ranks), ("fractions by logarithms", fractions::compare_as_logarithms)];
 
-/// A group of properties, proved for several sizes.
-struct Harness {
-    /// A module in a file of its name.
-    name: &'static str,
-    what: &'static str,
-    /// A folder of modules that stand in for those of the design.
-    stand_in: Option<&'static str>,
-    /// Yosys passes on the flattened design.
-    passes: &'static [&'static str],
-    /// Faults that make the proof of its first size fail.
-    faults: &'static [Fault],
-    sizes: &'static [Size],
-}
-
-/// One size of what is proved.
-struct Size {
-    /// The parameters of the harness: names and values, with blanks between them.
-    parameters: &'static str,
-    method: Method,
-    /// The cycles within which every `cover` statement can be reached.
-    witness: u32,
-    /// Takes long, and runs only if asked for.
-    is_deep: bool,
-}
-
 /// A harness of one size.
 #[derive(Clone, Copy)]
 struct Proof {
     harness: &'static Harness,
     size: &'static Size,
-}
-
-/// How a proof is made.
-#[derive(Clone, Copy)]
-enum Method {
-    /// All inputs of a circuit without registers.
-    Combinational,
-    /// All runs of so many cycles, from any state that the harness allows.
-    Bounded(u32),
-    /// All runs, by induction over cycles.
-    Induction,
-}
-
-/// A fault: in one file of the design, one text is replaced by another.
-struct Fault {
-    file: &'static str,
-    text: &'static str,
-    replacement: &'static str,
 }
 
 /// How a run of the solver ended.
@@ -108,7 +66,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let selected: Vec<Proof> = all().filter(|proof| options.deep || !proof.size.is_deep).collect();
     let jobs: Vec<(Proof, Option<&Fault>)> = selected
         .iter()
-        .flat_map(|&proof| std::iter::once((proof, None)).chain(proof.faults().iter().map(move |fault| (proof, Some(fault)))))
+        .flat_map(|&proof| std::iter::once((proof, None)).chain(proof.faults(options.deep).iter().map(move |fault| (proof, Some(fault)))))
         .collect();
     let outcomes = at_once(&jobs, |(proof, fault)| match fault {
         None => proof.run(&folder),
@@ -152,9 +110,13 @@ impl Proof {
         format!("{} {}", self.harness.name, self.size.parameters).trim_end().to_owned()
     }
 
-    /// The faults that are seeded in this size: the first one has them all.
-    fn faults(self) -> &'static [Fault] {
-        if std::ptr::eq(self.size, &self.harness.sizes[0]) { self.harness.faults } else { &[] }
+    /// The faults that are seeded in this size: the first size has them, one of them unless `deep`.
+    fn faults(self, deep: bool) -> &'static [Fault] {
+        match self.harness.faults {
+            all if deep && std::ptr::eq(self.size, &self.harness.sizes[0]) => all,
+            [first, ..] if std::ptr::eq(self.size, &self.harness.sizes[0]) => std::slice::from_ref(first),
+            _ => &[],
+        }
     }
 
     /// The file names of this proof begin so.
@@ -240,10 +202,10 @@ impl Proof {
     /// The design with what stands in for parts of it, and the harness.
     fn files(self, folder: &Path, fault: Option<&Fault>) -> Result<Vec<PathBuf>, Failure> {
         let mut files = sources()?;
-        if let Some(stand_in) = self.harness.stand_in {
-            let stand_ins = modules(&Path::new(FOLDER).join(stand_in))?;
-            files.retain(|file| stand_ins.iter().all(|other| other.file_name() != file.file_name()));
-            files.extend(stand_ins);
+        if let Some(abstraction) = self.harness.abstraction {
+            let replacements = modules(&Path::new(FOLDER).join("abstractions").join(abstraction))?;
+            files.retain(|file| replacements.iter().all(|other| other.file_name() != file.file_name()));
+            files.extend(replacements);
         }
         if let Some(fault) = fault {
             let original = std::fs::read_to_string(root().join(fault.file));
@@ -260,22 +222,6 @@ impl Proof {
         }
         files.push(Path::new(FOLDER).join(format!("{}.sv", self.harness.name)));
         Ok(files)
-    }
-}
-
-impl Fault {
-    fn module(&self) -> String {
-        Path::new(self.file).file_stem().unwrap_or_default().to_string_lossy().into_owned()
-    }
-}
-
-impl Method {
-    fn shown(self) -> String {
-        match self {
-            Method::Combinational => "combinational".to_owned(),
-            Method::Bounded(cycles) => format!("{cycles} cycles"),
-            Method::Induction => "induction".to_owned(),
-        }
     }
 }
 

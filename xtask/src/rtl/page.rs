@@ -1,12 +1,13 @@
 //! The page of measurements, `docs/rtl.md`, and its plots, from the results that are kept.
 
-use super::designs::{Mapping, PARTS, SIZES, VARIANTS, Variant};
+use super::design::{Mapping, Variant};
+use super::designs::{PARTS, SIZES, VARIANTS};
 use super::flow::{self, DEVICE};
 use super::grade::Grade;
 use super::plot::{Chart, Curve, Mark, Scale};
 use super::results::{self, Area, InVain, Outcome, Placement};
 use super::tools::version;
-use crate::Failure;
+use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,11 +1,13 @@
 //! `cargo xtask rtl-reports`: what the hardware designs take of a device and how fast they run, measured and written down.
 
-use super::designs::{self, Design};
+use super::design::Design;
+use super::designs;
 use super::flow;
 use super::grade::Grade;
-use super::{number, page, tools};
-use crate::Failure;
+use super::options::number;
+use super::{page, tools};
 use crate::cargo::root;
+use crate::failure::Failure;
 use std::sync::Mutex;
 use std::time::Duration;
 

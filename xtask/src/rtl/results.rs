@@ -1,8 +1,8 @@
 //! What was measured of a design, and the file in `rtl/results` where it is kept.
 
 use super::grade::Grade;
-use crate::Failure;
 use crate::cargo::root;
+use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::path::Path;
 

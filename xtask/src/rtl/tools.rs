@@ -3,9 +3,9 @@
 //! All of them come as Python wheels. They live in a virtual environment of their own in the target directory, which is made when it is
 //! missing or when the table has changed.
 
-use crate::Failure;
 use crate::cargo::{succeed, target_directory};
 use crate::environment::{install, starts};
+use crate::failure::Failure;
 use std::path::PathBuf;
 use std::process::Command;
 

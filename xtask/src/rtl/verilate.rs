@@ -2,16 +2,15 @@
 //!
 //! Libraries are kept below `target/rtl` under the hash of all that they are made of, so that only what has changed is made again.
 
-use super::lint::{is_package, stem};
+use super::sources::needed;
 use super::tools;
-use crate::Failure;
 use crate::cargo::{output, root, target_directory};
+use crate::failure::Failure;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The program around a design, relative to the root.
 const BENCH: &str = "rtl/tb/bench.cpp";
@@ -73,19 +72,6 @@ pub struct Design {
     /// The texts of all files by their names without ending.
     pub sources: BTreeMap<String, String>,
     pub effort: Effort,
-}
-
-/// The texts of the files below `rtl/src`, by their names without ending.
-///
-/// # Errors
-/// [`Failure::Environment`] if a file cannot be read.
-pub fn sources() -> Result<BTreeMap<String, String>, Failure> {
-    let mut texts = BTreeMap::new();
-    for path in super::lint::sources()? {
-        let text = std::fs::read_to_string(root().join(&path)).map_err(|error| unusable("read", &path, &error))?;
-        texts.insert(stem(&path), text);
-    }
-    Ok(texts)
 }
 
 /// Makes the library, if it is not there.
@@ -196,43 +182,6 @@ fn runtime(verilator: &Path) -> Result<Runtime, Failure> {
     Ok(runtime)
 }
 
-/// The files that `top` is made of, packages first: those whose names it says, and so on.
-pub fn needed<'a>(top: &str, sources: &'a BTreeMap<String, String>) -> Vec<&'a str> {
-    let says = |text: &str, name: &str| text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).any(|word| word == name);
-    let mut found: Vec<&str> = sources.keys().map(String::as_str).filter(|name| *name == top).collect();
-    let mut next = 0;
-    while let Some(&name) = found.get(next) {
-        next += 1;
-        for other in sources.keys().map(String::as_str) {
-            if !found.contains(&other) && says(&sources[name], other) {
-                found.push(other);
-            }
-        }
-    }
-    found.sort_by_key(|name| (!is_package(Path::new(&format!("{name}.sv"))), *name));
-    found
-}
-
-/// Runs `job` on every item, as many at a time as there are cores, and gives the answers in order.
-pub fn at_once<Item: Sync, Answer: Send>(items: &[Item], job: impl Fn(&Item) -> Answer + Sync) -> Vec<Answer> {
-    let next = AtomicUsize::new(0);
-    let answers = Mutex::new(Vec::new());
-    let work = || {
-        while let Some((number, item)) = items.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
-            let answer = job(item);
-            answers.lock().expect("no job panics").push((number, answer));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
-    });
-    let mut answers = answers.into_inner().expect("no job panics");
-    answers.sort_by_key(|(number, _)| *number);
-    answers.into_iter().map(|(_, answer)| answer).collect()
-}
-
 /// Runs a command; what it says is said only if it fails.
 fn silently(command: &mut Command) -> Result<(), Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
@@ -250,29 +199,4 @@ fn has_extension(path: &Path, extension: &str) -> bool {
 
 fn unusable(verb: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::Environment(format!("cannot {verb} {}: {error}", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_design_needs_what_it_names() {
-        let text = |name: &str, text: &str| (name.to_owned(), text.to_owned());
-        let sources = BTreeMap::from([
-            text("a_pkg", ""),
-            text("b", "import a_pkg::*; c u_c();"),
-            text("c", "b2"),
-            text("d", "b"),
-            text("z_top", "b u_b ();"),
-        ]);
-        assert_eq!(needed("z_top", &sources), ["a_pkg", "b", "c", "z_top"]);
-        assert_eq!(needed("none", &sources), [""; 0]);
-    }
-
-    #[test]
-    fn answers_come_in_the_order_of_the_questions() {
-        let items: Vec<u32> = (0..50).collect();
-        assert_eq!(at_once(&items, |item| item * 2), items.iter().map(|item| item * 2).collect::<Vec<_>>());
-    }
 }

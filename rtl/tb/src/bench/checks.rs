@@ -1,9 +1,9 @@
 //! What is compared in every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
 
 use super::{Bench, Drive};
-use crate::engine::Kind;
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
+use crate::timing::Kind;
 use tidegate_core::dwcs::{Dwcs, NEVER};
 use tidegate_core::packet::Flow;
 use tidegate_rtl_model::{Attributes, Routing};
@@ -42,14 +42,14 @@ pub const PATIENCE: u64 = 4096;
 impl Bench {
     /// Notes what `status_o` is to show after the lag.
     pub(super) fn expect_status(&mut self) {
-        let Some(lag) = self.engine.status_lag else { return };
+        let Some(lag) = self.timing.status_lag else { return };
         let mut streams = self.spare.pop().unwrap_or_default();
         streams.clear();
         for index in 0..self.kept.len() {
             streams.push(self.expected(index));
         }
         // After a LOAD this comes when its cycle is over, or two after its last word where words come one after the other.
-        let due = self.cycle + if self.runs { lag } else { 2 * u64::from(self.engine.is_pipelined()) };
+        let due = self.cycle + if self.runs { lag } else { 2 * u64::from(self.timing.is_pipelined()) };
         self.snapshots.push_back(Snapshot { due, decision: self.decisions, now: self.told as u16, streams });
     }
 
@@ -77,7 +77,7 @@ impl Bench {
 
     /// What the design shows of a stream at `status_o`, or what the model says where the design has no such port.
     fn shown(&self, stream: usize) -> Status {
-        match self.engine.status_lag {
+        match self.timing.status_lag {
             Some(_) => Status::decode(self.design.bits(self.ports.status_o), stream),
             None => self.expected(stream).status,
         }
@@ -163,7 +163,7 @@ impl Bench {
             self.same("decision", "decision_o", None, found, expected)?;
         }
         // Engines in steps take theirs when the host takes the decision.
-        let most = match self.engine.kind {
+        let most = match self.timing.kind {
             Kind::InSteps(..) => 0,
             Kind::Pipelined { records } => records,
         };
@@ -177,7 +177,7 @@ impl Bench {
     /// Streams can be loaded if and only if nothing is decided.
     pub(super) fn check_load(&mut self, enable: bool) -> Checked<()> {
         let ready = self.get(self.ports.load_ready_o) == 1;
-        if self.engine.is_pipelined() {
+        if self.timing.is_pipelined() {
             // It stops when what is under way is done, and is busy with every LOAD for a while.
             self.runs &= !ready;
             return Ok(());
@@ -190,7 +190,7 @@ impl Bench {
             return self.same("timeline", "update_o while nothing is decided", None, updated, false);
         }
         let spent = self.cycle + 1 - self.start - self.stalls;
-        match self.engine.architecture(self.places) {
+        match self.timing.architecture(self.places) {
             Some(architecture) => {
                 let period = architecture.timeline(self.places).period();
                 let waits = self.get(self.ports.decision_valid_o) == 1 && self.get(self.ports.decision_ready_i) == 0;
@@ -202,7 +202,7 @@ impl Bench {
 
     /// Compares the words at the network's ports.
     pub(super) fn check_network(&mut self) -> Checked<()> {
-        let (Kind::InSteps(routing, _), Some(port)) = (self.engine.kind, self.ports.home_o) else { return Ok(()) };
+        let (Kind::InSteps(routing, _), Some(port)) = (self.timing.kind, self.ports.home_o) else { return Ok(()) };
         if routing == Routing::Winner {
             return Ok(());
         }

@@ -1,27 +1,26 @@
 //! What the network makes of every order of its inputs, and what serial comparison makes of numbers around the wrap: one decision each.
 
-use super::{Done, Failure, Setup, stop};
+use super::stop::{begin, done, stop};
 use crate::bench::{Bench, Drive};
-use crate::engine::Kind;
 use crate::mismatch::Checked;
 use crate::random::Random;
+use crate::setup::{Done, Failure, Setup};
+use crate::timing::Kind;
 use std::collections::BTreeSet;
 use tidegate_core::dwcs::{Stream, Window};
 use tidegate_rtl_model::Routing;
 
 /// Oracles S1, S2, S3 and S6, and random orders where there are too many.
 pub fn run(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
-    let mut done = Done::default();
-    let mut bench = setup.bench(seed)?;
+    let mut bench = begin(setup, seed)?;
     serial(&mut bench).map_err(Failure::of(seed))?;
-    if let Kind::InSteps(routing, _) = setup.engine.kind
+    if let Kind::InSteps(routing, _) = bench.timing().kind
         && routing != Routing::Winner
     {
         published(setup, &mut bench, routing).map_err(Failure::of(seed))?;
         all(setup, &mut bench, routing, &mut Random::new(seed)).map_err(Failure::of(seed))?;
     }
-    done.add(&bench);
-    Ok(done)
+    Ok(done(&bench))
 }
 
 /// One decision among streams with these deadlines and arrivals: who wins, and the ranks at the network's ports.
@@ -35,7 +34,7 @@ fn decide(bench: &mut Bench, ranks: &[u64], arrivals: &[u64]) -> Checked<(Option
     let mut winner = None;
     let mut updates = 0;
     while winner.is_none() || !bench.is_loading() {
-        let enable = winner.is_none() && (updates == 0 || bench.engine().is_pipelined());
+        let enable = winner.is_none() && (updates == 0 || bench.timing().is_pipelined());
         if let Some(update) = bench.cycle(Drive { enable, outside: true, time: 0, ready: true, load: None })? {
             updates += 1;
             winner = winner.or(update.served);

@@ -1,8 +1,9 @@
 //! The published experiments, with their counts, and the cycles of the published timeline.
 
-use super::{Done, Failure, Setup, stop};
+use super::stop::{begin, done, stop};
 use crate::bench::{Bench, Drive};
 use crate::mismatch::Checked;
+use crate::setup::{Done, Failure, Setup};
 use tidegate_core::dwcs::{Stream, Window};
 
 /// Streams that are always backlogged, the n-th packet of each arriving at tick n, served one per tick.
@@ -52,8 +53,8 @@ impl Backlogged<'_> {
 }
 
 /// When the first packets are heads, in ticks: a clock that counts all decisions counts the one that took them.
-fn begin(bench: &Bench) -> u64 {
-    u64::from(bench.engine().is_pipelined())
+fn first_tick(bench: &Bench) -> u64 {
+    u64::from(bench.timing().is_pipelined())
 }
 
 /// A published number that the design does not reach, though it does as the model.
@@ -63,17 +64,17 @@ fn published<T: PartialEq + std::fmt::Debug>(bench: &Bench, field: &str, design:
 
 /// Oracles S5 and D2: the clock starts at 65500.
 pub fn shares(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
-    let mut done = Done::default();
-    let mut bench = setup.bench(seed)?;
+    let mut bench = begin(setup, seed)?;
     fair_shares(&mut bench).map_err(Failure::of(seed))?;
-    done.add(&bench);
-    Ok(done)
+    let done = done(&bench);
+    Ok(Done { unhindered: (done.decisions, done.cycles), ..done })
 }
 
 fn fair_shares(bench: &mut Bench) -> Checked<()> {
     let windows = [(7, 8), (14, 16), (6, 8), (4, 8)];
     let start = 65_500;
-    let streams = windows.map(|(x, y)| Stream { first_deadline: Some(start + begin(bench) + 1), ..Stream::windowed(Window::new(x, y), 1) });
+    let streams =
+        windows.map(|(x, y)| Stream { first_deadline: Some(start + first_tick(bench) + 1), ..Stream::windowed(Window::new(x, y), 1) });
     let mut traffic = Backlogged::new(bench, start, &streams)?;
     let first: Vec<usize> = traffic.decide(64_000, |_| true)?.into_iter().take(16).map(|stream| stream + 1).collect();
     let served = traffic.served;
@@ -88,26 +89,24 @@ fn fair_shares(bench: &mut Bench) -> Checked<()> {
 
 /// Oracles D5 and D6, which have four streams: on designs for many they would say nothing new.
 pub fn mixtures(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
-    let mut done = Done::default();
     if setup.streams > 8 {
-        return Ok(done);
+        return Ok(Done::default());
     }
-    let mut bench = setup.bench(seed)?;
+    let mut bench = begin(setup, seed)?;
     beside_static_priority(&mut bench).map_err(Failure::of(seed))?;
     beside_deadlines(&mut bench, Window::TIGHTEST, [19_113, 9556, 14_335, 14_335]).map_err(Failure::of(seed))?;
     beside_deadlines(&mut bench, Window::NONE, [19_113, 14_334, 9557, 14_335]).map_err(Failure::of(seed))?;
-    done.add(&bench);
-    Ok(done)
+    Ok(done(&bench))
 }
 
 /// D5: three fair shares, and a stream that tolerates no loss from slot 63810 on.
 fn beside_static_priority(bench: &mut Bench) -> Checked<()> {
     for (penalty, then) in [(0, vec![0, 0, 0, 190]), (1, vec![1, 0, 1, 188])] {
-        let stream = |x, y| Stream { penalty, first_deadline: Some(begin(bench) + 1), ..Stream::windowed(Window::new(x, y), 1) };
+        let stream = |x, y| Stream { penalty, first_deadline: Some(first_tick(bench) + 1), ..Stream::windowed(Window::new(x, y), 1) };
         let streams = [stream(2, 4), stream(3, 4), stream(3, 4), stream(0, 255)];
         let mut traffic = Backlogged::new(bench, 0, &streams)?;
         // Its first packet comes in time to be the head after the last decision without it.
-        let notice = if traffic.bench.engine().is_pipelined() { 3 } else { 1 };
+        let notice = if traffic.bench.timing().is_pipelined() { 3 } else { 1 };
         traffic.decide(63_810 - notice, |stream| stream < 3)?;
         traffic.decide(notice, |_| true)?;
         let before = std::mem::replace(&mut traffic.served, vec![0; 4]);
@@ -123,7 +122,7 @@ fn beside_static_priority(bench: &mut Bench) -> Checked<()> {
 
 /// D6: two fair shares beside two streams with deadlines every fourth slot.
 fn beside_deadlines(bench: &mut Bench, window: Window, services: [u64; 4]) -> Checked<()> {
-    let begin = begin(bench);
+    let begin = first_tick(bench);
     let share = |x, y| Stream { first_deadline: Some(begin + 1), ..Stream::windowed(Window::new(x, y), 1) };
     let deadline = |first| Stream { first_deadline: Some(begin + first), ..Stream::windowed(window, 4) };
     let mut traffic = Backlogged::new(bench, 0, &[share(2, 3), share(5, 6), deadline(2), deadline(1)])?;
@@ -140,11 +139,9 @@ fn beside_deadlines(bench: &mut Bench, window: Window, services: [u64; 4]) -> Ch
 
 /// Oracle S4: the update of decision m comes in the cycle that the timeline says, counted from the last LOAD cycle.
 pub fn timeline(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
-    let mut done = Done::default();
-    let mut bench = setup.bench(seed)?;
+    let mut bench = begin(setup, seed)?;
     cycles(setup, &mut bench).map_err(Failure::of(seed))?;
-    done.add(&bench);
-    Ok(done)
+    Ok(done(&bench))
 }
 
 fn cycles(setup: &Setup, bench: &mut Bench) -> Checked<()> {
@@ -155,7 +152,7 @@ fn cycles(setup: &Setup, bench: &mut Bench) -> Checked<()> {
     for packet in 0..90 / setup.streams as u64 {
         (0..setup.streams).for_each(|stream| bench.arrive(stream, packet));
     }
-    let Some(architecture) = setup.engine.architecture(setup.streams) else { return every_cycle(bench) };
+    let Some(architecture) = bench.timing().architecture(setup.streams) else { return every_cycle(bench) };
     let timeline = architecture.timeline(setup.streams);
     let last = |decision| timeline.update(decision).unwrap_or(timeline.schedule(decision).end - 1);
     let mut decision = 0;

@@ -1,10 +1,11 @@
 //! Traffic by chance, biased to what is rare: ties, the limits of the registers, streams that run empty and come back, time that jumps, a
 //! host that does not take what was decided, pauses in which streams are loaded anew.
 
-use super::{Done, Failure, Setup, stop};
+use super::stop::{begin, done, stop};
 use crate::bench::{Bench, Drive};
 use crate::mismatch::Checked;
 use crate::random::Random;
+use crate::setup::{Done, Failure, Setup};
 use tidegate_core::dwcs::{CLAMP, Stream, Window};
 
 /// Everything.
@@ -19,10 +20,10 @@ pub fn adversarial(setup: &Setup, seed: u64, decisions: u64) -> Result<Done, Fai
 
 /// Runs with a design of their own each, so that a failure is repeated by the seed of its run.
 fn runs(setup: &Setup, seed: u64, decisions: u64, overload: bool) -> Result<Done, Failure> {
-    let mut done = Done::default();
+    let mut total = Done::default();
     let mut seed = seed;
-    while done.decisions < decisions {
-        let mut bench = setup.bench(seed)?;
+    while total.decisions < decisions {
+        let mut bench = begin(setup, seed)?;
         let mut random = Random::new(seed);
         for episode in 0..1 + random.below(4) {
             let is_new = episode == 0 || random.once_in(3);
@@ -34,11 +35,11 @@ fn runs(setup: &Setup, seed: u64, decisions: u64, overload: bool) -> Result<Done
             let streams = if fewer { 1 + random.below(setup.streams as u64) as usize } else { setup.streams };
             Episode::new(&bench, streams, &mut random, overload).run(&mut bench, &mut random).map_err(Failure::of(seed))?;
         }
-        done.add(&bench);
+        total.add(done(&bench));
         // Seeds are written by people, too: short ones.
         seed = Random::new(seed).bits() >> 32;
     }
-    Ok(done)
+    Ok(total)
 }
 
 /// How contracts are drawn.
@@ -202,7 +203,7 @@ impl Episode {
                     let contract = self.contract(random, bench.told());
                     let drive = self.drive(random, false, time);
                     // Where several decisions are under way a LOAD that sets the clock is one of all streams.
-                    bench.reload(index, contract, Drive { outside: drive.outside && !bench.engine().is_pipelined(), ..drive })?;
+                    bench.reload(index, contract, Drive { outside: drive.outside && !bench.timing().is_pipelined(), ..drive })?;
                 }
                 enable = random.once_in(3);
             } else if self.pauses > 0 && random.once_in(self.pauses) {
@@ -219,7 +220,7 @@ impl Episode {
                 target = self.target(random, bench).max(time);
             }
             // A clock that follows the time late does so from the first decision on.
-            if bench.engine().is_pipelined() && bench.is_loading() {
+            if bench.timing().is_pipelined() && bench.is_loading() {
                 target = time;
             }
             if time < target && !random.once_in(3) {
@@ -247,7 +248,7 @@ impl Episode {
             };
         match bench.oldest() {
             // Where several decisions are under way ages are those that the clock gives.
-            Some(oldest) if bench.engine().is_pipelined() => target.min(oldest + AGES - 1),
+            Some(oldest) if bench.timing().is_pipelined() => target.min(oldest + AGES - 1),
             _ => target,
         }
     }
@@ -286,7 +287,7 @@ impl Episode {
             return;
         }
         let arrival = self.arrival + random.below(self.spread);
-        self.arrival = if bench.engine().is_pipelined() {
+        self.arrival = if bench.timing().is_pipelined() {
             // Neither in the future nor so long ago that it can become too old within an episode.
             arrival.clamp(bench.told() - AGES / 2, bench.told())
         } else {

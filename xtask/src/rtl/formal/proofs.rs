@@ -1,13 +1,13 @@
 //! The table of proofs; what each harness proves, and why it may assume what it does, is in its header.
 
-use super::Method::{self, Bounded, Combinational, Induction};
-use super::{Fault, Harness, Size};
+use super::harness::Method::{self, Bounded, Combinational, Induction};
+use super::harness::{Fault, Harness, Size};
 
 const fn size(parameters: &'static str, method: Method, witness: u32) -> Size {
     Size { parameters, method, witness, is_deep: false }
 }
 
-/// One that takes long.
+/// One that is proved only if asked for.
 const fn deep(parameters: &'static str, method: Method, witness: u32) -> Size {
     Size { parameters, method, witness, is_deep: true }
 }
@@ -17,7 +17,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "speculative_records",
         what: "the speculative engine names the first of all streams, and no record is lost or changed",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/speculative.sv",
@@ -29,7 +29,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "tile_context",
         what: "a tile brings what was last written for it, and its arrivals become heads in order, each once",
-        stand_in: Some("any_rank"),
+        abstraction: Some("any_rank"),
         passes: &[],
         faults: &[
             Fault {
@@ -44,12 +44,12 @@ pub const HARNESSES: &[Harness] = &[
                 replacement: "varying2_q.read  <= varying1_q.read + PointerWidth'(takes);",
             },
         ],
-        sizes: &[size("Block=0", Bounded(16), 16), size("Block=1", Bounded(17), 17)],
+        sizes: &[size("Block=0", Bounded(16), 16), deep("Block=1", Bounded(17), 17)],
     },
     Harness {
         name: "tile_circulation",
         what: "tiles circulate: none is lost or under way twice, each takes part once in every decision",
-        stand_in: Some("tiles"),
+        abstraction: Some("tiles"),
         passes: &[],
         faults: &[
             Fault {
@@ -70,7 +70,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "speculative_windows",
         what: "windows of the speculative engine go by the rules, and a violation is worth what it raises",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[
             Fault {
@@ -94,7 +94,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "decision_order",
         what: "the decision block is a strict total order (all widths, products cut)",
-        stand_in: None,
+        abstraction: None,
         passes: &["cutpoint t:$mul"],
         faults: &[Fault {
             file: "rtl/src/decision_block.sv",
@@ -106,7 +106,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "decision_order",
         what: "the decision block is a strict total order (small fractions, products kept)",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/decision_block.sv",
@@ -118,7 +118,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "key_order",
         what: "keys of the speculative engine order as the decision block does (all widths, products cut)",
-        stand_in: None,
+        abstraction: None,
         passes: &["cutpoint t:$mul"],
         faults: &[Fault {
             file: "rtl/src/key_block.sv",
@@ -130,7 +130,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "choice_groups",
         what: "champions of groups have the winner that all streams have when they are compared with each other",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[
             Fault {
@@ -140,12 +140,12 @@ pub const HARNESSES: &[Harness] = &[
             },
             Fault { file: "rtl/src/champion_group.sv", text: "= first_q[i] ? won_i[i] : lost_i[i];", replacement: "= won_i[i];" },
         ],
-        sizes: &[size("N=4 G=2", Induction, 8), size("N=4 G=2 Late=2", Induction, 8), size("N=4 G=4", Induction, 8)],
+        sizes: &[size("N=4 G=2", Induction, 8), deep("N=4 G=2 Late=2", Induction, 8), deep("N=4 G=4", Induction, 8)],
     },
     Harness {
         name: "network_order",
         what: "port 0 has the first, port N-1 the last, in between the order of a lattice",
-        stand_in: Some("by_deadline"),
+        abstraction: Some("by_deadline"),
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/shuffle_exchange.sv",
@@ -154,7 +154,7 @@ pub const HARNESSES: &[Harness] = &[
         }],
         sizes: &[
             size("N=4 Routing=Lattice", Bounded(4), 4),
-            size("N=8 Routing=Lattice", Bounded(5), 5),
+            deep("N=8 Routing=Lattice", Bounded(5), 5),
             deep("N=16 Routing=Lattice", Bounded(6), 6),
             deep("N=32 Routing=Lattice Bits=1", Bounded(7), 7),
         ],
@@ -162,12 +162,12 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "network_order",
         what: "the ports are sorted",
-        stand_in: Some("by_deadline"),
+        abstraction: Some("by_deadline"),
         passes: &[],
         faults: &[Fault { file: "rtl/src/shuffle_exchange.sv", text: "turns = origin[K-s-1];", replacement: "turns = origin[K-s];" }],
         sizes: &[
             size("N=4 Routing=Exact", Bounded(6), 6),
-            size("N=8 Routing=Exact Bits=1", Bounded(11), 11),
+            deep("N=8 Routing=Exact Bits=1", Bounded(11), 11),
             deep("N=8 Routing=Exact", Bounded(11), 11),
             deep("N=16 Routing=Exact Bits=1", Bounded(18), 18),
         ],
@@ -175,7 +175,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "network_order",
         what: "the winner is the first of all",
-        stand_in: Some("by_deadline"),
+        abstraction: Some("by_deadline"),
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/shuffle_exchange.sv",
@@ -184,7 +184,7 @@ pub const HARNESSES: &[Harness] = &[
         }],
         sizes: &[
             size("N=4 Routing=Winner", Bounded(4), 4),
-            size("N=8 Routing=Winner", Bounded(5), 5),
+            deep("N=8 Routing=Winner", Bounded(5), 5),
             deep("N=16 Routing=Winner", Bounded(6), 6),
             deep("N=32 Routing=Winner", Bounded(7), 7),
         ],
@@ -192,7 +192,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "network_permutation",
         what: "the network loses no stream and duplicates none",
-        stand_in: Some("any"),
+        abstraction: Some("any"),
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/shuffle_exchange.sv",
@@ -201,18 +201,18 @@ pub const HARNESSES: &[Harness] = &[
         }],
         sizes: &[
             size("N=4 Routing=Lattice", Induction, 6),
-            size("N=4 Routing=Exact", Induction, 6),
-            size("N=8 Routing=Lattice", Induction, 7),
-            size("N=8 Routing=Exact", Induction, 7),
-            size("N=16 Routing=Lattice", Induction, 8),
-            size("N=16 Routing=Exact", Induction, 8),
-            size("N=32 Routing=Exact", Induction, 9),
+            deep("N=4 Routing=Exact", Induction, 6),
+            deep("N=8 Routing=Lattice", Induction, 7),
+            deep("N=8 Routing=Exact", Induction, 7),
+            deep("N=16 Routing=Lattice", Induction, 8),
+            deep("N=16 Routing=Exact", Induction, 8),
+            deep("N=32 Routing=Exact", Induction, 9),
         ],
     },
     Harness {
         name: "register_invariants",
         what: "windows and deadlines within bounds, one step per update",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[
             Fault { file: "rtl/src/window_rules.sv", text: "raised[8] ? 8'hff : raised[7:0]", replacement: "raised[7:0]" },
@@ -227,7 +227,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "register_ahead",
         what: "computing ahead is the same as updating in turn",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/register_block.sv",
@@ -239,18 +239,18 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "same_winner",
         what: "the same decisions as the base architecture",
-        stand_in: Some("by_rank"),
+        abstraction: Some("by_rank"),
         passes: &[],
         faults: &[Fault { file: "rtl/src/sharestreams.sv", text: "    assign winner = found_id;", replacement: "    assign winner = '0;" }],
         sizes: &[
             size("N=4 Routing=Lattice Ahead=1", Bounded(4), 4),
-            size("N=4 Routing=Winner Ahead=0", Bounded(4), 4),
-            size("N=4 Routing=Winner Ahead=1", Bounded(4), 4),
-            size("N=4 Routing=Exact Ahead=0", Bounded(6), 6),
-            size("N=4 Routing=Exact Ahead=1", Bounded(5), 5),
+            deep("N=4 Routing=Winner Ahead=0", Bounded(4), 4),
+            deep("N=4 Routing=Winner Ahead=1", Bounded(4), 4),
+            deep("N=4 Routing=Exact Ahead=0", Bounded(6), 6),
+            deep("N=4 Routing=Exact Ahead=1", Bounded(5), 5),
             deep("N=8 Routing=Lattice Ahead=1", Bounded(5), 5),
             deep("N=8 Routing=Winner Ahead=0", Bounded(5), 5),
-            size("N=8 Routing=Winner Ahead=1", Bounded(5), 5),
+            deep("N=8 Routing=Winner Ahead=1", Bounded(5), 5),
             deep("N=4 Routing=Winner Ahead=0 States=1", Bounded(4), 4),
             deep("N=4 Routing=Winner Ahead=1 States=1", Bounded(4), 4),
         ],
@@ -258,7 +258,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "control_timeline",
         what: "phases follow the timeline, records wait until they are taken",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/control_unit.sv",
@@ -267,27 +267,27 @@ pub const HARNESSES: &[Harness] = &[
         }],
         sizes: &[
             size("K=2 Routing=Lattice Ahead=0", Induction, 8),
-            size("K=2 Routing=Lattice Ahead=1", Induction, 8),
-            size("K=2 Routing=Exact Ahead=0", Induction, 10),
-            size("K=2 Routing=Exact Ahead=1", Induction, 10),
-            size("K=3 Routing=Lattice Ahead=0", Induction, 9),
-            size("K=3 Routing=Lattice Ahead=1", Induction, 9),
-            size("K=3 Routing=Exact Ahead=0", Induction, 15),
-            size("K=3 Routing=Exact Ahead=1", Induction, 15),
-            size("K=4 Routing=Lattice Ahead=0", Induction, 10),
-            size("K=4 Routing=Lattice Ahead=1", Induction, 10),
-            size("K=4 Routing=Exact Ahead=0", Induction, 22),
-            size("K=4 Routing=Exact Ahead=1", Induction, 22),
-            size("K=5 Routing=Lattice Ahead=0", Induction, 11),
-            size("K=5 Routing=Lattice Ahead=1", Induction, 11),
-            size("K=5 Routing=Exact Ahead=0", Induction, 31),
-            size("K=5 Routing=Exact Ahead=1", Induction, 31),
+            deep("K=2 Routing=Lattice Ahead=1", Induction, 8),
+            deep("K=2 Routing=Exact Ahead=0", Induction, 10),
+            deep("K=2 Routing=Exact Ahead=1", Induction, 10),
+            deep("K=3 Routing=Lattice Ahead=0", Induction, 9),
+            deep("K=3 Routing=Lattice Ahead=1", Induction, 9),
+            deep("K=3 Routing=Exact Ahead=0", Induction, 15),
+            deep("K=3 Routing=Exact Ahead=1", Induction, 15),
+            deep("K=4 Routing=Lattice Ahead=0", Induction, 10),
+            deep("K=4 Routing=Lattice Ahead=1", Induction, 10),
+            deep("K=4 Routing=Exact Ahead=0", Induction, 22),
+            deep("K=4 Routing=Exact Ahead=1", Induction, 22),
+            deep("K=5 Routing=Lattice Ahead=0", Induction, 11),
+            deep("K=5 Routing=Lattice Ahead=1", Induction, 11),
+            deep("K=5 Routing=Exact Ahead=0", Induction, 31),
+            deep("K=5 Routing=Exact Ahead=1", Induction, 31),
         ],
     },
     Harness {
         name: "engine_handshake",
         what: "records stay unchanged until they are taken",
-        stand_in: Some("by_rank"),
+        abstraction: Some("by_rank"),
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/control_unit.sv",
@@ -296,11 +296,11 @@ pub const HARNESSES: &[Harness] = &[
         }],
         sizes: &[
             size("N=4 Routing=Lattice Ahead=1", Induction, 12),
-            size("N=4 Routing=Lattice Ahead=0", Induction, 12),
-            size("N=4 Routing=Winner Ahead=0", Induction, 12),
-            size("N=4 Routing=Winner Ahead=1", Induction, 12),
-            size("N=4 Routing=Exact Ahead=0", Induction, 18),
-            size("N=4 Routing=Exact Ahead=1", Induction, 18),
+            deep("N=4 Routing=Lattice Ahead=0", Induction, 12),
+            deep("N=4 Routing=Winner Ahead=0", Induction, 12),
+            deep("N=4 Routing=Winner Ahead=1", Induction, 12),
+            deep("N=4 Routing=Exact Ahead=0", Induction, 18),
+            deep("N=4 Routing=Exact Ahead=1", Induction, 18),
             deep("N=8 Routing=Lattice Ahead=1", Induction, 12),
             deep("N=8 Routing=Winner Ahead=1", Induction, 12),
         ],
@@ -308,7 +308,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "fifo_order",
         what: "words leave in order, each once",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[
             Fault {
@@ -318,12 +318,12 @@ pub const HARNESSES: &[Harness] = &[
             },
             Fault { file: "rtl/src/fifo.sv", text: "if (pop_valid_o && pop_ready_i) read_q", replacement: "if (pop_ready_i) read_q" },
         ],
-        sizes: &[size("Depth=4", Induction, 10), size("Depth=2", Induction, 8), size("Depth=16", Induction, 24)],
+        sizes: &[size("Depth=4", Induction, 10), deep("Depth=2", Induction, 8), deep("Depth=16", Induction, 24)],
     },
     Harness {
         name: "heap_order",
         what: "the first entry of the heap precedes all others, and none is lost or duplicated",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[
             Fault {
@@ -337,12 +337,12 @@ pub const HARNESSES: &[Harness] = &[
                 replacement: "assign side          = ~first_before;",
             },
         ],
-        sizes: &[size("Block=0", Bounded(32), 32), size("Block=1", Bounded(38), 38), deep("Block=0 Bits=2", Bounded(36), 36)],
+        sizes: &[size("Block=0", Bounded(32), 32), deep("Block=1", Bounded(38), 38), deep("Block=0 Bits=2", Bounded(36), 36)],
     },
     Harness {
         name: "heap_windows",
         what: "the heap's windows of x' and y' - x' go by the rules of window_rules (all widths)",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[Fault {
             file: "rtl/src/heap_pkg.sv",
@@ -354,7 +354,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "tile_order",
         what: "the tournament over tiles delivers the first of all streams of a pass",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[
             Fault {
@@ -371,7 +371,7 @@ pub const HARNESSES: &[Harness] = &[
         ],
         sizes: &[
             size("N=4 Ways=4 Steps=2", Bounded(9), 9),
-            size("N=4 Ways=2 Steps=3", Bounded(13), 13),
+            deep("N=4 Ways=2 Steps=3", Bounded(13), 13),
             deep("N=8 Ways=4 Steps=2", Bounded(11), 11),
             deep("N=4 Ways=4 Steps=2 Bits=16", Bounded(9), 9),
             deep("N=4 Ways=2 Steps=3 Bits=16", Bounded(13), 13),
@@ -380,7 +380,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "tile_reports",
         what: "records of the tiled engine: none lost or changed, drops before the decision after them",
-        stand_in: None,
+        abstraction: None,
         passes: &[],
         faults: &[
             Fault {
@@ -399,7 +399,7 @@ pub const HARNESSES: &[Harness] = &[
     Harness {
         name: "stream_edges",
         what: "AXI4-Stream words stay until they are taken, arrivals are conserved",
-        stand_in: Some("by_rank"),
+        abstraction: Some("by_rank"),
         passes: &[],
         faults: &[
             Fault {
@@ -411,8 +411,8 @@ pub const HARNESSES: &[Harness] = &[
         ],
         sizes: &[
             size("Routing=Lattice Ahead=0", Induction, 16),
-            size("Routing=Winner Ahead=1", Induction, 16),
-            size("Routing=Exact Ahead=0", Induction, 20),
+            deep("Routing=Winner Ahead=1", Induction, 16),
+            deep("Routing=Exact Ahead=0", Induction, 20),
         ],
     },
 ];

@@ -1,89 +1,53 @@
 //! A host at the AXI4-Streams of an engine: words that it sends, words that it takes, and how long it waits.
 
 use crate::design::{Design, PortNumber};
-use crate::layout::{self, Record, bit, field};
+use crate::layout::{self, Status};
+use crate::mismatch::{Checked, Mismatch};
+use crate::parameters::Parameters;
 use crate::pins::{flag, named, set};
 use crate::random::Random;
+use crate::reports::{Reports, Served};
+use crate::standing::{Shown, difference};
 use std::collections::VecDeque;
 use tidegate_core::dwcs::{Standing, Stream};
 
-/// What a check returns.
-pub type Checked<T> = Result<T, String>;
+pub use traffic::random;
 
-/// The most cycles that anything takes, for each stream, and besides.
-const PATIENCE: (u64, u64) = (400, 10_000);
+mod traffic;
 
-/// Whose words these are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Engine {
-    /// `sharestreams_axis`: one word tells who is served and who was dropped before.
-    ShareStreams,
-    /// `tiled_axis`: a word of drops for every tile that has some. Bits of the number of a tile, and lanes.
-    Tiled { round: usize, lanes: usize },
-    /// `heap_axis`: a word for every drop.
-    Heap,
+/// The most cycles that anything takes: for each stream, and besides.
+const MOST_CYCLES: (u64, u64) = (400, 10_000);
+
+/// An engine between AXI4-Streams, as its host has to know it.
+#[derive(Clone, Copy, Debug)]
+pub struct Edge {
+    /// The name of its output of reports.
+    output: &'static str,
+    reports: Reports,
+    /// Lanes, if packets wait at them while nothing is decided: then one per lane can be sent. Streams that follow each other are on lanes that do.
+    pub lanes: Option<usize>,
 }
 
-impl Engine {
-    /// The engine of this name, of so many streams on so many lanes.
-    pub fn named(name: &str, streams: usize, lanes: usize) -> Option<Engine> {
-        match name {
-            "sharestreams" => Some(Engine::ShareStreams),
-            "tiled" => Some(Engine::Tiled { round: (streams / lanes).trailing_zeros() as usize, lanes }),
-            "heap" => Some(Engine::Heap),
-            _ => None,
-        }
+impl Edge {
+    /// `sharestreams_axis`.
+    pub fn sharestreams() -> Edge {
+        Edge { output: "m_axis_winner", reports: Reports::Mask, lanes: None }
     }
 
-    /// Whose heads were dropped before, and who is served, by the word at its output.
-    fn decode(self, bits: &[u8]) -> (Vec<usize>, Option<Word>) {
-        match self {
-            Engine::ShareStreams => {
-                let record = Record::decode(bits);
-                let winner = record.winner.map(|stream| Word { stream: stream as usize, timestamp: record.timestamp });
-                ((0..32).filter(|stream| record.drops >> stream & 1 == 1).collect(), winner)
-            }
-            Engine::Tiled { round, lanes } => {
-                let id = round + lanes.trailing_zeros() as usize;
-                if bit(bits, (round + lanes).max(id + 16)) {
-                    let tile = if round == 0 { 0 } else { field(bits, lanes, round) as usize };
-                    ((0..lanes).filter(|&lane| bit(bits, lane)).map(|lane| tile * lanes + lane).collect(), None)
-                } else {
-                    (Vec::new(), Some(Word { stream: field(bits, 0, id) as usize, timestamp: field(bits, id, 16) as u16 }))
-                }
-            }
-            Engine::Heap => {
-                let stream = field(bits, 0, 14) as usize;
-                if bit(bits, 31) {
-                    (vec![stream], None)
-                } else {
-                    (Vec::new(), Some(Word { stream, timestamp: field(bits, 14, 16) as u16 }))
-                }
-            }
-        }
+    /// `tiled_axis`.
+    ///
+    /// # Errors
+    /// The parameter that is missing.
+    pub fn tiled(parameters: &Parameters) -> Result<Edge, String> {
+        let (lanes, rounds) = (parameters.get("N")?, parameters.get("Rounds")?);
+        let round_bits = rounds.trailing_zeros() as usize;
+        Ok(Edge { output: "m_axis_record", reports: Reports::Tiles { round_bits, lanes }, lanes: Some(lanes) })
     }
 
-    /// How many packets it takes while nothing is decided, of one stream in each of so many groups that follow each other in turn; if it does not matter
-    /// which, none.
-    pub fn boxes(self) -> Option<usize> {
-        match self {
-            // They wait in the letter boxes of lanes for tiles to come by.
-            Engine::Tiled { lanes, .. } => Some(lanes),
-            _ => None,
-        }
+    /// `heap_axis`.
+    pub fn heap() -> Edge {
+        Edge { output: "m_axis_record", reports: Reports::Events { id_bits: 14, drop_bit: 31 }, lanes: None }
     }
-
-    /// What its output of decisions is called.
-    fn output(self) -> &'static str {
-        if self == Engine::ShareStreams { "m_axis_winner" } else { "m_axis_record" }
-    }
-}
-
-/// A decision.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Word {
-    pub stream: usize,
-    pub timestamp: u16,
 }
 
 /// One AXI4-Stream: its `tvalid`, `tready` and `tdata`.
@@ -92,7 +56,7 @@ type Wires = [PortNumber; 3];
 /// The host.
 pub struct Host {
     design: Design,
-    engine: Engine,
+    edge: Edge,
     random: Random,
     rst: PortNumber,
     enable: PortNumber,
@@ -109,8 +73,9 @@ pub struct Host {
     held: Option<Vec<u8>>,
     /// What has been taken and not yet looked at.
     drops: Vec<usize>,
-    words: VecDeque<(Vec<usize>, Word)>,
+    words: VecDeque<(Vec<usize>, Served)>,
     pub cycle: u64,
+    pub decisions: u64,
 }
 
 impl Host {
@@ -118,9 +83,9 @@ impl Host {
     ///
     /// # Errors
     /// The name of a port that the design lacks.
-    pub fn new(design: Design, engine: Engine, seed: u64) -> Checked<Host> {
+    pub fn new(design: Design, edge: Edge, seed: u64) -> Result<Host, String> {
         let port = |name: &str| named(&design, name);
-        let wires = |name: &str, is_input: bool| -> Checked<Wires> {
+        let wires = |name: &str, is_input: bool| -> Result<Wires, String> {
             let [valid, ready, data] = if is_input { ["tvalid_i", "tready_o", "tdata_i"] } else { ["tvalid_o", "tready_i", "tdata_o"] };
             Ok([port(&format!("{name}_{valid}"))?, port(&format!("{name}_{ready}"))?, port(&format!("{name}_{data}"))?])
         };
@@ -134,14 +99,15 @@ impl Host {
             arrivals: wires("s_axis_arrival", true)?,
             questions: wires("s_axis_query", true)?,
             answers: wires("m_axis_status", false)?,
-            records: wires(engine.output(), false)?,
+            records: wires(edge.output, false)?,
             eager: random.pick(&[16, 16, 8, 1]),
-            engine,
+            edge,
             random,
             held: None,
             drops: Vec::new(),
             words: VecDeque::new(),
             cycle: 0,
+            decisions: 0,
             design,
         };
         // The host sends packets as it likes: what it is asked for does not matter to it.
@@ -151,12 +117,17 @@ impl Host {
         Ok(host)
     }
 
-    fn fail<T>(&self, what: String) -> Checked<T> {
-        Err(format!("cycle {}: {what}", self.cycle))
+    /// A check that failed, and why.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn fail<T>(&self, check: &'static str, what: String) -> Checked<T> {
+        Err(Mismatch::of(check, what, (self.cycle, self.decisions)))
     }
 
-    fn patience(&self, streams: usize) -> u64 {
-        self.cycle + PATIENCE.1 + PATIENCE.0 * streams as u64
+    /// The last cycle in which something that is awaited may happen.
+    fn deadline(&self, streams: usize) -> u64 {
+        self.cycle + MOST_CYCLES.1 + MOST_CYCLES.0 * streams as u64
     }
 
     /// One clock cycle, in which a record may be taken.
@@ -167,18 +138,18 @@ impl Host {
         if flag(&self.design, self.records[0]) {
             let bits = self.design.bits(self.records[2]).to_vec();
             if self.held.as_ref().is_some_and(|held| *held != bits) {
-                return self.fail("a word that was offered has changed".to_owned());
+                return self.fail("stability", "a word that was offered has changed".to_owned());
             }
             if ready {
-                let (drops, word) = self.engine.decode(&bits);
-                self.drops.extend(drops);
-                if let Some(word) = word {
-                    self.words.push_back((std::mem::take(&mut self.drops), word));
+                let report = self.edge.reports.decode(&bits);
+                self.drops.extend(report.drops);
+                if let Some(served) = report.served {
+                    self.words.push_back((std::mem::take(&mut self.drops), served));
                 }
             }
             self.held = (!ready).then_some(bits);
         } else if self.held.is_some() {
-            return self.fail("a word that was offered is gone".to_owned());
+            return self.fail("stability", "a word that was offered is gone".to_owned());
         }
         self.design.edge();
         self.cycle += 1;
@@ -211,7 +182,7 @@ impl Host {
         let length = bits.len().min(bytes.len());
         bits[..length].copy_from_slice(&bytes[..length]);
         set(&mut self.design, wires[0], 1);
-        let limit = self.patience(1024);
+        let limit = self.deadline(1024);
         loop {
             self.design.settle();
             let taken = flag(&self.design, wires[1]);
@@ -220,7 +191,7 @@ impl Host {
                 break;
             }
             if self.cycle > limit {
-                return self.fail(format!("the word {word:#x} is not taken"));
+                return self.fail("handshake", format!("the word {word:#x} is not taken"));
             }
         }
         set(&mut self.design, wires[0], 0);
@@ -258,22 +229,22 @@ impl Host {
         Ok(())
     }
 
-    /// What the engine says next: heads of these streams were dropped, in any order, then this one is served; if none is, nobody.
-    pub fn expect(&mut self, drops: &mut Vec<usize>, served: Option<Word>) -> Checked<()> {
+    /// Compares the next reports: the heads of `drops` are dropped, in any order, then a stream is served; with `None` no stream is any more.
+    pub fn expect(&mut self, drops: &mut Vec<usize>, served: Option<Served>) -> Checked<()> {
         drops.sort_unstable();
-        let limit = self.patience(1024);
+        let limit = self.deadline(1024);
         let found = match served {
             Some(served) => {
                 while self.words.is_empty() {
                     if self.cycle > limit {
-                        return self.fail(format!("no decision for a long time; the model has {served:?} after drops {drops:?}"));
+                        return self.fail("report", format!("no decision for a long time; the model has {served:?} after drops {drops:?}"));
                     }
                     self.cycle()?;
                 }
                 self.words.pop_front().map(|(drops, word)| (drops, Some(word)))
             }
             None => {
-                // Nobody is served any more. What is still said are drops; `rest` sees whether there are too many.
+                // What is still reported are drops; `rest` finds those that are too many.
                 while self.words.is_empty() && self.drops.len() < drops.len() && self.cycle <= limit {
                     self.cycle()?;
                 }
@@ -284,9 +255,10 @@ impl Host {
         let (mut dropped, word) = found.unwrap_or_default();
         dropped.sort_unstable();
         if (&dropped, word) != (drops, served) {
-            return self.fail(format!("the engine drops {dropped:?} and serves {word:?}, the model {drops:?} and {served:?}"));
+            return self.fail("report", format!("the engine drops {dropped:?} and serves {word:?}, the model {drops:?} and {served:?}"));
         }
         drops.clear();
+        self.decisions += u64::from(served.is_some());
         Ok(())
     }
 
@@ -296,12 +268,12 @@ impl Host {
         self.idle(500)?;
         set(&mut self.design, self.enable, 0);
         self.idle(200)?;
-        if self.words.is_empty() && self.drops.is_empty() { Ok(()) } else { self.fail(format!("more is said: {:?}", self.words)) }
+        if self.words.is_empty() && self.drops.is_empty() { Ok(()) } else { self.fail("report", format!("left over: {:?}", self.words)) }
     }
 
     /// Questions about streams without packets, one after the other whether the answers have been taken or not, and the answers.
     pub fn ask(&mut self, questions: &[(usize, Stream, Standing)], now: u64) -> Checked<()> {
-        let limit = self.patience(questions.len());
+        let limit = self.deadline(questions.len());
         let (mut asked, mut answered) = (0, 0);
         let mut held: Option<Vec<u8>> = None;
         while answered < questions.len() {
@@ -317,12 +289,12 @@ impl Host {
             let answer = flag(&self.design, self.answers[0]).then(|| self.design.bits(self.answers[2]).to_vec());
             self.cycle()?;
             if held.is_some() && held != answer {
-                return self.fail("an answer does not stay until it is taken".to_owned());
+                return self.fail("stability", "an answer does not stay until it is taken".to_owned());
             }
             held = answer.clone().filter(|_| !ready);
             if let Some(answer) = answer {
                 if answered == asked {
-                    return self.fail("an answer that nobody has asked for".to_owned());
+                    return self.fail("question", "an answer without a question".to_owned());
                 }
                 if ready {
                     let (stream, contract, standing) = &questions[answered];
@@ -332,7 +304,7 @@ impl Host {
             }
             asked += usize::from(is_taken);
             if self.cycle > limit {
-                return self.fail(format!("no answer about stream {}", questions[answered].0));
+                return self.fail("question", format!("no answer about stream {}", questions[answered].0));
             }
         }
         set(&mut self.design, self.questions[0], 0);
@@ -340,26 +312,14 @@ impl Host {
         self.quiet_answers()
     }
 
-    fn answered(&mut self, stream: usize, contract: &Stream, standing: &Standing, now: u64, bits: &[u8]) -> Checked<()> {
-        let counter = |number: usize| u64::from(field(bits, 16 * (4 - number), 16));
-        let (tolerance, tally) = (standing.tolerance, standing.tally);
-        let mut pairs = vec![
-            ("met", counter(0), tally.met & 0xffff),
-            ("late", counter(1), tally.late & 0xffff),
-            ("missed", counter(2), tally.missed & 0xffff),
-            ("violations", counter(3), tally.violations & 0xffff),
-            ("dropped", counter(4), tally.dropped & 0xffff),
-            ("y'", field(bits, 80, 8).into(), tolerance.denominator),
-            ("x'", field(bits, 88, 8).into(), tolerance.numerator.into()),
-            ("violation", bit(bits, 96).into(), tolerance.in_violation.into()),
-            ("has a packet", bit(bits, 113).into(), 0),
-        ];
-        // Of a stream without packets a deadline that has come counts as any that has.
-        if contract.period.is_some() && standing.deadline > now {
-            pairs.push(("deadline", field(bits, 97, 16).into(), standing.deadline & 0xffff));
-        }
-        match pairs.into_iter().find(|(_, found, wanted)| found != wanted) {
-            Some((name, found, wanted)) => self.fail(format!("stream {stream} {contract:?}: {name} is {found}, the model has {wanted}")),
+    /// A stream without packets. A deadline that has come counts as any that has.
+    fn answered(&self, stream: usize, contract: &Stream, standing: &Standing, now: u64, bits: &[u8]) -> Checked<()> {
+        let deadline = contract.period.map(|_| standing.deadline).filter(|&deadline| deadline > now);
+        let shown = Shown { has_packet: false, arrival: None, deadline, counters: 0..5 };
+        match difference(&Status::of_answer(bits), standing, &shown) {
+            Some((name, found, wanted)) => {
+                self.fail("status", format!("stream {stream} {contract:?}: {name} is {found}, the model has {wanted}"))
+            }
             None => Ok(()),
         }
     }
@@ -369,7 +329,7 @@ impl Host {
         for _ in 0..3 {
             self.design.settle();
             if flag(&self.design, self.answers[0]) {
-                return self.fail("an answer that nobody has asked for".to_owned());
+                return self.fail("question", "an answer without a question".to_owned());
             }
             self.cycle()?;
         }

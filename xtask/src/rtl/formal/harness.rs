@@ -1,0 +1,64 @@
+//! What is proved of the design: groups of properties, their sizes, and the faults that refute them.
+
+use std::path::Path;
+
+/// A group of properties, proved for several sizes.
+pub struct Harness {
+    /// A module in a file of its name.
+    pub name: &'static str,
+    pub what: &'static str,
+    /// A folder of modules, below `abstractions`, that replace those of the design.
+    pub abstraction: Option<&'static str>,
+    /// Yosys passes on the flattened design.
+    pub passes: &'static [&'static str],
+    /// Faults that make the proof of its first size fail; by default the first one is seeded.
+    pub faults: &'static [Fault],
+    pub sizes: &'static [Size],
+}
+
+/// One size of what is proved.
+pub struct Size {
+    /// The parameters of the harness: names and values, with blanks between them.
+    pub parameters: &'static str,
+    pub method: Method,
+    /// The cycles within which every `cover` statement can be reached.
+    pub witness: u32,
+    /// Proved only if asked for.
+    pub is_deep: bool,
+}
+
+/// How a proof is made.
+#[derive(Clone, Copy)]
+pub enum Method {
+    /// All inputs of a circuit without registers.
+    Combinational,
+    /// All runs of this many cycles, from any state that the harness allows.
+    Bounded(u32),
+    /// All runs, by induction over cycles.
+    Induction,
+}
+
+/// A fault: in one file of the design, one text is replaced by another.
+pub struct Fault {
+    pub file: &'static str,
+    pub text: &'static str,
+    pub replacement: &'static str,
+}
+
+impl Fault {
+    /// The module that it is in.
+    pub fn module(&self) -> String {
+        Path::new(self.file).file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+impl Method {
+    /// As the table has it.
+    pub fn shown(self) -> String {
+        match self {
+            Method::Combinational => "combinational".to_owned(),
+            Method::Bounded(cycles) => format!("{cycles} cycles"),
+            Method::Induction => "induction".to_owned(),
+        }
+    }
+}
