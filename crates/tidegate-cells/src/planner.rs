@@ -21,22 +21,21 @@
 //! the underrun is counted, on arrival. Slots that the environment takes away hold the planner's own clock, so that whatever is planned
 //! keeps its distance. Slots that were planned for a removed connection stay empty. Where a class has a minimum share, slots are planned one by one.
 
-use crate::calendar::levels::Entry;
-use crate::calendar::log::Pool;
+use crate::calendar::levels::{Entry, Pool};
 use crate::calendar::wheel::SlotWheel;
 use crate::connection::Connection;
 use crate::connections::Connections;
-use crate::connections::departure::{Booked, Departure};
+use crate::connections::departure::Departure;
 use crate::contract::CellContract;
 use crate::scheduler::{Adapter, CellError, CellScheduler, CellSetup, Counts};
 use crate::shaping::{Place, State};
 use crate::time::{slot_from, start_of};
 use alloc::boxed::Box;
+use class_plan::{ClassPlan, FreeSlots, WINDOW, Window, plan_cell};
 use tidegate_core::serial::is_before;
-use tidegate_core::sharing::{CLASSES, RateScaling, SLOT, Sharing};
+use tidegate_core::sharing::{CLASSES, RateScaling, Sharing};
 
-/// The most slots in a window: the bits of a word.
-const WINDOW: u32 = u64::BITS;
+mod class_plan;
 
 /// The planning scheduler.
 ///
@@ -74,7 +73,7 @@ pub struct Planner<S = RateScaling> {
     plain: u64,
     /// A bit per slot of the window in which the last cell of a PDU leaves.
     last: u64,
-    window: [Departure; WINDOW as usize],
+    window: Window,
 }
 
 impl<S: Sharing> Planner<S> {
@@ -145,8 +144,8 @@ impl<S: Sharing> Planner<S> {
         if let Some(list) = &mut lists[class] {
             list.remove();
         }
-        let ghosts: usize = lists.iter().flatten().map(|list| list.ghosts()).sum();
-        if ghosts <= SlotWheel::most_ghosts(connections.limit()) {
+        let tombstones: usize = lists.iter().flatten().map(|list| list.tombstones()).sum();
+        if tombstones <= SlotWheel::most_tombstones(connections.limit()) {
             return;
         }
         let lists = (0..).zip(lists).filter_map(|(class, list)| Some((class, list.as_deref_mut()?)));
@@ -184,79 +183,14 @@ impl<S: Sharing> Planner<S> {
     /// The same for one class, whose order nothing can change.
     fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
         let start = self.start.wrapping_sub(self.connections.held);
-        let all_free = self.still(!self.taken) & !0 >> (WINDOW - self.length);
-        // What is due by the last free slot finds one, as long as that one is free.
-        let Some(last) = all_free.checked_ilog2() else { return };
-        let mut free = all_free;
-        let Planner { connections, lists, pool, window, last: lasts, .. } = self;
-        let Some(list) = lists[class].as_deref_mut() else { return };
-        let clock_of = |delay: u64| start_of(start).wrapping_sub(delay);
-        let has_ghosts = list.has_ghosts();
-        let mut delay = connections.sharing.delay(class);
-        list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
-        let mut before = clock_of(delay).wrapping_sub(SLOT - 1);
-        while free >> last & 1 == 1 {
-            if connections.sharing.delay(class) != delay {
-                delay = connections.sharing.delay(class);
-                list.open(clock_of(delay).wrapping_add(start_of(u64::from(last))));
-                before = clock_of(delay).wrapping_sub(SLOT - 1);
-            }
-            // The first slot that is free when it is due, and how late it is then.
-            let slot_of = |key: u64, free: u64| {
-                let due = key.wrapping_sub(before);
-                // None before the first.
-                let from = ((due & !((due as i64 >> 63) as u64)) >> 16) as u32;
-                let at = from + (free >> from | 1 << last).trailing_zeros();
-                (at, start_of(u64::from(at)).wrapping_add(SLOT - 1).wrapping_sub(due))
-            };
-            if !has_ghosts && connections.sharing.stretch(class).is_none() {
-                let unusual = list.take_run(pool, connections, Connections::fetch_line, Connections::fetch_record, |connections, entry| {
-                    if free >> last & 1 == 0 || S::HOLDS_UNSTRETCHED && connections.sharing.delay(class) != delay {
-                        return None;
-                    }
-                    let (at, late) = slot_of(entry.key, free);
-                    let next = connections.book_steady(entry.connection().index(), class, entry.key, late)?;
-                    window[at as usize % WINDOW as usize] = Departure::new(entry.payload, late);
-                    free &= !(1 << at);
-                    Some(next)
-                });
-                if let Some(entry) = unusual {
-                    list.insert(pool, entry);
-                    continue;
-                }
-                if free >> last & 1 == 0 || connections.sharing.delay(class) != delay {
-                    continue;
-                }
-            }
-            let Some(entry) = list.take(pool, |index| connections.fetch_line(index), |index| connections.fetch_record(index)) else {
-                break;
-            };
-            let (at, late) = slot_of(entry.key, free);
-            let departure = &mut window[at as usize % WINDOW as usize];
-            if has_ghosts && !connections.is_listed(entry.connection(), class, entry.key) {
-                list.ghost_gone();
-            } else if let Some(mut next) = connections.book_calm(entry.connection().index(), class, entry.key, late) {
-                *departure = Departure::new(entry.payload, late);
-                free &= !(1 << at);
-                // Where connections are few, the same one often comes again before all others.
-                let is_stretched = !connections.sharing.stretch(class).is_none();
-                let mut is_held = connections.sharing.delay(class) != delay;
-                while list.goes_first(next) && free >> last & 1 == 1 && !is_stretched && !is_held {
-                    let (at, late) = slot_of(next, free);
-                    let Some(after) = connections.book_steady(entry.connection().index(), class, next, late) else { break };
-                    window[at as usize % WINDOW as usize] = Departure::new(entry.payload, late);
-                    free &= !(1 << at);
-                    next = after;
-                    is_held = S::HOLDS_UNSTRETCHED && connections.sharing.delay(class) != delay;
-                }
-                list.insert(pool, Entry { key: next, ..entry });
-            } else if plan_cell(connections, list, pool, class, entry, start.wrapping_add(u64::from(at)), departure, now, adapter) {
-                free &= !(1 << at);
-                *lasts |= u64::from(departure.ends_pdu()) << at;
-            }
-        }
-        self.taken |= all_free & !free;
-        self.planned |= (all_free & !free) >> self.open;
+        let free = self.still(!self.taken) & !0 >> (WINDOW - self.length);
+        let Planner { connections, lists, pool, window, last, .. } = self;
+        let (Some(list), Some(slots)) = (lists[class].as_deref_mut(), FreeSlots::new(free, start)) else { return };
+        let mut plan = ClassPlan { class, connections, list, pool, window, slots };
+        plan.run(last, now, adapter);
+        let taken = free & !plan.slots.free;
+        self.taken |= taken;
+        self.planned |= taken >> self.open;
     }
 
     /// The same where a class may be owed a slot.
@@ -274,8 +208,8 @@ impl<S: Sharing> Planner<S> {
                 let Planner { connections, lists, pool, window, .. } = self;
                 let Some(list) = lists[class].as_deref_mut() else { break };
                 let Some(entry) = list.take(pool, |_| (), |_| ()) else { break };
-                if list.has_ghosts() && !connections.is_listed(entry.connection(), class, entry.key) {
-                    list.ghost_gone();
+                if list.has_tombstones() && !connections.is_listed(entry.connection(), class, entry.key) {
+                    list.tombstone_taken();
                 } else if plan_cell(connections, list, pool, class, entry, slot, &mut window[at as usize], now, adapter) {
                     self.taken |= 1 << at;
                     self.planned |= 1 << at >> self.open;
@@ -376,39 +310,6 @@ impl<S: Sharing> Planner<S> {
         let is_own = |&ahead: &u32| planned >> ahead & 1 == 1 && departure(ahead).connection() == connection;
         (0..WINDOW).filter(is_own).fold(0, |own, ahead| own | 1 << ahead)
     }
-}
-
-/// A slot for a cell of a connection that was taken out of the list of its class. False if no cell of it is here.
-#[inline(never)]
-#[allow(clippy::too_many_arguments)]
-fn plan_cell<S: Sharing>(
-    connections: &mut Connections<S>,
-    list: &mut SlotWheel,
-    pool: &mut Pool,
-    class: usize,
-    entry: Entry,
-    slot: u64,
-    departure: &mut Departure,
-    now: u64,
-    adapter: &mut impl Adapter,
-) -> bool {
-    let index = entry.connection().index();
-    if !connections.is_ready(index) {
-        list.dropped();
-        return false;
-    }
-    let Booked { late, next, is_low, is_last } = connections.book(index, class, slot);
-    *departure = Departure::new(entry.payload, late);
-    let is_over = is_last && departure.end(connections.finish_pdu(index));
-    if is_low {
-        connections.fetch(index, now, adapter);
-    }
-    if is_over {
-        list.dropped();
-    } else {
-        list.insert(pool, Entry { key: next, ..entry });
-    }
-    true
 }
 
 impl<S: Sharing> CellScheduler for Planner<S> {
@@ -556,7 +457,7 @@ mod tests {
         let names: Vec<Connection> = (0..3000).map(|index| planner.add(&contract(index, index as u8 % 3)).unwrap()).collect();
         let capacities = |planner: &Planner<NoSharing>| {
             let lists = planner.lists.iter().flatten().map(|list| list.capacity()).collect::<Vec<_>>();
-            (planner.pool.capacities(), lists)
+            (planner.pool.capacity(), lists)
         };
         let built = capacities(&planner);
         for round in 0..200 {

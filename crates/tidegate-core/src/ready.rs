@@ -16,9 +16,11 @@
 use crate::packet::Flow;
 use crate::serial::is_before;
 
+pub mod bitmap;
+pub mod counting_sort;
 mod heap;
 mod levels;
-mod logs;
+pub mod log;
 mod run;
 mod wheel;
 

@@ -14,10 +14,16 @@
 //! **Deviations.** A bucket is moved when a quarter of the span of the level below is still to go behind it, a part at a time, and not all at
 //! once when its time has come.
 
-use crate::calendar::log::{Log, Pool};
 use crate::connection::Connection;
 use alloc::boxed::Box;
+use tidegate_core::ready::log;
 use tidegate_core::serial::is_before;
+
+/// Words in a chunk of a log: one cache line.
+pub(crate) const CHUNK: usize = 8;
+
+pub(crate) type Log = log::Log<CHUNK>;
+pub(crate) type Pool = log::Pool<u64, CHUNK>;
 
 /// How many chunks of a level are moved at a time.
 pub(crate) const STEP: usize = 32;
@@ -75,11 +81,7 @@ impl Level {
         let at = (entry.key >> self.shift) as usize % 64;
         self.occupied |= 1 << at;
         let log = &mut self.logs[at];
-        if log.is_at_edge() {
-            pool.extend(log, entry.key);
-        } else {
-            pool.push(log, entry.key);
-        }
+        pool.append(log, entry.key);
         pool.push(log, entry.payload);
     }
 
@@ -95,7 +97,7 @@ impl Level {
                 pool.fetch(pool.begin(&self.logs[bucket]));
                 Entry::of_words(&words[..count]).for_each(|entry| file(pool, entry));
             }
-            if self.logs[bucket].words() > 0 {
+            if !self.logs[bucket].is_empty() {
                 return false;
             }
             self.occupied &= !(1 << bucket);
@@ -138,6 +140,12 @@ impl Levels {
     #[cfg(test)]
     pub(crate) fn bytes(near: u64) -> usize {
         Levels::shifts(near).count() * size_of::<Level>()
+    }
+
+    /// The number of words in each level.
+    #[cfg(test)]
+    pub(crate) fn words(&self) -> alloc::vec::Vec<u32> {
+        self.levels.iter().map(|level| level.logs.iter().map(Log::len).sum()).collect()
     }
 
     /// Begins anew, empty, at an instant.

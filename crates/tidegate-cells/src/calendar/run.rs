@@ -13,6 +13,8 @@
 //!
 //! **Deviations.** None.
 
+use tidegate_core::ready::counting_sort::{ROOM, distribute, insertion_sort};
+
 /// The bits of a word below its key.
 pub(crate) const LOW: u32 = 42;
 
@@ -23,13 +25,10 @@ pub(crate) const LOWEST: u64 = (1 << LOW) - 1;
 pub(crate) const LONGEST_RUN: usize = ROOM - CHUNK;
 
 /// Words appended at a time.
-const CHUNK: usize = crate::calendar::log::CHUNK;
+const CHUNK: usize = crate::calendar::levels::CHUNK;
 
 /// Words that are looked at together.
 pub(crate) const AT_ONCE: usize = CHUNK / 2;
-
-/// A run, and the rest of its last chunk or the mark of its end.
-const ROOM: usize = 256;
 
 /// Parts of the 64 slots that are told apart at once, by the bits from [`PART`] on.
 const PARTS: usize = 256;
@@ -72,39 +71,8 @@ impl SlotRun {
         if unsorted.is_sorted_by(|a, b| *a <= b | LOWEST) {
             return words[..self.end].copy_from_slice(unsorted);
         }
-        let mut places = [0u8; PARTS];
-        for word in unsorted {
-            places[(word >> PART) as usize] += 1;
-        }
-        // How many come before each part, eight parts at a time: a product with ones in all eight lanes sums them up.
-        const ONES: u64 = u64::from_ne_bytes([1; 8]);
-        let mut before = 0;
-        for eight in places.as_chunks_mut().0 {
-            let sums = u64::from_le_bytes(*eight).wrapping_mul(ONES);
-            *eight = (sums << 8).wrapping_add(before * ONES).to_le_bytes();
-            before += sums >> 56;
-        }
-        for word in unsorted {
-            let place = &mut places[(word >> PART) as usize];
-            words[usize::from(*place)] = *word;
-            *place += 1;
-        }
-        let words = &mut words[..self.end];
-        let mut last = 0;
-        for at in 0..words.len() {
-            let word = words[at];
-            if last <= word | LOWEST {
-                last = word;
-                continue;
-            }
-            // Before all whose key is greater.
-            let mut at = at;
-            while at > 0 && words[at - 1] > word | LOWEST {
-                words[at] = words[at - 1];
-                at -= 1;
-            }
-            words[at] = word;
-        }
+        distribute(unsorted, words, &mut [0; PARTS], |word| (word >> PART) as usize);
+        insertion_sort(&mut words[..self.end], usize::MAX, |one, other| one | LOWEST < *other);
     }
 
     /// The first word; [`u64::MAX`] if there is none.

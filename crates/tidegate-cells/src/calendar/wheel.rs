@@ -18,17 +18,17 @@
 //! **Deviations.** A level's bucket is moved down while the level below still has a quarter of its span to go, a few entries per 64 slots
 //! and not at once; until it is empty, what comes for it is appended to it, so that equals keep their order. Removed entries stay until they
 //! come up, or until they are a 32nd of those in all lists of the pool: who calls knows them by what it keeps, so the list knows nothing.
-//! What finds no room in the log or the table, or comes for a slot before them, goes to the [`Crowd`].
+//! What finds no room in the log or the table, or comes for a slot before them, goes to the [`OverflowQueue`].
 
-use crate::calendar::crowd::Crowd;
-use crate::calendar::levels::{Entry, Levels};
-use crate::calendar::log::{Log, Pool, Reader};
-use crate::calendar::marks::Marks;
+use crate::calendar::levels::{Entry, Levels, Log, Pool};
+use crate::calendar::overflow_queue::OverflowQueue;
 use crate::calendar::run::{AT_ONCE, LONGEST_RUN, LOW, LOWEST, SlotRun};
 use crate::calendar::table::SlotTable;
 use crate::connection::Connection;
 use alloc::vec;
 use alloc::vec::Vec;
+use tidegate_core::ready::bitmap::Bitmap;
+use tidegate_core::ready::log::Reader;
 use tidegate_core::serial::is_before;
 
 /// The ticks of a near bucket: 64 slots.
@@ -42,14 +42,14 @@ const FULL: u32 = LONGEST_RUN as u32;
 const FEW: usize = 1 << 12;
 
 /// Entries of others that lists may have however few connections there are: so many make it worth while to look at every log.
-const SOME_GHOSTS: usize = 2 * FULL as usize;
+const SWEEP_MINIMUM: usize = 2 * FULL as usize;
 
 /// The part of a wheel in which its first entry stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Run,
     Table,
-    Crowd,
+    Overflow,
 }
 
 #[derive(Clone, Debug)]
@@ -71,22 +71,22 @@ pub(crate) struct SlotWheel {
     run: SlotRun,
     /// Those that came since.
     table: SlotTable,
-    is_crowded: bool,
+    has_overflow: bool,
     /// A log for each of the next buckets, going round, and marks for those that are not empty.
     near: Vec<Log>,
     /// Where the bucket at `base` stands, and the one after it.
     base_at: usize,
     near_at: usize,
-    marks: Marks,
+    bitmap: Bitmap,
     levels: Levels,
-    crowd: Crowd,
+    overflow: OverflowQueue,
     /// So many connections that their state does not stay in the cache.
     is_large: bool,
     /// In the log of the next bucket, the connections to be fetched next.
     soon: Reader,
     /// Connections in the list, and entries of others.
     listed: usize,
-    ghosts: usize,
+    tombstones: usize,
 }
 
 impl SlotWheel {
@@ -103,17 +103,17 @@ impl SlotWheel {
             limit: 0,
             run: SlotRun::new(),
             table: SlotTable::new(),
-            is_crowded: false,
+            has_overflow: false,
             near: vec![Log::default(); buckets],
             base_at: 0,
             near_at: 1,
-            marks: Marks::new(buckets),
+            bitmap: Bitmap::new(buckets),
             levels: Levels::new(SlotWheel::near(connections)),
-            crowd: Crowd::new(SlotWheel::entries(connections)),
+            overflow: OverflowQueue::new(SlotWheel::entries(connections)),
             is_large: connections > FEW,
             soon: Reader::default(),
             listed: 0,
-            ghosts: 0,
+            tombstones: 0,
         }
     }
 
@@ -140,13 +140,13 @@ impl SlotWheel {
     }
 
     /// So many entries of others may be in all lists of together so many connections: beyond, one list has to be [swept](SlotWheel::sweep).
-    pub(crate) fn most_ghosts(connections: usize) -> usize {
-        connections / 32 + SOME_GHOSTS
+    pub(crate) fn most_tombstones(connections: usize) -> usize {
+        connections / 32 + SWEEP_MINIMUM
     }
 
     /// The most entries in all lists of together so many connections, one of which has just been removed.
     fn entries(connections: usize) -> usize {
-        connections + SlotWheel::most_ghosts(connections) + 1
+        connections + SlotWheel::most_tombstones(connections) + 1
     }
 
     /// The most chunks that so many lists of together so many connections need.
@@ -155,28 +155,28 @@ impl SlotWheel {
         let logs = lists * (SlotWheel::buckets(connections) + Levels::logs(SlotWheel::near(connections)));
         // Every log but one entry, and all others in the heaps of crowds; with less in the heaps or more in a log it is less.
         let alone = logs.min(entries);
-        let chunks = alone + Crowd::chunks(entries - alone);
+        let chunks = alone + OverflowQueue::chunks(entries - alone);
         // Of a list that is written anew there are two crowds.
-        chunks + lists * Crowd::chunks(0)
+        chunks + lists * OverflowQueue::chunks(0)
     }
 
     /// What they take.
     #[cfg(test)]
     pub(crate) fn bytes(connections: usize, lists: usize) -> usize {
-        let own = size_of::<SlotWheel>() + Levels::bytes(SlotWheel::near(connections)) + Marks::bytes(SlotWheel::buckets(connections));
-        let own = own + SlotWheel::buckets(connections) * size_of::<Log>() + Crowd::bytes(SlotWheel::entries(connections));
-        SlotWheel::chunks(connections, lists) * Pool::BYTES + lists * own
+        let own = size_of::<SlotWheel>() + Levels::bytes(SlotWheel::near(connections)) + Bitmap::bytes(SlotWheel::buckets(connections));
+        let own = own + SlotWheel::buckets(connections) * size_of::<Log>() + OverflowQueue::bytes(SlotWheel::entries(connections));
+        SlotWheel::chunks(connections, lists) * Pool::CHUNK_BYTES + lists * own
     }
 
     /// Entries of the crowd for which there is room.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
-        self.crowd.capacity()
+        self.overflow.capacity()
     }
 
     /// Adds a connection that is not in the list.
     pub(crate) fn add(&mut self, pool: &mut Pool, entry: Entry) {
-        if self.listed == 0 && (self.ghosts > 0 || entry.key.wrapping_sub(self.base) >= self.reach) {
+        if self.listed == 0 && (self.tombstones > 0 || entry.key.wrapping_sub(self.base) >= self.reach) {
             self.begin_at(pool, entry.key);
         }
         self.listed += 1;
@@ -202,7 +202,7 @@ impl SlotWheel {
     /// Finds out what `until` means for the words of run and table.
     fn bound(&mut self) {
         let ahead = self.until.wrapping_sub(self.base);
-        self.due = if is_before(self.until, self.base) || self.crowded().is_some() {
+        self.due = if is_before(self.until, self.base) || self.first_overflow().is_some() {
             0
         } else if ahead < BUCKET - 1 {
             (ahead + 1) << LOW
@@ -231,7 +231,7 @@ impl SlotWheel {
                 self.limit = self.due.min(self.table.first() | LOWEST);
                 return Some(self.entry(tabled));
             }
-            if self.is_crowded {
+            if self.has_overflow {
                 return self.take_apart(pool);
             }
             // Whether something is left in these 64 slots cannot be foreseen where a class has few cells.
@@ -284,7 +284,7 @@ impl SlotWheel {
             let word = key << LOW | entry.payload;
             if !log.is_at_edge() {
                 pool.push(log, word);
-            } else if log.words().is_multiple_of(FULL) || !pool.has_vacant() {
+            } else if log.len().is_multiple_of(FULL) || !pool.has_vacant() {
                 break Some(entry);
             } else {
                 pool.extend(log, word);
@@ -311,9 +311,9 @@ impl SlotWheel {
         match part {
             Part::Run => self.run.pop(),
             Part::Table => self.table.pop(),
-            Part::Crowd => {
-                self.crowd.pop(pool);
-                self.is_crowded = !self.crowd.is_empty();
+            Part::Overflow => {
+                self.overflow.pop(pool);
+                self.has_overflow = !self.overflow.is_empty();
             }
         }
         self.bound();
@@ -343,18 +343,18 @@ impl SlotWheel {
         // The word of nobody has the greatest key there is.
         let (word, part) = if word == u64::MAX { (tabled, Part::Table) } else { (word, part) };
         let first = (word != u64::MAX).then(|| (self.entry(word), part));
-        match (first, self.crowded()) {
+        match (first, self.first_overflow()) {
             (Some((entry, _)), Some(crowded)) if !is_before(crowded.key, entry.key) => first,
-            (first, crowded) => crowded.map(|crowded| (crowded, Part::Crowd)).or(first),
+            (first, crowded) => crowded.map(|crowded| (crowded, Part::Overflow)).or(first),
         }
     }
 
     /// The first of the crowd, if its slot is in the table or before it.
-    fn crowded(&self) -> Option<Entry> {
-        if !self.is_crowded {
+    fn first_overflow(&self) -> Option<Entry> {
+        if !self.has_overflow {
             return None;
         }
-        self.crowd.first().filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)))
+        self.overflow.first().filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)))
     }
 
     /// The entry of a word in run or table.
@@ -370,19 +370,19 @@ impl SlotWheel {
     }
 
     /// What was taken out was no connection of the list any more.
-    pub(crate) fn ghost_gone(&mut self) {
-        self.ghosts -= 1;
+    pub(crate) fn tombstone_taken(&mut self) {
+        self.tombstones -= 1;
     }
 
     /// A connection is in the list no more, but its entry is.
     pub(crate) fn remove(&mut self) {
         self.listed -= 1;
-        self.ghosts += 1;
+        self.tombstones += 1;
     }
 
     /// Entries of connections that are in the list no more.
-    pub(crate) const fn ghosts(&self) -> usize {
-        self.ghosts
+    pub(crate) const fn tombstones(&self) -> usize {
+        self.tombstones
     }
 
     /// When [`SlotWheel::first`] names nobody: goes on to the next 64 slots that may have an entry. False if there are none up to the
@@ -420,20 +420,20 @@ impl SlotWheel {
 
     /// True if an entry that comes up may be one of a connection that is in the list no more.
     #[inline]
-    pub(crate) const fn has_ghosts(&self) -> bool {
-        self.ghosts > 0
+    pub(crate) const fn has_tombstones(&self) -> bool {
+        self.tombstones > 0
     }
 
     /// The first 64 slots, not before those of the table, for which there is an entry or a bucket of a level that is not empty.
     fn next_bucket(&self) -> Option<u64> {
-        let ahead = self.marks.next(self.base_at).map(|ahead| (ahead as u64) << BITS);
+        let ahead = self.bitmap.next(self.base_at).map(|ahead| (ahead as u64) << BITS);
         if let Some(ahead) = ahead
             && ahead < self.reach
-            && !self.is_crowded
+            && !self.has_overflow
         {
             return Some(self.base.wrapping_add(ahead));
         }
-        let crowd = self.crowd.first().map(|first| first.key.wrapping_sub(self.base)).filter(|&ahead| ahead < 1 << 63);
+        let crowd = self.overflow.first().map(|first| first.key.wrapping_sub(self.base)).filter(|&ahead| ahead < 1 << 63);
         let far = self.levels.first().map(|start| start.wrapping_sub(self.base));
         let ahead = [ahead, crowd, far].into_iter().flatten().min()?;
         Some(self.base.wrapping_add(ahead) & !(BUCKET - 1))
@@ -464,8 +464,8 @@ impl SlotWheel {
     fn load(&mut self, pool: &mut Pool) {
         let at = self.base_at;
         let mut log = core::mem::take(&mut self.near[at]);
-        self.marks.clear(at);
-        if log.words() == FULL {
+        self.bitmap.clear(at);
+        if log.len() == FULL {
             // Some of those that came later are in the crowd.
             self.table.shut();
         }
@@ -498,11 +498,11 @@ impl SlotWheel {
     fn file_at_edge(&mut self, pool: &mut Pool, entry: Entry) {
         let at = self.place(self.base_at, entry.key.wrapping_sub(self.base));
         let log = &mut self.near[at];
-        if log.words() == FULL {
-            return self.push_crowd(pool, entry);
+        if log.len() == FULL {
+            return self.push_overflow(pool, entry);
         }
-        if log.words() == 0 {
-            self.marks.set(at);
+        if log.len() == 0 {
+            self.bitmap.set(at);
         }
         pool.extend(log, entry.key << LOW | entry.payload);
     }
@@ -517,7 +517,7 @@ impl SlotWheel {
                 self.limit = self.limit.min(word | LOWEST);
                 return;
             }
-            self.push_crowd(pool, entry);
+            self.push_overflow(pool, entry);
         } else {
             self.insert_far(pool, entry);
         }
@@ -526,23 +526,23 @@ impl SlotWheel {
     #[cold]
     fn insert_far(&mut self, pool: &mut Pool, entry: Entry) {
         if is_before(entry.key, self.base) {
-            return self.push_crowd(pool, entry);
+            return self.push_overflow(pool, entry);
         }
         self.levels.file(pool, entry);
     }
 
     #[cold]
-    fn push_crowd(&mut self, pool: &mut Pool, entry: Entry) {
-        self.crowd.push(pool, entry);
-        self.is_crowded = true;
+    fn push_overflow(&mut self, pool: &mut Pool, entry: Entry) {
+        self.overflow.push(pool, entry);
+        self.has_overflow = true;
         self.bound();
     }
 
     /// Begins anew, empty, at the 64 slots of `key`.
     fn begin_at(&mut self, pool: &mut Pool, key: u64) {
-        if self.ghosts > 0 {
+        if self.tombstones > 0 {
             self.sweep(pool, |_| false);
-            self.ghosts = 0;
+            self.tombstones = 0;
         }
         self.table.clear();
         self.run.clear();

@@ -1,7 +1,8 @@
 //! Logs of entries by the digits of their keys: narrow levels of 64 buckets each, and across them a wide one where most entries belong.
 
-use super::logs::{Entry, Log, Pool, Rest};
-use alloc::boxed::Box;
+use super::bitmap::Bitmap;
+use super::log;
+use super::run::Entry;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -19,16 +20,20 @@ pub(super) struct Levels {
     pub(super) pivot: u64,
     /// A bit per level that is not empty, lowest first: those of narrow ones have odd places, that of the wide one lies between.
     occupied: u32,
-    /// A bit per word of the wide level's buckets that is not 0.
-    summary: u64,
     cut: Cut,
     /// The width of a cut in bits.
     wide: usize,
     /// A bit per bucket that is not empty: a word for each narrow level, then those of the wide one.
-    words: Box<[u64]>,
+    bitmap: Bitmap,
     /// The logs of all buckets in the same order; none if the run has room for all flows.
     logs: Vec<Log>,
 }
+
+/// Entries in a chunk of a log: eight cache lines, which are read in sequence.
+pub(super) const CHUNK: usize = 32;
+
+pub(super) type Log = log::Log<CHUNK>;
+pub(super) type Pool = log::Pool<Entry, CHUNK>;
 
 /// The number of a bucket among all of one wheel's levels.
 pub(super) type Bucket = usize;
@@ -87,16 +92,7 @@ impl Levels {
     pub(super) fn new(flows: usize, batch: usize) -> Levels {
         let wide = (SPANS * PART * flows / batch).max(1).ilog2().clamp(DIGIT as u32, WIDEST as u32) as usize;
         let logs = if flows > 0 { WIDE + (1 << wide) } else { 0 };
-        Levels {
-            open: 0,
-            pivot: 0,
-            occupied: 0,
-            summary: 0,
-            cut: Cut::NONE,
-            wide,
-            words: vec![0; logs / 64].into_boxed_slice(),
-            logs: vec![Log::EMPTY; logs],
-        }
+        Levels { open: 0, pivot: 0, occupied: 0, cut: Cut::NONE, wide, bitmap: Bitmap::new(logs), logs: vec![Log::default(); logs] }
     }
 
     /// The number of logs.
@@ -143,10 +139,10 @@ impl Levels {
     #[inline]
     pub(super) fn file_in(&mut self, pool: &mut Pool, bucket: Bucket, entry: Entry) {
         let log = &mut self.logs[bucket];
-        if log.has_room() {
-            pool.append(log, entry);
-        } else {
+        if log.is_at_edge() {
             self.file_in_chunk(pool, bucket, entry.key, entry.flow, entry.generation);
+        } else {
+            pool.push(log, entry);
         }
     }
 
@@ -155,34 +151,24 @@ impl Levels {
     #[inline(never)]
     fn file_in_chunk(&mut self, pool: &mut Pool, bucket: Bucket, key: u64, flow: u32, generation: u32) {
         self.occupy(bucket);
-        pool.append_in_chunk(&mut self.logs[bucket], key, flow, generation);
+        extend(pool, &mut self.logs[bucket], key, flow, generation);
     }
 
     /// Notes that a bucket is not empty.
     #[inline]
     fn occupy(&mut self, bucket: Bucket) {
-        self.words[bucket / 64] |= 1 << (bucket % 64);
-        if bucket >= WIDE {
-            self.summary |= 1 << ((bucket - WIDE) / 64);
-        }
+        self.bitmap.set(bucket);
         self.occupied |= 1 << self.order(bucket);
     }
 
     /// Notes that a bucket is empty now.
     #[inline]
     fn vacate(&mut self, bucket: Bucket) {
-        let word = &mut self.words[bucket / 64];
-        *word &= !(1 << (bucket % 64));
-        if *word > 0 {
-            return;
+        self.bitmap.clear(bucket);
+        let is_level_empty = if bucket >= WIDE { self.bitmap.at_or_after(WIDE).is_none() } else { self.bitmap.word(bucket / 64) == 0 };
+        if is_level_empty {
+            self.occupied &= !(1 << self.order(bucket));
         }
-        if bucket >= WIDE {
-            self.summary &= !(1 << ((bucket - WIDE) / 64));
-            if self.summary > 0 {
-                return;
-            }
-        }
-        self.occupied &= !(1 << self.order(bucket));
     }
 
     /// The place of a bucket's level among all of them.
@@ -202,11 +188,10 @@ impl Levels {
     pub(super) fn first(&self) -> Bucket {
         let order = self.lowest() as usize;
         if order & 1 == 0 {
-            let word = LEVELS + self.summary.trailing_zeros() as usize;
-            return word * 64 + self.words[word].trailing_zeros() as usize;
+            return self.bitmap.at_or_after(WIDE).unwrap_or(WIDE);
         }
         let level = order / 2;
-        let buckets = self.words[level];
+        let buckets = self.bitmap.word(level);
         if level < TOP {
             return level * 64 + buckets.trailing_zeros() as usize;
         }
@@ -240,31 +225,29 @@ impl Levels {
         self.cut.last > 0 && (self.cut.shift..self.cut.shift + self.wide).contains(&(DIGIT * level))
     }
 
-    /// Takes the first entry out of a bucket; true with it if it is the last.
+    /// Takes the first chunk out of a bucket, for the caller to read and give back, and the number of its entries.
     #[inline]
-    pub(super) fn take(&mut self, pool: &mut Pool, bucket: Bucket) -> (Entry, bool) {
-        let log = &mut self.logs[bucket];
-        let entry = pool.take(log);
-        let is_last = log.len() == 0;
-        if is_last {
+    pub(super) fn detach_first(&mut self, pool: &mut Pool, bucket: Bucket) -> Option<(u32, usize)> {
+        let chunk = pool.detach_first(&mut self.logs[bucket]);
+        if self.logs[bucket].is_empty() {
             self.vacate(bucket);
         }
-        (entry, is_last)
+        chunk
     }
 
     /// Takes a whole log out of a bucket.
     #[inline]
     pub(super) fn detach(&mut self, bucket: Bucket) -> Log {
         self.vacate(bucket);
-        core::mem::replace(&mut self.logs[bucket], Log::EMPTY)
+        core::mem::take(&mut self.logs[bucket])
     }
 
     /// Takes out all logs of keys that a lower pivot sees in the same bucket as the present one, strung together, and returns that bucket. Others
-    /// that it sees elsewhere move there. Counts the gaps that this leaves.
-    pub(super) fn detach_below(&mut self, pivot: u64, pool: &mut Pool, gaps: &mut usize) -> (Bucket, Log) {
+    /// that it sees elsewhere move there.
+    pub(super) fn detach_below(&mut self, pivot: u64, pool: &mut Pool) -> (Bucket, Log) {
         let own = self.seen_from(pivot, self.pivot);
-        let mut strung = Log::EMPTY;
-        if self.holds_equals(own) && self.logs[own].len() > 0 {
+        let mut strung = Log::default();
+        if self.holds_equals(own) && !self.logs[own].is_empty() {
             strung = self.detach(own);
         }
         while self.occupied & ((1 << self.order(own)) - 1) != 0 {
@@ -272,19 +255,19 @@ impl Levels {
             let seen = self.seen_from(pivot, self.start_of(bucket));
             let log = self.detach(bucket);
             if seen == own {
-                *gaps += usize::from(pool.concatenate(&mut strung, log));
+                pool.concatenate(&mut strung, log);
             } else {
-                self.attach(seen, log, pool, gaps);
+                self.attach(seen, log, pool);
             }
         }
         (own, strung)
     }
 
     /// Adds a whole log to the end of a bucket.
-    pub(super) fn attach(&mut self, bucket: Bucket, log: Log, pool: &mut Pool, gaps: &mut usize) {
-        if log.len() > 0 {
+    pub(super) fn attach(&mut self, bucket: Bucket, log: Log, pool: &mut Pool) {
+        if !log.is_empty() {
             self.occupy(bucket);
-            *gaps += usize::from(pool.concatenate(&mut self.logs[bucket], log));
+            pool.concatenate(&mut self.logs[bucket], log);
         }
     }
 
@@ -309,12 +292,14 @@ impl Levels {
         let log = self.detach(bucket);
         let (mut below, mut pivot) =
             if bucket >= WIDE { ((self.cut.shift - 1) / DIGIT, start) } else { ((bucket / 64).saturating_sub(1), start) };
-        let is_cut = self.summary == 0 && log.len() > batch;
-        if is_cut || log.len() > MANY {
-            let (least, most) = pool.range(log);
+        let count = log.len() as usize;
+        let is_cut = self.occupied >> self.cut.order() & 1 == 0 && count > batch;
+        if is_cut || count > MANY {
+            let keys = || pool.iter(&log).flatten().map(|entry| entry.key);
+            let (least, most) = keys().fold((u64::MAX, 0), |(least, most), key| (least.min(key), most.max(key)));
             (below, pivot) = (level_of(least ^ most), least);
             if is_cut {
-                self.cut = self.cut_for(bucket, least, most, log.len(), batch / PART);
+                self.cut = self.cut_for(bucket, least, most, count, batch / PART);
             }
         }
         let into_wide = if is_cut { self.cut.last > 0 } else { bucket < WIDE && self.is_end_of_wide(bucket / 64) };
@@ -326,8 +311,8 @@ impl Levels {
         let logs = WIDE..WIDE + last as usize + 1;
         self.spread(logs.clone(), shift, log, pool, &mut current);
         // All that the wide level spans.
-        while bucket < TOP * 64 && self.words[bucket / 64] > 0 {
-            let next = bucket / 64 * 64 + self.words[bucket / 64].trailing_zeros() as usize;
+        while bucket < TOP * 64 && self.bitmap.word(bucket / 64) > 0 {
+            let next = bucket / 64 * 64 + self.bitmap.word(bucket / 64).trailing_zeros() as usize;
             if (self.start_of(next) ^ pivot) >> shift > last {
                 break;
             }
@@ -336,21 +321,30 @@ impl Levels {
         }
     }
 
-    /// Appends the entries of a log to these logs by their digits from bit `shift` on.
+    /// Appends the entries of a log to these logs, a power of two of them, by their digits from bit `shift` on.
     #[inline]
-    fn spread(&mut self, logs: Range<Bucket>, shift: usize, log: Log, pool: &mut Pool, current: &mut impl FnMut(&Entry) -> bool) {
-        let first = logs.start;
+    fn spread(&mut self, to: Range<Bucket>, shift: usize, mut log: Log, pool: &mut Pool, current: &mut impl FnMut(&Entry) -> bool) {
+        let first = to.start;
         let order = self.order(first);
-        let mut rest = Rest::from(log);
-        while let Some(stretch) = pool.next(&mut rest) {
-            pool.spread(stretch, &mut self.logs[logs.clone()], shift, &mut *current, |at| {
-                let bucket = first + at;
-                self.words[bucket / 64] |= 1 << (bucket % 64);
-                self.occupied |= 1 << order;
-                if bucket >= WIDE {
-                    self.summary |= 1 << (at / 64);
+        let logs = &mut self.logs[to];
+        while let Some((chunk, count)) = pool.detach_first(&mut log) {
+            pool.fetch(pool.begin(&log));
+            for at in 0..count {
+                let Entry { key, flow, generation } = pool.items(chunk)[at];
+                if !current(&Entry { key, flow, generation }) {
+                    continue;
                 }
-            });
+                let place = (key >> shift) as usize & (logs.len() - 1);
+                let log = &mut logs[place];
+                if log.is_at_edge() {
+                    extend(pool, log, key, flow, generation);
+                    self.bitmap.set(first + place);
+                    self.occupied |= 1 << order;
+                } else {
+                    pool.push(log, Entry { key, flow, generation });
+                }
+            }
+            pool.give_back(chunk);
         }
     }
 
@@ -371,12 +365,13 @@ impl Levels {
 
     /// The first bucket from this one on that is not empty.
     pub(super) fn next(&self, from: Bucket) -> Option<Bucket> {
-        let mut word = from / 64;
-        let mut buckets = self.words.get(word)? & u64::MAX << (from % 64);
-        while buckets == 0 {
-            word += 1;
-            buckets = *self.words.get(word)?;
-        }
-        Some(word * 64 + buckets.trailing_zeros() as usize)
+        self.bitmap.at_or_after(from)
     }
+}
+
+/// Adds an entry to a log that needs another chunk.
+// By parts: handed over in memory, an entry would be written there on the way that does not lead here, too.
+#[inline(never)]
+fn extend(pool: &mut Pool, log: &mut Log, key: u64, flow: u32, generation: u32) {
+    pool.extend(log, Entry { key, flow, generation });
 }

@@ -1,9 +1,18 @@
 //! A short sorted sequence of keys and flows that is taken from the front: the part of a wheel whose order is known.
 
-use super::is_before;
-use super::logs::Entry;
+use super::counting_sort::{ROOM, distribute, insertion_sort};
+use crate::serial::is_before;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// One flow in a wheel.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Entry {
+    pub(super) key: u64,
+    pub(super) flow: u32,
+    /// The flow's generation when it was entered.
+    pub(super) generation: u32,
+}
 
 /// Entries in the order of their keys; among equal keys the one that came first stands first.
 ///
@@ -17,16 +26,12 @@ pub(super) struct Run {
 
 /// So many items are moved one by one; more are worth a call.
 const FEW: usize = 24;
-/// Up to so many entries are sorted together: they are counted in bytes.
-pub(super) const BATCH: usize = 255;
-/// Room for them, such that a byte is always the number of a place.
-const ROOM: usize = BATCH + 1;
+/// The most entries that are sorted together.
+pub(super) const BATCH: usize = super::counting_sort::MOST;
 /// The most bins that they are counted into ...
 const BINS: usize = 1024;
 /// ... and at least so many for each.
 const BINS_PER_ENTRY: usize = 4;
-/// A one in every byte.
-const ONES: u64 = u64::MAX / 0xff;
 /// Where putting entries in order takes more moves than this for each, they are sorted in another way.
 const MOST_MOVES: usize = 4;
 
@@ -168,43 +173,11 @@ fn sort(entries: &[Entry], start: u64, places: &mut [Entry; ROOM]) {
     let bins = (BINS_PER_ENTRY * entries.len()).next_power_of_two();
     let cut = (u64::BITS - (all ^ any).leading_zeros()).saturating_sub(bins.ilog2());
     let bin = |entry: &Entry| (distance(entry) >> cut) as usize & (bins - 1) & (BINS - 1);
-    // How many are in each bin, then the place of its next entry.
     let mut next = [0u8; BINS];
-    for entry in entries {
-        next[bin(entry)] += 1;
-    }
-    // In every byte the number of entries in the groups before.
-    let mut before = 0;
-    for group in next[..bins.min(BINS)].as_chunks_mut().0 {
-        let counts = u64::from_le_bytes(*group);
-        *group = ((counts << 8) + before).wrapping_mul(ONES).to_le_bytes();
-        before += counts.wrapping_mul(ONES) >> 56;
-    }
-    for entry in entries {
-        let next = &mut next[bin(entry)];
-        places[usize::from(*next)] = *entry;
-        *next += 1;
-    }
-    settle(&mut places[..entries.len()]);
-}
-
-/// Puts entries in order that are almost.
-#[inline]
-fn settle(places: &mut [Entry]) {
-    let (mut at, mut moves) = (0, 0);
-    while let Some(ahead) = places[at..].windows(2).position(|pair| is_before(pair[1].key, pair[0].key)) {
-        at += ahead + 1;
-        let entry = places[at];
-        let mut place = at;
-        while place > 0 && is_before(entry.key, places[place - 1].key) {
-            places[place] = places[place - 1];
-            place -= 1;
-        }
-        places[place] = entry;
-        moves += at - place;
-        if moves > MOST_MOVES * places.len() {
-            return sort_by_comparison(places);
-        }
+    distribute(entries, places, &mut next[..bins.min(BINS)], bin);
+    let places = &mut places[..entries.len()];
+    if !insertion_sort(places, MOST_MOVES * entries.len(), |one, other| is_before(one.key, other.key)) {
+        sort_by_comparison(places);
     }
 }
 

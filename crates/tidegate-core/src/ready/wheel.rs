@@ -37,9 +37,8 @@
 //! * An entry that is removed from a log stays until it is read; the flow's generation tells it from a later one.
 
 use super::ReadyList;
-use super::levels::{Bucket, Levels};
-use super::logs::{Entry, Pool, Rest};
-use super::run::{BATCH, Run};
+use super::levels::{Bucket, CHUNK, Levels, Pool};
+use super::run::{BATCH, Entry, Run};
 use crate::packet::Flow;
 use crate::serial::is_before;
 use alloc::vec;
@@ -73,8 +72,6 @@ pub struct Wheel {
     pool: Pool,
     /// Entries in the logs that have been removed.
     removed: usize,
-    /// Chunks within logs that strings have left partly filled, at most.
-    gaps: usize,
     /// The number of flows in the logs.
     logged: usize,
     generations: Vec<u32>,
@@ -125,7 +122,7 @@ impl Wheel {
             let bucket = self.near.first();
             if self.near.holds_equals(bucket) {
                 self.take_equals(bucket);
-            } else if self.near.stands_alone(bucket) && self.near.log(bucket).len() <= self.batch {
+            } else if self.near.stands_alone(bucket) && self.near.log(bucket).len() as usize <= self.batch {
                 self.take_buckets(bucket, enough);
             } else if self.removed == 0 {
                 self.near.distribute(bucket, self.batch, &mut self.pool, |_| true);
@@ -140,7 +137,7 @@ impl Wheel {
         }
         // The bucket that is likely to be next.
         if !self.near.is_empty() {
-            self.pool.fetch(self.near.log(self.near.first()));
+            self.pool.fetch(self.pool.begin(self.near.log(self.near.first())));
         }
         self.find_plain();
     }
@@ -156,19 +153,24 @@ impl Wheel {
 
     /// Moves entries of one key to the run, in order of insertion, and perhaps not all of them.
     fn take_equals(&mut self, bucket: Bucket) {
-        for _ in 0..BATCH {
-            let (entry, is_last) = self.near.take(&mut self.pool, bucket);
-            if self.is_removed(entry) {
-                self.removed -= 1;
-            } else {
-                self.run.push(entry.key, entry.flow);
-                self.logged -= 1;
+        let key = self.near.start_of(bucket);
+        self.near.begin(key);
+        for _ in 0..BATCH / CHUNK {
+            let Some((chunk, count)) = self.near.detach_first(&mut self.pool, bucket) else { break };
+            self.pool.fetch(self.pool.begin(self.near.log(bucket)));
+            for at in 0..count {
+                let entry = self.pool.items(chunk)[at];
+                if self.is_removed(entry) {
+                    self.removed -= 1;
+                } else {
+                    self.run.push(key, entry.flow);
+                    self.logged -= 1;
+                }
             }
-            if is_last {
-                self.near.begin_after(entry.key);
-                break;
-            }
-            self.near.begin(entry.key);
+            self.pool.give_back(chunk);
+        }
+        if self.near.log(bucket).is_empty() {
+            self.near.begin_after(key);
         }
     }
 
@@ -180,28 +182,30 @@ impl Wheel {
         let Some(gathered) = self.run.room() else { return };
         let (mut bucket, mut count) = (first, 0);
         loop {
-            let mut rest = Rest::from(self.near.detach(bucket));
-            while let Some(stretch) = self.pool.next(&mut rest) {
-                let entries = &self.pool.entries()[stretch];
+            let mut log = self.near.detach(bucket);
+            while let Some((chunk, length)) = self.pool.detach_first(&mut log) {
+                self.pool.fetch(self.pool.begin(&log));
+                let entries = &self.pool.items(chunk)[..length];
                 if self.removed == 0 {
-                    gathered[count..][..entries.len()].copy_from_slice(entries);
-                    count += entries.len();
-                    continue;
-                }
-                for &entry in entries {
-                    if self.generations[entry.flow as usize] == entry.generation {
-                        gathered[count] = entry;
-                        count += 1;
-                    } else {
-                        self.removed -= 1;
+                    gathered[count..][..length].copy_from_slice(entries);
+                    count += length;
+                } else {
+                    for &entry in entries {
+                        if self.generations[entry.flow as usize] == entry.generation {
+                            gathered[count] = entry;
+                            count += 1;
+                        } else {
+                            self.removed -= 1;
+                        }
                     }
                 }
+                self.pool.give_back(chunk);
             }
             if count >= missing || self.near.lowest() != level {
                 break;
             }
             bucket = self.near.first();
-            if count + self.near.log(bucket).len() > self.batch {
+            if count + self.near.log(bucket).len() as usize > self.batch {
                 break;
             }
         }
@@ -222,7 +226,7 @@ impl Wheel {
         let pivot = self.run.items()[keep].key;
         let mut strung = None;
         if self.divided {
-            strung = Some(self.near.detach_below(pivot, &mut self.pool, &mut self.gaps));
+            strung = Some(self.near.detach_below(pivot, &mut self.pool));
         } else if !self.near.is_empty() {
             self.divided = true;
             core::mem::swap(&mut self.near, &mut self.far);
@@ -236,10 +240,7 @@ impl Wheel {
         self.logged += self.run.len() - keep;
         self.run.truncate(keep);
         if let Some((bucket, log)) = strung {
-            self.near.attach(bucket, log, &mut self.pool, &mut self.gaps);
-        }
-        if self.gaps > Wheel::most_gaps(self.generations.len()) {
-            self.rewrite();
+            self.near.attach(bucket, log, &mut self.pool);
         }
         self.settle();
     }
@@ -252,26 +253,21 @@ impl Wheel {
             let mut from = 0;
             while let Some(bucket) = self.near.next(from) {
                 from = bucket + 1;
-                let mut rest = Rest::from(self.near.detach(bucket));
-                while let Some(stretch) = self.pool.next(&mut rest) {
-                    for place in stretch {
-                        let entry = self.pool.entries()[place];
+                let mut log = self.near.detach(bucket);
+                while let Some((chunk, count)) = self.pool.detach_first(&mut log) {
+                    for at in 0..count {
+                        let entry = self.pool.items(chunk)[at];
                         if self.is_removed(entry) {
                             self.removed -= 1;
                         } else {
                             self.near.file_in(&mut self.pool, bucket, entry);
                         }
                     }
+                    self.pool.give_back(chunk);
                 }
             }
         }
-        self.gaps = 0;
         self.unite();
-    }
-
-    /// How many chunks within logs may be partly filled before the logs are written anew.
-    const fn most_gaps(flows: usize) -> usize {
-        512 + flows / 64
     }
 
     /// Adds a flow wherever it belongs.
@@ -332,7 +328,11 @@ impl ReadyList for Wheel {
         let batch = (flows / PART).clamp(LEAST_BATCH, BATCH);
         let levels = Levels::new(if is_short { 0 } else { flows }, batch);
         let entries = if is_short { 0 } else { flows + flows / 8 + 1 };
-        let partial = 3 * (2 * levels.logs()).min(entries) + if is_short { 0 } else { 2 * Wheel::most_gaps(flows) };
+        let mut pool = Pool::new();
+        if !is_short {
+            // The last chunk of a log may be partly filled, also that of one that is being emptied, whose first chunk is not vacant yet.
+            pool.reserve(entries.div_ceil(CHUNK) + (2 * levels.logs() + 1).min(entries) + 1);
+        }
         Wheel {
             run: Run::new(if is_short { flows } else { LONG }),
             low: if flows < WORTH_TELLING { LOWEST } else { LOW },
@@ -340,9 +340,8 @@ impl ReadyList for Wheel {
             near: levels.clone(),
             far: levels,
             divided: false,
-            pool: Pool::new(entries, partial),
+            pool,
             removed: 0,
-            gaps: 0,
             logged: 0,
             generations: vec![0; flows],
             aged: false,

@@ -1,18 +1,18 @@
 //! Takes the entries of connections that are in the list no more out of it, all at once.
 
-use crate::calendar::crowd::Crowd;
-use crate::calendar::levels::Entry;
-use crate::calendar::log::{Pool, Reader};
+use crate::calendar::levels::{Entry, Pool};
+use crate::calendar::overflow_queue::OverflowQueue;
 use crate::calendar::run::{LOW, LOWEST};
-use crate::calendar::wheel::{BITS, BUCKET, SOME_GHOSTS, SlotWheel};
+use crate::calendar::wheel::{BITS, BUCKET, SWEEP_MINIMUM, SlotWheel};
 use core::cmp::Ordering;
+use tidegate_core::ready::log::Reader;
 
 impl SlotWheel {
     /// Where a sweep is worth more: how many entries are looked at for each that goes. In the list where it is worth most it is at least as
     /// much as in all together.
     pub(crate) fn compare_worth(&self, other: &SlotWheel) -> Ordering {
-        let looks = |list: &SlotWheel| list.listed + list.ghosts + SOME_GHOSTS;
-        (self.ghosts * looks(other)).cmp(&(other.ghosts * looks(self)))
+        let looks = |list: &SlotWheel| list.listed + list.tombstones + SWEEP_MINIMUM;
+        (self.tombstones * looks(other)).cmp(&(other.tombstones * looks(self)))
     }
 
     /// Writes the list anew with the entries that are still good, which `is_there` tells.
@@ -27,12 +27,12 @@ impl SlotWheel {
         };
         self.run.retain(&mut is_kept);
         self.table.retain(&mut is_kept);
-        self.ghosts -= gone;
+        self.tombstones -= gone;
         let mut from = 0;
-        while let Some(at) = self.marks.at_or_after(from) {
+        while let Some(at) = self.bitmap.at_or_after(from) {
             from = at + 1;
             let mut log = core::mem::take(&mut self.near[at]);
-            self.marks.clear(at);
+            self.bitmap.clear(at);
             let ahead = if at < self.base_at { at + self.near.len() - self.base_at } else { at - self.base_at };
             let start = self.base.wrapping_add((ahead as u64) << BITS);
             while let Some((words, count)) = pool.pop(&mut log) {
@@ -51,19 +51,19 @@ impl SlotWheel {
                 }
             }
         }
-        let mut crowd = core::mem::replace(&mut self.crowd, Crowd::new(0));
+        let mut crowd = core::mem::replace(&mut self.overflow, OverflowQueue::new(0));
         while let Some(entry) = crowd.pop(pool) {
             self.keep(entry, &is_there, |wheel, entry| {
                 // There may be room in its log now, before those that come later, or that are still to be moved down.
                 if (BUCKET..wheel.span()).contains(&entry.key.wrapping_sub(wheel.base)) {
                     wheel.file_near(pool, entry);
                 } else {
-                    wheel.crowd.push(pool, entry);
+                    wheel.overflow.push(pool, entry);
                 }
             });
         }
-        self.crowd.take_over(crowd);
-        self.is_crowded = !self.crowd.is_empty();
+        self.overflow.take_over(crowd);
+        self.has_overflow = !self.overflow.is_empty();
         self.bound();
         self.soon = Reader::default();
     }
@@ -73,7 +73,7 @@ impl SlotWheel {
         if is_there(entry) {
             put_back(self, entry);
         } else {
-            self.ghosts -= 1;
+            self.tombstones -= 1;
         }
     }
 }

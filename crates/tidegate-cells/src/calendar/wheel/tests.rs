@@ -1,8 +1,7 @@
 //! The wheel against a sorted map, and the bounds of its calls.
 
 use super::*;
-use crate::calendar::levels::STEP;
-use crate::calendar::log::CHUNK;
+use crate::calendar::levels::{CHUNK, STEP};
 use alloc::collections::BTreeMap;
 use proptest::prelude::*;
 use tidegate_core::sharing::SLOT;
@@ -85,7 +84,7 @@ impl Both {
             prop_assert!(key <= until);
             let who = entry.connection().index();
             if entry.connection().generation != self.generations[who] {
-                self.wheel.ghost_gone();
+                self.wheel.tombstone_taken();
                 continue;
             }
             let ((expected, insertion), first) = self.model.pop_first().expect("the model has as many");
@@ -141,9 +140,9 @@ proptest! {
                             both.generations[who] += 1;
                             let Both { wheel, pool, generations, .. } = &mut both;
                             wheel.remove();
-                            if wheel.ghosts() > SlotWheel::most_ghosts(MOST) {
+                            if wheel.tombstones() > SlotWheel::most_tombstones(MOST) {
                                 wheel.sweep(pool, |entry| entry.connection().generation == generations[entry.connection().index()]);
-                                prop_assert_eq!(wheel.ghosts(), 0);
+                                prop_assert_eq!(wheel.tombstones(), 0);
                             }
                         }
                     }
@@ -154,7 +153,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(both.wheel.listed, both.model.len());
-            prop_assert!(both.wheel.ghosts() <= SlotWheel::most_ghosts(MOST));
+            prop_assert!(both.wheel.tombstones() <= SlotWheel::most_tombstones(MOST));
             prop_assert!(both.pool.chunks() <= SlotWheel::chunks(MOST, 1), "{} chunks", both.pool.chunks());
         }
         // Whatever is left, however far.
@@ -180,7 +179,7 @@ proptest! {
         prop_assert!(wheel.take(&mut pool, |_| (), |_| ()).is_none());
         for who in gone..gone + 600 {
             wheel.remove();
-            if wheel.ghosts() > SlotWheel::most_ghosts(MOST) {
+            if wheel.tombstones() > SlotWheel::most_tombstones(MOST) {
                 wheel.sweep(&mut pool, |entry| !(gone..=who).contains(&entry.connection().index()));
             }
         }
@@ -189,7 +188,7 @@ proptest! {
         while let Some(entry) = wheel.take(&mut pool, |_| (), |_| ()) {
             let who = entry.connection().index();
             if (gone..gone + 600).contains(&who) {
-                wheel.ghost_gone();
+                wheel.tombstone_taken();
             } else {
                 wheel.dropped();
                 order.push(who);
@@ -207,17 +206,23 @@ proptest! {
             wheel.add(&mut pool, Entry::new(key, Connection { index: who, generation: 0 }));
         }
         let mut came = 0;
+        let (mut base, mut before) = (wheel.base, wheel.levels.words());
         for slot in 0..slots + spread {
             wheel.open(slot * SLOT);
-            loop {
-                let before = pool.pops();
-                if wheel.take(&mut pool, |_| (), |_| ()).is_none() {
-                    break;
-                }
+            while wheel.take(&mut pool, |_| (), |_| ()).is_some() {
                 came += 1;
-                // A bucket of 64 slots, and a step of every level.
-                prop_assert!(pool.pops() - before <= u64::from(FULL) / CHUNK as u64 + (Levels::logs(SlotWheel::near(MOST)) / 64 * STEP) as u64);
             }
+            if wheel.base == base {
+                continue;
+            }
+            // A step of every level: what has left it is what it has lost and what has come from the one above.
+            let after = wheel.levels.words();
+            let mut from_above = 0;
+            for (before, after) in before.iter().zip(&after).rev() {
+                from_above = from_above + before - after;
+                prop_assert!(from_above as usize <= STEP * CHUNK);
+            }
+            (base, before) = (wheel.base, after);
         }
         prop_assert_eq!(came, MOST);
     }

@@ -12,8 +12,7 @@
 //!
 //! **Deviations.** None.
 
-use crate::calendar::levels::Entry;
-use crate::calendar::log::{CHUNK, Pool};
+use crate::calendar::levels::{CHUNK, Entry, Pool};
 use alloc::vec::Vec;
 use tidegate_core::serial::is_before;
 
@@ -25,7 +24,7 @@ const CHUNKS: usize = CHUNK * 2;
 const RANK: u32 = 38;
 
 #[derive(Clone, Debug)]
-pub(crate) struct CrowdHeap {
+pub(crate) struct OverflowHeap {
     tables: Vec<u32>,
     entries: usize,
     ranked: u64,
@@ -42,7 +41,7 @@ fn goes_before(a: Entry, b: Entry) -> bool {
     if a.key == b.key { (rank as i64) < 0 } else { is_before(a.key, b.key) }
 }
 
-impl CrowdHeap {
+impl OverflowHeap {
     /// The most chunks for so many entries.
     pub(crate) const fn chunks(entries: usize) -> usize {
         // The last of the entries and the last of the tables are not full, which begin together.
@@ -56,24 +55,24 @@ impl CrowdHeap {
     }
 
     /// With room for so many.
-    pub(crate) fn new(entries: usize) -> CrowdHeap {
-        CrowdHeap { tables: Vec::with_capacity(entries.div_ceil(ENTRIES * CHUNKS)), entries: 0, ranked: 0 }
+    pub(crate) fn new(entries: usize) -> OverflowHeap {
+        OverflowHeap { tables: Vec::with_capacity(entries.div_ceil(ENTRIES * CHUNKS)), entries: 0, ranked: 0 }
     }
 
     /// The chunk of an entry.
     fn chunk(&self, pool: &Pool, at: usize) -> u32 {
-        let table = pool.words(self.tables[at / (ENTRIES * CHUNKS)]);
+        let table = pool.items(self.tables[at / (ENTRIES * CHUNKS)]);
         let chunk = at / ENTRIES % CHUNKS;
         (table[chunk / 2] >> (32 * (chunk % 2))) as u32
     }
 
     fn get(&self, pool: &Pool, at: usize) -> Entry {
-        let words = pool.words(self.chunk(pool, at));
+        let words = pool.items(self.chunk(pool, at));
         Entry { key: words[at % ENTRIES * 2], payload: words[at % ENTRIES * 2 + 1] }
     }
 
     fn set(&self, pool: &mut Pool, at: usize, entry: Entry) {
-        let words = pool.words_mut(self.chunk(pool, at));
+        let words = pool.items_mut(self.chunk(pool, at));
         (words[at % ENTRIES * 2], words[at % ENTRIES * 2 + 1]) = (entry.key, entry.payload);
     }
 
@@ -86,7 +85,7 @@ impl CrowdHeap {
         if self.entries.is_multiple_of(ENTRIES) {
             let chunk = self.entries / ENTRIES % CHUNKS;
             let new = u64::from(pool.take_chunk());
-            let word = &mut pool.words_mut(self.tables[self.entries / (ENTRIES * CHUNKS)])[chunk / 2];
+            let word = &mut pool.items_mut(self.tables[self.entries / (ENTRIES * CHUNKS)])[chunk / 2];
             *word = if chunk.is_multiple_of(2) { new } else { *word & u64::from(u32::MAX) | new << 32 };
         }
         self.entries += 1;
@@ -170,8 +169,8 @@ mod tests {
         #[test]
         fn a_heap_sorts_and_equals_keep_their_order(start: u64, rank: u64, keys in prop::collection::vec(0u64..50, 0..300)) {
             let mut pool = Pool::new();
-            pool.reserve(CrowdHeap::chunks(keys.len()));
-            let mut heap = CrowdHeap::new(keys.len());
+            pool.reserve(OverflowHeap::chunks(keys.len()));
+            let mut heap = OverflowHeap::new(keys.len());
             heap.ranked = rank >> 1;
             for (number, &key) in keys.iter().enumerate() {
                 heap.push(&mut pool, Entry { key: start.wrapping_add(key), payload: number as u64 });

@@ -1,4 +1,4 @@
-//! Keeps connections that the wheel's short tables have no room for: those of which very many are due in one slot, and those that come
+//! Connections for which the wheel has no room: those of which very many are due in one slot, and those that come
 //! for a slot the wheel has passed.
 //!
 //! **Law.** The first is that of the smallest key, and of equal keys the one that came first.
@@ -14,13 +14,12 @@
 //!
 //! **Deviations.** Equals in the heap leave in order as long as less than 2^25 others have come to it between them.
 
-use crate::calendar::crowd_heap::CrowdHeap;
-use crate::calendar::levels::Entry;
-use crate::calendar::log::{Log, Pool};
+use crate::calendar::levels::{Entry, Log, Pool};
+use crate::calendar::overflow_heap::OverflowHeap;
 use tidegate_core::serial::is_before;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct OverflowQueue {
     first: Option<Entry>,
     /// Two words per entry, of which the first `taken` are gone.
     queue: Log,
@@ -28,25 +27,25 @@ pub(crate) struct Crowd {
     /// The key of the last in the queue. It goes behind all of the heap, so the queue is not empty while there is somebody in the heap.
     last: u64,
     /// Those that came for a time before the queue's last. Of equals the queue's came first.
-    heap: CrowdHeap,
+    heap: OverflowHeap,
 }
 
-impl Crowd {
+impl OverflowQueue {
     /// The most chunks for so many entries; as many of several crowds need so many more as each of them for none.
     pub(crate) const fn chunks(entries: usize) -> usize {
         // The ends of the queue.
-        2 + CrowdHeap::chunks(entries)
+        2 + OverflowHeap::chunks(entries)
     }
 
     /// What room for so many takes.
     #[cfg(test)]
     pub(crate) const fn bytes(entries: usize) -> usize {
-        CrowdHeap::bytes(entries)
+        OverflowHeap::bytes(entries)
     }
 
     /// With room for so many that come out of order.
-    pub(crate) fn new(entries: usize) -> Crowd {
-        Crowd { first: None, queue: Log::default(), taken: 0, last: 0, heap: CrowdHeap::new(entries) }
+    pub(crate) fn new(entries: usize) -> OverflowQueue {
+        OverflowQueue { first: None, queue: Log::default(), taken: 0, last: 0, heap: OverflowHeap::new(entries) }
     }
 
     #[cold]
@@ -54,14 +53,10 @@ impl Crowd {
         if self.first.is_none_or(|first| is_before(entry.key, first.key)) {
             self.first = Some(entry);
         }
-        if self.queue.words() > 0 && is_before(entry.key, self.last) {
+        if !self.queue.is_empty() && is_before(entry.key, self.last) {
             return self.heap.push(pool, entry);
         }
-        if self.queue.is_at_edge() {
-            pool.extend(&mut self.queue, entry.key);
-        } else {
-            pool.push(&mut self.queue, entry.key);
-        }
+        pool.append(&mut self.queue, entry.key);
         pool.push(&mut self.queue, entry.payload);
         self.last = entry.key;
     }
@@ -76,7 +71,7 @@ impl Crowd {
         let first = self.first?;
         if self.queued(pool) == Some(first) {
             self.taken += 2;
-            if self.taken == Pool::first_words(&self.queue) {
+            if self.taken == self.queue.first_len() {
                 pool.pop(&mut self.queue);
                 self.taken = 0;
             }
@@ -94,7 +89,7 @@ impl Crowd {
     }
 
     /// Takes over the room for the heap of another one that is empty; all that came to this one came in order.
-    pub(crate) fn take_over(&mut self, other: Crowd) {
+    pub(crate) fn take_over(&mut self, other: OverflowQueue) {
         debug_assert!(other.is_empty() && self.heap.is_empty());
         self.heap = other.heap;
     }
@@ -120,8 +115,8 @@ mod tests {
         #[test]
         fn a_crowd_is_sorted(start: u64, steps in prop::collection::vec((0u64..20, 0usize..4), 1..600)) {
             let mut pool = Pool::new();
-            pool.reserve(Crowd::chunks(steps.len()));
-            let (mut crowd, mut model) = (Crowd::new(steps.len()), BTreeMap::new());
+            pool.reserve(OverflowQueue::chunks(steps.len()));
+            let (mut crowd, mut model) = (OverflowQueue::new(steps.len()), BTreeMap::new());
             for (step, (key, pops)) in steps.into_iter().enumerate() {
                 crowd.push(&mut pool, Entry { key: start.wrapping_add(key), payload: step as u64 });
                 model.insert((key, step), step as u64);
