@@ -36,7 +36,7 @@ crate::registry! { $
     }
     unnamed {
         /// A tree of schedulers, built by [`crate::scheduler::Hierarchy::build`].
-        Hierarchy = Box<crate::scheduler::Hierarchy>;
+        Hierarchy = Box<crate::scheduler::Hierarchy<AnyScheduler>>;
         /// A scheduler whose flows keep contracts of their own, built by [`crate::shaper::Shaped::new`].
         Shaped = Box<crate::shaper::Shaped<AnyScheduler>>;
     }

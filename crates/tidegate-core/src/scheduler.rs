@@ -21,10 +21,9 @@ use crate::units::{Duration, Rate, Time};
 use core::fmt;
 
 mod active_list;
-#[cfg(test)]
-mod backlog;
 mod deficit_round_robin;
 mod dwcs;
+mod dwcs_options;
 mod edf;
 mod fifo;
 mod hierarchy;
@@ -32,12 +31,15 @@ mod quick_fair;
 mod rate_controlled;
 mod self_clocked;
 mod strict_priority;
+#[cfg(test)]
+mod tests;
 mod virtual_clock;
 mod weighted_round_robin;
 mod wf2q_plus;
 
 pub use deficit_round_robin::DeficitRoundRobin;
-pub use dwcs::{Dwcs, DwcsOptions, Shares};
+pub use dwcs::Dwcs;
+pub use dwcs_options::{DwcsOptions, Shares};
 pub use edf::EarliestDeadlineFirst;
 pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::policer::Policer;
-use tidegate_core::registry::{PolicerKind, SchedulerKind};
+use tidegate_core::registry::{AnyScheduler, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{
     Decision, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
 };
@@ -41,11 +41,11 @@ fn megabits(rate: u64) -> Rate {
     Rate::new(rate * 1_000_000).unwrap()
 }
 
-fn build(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Hierarchy {
+fn build(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Hierarchy<AnyScheduler> {
     Hierarchy::build(LONGEST, nodes, leaves).unwrap()
 }
 
-fn run(tree: Hierarchy, flows: usize, steps: &[Step], waits: usize, origin: Time) -> Vec<Departure> {
+fn run(tree: Hierarchy<AnyScheduler>, flows: usize, steps: &[Step], waits: usize, origin: Time) -> Vec<Departure> {
     Link::new(tree, Liberties { waits }, flows, origin).run(steps, true).unwrap()
 }
 
@@ -158,7 +158,7 @@ fn contracts() -> [ShapingContract; 5] {
     ]
 }
 
-fn shaped_office() -> Hierarchy {
+fn shaped_office() -> Hierarchy<AnyScheduler> {
     let (mut nodes, mut leaves) = office();
     let [voice, business, web, web_b, everything] = contracts();
     leaves[0].shape = Some(voice);

@@ -29,64 +29,16 @@ pub use length::LengthDistribution;
 pub use on_off::{OnOff, Remainder};
 pub use poisson::Poisson;
 
+/// The registry of the sources, and the enum of the running forms of those that the clock drives.
 macro_rules! sources {
-    (clocked { $($clocked:ident = $type:ty;)* } reactive { $($reactive:ident = $other:ty;)* }) => {
-        /// What a flow's source emits, and when.
-        #[derive(Clone, PartialEq, Debug)]
-        #[allow(missing_docs)]
-        pub enum Source { $($clocked($type),)* $($reactive($other),)* }
-
-        /// The kinds of sources by name.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[allow(missing_docs)]
-        pub enum SourceKind { $($clocked,)* $($reactive,)* }
-
-        impl SourceKind {
-            /// Every kind, in the order of the list.
-            pub const ALL: &'static [SourceKind] = &[$(SourceKind::$clocked,)* $(SourceKind::$reactive,)*];
-
-            /// The name in files.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(SourceKind::$clocked => <$type as TrafficSource>::NAME,)*
-                    $(SourceKind::$reactive => <$other as TrafficSource>::NAME,)*
-                }
-            }
-
-            /// One sentence.
-            pub const fn summary(self) -> &'static str {
-                match self {
-                    $(SourceKind::$clocked => <$type as TrafficSource>::SUMMARY,)*
-                    $(SourceKind::$reactive => <$other as TrafficSource>::SUMMARY,)*
-                }
-            }
-        }
-
-        impl Source {
-            /// Checks the values.
-            ///
-            /// # Errors
-            /// The first [`Fault`].
-            pub fn check(&self) -> Result<(), Fault> {
-                match self { $(Source::$clocked(source) => source.check(),)* $(Source::$reactive(source) => TrafficSource::check(source),)* }
-            }
-
-            /// The mean rate in bits of frames per second; `None` if it depends on the network, as for [`Source::Greedy`] and [`Source::Tcp`], for a
-            /// capture of no duration, and for an on/off source whose periods are completed and not exponential.
-            pub fn mean_bits_per_second(&self) -> Option<f64> {
-                match self {
-                    $(Source::$clocked(source) => source.mean_bits_per_second(),)*
-                    $(Source::$reactive(source) => TrafficSource::mean_bits_per_second(source),)*
-                }
-            }
-
-            /// About how many events of this source a simulated second takes; 0 if that depends on the network.
-            pub fn events_per_second(&self) -> f64 {
-                match self {
-                    $(Source::$clocked(source) => source.events_per_second(),)*
-                    $(Source::$reactive(source) => TrafficSource::events_per_second(source),)*
-                }
-            }
+    ($d:tt clocked { $($clocked:ident = $type:ty;)* } reactive { $($reactive:ident = $other:ty;)* }) => {
+        tidegate_core::registry! { $d
+            /// The kinds of sources by name.
+            pub kind SourceKind by TrafficSource;
+            /// What a flow's source emits, and when.
+            #[derive(PartialEq)]
+            pub any Source;
+            match_source { $($clocked = $type;)* $($reactive = $other;)* }
         }
 
         $(impl From<$type> for Source {
@@ -132,7 +84,7 @@ macro_rules! sources {
     };
 }
 
-sources! {
+sources! { $
     clocked {
         Cbr = Cbr;
         Poisson = Poisson;
@@ -143,6 +95,27 @@ sources! {
     reactive {
         Greedy = Greedy;
         Tcp = Box<Tcp>;
+    }
+}
+
+impl Source {
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// The first [`Fault`].
+    pub fn check(&self) -> Result<(), Fault> {
+        match_source!(self, source => TrafficSource::check(source))
+    }
+
+    /// The mean rate in bits of frames per second; `None` if it depends on the network, as for [`Source::Greedy`] and [`Source::Tcp`], for a
+    /// capture of no duration, and for an on/off source whose periods are completed and not exponential.
+    pub fn mean_bits_per_second(&self) -> Option<f64> {
+        match_source!(self, source => TrafficSource::mean_bits_per_second(source))
+    }
+
+    /// About how many events of this source a simulated second takes; 0 if that depends on the network.
+    pub fn events_per_second(&self) -> f64 {
+        match_source!(self, source => TrafficSource::events_per_second(source))
     }
 }
 

@@ -3,7 +3,7 @@
 //! It takes the direction of a flow into account, depends on a seed in every bit so that nobody outside can aim at a queue, and reads the
 //! ports only of packets that are no fragments: a datagram's fragments go where its addresses and protocol say.
 
-use super::{Header, Network, Transport};
+use super::header::{Header, Network, Transport};
 
 /// A seeded hash of flow keys.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Rules: conditions on the fields of a header, all of which have to hold.
 
-use super::{Header, Network, Transport};
+use super::header::{Header, Network, Transport};
 use core::fmt;
 
 /// A condition on headers. Every field that is given has to match; a rule of nothing matches every packet.

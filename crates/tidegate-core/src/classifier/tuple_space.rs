@@ -6,8 +6,8 @@
 //! when no remaining tuple can hold an earlier rule than the one found.
 
 use super::flow_hash::FlowHash;
-use super::rule::{mask_v4, mask_v6};
-use super::{Header, Network, PortRange, Prefix, Rule};
+use super::header::{Header, Network};
+use super::rule::{PortRange, Prefix, Rule, mask_v4, mask_v6};
 use alloc::vec::Vec;
 
 /// Words 0 and 1: source address. 2 and 3: destination address. 4: network and transport. 5: link layer.

@@ -1,24 +1,24 @@
-//! The active lists of round-robin disciplines: the backlogged flows in a ring, in the order of their turns, linked through the state
-//! that the discipline keeps of each flow; and a guess at whose turn comes some turns later.
+//! The active lists of round-robin disciplines: backlogged flows in a ring, in the order of their turns. The ring is linked through the
+//! state that the discipline keeps of each flow.
 //!
-//! The flow whose turn it is stands at the front; whoever joins stands behind everybody else, that is just before the front. Passing
-//! the turn on therefore moves a cursor and writes nothing.
+//! The flow whose turn it is is at the front; a flow that joins goes behind all others, that is, just before the front. Passing the turn on
+//! therefore moves a cursor and writes nothing.
 //!
 //! [`Rounds`] counts the rounds of such a ring, so that a flow that its contract suspends comes back to the turn it was taken from.
 //!
-//! Flows of a long ring lie anywhere in memory, and whoever follows the links waits for each of them in turn. But rounds are much
-//! alike: each flow remembers who had a turn [`PREDICTION_DISTANCE`] turns after it the last time, and on its next turn that flow's state is fetched.
+//! The flows of a long ring are scattered in memory, so following the links misses the cache at each of them. But rounds resemble each other:
+//! each flow remembers which flow had a turn [`PREDICTION_DISTANCE`] turns after it in the last round, and that flow's state is fetched.
 
 use crate::packet::Flow;
 use crate::prefetch::prefetch;
 
-/// Marks the end of nothing: an empty ring, or a flow that is in none.
-const NONE: u32 = u32::MAX;
+/// No flow: the front of an empty ring, or the link of a flow that is in none.
+const NO_FLOW: u32 = u32::MAX;
 
-/// How many turns state is fetched in advance: enough turns to outlast a fetch from main memory, and a power of two.
+/// The number of turns by which state is fetched in advance: enough to outlast a fetch from main memory, and a power of two.
 const PREDICTION_DISTANCE: usize = 8;
 
-/// A flow's neighbours in the ring it is in, and who comes later.
+/// A flow's neighbours in its ring, and the flow to fetch on its next turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Links {
     next: u32,
@@ -28,7 +28,7 @@ pub(super) struct Links {
 
 impl Links {
     /// The links of a flow that is in no ring.
-    pub(super) const NONE: Links = Links { next: NONE, previous: NONE, later: 0 };
+    pub(super) const NONE: Links = Links { next: NO_FLOW, previous: NO_FLOW, later: 0 };
 }
 
 /// The state a discipline keeps of one flow, with the flow's links in it.
@@ -39,6 +39,52 @@ pub(super) trait Linked {
     fn links_mut(&mut self) -> &mut Links;
 }
 
+/// Implements [`Linked`] for a type with a field `links`.
+macro_rules! linked {
+    ($type:ty) => {
+        impl $crate::scheduler::active_list::Linked for $type {
+            #[inline]
+            fn links(&self) -> &Links {
+                &self.links
+            }
+
+            #[inline]
+            fn links_mut(&mut self) -> &mut Links {
+                &mut self.links
+            }
+        }
+    };
+}
+pub(super) use linked;
+
+/// The state of a flow in [`Rounds`].
+pub(super) trait InRounds: Linked {
+    /// The number of the round of its next (or present) turn.
+    fn round(&self) -> u32;
+    /// That number, to be changed.
+    fn round_mut(&mut self) -> &mut u32;
+}
+
+/// Implements [`Linked`] and [`InRounds`] for a type with fields `links` and `round`.
+macro_rules! in_rounds {
+    ($type:ty) => {
+        $crate::scheduler::active_list::linked!($type);
+
+        impl $crate::scheduler::active_list::InRounds for $type {
+            #[inline]
+            fn round(&self) -> u32 {
+                self.round
+            }
+
+            #[inline]
+            fn round_mut(&mut self) -> &mut u32 {
+                &mut self.round
+            }
+        }
+    };
+}
+pub(super) use in_rounds;
+
 /// One ring of flows. Many rings may run through one table of flows, as long as a flow is in at most one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ActiveList {
@@ -47,20 +93,20 @@ pub(super) struct ActiveList {
 
 impl ActiveList {
     /// An empty ring.
-    pub(super) const EMPTY: ActiveList = ActiveList { front: NONE };
+    pub(super) const EMPTY: ActiveList = ActiveList { front: NO_FLOW };
 
     /// The flow whose turn it is.
     #[inline]
     pub(super) fn front(self) -> Option<u32> {
-        (self.front != NONE).then_some(self.front)
+        (self.front != NO_FLOW).then_some(self.front)
     }
 
     /// Adds `flow`, which is in no ring, behind all others. True if it is the only one.
     #[inline]
     pub(super) fn join<T: Linked>(&mut self, flows: &mut [T], flow: u32) -> bool {
-        debug_assert_eq!(flows[flow as usize].links().next, NONE, "flow {flow} is activated twice");
+        debug_assert_eq!(flows[flow as usize].links().next, NO_FLOW, "flow {flow} is activated twice");
         let (mut next, mut previous) = (flow, flow);
-        let alone = self.front == NONE;
+        let alone = self.front == NO_FLOW;
         if alone {
             self.front = flow;
         } else {
@@ -86,10 +132,10 @@ impl ActiveList {
     pub(super) fn leave<T: Linked>(&mut self, flows: &mut [T], flow: u32) {
         let links = flows[flow as usize].links_mut();
         let Links { next, previous, .. } = *links;
-        debug_assert_ne!(next, NONE, "flow {flow} leaves, but it is not backlogged");
-        (links.next, links.previous) = (NONE, NONE);
+        debug_assert_ne!(next, NO_FLOW, "flow {flow} leaves, but it is not backlogged");
+        (links.next, links.previous) = (NO_FLOW, NO_FLOW);
         if next == flow {
-            self.front = NONE;
+            self.front = NO_FLOW;
             return;
         }
         flows[previous as usize].links_mut().next = next;
@@ -102,7 +148,7 @@ impl ActiveList {
     /// Passes the turn on: the front goes behind all others.
     #[inline]
     pub(super) fn pass<T: Linked>(&mut self, flows: &[T]) {
-        if self.front != NONE {
+        if self.front != NO_FLOW {
             self.front = flows[self.front as usize].links().next;
         }
     }
@@ -111,29 +157,21 @@ impl ActiveList {
 /// A ring of flows that counts rounds, so that a suspended flow comes back to the round that it was taken from.
 ///
 /// From the front on come the flows whose turn of this round is still due or under way, and behind them those that have had it. Each flow
-/// keeps the number of the round of its next (or present) turn: this one or the next.
+/// keeps the number of the round of its next turn, so the number of this round is that of the front's turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rounds {
     ring: ActiveList,
     /// The flow with which the next round begins; the front, if no flow waits for that round yet.
     first: u32,
-    /// The last of the flows at the front that have come back to their turns; `NONE` if there are none.
+    /// The last of the flows at the front that have come back to their turns; `NO_FLOW` if there are none.
     resumed: u32,
+    /// While the ring is empty, the number of this round.
     round: u32,
-}
-
-/// What a flow finds that is resumed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Resumption {
-    /// The round of its next turn.
-    pub(super) round: u32,
-    /// The round of its turn has ended without it.
-    pub(super) missed: bool,
 }
 
 impl Rounds {
     /// An empty ring.
-    pub(super) const EMPTY: Rounds = Rounds { ring: ActiveList::EMPTY, first: NONE, resumed: NONE, round: 0 };
+    pub(super) const EMPTY: Rounds = Rounds { ring: ActiveList::EMPTY, first: NO_FLOW, resumed: NO_FLOW, round: 0 };
 
     /// The flow whose turn it is.
     #[inline]
@@ -141,102 +179,101 @@ impl Rounds {
         self.ring.front()
     }
 
-    /// The next round.
+    /// The number of this round.
     #[inline]
-    pub(super) fn next_round(self) -> u32 {
-        self.round.wrapping_add(1)
+    fn round<T: InRounds>(&self, flows: &[T]) -> u32 {
+        self.front().map_or(self.round, |front| flows[front as usize].round())
     }
 
-    /// True if no flow waits for the next round.
+    /// Adds `flow`, which is in no ring, behind all others.
     #[inline]
-    fn is_whole_round(self) -> bool {
-        self.first == self.ring.front
-    }
-
-    /// Adds `flow`, which is in no ring, behind all others, and says of which round its turn is.
-    #[inline]
-    pub(super) fn join<T: Linked>(&mut self, flows: &mut [T], flow: u32) -> u32 {
-        let was_whole = self.is_whole_round();
-        if self.ring.join(flows, flow) {
-            self.first = flow;
-            return self.round;
-        }
-        if was_whole {
+    pub(super) fn join<T: InRounds>(&mut self, flows: &mut [T], flow: u32) {
+        let mut round = self.round;
+        if let Some(front) = self.front() {
+            round = flows[front as usize].round().wrapping_add(1);
+            if self.first == front {
+                self.first = flow;
+            }
+        } else {
             self.first = flow;
         }
-        self.next_round()
+        *flows[flow as usize].round_mut() = round;
+        self.ring.join(flows, flow);
     }
 
     /// Takes `flow` out. If it was its turn, the turn passes to the next.
     #[inline]
-    pub(super) fn leave<T: Linked>(&mut self, flows: &mut [T], flow: u32) {
-        let ends_round = self.ring.front == flow && !self.is_whole_round();
+    pub(super) fn leave<T: InRounds>(&mut self, flows: &mut [T], flow: u32) {
+        let state = &flows[flow as usize];
         if self.first == flow {
-            self.first = flows[flow as usize].links().next;
+            self.first = state.links().next;
+            // The last flow to leave is both at the front and the first.
+            self.round = state.round();
         }
         if self.resumed == flow {
-            self.resumed = if self.ring.front == flow { NONE } else { flows[flow as usize].links().previous };
+            self.resumed = if self.ring.front == flow { NO_FLOW } else { state.links().previous };
         }
         self.ring.leave(flows, flow);
-        if ends_round && self.is_whole_round() {
-            self.round = self.next_round();
-        }
     }
 
-    /// Passes the turn on: the front goes behind all others.
+    /// Passes the turn on: the front goes behind all others, and its next turn is of the next round.
     #[inline]
-    pub(super) fn pass<T: Linked>(&mut self, flows: &[T]) {
-        if self.resumed == self.ring.front {
-            self.resumed = NONE;
+    pub(super) fn pass<T: InRounds>(&mut self, flows: &mut [T]) {
+        let Some(front) = self.front() else { return };
+        if self.resumed == front {
+            self.resumed = NO_FLOW;
         }
+        let round = flows[front as usize].round_mut();
+        *round = round.wrapping_add(1);
         self.ring.pass(flows);
-        if self.is_whole_round() {
-            self.round = self.next_round();
-        }
     }
 
-    /// Adds `flow` again, whose next turn is of `round`: at the front, behind others that came back before it, if that turn `has_begun` or its
-    /// round is over; at the end of its round otherwise.
-    pub(super) fn resume<T: Linked>(&mut self, flows: &mut [T], flow: u32, round: u32, has_begun: bool) -> Resumption {
-        if self.ring.front == NONE {
-            let missed = round != self.round && round != self.next_round();
-            if round == self.next_round() {
-                self.round = round;
-            }
-            self.join(flows, flow);
-            self.resumed = if missed || has_begun { flow } else { NONE };
-            return Resumption { round: self.round, missed };
-        }
-        if round == self.next_round() {
-            return Resumption { round: self.join(flows, flow), missed: false };
-        }
-        let missed = round != self.round;
-        if missed || has_begun {
-            if self.resumed == NONE {
-                let front = core::mem::replace(&mut self.ring.front, flow);
-                ActiveList::join_before(flows, flow, front);
-                if self.first == front {
-                    self.first = flow;
+    /// Adds `flow` again, whose state has the round of its next turn. It goes to the front, behind others that came back before it, if that turn
+    /// `has_begun` or its round is over; to the end of its round otherwise. True if its round is over: it missed a turn.
+    pub(super) fn resume<T: InRounds>(&mut self, flows: &mut [T], flow: u32, has_begun: bool) -> bool {
+        let (mut round, due) = (self.round(flows), flows[flow as usize].round());
+        let is_next = due == round.wrapping_add(1);
+        let missed = due != round && !is_next;
+        let goes_first = missed || has_begun;
+        match self.front() {
+            None => {
+                if is_next {
+                    round = due;
                 }
-            } else {
-                let behind = flows[self.resumed as usize].links().next;
-                ActiveList::join_before(flows, flow, behind);
+                self.join(flows, flow);
+                self.resumed = if goes_first { flow } else { NO_FLOW };
             }
-            self.resumed = flow;
-        } else {
-            ActiveList::join_before(flows, flow, self.first);
+            Some(_) if is_next => {
+                self.join(flows, flow);
+                return false;
+            }
+            Some(front) if goes_first => {
+                if self.resumed == NO_FLOW {
+                    self.ring.front = flow;
+                    ActiveList::join_before(flows, flow, front);
+                    if self.first == front {
+                        self.first = flow;
+                    }
+                } else {
+                    let behind = flows[self.resumed as usize].links().next;
+                    ActiveList::join_before(flows, flow, behind);
+                }
+                self.resumed = flow;
+            }
+            Some(_) => ActiveList::join_before(flows, flow, self.first),
         }
-        Resumption { round: self.round, missed }
+        *flows[flow as usize].round_mut() = round;
+        missed
     }
 }
 
-/// Fetches the state of flows whose turn will come soon, if this round resembles the last. It may be wrong, and nothing depends on it.
+/// Fetches the state of flows whose turn comes soon, as far as this round resembles the last. Wrong guesses cost time and nothing else.
 #[derive(Clone, Debug)]
 pub(super) struct PrefetchPredictor {
     turn: usize,
-    /// Whose the latest turns were.
+    /// The flows of the latest turns.
     past: [u32; PREDICTION_DISTANCE],
-    /// Whose turn comes `PREDICTION_DISTANCE` turns after the latest.
+    /// The flow whose turn comes `PREDICTION_DISTANCE` turns after the latest.
     coming: u32,
 }
 
@@ -264,158 +301,4 @@ impl PrefetchPredictor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use alloc::collections::VecDeque;
-    use proptest::prelude::*;
-
-    impl Linked for Links {
-        fn links(&self) -> &Links {
-            self
-        }
-
-        fn links_mut(&mut self) -> &mut Links {
-            self
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn it_behaves_as_a_queue_of_distinct_flows(steps in proptest::collection::vec((0u8..3, 0u32..6), 0..200)) {
-            let mut flows = [Links::NONE; 6];
-            let mut ring = ActiveList::EMPTY;
-            let mut model: VecDeque<u32> = VecDeque::new();
-            for (step, flow) in steps {
-                match step {
-                    0 if !model.contains(&flow) => {
-                        prop_assert_eq!(ring.join(&mut flows, flow), model.is_empty());
-                        model.push_back(flow);
-                    }
-                    1 if model.contains(&flow) => {
-                        ring.leave(&mut flows, flow);
-                        model.retain(|&f| f != flow);
-                    }
-                    2 if !model.is_empty() => {
-                        ring.pass(&flows);
-                        model.rotate_left(1);
-                    }
-                    _ => {}
-                }
-                let mut cursor = ring;
-                for &flow in &model {
-                    prop_assert_eq!(cursor.front(), Some(flow));
-                    cursor.pass(&flows);
-                }
-                prop_assert_eq!(cursor.front(), model.front().copied());
-            }
-        }
-    }
-
-    /// The flows whose turn of this round is to come, of which the first `resumed` came back, and those of the next round.
-    #[derive(Default)]
-    struct Model {
-        now: VecDeque<u32>,
-        next: VecDeque<u32>,
-        resumed: usize,
-        round: u32,
-    }
-
-    impl Model {
-        /// The next round begins if this one has no flow left, and that one has.
-        fn turn_over(&mut self) {
-            if self.now.is_empty() && !self.next.is_empty() {
-                core::mem::swap(&mut self.now, &mut self.next);
-                self.round += 1;
-            }
-        }
-
-        fn join(&mut self, flow: u32) {
-            if self.now.is_empty() { &mut self.now } else { &mut self.next }.push_back(flow);
-        }
-
-        fn pass(&mut self) {
-            let front = self.now.pop_front().unwrap();
-            self.resumed = self.resumed.saturating_sub(1);
-            self.next.push_back(front);
-            self.turn_over();
-        }
-
-        fn leave(&mut self, flow: u32) {
-            self.resumed -= usize::from(self.now.iter().take(self.resumed).any(|&f| f == flow));
-            self.now.retain(|&f| f != flow);
-            self.next.retain(|&f| f != flow);
-            self.turn_over();
-        }
-
-        fn resume(&mut self, flow: u32, round: u32, has_begun: bool) {
-            if round == self.round + 1 {
-                if self.now.is_empty() {
-                    (self.round, self.resumed) = (round, usize::from(has_begun));
-                }
-                self.join(flow);
-            } else if has_begun || round != self.round {
-                self.now.insert(self.resumed, flow);
-                self.resumed += 1;
-            } else {
-                self.now.push_back(flow);
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn rounds_are_those_of_two_lists(steps in proptest::collection::vec((0u8..5, 0u32..6, any::<bool>()), 0..300)) {
-            let (mut flows, mut rounds, mut model) = ([Links::NONE; 6], Rounds::EMPTY, Model::default());
-            let mut turns = [0; 6];
-            for (step, flow, has_begun) in steps {
-                let is_in = model.now.contains(&flow) || model.next.contains(&flow);
-                match step {
-                    0 if !is_in => {
-                        turns[flow as usize] = rounds.join(&mut flows, flow);
-                        model.join(flow);
-                    }
-                    1 if !is_in => {
-                        let turn = turns[flow as usize];
-                        let missed = turn != model.round && turn != model.round + 1;
-                        model.resume(flow, turn, has_begun);
-                        let resumption = rounds.resume(&mut flows, flow, turn, has_begun);
-                        prop_assert_eq!(resumption.missed, missed);
-                        turns[flow as usize] = resumption.round;
-                    }
-                    2 | 3 if !model.now.is_empty() => {
-                        let front = rounds.front().unwrap();
-                        turns[front as usize] = rounds.next_round();
-                        rounds.pass(&flows);
-                        model.pass();
-                    }
-                    4 if is_in => {
-                        rounds.leave(&mut flows, flow);
-                        model.leave(flow);
-                    }
-                    _ => {}
-                }
-                prop_assert_eq!(rounds.round, model.round);
-                let mut cursor = rounds.ring;
-                for (which, list) in [(0, &model.now), (1, &model.next)] {
-                    for &flow in list {
-                        prop_assert_eq!((cursor.front(), turns[flow as usize]), (Some(flow), model.round + which));
-                        cursor.pass(&flows);
-                    }
-                }
-                prop_assert_eq!(cursor.front(), model.now.front().copied());
-            }
-        }
-    }
-
-    #[test]
-    fn from_the_second_round_on_the_future_is_foreseen() {
-        let mut flows = [Links::NONE; 50];
-        let mut predictor = PrefetchPredictor::NEW;
-        for turn in 0..200u32 {
-            predictor.turn_of(&mut flows, turn * 7 % 50);
-            if turn >= 50 + PREDICTION_DISTANCE as u32 {
-                assert_eq!(predictor.prefetch_hint(), Flow((turn + PREDICTION_DISTANCE as u32) * 7 % 50), "turn {turn}");
-            }
-        }
-    }
-}
+mod tests;

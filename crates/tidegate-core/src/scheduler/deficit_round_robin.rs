@@ -25,7 +25,7 @@
 //! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights. A turn is granted its quantum when the turn before it ends, which comes to the same
 //! order and tells a suspended flow what it comes back to.
 
-use super::active_list::{Linked, Links, PrefetchPredictor, Resumption, Rounds};
+use super::active_list::{Links, PrefetchPredictor, Rounds, in_rounds};
 use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, weight_of};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
@@ -79,17 +79,7 @@ struct Turn {
     links: Links,
 }
 
-impl Linked for Turn {
-    #[inline]
-    fn links(&self) -> &Links {
-        &self.links
-    }
-
-    #[inline]
-    fn links_mut(&mut self) -> &mut Links {
-        &mut self.links
-    }
-}
+in_rounds!(Turn);
 
 impl DeficitRoundRobin {
     /// Flows with these quanta in bytes, each from 1 to [`MAX_BYTES`], in place of quanta derived from weights.
@@ -120,19 +110,12 @@ impl DeficitRoundRobin {
             if turn.deficit >= u64::from(turn.length) * self.cost {
                 return Some(front);
             }
-            self.end_turn(front);
-            self.active.pass(&self.flows);
+            // Its turn is over: the next one is granted.
+            let quantum = self.quantum(&self.flows[front as usize]);
+            self.flows[front as usize].deficit += quantum;
+            self.predictor.turn_of(&mut self.flows, front);
+            self.active.pass(&mut self.flows);
         }
-    }
-
-    /// The turn of this flow is over: grants the next one.
-    #[inline]
-    fn end_turn(&mut self, flow: u32) {
-        let quantum = self.quantum(&self.flows[flow as usize]);
-        let turn = &mut self.flows[flow as usize];
-        turn.deficit += quantum;
-        turn.round = self.active.next_round();
-        self.predictor.turn_of(&mut self.flows, flow);
     }
 
     #[inline]
@@ -150,10 +133,10 @@ impl Scheduler for DeficitRoundRobin {
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, head: Head) {
         let quantum = self.quantum(&self.flows[flow.index()]);
-        let round = self.active.join(&mut self.flows, flow.0);
         let turn = &mut self.flows[flow.index()];
         let kept = if fault!(DrrKeepsDeficits) { turn.deficit } else { 0 };
-        (turn.deficit, turn.round, turn.length) = (kept + quantum, round, head.length);
+        (turn.deficit, turn.length) = (kept + quantum, head.length);
+        self.active.join(&mut self.flows, flow.0);
     }
 
     #[inline]
@@ -195,16 +178,18 @@ impl Scheduler for DeficitRoundRobin {
     }
 
     fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
-        let Turn { mut deficit, mut round, .. } = self.flows[flow.index()];
         let quantum = self.quantum(&self.flows[flow.index()]);
-        // Decided only now: a head that was lost meanwhile has no part in whether the turn was over.
-        if deficit < u64::from(head.length) * self.cost {
-            (deficit, round) = (deficit + quantum, round.wrapping_add(1));
-        }
-        let Resumption { round, missed } = self.active.resume(&mut self.flows, flow.0, round, deficit < quantum);
         let turn = &mut self.flows[flow.index()];
-        let missed_turn = if missed { deficit.max((deficit + quantum).min(2 * quantum)) } else { deficit };
-        (turn.deficit, turn.round, turn.length) = (missed_turn, round, head.length);
+        turn.length = head.length;
+        // Decided only now: a head that was lost meanwhile has no part in whether the turn was over.
+        if turn.deficit < u64::from(head.length) * self.cost {
+            turn.deficit += quantum;
+            turn.round = turn.round.wrapping_add(1);
+        }
+        let deficit = turn.deficit;
+        if self.active.resume(&mut self.flows, flow.0, deficit < quantum) {
+            self.flows[flow.index()].deficit = deficit.max((deficit + quantum).min(2 * quantum));
+        }
     }
 
     #[inline]
@@ -237,8 +222,8 @@ impl Algorithm<Scheduling> for DeficitRoundRobin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::backlog::{Backlog, Server, assert_same, steps};
     use super::*;
+    use crate::scheduler::tests::{Backlog, Server, assert_same, steps};
     use crate::units::Rate;
     use alloc::collections::VecDeque;
     use proptest::prelude::*;

@@ -19,31 +19,12 @@
 //! exact in bytes, and ticks together last longer than their slots by less than one packet per flow. Heads are told apart by age as
 //! long as fewer than 2^31 packets have come between them.
 
-use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup};
+use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, Shares};
 use crate::algorithm::Algorithm;
-use crate::dwcs::{Choice, Dwcs as Decide, Engine, Request, Rules, StreamError, resolve};
+use crate::dwcs::{Choice, Dwcs as Decide, Engine, Request, StreamError, resolve};
 use crate::packet::{Flow, Head};
 use crate::units::{Duration, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
-
-/// What windows share out.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Shares {
-    /// Packets, whatever their length, as in the papers.
-    Packets,
-    /// Bytes on the wire.
-    #[default]
-    Bytes,
-}
-
-/// What an operator may say about all flows of one [`Dwcs`] together.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct DwcsOptions {
-    /// Which deadlines count as missed, and whether flows may be served early.
-    pub rules: Rules,
-    /// What windows share out.
-    pub shares: Shares,
-}
 
 /// Dynamic Window-Constrained Scheduling.
 ///

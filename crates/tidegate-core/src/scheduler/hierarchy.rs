@@ -29,17 +29,18 @@ use super::{Decision, PREFETCH_DISTANCE, Scheduler};
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::registry::AnyScheduler;
 use crate::shaper::Allowance;
 use crate::units::{SERIAL_HORIZON, Time};
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
+mod node;
 mod prefetch_predictor;
 #[cfg(test)]
 mod tests;
 mod tree;
 
+use node::{Child, News, Node, ROOT, UNSHAPED};
 use prefetch_predictor::PrefetchPredictor;
 pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 
@@ -82,8 +83,8 @@ pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 /// assert_eq!(order, [0, 3, 1, 1, 2, 1, 1]);
 /// ```
 #[derive(Clone, Debug)]
-pub struct Hierarchy {
-    nodes: Vec<Node>,
+pub struct Hierarchy<S> {
+    nodes: Vec<Node<S>>,
     /// The nodes and then the leaves, as children of the node above. Nobody is above the root: its entry holds only its contract.
     members: Vec<Child>,
     /// For each node in turn the members below it: its scheduler's `Flow` is a position in its part of this table.
@@ -102,61 +103,7 @@ pub struct Hierarchy {
     predictor: Option<PrefetchPredictor>,
 }
 
-/// What stands in front of the scheduler shares a cache line with what that needs first.
-#[derive(Clone, Debug)]
-#[repr(C, align(64))]
-struct Node {
-    first_child: u32,
-    /// How many children its scheduler holds for backlogged, and for suspended.
-    backlogged: u32,
-    suspended: u32,
-    /// A packet from below is being transmitted.
-    in_service: bool,
-    news: News,
-    /// It is on the waiting list because its own scheduler waits, not because of its contract.
-    scheduler_waits: bool,
-    scheduler: AnyScheduler,
-}
-
-/// What has happened on a node since it was asked last. With any news it is among the unsettled ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum News {
-    None,
-    /// The child in this place has become backlogged, and that is all.
-    Came(u32),
-    /// So had a child, and is so no more: as if nothing had happened.
-    WentAgain,
-    /// Something else, or more.
-    Some,
-}
-
-/// In one cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Child {
-    /// What it has to send, or last had: of a leaf its head; of a node its winner's, or any other below it until it is settled.
-    head: Head,
-    /// The node above, and the position among that node's children.
-    parent: u32,
-    place: u32,
-    /// The index of its allowance.
-    allowance: u32,
-    /// Of a leaf: which of its siblings had its turn some turns after it the last time.
-    later: u32,
-    /// Backlogged in the eyes of the scheduler above.
-    presented: bool,
-    /// On the waiting list. Never both this and presented.
-    waits: bool,
-    /// It, or what is below it, has more to send but may not yet: the scheduler above keeps what its turn has left.
-    suspended: bool,
-}
-
-const ROOT: usize = 0;
-
-/// In place of the index of an allowance.
-const UNSHAPED: u32 = u32::MAX;
-
-impl Hierarchy {
+impl<S: Scheduler> Hierarchy<S> {
     #[inline]
     fn child(&self, node: usize, place: Flow) -> usize {
         self.children[self.nodes[node].first_child as usize + place.index()] as usize
@@ -302,7 +249,7 @@ impl Hierarchy {
 
     /// Fetches what leads on from a member that has been fetched.
     #[inline]
-    fn expect_member(&self, member: usize) {
+    fn prefetch_member(&self, member: usize) {
         let child = &self.members[member];
         let above = &self.nodes[child.parent as usize];
         if child.allowance != UNSHAPED {
@@ -312,7 +259,18 @@ impl Hierarchy {
         above.scheduler.prefetch(Flow(child.place));
     }
 
-    /// The leaf at the end of the path of those that the schedulers, from the root's on, take for upcoming.
+    /// The leaf that the predictor expects, whose path is fetched in steps; `None` if no leaf is to be fetched now.
+    #[inline]
+    fn predict(&mut self) -> Option<usize> {
+        let [leaf, sooner, earlier] = self.predictor.as_mut()?.advance(&self.nodes, &self.members)?;
+        self.prefetch_member(sooner);
+        // The node's scheduler may predict by itself which flow comes after which.
+        let earlier = &self.members[earlier];
+        self.nodes[earlier.parent as usize].scheduler.prefetch(Flow(earlier.place));
+        Some(leaf)
+    }
+
+    /// The leaf at the end of the path of the schedulers' hints, from the root down.
     #[inline]
     fn ask_for_hint(&mut self) -> Option<usize> {
         let mut node = ROOT;
@@ -337,7 +295,7 @@ impl Hierarchy {
                 prefetch_in(&self.members, ahead as usize);
             }
             if let Some(Flow(ahead)) = self.waiting.ahead(PREFETCH_DISTANCE / 2) {
-                self.expect_member(ahead as usize);
+                self.prefetch_member(ahead as usize);
             }
             self.members[member].waits = false;
             if let Some(node) = self.nodes.get_mut(member) {
@@ -418,7 +376,7 @@ impl Hierarchy {
     }
 }
 
-impl Scheduler for Hierarchy {
+impl<S: Scheduler> Scheduler for Hierarchy<S> {
     fn start(&mut self, now: Time) {
         // A clone has no more room than it needs; the packet path must not have to make any.
         self.unsettled.reserve(self.nodes.len());

@@ -15,7 +15,7 @@
 //!
 //! **Deviations.** None. It is not preemptive: a packet being transmitted is never interrupted.
 
-use super::active_list::{ActiveList, Linked, Links, PrefetchPredictor};
+use super::active_list::{ActiveList, Links, PrefetchPredictor, linked};
 use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
@@ -66,17 +66,7 @@ struct Level {
     turn_is_over: bool,
 }
 
-impl Linked for Turn {
-    #[inline]
-    fn links(&self) -> &Links {
-        &self.links
-    }
-
-    #[inline]
-    fn links_mut(&mut self) -> &mut Links {
-        &mut self.links
-    }
-}
+linked!(Turn);
 
 impl Scheduler for StrictPriority {
     const WORK_CONSERVING: bool = true;
@@ -229,8 +219,8 @@ impl LevelSet {
 
 #[cfg(test)]
 mod tests {
-    use super::super::backlog::{Backlog, Server, Step, assert_same, steps};
     use super::*;
+    use crate::scheduler::tests::{Backlog, Server, Step, assert_same, steps};
     use crate::units::Rate;
     use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
     use proptest::prelude::*;

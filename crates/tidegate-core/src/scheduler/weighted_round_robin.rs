@@ -21,7 +21,7 @@
 //! **Deviations.** A flow's packets of one turn leave back to back; the source also spaces them over the round. Only backlogged flows
 //! have turns, so no slot is left empty.
 
-use super::active_list::{Linked, Links, PrefetchPredictor, Resumption, Rounds};
+use super::active_list::{Links, PrefetchPredictor, Rounds, in_rounds};
 use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, weight_of};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
@@ -74,26 +74,16 @@ struct Turn {
     round: u32,
 }
 
-impl Linked for Turn {
-    #[inline]
-    fn links(&self) -> &Links {
-        &self.links
-    }
-
-    #[inline]
-    fn links_mut(&mut self) -> &mut Links {
-        &mut self.links
-    }
-}
+in_rounds!(Turn);
 
 impl Scheduler for WeightedRoundRobin {
     const WORK_CONSERVING: bool = true;
 
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
-        let round = self.active.join(&mut self.flows, flow.0);
         let turn = &mut self.flows[flow.index()];
-        (turn.left, turn.round) = (turn.weight, round);
+        turn.left = turn.weight;
+        self.active.join(&mut self.flows, flow.0);
     }
 
     #[inline]
@@ -105,8 +95,8 @@ impl Scheduler for WeightedRoundRobin {
                 return Decision::Serve(Flow(front));
             }
             // Passed on only now: a flow that became backlogged during the last packet of the turn stands before the flow that sent it.
-            (turn.left, turn.round) = (turn.weight, self.active.next_round());
-            self.active.pass(&self.flows);
+            turn.left = turn.weight;
+            self.active.pass(&mut self.flows);
         }
     }
 
@@ -141,20 +131,17 @@ impl Scheduler for WeightedRoundRobin {
     }
 
     fn suspend(&mut self, _now: Time, flow: Flow) {
+        self.active.leave(&mut self.flows, flow.0);
         let turn = &mut self.flows[flow.index()];
         if turn.left == 0 {
-            (turn.left, turn.round) = (turn.weight, self.active.next_round());
+            (turn.left, turn.round) = (turn.weight, turn.round.wrapping_add(1));
         }
-        self.active.leave(&mut self.flows, flow.0);
     }
 
     fn resume(&mut self, _now: Time, flow: Flow, _head: Head) {
-        let Turn { left, round, weight, .. } = self.flows[flow.index()];
-        let Resumption { round, missed } = self.active.resume(&mut self.flows, flow.0, round, left < weight);
-        let turn = &mut self.flows[flow.index()];
-        turn.round = round;
-        if missed {
-            turn.left = left.saturating_add(weight).min(weight.saturating_mul(2));
+        let Turn { left, weight, .. } = self.flows[flow.index()];
+        if self.active.resume(&mut self.flows, flow.0, left < weight) {
+            self.flows[flow.index()].left = left.saturating_add(weight).min(weight.saturating_mul(2));
         }
     }
 
@@ -186,8 +173,8 @@ impl Algorithm<Scheduling> for WeightedRoundRobin {
 
 #[cfg(test)]
 mod tests {
-    use super::super::backlog::{Backlog, Server, assert_same, steps};
     use super::*;
+    use crate::scheduler::tests::{Backlog, Server, assert_same, steps};
     use crate::units::Rate;
     use alloc::collections::VecDeque;
     use proptest::prelude::*;

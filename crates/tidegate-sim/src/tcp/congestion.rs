@@ -60,67 +60,52 @@ fn slow_start(flight: &mut Flight, acked: u64) {
     flight.cwnd = grown.min(flight.ssthresh.max(flight.cwnd + flight.segment));
 }
 
-macro_rules! congestion_controls {
-    ($($variant:ident = $type:ty;)*) => {
-        /// The congestion controls by name.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[allow(missing_docs)]
-        pub enum CongestionKind { $($variant,)* }
-
-        impl CongestionKind {
-            /// Every congestion control, in the order of the list.
-            pub const ALL: &'static [CongestionKind] = &[$(CongestionKind::$variant,)*];
-
-            /// The name in files.
-            pub const fn name(self) -> &'static str {
-                match self { $(CongestionKind::$variant => <$type as CongestionControl>::NAME,)* }
-            }
-
-            /// One sentence: how it goes about it.
-            pub const fn summary(self) -> &'static str {
-                match self { $(CongestionKind::$variant => <$type as CongestionControl>::SUMMARY,)* }
-            }
-
-            /// True if it measures the rate of delivery, and paces.
-            pub(crate) const fn measures(self) -> bool {
-                match self { $(CongestionKind::$variant => <$type as CongestionControl>::MEASURES,)* }
-            }
-
-            pub(crate) fn build(self) -> AnyCongestion {
-                match self { $(CongestionKind::$variant => AnyCongestion::$variant(<$type as CongestionControl>::new()),)* }
-            }
-        }
-
-        /// Any of them.
-        #[derive(Clone, Debug)]
-        pub(crate) enum AnyCongestion { $($variant($type),)* }
-
-        impl AnyCongestion {
-            #[inline]
-            pub(crate) fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64) {
-                match self { $(AnyCongestion::$variant(control) => control.acked(now, flight, acked),)* }
-            }
-            pub(crate) fn reduced(&mut self, flight: &Flight) -> u64 {
-                match self { $(AnyCongestion::$variant(control) => control.reduced(flight),)* }
-            }
-            pub(crate) fn timed_out(&mut self, flight: &Flight) -> u64 {
-                match self { $(AnyCongestion::$variant(control) => control.timed_out(flight),)* }
-            }
-            pub(crate) fn marked(&mut self, flight: &Flight) -> u64 {
-                match self { $(AnyCongestion::$variant(control) => control.marked(flight),)* }
-            }
-            pub(crate) fn delivered(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
-                match self { $(AnyCongestion::$variant(control) => control.delivered(now, flight, sample),)* }
-            }
-            pub(crate) fn spacing(&self, flight: &Flight) -> u64 {
-                match self { $(AnyCongestion::$variant(control) => control.spacing(flight),)* }
-            }
-        }
-    };
+tidegate_core::registry! { $
+    /// The congestion controls by name.
+    pub kind CongestionKind by CongestionControl;
+    /// Any congestion control.
+    pub(crate) any AnyCongestion;
+    match_congestion {
+        Reno = reno::Reno;
+        Cubic = cubic::Cubic;
+        Bbr = bbr::Bbr;
+    }
 }
 
-congestion_controls! {
-    Reno = reno::Reno;
-    Cubic = cubic::Cubic;
-    Bbr = bbr::Bbr;
+impl CongestionKind {
+    /// True if it measures the rate of delivery, and paces.
+    pub(crate) const fn measures(self) -> bool {
+        match_congestion!(self, C, any => <C as CongestionControl>::MEASURES)
+    }
+
+    pub(crate) fn build(self) -> AnyCongestion {
+        match_congestion!(self, C, any => any(<C as CongestionControl>::new()))
+    }
+}
+
+impl AnyCongestion {
+    #[inline]
+    pub(crate) fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64) {
+        match_congestion!(self, control => control.acked(now, flight, acked))
+    }
+
+    pub(crate) fn reduced(&mut self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.reduced(flight))
+    }
+
+    pub(crate) fn timed_out(&mut self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.timed_out(flight))
+    }
+
+    pub(crate) fn marked(&mut self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.marked(flight))
+    }
+
+    pub(crate) fn delivered(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
+        match_congestion!(self, control => control.delivered(now, flight, sample))
+    }
+
+    pub(crate) fn spacing(&self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.spacing(flight))
+    }
 }

@@ -86,98 +86,89 @@ pub(crate) trait LossRecovery {
     }
 }
 
-macro_rules! loss_recoveries {
-    ($($variant:ident = $type:ty;)*) => {
-        /// The variants of loss recovery by name.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[allow(missing_docs)]
-        pub enum RecoveryKind { $($variant,)* }
-
-        impl RecoveryKind {
-            /// Every variant, in the order of the list.
-            pub const ALL: &'static [RecoveryKind] = &[$(RecoveryKind::$variant,)*];
-
-            /// The name in files.
-            pub const fn name(self) -> &'static str {
-                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::NAME,)* }
-            }
-
-            /// One sentence: how it goes about it.
-            pub const fn summary(self) -> &'static str {
-                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::SUMMARY,)* }
-            }
-
-            /// What is usual with this congestion control. One that measures goes on sending through losses, and so needs a recovery that finds what is
-            /// lost again without the timer.
-            pub const fn default_for(congestion: CongestionKind) -> RecoveryKind {
-                if congestion.measures() { RecoveryKind::Rack } else { RecoveryKind::Sack }
-            }
-
-            /// True if it wants selective acknowledgements.
-            pub const fn is_selective(self) -> bool {
-                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::SELECTIVE,)* }
-            }
-
-            /// True if it is told of every transmission.
-            pub(crate) const fn tracks(self) -> bool {
-                match self { $(RecoveryKind::$variant => <$type as LossRecovery>::TRACKS,)* }
-            }
-
-            pub(crate) fn build(self) -> AnyRecovery {
-                match self { $(RecoveryKind::$variant => AnyRecovery::$variant(<$type as LossRecovery>::new()),)* }
-            }
-        }
-
-        /// Any of them.
-        #[derive(Clone, Debug)]
-        pub(crate) enum AnyRecovery { $($variant($type),)* }
-
-        impl AnyRecovery {
-            pub(crate) fn begins(&self, flight: &Flight) -> bool {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.begins(flight),)* }
-            }
-            pub(crate) fn begin(&mut self, flight: &mut Flight) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.begin(flight),)* }
-            }
-            pub(crate) fn duplicate(&mut self, flight: &mut Flight, news: u64) -> Verdict {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.duplicate(flight, news),)* }
-            }
-            pub(crate) fn progress(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.progress(flight, acked),)* }
-            }
-            pub(crate) fn next(&mut self, flight: &mut Flight) -> Option<u64> {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.next(flight),)* }
-            }
-            pub(crate) fn pipe(&self, flight: &Flight) -> u64 {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.pipe(flight),)* }
-            }
-            pub(crate) fn sent(&mut self, now: u64, segment: u64) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.sent(now, segment),)* }
-            }
-            pub(crate) fn arrived(&mut self, now: u64, segment: u64) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.arrived(now, segment),)* }
-            }
-            pub(crate) fn round_trip(&mut self) -> Option<u64> {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.round_trip(),)* }
-            }
-            pub(crate) fn reported(&mut self, flight: &Flight) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.reported(flight),)* }
-            }
-            pub(crate) fn timed_out(&mut self, now: u64, flight: &Flight) {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.timed_out(now, flight),)* }
-            }
-            pub(crate) fn restarts_timer(&self, nth: u32) -> bool {
-                match self { $(AnyRecovery::$variant(recovery) => recovery.restarts_timer(nth),)* }
-            }
-        }
-    };
+tidegate_core::registry! { $
+    /// The variants of loss recovery by name.
+    pub kind RecoveryKind by LossRecovery;
+    /// Any loss recovery.
+    pub(crate) any AnyRecovery;
+    match_recovery {
+        Reno = reno::Reno;
+        NewReno = new_reno::NewReno;
+        Sack = sack::Sack;
+        Sack1996 = sack_1996::Sack1996;
+        Fack = fack::Fack;
+        Rack = rack::Rack;
+    }
 }
 
-loss_recoveries! {
-    Reno = reno::Reno;
-    NewReno = new_reno::NewReno;
-    Sack = sack::Sack;
-    Sack1996 = sack_1996::Sack1996;
-    Fack = fack::Fack;
-    Rack = rack::Rack;
+impl RecoveryKind {
+    /// What is usual with this congestion control. One that measures goes on sending through losses, and so needs a recovery that finds what is
+    /// lost again without the timer.
+    pub const fn default_for(congestion: CongestionKind) -> RecoveryKind {
+        if congestion.measures() { RecoveryKind::Rack } else { RecoveryKind::Sack }
+    }
+
+    /// True if it wants selective acknowledgements.
+    pub const fn is_selective(self) -> bool {
+        match_recovery!(self, R, any => <R as LossRecovery>::SELECTIVE)
+    }
+
+    /// True if it is told of every transmission.
+    pub(crate) const fn tracks(self) -> bool {
+        match_recovery!(self, R, any => <R as LossRecovery>::TRACKS)
+    }
+
+    pub(crate) fn build(self) -> AnyRecovery {
+        match_recovery!(self, R, any => any(<R as LossRecovery>::new()))
+    }
+}
+
+impl AnyRecovery {
+    pub(crate) fn begins(&self, flight: &Flight) -> bool {
+        match_recovery!(self, recovery => recovery.begins(flight))
+    }
+
+    pub(crate) fn begin(&mut self, flight: &mut Flight) {
+        match_recovery!(self, recovery => recovery.begin(flight))
+    }
+
+    pub(crate) fn duplicate(&mut self, flight: &mut Flight, news: u64) -> Verdict {
+        match_recovery!(self, recovery => recovery.duplicate(flight, news))
+    }
+
+    pub(crate) fn progress(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
+        match_recovery!(self, recovery => recovery.progress(flight, acked))
+    }
+
+    pub(crate) fn next(&mut self, flight: &mut Flight) -> Option<u64> {
+        match_recovery!(self, recovery => recovery.next(flight))
+    }
+
+    pub(crate) fn pipe(&self, flight: &Flight) -> u64 {
+        match_recovery!(self, recovery => recovery.pipe(flight))
+    }
+
+    pub(crate) fn sent(&mut self, now: u64, segment: u64) {
+        match_recovery!(self, recovery => recovery.sent(now, segment))
+    }
+
+    pub(crate) fn arrived(&mut self, now: u64, segment: u64) {
+        match_recovery!(self, recovery => recovery.arrived(now, segment))
+    }
+
+    pub(crate) fn round_trip(&mut self) -> Option<u64> {
+        match_recovery!(self, recovery => recovery.round_trip())
+    }
+
+    pub(crate) fn reported(&mut self, flight: &Flight) {
+        match_recovery!(self, recovery => recovery.reported(flight))
+    }
+
+    pub(crate) fn timed_out(&mut self, now: u64, flight: &Flight) {
+        match_recovery!(self, recovery => recovery.timed_out(now, flight))
+    }
+
+    pub(crate) fn restarts_timer(&self, nth: u32) -> bool {
+        match_recovery!(self, recovery => recovery.restarts_timer(nth))
+    }
 }

@@ -57,51 +57,32 @@ pub(crate) trait RetransmissionTimer {
     fn deadline(&self, now: u64) -> u64;
 }
 
-macro_rules! timers {
-    ($($variant:ident = $type:ty;)*) => {
-        /// The retransmission timers by name.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        #[allow(missing_docs)]
-        pub enum TimerKind { $($variant,)* }
-
-        impl TimerKind {
-            /// Every timer, in the order of the list.
-            pub const ALL: &'static [TimerKind] = &[$(TimerKind::$variant,)*];
-
-            /// The name in files.
-            pub const fn name(self) -> &'static str {
-                match self { $(TimerKind::$variant => <$type as RetransmissionTimer>::NAME,)* }
-            }
-
-            /// One sentence: how it measures and waits.
-            pub const fn summary(self) -> &'static str {
-                match self { $(TimerKind::$variant => <$type as RetransmissionTimer>::SUMMARY,)* }
-            }
-        }
-
-        /// Any of them.
-        #[derive(Clone, Debug)]
-        pub(crate) enum AnyTimer { $($variant($type),)* }
-
-        impl AnyTimer {
-            pub(crate) fn new(settings: &TimerSettings, phase: u64) -> AnyTimer {
-                match settings.kind { $(TimerKind::$variant => AnyTimer::$variant(RetransmissionTimer::new(settings, phase)),)* }
-            }
-            pub(crate) fn sample(&mut self, sent: u64, now: u64) {
-                match self { $(AnyTimer::$variant(timer) => timer.sample(sent, now),)* }
-            }
-            pub(crate) fn back_off(&mut self) {
-                match self { $(AnyTimer::$variant(timer) => timer.back_off(),)* }
-            }
-            pub(crate) fn deadline(&self, now: u64) -> u64 {
-                match self { $(AnyTimer::$variant(timer) => timer.deadline(now),)* }
-            }
-        }
-    };
+tidegate_core::registry! { $
+    /// The retransmission timers by name.
+    pub kind TimerKind by RetransmissionTimer;
+    /// Any retransmission timer.
+    pub(crate) any AnyTimer;
+    match_timer {
+        Linux = linux::Linux;
+        Fine = fine::Fine;
+        Coarse = coarse::Coarse;
+    }
 }
 
-timers! {
-    Linux = linux::Linux;
-    Fine = fine::Fine;
-    Coarse = coarse::Coarse;
+impl AnyTimer {
+    pub(crate) fn new(settings: &TimerSettings, phase: u64) -> AnyTimer {
+        match_timer!(settings.kind, T, any => any(<T as RetransmissionTimer>::new(settings, phase)))
+    }
+
+    pub(crate) fn sample(&mut self, sent: u64, now: u64) {
+        match_timer!(self, timer => timer.sample(sent, now))
+    }
+
+    pub(crate) fn back_off(&mut self) {
+        match_timer!(self, timer => timer.back_off())
+    }
+
+    pub(crate) fn deadline(&self, now: u64) -> u64 {
+        match_timer!(self, timer => timer.deadline(now))
+    }
 }

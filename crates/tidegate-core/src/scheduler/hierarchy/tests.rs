@@ -3,7 +3,7 @@
 use super::*;
 use crate::dwcs::{Request, Service, Window};
 use crate::packet::Colour;
-use crate::registry::SchedulerKind;
+use crate::registry::{AnyScheduler, SchedulerKind};
 use crate::scheduler::{DwcsOptions, FlowParameters};
 use crate::shaper::{Shaped, ShapingContract};
 use crate::units::{Duration, Rate};
@@ -28,14 +28,14 @@ fn leaf(parent: usize, parameters: FlowParameters) -> LeafSpec {
 }
 
 /// A link of 100 Mbit/s with priorities, and below them another node.
-fn tree_of_two(below: SchedulerKind, parameters: FlowParameters, leaves: &[LeafSpec]) -> Hierarchy {
+fn tree_of_two(below: SchedulerKind, parameters: FlowParameters, leaves: &[LeafSpec]) -> Hierarchy<AnyScheduler> {
     let (rate, dwcs) = (Rate::new(100_000_000).unwrap(), DwcsOptions::default());
     let node = |parent, scheduler| NodeSpec { parent, scheduler, rate, dwcs, parameters, shape: None };
     Hierarchy::build(LONGEST, &[node(None, SchedulerKind::StrictPriority), node(Some(0), below)], leaves).unwrap()
 }
 
 /// Flow 2 beside a node whose scheduler waits of its own accord: flow 0, which it serves first, may send every 1.5 ms.
-fn tree_with_a_scheduler_that_waits() -> Hierarchy {
+fn tree_with_a_scheduler_that_waits() -> Hierarchy<AnyScheduler> {
     let leaves = [leaf(1, priority(0)), leaf(1, priority(1)), leaf(0, priority(1))];
     let mut tree = tree_of_two(SchedulerKind::StrictPriority, priority(0), &leaves);
     let contract = ShapingContract::new(Rate::new(8_000_000).unwrap(), LONGEST, LONGEST);

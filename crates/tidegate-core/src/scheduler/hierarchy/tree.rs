@@ -1,11 +1,12 @@
 //! What a hierarchy is built of, and what may be wrong with it.
 
+use super::Hierarchy;
+use super::node::{Child, News, Node, UNSHAPED};
 use super::prefetch_predictor::PrefetchPredictor;
-use super::{Child, Hierarchy, News, Node, UNSHAPED};
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::ready::ReadyList;
-use crate::registry::SchedulerKind;
+use crate::registry::{AnyScheduler, SchedulerKind};
 use crate::scheduler::{BuildError, DwcsOptions, FlowParameters, Parameter, Setup};
 use crate::shaper::ShapingContract;
 use crate::units::{Rate, Time};
@@ -105,7 +106,7 @@ impl fmt::Display for HierarchyError {
 
 impl core::error::Error for HierarchyError {}
 
-impl Hierarchy {
+impl Hierarchy<AnyScheduler> {
     /// Builds the tree. `nodes` holds the root first and every other node after its parent; `leaves` holds one entry per flow of the
     /// port, in the order of the flows. `longest_packet` is the longest packet on the wire, in bytes.
     ///
@@ -113,7 +114,7 @@ impl Hierarchy {
     ///
     /// # Errors
     /// [`HierarchyError`] names the first member that is wrong.
-    pub fn build(longest_packet: u32, nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy, HierarchyError> {
+    pub fn build(longest_packet: u32, nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
         if nodes.first().is_none_or(|root| root.parent.is_some()) {
             return Err(HierarchyError::NoRoot);
         }
@@ -175,7 +176,7 @@ fn children_of(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Vec<Vec<u32>>,
 }
 
 /// The tables of a tree whose members are shaped but do not know of each other yet.
-fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy, HierarchyError> {
+fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
     let nothing = Head { length: 0, number: 0, arrival: Time::ZERO, colour: Colour::Green };
     let count = nodes.len() + leaves.len();
     let mut members = Vec::with_capacity(count);

@@ -1,0 +1,60 @@
+//! The records of a hierarchy: one per inner node, and one per member of a node.
+
+use crate::packet::Head;
+
+/// The fields before the scheduler share a cache line with the fields that a scheduler reads first.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Node<S> {
+    pub(super) first_child: u32,
+    /// The number of children that its scheduler holds for backlogged.
+    pub(super) backlogged: u32,
+    /// The number of children that its scheduler holds for suspended.
+    pub(super) suspended: u32,
+    /// A packet from below is being transmitted.
+    pub(super) in_service: bool,
+    pub(super) news: News,
+    /// It is on the waiting list because its own scheduler waits, not because of its contract.
+    pub(super) scheduler_waits: bool,
+    pub(super) scheduler: S,
+}
+
+/// What has changed at a node since its scheduler was last asked. A node with any news is among the unsettled ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum News {
+    None,
+    /// The child in this place has become backlogged, and nothing else.
+    Came(u32),
+    /// A child has become backlogged and has been withdrawn again: as if nothing had happened.
+    WentAgain,
+    /// Something else, or more.
+    Some,
+}
+
+/// A node or a leaf, as a child of the node above; one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(super) struct Child {
+    /// What it has to send, or last had: of a leaf its head; of a node its winner's, or any other below it until it is settled.
+    pub(super) head: Head,
+    /// The node above.
+    pub(super) parent: u32,
+    /// The position among that node's children.
+    pub(super) place: u32,
+    /// The index of its allowance, or [`UNSHAPED`].
+    pub(super) allowance: u32,
+    /// Of a leaf: the sibling that had its turn some turns after it in the last round.
+    pub(super) later: u32,
+    /// Backlogged in the eyes of the scheduler above.
+    pub(super) presented: bool,
+    /// On the waiting list; never while presented.
+    pub(super) waits: bool,
+    /// It, or what is below it, has more to send but may not yet: the scheduler above keeps what its turn has left.
+    pub(super) suspended: bool,
+}
+
+/// The index of the root among nodes and members.
+pub(super) const ROOT: usize = 0;
+
+/// Stands in [`Child::allowance`] for the absence of a contract.
+pub(super) const UNSHAPED: u32 = u32::MAX;
