@@ -1,5 +1,4 @@
-//! The ATM adaptation layer 5: a frame becomes a whole number of cells, the last of which says so and carries a trailer with the frame's
-//! length and a CRC.
+//! The ATM adaptation layer 5: a frame becomes a whole number of cells. The last one is marked, and ends with the frame's length and a CRC.
 //!
 //! **Law.** A frame of n bytes takes `ceil((n + 8) / 48)` cells; its cells, in order and undamaged, reassemble to it.
 //! **Source.** ITU-T I.363.5, common part: payload, pad, UU (1), CPI (1), length (2), CRC-32 (4); x^32 + ... + 1 as in 0x04C11DB7, most
@@ -7,7 +6,7 @@
 //! **State.** While segmenting: a position and a running CRC.
 //! **Cost.** Per cell one CRC of 48 bytes, sixteen bytes per step.
 //! **RTL twin.** None.
-//! **Deviations.** None. An empty frame is what the source calls an abort: it is sent, and the receiver delivers nothing.
+//! **Deviations.** None. An empty frame is an abort in the source: it is sent, and the receiver delivers nothing.
 
 use crate::cell::{Cell, Header, HeaderError, Interface, PAYLOAD, PayloadType};
 use crc::{CRC_32_BZIP2, Crc, Digest, Table};
@@ -18,11 +17,11 @@ pub const TRAILER: usize = 8;
 /// The longest frame, in bytes.
 pub const LONGEST_FRAME: usize = u16::MAX as usize;
 
-// The catalogue names a polynomial after its best-known user.
+// The catalogue calls this polynomial by its best-known use.
 pub(crate) const CRC: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_BZIP2);
 pub(crate) static CHECK: Crc<u32, Table<16>> = CRC;
 
-/// The cells that a frame of `bytes` takes.
+/// The number of cells of a frame of `bytes`.
 ///
 /// ```
 /// use tidegate_atm::aal5::cells;
@@ -32,7 +31,7 @@ pub const fn cells(bytes: usize) -> usize {
     (bytes + TRAILER).div_ceil(PAYLOAD)
 }
 
-/// Where the cell of this number, from 0, stands in a frame of `bytes`.
+/// The position of cell `number`, from 0, in a frame of `bytes`.
 pub const fn part(bytes: usize, number: usize) -> Part {
     Part::of(number == 0, number + 1 == cells(bytes))
 }
@@ -42,7 +41,7 @@ pub const fn part(bytes: usize, number: usize) -> Part {
 pub enum SegmentationError {
     /// It is longer than [`LONGEST_FRAME`].
     TooLong(usize),
-    /// Its header is impossible.
+    /// A field of its header does not fit.
     Header(HeaderError),
 }
 
@@ -57,7 +56,7 @@ impl std::fmt::Display for SegmentationError {
 
 impl std::error::Error for SegmentationError {}
 
-/// Cuts a frame into cells. All bear `header`, whose payload type is set; `user_to_user` is carried unseen.
+/// Cuts a frame into cells with this header, apart from the payload type. `user_to_user` is carried unchanged.
 ///
 /// # Errors
 /// [`SegmentationError`] if the frame or the header is out of range.
@@ -73,7 +72,7 @@ pub struct Segmentation<'a> {
     header: Header,
     interface: Interface,
     user_to_user: u8,
-    /// What has not been sent.
+    /// The bytes that have not been sent.
     frame: &'a [u8],
     length: u16,
     left: usize,
@@ -100,7 +99,7 @@ impl Iterator for Segmentation<'_> {
         } else {
             self.digest.update(&payload);
         }
-        // The header was tried before the first cell.
+        // `segment` has checked the header.
         Cell::new(&Header { payload_type, ..self.header }, self.interface, &payload).ok()
     }
 
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_refused() {
+    fn frames_and_headers_out_of_range_are_refused() {
         let result = segment(Header::default(), Interface::User, 0, &[0; 65536]);
         assert!(matches!(result, Err(SegmentationError::TooLong(65536))));
         let header = Header { vpi: 999, ..Header::default() };

@@ -1,15 +1,16 @@
-//! The sending side of an ATM adapter: frames wait in host memory, AAL5 makes cells of them, and the cell scheduler of the core decides which leaves.
+//! The sending side of an ATM adapter: frames wait in host memory, AAL5 cuts them into cells, and the cell scheduler selects the next one.
 //!
-//! **Law.** Every cell stream conforms to the contract of its connection. The frames of a connection leave in the order in which they came, and
-//! the cells of one frame are never mixed with those of another on one connection.
-//! **Source.** Schiller and Gunningberg, "Feasibility of a Software-based ATM cell-level scheduler with advanced shaping", sections 3 and 4; ITU-T
-//! I.363.5 for the cells of a frame; RFC 2684 for the LLC/SNAP header.
-//! **State.** The scheduler, the frames that wait, a record and a policer per connection.
+//! **Law.** Every cell stream conforms to the contract of its connection. The frames of a connection leave in the order of their arrival, and
+//! their cells are not interleaved.
+//! **Source.** Schiller and Gunningberg, "Feasibility of a Software-based ATM cell-level scheduler with advanced shaping", sections 3 and 4.
+//! ITU-T I.363.5 defines the cells of a frame, and RFC 2684 the LLC/SNAP header.
+//! **State.** The scheduler, the waiting frames, and a record and a policer per connection.
 //! **Cost.** That of [`HeapScheduler`], and a policer's test per cell.
 //! **RTL twin.** None.
 //! **Deviations.** Transfers take the worst access latency every time, one after the other.
 
 use crate::conformance::UsageParameterControl;
+use crate::{aal5, cell, llc_snap};
 use std::collections::VecDeque;
 use std::fmt;
 use tidegate_cells::{
@@ -23,12 +24,12 @@ mod port;
 pub use port::{AdapterPort, CellSent};
 
 /// Bytes of a cell on the link.
-pub const CELL: u32 = 53;
+pub const CELL: u32 = cell::CELL as u32;
 
-/// The longest frame of AAL5 in bytes, any LLC/SNAP header included: its trailer has 16 bits for the length.
-pub const LONGEST_FRAME: u32 = 65_535;
+/// The longest frame of AAL5 in bytes, including the LLC/SNAP header.
+pub const LONGEST_FRAME: u32 = aal5::LONGEST_FRAME as u32;
 
-/// How long a cell takes on a link: the slot, rounded up to a picosecond.
+/// The slot of a link: the transmission time of a cell, rounded up to a picosecond.
 pub fn slot_time(rate: Rate) -> Duration {
     rate.time_per_byte().ceil(CELL)
 }
@@ -36,7 +37,7 @@ pub fn slot_time(rate: Rate) -> Duration {
 /// How frames of several protocols share a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Encapsulation {
-    /// VC multiplexing: one protocol per connection, nothing is added.
+    /// VC multiplexing: one protocol per connection, without a header.
     #[default]
     VcMultiplexed,
     /// LLC/SNAP: 8 bytes before every frame name its protocol.
@@ -48,28 +49,28 @@ impl Encapsulation {
     pub const fn header(self) -> u32 {
         match self {
             Encapsulation::VcMultiplexed => 0,
-            Encapsulation::LlcSnap => 8,
+            Encapsulation::LlcSnap => llc_snap::ROUTED as u32,
         }
     }
 
-    /// The cells of a frame of `length` bytes.
+    /// The number of cells of a frame of `length` bytes.
     pub const fn cells_of(self, length: u32) -> u32 {
         aal5_cells(length + self.header())
     }
 }
 
-/// What an adapter is built from.
+/// The parameters of an adapter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AdapterSetup {
     /// The contract of each queue's connection.
     pub contracts: Vec<CellContract>,
-    /// Which connection goes first when several are due.
+    /// Which connection sends first when several are due.
     pub conflict: Conflict,
-    /// The minimum shares of the priorities in an overload.
+    /// The minimum share of each priority in an overload.
     pub minimum_shares: [CellRate; CLASSES],
-    /// How cells come from host memory; `None`: they are on the adapter at once.
+    /// The transfer of cells from host memory; with `None`, cells are on the adapter at once.
     pub transfer: Option<TransferSetup>,
-    /// What is put before every frame.
+    /// The header before every frame.
     pub encapsulation: Encapsulation,
 }
 
@@ -86,7 +87,7 @@ impl fmt::Display for AdapterError {
 impl std::error::Error for AdapterError {}
 
 impl AdapterSetup {
-    /// Checks everything that an adapter relies on.
+    /// Checks all fields.
     ///
     /// # Errors
     /// [`AdapterError`] names the first field that is out of range.
@@ -100,20 +101,20 @@ impl AdapterSetup {
         RateScaling::new(self.minimum_shares).map(|_| ()).map_err(|error| AdapterError(error.to_string()))
     }
 
-    /// The scheduler's size, for this many frames at one time.
+    /// The size of the scheduler, for `pdus` frames at a time.
     fn cell_setup(&self, pdus: u32) -> CellSetup {
         CellSetup { connections: self.contracts.len() as u32, pdus, transfer: self.transfer }
     }
 }
 
-/// What has happened to the cells of one connection.
+/// The cell counters of one connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CellRecord {
     /// Cells sent.
     pub sent: u64,
-    /// Cells sent later than their planned time and the CDVT: within the contract, but rate that is lost.
+    /// Cells sent more than the CDVT after their planned time. They conform, but the rate is lost.
     pub cdvt_exceeded: u64,
-    /// Cells that the contract's policer refuses. A shaper lets none through.
+    /// Cells that the contract's policer refuses: 0 behind a shaper.
     pub nonconforming: u64,
     /// Times the connection was due and no cell of it was on the adapter.
     pub underruns: u64,
@@ -122,7 +123,7 @@ pub struct CellRecord {
 }
 
 impl CellRecord {
-    /// The counts of both.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(self, other: CellRecord) -> CellRecord {
         CellRecord {
@@ -134,7 +135,7 @@ impl CellRecord {
         }
     }
 
-    /// What was counted since `before`.
+    /// The counts since `before`.
     #[must_use]
     pub const fn since(self, before: CellRecord) -> CellRecord {
         CellRecord {
@@ -147,29 +148,29 @@ impl CellRecord {
     }
 }
 
-/// The scheduler with the host behind it, slot by slot.
+/// The scheduler and its host, slot by slot.
 #[derive(Clone, Debug)]
 struct Engine {
     scheduler: HeapScheduler<RateScaling>,
     /// By queue.
     connections: Vec<Connection>,
     host: Host,
-    /// The first slot that has not been played.
+    /// The first slot that has not been used.
     next: u64,
-    /// Up to where instants of the scheduler have been refreshed.
+    /// The slot of the last refresh of the scheduler's instants.
     refreshed: u64,
 }
 
-/// The scheduler's instants are refreshed this often, in slots.
-const REFRESH: u64 = 1 << 44;
+/// How often the scheduler's instants are refreshed, in slots.
+const REFRESH_INTERVAL: u64 = 1 << 44;
 
-/// What the scheduler tells: transfers to be made, and what to count.
+/// The host: it makes the transfers that the scheduler requests, and counts.
 #[derive(Clone, Debug)]
 struct Host {
     transfer: Option<TransferSetup>,
     engine_free: u64,
-    /// Transfers under way: when they are done, whose and how many cells.
-    under_way: VecDeque<(u64, Connection, u32)>,
+    /// Transfers in progress: the slot of the end, the connection, the cells.
+    transfers: VecDeque<(u64, Connection, u32)>,
     records: Vec<CellRecord>,
     policers: Vec<UsageParameterControl>,
     tolerances: Vec<Ticks>,
@@ -191,7 +192,7 @@ impl tidegate_cells::Adapter for Host {
         let Some(setup) = &self.transfer else { return };
         let time = u64::from(setup.access_latency) + (u64::from(cells) * setup.cell_time.0).div_ceil(SLOT);
         self.engine_free = self.engine_free.max(now) + time;
-        self.under_way.push_back((self.engine_free, connection, cells));
+        self.transfers.push_back((self.engine_free, connection, cells));
         self.records[connection.index()].transfers += 1;
     }
 
@@ -216,7 +217,7 @@ impl Engine {
         let host = Host {
             transfer: setup.transfer,
             engine_free: 0,
-            under_way: VecDeque::new(),
+            transfers: VecDeque::new(),
             records: vec![CellRecord::default(); connections.len()],
             policers: setup.contracts.iter().copied().map(UsageParameterControl::new).collect(),
             tolerances: setup.contracts.iter().map(|contract| contract.delay_variation_tolerance).collect(),
@@ -225,15 +226,15 @@ impl Engine {
         Engine { scheduler, connections, host, next: 0, refreshed: 0 }
     }
 
-    /// Brings instants of the scheduler up to `slot`, however far that is.
+    /// Refreshes the scheduler's instants up to `slot`.
     fn refresh(&mut self, slot: u64) {
-        while slot - self.refreshed > REFRESH {
-            self.refreshed += REFRESH;
+        while slot - self.refreshed > REFRESH_INTERVAL {
+            self.refreshed += REFRESH_INTERVAL;
             self.scheduler.refresh(self.refreshed);
         }
     }
 
-    /// A frame of this many cells comes to a queue and may leave from `slot` on.
+    /// A frame of `cells` cells joins a queue and may leave from `slot` on.
     fn post(&mut self, queue: usize, cells: u32, slot: u64) {
         let slot = slot.max(self.next);
         self.refresh(slot);
@@ -242,21 +243,21 @@ impl Engine {
             .expect("there is room for the frame, and it is not too long");
     }
 
-    /// The next slot in which something happens.
+    /// The next slot with an arrival on the adapter or a departure.
     fn next_slot(&self) -> Option<u64> {
-        let arrival = self.host.under_way.front().map(|&(done, ..)| done.max(self.next));
+        let arrival = self.host.transfers.front().map(|&(done, ..)| done.max(self.next));
         let departure = self.scheduler.next_slot(self.next);
         arrival.into_iter().chain(departure).min()
     }
 
-    /// Plays a slot, which [`Engine::next_slot`] has named: the queue whose cell leaves, and whether the cell ends its frame.
-    fn play(&mut self, slot: u64) -> Option<(usize, bool)> {
+    /// Advances to a slot that [`Engine::next_slot`] has returned. The result is the queue whose cell leaves, and whether that ends a frame.
+    fn advance(&mut self, slot: u64) -> Option<(usize, bool)> {
         self.refresh(slot);
         self.next = slot + 1;
-        while let Some(&(done, connection, cells)) = self.host.under_way.front()
+        while let Some(&(done, connection, cells)) = self.host.transfers.front()
             && done <= slot
         {
-            self.host.under_way.pop_front();
+            self.host.transfers.pop_front();
             self.scheduler.arrived(connection, cells, slot, &mut self.host);
         }
         let sent = self.scheduler.send(slot, &mut self.host)?;

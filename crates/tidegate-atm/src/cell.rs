@@ -1,6 +1,6 @@
-//! A cell: a header of five bytes, of which the last checks the other four, and 48 bytes of payload.
+//! A cell: four bytes of header, a check byte, and 48 bytes of payload.
 //!
-//! **Law.** What is built from a header parses to that header.
+//! **Law.** A built header parses to the same fields.
 //! **Source.** ITU-T I.361.
 //! **State.** None.
 //! **Cost.** Shifts and masks; the check is in [`crate::hec`].
@@ -16,7 +16,7 @@ pub const CELL: usize = 53;
 /// Bytes of a cell's payload.
 pub const PAYLOAD: usize = 48;
 
-/// Which side of the network a cell is on; the two differ in the first byte of the header.
+/// The side of the network, which decides the first byte of the header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Interface {
     /// Between user and network (UNI): four bits of flow control, eight of virtual path.
@@ -46,7 +46,7 @@ impl PayloadType {
         self.0
     }
 
-    /// True for cells of users, false for those of operation, maintenance and resource management.
+    /// True for user data, false for operation, maintenance and resource management.
     pub const fn is_user_data(self) -> bool {
         self.0 & 0b100 == 0
     }
@@ -73,7 +73,7 @@ pub struct Header {
     pub vci: u16,
     /// What the payload is.
     pub payload_type: PayloadType,
-    /// Cell loss priority (CLP): true for cells that go first when buffers fill, which are called tagged.
+    /// Cell loss priority (CLP): true for tagged cells, which are dropped first.
     pub loss_priority: bool,
 }
 
@@ -98,7 +98,7 @@ impl fmt::Display for HeaderError {
 impl std::error::Error for HeaderError {}
 
 impl Header {
-    /// The fields of five bytes whose check was passed ([`hec::HeaderCheck`]).
+    /// The fields of five bytes that have passed [`hec::HeaderCheck`].
     pub const fn parse(bytes: [u8; 5], interface: Interface) -> Header {
         let word = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
         let (gfc, vpi) = match interface {
@@ -133,18 +133,18 @@ impl Header {
         Ok([four[0], four[1], four[2], four[3], hec::of(four)])
     }
 
-    /// The drop precedence of the cell as a port sees it: green for CLP = 0.
+    /// The drop precedence of the cell: green for CLP = 0, yellow for 1.
     pub const fn colour(&self) -> Colour {
         if self.loss_priority { Colour::Yellow } else { Colour::Green }
     }
 
-    /// The same header with the cell loss priority that stands for a colour: 0 for green, 1 for yellow and red.
+    /// The same header with the cell loss priority of a colour: 0 for green, 1 for yellow and red.
     pub const fn coloured(self, colour: Colour) -> Header {
         Header { loss_priority: !matches!(colour, Colour::Green), ..self }
     }
 }
 
-/// A cell as it is on the line.
+/// The bytes of a cell on the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cell([u8; CELL]);
 
@@ -160,12 +160,12 @@ impl Cell {
         Ok(Cell(bytes))
     }
 
-    /// A cell from the line.
+    /// A received cell.
     pub const fn from_bytes(bytes: [u8; CELL]) -> Cell {
         Cell(bytes)
     }
 
-    /// All of it.
+    /// All bytes.
     pub const fn bytes(&self) -> &[u8; CELL] {
         &self.0
     }
@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_built_parses(gfc in 0u8..16, vpi in 0u16..4096, vci: u16, payload_type in 0u8..8, loss_priority: bool, user: bool) {
+        fn a_built_header_parses_to_its_fields(gfc in 0u8..16, vpi in 0u16..4096, vci: u16, payload_type in 0u8..8, loss_priority: bool, user: bool) {
             let payload_type = PayloadType::new(payload_type).unwrap();
             let (interface, gfc, vpi) = if user { (Interface::User, gfc, vpi & 0xFF) } else { (Interface::Network, 0, vpi) };
             let header = Header { gfc, vpi, vci, payload_type, loss_priority };
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn payload_types_say_what_they_mean() {
+    fn payload_types_have_their_meanings() {
         let types = |says: fn(PayloadType) -> bool| (0..8).filter(|&bits| says(PayloadType(bits))).collect::<Vec<u8>>();
         assert_eq!(types(PayloadType::is_user_data), [0, 1, 2, 3]);
         assert_eq!(types(PayloadType::ends_frame), [1, 3]);

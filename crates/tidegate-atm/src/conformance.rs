@@ -1,16 +1,16 @@
-//! Usage parameter control of one connection: does a cell conform to its contract?
+//! Usage parameter control: the policer that decides whether a cell conforms to the contract of its connection.
 //!
-//! **Law.** A cell conforms if it arrives no earlier than its expected time at the peak rate less the CDVT, and no earlier than its expected time at
-//! the sustained rate less the burst tolerance. A non-conforming cell changes no state.
-//! **Source.** ATM Forum Traffic Management 4.0, definitions CBR.1 and VBR.1, the GCRA in its virtual scheduling form; both tests, then both updates.
+//! **Law.** A cell conforms if it arrives at or after both of its limits: the expected time at the peak rate less the CDVT, and the expected
+//! time at the sustained rate less the burst tolerance. A non-conforming cell changes no state.
+//! **Source.** ATM Forum Traffic Management 4.0, definitions CBR.1 and VBR.1: the GCRA as virtual scheduling. Both tests precede both updates.
 //! **State.** The contract and two instants.
 //! **Cost.** Two additions and four comparisons per cell.
 //! **RTL twin.** None.
-//! **Deviations.** The test of the sustained rate grants the burst tolerance without a CDVT on top, which is stricter than the standard.
+//! **Deviations.** The test of the sustained rate allows the burst tolerance without the CDVT, which is stricter than the standard.
 
 use tidegate_cells::{CellContract, SLOT};
 
-/// The policer of one connection at the edge of a network, written after the standard and not after the shaper.
+/// The policer of one connection at the edge of a network, written from the standard and not from the shaper.
 ///
 /// ```
 /// use tidegate_atm::conformance::UsageParameterControl;
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn early_cells_are_refused_and_leave_no_trace() {
+    fn early_cells_are_refused_and_change_no_state() {
         // GCRA(10, 15) with the arrivals of the published example.
         let mut constant = CellContract::constant(Ticks::slots(10));
         constant.delay_variation_tolerance = Ticks::slots(15);

@@ -1,12 +1,12 @@
-//! Header error control: the fifth byte of a cell, and what a receiver does when it disagrees with the four before it.
+//! Header error control: the fifth byte of a cell, and what a receiver does if it does not fit the other four.
 //!
-//! **Law.** Every error of one or two bits is noticed in detection mode. In correction mode an error of one bit is undone, and the next
-//! damaged header is discarded whatever its error, because errors come in bursts.
+//! **Law.** Detection mode discovers every error of one or two bits. Correction mode corrects an error of one bit, and then discards the next
+//! damaged header, because errors come in bursts.
 //! **Source.** ITU-T I.432.1, section 4.3: CRC with x^8 + x^2 + x + 1, with 0x55 added.
 //! **State.** One bit per receiver; a table of 256 bytes.
 //! **Cost.** Four table look-ups per header.
 //! **RTL twin.** None.
-//! **Deviations.** None. Cell delineation is left to the physical layer: cells come whole here.
+//! **Deviations.** None. Cell delineation is part of the physical layer.
 
 use crc::{CRC_8_I_432_1, Crc, Table};
 
@@ -23,9 +23,9 @@ pub const fn of(header: [u8; 4]) -> u8 {
     CRC.checksum(&header)
 }
 
-/// For each syndrome the bit of the header that explains it, counted from the first on the line; [`NONE`] if no single bit does.
+/// For each syndrome the wrong bit of the header, counted from the first on the line; [`NO_SINGLE_BIT`] if several are wrong.
 const SINGLE_BIT: [u8; 256] = {
-    let mut table = [NONE; 256];
+    let mut table = [NO_SINGLE_BIT; 256];
     let mut bit = 0;
     while bit < 40 {
         let error = (1u64 << (39 - bit)).to_be_bytes();
@@ -36,20 +36,21 @@ const SINGLE_BIT: [u8; 256] = {
     table
 };
 
-const NONE: u8 = u8::MAX;
+/// The entry of [`SINGLE_BIT`] for errors of more than one bit.
+const NO_SINGLE_BIT: u8 = u8::MAX;
 
-/// What a receiver makes of a header.
+/// The result of checking a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reception {
-    /// It is as it was sent, as far as the check can tell.
+    /// The check found no error.
     Valid([u8; 5]),
-    /// One bit was wrong; this is the header with that bit turned back.
+    /// One bit was wrong; this is the corrected header.
     Corrected([u8; 5]),
-    /// It is damaged: the cell goes.
+    /// The header is damaged, and the cell is discarded.
     Discarded,
 }
 
-/// The receiver's two modes. It begins in correction mode, leaves it with any error, and returns with the first valid header.
+/// A receiver. It starts in correction mode, leaves it after any error, and returns to it after a valid header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderCheck {
     corrects: bool,
@@ -64,12 +65,12 @@ impl Default for HeaderCheck {
 }
 
 impl HeaderCheck {
-    /// A receiver that never corrects: on links where errors are bursts (scramblers, line codes), a corrected header is likely wrong.
+    /// A receiver that never corrects. On links with burst errors (scramblers, line codes) a corrected header is probably wrong.
     pub const fn detecting() -> HeaderCheck {
         HeaderCheck { corrects: false, is_correcting: false }
     }
 
-    /// Judges the five bytes of a header.
+    /// Checks the five bytes of a header.
     pub const fn receive(&mut self, header: &[u8; 5]) -> Reception {
         let [a, b, c, d, hec] = *header;
         let syndrome = of([a, b, c, d]) ^ hec;
@@ -79,7 +80,7 @@ impl HeaderCheck {
             return Reception::Valid(*header);
         }
         let bit = SINGLE_BIT[syndrome as usize];
-        if !was_correcting || bit == NONE {
+        if !was_correcting || bit == NO_SINGLE_BIT {
             return Reception::Discarded;
         }
         let mut corrected = *header;

@@ -2,15 +2,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`cell`] | the 53 bytes of a cell and the fields of its header |
+//! | [`cell`] | the 53 bytes of a cell, and the fields of its header |
 //! | [`hec`] | header error control: what a receiver does with a damaged header |
 //! | [`aal5`] | the ATM adaptation layer 5: frames into cells |
 //! | [`reassembly`] | cells into frames again, in bounded memory |
-//! | [`llc_snap`] | which protocol a frame belongs to |
+//! | [`llc_snap`] | the header that names a frame's protocol |
 //! | [`conformance`] | usage parameter control: the policer of a connection |
-//! | [`adapter`] | a port that sends frames as cells, by the core's cell scheduler |
+//! | [`adapter`] | a port that sends frames as cells, with the cell scheduler |
 //!
-//! A frame's way through the layers and back:
+//! A frame passes through the layers and back:
 //!
 //! ```
 //! use tidegate_atm::aal5;

@@ -1,13 +1,12 @@
-//! Which protocol a frame of AAL5 belongs to: logical link control with a subnetwork attachment point before the packet.
+//! The LLC/SNAP header of a frame of AAL5, which names its protocol.
 //!
-//! **Law.** What is encapsulated is decapsulated to the same protocol and packet.
-//! **Source.** RFC 2684, section 5: routed packets bear an EtherType; bridged Ethernet frames bear an identifier of their own and two
-//! bytes that align what follows.
+//! **Law.** Decapsulating an encapsulated packet returns its protocol and bytes.
+//! **Source.** RFC 2684, section 5. Routed packets have an EtherType. Bridged Ethernet frames have an identifier of their own, and two bytes
+//! of padding.
 //! **State.** None.
 //! **Cost.** One copy.
 //! **RTL twin.** None.
-//! **Deviations.** Of the bridged media Ethernet alone is known. A virtual channel that carries one protocol only needs nothing of this
-//! (section 6, VC multiplexing).
+//! **Deviations.** Ethernet is the only bridged medium. A virtual channel with one protocol needs no header (section 6, VC multiplexing).
 
 /// Bytes before a routed packet.
 pub const ROUTED: usize = 8;
@@ -16,12 +15,16 @@ pub const BRIDGED: usize = 10;
 
 /// AA-AA-03: a SNAP header follows.
 const LLC: [u8; 3] = [0xAA, 0xAA, 0x03];
+/// The organisation whose identifiers are EtherTypes.
 const ETHERTYPES: [u8; 3] = [0, 0, 0];
-const BRIDGES: [u8; 3] = [0x00, 0x80, 0xC2];
+/// The organisation whose identifiers are bridged media.
+const BRIDGED_MEDIA: [u8; 3] = [0x00, 0x80, 0xC2];
+/// A bridged Ethernet frame with its frame check sequence.
 const ETHERNET_WITH_FCS: u16 = 0x0001;
+/// A bridged Ethernet frame without its frame check sequence.
 const ETHERNET: u16 = 0x0007;
 
-/// What a frame carries.
+/// The protocol of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Protocol {
     /// A routed packet of this EtherType: 0x0800 is IPv4, 0x86DD IPv6.
@@ -34,7 +37,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The bytes it puts before a packet.
+    /// The length of its header in bytes.
     pub const fn overhead(self) -> usize {
         match self {
             Protocol::EtherType(_) => ROUTED,
@@ -47,8 +50,8 @@ impl Protocol {
 pub fn encapsulate(protocol: Protocol, packet: &[u8]) -> Vec<u8> {
     let (organisation, identifier) = match protocol {
         Protocol::EtherType(kind) => (ETHERTYPES, kind),
-        Protocol::Ethernet { has_fcs: true } => (BRIDGES, ETHERNET_WITH_FCS),
-        Protocol::Ethernet { has_fcs: false } => (BRIDGES, ETHERNET),
+        Protocol::Ethernet { has_fcs: true } => (BRIDGED_MEDIA, ETHERNET_WITH_FCS),
+        Protocol::Ethernet { has_fcs: false } => (BRIDGED_MEDIA, ETHERNET),
     };
     let mut frame = Vec::with_capacity(protocol.overhead() + packet.len());
     frame.extend(LLC);
@@ -59,7 +62,7 @@ pub fn encapsulate(protocol: Protocol, packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Takes the header off; `None` if it is none of those known here.
+/// Removes the header; `None` if it is unknown.
 pub fn decapsulate(frame: &[u8]) -> Option<(Protocol, &[u8])> {
     let (&[a, b, c, d, e, f, high, low], packet) = frame.split_first_chunk()?;
     if [a, b, c] != LLC {
@@ -68,7 +71,7 @@ pub fn decapsulate(frame: &[u8]) -> Option<(Protocol, &[u8])> {
     let identifier = u16::from_be_bytes([high, low]);
     match ([d, e, f], identifier) {
         (ETHERTYPES, kind) => Some((Protocol::EtherType(kind), packet)),
-        (BRIDGES, ETHERNET | ETHERNET_WITH_FCS) => {
+        (BRIDGED_MEDIA, ETHERNET | ETHERNET_WITH_FCS) => {
             Some((Protocol::Ethernet { has_fcs: identifier == ETHERNET_WITH_FCS }, packet.get(BRIDGED - ROUTED..)?))
         }
         _ => None,
@@ -82,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out(kind: u16, which in 0..3, packet in prop::collection::vec(any::<u8>(), 0..80)) {
+        fn decapsulation_inverts_encapsulation(kind: u16, which in 0..3, packet in prop::collection::vec(any::<u8>(), 0..80)) {
             let protocol = [Protocol::EtherType(kind), Protocol::Ethernet { has_fcs: true }, Protocol::Ethernet { has_fcs: false }];
             let protocol = protocol[which as usize];
             let frame = encapsulate(protocol, &packet);

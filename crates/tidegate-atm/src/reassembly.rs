@@ -1,46 +1,46 @@
-//! Cells of one connection into frames again, in bounded memory.
+//! Reassembles the cells of one connection into frames, in bounded memory.
 //!
-//! **Law.** What is delivered is a frame that was sent, unless a CRC of 32 bits is deceived; memory never exceeds the longest frame agreed on.
-//! A lost cell costs its frame. A lost last cell joins two frames, which costs both, unless the first consisted of that cell alone.
+//! **Law.** A delivered frame was sent, unless an error passes the CRC of 32 bits. Memory never exceeds the longest frame. A lost cell costs its
+//! frame. A lost last cell merges two frames and costs both, unless it was the only cell of the first.
 //! **Source.** ITU-T I.363.5, receiver of the common part.
-//! **State.** A buffer that grows with the frame, up to the longest.
+//! **State.** A buffer that grows with the frame, up to the longest frame.
 //! **Cost.** Per cell one copy and one CRC of 48 bytes.
 //! **RTL twin.** None.
-//! **Deviations.** The optional timer is the caller's: [`Reassembler::reset`] forgets an unfinished frame. What is longer than agreed is
-//! reported when it ends, not when it gets too long, so that every report stands for one last cell.
+//! **Deviations.** The optional timer is the caller's: [`Reassembler::reset`] discards an unfinished frame. A frame that is too long is reported
+//! when it ends, so that every report belongs to one last cell.
 
 use crate::aal5::{CHECK, TRAILER, cells};
 use crate::cell::{Header, PAYLOAD};
 use std::fmt;
 
-/// A frame that has arrived.
+/// A complete frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
     /// Its bytes.
     pub payload: &'a [u8],
-    /// What the sender's user said.
+    /// The user-to-user byte of the sender.
     pub user_to_user: u8,
     /// True if any of its cells had cell loss priority 1.
     pub loss_priority: bool,
-    /// True if its last cell had met congestion.
+    /// True if its last cell passed a congested switch.
     pub is_congested: bool,
 }
 
-/// Why what has arrived is no frame.
+/// Why cells do not make a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Damage {
-    /// The CRC disagrees.
+    /// The CRC is wrong.
     Checksum,
-    /// The CRC agrees, and the length does not fit the number of cells.
+    /// The CRC is right, but the length does not fit the number of cells.
     Length {
         /// The length in the trailer.
         bytes: u16,
-        /// The cells that came.
+        /// The cells received.
         cells: usize,
     },
-    /// More cells came than the longest frame has.
+    /// There are more cells than the longest frame has.
     TooLong,
-    /// The sender gave the frame up: length 0.
+    /// The sender aborted the frame: length 0.
     Aborted,
 }
 
@@ -57,19 +57,19 @@ impl fmt::Display for Damage {
 
 impl std::error::Error for Damage {}
 
-/// Which frames of one virtual channel a receiver delivers, where cells are counted and not made: each cell comes or is lost.
+/// Tells which frames of one virtual channel a receiver delivers, from the positions of lost cells alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delivery {
     is_damaged: bool,
-    /// True if the receiver holds cells of a frame whose last cell has not come.
+    /// True if the receiver holds cells of an unfinished frame.
     has_begun: bool,
 }
 
 impl Delivery {
-    /// The next cell is sent, which may be the first or the last of its frame; true if the receiver has a whole frame with it.
+    /// The next cell is sent. True if it completes a frame at the receiver.
     pub fn send(&mut self, is_first: bool, is_last: bool, is_lost: bool) -> bool {
         if is_first {
-            // Without its last cell the frame before is joined with this one.
+            // A frame without its last cell is merged with this one.
             self.is_damaged = self.has_begun;
         }
         self.is_damaged |= is_lost;
@@ -94,7 +94,7 @@ impl Reassembler {
         Reassembler { buffer: Vec::new(), most_cells, cells: 0, loss_priority: false }
     }
 
-    /// Takes in a cell. Says what has arrived if a frame ends with it; cells that are not user data are none of its business.
+    /// Takes in a cell, and returns the result if a frame ends with it. Cells other than user data are ignored.
     pub fn push(&mut self, header: &Header, payload: &[u8; PAYLOAD]) -> Option<Result<Frame<'_>, Damage>> {
         if !header.payload_type.is_user_data() {
             return None;

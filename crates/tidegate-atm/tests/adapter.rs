@@ -1,4 +1,4 @@
-//! The port of an adapter with random contracts, frames and transfers: conservation, order, and the policers of the contracts.
+//! An adapter's port with random contracts, frames and transfers: conservation, order, and the contracts' policers.
 
 use proptest::prelude::*;
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Frames through lines that lose and damage cells: what is delivered was sent, and what is lost is missed.
+//! Frames over lines that lose and damage cells: every delivered frame was sent, and every loss is detected.
 
 use proptest::prelude::*;
 use tidegate_atm::aal5::{cells, segment};
@@ -9,7 +9,7 @@ fn cells_of(frame: &[u8]) -> Vec<Cell> {
     segment(Header { vci: 42, ..Header::default() }, Interface::User, 7, frame).unwrap().collect()
 }
 
-/// What a receiver of frames of up to `longest` bytes makes of the cells.
+/// The results of a receiver of frames of up to `longest` bytes.
 fn receive(longest: u16, cells: &[Cell]) -> Vec<Result<Vec<u8>, Damage>> {
     let mut reassembler = Reassembler::new(longest);
     let arrived = cells.iter().filter_map(|cell| {
@@ -25,7 +25,7 @@ fn receive(longest: u16, cells: &[Cell]) -> Vec<Result<Vec<u8>, Damage>> {
 }
 
 fn frame() -> impl Strategy<Value = Vec<u8>> {
-    // Around the edges of cells, where padding and trailer change places.
+    // Around the boundaries of cells, where the trailer needs another cell.
     let length = prop_oneof![1usize..200, (1usize..8, 0usize..20).prop_map(|(cells, before)| cells * 48 - before)];
     length.prop_flat_map(|length| prop::collection::vec(any::<u8>(), length))
 }
@@ -39,9 +39,9 @@ proptest! {
         prop_assert_eq!(receive(400, &line), expected);
     }
 
-    /// Any one lost cell costs its frame, or two if it was the one that parted them; all others arrive, and nothing that was not sent.
+    /// A lost cell costs its frame, or two frames if it was the last cell of the first. All others arrive, and no frame that was not sent.
     #[test]
-    fn any_single_lost_cell_is_noticed(frames in prop::collection::vec(frame(), 3), place: prop::sample::Index) {
+    fn any_single_lost_cell_is_detected(frames in prop::collection::vec(frame(), 3), place: prop::sample::Index) {
         let line: Vec<(usize, Cell)> =
             frames.iter().enumerate().flat_map(|(number, frame)| cells_of(frame).into_iter().map(move |cell| (number, cell))).collect();
         let lost = place.index(line.len());
@@ -54,14 +54,14 @@ proptest! {
         let survives = |number: usize| number != hit && !(was_last && !was_alone && number == hit + 1);
         let expected: Vec<Vec<u8>> = (0..3).filter(|&number| survives(number)).map(|number| frames[number].clone()).collect();
         prop_assert_eq!(intact, expected);
-        // A frame of one lost cell leaves no trace, nor does a last one that never ends; anything else is reported.
+        // A frame of one lost cell is not reported, and neither is a last frame that never ends.
         let reported = arrived.iter().filter(|result| result.is_err()).count();
         prop_assert_eq!(reported, usize::from(!(was_alone || was_last && hit == 2)));
     }
 
-    /// Whatever happens within 32 bits of a cell's payload is noticed for certain: that is what the CRC promises.
+    /// The CRC detects every error within 32 bits of a cell's payload.
     #[test]
-    fn any_damage_within_32_bits_is_noticed(frame in frame(), place: prop::sample::Index, bit in 0usize..353, error in 1u32..) {
+    fn any_damage_within_32_bits_is_detected(frame in frame(), place: prop::sample::Index, bit in 0usize..353, error in 1u32..) {
         let mut line = cells_of(&frame);
         let hit = place.index(line.len());
         let mut bytes = *line[hit].bytes();
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn two_cells_that_change_places_are_noticed(frame in prop::collection::vec(any::<u8>(), 150..300), at in 0usize..2) {
+    fn two_cells_in_the_wrong_order_are_detected(frame in prop::collection::vec(any::<u8>(), 150..300), at in 0usize..2) {
         let mut line = cells_of(&frame);
         let differ = line[at].payload() != line[at + 1].payload();
         line.swap(at, at + 1);
@@ -90,7 +90,7 @@ proptest! {
 proptest! {
     /// Counting cells gives the frames that reassembly gives.
     #[test]
-    fn what_is_delivered_is_known_without_the_cells(
+    fn counting_cells_tells_which_frames_are_delivered(
         sizes in prop::collection::vec(1usize..200, 1..20), losses in prop::collection::vec(prop::bool::weighted(0.3), 100),
     ) {
         let (mut delivery, mut reassembler, mut losses) = (Delivery::default(), Reassembler::new(65_535), losses.into_iter().cycle());
@@ -130,7 +130,7 @@ fn memory_is_bounded_and_the_next_frame_arrives_after_one_that_was_too_long() {
 }
 
 #[test]
-fn a_length_that_does_not_fit_is_noticed_though_the_crc_agrees() {
+fn a_length_that_does_not_fit_is_detected_although_the_crc_is_right() {
     // A frame of zeros whose trailer claims 41 bytes in one cell, with the CRC that goes with it.
     let mut payload = [0; PAYLOAD];
     payload[43] = 41;
@@ -141,12 +141,12 @@ fn a_length_that_does_not_fit_is_noticed_though_the_crc_agrees() {
 }
 
 #[test]
-fn aborted_frames_and_forgotten_ones_deliver_nothing() {
+fn aborted_and_discarded_frames_are_not_delivered() {
     assert_eq!(receive(400, &cells_of(&[])), [Err(Damage::Aborted)]);
     let mut reassembler = Reassembler::new(400);
     let tagged = Header { loss_priority: true, ..Header::default() };
     assert_eq!(reassembler.push(&tagged, &[9; PAYLOAD]), None);
-    // Cells of operation and maintenance pass by.
+    // Cells of operation and maintenance are ignored.
     let oam = Header { payload_type: PayloadType::new(5).unwrap(), ..Header::default() };
     assert_eq!(reassembler.push(&oam, &[9; PAYLOAD]), None);
     assert_eq!(reassembler.pending_cells(), 1);

@@ -18,10 +18,10 @@ use tidegate_report::{KernelResult, Report, Run, World, format_rate, format_time
 use tidegate_scenario::policy::Policy;
 use tidegate_scenario::units;
 
-/// How long the log's last lines may take at the end.
-const LOG_PATIENCE: Duration = Duration::from_millis(300);
+/// The time for the last lines of the log at the end.
+const LOG_FLUSH_LIMIT: Duration = Duration::from_millis(300);
 
-/// What `tidegate live` takes.
+/// The arguments of `tidegate live`.
 #[derive(Args)]
 pub struct Arguments {
     /// The policy file (or a scenario, whose policies are used)
@@ -44,25 +44,25 @@ pub struct Arguments {
     /// Stop after this long, such as "30 s"; otherwise SIGINT or SIGTERM stops
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     time: Option<tidegate_core::units::Duration>,
-    /// Link time that may be made up for after waking late: the burst this allows is this much of the rate
+    /// Link time that may be made up for after waking late: the longest burst is this much of the rate
     #[arg(long, value_name = "DURATION", default_value = "2 ms", value_parser = duration)]
     catch_up: tidegate_core::units::Duration,
-    /// Watch the clock for this long before each instant instead of sleeping: more exact, at the cost of processor time
+    /// Watch the clock for this long before each instant instead of sleeping: more exact, but costs processor time
     #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = duration)]
     spin: tidegate_core::units::Duration,
-    /// For how long queues are emptied, at the policy's rate, after the stop
+    /// The longest time for which queues are emptied, at the policy's rate, after the stop
     #[arg(long, value_name = "DURATION", default_value = "1 s", value_parser = duration)]
     drain: tidegate_core::units::Duration,
     /// Complete unfinished checksums in software instead of passing them on to the outgoing interface
     #[arg(long)]
     complete_checksums: bool,
-    /// Give receiving, deciding and transmitting a thread each in either direction, with a ring per flow between them (docs/end-system.md)
+    /// Use a thread each for receiving, deciding and transmitting in either direction, with a ring per flow between them (docs/end-system.md)
     #[arg(long)]
     end_system: bool,
-    /// With --end-system: make decisions on this core of the machine
+    /// With --end-system: decide on this core of the machine
     #[arg(long, value_name = "CORE", requires = "end_system")]
     decision_core: Option<usize>,
-    /// Carry packets even if another process already does on one of the interfaces
+    /// Start even if another process already carries packets on one of the interfaces
     #[arg(long)]
     force: bool,
     /// Do not print the state once a second
@@ -109,13 +109,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
     let output = Output { out: arguments.report.clone(), json: arguments.json };
     let destination = Destination::new(&output, &[("the policy file", &arguments.policy)])?;
-    // Rights belong to threads: they go before the threads come.
+    // Rights belong to threads, so they are dropped before threads are started.
     tidegate_live::keep_network_rights_only()
         .map_err(|error| Failure::Environment(format!("error: rights that packets do not need cannot be given up: {error}")))?;
     destination.check()?;
     log::in_background();
     let outcome = carry(arguments, config, [there, back], destination);
-    log::finish(LOG_PATIENCE);
+    log::finish(LOG_FLUSH_LIMIT);
     outcome
 }
 
@@ -162,14 +162,14 @@ fn carry(arguments: &Arguments, config: LiveConfig, [there, back]: [&Policy; 2],
     for (direction, policy) in outcome.directions.iter().zip([there, back]) {
         direction.counters.check().map_err(|leak| Failure::Defect(leak.to_string()))?;
         add_direction(&mut run, direction, policy, report.duration_s);
-        report.notes.extend(remarks(direction));
+        report.notes.extend(direction_notes(direction));
     }
     report.runs.push(run);
     report.notes.extend(interruptions(hang_ups.load(Ordering::Relaxed), log::lost()));
     destination.present(&report)
 }
 
-/// What happened to the command itself.
+/// Notes about the command itself.
 fn interruptions(hang_ups: u64, lines_lost: u64) -> Vec<String> {
     let mut notes = Vec::new();
     if hang_ups > 0 {
@@ -195,65 +195,65 @@ fn add_direction(run: &mut Run, direction: &DirectionOutcome, policy: &Policy, s
     judge_classes(run, &policy.classes, direction.record.classes(), &format!("{name} / "), seconds);
 }
 
-/// What happened outside the port, where the tables do not reach.
-fn remarks(direction: &DirectionOutcome) -> Vec<String> {
+/// Notes about events outside the port, which the tables do not show.
+fn direction_notes(direction: &DirectionOutcome) -> Vec<String> {
     let counters = &direction.counters;
     let name = name_of(direction);
-    let mut remarks = Vec::new();
+    let mut notes = Vec::new();
     let KernelCounters { received, dropped } = counters.kernel;
     if dropped > 0 {
-        remarks.push(format!(
-            "{name}: the kernel lost {dropped} of {} frames before they were read, because they came faster than they were taken. They are in no \
-             table: what is offered begins behind them.",
+        notes.push(format!(
+            "{name}: the kernel lost {dropped} of {} frames before they were read, because they arrived faster than they were read. They are in no \
+             table.",
             received + dropped
         ));
     }
     let outside = counters.refused.by_reason().into_iter().chain(counters.unsent.by_reason());
     for (reason, volume) in outside.filter(|(_, volume)| volume.packets > 0) {
-        remarks.push(format!("{name}: {} packets ({} bytes) dropped outside the port: {reason}.", volume.packets, volume.bytes));
+        notes.push(format!("{name}: {} packets ({} bytes) dropped outside the port: {reason}.", volume.packets, volume.bytes));
     }
     if counters.queued.packets > 0 {
-        remarks.push(format!("{name}: {} packets were still queued when the time for draining was up.", counters.queued.packets));
+        notes.push(format!("{name}: {} packets were still queued at the end of the drain time.", counters.queued.packets));
     }
     if counters.in_flight.packets > 0 {
         let packets = counters.in_flight.packets;
-        remarks.push(format!("{name}: {packets} packets were still on their way along the link when the time for draining was up."));
+        notes.push(format!("{name}: {packets} packets were still on the link at the end of the drain time."));
     }
     if counters.without_fields > 0 {
-        remarks.push(format!("{name}: {}", crate::present::without_fields(counters.without_fields)));
+        notes.push(format!("{name}: {}", crate::present::without_fields(counters.without_fields)));
     }
     if counters.unseen > 0 {
-        remarks.push(format!("{name}: no rule could look into {} packets for an IP header.", counters.unseen));
+        notes.push(format!("{name}: no rule could look into {} packets for an IP header.", counters.unseen));
     }
     if counters.super_frames > 0 {
-        remarks
+        notes
             .push(format!("{name}: {} super-frames of segmentation offload were cut into packets before the port.", counters.super_frames));
     }
     if let Some(EngineRecord { engine, winners }) = &direction.engine {
         let each = |transfers: &Transfers| transfers.records as f64 / transfers.transfers.max(1) as f64;
-        remarks.push(format!(
-            "{name}: the engine decided {} times; arrivals came to it {:.1} at a time, winners left it {:.1} at a time.",
+        notes.push(format!(
+            "{name}: the engine decided {} times, with {:.1} arrivals and {:.1} winners per transfer.",
             engine.won + engine.discarded,
             each(&engine.pulled),
             each(winners)
         ));
         if engine.stale > 0 {
-            remarks.push(format!(
-                "{name}: {} arrivals came to the engine more than 34 ms late and counted as younger than they were.",
+            notes.push(format!(
+                "{name}: {} arrivals reached the engine more than 34 ms late, and their transfer counted as their arrival.",
                 engine.stale
             ));
         }
     }
     if let (Some(median), Some(tail)) = (direction.lateness.quantile_seconds(0.5), direction.lateness.quantile_seconds(0.99)) {
         let (median, tail) = (format_time(median), format_time(tail));
-        remarks.push(format!(
+        notes.push(format!(
             "{name}: packets were handed to the kernel {median} after their instant in the median, {tail} at the 99th percentile."
         ));
     }
-    remarks
+    notes
 }
 
-/// Once a second: rates and drops of both directions, on one line that replaces itself where the terminal can.
+/// Prints rates and drops of both directions once a second; on a terminal the line replaces the one before.
 struct Ticker<'a> {
     quiet: bool,
     in_place: bool,

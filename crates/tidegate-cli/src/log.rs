@@ -1,8 +1,8 @@
-//! Lines on standard error, which never end, stall or spoil a command.
+//! Lines on standard error, which never end or stall a command.
 //!
-//! A line is written only as far as the other end takes it: a terminal that was stopped, a pipe that is not read, a full disk or a closed
-//! descriptor loses lines, and nothing waits for it. `live` hands its lines to a thread ([`in_background`]); every other command writes them
-//! itself. Control characters in a line are printed as escapes; [`styled`] is for text that was drawn here.
+//! Lines are lost if they cannot be written: on a stopped terminal, a pipe that is not read, a full disk or a closed descriptor. `live` passes
+//! its lines to a thread ([`in_background`]) and never waits. Other commands write them, and wait up to 500 ms. Control characters are printed
+//! as escapes, except by [`styled`].
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::File;
@@ -14,19 +14,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 pub use tidegate_scenario::diagnostic::printable;
 
-/// Lines that may wait for the thread.
-const WAITING: usize = 256;
+/// The capacity of the thread's queue in lines.
+const QUEUE_LINES: usize = 256;
 
-/// How long a command waits for a reader that is slow; `live` waits for none.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a command other than `live` waits for a slow reader.
+const WRITE_LIMIT: Duration = Duration::from_millis(500);
 
-/// A pipe that can be written to has room for this many bytes (POSIX: `PIPE_BUF`).
-const AT_ONCE: usize = 4096;
+/// The room, in bytes, of a pipe that is ready for writing (POSIX: `PIPE_BUF`).
+const PIPE_ROOM: usize = 4096;
 
-/// The thread's queue, and what tells that the thread has ended.
+/// The thread's queue, and the channel that closes when the thread ends.
 static BACKGROUND: Mutex<Option<(SyncSender<String>, Receiver<()>)>> = Mutex::new(None);
 
-/// Lines that were lost because the thread's queue was full, or because the other end did not take them.
+/// The number of lines lost: the queue was full, or the line could not be written.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Writes a line, its control characters as escapes.
@@ -34,7 +34,7 @@ pub fn line(text: &str) {
     styled(&(printable(text).into_owned() + "\n"));
 }
 
-/// Writes text as it is, with the colours and line ends that it holds.
+/// Writes text unchanged, including colours and line ends.
 pub fn styled(text: &str) {
     match &*background() {
         Some((queue, _)) => {
@@ -42,61 +42,63 @@ pub fn styled(text: &str) {
                 LOST.fetch_add(1, Ordering::Relaxed);
             }
         }
-        None => write_or_count(text, PATIENCE),
+        None => write_or_count(text, WRITE_LIMIT),
     }
 }
 
-/// From here on a thread writes the lines, until [`finish`]. The thread has the rights that its creator has now.
+/// Starts a thread that writes the lines until [`finish`]. It has the current rights of its creator.
 pub fn in_background() {
-    let (queue, lines) = mpsc::sync_channel::<String>(WAITING);
+    let (queue, lines) = mpsc::sync_channel::<String>(QUEUE_LINES);
     let (ended, has_ended) = mpsc::channel();
     let started = std::thread::Builder::new().name("tidegate-log".into()).spawn(move || {
-        let mut told = 0;
+        let mut reported = 0;
         for text in lines {
             let lost = LOST.load(Ordering::Relaxed);
-            // Of lines that were lost it tells as soon as it is read again.
-            if lost > told && write(&format!("{} lines of the log were lost, because it was not read\n", lost - told), Duration::ZERO) {
-                told = lost;
+            // Reports lost lines as soon as the log is read again.
+            if lost > reported
+                && write(&format!("{} lines of the log were lost, because it was not read\n", lost - reported), Duration::ZERO)
+            {
+                reported = lost;
             }
             write_or_count(&text, Duration::ZERO);
         }
-        let _nobody_waits = ended.send(());
+        let _ = ended.send(());
     });
-    // Without a thread lines are written as before.
+    // Without a thread, the command writes its lines itself.
     if started.is_ok() {
         *background() = Some((queue, has_ended));
     }
 }
 
-/// The number of lines that were lost so far.
+/// The number of lines lost so far.
 pub fn lost() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Ends the thread, which has this long to write what waits.
-pub fn finish(patience: Duration) {
+/// Ends the thread, which has `limit` to write the lines in its queue.
+pub fn finish(limit: Duration) {
     let thread = background().take();
     if let Some((queue, has_ended)) = thread {
         drop(queue);
-        // A thread that the other end keeps waiting ends with the process.
-        let _ended_or_not = has_ended.recv_timeout(patience);
+        // A thread that is stuck ends with the process.
+        let _ = has_ended.recv_timeout(limit);
     }
 }
 
-fn write_or_count(text: &str, patience: Duration) {
-    if !write(text, patience) {
+fn write_or_count(text: &str, limit: Duration) {
+    if !write(text, limit) {
         LOST.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Writes what the other end takes, waiting at most `patience` each time it is full. False if something was not written.
-fn write(text: &str, patience: Duration) -> bool {
-    // Past the lock of the standard library, which a stalled writer would hold, also against a panic's message.
+/// Writes `text`, and waits at most `limit` each time there is no room. False if a part was not written.
+fn write(text: &str, limit: Duration) -> bool {
+    // Without the lock of the standard library, which a stalled writer would hold and a panic's message needs.
     let stderr = std::io::stderr();
     let Ok(descriptor) = stderr.as_fd().try_clone_to_owned() else { return false };
     let mut file = File::from(descriptor);
-    let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
-    for part in text.as_bytes().chunks(AT_ONCE) {
+    let timeout = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
+    for part in text.as_bytes().chunks(PIPE_ROOM) {
         let mut entry = [PollFd::new(&file, PollFlags::OUT)];
         let ready = poll(&mut entry, Some(&timeout)).is_ok() && entry[0].revents().contains(PollFlags::OUT);
         if !ready || file.write_all(part).is_err() {

@@ -1,11 +1,11 @@
-//! Signals: a command that is told to end removes its unfinished files first.
+//! Signals: a command that is told to end removes its unfinished files first; `live` stops and reports.
 //!
 //! | signal | every command | `live` |
 //! |---|---|---|
-//! | SIGINT, SIGTERM | removes what is unfinished, ends by the signal | stops; a second one, a second later, ends it at once |
-//! | SIGHUP | as above | carries on and says so |
+//! | SIGINT, SIGTERM | removes unfinished files, ends by the signal | stops and reports; another one, at least a second later, ends it at once |
+//! | SIGHUP | as above | carries on; log and report say so |
 //!
-//! A signal that is ignored when the command starts, as `nohup` arranges for SIGHUP, stays ignored.
+//! A signal that is ignored at the start, such as SIGHUP under `nohup`, stays ignored, except in `live`.
 
 use crate::failure::Failure;
 use crate::log;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Signals that come this close together are one request to stop: `timeout` signals the command and then its group.
+/// Signals within this time are one request to stop: `timeout` signals the command and then its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
 
-/// Ends the command by the first signal that asks for it.
+/// Makes the first of these signals end the command.
 pub fn end_cleanly() -> Result<(), Failure> {
     listen([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)), end)
 }
 
-/// What `live` is told by signals.
+/// The requests that `live` gets by signals.
 #[derive(Clone, Default)]
 pub struct Requests {
     /// Set when it is to stop.
@@ -33,20 +33,20 @@ pub struct Requests {
     pub hang_ups: Arc<AtomicU64>,
 }
 
-/// Turns signals into requests. The thread that does it has the rights that its creator has now.
+/// Turns signals into requests, in a thread with the current rights of its creator.
 pub fn requests() -> Result<Requests, Failure> {
     let requests = Requests::default();
-    let told = requests.clone();
+    let shared = requests.clone();
     let mut asked: Option<Instant> = None;
     listen([SIGINT, SIGTERM, SIGHUP], move |signal| {
         if signal == SIGHUP {
-            told.hang_ups.fetch_add(1, Ordering::Relaxed);
+            shared.hang_ups.fetch_add(1, Ordering::Relaxed);
             return log::line("SIGHUP: packets are carried on; stop with SIGTERM");
         }
         if asked.get_or_insert_with(Instant::now).elapsed() > ONE_REQUEST {
             end(signal);
         }
-        told.stop.store(true, Ordering::Relaxed);
+        shared.stop.store(true, Ordering::Relaxed);
     })?;
     Ok(requests)
 }
@@ -54,7 +54,7 @@ pub fn requests() -> Result<Requests, Failure> {
 fn end(signal: i32) {
     tidegate_report::remove_unfinished();
     let _default = emulate_default_handler(signal);
-    // The default of these signals is the end.
+    // Reached only if the default action did not end the process.
     std::process::exit(128 + signal);
 }
 

@@ -1,5 +1,6 @@
-//! How many decisions an engine makes per second, and how many frames pass through an end system, with its parts in turn on one thread and
-//! with a thread for each: `cargo run --release -p tidegate-endsystem --example rates`.
+//! Decisions per second of an engine, and frames per second through an end system, on one thread and with a thread per part.
+//!
+//! Example: `cargo run --release -p tidegate-endsystem --example rates`
 
 use std::error::Error;
 use std::thread;
@@ -11,8 +12,9 @@ use tidegate_core::scheduler::{FlowParameters, Scheduler};
 use tidegate_core::units::{Rate, Time};
 use tidegate_endsystem::{Descriptor, EndSystem, Next, QueueManager, Setup, Slots};
 
-/// Frames per round; the best of several rounds counts, because whatever else the machine does only makes them slower.
+/// Frames per round.
 const FRAMES: u64 = 500_000;
+/// Rounds, of which the best counts: other work on the machine only makes a round slower.
 const ROUNDS: usize = 7;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -57,7 +59,7 @@ fn measure<S: Scheduler + Send, E: Error + 'static>(
     Ok(())
 }
 
-/// Fills rings, decides, empties them, again and again. Returns millions of decisions per second of deciding, and of frames in all.
+/// Fills rings, decides and empties them in a loop. Returns millions of decisions per second of deciding, and of frames per second.
 fn take_turns<S: Scheduler>(mut system: EndSystem<u64, S>, streams: usize) -> (f64, f64) {
     let begun = Instant::now();
     let (mut sent, mut offered, mut deciding) = (0, 0, 0.0);

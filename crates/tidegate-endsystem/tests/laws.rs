@@ -1,4 +1,4 @@
-//! The laws of an end system whose parts take turns in every order, with every registered discipline; and the port it agrees with.
+//! The laws of an end system whose parts are polled in every order, with every registered discipline; and its agreement with a port.
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -35,7 +35,7 @@ fn parameters(kind: SchedulerKind, stream: usize) -> FlowParameters {
     }
 }
 
-/// The discipline for these streams; with `shaping`, some of them are held to a contract in front of it.
+/// The discipline for these streams; with `shaping`, some of them are shaped in front of it.
 fn scheduler(kind: SchedulerKind, streams: usize, shaping: bool) -> AnyScheduler {
     let wire = OVERHEAD.wire_length(LONGEST);
     let setup = tidegate_core::scheduler::Setup::new(rate(), wire);
@@ -56,13 +56,13 @@ fn scheduler(kind: SchedulerKind, streams: usize, shaping: bool) -> AnyScheduler
     }
 }
 
-/// What a stream is like: frames its ring holds, urgent or not, dropping or not.
-type Manner = (u32, bool, bool);
+/// The properties of a stream: its ring's capacity, whether it is urgent, whether it drops.
+type Properties = (u32, bool, bool);
 
-fn open(setup: &Setup, manners: &[Manner], producers: usize, scheduler: AnyScheduler) -> EndSystem<u64, AnyScheduler> {
+fn open(setup: &Setup, properties: &[Properties], producers: usize, scheduler: AnyScheduler) -> EndSystem<u64, AnyScheduler> {
     let mut queues = QueueManager::default();
-    for (index, &(frames, urgent, dropping)) in manners.iter().enumerate() {
-        if index > 0 && index % manners.len().div_ceil(producers) == 0 {
+    for (index, &(frames, urgent, dropping)) in properties.iter().enumerate() {
+        if index > 0 && index % properties.len().div_ceil(producers) == 0 {
             queues.next_producer();
         }
         let mut descriptor = Descriptor::new(()).frames(frames);
@@ -91,15 +91,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..300)
 }
 
-fn manners() -> impl Strategy<Value = Vec<Manner>> {
+fn properties() -> impl Strategy<Value = Vec<Properties>> {
     prop::collection::vec((1u32..12, any::<bool>(), any::<bool>()), 1..6)
 }
 
-/// Takes the steps, then drains, and checks the laws all the way.
-fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[Manner], producers: usize, steps: &[Step]) {
-    let mut system = open(setup, manners, producers, scheduler(kind, manners.len(), shaping));
-    let mut queued: Vec<VecDeque<u64>> = vec![VecDeque::new(); manners.len()];
-    let (mut announced, mut won) = (vec![0u64; manners.len()], vec![0u64; manners.len()]);
+/// Takes the steps, then drains, and checks the laws after each step.
+fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, properties: &[Properties], producers: usize, steps: &[Step]) {
+    let mut system = open(setup, properties, producers, scheduler(kind, properties.len(), shaping));
+    let mut queued: Vec<VecDeque<u64>> = vec![VecDeque::new(); properties.len()];
+    let (mut announced, mut won) = (vec![0u64; properties.len()], vec![0u64; properties.len()]);
     let (mut number, mut now) = (0, Time::from_nanoseconds(5_000_000));
     let leave = |queued: &mut Vec<VecDeque<u64>>, won: &mut Vec<u64>, departure: Departure<u64>| {
         let index = departure.stream.index();
@@ -110,11 +110,11 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
     for &step in steps {
         match step {
             Step::Offer { stream, length } => {
-                let index = stream % manners.len();
+                let index = stream % properties.len();
                 let stream = Flow(index as u32);
                 let producer = system.producers.iter_mut().find(|producer| producer.streams().any(|own| own == stream)).unwrap();
-                let (_, _, dropping) = manners[index];
-                let is_full = queued[index].len() == manners[index].0 as usize;
+                let (_, _, dropping) = properties[index];
+                let is_full = queued[index].len() == properties[index].0 as usize;
                 match producer.offer(stream, now, length, Colour::Green, number) {
                     Ok(()) => {
                         assert!(!is_full);
@@ -123,7 +123,7 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
                     }
                     Err(Refusal::ComeAgain(frame)) => assert_eq!((frame, is_full, dropping), (number, true, false)),
                     Err(Refusal::Dropped(frame)) => assert_eq!((frame, is_full, dropping), (number, true, true)),
-                    Err(Refusal::Closed(_)) => panic!("nobody has gone"),
+                    Err(Refusal::Closed(_)) => panic!("no part has gone"),
                 }
                 number += 1;
             }
@@ -140,7 +140,7 @@ fn keeps_the_laws(setup: &Setup, kind: SchedulerKind, shaping: bool, manners: &[
     }
     let EndSystem { producers, mut engine, mut transmission } = system;
     let producers: Vec<_> = producers.into_iter().map(|producer| *producer.counters()).collect();
-    // Drained: the longest contract of a stream lets its packets go within a few seconds.
+    // The slowest contract drains within a few seconds.
     for _ in 0..20_000 {
         let deciding = engine.poll(now);
         transmission.poll(now, |departure| leave(&mut queued, &mut won, departure));
@@ -161,19 +161,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 5, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_whatever_the_order_of_turns(
-        manners in manners(), producers in 1usize..4, steps in steps(), shaping: bool,
+    fn no_frame_is_lost_in_any_order_of_polls(
+        properties in properties(), producers in 1usize..4, steps in steps(), shaping: bool,
         (low_mark, batch, winners) in (2u32..7, 1u32..6, 1u32..6),
     ) {
         for &kind in SchedulerKind::ALL {
             let real = Setup { low_mark, batch, winners, ..Setup::real_time(rate(), OVERHEAD) };
-            keeps_the_laws(&real, kind, shaping, &manners, producers, &steps);
+            keeps_the_laws(&real, kind, shaping, &properties, producers, &steps);
             let counted = Setup { low_mark, batch, winners, ..Setup::decisions() };
-            keeps_the_laws(&counted, kind, false, &manners, producers, &steps);
+            keeps_the_laws(&counted, kind, false, &properties, producers, &steps);
         }
     }
 
-    /// With parts that are late by less than the catching up, the decisions are a port's, to the picosecond.
+    /// As long as parts are late by less than the catch-up limit, the decisions are a port's, to the picosecond.
     #[test]
     fn in_real_time_decisions_are_those_of_a_port(
         arrivals in prop::collection::vec((2u64..300, 0usize..4, 40u32..LONGEST, 0u64..1150), 1..150),
@@ -195,20 +195,20 @@ proptest! {
                 longest_frame: LONGEST,
                 remarks: Default::default(),
             });
-            // A ring for pushes beside the one that is pulled would number packets otherwise: all of them use the same.
-            let manners = vec![(200, urgent == 0, false); streams];
+            // Two rings, pushed and pulled, would change the order of arrivals, so all streams use the same.
+            let properties = vec![(200, urgent == 0, false); streams];
             let setup = Setup { low_mark, ..Setup::real_time(rate(), OVERHEAD) };
-            let mut system = open(&setup, &manners, producers, scheduler(kind, streams, shaping));
+            let mut system = open(&setup, &properties, producers, scheduler(kind, streams, shaping));
             system.engine.poll(start);
 
             let (mut expected, mut seen) = (Vec::new(), Vec::new());
-            let (mut now, mut turned) = (start, start);
+            let (mut now, mut polled) = (start, start);
             for (number, &(pause, stream, length, delay)) in arrivals.iter().enumerate() {
                 now = grain.floor(now + Duration::from_microseconds(pause));
                 let (number, stream) = (number as u64, Flow((stream % streams) as u32));
-                // A part may be late by up to the catching up, and is now and then.
-                if now.since(turned) > Duration::from_microseconds(delay) {
-                    turned = now;
+                // Parts are late now and then, by up to the catch-up limit.
+                if now.since(polled) > Duration::from_microseconds(delay) {
+                    polled = now;
                     system.engine.poll(now);
                     system.transmission.poll(now, |departure| seen.push((departure.at, departure.frame)));
                 }

@@ -1,4 +1,4 @@
-//! The experiments of ShareStreams that an end system can repeat: four streams 1:1:2:4, arrivals by push and by pull.
+//! The experiments of ShareStreams on an end system: four streams 1:1:2:4, arrivals by push and by pull.
 
 use tidegate_core::dwcs::{Dwcs, Order, Rules, Scan, Stream, Window};
 use tidegate_core::packet::{Colour, Flow};
@@ -224,11 +224,11 @@ fn an_offset_that_cannot_be_told_apart_is_counted_in_real_time() {
         assert_eq!(system.engine.counters().stale, stale);
         let mut sent = Volume::default();
         system.transmission.poll(now, |departure| sent.add(departure.length));
-        assert_eq!(sent.packets, 1, "late or not, it goes");
+        assert_eq!(sent.packets, 1, "it is sent even if it is late");
     }
 }
 
-/// A backlog of twice the range of an offset: what waits to be pulled is fetched before it could be misunderstood.
+/// A backlog of twice the range of an offset: arrivals are pulled before their offsets become ambiguous.
 #[test]
 fn offsets_outlast_a_backlog() {
     let rate = Rate::new(100_000_000).unwrap();

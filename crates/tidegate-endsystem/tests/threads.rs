@@ -1,4 +1,4 @@
-//! Numbered frames through real threads: every one of them comes out once, in the order of its stream.
+//! Numbered frames through real threads: every frame leaves once, in the order of its stream.
 //!
 //! A few million by default; the long run is `TIDEGATE_FRAMES=1000000000 cargo test --release -p tidegate-endsystem --test threads`.
 
@@ -25,7 +25,7 @@ fn clock() -> impl Fn() -> Time + Sync {
     move || Time::from_nanoseconds(1_000_000_000 + start.elapsed().as_nanos() as u64)
 }
 
-/// Offers frames numbered per stream, round and round its streams, until `count` have been offered; bursts of 32 between two flushes.
+/// Offers `count` frames, numbered per stream, to its streams in turn, with a flush after every 32.
 fn produce(mut producer: Producer<u64>, count: u64, now: impl Fn() -> Time) -> ProducerCounters {
     let streams: Vec<Flow> = producer.streams().collect();
     let mut numbers = vec![0u64; streams.len()];
@@ -44,7 +44,7 @@ fn produce(mut producer: Producer<u64>, count: u64, now: impl Fn() -> Time) -> P
     *producer.counters()
 }
 
-/// Moves `count` frames per producer through a system and checks every one of them. Returns the frames dropped and sent.
+/// Moves `count` frames per producer through a system and checks every frame. Returns the frames dropped and sent.
 fn carry<S: Scheduler + Send>(system: EndSystem<u64, S>, streams: usize, count: u64) -> (u64, u64) {
     let EndSystem { producers, mut engine, mut transmission } = system;
     let (now, stop) = (clock(), AtomicBool::new(false));
@@ -152,7 +152,7 @@ fn a_link_in_real_time_is_filled_and_what_a_stop_leaves_is_counted() {
                 },
             );
         });
-        // Two seconds of the link's time, of which a small part is left to go.
+        // Two seconds of link time, of which only a small part is sent.
         for number in 0..3000 {
             for stream in [Flow(0), Flow(1)] {
                 producer.offer(stream, now(), 1500, Colour::Green, number).unwrap();
@@ -186,11 +186,11 @@ fn a_link_in_real_time_is_filled_and_what_a_stop_leaves_is_counted() {
             return;
         }
     }
-    panic!("a ring that nobody empties was never full");
+    panic!("a ring without a reader was never full");
 }
 
 #[test]
-fn what_comes_after_the_rings_were_cleared_is_refused_though_its_arrival_finds_no_room() {
+fn a_frame_after_the_rings_were_cleared_is_refused_although_the_ring_of_arrivals_is_full() {
     let scheduler = tidegate_core::scheduler::Setup::new(Rate::new(40_000_000).unwrap(), 1524);
     let mut queues = QueueManager::default();
     queues.admit(Descriptor::new(FlowParameters::default()).frames(4)).unwrap();

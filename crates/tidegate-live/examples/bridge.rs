@@ -1,4 +1,4 @@
-//! Bridges two interfaces at a rate, first in first out, and prints what passes: `bridge A B RATE`, the rate in bits per second.
+//! Bridges two interfaces through a FIFO and prints its counters: `bridge A B RATE`, the rate in bits per second.
 //!
 //! Example: `cargo run --release --example bridge -- veth-a veth-b 20000000`
 
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// First in, first out at `rate` bits per second, with a buffer of a tenth of a second and at least 100 full frames.
+/// A FIFO of `rate` bits per second, with a buffer of 100 ms and at least 100 full frames.
 fn setup(rate: u64) -> Result<PortSetup, String> {
     let rate = Rate::new(rate).map_err(|error| error.to_string())?;
     let bytes = (rate.bits_per_second() / 80).max(151_400);

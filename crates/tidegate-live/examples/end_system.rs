@@ -1,7 +1,7 @@
 //! Real frames from one network namespace to another through an end system: two producers, four streams, a DWCS engine, a transmitter.
 //!
-//! It is the experiment of ShareStreams, section 5.2, with a socket at its end: windows 7/8, 14/16, 6/8 and 4/8 ask for frames in the ratio
-//! 1:1:2:4, which the receiver counts for as long as all four have some.
+//! It repeats the experiment of ShareStreams, section 5.2, with a socket at its end. Windows 7/8, 14/16, 6/8 and 4/8 demand frames in the
+//! ratio 1:1:2:4. The receiver counts while all four streams have frames.
 //!
 //! As root: `cargo run --release -p tidegate-live --example end_system -- 8000` (frames per stream; 4000 if not given).
 
@@ -26,6 +26,7 @@ use topology::{Place, Topology};
 
 const WINDOWS: [(u32, u32); 4] = [(7, 8), (14, 16), (6, 8), (4, 8)];
 const ASKED: [u32; 4] = [1, 1, 2, 4];
+/// The rate of the transmitter in bit/s.
 const RATE: u64 = 100_000_000;
 
 /// Locally administered addresses, and the protocol number for experiments.
@@ -79,7 +80,7 @@ fn carry(topology: &Topology, system: EndSystem<Vec<u8>, Slots<Scan>>, frames: u
     let EndSystem { producers, mut engine, mut transmission } = system;
     let begun = Instant::now();
     let now = move || Time::from_nanoseconds(1_000_000_000 + begun.elapsed().as_nanos() as u64);
-    // As in the paper, decisions begin when all streams are backlogged.
+    // As in the paper, decisions start when all streams are backlogged.
     let full = Arc::new(Barrier::new(producers.len() + 1));
     let start = |producer| {
         let full = full.clone();
@@ -113,7 +114,7 @@ fn carry(topology: &Topology, system: EndSystem<Vec<u8>, Slots<Scan>>, frames: u
     }
 }
 
-/// Offers numbered frames of each stream for as long as its ring takes them, and comes again when none does.
+/// Offers numbered frames of each stream until its ring is full, and tries again after 500 us.
 fn produce(mut producer: Producer<Vec<u8>>, frames: u32, full: &Barrier) -> ProducerCounters {
     let mut streams: Vec<(Flow, u32)> = producer.streams().map(|stream| (stream, 0)).collect();
     let mut first = true;
@@ -121,7 +122,7 @@ fn produce(mut producer: Producer<Vec<u8>>, frames: u32, full: &Barrier) -> Prod
         for (stream, number) in &mut streams {
             while *number < frames {
                 let frame = frame(*stream, *number);
-                // The engine's time is the number of its decisions; the frames' own numbers will do for arrivals.
+                // The engine's time is the number of its decisions, and the frames' numbers serve as arrivals.
                 let arrival = Time::from_picoseconds(u64::from(*number));
                 match producer.offer(*stream, arrival, frame.len() as u32, Colour::Green, frame) {
                     Ok(()) => *number += 1,
@@ -149,7 +150,7 @@ fn frame(stream: Flow, number: u32) -> Vec<u8> {
     frame
 }
 
-/// What came of each stream for as long as all had frames, and in all; and the frames out of order.
+/// Per stream: the volume while all streams had frames, and all frames; and the frames out of order.
 struct Received {
     shares: [Volume; 4],
     total: [u32; 4],

@@ -20,7 +20,7 @@ use kernel_tcp::{BUFFER, DELAY, FLOWS, Measured, RATE, available, measure};
 use serde_json::Value;
 use std::process::ExitCode;
 
-/// What was measured earlier on the same kind of link, the least and the most of several runs.
+/// Earlier measurements on the same kind of link: minimum and maximum of several runs.
 struct Earlier {
     congestion_control: &'static str,
     /// In Mbit/s.
@@ -103,7 +103,7 @@ fn results(path: &str) -> Result<Vec<Measured>, String> {
     entries.iter().map(entry).collect()
 }
 
-/// For each congestion control a row per figure, with a column per source, the least and the most of its runs, and what was measured before.
+/// A row per congestion control and figure. A column per source has the minimum and maximum of its runs; the last one has the earlier figures.
 fn table(names: &[String], measured: &[Measured]) -> String {
     let mut sources: Vec<&str> = Vec::new();
     for result in measured {

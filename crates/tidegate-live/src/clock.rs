@@ -1,4 +1,4 @@
-//! The machine's clock, waiting for frames or instants, and what makes waiting precise.
+//! The machine's clock, and precise waiting for frames or instants.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -17,9 +17,9 @@ pub(crate) fn now() -> Time {
 /// Why a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woken {
-    /// A frame has come, the time is up, or a signal has interrupted.
+    /// A frame has arrived, the time is over, or a signal has interrupted the wait.
     Ready,
-    /// The socket has an error to tell.
+    /// The socket has a pending error.
     SocketError,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Woken {
 pub(crate) fn wait(socket: Option<BorrowedFd>, timeout: Duration) -> Woken {
     // The kernel skips negative descriptors.
     let mut entry = libc::pollfd { fd: socket.map_or(-1, |socket| socket.as_raw_fd()), events: libc::POLLIN, revents: 0 };
-    // Rounded up: waking early by less than a nanosecond would only cost another turn.
+    // Rounded up: waking less than a nanosecond early would cost another poll.
     let nanoseconds = timeout.picoseconds().div_ceil(1000);
     let timeout =
         libc::timespec { tv_sec: (nanoseconds / 1_000_000_000) as libc::time_t, tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long };
@@ -36,7 +36,7 @@ pub(crate) fn wait(socket: Option<BorrowedFd>, timeout: Duration) -> Woken {
     if entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0 { Woken::SocketError } else { Woken::Ready }
 }
 
-/// Asks the kernel to wake this thread as precisely as it can: no timer slack, and ahead of ordinary threads.
+/// Gives the calling thread a real-time priority and a timer without slack, so that it wakes on time.
 ///
 /// # Errors
 /// The kernel refused the real-time policy (it needs CAP_SYS_NICE); the timer slack has been set nevertheless.
@@ -55,7 +55,7 @@ pub(crate) fn set_real_time_priority(priority: i32) -> io::Result<()> {
 /// Keeps the calling thread on one core.
 ///
 /// # Errors
-/// There is no such core, or it is not for this process.
+/// There is no such core, or this process may not use it.
 pub(crate) fn stay_on(core: usize) -> io::Result<()> {
     // SAFETY: an empty set of processors is a valid one.
     let mut cores: libc::cpu_set_t = unsafe { std::mem::zeroed() };

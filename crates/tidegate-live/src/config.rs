@@ -1,4 +1,4 @@
-//! What is to be bridged, and how.
+//! The configuration of a bridge.
 
 use crate::ingress::Checksums;
 use tidegate_core::port::PortSetup;
@@ -12,14 +12,14 @@ pub struct LiveConfig {
     pub interfaces: [String; 2],
     /// The port for what comes in on A and goes out on B, then the port for the way back.
     pub setups: [PortSetup; 2],
-    /// What lies behind either port. Their losses are independent, also if they have one seed.
+    /// The link behind each port. Losses are independent even with one seed.
     pub links: [Link; 2],
-    /// Everything that has a default.
+    /// Options that have a default.
     pub options: Options,
 }
 
 impl LiveConfig {
-    /// A bridge between `a` and `b` with the default options, behind whose ports nothing is delayed or lost.
+    /// A bridge between `a` and `b` with default options, and links without delay and loss.
     pub fn new(a: &str, b: &str, a_to_b: PortSetup, b_to_a: PortSetup) -> LiveConfig {
         LiveConfig {
             interfaces: [a.to_owned(), b.to_owned()],
@@ -33,29 +33,27 @@ impl LiveConfig {
 /// How frames and time are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// How much link time a port may make up for after its thread was woken late: what it sends at once is at most this much of its
-    /// rate. Zero spaces packets by at least their time on the link and loses the rate that late wake-ups cost.
+    /// The link time that a port may make up for after its thread woke late: the longest burst is this much of its rate. With zero, packets
+    /// keep at least their transmission time apart, and late wake-ups cost rate.
     pub catch_up: Duration,
-    /// For how long queues are emptied, at the policy's rate, after the stop.
+    /// The longest time for which queues are emptied, at the policy's rate, after the stop.
     pub drain: Duration,
-    /// How long before an instant a thread stops sleeping and watches the clock instead. More than zero costs up to a core per
-    /// direction.
+    /// How long before an instant a thread stops sleeping and watches the clock. Above zero this costs up to a core per direction.
     pub spin: Duration,
-    /// Unfinished checksums are passed on to the outgoing interface or completed in software.
+    /// Whether unfinished checksums are passed on to the outgoing interface or completed in software.
     pub checksums: Checksums,
-    /// The number of frames that the kernel may hold for us per direction before it drops. The memory for them is limited to 32 MB,
-    /// so it is fewer on interfaces with long frames.
+    /// The capacity of a direction's receive ring in frames, above which the kernel drops. Its memory is limited to 32 MB, so interfaces with
+    /// long frames get fewer.
     pub ring: u32,
-    /// Frames in memory per direction beyond what the port may queue: those on the way in and out.
+    /// Frame slots per direction above the port's packet limit, for frames on the way in and out.
     pub spare_frames: u32,
-    /// The real-time priority (1 to 99) to ask for; `None` stays with ordinary scheduling.
+    /// The real-time priority to ask for, 1 to 99; `None` keeps ordinary scheduling.
     pub real_time_priority: Option<u8>,
-    /// Every direction is an end system: receiving, deciding and transmitting have a thread each, with a ring per flow between the first and
-    /// the last.
+    /// Receiving, deciding and transmitting have a thread each, with a ring per flow between receiving and transmitting.
     pub end_system: bool,
     /// DirectionLoop packets even if another process already does on one of the interfaces.
     pub force: bool,
-    /// The core on which decisions are made, if they have threads of their own; any if `None`.
+    /// With `end_system`: the core for decisions; `None` for any.
     pub decision_core: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What has become of everything that one direction received.
+//! The counters of one direction, and their conservation law.
 
 use crate::io::KernelCounters;
 use std::fmt;
@@ -6,28 +6,28 @@ use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Counters, Volume};
 use tidegate_core::units::Duration;
 
-/// What was refused before it became a packet of the port.
+/// Packets that were dropped before they reached the port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Refused {
-    /// No frame memory was free.
+    /// No frame slot was free.
     pub no_memory: Volume,
     /// The kernel kept only part of the frame.
     pub cut_short: Volume,
-    /// A super-frame of a kind that cannot be cut: a tunnel's, or one of more than 64 kB over IPv6.
+    /// A super-frame that cannot be cut: one of a tunnel, or of more than 64 kB over IPv6.
     pub not_segmentable: Volume,
-    /// The frame asks for a checksum outside itself.
+    /// The position of the requested checksum is outside the frame.
     pub bad_checksum: Volume,
 }
 
 impl Refused {
-    /// Everything refused, whatever the reason.
+    /// The sum over all reasons.
     pub fn total(&self) -> Volume {
         self.by_reason()
             .iter()
             .fold(Volume::default(), |sum, (_, volume)| Volume { packets: sum.packets + volume.packets, bytes: sum.bytes + volume.bytes })
     }
 
-    /// Every reason with its name and what fell to it.
+    /// The volume of each reason, by name.
     pub fn by_reason(&self) -> [(&'static str, Volume); 4] {
         [
             ("no-memory", self.no_memory),
@@ -38,23 +38,23 @@ impl Refused {
     }
 }
 
-/// What the port sent but did not come out: it was lost on the link, or the outgoing interface did not take it.
+/// Packets that the port sent and that did not leave: lost on the link, or not taken by the outgoing interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Unsent {
-    /// It was lost at random, as the policy's link says.
+    /// Random losses of the policy's link.
     pub lost: Volume,
     /// The interface was down or gone.
     pub interface_down: Volume,
     /// The frame was longer than the interface's MTU allows.
     pub too_long: Volume,
-    /// The kernel had no room for it, although it was tried again and again.
+    /// The kernel had no room for it for 20 ms.
     pub no_room: Volume,
     /// The kernel refused it for another reason.
     pub rejected: Volume,
 }
 
 impl Unsent {
-    /// Every reason with its name and what fell to it.
+    /// The volume of each reason, by name.
     pub fn by_reason(&self) -> [(&'static str, Volume); 5] {
         [
             ("lost-on-link", self.lost),
@@ -69,58 +69,57 @@ impl Unsent {
 /// The counters of one direction. Volumes count packets as they go on the wire: a super-frame counts as the packets it was cut into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DirectionCounters {
-    /// Everything received.
+    /// Packets received.
     pub received: Volume,
-    /// What was refused before it came to the port.
+    /// Packets dropped before the port.
     pub refused: Refused,
-    /// What has become of everything offered to the port.
+    /// The counters of the port.
     pub port: Counters,
-    /// Everything that the outgoing interface took.
+    /// Packets that the outgoing interface took.
     pub delivered: Volume,
-    /// What the port sent but did not come out.
+    /// Packets that the port sent and that did not leave.
     pub unsent: Unsent,
-    /// What the port holds in its queues.
+    /// Packets in the queues of the port.
     pub queued: Volume,
-    /// What the port has sent and has come to no end yet: on its way along the link, or waiting for room in the kernel.
+    /// Packets that the port has sent and that are on the link or wait for room in the kernel.
     pub in_flight: Volume,
     /// Frames read from the kernel, a super-frame counting once.
     pub frames: u64,
-    /// Those of them that were super-frames.
+    /// The super-frames among them.
     pub super_frames: u64,
-    /// Packets that leave as they came although the policy sets code points, because they have no field for any of these.
+    /// Packets that left unchanged although the policy sets code points, because they have no field for them.
     pub without_fields: u64,
     /// Packets in which rules saw no IP header, such as ARP.
     pub unseen: u64,
-    /// What the kernel counted: frames that it lost never came to be received here.
+    /// The kernel's counters. Frames that it dropped are not in `received`.
     pub kernel: KernelCounters,
     /// True if the incoming interface is up and connected.
     pub receiving: bool,
     /// True if the outgoing interface is up and connected.
     pub sending: bool,
-    /// How often either of them went down.
+    /// How often either interface went down.
     pub outages: u64,
-    /// Link time given up because the process was woken later than it may catch up for.
+    /// Link time given up because a thread woke later than [`Options::catch_up`](crate::Options::catch_up).
     pub forgone: Duration,
 }
 
 impl DirectionCounters {
-    /// Notes the state of both interfaces, and an outage of each that was up. True if anything has changed.
-    pub(crate) fn note(&mut self, receiving: bool, sending: bool) -> bool {
+    /// Updates the state of both interfaces and counts outages. True if a state has changed.
+    pub(crate) fn update_interfaces(&mut self, receiving: bool, sending: bool) -> bool {
         self.outages += u64::from(self.receiving && !receiving) + u64::from(self.sending && !sending);
         let changed = (self.receiving, self.sending) != (receiving, sending);
         (self.receiving, self.sending) = (receiving, sending);
         changed
     }
 
-    /// Everything dropped here, by name of the reason: before the port, by the port, behind the port. Reasons that never occurred are
-    /// left out.
+    /// The volume dropped before, by and behind the port, by name of the reason. Reasons without packets are left out.
     pub fn dropped(&self) -> impl Iterator<Item = (&'static str, Volume)> {
         let port = DropReason::ALL.iter().zip(self.port.dropped).map(|(reason, volume)| (reason.name(), volume));
         let all = self.refused.by_reason().into_iter().chain(port).chain(self.unsent.by_reason());
         all.filter(|(_, volume)| volume.packets > 0)
     }
 
-    /// Checks that nothing got lost uncounted: received = delivered + dropped + queued + in flight, in packets and in bytes.
+    /// Checks the law: received = delivered + dropped + queued + in flight, in packets and in bytes.
     ///
     /// # Errors
     /// [`Leak`] with both sides of the equation: a defect of this crate or of the port.
@@ -137,9 +136,9 @@ impl DirectionCounters {
 /// A violation of the conservation law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leak {
-    /// Everything received.
+    /// Packets received.
     pub received: Volume,
-    /// Everything that was delivered, dropped or is held.
+    /// Packets delivered, dropped and held.
     pub accounted: Volume,
 }
 

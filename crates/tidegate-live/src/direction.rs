@@ -135,7 +135,7 @@ impl<R: Receive, T: Transmit, O: Observer<Frame>> DirectionLoop<O> for Direction
     }
 
     fn maintain(&mut self, now: Time) -> bool {
-        let changed = self.counters.note(self.receiver.maintain(), self.transmitter.maintain());
+        let changed = self.counters.update_interfaces(self.receiver.maintain(), self.transmitter.maintain());
         self.counters.kernel = self.receiver.kernel_counters();
         // The record covers idle time too.
         self.recorder.advance(now);
@@ -189,7 +189,7 @@ impl FrameOwner<u32> for Leaving<'_> {
     }
 
     #[inline]
-    fn gone(&mut self, slot: u32, length: u32, outcome: Outcome) {
+    fn finished(&mut self, slot: u32, length: u32, outcome: Outcome) {
         self.pool.release(slot);
         outbox::count(outcome, length, self.delivered, self.unsent, self.lateness);
     }

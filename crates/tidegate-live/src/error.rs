@@ -1,11 +1,11 @@
-//! Why two interfaces cannot be bridged.
+//! The errors of a bridge.
 
 use std::{fmt, io};
 
-/// What keeps a bridge from starting. Every message says what is lacking and how to get it.
+/// Why a bridge cannot start. Every message says what is missing and how to get it.
 #[derive(Debug)]
 pub enum LiveError {
-    /// Both directions were given one interface.
+    /// Both interfaces are the same.
     SameInterface {
         /// Its name.
         name: String,
@@ -28,7 +28,7 @@ pub enum LiveError {
     InUse {
         /// The interface's name.
         name: String,
-        /// The process, if the kernel tells.
+        /// Its process number, if the kernel tells.
         process: Option<u32>,
     },
     /// The process may not open packet sockets.
@@ -45,16 +45,16 @@ pub enum LiveError {
         /// What the kernel said.
         cause: io::Error,
     },
-    /// The direction is to be an end system, but its policy pushes packets out of their queues, which a ring cannot do.
+    /// An end system cannot run a policy that pushes packets out of queues, because a ring is emptied at its head only.
     PushOut {
         /// The direction, as "A -> B".
         direction: String,
     },
-    /// The kernel refused something else.
+    /// Another call was refused.
     System {
         /// What was being done.
         doing: &'static str,
-        /// To which interface.
+        /// The interface.
         interface: String,
         /// What the kernel said.
         cause: io::Error,
@@ -62,8 +62,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// The exit code of a command that ends with this error: 2 for a mistake in what was asked, 3 for something that this machine
-    /// lacks.
+    /// The exit code of a command that ends with this error: 2 for a mistake in the request, 3 for something that the machine lacks.
     pub fn exit_code(&self) -> u8 {
         match self {
             LiveError::SameInterface { .. }
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_name_is_the_askers_mistake_and_the_right_names_are_listed() {
+    fn a_wrong_name_is_bad_input_and_the_right_names_are_listed() {
         let error = LiveError::UnknownInterface { name: "eht0".into(), known: vec!["lo".into(), "eth0".into()] };
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().ends_with("there are: lo, eth0"), "{error}");

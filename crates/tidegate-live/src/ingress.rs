@@ -1,7 +1,7 @@
-//! From a received frame to packets as they go on the wire: super-frames are cut, checksums that cannot be passed on are completed.
+//! Turns received frames into packets as on the wire: super-frames are cut, and checksums that cannot be passed on are completed.
 //!
-//! This comes before the port, so that what a shaper counts and a scheduler orders is a real packet: a 64 kB super-frame would hold a
-//! link of 10 Mbit/s for 52 ms.
+//! This happens before the port, so that shapers and schedulers see real packets. A 64 kB super-frame would occupy a link of 10 Mbit/s for
+//! 52 ms.
 
 use crate::counters::{DirectionCounters, Refused};
 use crate::io::{Receive, Received};
@@ -13,7 +13,7 @@ use tidegate_wire::checksum;
 use tidegate_wire::segment::{ChecksumStyle, SuperFrame, SuperFrameKind};
 use tidegate_wire::{LinkType, parse};
 
-/// What is done about checksums that a sender left to its network card.
+/// How checksums that a sender left to its network card are treated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Checksums {
     /// The outgoing interface is asked to complete them; where it cannot, the kernel does.
@@ -26,19 +26,19 @@ pub enum Checksums {
 /// A packet for the port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    /// Where its bytes are; `None` if it is longer than any slot, and for the port to drop.
+    /// The slot of its bytes; `None` if it is longer than any slot, so that the port drops it.
     pub(crate) slot: Option<u32>,
     pub(crate) length: u32,
 }
 
-/// The most packets taken in at one instant; what a super-frame holds beyond it still is.
+/// The most packets taken in at one instant, apart from the rest of a super-frame.
 const RECEIVE_BURST: u64 = 128;
 
-/// There is no room for a packet where it is to go.
+/// The queue has no room for a packet.
 pub(crate) struct NoMemory;
 
-/// Takes in what has been received, up to a burst, and counts it. Every packet is handed to `offer` with its header; its memory is freed
-/// again if there is no room for it. True if there was anything.
+/// Takes in received frames, up to a burst, and counts them. Every packet is passed to `offer` with its header; its slot is released if
+/// `offer` has no room. True if there was a frame.
 pub(crate) fn take_in(
     receiver: &mut impl Receive,
     checksums: Checksums,
@@ -67,7 +67,7 @@ pub(crate) fn take_in(
             });
             refused.no_memory.packets += no_room.packets;
             refused.no_memory.bytes += no_room.bytes;
-            // What was refused was received, too.
+            // Refused packets count as received.
             let refused_now = refused.total();
             volume.packets += refused_now.packets - refused_before.packets;
             volume.bytes += refused_now.bytes - refused_before.bytes;
@@ -80,7 +80,7 @@ pub(crate) fn take_in(
     any
 }
 
-/// Turns a received frame into packets, hands each to `offer` with the header that they all share, and counts what it refuses.
+/// Turns a received frame into packets and passes each to `offer` with their common header. Counts packets that it refuses.
 fn packets(
     received: Received<'_>,
     checksums: Checksums,
@@ -118,7 +118,7 @@ fn whole(received: Received<'_>, header: &Header, checksums: Checksums, pool: &m
     frame.copy_from_slice(received.bytes);
     let mut left = received.offload.checksum;
     if let Some(PartialChecksum { start, offset }) = left {
-        // The kernel would take the request for one of an Internet checksum, whoever made it.
+        // The kernel would compute an Internet checksum.
         let sctp = is_sctp(header) && offset == 8;
         let (start, offset) = (usize::from(start), usize::from(offset));
         let completed = match (sctp, checksums) {
@@ -271,13 +271,13 @@ mod tests {
     }
 
     #[test]
-    fn too_long_a_frame_reaches_the_port_without_its_bytes() {
+    fn a_frame_longer_than_a_slot_reaches_the_port_without_its_bytes() {
         let (packets, refused) = through(&udp(2000), Offload::default(), Checksums::PassOn, 2);
         assert_eq!((packets, refused), (vec![(2042, None)], Refused::default()));
     }
 
     #[test]
-    fn what_cannot_be_made_into_packets_is_counted_by_reason() {
+    fn frames_that_cannot_become_packets_are_counted_by_reason() {
         let frame = partial_udp(100);
         let bad = |checksum, segmentation| through(&frame, Offload { checksum, segmentation }, Checksums::PassOn, 2);
         let one = Volume { packets: 1, bytes: 142 };

@@ -1,4 +1,4 @@
-//! What the kernel says about an interface.
+//! The state of an interface, as the kernel reports it.
 #![allow(unsafe_code)]
 
 use crate::error::LiveError;
@@ -6,18 +6,18 @@ use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::{fs, io};
 
-/// A descriptor to ask the kernel of one network namespace through: that of the thread which opened it.
+/// A socket for requests to the kernel, in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub(crate) struct ControlSocket(OwnedFd);
 
-/// What matters about an interface.
+/// The state of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InterfaceState {
     pub(crate) index: i32,
     /// The longest network-layer packet, in bytes.
     pub(crate) mtu: u32,
     pub(crate) up: bool,
-    /// The other end is there.
+    /// True if the other end is up.
     pub(crate) carrier: bool,
     pub(crate) hardware_type: u16,
 }
@@ -27,7 +27,7 @@ pub(crate) const ETHERNET: u16 = libc::ARPHRD_ETHER;
 
 impl ControlSocket {
     pub(crate) fn new() -> io::Result<ControlSocket> {
-        // SAFETY: opens a descriptor that nobody else owns.
+        // SAFETY: opens a new descriptor.
         let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
@@ -36,7 +36,7 @@ impl ControlSocket {
         Ok(ControlSocket(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// All about the interface of this name.
+    /// The state of the interface of this name.
     ///
     /// # Errors
     /// ENODEV if there is none.
@@ -56,19 +56,19 @@ impl ControlSocket {
         }
     }
 
-    /// The facts about an interface that a user named.
+    /// The state of an interface that a user named, which must carry Ethernet frames.
     pub(crate) fn ethernet_state(&self, name: &str) -> Result<InterfaceState, LiveError> {
-        let facts = self.state(name).map_err(|cause| match cause.raw_os_error() {
+        let state = self.state(name).map_err(|cause| match cause.raw_os_error() {
             Some(libc::ENODEV) => LiveError::UnknownInterface { name: name.to_owned(), known: names() },
             _ => LiveError::system("asking for the state of the interface", name, cause),
         })?;
-        if facts.hardware_type != ETHERNET {
-            return Err(LiveError::NotEthernet { name: name.to_owned(), hardware_type: facts.hardware_type });
+        if state.hardware_type != ETHERNET {
+            return Err(LiveError::NotEthernet { name: name.to_owned(), hardware_type: state.hardware_type });
         }
-        Ok(facts)
+        Ok(state)
     }
 
-    /// True if the network card joins packets of its own accord (LRO), which cannot be undone.
+    /// True if the network card joins packets (LRO), which cannot be undone.
     pub(crate) fn joins_packets(&self, name: &str) -> bool {
         /// `struct ethtool_value`.
         #[repr(C)]
@@ -84,9 +84,9 @@ impl ControlSocket {
         self.ask(libc::SIOCETHTOOL, &mut request).is_ok() && value.data & LARGE_RECEIVE_OFFLOAD != 0
     }
 
-    fn ask(&self, question: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
-        // SAFETY: every question asked here reads and writes one `ifreq`, or what its data pointer leads to, which outlives the call.
-        let refused = unsafe { libc::ioctl(self.0.as_raw_fd(), question, std::ptr::from_mut(request)) };
+    fn ask(&self, request_code: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+        // SAFETY: every request used here reads and writes one `ifreq`, or the target of its data pointer, which outlives the call.
+        let refused = unsafe { libc::ioctl(self.0.as_raw_fd(), request_code, std::ptr::from_mut(request)) };
         if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
@@ -94,7 +94,7 @@ impl ControlSocket {
 fn request_for(name: &str) -> io::Result<libc::ifreq> {
     // SAFETY: zero is a valid value of every member.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    // An interface name is at most 15 bytes, none of them zero: any other name is no interface's.
+    // An interface name has at most 15 bytes, none of them zero. No interface has any other name.
     if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains('\0') {
         return Err(io::Error::from_raw_os_error(libc::ENODEV));
     }
@@ -122,10 +122,10 @@ pub(crate) fn names() -> Vec<String> {
     names
 }
 
-/// True if the host itself has an address on this interface, apart from the link-local one that it gives itself.
+/// True if the host has an address on this interface, other than an IPv6 link-local one.
 pub(crate) fn has_address(name: &str) -> bool {
     let mut found = false;
-    // SAFETY: a linked list that is walked once and freed once; addresses are read as what their family says.
+    // SAFETY: a linked list that is walked once and freed once; addresses are read according to their family.
     unsafe {
         let mut list = std::ptr::null_mut();
         if libc::getifaddrs(&mut list) != 0 {
@@ -151,10 +151,10 @@ pub(crate) fn has_address(name: &str) -> bool {
     found
 }
 
-/// The bridge, bond or the like that the interface is a port of.
+/// The bridge or bond that the interface is a port of.
 pub(crate) fn master(name: &str, index: i32) -> Option<String> {
     let directory = format!("/sys/class/net/{name}");
-    // What is mounted there may be the view of another network namespace.
+    // The mounted view may be that of another network namespace.
     let seen: i32 = fs::read_to_string(format!("{directory}/ifindex")).ok()?.trim().parse().ok()?;
     let master = fs::read_link(format!("{directory}/master")).ok()?;
     (seen == index).then(|| master.file_name().map(|name| name.to_string_lossy().into_owned()))?
@@ -167,12 +167,12 @@ mod tests {
     #[test]
     fn the_loopback_interface_is_known_and_not_ethernet() {
         let control = ControlSocket::new().unwrap();
-        let facts = control.state("lo").unwrap();
+        let state = control.state("lo").unwrap();
         assert!(names().contains(&"lo".to_owned()));
         let error = control.ethernet_state("lo").unwrap_err();
         assert!(matches!(error, LiveError::NotEthernet { hardware_type: libc::ARPHRD_LOOPBACK, .. }), "{error}");
         assert!(!control.joins_packets("lo"));
-        assert_eq!(master("lo", facts.index), None);
+        assert_eq!(master("lo", state.index), None);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! One process per interface: two that carry packets on one interface would send every packet twice.
+//! One process per interface: two bridges on one interface would send every packet twice.
 //!
-//! The lock is a listening Unix socket with an abstract name. Such names belong to a network namespace, as interfaces do; the kernel frees the
-//! name when the process ends, however it ends; and the descriptor can be handed to a successor, which then holds the lock without a gap. An
-//! interface is locked by its index, under which all its names lead, and by its name, which it has again when it is deleted and made anew.
+//! The lock is a listening Unix socket with an abstract name. Such names belong to a network namespace, as interfaces do. The kernel frees a
+//! name when its process ends, however it ends. The descriptor can be handed to a successor without a gap. An interface is locked by its
+//! index, which all its names share, and by its name, which survives when the interface is deleted and created again.
 #![allow(unsafe_code)]
 
 use crate::error::LiveError;
@@ -21,7 +21,7 @@ impl InterfaceLock {
     /// Takes the lock of an interface.
     ///
     /// # Errors
-    /// [`LiveError::InUse`] if another process has it.
+    /// [`LiveError::InUse`] if another process holds it.
     pub(crate) fn take(name: &str, index: i32) -> Result<InterfaceLock, LiveError> {
         let take = |key: String| {
             let system = |cause| LiveError::system("locking the interface", name, cause);
@@ -44,7 +44,7 @@ fn holder(address: &SocketAddr) -> Option<u32> {
     let refused = unsafe {
         libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, std::ptr::from_mut(&mut credentials).cast(), &mut length)
     };
-    // A process of another process namespace has the number 0 here.
+    // A process of another process namespace has the number 0.
     u32::try_from(credentials.pid).ok().filter(|&number| refused == 0 && number > 0)
 }
 
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_second_is_refused_by_name_or_by_index_and_the_lock_ends_with_its_owner() {
-        // No interface has these: the test needs none, and disturbs none.
+        // No interface has these names and indices.
         let first = InterfaceLock::take("tidegate-test-a", -1001).unwrap();
         for (name, index) in [("tidegate-test-a", -1002), ("tidegate-test-b", -1001)] {
             let error = InterfaceLock::take(name, index).unwrap_err();

@@ -1,69 +1,69 @@
-//! The seam between a direction and the kernel: something to receive frames from, something to send them to.
+//! The interface between a direction and the kernel: a receiver and a transmitter of frames.
 //!
-//! Packet sockets ([`crate::packet`]) are one pair of implementations, in-memory ones in tests another. A faster path (AF_XDP) is a
-//! third pair: it would take the frame pool's pages as its UMEM and leave everything above this seam as it is.
+//! Packet sockets (`packet`) implement both, and so do queues in memory in tests. AF_XDP would be another implementation, with the pages of the
+//! frame pool as its UMEM.
 
 use crate::offload::Offload;
 use std::os::fd::BorrowedFd;
 
-/// A frame as it was received, VLAN tags and all. Valid until the next frame.
+/// A received frame, including VLAN tags. Valid until the next frame.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received<'a> {
-    /// Its bytes, as far as they were kept.
+    /// The bytes that were kept.
     pub(crate) bytes: &'a [u8],
-    /// Its length; more than `bytes` holds if it was cut short.
+    /// Its length, which is greater than that of `bytes` if the frame was cut short.
     pub(crate) length: u32,
-    /// What it still lacks.
+    /// The work that its sender left to the network card.
     pub(crate) offload: Offload,
 }
 
-/// Counted by the kernel since the bridge was started.
+/// The kernel's counters since the start of the bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KernelCounters {
-    /// Frames handed to our socket, super-frames counting once.
+    /// Frames passed to the socket; a super-frame counts once.
     pub received: u64,
-    /// Frames lost before they reached us, because the ring was full or because they were of a kind that cannot be described to us.
+    /// Frames dropped because the ring was full, or because the kernel cannot describe their kind.
     pub dropped: u64,
 }
 
 /// Receives the frames of one interface.
 pub(crate) trait Receive {
-    /// Hands over the next frame if one is there; false if none is.
+    /// Passes the next frame to `take`; false if there is none.
     fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool;
 
-    /// Sees to the interface: takes note of errors, finds it again if it was deleted and made anew. Called many times a second, and at
-    /// once after a socket error. True if frames can come in.
+    /// Clears errors, and opens the interface again if it was deleted and created again. Called 20 times a second, and at once after a socket
+    /// error. True if frames can arrive.
     fn maintain(&mut self) -> bool;
 
-    /// What the kernel counted.
+    /// The kernel's counters.
     fn kernel_counters(&self) -> KernelCounters;
 
-    /// What to wait on for frames.
+    /// The descriptor that becomes readable when frames arrive.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 }
 
 /// Why a frame could not be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SendError {
-    /// There is no room now; the frame can be tried again.
+    /// There is no room now; another attempt may succeed.
     Busy,
     /// The interface is down or gone.
     Down,
-    /// The frame is longer than the interface takes.
+    /// The frame is longer than the interface allows.
     TooLong,
-    /// The kernel will not have this frame.
+    /// The kernel refuses this frame.
     Rejected,
 }
 
 /// Sends frames out of one interface.
 pub(crate) trait Transmit {
-    /// Sends the first of these frames, of which there is at least one, each behind its virtio-net header, and returns how many were sent,
-    /// at least one.
+    /// Sends the first of these frames, each behind its virtio-net header, and returns how many were sent, at least one. `messages` is not
+    /// empty.
     ///
     /// # Errors
     /// Why the first one was not sent.
     fn send<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) -> Result<usize, SendError>;
 
-    /// As [`Receive::attend`]. True if frames can go out.
+    /// As [`Receive::attend`]. True if frames can leave.
     fn maintain(&mut self) -> bool;
 }

@@ -1,32 +1,36 @@
 //! Real packets between two Linux interfaces, through the ports of [`tidegate_core`].
 //!
-//! [`run`] joins two Ethernet interfaces like a cable with a policy in each direction: every frame that comes in on one side is offered
-//! to the port of its direction and goes out on the other side when the port sends it.
+//! [`run`] joins two Ethernet interfaces like a cable with a policy in each direction. Every received frame is offered to the port of its
+//! direction, and leaves on the other side when the port sends it.
 //!
 //! ```text
 //! interface A -> packets as on the wire -> port of A to B -> its link -> interface B
 //! interface A <- its link <- port of B to A <- packets as on the wire <- interface B
 //! ```
 //!
-//! Each direction has a thread (or three, as an end system), a port, frame memory and sockets of its own; the two share nothing.
-//! A link delays what its port sends, and loses some of it, as the policy says. Super-frames of segmentation offload are cut before the port, unfinished checksums are passed on or completed. The port is told one
-//! instant per burst, and what it decides is what the same port would decide in a simulation or a replay of the same arrivals.
+//! Each direction has its own thread (three in an end system), port, frame memory and sockets; the directions share nothing. A link delays
+//! and loses packets as the policy says. Super-frames of segmentation offload are cut before the port. Unfinished checksums are passed on or
+//! completed. The port gets one instant per burst, and decides as in a simulation or a replay of the same arrivals.
 //!
 //! **Law.** In each direction and at every instant, in packets and in bytes: received = delivered + dropped (by reason) + queued + in flight
-//! ([`DirectionCounters::check`]). What the kernel lost before is counted apart.
+//! ([`DirectionCounters::check`]). Frames that the kernel lost before are counted separately.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `bridge` | threads, ticks, start and end |
-//! | `direction` | one direction as a function of frames and time |
-//! | `end_system` | one direction in three threads: receiving, deciding, transmitting |
-//! | `ingress` | from received frames to packets |
-//! | `io` | the seam to the kernel; a faster path than packet sockets goes beside `packet` |
-//! | `packet` | packet sockets: ring to receive, batches to send |
+//! | `bridge` | start, ticks and end |
+//! | `direction_thread` | the threads of a direction; `direction_loop` is what they run |
+//! | `direction` | a direction in one thread, as a function of frames and time |
+//! | `end_system` | a direction in three threads: receiving, deciding, transmitting |
+//! | `ingress` | received frames become packets |
+//! | `outbox` | frames on the link and on the way to the kernel |
+//! | `watch` | the observer of a port |
+//! | `io` | the interface to the kernel; a faster path than packet sockets would be another implementation beside `packet` |
+//! | `packet` | packet sockets: a ring to receive, batches to send |
+//! | `interface`, `interface_warnings` | the state of an interface, and warnings about it |
 //! | `interface_lock` | one process per interface |
-//! | `rights` | what a process gives up before it touches traffic |
-//! | `outbox`, `watch` | frames on their way along the link and to the kernel; who watches the port |
-//! | `interface`, `clock`, `memory`, `pool`, `offload` | what these stand on |
+//! | `rights` | the capabilities that a process keeps |
+//! | `config`, `counters`, `live_outcome`, `error` | what callers pass and get back |
+//! | `clock`, `memory`, `pool`, `offload` | time, pages, frame slots, virtio-net headers |
 #![warn(missing_docs)]
 #![cfg(target_os = "linux")]
 

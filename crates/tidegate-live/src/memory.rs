@@ -1,4 +1,4 @@
-//! Memory mapped from the kernel: anonymous pages cut into pieces for frames, and rings shared with a socket.
+//! Mapped memory: anonymous pages cut into pieces for frames, and rings shared with a socket.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -6,16 +6,16 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A mapping that ends with its owner.
+/// A mapping that is removed when it is dropped.
 #[derive(Debug)]
 struct Mapping {
     address: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: the mapping is plain memory that no thread owns; the types below decide who may look at it.
+// SAFETY: the mapping is plain memory that no thread owns; the types below control access to it.
 unsafe impl Send for Mapping {}
-// SAFETY: a shared mapping gives away nothing but its address and its length, which never change.
+// SAFETY: a shared reference gives access to the address and the length only, which never change.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -37,16 +37,16 @@ impl Drop for Mapping {
     }
 }
 
-/// A piece of zeroed pages, which its owner has to himself on whatever thread. The pages cost memory only once they have been written to.
+/// A piece of zeroed pages with one owner, on any thread. Pages use memory only once they have been written to.
 #[derive(Debug)]
 pub(crate) struct Piece {
     address: NonNull<u8>,
     length: usize,
-    /// The pages stay for as long as any piece of them does.
+    /// Keeps the pages mapped as long as any piece of them exists.
     _pages: Arc<Mapping>,
 }
 
-// SAFETY: a piece is memory of its own, which nobody else knows: it goes where its owner goes.
+// SAFETY: no two pieces overlap, so a piece is accessed by its owner alone.
 unsafe impl Send for Piece {}
 
 impl Piece {
@@ -55,7 +55,7 @@ impl Piece {
         Piece::several(1, length)?.next().ok_or(io::ErrorKind::OutOfMemory.into())
     }
 
-    /// So many pieces of `length` bytes each, side by side.
+    /// `count` pieces of `length` bytes each, side by side.
     pub(crate) fn several(count: usize, length: usize) -> io::Result<impl Iterator<Item = Piece>> {
         let whole = length.checked_mul(count).ok_or(io::ErrorKind::OutOfMemory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -69,8 +69,8 @@ impl Piece {
 
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the piece lies in a mapping that is readable, initialised by the kernel and kept by the piece; no two pieces overlap, so
-        // only the owner of this one can write to it, and he lends it out here.
+        // SAFETY: the piece is inside a mapping that is readable, initialised by the kernel and kept alive by the piece. No two pieces overlap,
+        // so writing needs `&mut` access to this one.
         unsafe { std::slice::from_raw_parts(self.address.as_ptr(), self.length) }
     }
 
@@ -81,18 +81,18 @@ impl Piece {
     }
 }
 
-/// The pages of a ring that a socket shares with the kernel, which writes to them at any time: so no slice over the whole, only the
-/// address.
+/// The pages of a ring that a socket shares with the kernel. The kernel may write to them at any time, so only addresses are handed out, no
+/// slices.
 #[derive(Debug)]
 pub(crate) struct SharedPages(Mapping);
 
 impl SharedPages {
-    /// Maps the first `length` bytes of what `socket` offers.
+    /// Maps the first `length` bytes of the ring of `socket`.
     pub(crate) fn of(socket: BorrowedFd, length: usize) -> io::Result<SharedPages> {
         Mapping::new(length, libc::MAP_SHARED, socket.as_raw_fd()).map(SharedPages)
     }
 
-    /// The address of the byte at `offset`, which lies inside the mapping.
+    /// The address of the byte at `offset`, which must be inside the mapping.
     pub(crate) fn at(&self, offset: usize) -> NonNull<u8> {
         assert!(offset < self.0.length, "offset {offset} in a ring of {} bytes", self.0.length);
         // SAFETY: the offset has just been checked against the mapping's length.
@@ -110,7 +110,7 @@ mod tests {
         assert!(pieces.iter().all(|piece| piece.bytes() == [0; 5000]));
         pieces[1].bytes_mut().fill(7);
         let last = pieces.pop().unwrap();
-        // They outlive each other, on any thread.
+        // Each outlives the others, on any thread.
         let middle = pieces.pop().unwrap();
         assert!(std::thread::spawn(move || middle.bytes().iter().all(|&byte| byte == 7)).join().unwrap());
         assert!(pieces[0].bytes() == [0; 5000] && last.bytes() == [0; 5000]);

@@ -1,7 +1,7 @@
-//! What a frame still lacks: work that its sender left to the network card, as a virtio-net header describes it.
+//! Offloads: the work on a frame that its sender left to the network card, as a virtio-net header describes it.
 //!
-//! **Source.** `struct virtio_net_hdr` of VIRTIO 1.3, 5.1.6, in the machine's byte order, as packet sockets with `PACKET_VNET_HDR`
-//! put it before every frame.
+//! **Source.** `struct virtio_net_hdr` of VIRTIO 1.3, 5.1.6, in the machine's byte order. Packet sockets with `PACKET_VNET_HDR` put it before
+//! every frame.
 
 use tidegate_wire::segment::SuperFrameKind;
 
@@ -22,14 +22,14 @@ pub(crate) struct Offload {
     pub(crate) segmentation: Segmentation,
 }
 
-/// A checksum to be summed from byte `start` of the frame and stored `offset` bytes further on.
+/// A checksum over the frame from byte `start` on, stored `offset` bytes after `start`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PartialChecksum {
     pub(crate) start: u16,
     pub(crate) offset: u16,
 }
 
-/// Whether a frame is to be cut into segments.
+/// Whether a frame must be cut into segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Segmentation {
     /// A frame as it goes on the wire.
@@ -37,7 +37,7 @@ pub(crate) enum Segmentation {
     None,
     /// A super-frame, with the payload bytes of each segment.
     Cut { kind: SuperFrameKind, size: u16 },
-    /// A super-frame of a kind that we do not know.
+    /// A super-frame of an unknown kind.
     Unknown,
 }
 
@@ -56,7 +56,7 @@ impl Offload {
         }
     }
 
-    /// The header of a frame that lacks at most a checksum.
+    /// The header of a frame that needs a checksum or nothing.
     pub(crate) fn virtio_of(checksum: Option<PartialChecksum>) -> [u8; VIRTIO_HEADER] {
         let mut header = [0; VIRTIO_HEADER];
         if let Some(PartialChecksum { start, offset }) = checksum {

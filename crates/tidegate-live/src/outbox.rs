@@ -1,8 +1,7 @@
-//! What the port has sent: on its way along the link, and from there to the kernel.
+//! Frames that the port has sent, on the link and on the way to the kernel.
 //!
-//! A port that sends a packet starts to transmit it. Without a delay the outgoing interface is the link: the packet is handed to the kernel at
-//! once, and the interface transmits it. With one the link is an emulated one as a whole: the packet is handed to the kernel when its last bit
-//! has come to the end, a transmission time and the delay after its start, which is when it would have been received there.
+//! Without a delay the outgoing interface is the link: a frame is handed to the kernel when its transmission starts. With a delay the whole
+//! link is emulated. A frame is then handed to the kernel when its last bit arrives: a transmission time and the delay after its start.
 
 use crate::counters::Unsent;
 use crate::io::{SendError, Transmit};
@@ -11,27 +10,27 @@ use tidegate_core::units::{Duration, Overhead, Rate, Time, TimePerByte};
 use tidegate_link::{DelayLine, Full, InFlight, Link};
 use tidegate_statistics::Delays;
 
-/// For how long a frame is tried again while the kernel has no room for it.
+/// How long sending is retried while the kernel has no room.
 const SEND_RETRY_LIMIT: Duration = Duration::from_milliseconds(20);
 
-/// What has become of a frame in the end.
+/// The outcome of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// The kernel has taken it, so much later than its instant.
+    /// The kernel took it, this long after its instant.
     Delivered(Duration),
     /// It was lost on the link.
     Lost,
-    /// The kernel has not taken it.
+    /// The kernel did not take it.
     Unsent(SendError),
 }
 
-/// Who knows where the bytes of frames are, and what is to be done with frames that are gone.
+/// The owner of the bytes of frames.
 pub(crate) trait FrameOwner<F> {
-    /// A frame of `length` bytes behind its virtio-net header.
+    /// The bytes of a frame of `length` bytes, behind its virtio-net header.
     fn message<'a>(&'a self, frame: &'a F, length: u32) -> &'a [u8];
 
-    /// A frame of `length` bytes has come to its end.
-    fn gone(&mut self, frame: F, length: u32, outcome: Outcome);
+    /// Takes back a frame of `length` bytes with its outcome.
+    fn finished(&mut self, frame: F, length: u32, outcome: Outcome);
 }
 
 /// A frame that the port has sent, and its length in bytes.
@@ -46,55 +45,54 @@ struct Sent<F> {
 pub(crate) struct Outbox<F> {
     line: DelayLine<Sent<F>>,
     held: Volume,
-    /// What tells a packet's transmission time, on a link with a delay.
+    /// The rate and overhead of the link, if it has a delay.
     transmission: Option<(TimePerByte, Overhead)>,
     blocked_since: Option<Time>,
 }
 
 impl<F> Outbox<F> {
-    /// An outbox behind a port of this rate that never holds more than `capacity` frames. `stream` tells the links of the two directions
-    /// apart.
+    /// An outbox behind a port of this rate, for at most `capacity` frames. The two directions have different streams of losses.
     pub(crate) fn new(link: &Link, stream: u64, rate: Rate, overhead: Overhead, capacity: usize) -> Outbox<F> {
         let transmission = (link.delay > Duration::ZERO).then(|| (rate.time_per_byte(), overhead));
         Outbox { line: DelayLine::new(link, stream, capacity), held: Volume::default(), transmission, blocked_since: None }
     }
 
-    /// The port starts to transmit a frame of `length` bytes. There is room for it, because it has a slot.
+    /// The port starts to transmit a frame of `length` bytes. A frame with a slot has room.
     pub(crate) fn push(&mut self, start: Time, length: u32, frame: F) {
         let duration = self.transmission.map_or(Duration::ZERO, |(each, overhead)| each.ceil(overhead.wire_length(length)));
         if let Err(Full(_)) = self.line.enter(start + duration, Sent { frame, length }) {
-            unreachable!("more frames are under way than there are slots");
+            unreachable!("more frames are in flight than there are slots");
         }
         self.held.add(length);
     }
 
-    /// Everything in it.
+    /// The frames in it.
     pub(crate) fn held(&self) -> Volume {
         self.held
     }
 
-    /// True if the kernel had no room when it was last asked.
+    /// True if the kernel had no room at the last attempt.
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked_since.is_some()
     }
 
-    /// When the first frame is to be handed over.
+    /// When the first frame is due.
     pub(crate) fn first_due(&self) -> Option<Time> {
         self.line.first().map(|first| first.due)
     }
 
-    /// Gives the kernel what is due and what it has room for; false if something due is left.
+    /// Hands due frames to the kernel; false if it has no room for all of them.
     pub(crate) fn flush(&mut self, now: Time, transmitter: &mut impl Transmit, owner: &mut impl FrameOwner<F>) -> bool {
         while let Some(first) = self.line.first().filter(|first| !first.due.is_after(now)) {
             if first.is_lost {
                 self.give_up(now, 1, Outcome::Lost, owner);
                 continue;
             }
-            let ready = self.line.arrived(now).take_while(|underway| !underway.is_lost);
-            match transmitter.send(ready.map(|underway| owner.message(&underway.packet.frame, underway.packet.length))) {
+            let ready = self.line.arrived(now).take_while(|frame| !frame.is_lost);
+            match transmitter.send(ready.map(|frame| owner.message(&frame.packet.frame, frame.packet.length))) {
                 Ok(sent) => {
                     self.blocked_since = None;
-                    self.let_go(sent, |underway| Outcome::Delivered(now.since(underway.due)), owner);
+                    self.finish(sent, |frame| Outcome::Delivered(now.since(frame.due)), owner);
                 }
                 Err(reason @ SendError::Busy) => {
                     let since = *self.blocked_since.get_or_insert(now);
@@ -111,25 +109,25 @@ impl<F> Outbox<F> {
         true
     }
 
-    /// Gives up the first frames, at most so many, among those that are due.
+    /// Gives up the first due frames, at most `most`.
     fn give_up(&mut self, now: Time, most: usize, outcome: Outcome, owner: &mut impl FrameOwner<F>) {
         let due = self.line.arrived(now).take(most).count();
-        self.let_go(due, |underway| if underway.is_lost { Outcome::Lost } else { outcome }, owner);
+        self.finish(due, |frame| if frame.is_lost { Outcome::Lost } else { outcome }, owner);
     }
 
-    /// The first frames, so many, have come to their end.
-    fn let_go(&mut self, frames: usize, outcome: impl Fn(&InFlight<Sent<F>>) -> Outcome, owner: &mut impl FrameOwner<F>) {
-        for underway in (0..frames).map_while(|_| self.line.leave()) {
-            let outcome = outcome(&underway);
-            let Sent { frame, length } = underway.packet;
+    /// Returns the first `frames` frames to their owner.
+    fn finish(&mut self, frames: usize, outcome: impl Fn(&InFlight<Sent<F>>) -> Outcome, owner: &mut impl FrameOwner<F>) {
+        for frame in (0..frames).map_while(|_| self.line.leave()) {
+            let outcome = outcome(&frame);
+            let Sent { frame, length } = frame.packet;
             self.held.packets -= 1;
             self.held.bytes -= u64::from(length);
-            owner.gone(frame, length, outcome);
+            owner.finished(frame, length, outcome);
         }
     }
 }
 
-/// Counts what has become of a frame.
+/// Counts the outcome of a frame.
 pub(crate) fn count(outcome: Outcome, length: u32, delivered: &mut Volume, unsent: &mut Unsent, lateness: &mut Delays) {
     let volume = match outcome {
         Outcome::Delivered(late) => {

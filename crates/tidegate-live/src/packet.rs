@@ -1,8 +1,7 @@
-//! Frames by AF_PACKET sockets: a memory-mapped ring to receive, batches of messages to send.
+//! AF_PACKET sockets: a memory-mapped ring to receive, batches of messages to send.
 //!
-//! Both sockets speak virtio-net headers (`PACKET_VNET_HDR`), so a frame is never mistaken for complete while its checksum or its
-//! segmentation is still to be done, and both are bound to an interface's index: when the interface is deleted and made anew under its
-//! old name, they are opened again.
+//! Both use virtio-net headers (`PACKET_VNET_HDR`), which say whether checksum or segmentation are still to be done. Both are bound to the
+//! index of an interface. When it is deleted and created again under its name, they are opened again.
 
 mod receive_ring;
 mod send_socket;

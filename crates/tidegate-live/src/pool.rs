@@ -1,24 +1,24 @@
-//! The frames of one direction: a fixed number of equal slots, allocated once.
+//! The frame pool of one direction: a fixed number of equal slots, allocated once.
 //!
-//! A slot holds a frame behind its virtio-net header, so that a send needs one piece of memory per frame.
+//! A slot has a frame behind its virtio-net header, so a send needs one piece of memory per frame.
 
 use crate::memory::Piece;
 use crate::offload::{Offload, PartialChecksum, VIRTIO_HEADER};
 use std::io;
 
-/// The virtio-net header ends where the frame starts, and the frame starts aligned.
+/// The bytes before a frame, which is aligned; the virtio-net header is at their end.
 const HEADROOM: usize = 16;
 
 /// Frames in memory, by slot number.
 #[derive(Debug)]
 pub(crate) struct FramePool {
-    /// `None` where the frame is elsewhere ([`FramePool::lend`]).
+    /// `None` where the frame is lent ([`FramePool::lend`]).
     frames: Vec<Option<Piece>>,
     longest: usize,
     free: Vec<u32>,
 }
 
-/// A frame that has left its pool for another thread.
+/// A frame lent to another thread.
 #[derive(Debug)]
 pub(crate) struct Lent {
     slot: u32,
@@ -32,7 +32,7 @@ impl Lent {
         message(&self.piece, length)
     }
 
-    /// Where it belongs.
+    /// The slot that it belongs to.
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }
@@ -49,7 +49,7 @@ impl FramePool {
         let (mut free, mut frames) = (Vec::new(), Vec::new());
         free.try_reserve_exact(slots as usize)?;
         frames.try_reserve_exact(slots as usize)?;
-        // The last one in is the first one out: a lightly loaded pool stays in the cache.
+        // Last in, first out: a lightly loaded pool stays in the cache.
         free.extend((0..slots).rev());
         frames.extend(Piece::several(slots as usize, stride)?.map(Some));
         Ok(FramePool { frames, longest: longest as usize, free })
@@ -60,27 +60,27 @@ impl FramePool {
         u128::from(slots) * (HEADROOM as u128 + u128::from(longest)).next_multiple_of(64)
     }
 
-    /// A slot of one's own; `None` if all are in use.
+    /// Takes a free slot; `None` if all are in use.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<u32> {
         self.free.pop()
     }
 
-    /// Gives a slot back.
+    /// Frees a slot.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
-        debug_assert!(self.frames[slot as usize].is_some() && self.free.len() < self.frames.len(), "slot {slot} was given back twice");
+        debug_assert!(self.frames[slot as usize].is_some() && self.free.len() < self.frames.len(), "slot {slot} was freed twice");
         self.free.push(slot);
     }
 
-    /// Lets the frame in a slot leave the pool.
+    /// Lends the frame in a slot to another thread.
     #[inline]
     pub(crate) fn lend(&mut self, slot: u32) -> Lent {
         let Some(piece) = self.frames[slot as usize].take() else { unreachable!("slot {slot} was lent twice") };
         Lent { slot, piece }
     }
 
-    /// Takes back a frame that was lent; its slot stays in use until it is released.
+    /// Takes back a lent frame; its slot stays in use until it is released.
     #[inline]
     pub(crate) fn take_back(&mut self, lent: Lent) {
         self.frames[lent.slot as usize] = Some(lent.piece);
@@ -98,7 +98,7 @@ impl FramePool {
         (self.frames.len() - self.free.len()) as u32
     }
 
-    /// Room for a frame.
+    /// The whole room for a frame in a slot.
     #[inline]
     pub(crate) fn frame_mut(&mut self, slot: u32) -> &mut [u8] {
         let longest = self.longest;
@@ -111,14 +111,14 @@ impl FramePool {
         &mut self.frame_mut(slot)[..length as usize]
     }
 
-    /// Notes what the frame in a slot still lacks.
+    /// Sets the checksum request of the frame in a slot.
     #[inline]
     pub(crate) fn set_checksum(&mut self, slot: u32, checksum: Option<PartialChecksum>) {
         let header = HEADROOM - VIRTIO_HEADER..HEADROOM;
         self.piece_mut(slot).bytes_mut()[header].copy_from_slice(&Offload::virtio_of(checksum));
     }
 
-    /// A frame of `length` bytes behind its virtio-net header.
+    /// The frame of `length` bytes in a slot, behind its virtio-net header.
     #[inline]
     pub(crate) fn message(&self, slot: u32, length: u32) -> &[u8] {
         let Some(piece) = &self.frames[slot as usize] else { unreachable!("the frame in slot {slot} is lent") };

@@ -1,8 +1,8 @@
-//! Rights: a process that carries packets keeps three capabilities, whatever it was started with, and gets no new ones.
+//! A process that carries packets keeps at most three capabilities and gains no new ones.
 //!
 //! | capability | for |
 //! |---|---|
-//! | CAP_NET_RAW | packet sockets, also for an interface that was made anew |
+//! | CAP_NET_RAW | packet sockets, also for an interface that was created again |
 //! | CAP_NET_ADMIN | large socket buffers |
 //! | CAP_SYS_NICE | real-time priority of the threads |
 #![allow(unsafe_code)]
@@ -14,8 +14,8 @@ const NET_RAW: u32 = 13;
 const SYS_NICE: u32 = 23;
 const KEPT: [u32; 3] = [NET_ADMIN, NET_RAW, SYS_NICE];
 
-/// No kernel has more capabilities than its sets have bits.
-const ALL: u32 = 64;
+/// The most capabilities of any kernel: the bits of a set.
+const CAPABILITIES: u32 = 64;
 
 /// `struct __user_cap_header_struct`.
 #[repr(C)]
@@ -24,7 +24,7 @@ struct Header {
     process: libc::c_int,
 }
 
-/// `struct __user_cap_data_struct`: a half of each set.
+/// `struct __user_cap_data_struct`: one half of each set.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Half {
@@ -36,12 +36,11 @@ struct Half {
 /// `_LINUX_CAPABILITY_VERSION_3`: sets of 64 bits, as two halves.
 const VERSION: u32 = 0x2008_0522;
 
-/// Gives up every capability but CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_NICE, in all sets, and takes no new privileges from programs that are
-/// executed. What the process does not have it does not get. The calling thread and the threads that it starts from then on are meant: it is
-/// to be called before there are others.
+/// Drops every capability except CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_NICE from all sets, and sets `no_new_privs`. Capabilities that the
+/// process lacks are not added. Affects the calling thread and the threads that it starts afterwards, so call it before there are others.
 ///
 /// # Errors
-/// The kernel refuses, which it does not for fewer rights.
+/// The kernel refuses, which it does not do when rights are dropped.
 pub fn keep_network_rights_only() -> io::Result<()> {
     let control = |option: libc::c_int, first: libc::c_ulong, second: libc::c_ulong| {
         // SAFETY: the options used here take numbers.
@@ -49,9 +48,9 @@ pub fn keep_network_rights_only() -> io::Result<()> {
         if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     };
     control(libc::PR_SET_NO_NEW_PRIVS, 1, 0)?;
-    for capability in (0..ALL).filter(|capability| !KEPT.contains(capability)) {
+    for capability in (0..CAPABILITIES).filter(|capability| !KEPT.contains(capability)) {
         match control(libc::PR_CAPBSET_DROP, libc::c_ulong::from(capability), 0) {
-            // Only root bounds what can be had, and there may be fewer capabilities.
+            // Only root can change the bounding set, and there may be fewer capabilities.
             Err(error) if !matches!(error.raw_os_error(), Some(libc::EPERM | libc::EINVAL)) => return Err(error),
             _ => {}
         }
@@ -86,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_what_packets_need_is_left() {
-        // In a thread of its own: the other tests keep their rights.
+    fn only_the_capabilities_for_packets_are_kept() {
+        // In a thread of its own, so that other tests keep their rights.
         std::thread::spawn(|| {
             let had = set("CapPrm");
             keep_network_rights_only().unwrap();
@@ -101,7 +100,7 @@ mod tests {
             if had >> 8 & 1 == 1 {
                 assert_eq!(set("CapBnd") & !kept, 0);
             }
-            // It can be asked for twice.
+            // A second call changes nothing.
             keep_network_rights_only().unwrap();
         })
         .join()

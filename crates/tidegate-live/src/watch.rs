@@ -1,4 +1,4 @@
-//! What a packet of a live port carries, and who watches it.
+//! The payload of a packet of a live port, and the observer of that port.
 
 use crate::pool::FramePool;
 use tidegate_core::observer::Observer;
@@ -11,7 +11,7 @@ use tidegate_core::units::Time;
 use tidegate_statistics::PortRecorder;
 use tidegate_wire::{LinkType, rewrite};
 
-/// What a packet of a live port carries: the place of its bytes, and its number.
+/// The payload of a packet of a live port: the slot of its bytes, and its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
     slot: u32,
@@ -19,14 +19,14 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Stands for a packet whose bytes were not kept.
-    const NOWHERE: u32 = u32::MAX;
+    /// The slot of a packet whose bytes were not kept.
+    const NO_SLOT: u32 = u32::MAX;
 
     pub(crate) fn new(slot: Option<u32>, number: u64) -> Frame {
-        Frame { slot: slot.unwrap_or(Frame::NOWHERE), number }
+        Frame { slot: slot.unwrap_or(Frame::NO_SLOT), number }
     }
 
-    /// Where its bytes are.
+    /// The slot of its bytes.
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }
@@ -37,12 +37,12 @@ impl Frame {
     }
 }
 
-/// Watches the port: records, frees the frames that it drops, and lets the user's observer watch too.
+/// Observes a port: records, frees the slots of dropped frames, and calls the user's observer.
 pub(crate) struct Watch<'a, O> {
     recorder: &'a mut PortRecorder,
     pool: &'a mut FramePool,
     observer: &'a mut O,
-    /// The colour with which the latest packet joined its queue.
+    /// The colour of the latest packet that was queued.
     queued: Option<Colour>,
 }
 
@@ -51,14 +51,14 @@ impl<'a, O> Watch<'a, O> {
         Watch { recorder, pool, observer, queued: None }
     }
 
-    /// The colour with which the latest packet joined its queue, if one has.
+    /// The colour of the latest packet that was queued, if one was.
     pub(crate) fn queued(&self) -> Option<Colour> {
         self.queued
     }
 }
 
-/// Gives a packet that has joined its queue the code points with which it leaves. Its bytes are in the cache, and what the port decides from now
-/// on changes neither flow nor colour. False if the frame has no field for any of them.
+/// Writes the code points with which a packet leaves, as soon as it is queued: its bytes are in the cache, and its flow and colour are final.
+/// False if the frame has no field for any of them.
 #[inline]
 pub(crate) fn remark<S: Scheduler>(port: &Port<Frame, S>, flow: Flow, colour: Colour, frame: &mut [u8]) -> bool {
     let remark = port.remark(flow, colour);
@@ -87,7 +87,7 @@ impl<O: Observer<Frame>> Observer<Frame> for Watch<'_, O> {
 
     #[inline]
     fn dropped(&mut self, now: Time, packet: Packet<Frame>, reason: DropReason, occupancy: &Occupancy) {
-        if packet.payload.slot != Frame::NOWHERE {
+        if packet.payload.slot != Frame::NO_SLOT {
             self.pool.release(packet.payload.slot);
         }
         self.recorder.dropped(now, packet, reason, occupancy);

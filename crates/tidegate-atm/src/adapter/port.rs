@@ -1,6 +1,6 @@
-//! The port of an adapter: frames are policed and admitted as at any port, wait, and leave cell by cell.
+//! The port of an adapter: frames are policed, admitted and queued as at any port, and leave cell by cell.
 //!
-//! A frame counts as queued until its last cell starts to leave, and as sent then. So `offered = sent + dropped + queued` holds in frames.
+//! A frame is queued until its last cell starts, and sent from then on. So `offered = sent + dropped + queued` holds in frames.
 
 use super::{AdapterSetup, CELL, CellRecord, Encapsulation, Engine, slot_time};
 use std::collections::VecDeque;
@@ -15,13 +15,13 @@ use tidegate_core::units::{Duration, Time};
 
 /// A port at which the cell scheduler serves one connection per queue.
 ///
-/// The caller keeps the clock in slots: slot n is the time from `n * slot` on, counted from an instant of the caller's.
+/// The caller counts slots: slot n starts `n * slot` after an instant of the caller's choice.
 #[derive(Debug)]
 pub struct AdapterPort<T> {
     engine: Engine,
     encapsulation: Encapsulation,
     slot: Duration,
-    /// The frames of each queue, the oldest first.
+    /// The frames of each queue, oldest first.
     queues: Vec<VecDeque<Waiting<T>>>,
     class_of: Vec<usize>,
     policers: Vec<Option<AnyPolicer>>,
@@ -53,10 +53,10 @@ pub struct CellSent<T> {
 }
 
 impl<T> AdapterPort<T> {
-    /// A port that is empty at `now`, the start of slot 0. The scheduler, the overhead and the rate of `port` are not used but for the slot.
+    /// A port that is empty at `now`, the start of slot 0. The scheduler and the overhead of `port` are not used; its rate gives the slot.
     ///
     /// # Panics
-    /// If [`AdapterSetup::check`] has not been asked, or the classifier has another number of queues than there are contracts.
+    /// If [`AdapterSetup::check`] fails, or the classifier's number of queues is not the number of contracts.
     pub fn new(now: Time, setup: &AdapterSetup, mut port: PortSetup) -> AdapterPort<T> {
         let queues = port.classifier.flows();
         assert_eq!(queues, setup.contracts.len(), "one contract per queue");
@@ -76,35 +76,35 @@ impl<T> AdapterPort<T> {
         }
     }
 
-    /// How long a cell takes on the link.
+    /// The transmission time of a cell.
     pub fn slot(&self) -> Duration {
         self.slot
     }
 
-    /// What is queued.
+    /// The occupancy of the queues.
     pub fn occupancy(&self) -> &Occupancy {
         &self.occupancy
     }
 
-    /// What has become of all frames offered.
+    /// The counters of frames.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// The frames that are queued, and their bytes.
+    /// The frames in queues, and their bytes.
     pub fn queued(&self) -> Volume {
         Volume { packets: u64::from(self.occupancy.packets()), bytes: self.occupancy.bytes() }
     }
 
-    /// Whether offered, sent, dropped and queued frames agree.
+    /// Checks the conservation law.
     ///
     /// # Errors
-    /// [`Unbalanced`] holds the figures that do not: a defect.
+    /// [`Unbalanced`] with all the figures: a defect.
     pub fn check(&self) -> Result<(), Box<Unbalanced>> {
         self.counters.check(self.queued()).map_err(Box::new)
     }
 
-    /// What has happened to the cells of each class, as far as the classes have queues.
+    /// The cell counters of each class.
     pub fn records(&self, classes: usize) -> Vec<CellRecord> {
         let mut sums = vec![CellRecord::default(); classes];
         for (&class, &record) in self.class_of.iter().zip(&self.engine.host.records) {
@@ -118,8 +118,8 @@ impl<T> AdapterPort<T> {
         self.queues[queue.index()].front().map(|waiting| &waiting.packet)
     }
 
-    /// A frame of `length` bytes comes at `now` and may leave from `slot` on, the first that has not begun.
-    // One argument more than a call may have without a remark: the clock is the caller's, so it tells both the time and the slot.
+    /// Offers a frame of `length` bytes at `now`. It may leave from `slot` on, the first slot that has not begun.
+    // The caller counts slots, so it passes both the time and the slot.
     #[allow(clippy::too_many_arguments)]
     pub fn offer<O: Observer<T>>(&mut self, now: Time, slot: u64, queue: Flow, length: u32, colour: Colour, payload: T, observer: &mut O) {
         let mut packet = Packet { flow: queue, length, arrival: now, colour, part: Part::Whole, payload };
@@ -144,7 +144,7 @@ impl<T> AdapterPort<T> {
         match self.buffer.admit(&arrival, &self.occupancy) {
             Admission::Accept if self.occupancy.packets() < self.packet_limit => {}
             Admission::Refuse(reason) => return self.drop_frame(now, packet, reason, observer),
-            // A manager that pushes out is refused where it is configured: the scheduler cannot take a frame back.
+            // The scheduler cannot return a frame, so a manager that pushes out is refused when it is configured.
             Admission::Accept | Admission::PushOut(_) => return self.drop_frame(now, packet, DropReason::SharedLimit, observer),
         }
         self.occupancy.join(queue, length);
@@ -161,18 +161,18 @@ impl<T> AdapterPort<T> {
         observer.dropped(now, packet, reason, &self.occupancy);
     }
 
-    /// The next slot in which something happens; `None` if nothing is queued.
+    /// The next slot to pass to [`AdapterPort::send`]; `None` if no frame is queued.
     pub fn next_slot(&self) -> Option<u64> {
         self.engine.next_slot()
     }
 
-    /// Plays a slot that [`AdapterPort::next_slot`] has named and that starts at `now`: the cell that leaves in it.
+    /// Advances to a slot that [`AdapterPort::next_slot`] has returned and that starts at `now`. The result is the cell that leaves in it.
     pub fn send<O: Observer<T>>(&mut self, now: Time, slot: u64, observer: &mut O) -> Option<CellSent<T>> {
-        let (queue, is_last) = self.engine.play(slot)?;
+        let (queue, is_last) = self.engine.advance(slot)?;
         let waiting = self.queues[queue].front_mut()?;
         let (number, cells, flow) = (waiting.sent, waiting.cells, Flow(queue as u32));
         waiting.sent += 1;
-        debug_assert_eq!(is_last, waiting.sent == cells, "the scheduler and the queue agree on where a frame ends");
+        debug_assert_eq!(is_last, waiting.sent == cells, "the scheduler and the queue agree on the end of a frame");
         let frame = if is_last { self.queues[queue].pop_front().map(|waiting| waiting.packet) } else { None };
         if let Some(packet) = &frame {
             self.occupancy.leave(flow, packet.length);

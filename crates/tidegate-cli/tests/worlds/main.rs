@@ -1,9 +1,8 @@
 //! One core, three worlds: the same packets at the same instants are decided alike on live interfaces, in a replay and in a simulation.
 //!
-//! Real packets go through a live bridge between network namespaces, where an observer notes when each of them arrived and what became
-//! of it. The same arrivals are then replayed from a capture and simulated, and every decision has to come out the same: which packets
-//! were dropped and why, which changed colour, to the picosecond when each of the others left, and
-//! with which code point.
+//! Real packets pass a live bridge between network namespaces, where an observer records arrivals and decisions. The same arrivals are then
+//! replayed from a capture and simulated. Every decision must be the same: drops with their reasons, colours, departures to the picosecond,
+//! and code points.
 //!
 //! Needs root, as the tests of `tidegate-live` do.
 
@@ -33,8 +32,7 @@ use tidegate_sim::{CapturePacket, Control, Experiment, FlowSpec, Impairment, Lin
 use tidegate_wire::{LinkType, checksum, parse};
 use topology::{Place, Topology};
 
-/// A port that does everything at once: policing with marks and with drops, push-out from a small buffer, shaping, two levels of
-/// scheduling.
+/// A port with policing (marks and drops), push-out from a small buffer, shaping, and two levels of scheduling.
 const MIXED: &str = r#"
 [policy.mixed]
 rate = "4 Mbit/s"
@@ -104,15 +102,15 @@ period = "4 slots"
 name = "rest"
 "#;
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Fate {
-    /// It left, its last bit this long after it had arrived.
+    /// It left; its last bit this long after its arrival.
     Sent(Duration),
     Dropped(DropReason),
 }
 
-/// A packet as it arrived, and what was decided.
+/// The arrival of a packet, and the decision about it.
 #[derive(Clone, Debug)]
 struct Decided {
     arrival: Time,
@@ -151,15 +149,15 @@ fn setup(policy: &str) -> PortSetup {
     scenario.policy(None).unwrap().setup()
 }
 
-/// What lies behind the port, live and in the replay: the port decides as if it were not there.
+/// The link behind the port, live and in the replay, which affects no decision of the port.
 fn link() -> LinkBehind {
     LinkBehind { delay: Duration::from_milliseconds(3), loss: Loss::new(200_000_000, 11) }
 }
 
-/// A UDP packet as it came to the end of the link: its destination port, the frame's length, its code point.
+/// A UDP packet at the end of the link: its destination port, the frame's length, its code point.
 type Arrived = (u16, u32, u8);
 
-/// What a frame looks like at the end of the link, if a rule of either policy can match it.
+/// A frame at the end of the link, if a rule of either policy can match it.
 fn arrived(frame: &[u8], length: u32) -> Option<Arrived> {
     let Layer::V4 { transport, .. } = parse(LinkType::Ethernet, frame).network else { return None };
     let (_, port) = transport.ports?;
@@ -167,12 +165,12 @@ fn arrived(frame: &[u8], length: u32) -> Option<Arrived> {
     (6001..6001 + REST as u16).contains(&port).then_some((port, length, transport.dscp))
 }
 
-/// Sends UDP packets of all classes through a live bridge and returns what its port decided, how much of it its link lost, and what came to
-/// the other end.
+/// Sends UDP packets of all classes through a live bridge. Returns the decisions of its port, the losses of its link, and the packets that
+/// arrived.
 fn live(policy: &str, end_system: bool) -> (Vec<Decided>, Volume, Vec<Arrived>) {
     let topology = Topology::new();
     let mut config = LiveConfig::new("tgb", "tgc", setup(policy), setup(policy));
-    // However late a thread wakes, no link time is given up: the port then depends on the arrivals alone.
+    // No link time is given up, so the decisions depend on the arrivals alone.
     config.options.catch_up = Duration::from_seconds(10);
     config.options.drain = Duration::from_seconds(10);
     config.links[0] = link();
@@ -183,7 +181,7 @@ fn live(policy: &str, end_system: bool) -> (Vec<Decided>, Volume, Vec<Arrived>) 
         let socket = UdpSocket::bind("10.77.0.1:0").unwrap();
         let mut state = 7u32;
         for burst in 0..120 {
-            // Every sixth burst is more than buffer and policers take, however slowly this thread gets on.
+            // Every sixth burst exceeds buffer and policers, even if this thread is slow.
             for _ in 0..if burst % 6 == 5 { 40 } else { burst % 9 } {
                 // A fixed sequence; the constants are those of a common linear congruential generator.
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -202,7 +200,7 @@ fn live(policy: &str, end_system: bool) -> (Vec<Decided>, Volume, Vec<Arrived>) 
     (notes.0, counters.unsent.lost, seen)
 }
 
-/// The class that takes what no rule matches, address resolution among it.
+/// The class of packets that match no rule, such as address resolution.
 const REST: u32 = 3;
 
 /// A short frame that both policies put into `flow`; with one queue per class, flows are classes.
@@ -221,16 +219,16 @@ fn header_of(flow: u32) -> Header {
     parse(LinkType::Ethernet, &frame_of(flow))
 }
 
-/// The instant as nanoseconds of a capture: the live clock counts whole nanoseconds.
+/// The instant in nanoseconds, as in a capture. The live clock counts whole nanoseconds.
 fn nanoseconds(time: Time) -> i64 {
     assert_eq!(time.picoseconds() % 1000, 0);
     (time.picoseconds() / 1000).cast_signed()
 }
 
-/// A decision that has to occur, and what it looks like.
+/// A kind of decision that has to occur: its name and its test.
 type Wanted<'a> = (&'a str, fn(&Decided) -> bool);
 
-/// Carries packets live and compares. The comparison is worth something only if everything that can happen does: each of `wanted`.
+/// Carries packets live and compares. Every kind of decision in `wanted` has to occur.
 fn compare(policy: &str, wanted: &[Wanted]) {
     let (decided, lost, seen) = live(policy, false);
     assert!(lost.packets > 20, "{lost:?}");

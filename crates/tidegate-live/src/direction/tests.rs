@@ -1,4 +1,4 @@
-//! A direction between frames in memory, at instants of the tests' choice.
+//! A direction with frames in memory, polled at instants that the tests choose.
 #![allow(unsafe_code)]
 
 use super::*;
@@ -28,7 +28,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on unchanged; counting touches a thread-local number that needs no allocation.
+// SAFETY: all calls are passed on unchanged; the thread-local count needs no allocation.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
@@ -49,7 +49,7 @@ static COUNTING: Counting = Counting;
 #[derive(Default)]
 pub(crate) struct Arrivals {
     pub(crate) frames: VecDeque<(Vec<u8>, Offload)>,
-    /// Received again and again, when nothing waits.
+    /// A frame that is received this often, after `frames`.
     repeated: Option<(Vec<u8>, u32)>,
     down: bool,
 }
@@ -83,12 +83,12 @@ impl Receive for Arrivals {
     }
 }
 
-/// Takes frames, or refuses them as told.
+/// Takes frames, or refuses them as the test demands.
 #[derive(Default)]
 pub(crate) struct Departures {
     /// The first payload byte of every frame taken.
     pub(crate) sent: Vec<u8>,
-    /// What is refused: the reason and how often.
+    /// Refusals to come: the reason and how often.
     pub(crate) refusals: VecDeque<(SendError, u32)>,
     pub(crate) most: usize,
 }
@@ -120,7 +120,8 @@ impl Transmit for Departures {
 
 type Tested<O = ()> = Direction<Arrivals, Departures, O>;
 
-const LONGEST: u32 = 1518;
+/// The longest frame of the policy, in bytes.
+const LONGEST_FRAME: u32 = 1518;
 
 /// One class, first in first out, 10 Mbit/s with Ethernet's overhead, room for `packets`.
 pub(crate) fn setup(packets: u32) -> PortSetup {
@@ -133,14 +134,14 @@ pub(crate) fn setup(packets: u32) -> PortSetup {
         classifier: Classifier::new(vec![rules], 0).unwrap(),
         policers: vec![None],
         buffer: BufferKind::TailDrop.build(&buffer).unwrap(),
-        scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, LONGEST + 24), &[FlowParameters::default()]).unwrap(),
+        scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, LONGEST_FRAME + 24), &[FlowParameters::default()]).unwrap(),
         packet_limit: packets,
-        longest_frame: LONGEST,
+        longest_frame: LONGEST_FRAME,
         remarks: Default::default(),
     }
 }
 
-/// As a bridge treats frames unless told otherwise.
+/// The options of a bridge by default.
 pub(crate) fn direction_options(slots: u32) -> DirectionOptions {
     let catch_up = Duration::from_milliseconds(2);
     DirectionOptions { checksums: Checksums::PassOn, catch_up, spin: Duration::ZERO, slots, link: Link::default(), number: 0 }
@@ -159,13 +160,13 @@ fn direction(packets: u32) -> Tested {
     direction_with(packets, ())
 }
 
-/// A direction whose link delays by so many microseconds and loses so many of a billion packets.
+/// A direction whose link has this delay, and loses this many of a billion packets.
 fn direction_along(microseconds: u64, billionths: u64, packets: u32) -> Tested {
     let link = Link { delay: Duration::from_microseconds(microseconds), loss: Loss::new(billionths, 1) };
     direction_on(packets, DirectionOptions { link, ..direction_options(packets + 40) }, ())
 }
 
-/// A frame that takes exactly one millisecond at 10 Mbit/s, told apart by the byte after its Ethernet header.
+/// A frame of exactly one millisecond at 10 Mbit/s, with `name` in the byte after its Ethernet header.
 pub(crate) fn millisecond(name: u8) -> (Vec<u8>, Offload) {
     let mut frame = vec![0; 1250 - 24];
     frame[14] = name;
@@ -184,7 +185,7 @@ fn balanced<O: Observer<Frame>>(direction: &Tested<O>) -> DirectionCounters {
     let counters = direction.counters();
     assert_eq!(counters.check(), Ok(()), "{counters:?}");
     let held = counters.queued.packets + counters.in_flight.packets;
-    assert_eq!(u64::from(direction.pool.in_use()), held, "every packet that is held has a slot, and nothing else has");
+    assert_eq!(u64::from(direction.pool.in_use()), held, "each held packet uses one slot, and no other slot is in use");
     counters
 }
 
@@ -198,14 +199,14 @@ fn packets_leave_at_the_rate_of_the_port() {
     assert_eq!(direction.poll(at(999), true), Next::At(at(1000)));
     assert_eq!(direction.poll(at(1000), true), Next::At(at(2000)));
     assert_eq!(direction.transmitter.sent, [0, 1]);
-    // Half a millisecond late, and the rate is kept all the same.
+    // Half a millisecond late, and the rate is still exact.
     assert_eq!(direction.poll(at(2500), true), Next::At(at(3000)));
     assert_eq!(direction.poll(at(4000), true), Next::At(at(5000)));
     assert_eq!(direction.transmitter.sent, [0, 1, 2, 3, 4]);
     assert_eq!(direction.poll(at(5000), true), Next::Idle);
     let report = direction.finish(at(5000));
     assert_eq!(report.busy, 5_000_000_000);
-    // The packet of the third millisecond, at the fourth.
+    // The packet of millisecond 3 left at millisecond 4.
     assert_eq!(report.lateness.maximum_seconds(), Some(0.001));
     assert_eq!(report.counters.forgone, Duration::ZERO);
 }
@@ -238,19 +239,19 @@ fn code_points_are_set_in_every_packet_that_has_the_field() {
 }
 
 #[test]
-fn link_time_lost_for_longer_than_the_catching_up_is_given_up_and_counted() {
+fn link_time_beyond_the_catch_up_limit_is_given_up_and_counted() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..50);
     direction.poll(at(0), true);
     assert_eq!(direction.transmitter.sent.len(), 1);
-    // Asleep for ten milliseconds: nine packets were due, but only those of the last two milliseconds go.
+    // Asleep for 10 ms: nine packets were due, but only those of the last 2 ms leave.
     assert_eq!(direction.poll(at(10_000), true), Next::At(at(11_000)));
     assert_eq!(direction.transmitter.sent.len(), 1 + 3);
     assert_eq!(balanced(&direction).forgone, Duration::from_milliseconds(7));
 }
 
 #[test]
-fn an_idle_link_gives_nothing_up() {
+fn an_idle_link_gives_up_no_link_time() {
     let mut direction = direction(100);
     direction.poll(at(0), true);
     arrive(&mut direction, 0..1);
@@ -260,7 +261,7 @@ fn an_idle_link_gives_nothing_up() {
 }
 
 #[test]
-fn a_super_frame_is_so_many_packets_to_the_port() {
+fn the_port_sees_the_packets_of_a_super_frame() {
     let mut direction = direction(100);
     let mut frame = vec![2; 12];
     frame.extend([0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 0, 0, 0]);
@@ -279,7 +280,7 @@ fn a_super_frame_is_so_many_packets_to_the_port() {
 }
 
 #[test]
-fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_while() {
+fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_20_ms() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..3);
     direction.transmitter.refusals.push_back((SendError::Busy, 3));
@@ -293,18 +294,18 @@ fn without_room_in_the_kernel_packets_wait_in_order_and_are_given_up_after_a_whi
 
     direction.transmitter.refusals.push_back((SendError::Busy, 4));
     assert_eq!(direction.poll(at(2100), true), Next::Blocked);
-    // What comes now stays with the port, where the policy can still choose.
+    // New arrivals stay with the port, where the policy can still select.
     arrive(&mut direction, 3..5);
     assert_eq!(direction.poll(at(9100), true), Next::Blocked);
     assert_eq!((direction.outbox.held().packets, direction.port.occupancy().packets()), (1, 2));
-    // The patience is over, and the two others go within the catching up.
+    // After 20 ms the packet is given up, and the two others leave within the catch-up limit.
     assert_eq!(direction.poll(at(2100 + 20_000), true), Next::Idle);
     assert_eq!(direction.transmitter.sent, [0, 1, 3, 4]);
     assert_eq!(balanced(&direction).unsent.no_room, Volume { packets: 1, bytes: 1226 });
 }
 
 #[test]
-fn what_the_interface_does_not_take_is_counted_by_reason_and_the_rest_goes_on() {
+fn refused_packets_are_counted_by_reason_and_later_ones_are_sent() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..3);
     direction.poll(at(0), true);
@@ -322,7 +323,7 @@ fn what_the_interface_does_not_take_is_counted_by_reason_and_the_rest_goes_on() 
 }
 
 #[test]
-fn a_stopped_direction_reads_no_more_and_drains() {
+fn a_stopped_direction_reads_no_frame_and_drains() {
     let mut direction = direction(100);
     arrive(&mut direction, 0..3);
     direction.poll(at(0), true);
@@ -342,7 +343,7 @@ fn packets_leave_a_delay_after_their_last_bit_at_the_rate_of_the_port() {
     assert_eq!(direction.poll(at(0), true), Next::At(at(1000)));
     for (now, next, sent) in [
         (1000, 2000, 0),
-        // The thread is half a millisecond late for the port: nobody sees it behind the link.
+        // The thread is half a millisecond late for the port, which the delay of the link hides.
         (2499, 2500, 0),
         (2500, 3000, 1),
         (3000, 3500, 1),
@@ -361,7 +362,7 @@ fn packets_leave_a_delay_after_their_last_bit_at_the_rate_of_the_port() {
     assert_eq!(direction.transmitter.sent, [0, 1, 2, 3]);
     let report = direction.finish(at(5507));
     assert_eq!((report.busy, report.counters.forgone), (4_000_000_000, Duration::ZERO));
-    // The last one, by 7 us; what was late for the port but not for the end of the link is not counted.
+    // The last packet, by 7 us. Being late for the port but not for the end of the link does not count.
     assert_eq!(report.lateness.maximum_seconds(), Some(7e-6));
 }
 
@@ -378,7 +379,7 @@ fn a_link_loses_packets_by_number_and_counts_them() {
     assert_eq!(direction.transmitter.sent, kept);
     let counters = balanced(&direction);
     assert_eq!(counters.unsent.lost.packets, 100 - kept.len() as u64);
-    // The port knows nothing of it.
+    // The port does not see the losses.
     assert_eq!((counters.port.sent.packets, counters.delivered.packets), (100, kept.len() as u64));
     assert_eq!(counters.dropped().map(|(reason, _)| reason).collect::<Vec<_>>(), ["lost-on-link"]);
 }
@@ -402,7 +403,7 @@ fn a_stopped_direction_empties_its_link_or_counts_what_is_on_it() {
 }
 
 #[test]
-fn an_interface_that_is_down_when_packets_arrive_at_it_costs_those_and_no_others() {
+fn an_interface_that_is_down_costs_the_packets_due_then_and_no_others() {
     let mut direction = direction_along(1000, 0, 100);
     arrive(&mut direction, 0..4);
     direction.poll(at(0), true);
@@ -414,9 +415,9 @@ fn an_interface_that_is_down_when_packets_arrive_at_it_costs_those_and_no_others
     assert_eq!(balanced(&direction).unsent.interface_down.packets, 1);
 }
 
-/// Shorter frames than Ethernet's: more of them are under way than memory was set aside for. What comes then is refused by name.
+/// Frames shorter than Ethernet's: more are in flight than there are slots. Later arrivals are counted as `no-memory`.
 #[test]
-fn a_link_that_holds_all_memory_costs_packets_that_are_counted() {
+fn packets_that_find_all_slots_on_the_link_are_counted() {
     let mut direction = direction_along(1_000_000, 0, 10);
     for now in 0..100 {
         // Ten bytes and Ethernet's overhead: 27.2 us of link.
@@ -433,15 +434,15 @@ fn a_link_that_holds_all_memory_costs_packets_that_are_counted() {
 }
 
 #[test]
-fn oversize_frames_are_the_ports_to_drop_and_full_memory_is_counted() {
+fn the_port_drops_oversize_frames_and_full_memory_is_counted() {
     let mut direction = direction(100);
-    direction.receiver.frames.push_back((vec![0; LONGEST as usize + 1], Offload::default()));
-    direction.receiver.frames.push_back((vec![0; LONGEST as usize], Offload::default()));
+    direction.receiver.frames.push_back((vec![0; LONGEST_FRAME as usize + 1], Offload::default()));
+    direction.receiver.frames.push_back((vec![0; LONGEST_FRAME as usize], Offload::default()));
     direction.poll(at(0), true);
     let dropped: Vec<_> = balanced(&direction).dropped().collect();
-    assert_eq!(dropped, [("oversize", Volume { packets: 1, bytes: u64::from(LONGEST) + 1 })]);
+    assert_eq!(dropped, [("oversize", Volume { packets: 1, bytes: u64::from(LONGEST_FRAME) + 1 })]);
 
-    // Frames that the kernel does not take hold all the memory there is.
+    // Frames that the kernel does not take use all slots.
     let mut direction = self::direction(2);
     direction.transmitter.refusals.push_back((SendError::Busy, 100));
     for instant in 0..10 {
@@ -465,7 +466,7 @@ fn outages_of_either_side_are_counted_once_each() {
     assert_eq!((counters.outages, counters.receiving, counters.sending), (1, true, true));
 }
 
-/// Writes down the instants at which packets were offered and sent.
+/// Records the instants at which packets were offered and sent.
 #[derive(Default)]
 pub(crate) struct Log {
     pub(crate) offered: Vec<(Time, u32)>,
@@ -489,9 +490,9 @@ impl Observer<u64> for Log {
 }
 
 proptest! {
-    /// However late the thread wakes within its catching up, the decisions are those of a port that was asked at every instant.
+    /// As long as the thread is late by less than the catch-up limit, the decisions are those of a port that was polled at every instant.
     #[test]
-    fn late_turns_change_no_decision(steps in proptest::collection::vec((0u64..2000, 0usize..4, 60usize..1518), 1..80)) {
+    fn late_polls_change_no_decision(steps in proptest::collection::vec((0u64..2000, 0usize..4, 60usize..1518), 1..80)) {
         let mut direction = direction_with(20, Log::default());
         let mut now = 0;
         for (pause, frames, length) in steps {
@@ -517,7 +518,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost_uncounted_whatever_the_kernel_does(
+    fn every_packet_is_counted_whatever_the_kernel_does(
         steps in proptest::collection::vec((0u64..3000, 0usize..6, 0usize..2000, 0u8..8, 0u32..3), 1..100),
         delay in proptest::sample::select(vec![0, 100, 5_000, 100_000]),
         billionths in proptest::sample::select(vec![0, 200_000_000, 1_000_000_000]),
@@ -567,12 +568,12 @@ fn allocates_nothing(mut direction: Tested) {
         }
         balanced(direction).received.packets
     };
-    // Once to fill queues and to let the record's bins and the histogram come to their size.
+    // A first run fills the queues and grows the record's bins and the histogram.
     assert_eq!(rounds(&mut direction, 0), 100_000);
     let before = ALLOCATIONS.with(Cell::get);
     assert_eq!(rounds(&mut direction, 1000), 200_000);
     let allocations = ALLOCATIONS.with(Cell::get) - before;
-    // The record's time lines grow with time, in doubling steps; packets cause none.
+    // The record's time lines grow with time, by doubling, and not with packets.
     assert!(allocations <= 16, "{allocations} allocations for 100000 packets");
     assert!(balanced(&direction).delivered.packets > 1000);
 }

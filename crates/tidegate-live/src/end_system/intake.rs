@@ -57,7 +57,7 @@ impl<R: Receive, O: Observer<Frame>> Intake<R, O> {
 
     pub(super) fn maintain(&mut self, now: Time) -> bool {
         let (receiving, sending) = (self.receiver.maintain(), self.flags.sending.load(Ordering::Relaxed));
-        let changed = self.counters.note(receiving, sending);
+        let changed = self.counters.update_interfaces(receiving, sending);
         self.counters.kernel = self.receiver.kernel_counters();
         self.counters.forgone = Duration::from_picoseconds(self.flags.forgone.load(Ordering::Relaxed));
         self.recorder.advance(now);

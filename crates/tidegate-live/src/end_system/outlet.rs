@@ -41,7 +41,7 @@ impl FrameOwner<Lent> for Reporting {
     }
 
     #[inline]
-    fn gone(&mut self, lent: Lent, length: u32, outcome: Outcome) {
+    fn finished(&mut self, lent: Lent, length: u32, outcome: Outcome) {
         self.report(Report::Back { lent, sent: Some((length, outcome)) });
     }
 }

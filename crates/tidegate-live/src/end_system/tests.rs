@@ -1,4 +1,4 @@
-//! A direction in three parts between frames in memory, whose parts take turns in an order of the tests' choice.
+//! A direction in three parts with frames in memory; the tests choose the order in which the parts are polled.
 
 use super::*;
 use crate::direction::tests::{Arrivals, Departures, Log, at, direction_options, millisecond, priority_five, setup, tagged_super_frame};
@@ -23,18 +23,18 @@ fn parts_along<O>(link: Link, packets: u32, observer: O) -> Tested<O> {
     open(Time::ZERO, setup(packets), direction_options, Arrivals::default(), departures, [true; 2], observer).unwrap()
 }
 
-/// The law in figures of the intake, which every frame comes back to.
+/// Checks the law by the counters of the intake, which gets a report about every frame.
 fn balanced<O: tidegate_core::observer::Observer<crate::Frame>>(parts: &Tested<O>) -> DirectionCounters {
     let counters = parts.intake.counters();
     assert_eq!(counters.check(), Ok(()), "{counters:?}");
     let held = counters.queued.packets + counters.in_flight.packets;
-    assert_eq!(u64::from(parts.intake.pool.in_use()), held, "every packet that is held has a slot, and nothing else has");
+    assert_eq!(u64::from(parts.intake.pool.in_use()), held, "each held packet uses one slot, and no other slot is in use");
     counters
 }
 
 proptest! {
     #[test]
-    fn nothing_is_lost_uncounted_whatever_the_kernel_does_and_whoever_is_late(
+    fn every_packet_is_counted_whatever_the_kernel_does_and_whichever_part_is_late(
         steps in prop::collection::vec((0u64..3000, 0usize..6, 0usize..2000, 0u8..8, 0u32..3, any::<[bool; 3]>()), 1..100),
         drain: bool,
         delay in prop::sample::select(vec![0, 100, 5_000, 50_000]),
@@ -78,7 +78,7 @@ proptest! {
             parts.intake.poll(at(now), false);
             balanced(&parts);
         }
-        // What is found in the rings is what the port says is queued, once all that has left has been settled.
+        // The content of the rings is what the port has queued, once all reports have been read.
         let Parts { mut intake, mut outlet, .. } = parts;
         intake.close();
         let report = intake.finish(at(now), outlet.queued());
@@ -86,7 +86,7 @@ proptest! {
         prop_assert!(!drain || (report.counters.queued, report.counters.in_flight) == Default::default());
     }
 
-    /// However late a part is within the catching up, the decisions are those of a port that was asked at every instant.
+    /// As long as parts are late by less than the catch-up limit, the decisions are those of a port that was polled at every instant.
     #[test]
     fn late_parts_change_no_decision(steps in prop::collection::vec((0u64..1900, 0usize..4, 60usize..1518), 1..80)) {
         let mut parts = parts(10_000, Log::default());
@@ -120,9 +120,9 @@ proptest! {
     }
 }
 
-/// A packet on the link has left the port: the buffer has room for the next one.
+/// A packet on the link has left the port, so the buffer has room for another.
 #[test]
-fn what_is_on_the_link_is_not_in_the_ports_buffer_and_is_lost_by_number() {
+fn packets_on_the_link_are_not_in_the_ports_buffer_and_are_lost_by_number() {
     let loss = Loss::new(300_000_000, 1);
     let mut parts = parts_along(Link { delay: Duration::from_microseconds(19_500), loss }, 2, Log::default());
     parts.engine.decisions.poll(at(0));
@@ -151,7 +151,7 @@ fn what_is_on_the_link_is_not_in_the_ports_buffer_and_is_lost_by_number() {
 }
 
 #[test]
-fn code_points_are_set_before_frames_come_to_their_rings() {
+fn code_points_are_set_before_frames_enter_their_rings() {
     let departures = Departures { sent: Vec::with_capacity(16), most: 32, ..Departures::default() };
     let mut parts = open(Time::ZERO, priority_five(9), direction_options(13), Arrivals::default(), departures, [true; 2], ()).unwrap();
     parts.engine.decisions.poll(at(0));
@@ -166,7 +166,7 @@ fn code_points_are_set_before_frames_come_to_their_rings() {
 }
 
 #[test]
-fn a_flow_whose_ring_is_full_loses_frames_to_lack_of_memory() {
+fn frames_of_a_flow_whose_ring_is_full_are_counted_as_no_memory() {
     let mut setup = setup(200);
     setup.rate = Rate::MIN;
     let direction_options = DirectionOptions { catch_up: Duration::ZERO, ..direction_options(300) };

@@ -1,10 +1,10 @@
-//! Frames come in through a ring of slots shared with the kernel (TPACKET_V2), and super-frames beside it.
+//! Receives frames through a ring of slots shared with the kernel (TPACKET_V2), and super-frames through the socket's queue.
 //!
-//! Slots are as long as an ordinary frame of the interface. A longer one, up to the 64 kB and more of a super-frame, leaves a mark in
-//! its slot and waits whole in the socket's queue (`PACKET_COPY_THRESH`); slots for such frames would make the ring forty times as
-//! large. Version 2 of the ring, because version 3 hands frames over in blocks and waits up to a millisecond for them to fill.
+//! A slot fits an ordinary frame of the interface. A longer frame, such as a super-frame of 64 kB, leaves a mark in its slot and waits whole in
+//! the socket's queue (`PACKET_COPY_THRESH`). Slots for such frames would make the ring forty times as large. The ring has version 2, because
+//! version 3 delivers frames in blocks and waits up to a millisecond for a block to fill.
 //!
-//! VLAN tags, which the kernel strips, are put back in place, in front of the frame.
+//! VLAN tags, which the kernel strips, are put back into the frame.
 #![allow(unsafe_code)]
 
 use super::socket::Socket;
@@ -17,20 +17,20 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The memory that a ring takes at most, in bytes.
+/// The most memory of a ring, in bytes.
 const RING_LIMIT: usize = 32 << 20;
 
 /// The unit in which the kernel allocates a ring, in bytes: a power of two and whole pages.
 const BLOCK: usize = 256 << 10;
 
-/// How much of super-frames may wait in the socket's queue, in bytes: a few hundred of them.
+/// The size of the socket's queue in bytes: a few hundred super-frames.
 const SUPER_FRAMES: i32 = 16 << 20;
 
-/// The longest super-frame that Linux makes (`GSO_MAX_SIZE`), and room for its link-layer headers.
-const LONGEST: usize = (512 << 10) + 64;
+/// The longest super-frame of Linux (`GSO_MAX_SIZE`), plus its link-layer headers, in bytes.
+const LONGEST_FRAME: usize = (512 << 10) + 64;
 
-/// The length of a VLAN tag.
-const TAG: usize = 4;
+/// The length of a VLAN tag in bytes.
+const TAG_LENGTH: usize = 4;
 
 /// Receives the frames of one interface, by name.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl ReceiveRing {
     pub(crate) fn open(name: &str, index: i32, mtu: u32, slots: usize) -> Result<ReceiveRing, LiveError> {
         let control = ControlSocket::new().map_err(|cause| LiveError::system("opening a socket to ask for the state of", name, cause))?;
         let ring = Ring::open(index, mtu, slots).map_err(|(doing, cause)| LiveError::system(doing, name, cause))?;
-        let staging = Piece::new(LONGEST + TAG).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
+        let staging = Piece::new(LONGEST_FRAME + TAG_LENGTH).map_err(|cause| LiveError::system("allocating a buffer", name, cause))?;
         Ok(ReceiveRing { name: name.to_owned(), slots, control, ring: Some(ring), staging, kernel: KernelCounters::default() })
     }
 
@@ -92,7 +92,7 @@ impl Receive for ReceiveRing {
         let Ok(facts) = self.control.state(&self.name) else { return false };
         if self.ring.as_ref().is_none_or(|ring| ring.index != facts.index) {
             self.ring = None;
-            // It may be gone again by now: then the next call finds it.
+            // If it is gone again by now, the next call opens it.
             self.ring = Ring::open(facts.index, facts.mtu, self.slots).ok();
         }
         facts.up && facts.carrier && self.ring.is_some()
@@ -112,7 +112,7 @@ impl Ring {
         let doing = |doing: &'static str| move |cause: io::Error| (doing, cause);
         let socket = Socket::open().map_err(doing("opening a packet socket"))?;
         socket.set_buffer(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, SUPER_FRAMES).map_err(doing("setting the size of a receive buffer"))?;
-        // What we send ourselves out of this interface must not come back in.
+        // Frames that the bridge sends out of this interface must not be received again.
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1).map_err(doing("excluding outgoing frames"))?;
         socket.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, &1).map_err(doing("asking for VLAN tags"))?;
         socket.set(libc::SOL_PACKET, libc::PACKET_COPY_THRESH, &1).map_err(doing("asking for super-frames"))?;
@@ -120,9 +120,9 @@ impl Ring {
             .set(libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))
             .map_err(doing("choosing the ring's version"))?;
 
-        // The ring's header, the socket address, the virtio-net header and the alignment of the network layer come before the frame;
-        // two VLAN tags may belong to it.
-        let slot_length = (libc::TPACKET2_HDRLEN + 64 + 14 + 2 * TAG + mtu as usize).next_multiple_of(libc::TPACKET_ALIGNMENT);
+        // Before the frame: the ring's header, the socket address, the virtio-net header and the alignment of the network layer. A frame may
+        // have two VLAN tags.
+        let slot_length = (libc::TPACKET2_HDRLEN + 64 + 14 + 2 * TAG_LENGTH + mtu as usize).next_multiple_of(libc::TPACKET_ALIGNMENT);
         let slots_per_block = (BLOCK / slot_length).max(1);
         let block = (slots_per_block * slot_length).next_power_of_two().max(BLOCK);
         let blocks = slots.div_ceil(slots_per_block).clamp(1, (RING_LIMIT / block).max(1));
@@ -147,18 +147,18 @@ impl Ring {
         // SAFETY: slots are aligned to 16 bytes and start with this header; the status word is shared with the kernel and only ever
         // accessed as a whole.
         let status = unsafe { AtomicU32::from_ptr(&raw mut (*header.as_ptr()).tp_status) };
-        // What the kernel wrote before it set the status is visible after this.
+        // The kernel's writes before it set the status are visible after this.
         let flags = status.load(Ordering::Acquire);
         if flags & libc::TP_STATUS_USER == 0 {
             return false;
         }
         if flags & libc::TP_STATUS_COPY != 0 {
-            // Several processors may have queued long frames in another order than that of their marks; so everything about the frame
-            // comes from the queue, and the mark only says that there is one.
+            // Several processors may queue long frames in another order than their marks. So the mark only says that there is a frame, and
+            // everything else comes from the queue.
             self.receive_long(staging, take);
         } else {
-            // SAFETY: the slot is ours until its status is set back, and `tp_snaplen` bytes of frame lie at `tp_mac` inside it, preceded
-            // by the virtio-net header; nobody else looks at it. The bounds are checked all the same, because they come from outside.
+            // SAFETY: the slot belongs to this process until its status is reset. It has `tp_snaplen` bytes of frame at `tp_mac`, preceded by
+            // the virtio-net header. The bounds are checked nevertheless, because they come from outside.
             let (bytes, kept, length, tag) = unsafe {
                 let header = header.as_ptr().read();
                 let (frame, kept) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
@@ -200,8 +200,8 @@ impl Ring {
         let Some(length) = usize::try_from(received).ok().and_then(|received| received.checked_sub(VIRTIO_HEADER)) else { return };
         let kept = length.min(staging.len() - VIRTIO_HEADER);
         let mut tag = None;
-        // SAFETY: the macros walk the control messages that the kernel has written, inside the buffer whose length it has set; the
-        // auxiliary data is plain numbers and read wherever it lies.
+        // SAFETY: the macros walk the control messages that the kernel has written, inside the buffer whose length it has set. The auxiliary
+        // data is plain numbers and may be unaligned.
         unsafe {
             let mut entry = libc::CMSG_FIRSTHDR(&message);
             while !entry.is_null() {
@@ -217,13 +217,13 @@ impl Ring {
     }
 }
 
-/// What the virtio-net header at the start of `bytes` says.
+/// The offloads in the virtio-net header at the start of `bytes`.
 fn offload_of(bytes: &[u8]) -> Offload {
     bytes.first_chunk().map_or(Offload::default(), |header| Offload::from_virtio(*header))
 }
 
-/// The tag that the kernel stripped, as it stood in the frame.
-fn tag_of(status: u32, control: u16, protocol: u16) -> Option<[u8; TAG]> {
+/// The bytes of the tag that the kernel stripped.
+fn tag_of(status: u32, control: u16, protocol: u16) -> Option<[u8; TAG_LENGTH]> {
     const DOT1Q: u16 = 0x8100;
     if status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
@@ -233,19 +233,18 @@ fn tag_of(status: u32, control: u16, protocol: u16) -> Option<[u8; TAG]> {
     Some([protocol[0], protocol[1], control[0], control[1]])
 }
 
-/// The frame in the last `kept` bytes of `bytes`, with its tag back behind the addresses, which move into the room of the virtio-net
-/// header.
-fn with_tag(bytes: &mut [u8], kept: usize, length: u32, mut offload: Offload, tag: Option<[u8; TAG]>) -> Received<'_> {
+/// The frame in the last `kept` bytes of `bytes`, with its tag after the addresses. The addresses move into the room of the virtio-net header.
+fn with_tag(bytes: &mut [u8], kept: usize, length: u32, mut offload: Offload, tag: Option<[u8; TAG_LENGTH]>) -> Received<'_> {
     const ADDRESSES: usize = 12;
     let frame = bytes.len() - kept;
     match tag {
         Some(tag) if kept >= ADDRESSES => {
-            bytes.copy_within(frame..frame + ADDRESSES, frame - TAG);
-            bytes[frame - TAG + ADDRESSES..frame + ADDRESSES].copy_from_slice(&tag);
+            bytes.copy_within(frame..frame + ADDRESSES, frame - TAG_LENGTH);
+            bytes[frame - TAG_LENGTH + ADDRESSES..frame + ADDRESSES].copy_from_slice(&tag);
             if let Some(checksum) = &mut offload.checksum {
-                checksum.start = checksum.start.saturating_add(TAG as u16);
+                checksum.start = checksum.start.saturating_add(TAG_LENGTH as u16);
             }
-            Received { bytes: &bytes[frame - TAG..], length: length + TAG as u32, offload }
+            Received { bytes: &bytes[frame - TAG_LENGTH..], length: length + TAG_LENGTH as u32, offload }
         }
         _ => Received { bytes: &bytes[frame..], length, offload },
     }

@@ -1,4 +1,4 @@
-//! Frames go out of an interface in batches of messages.
+//! Sends frames out of an interface in batches of messages.
 #![allow(unsafe_code)]
 
 use super::socket::Socket;
@@ -8,11 +8,10 @@ use crate::io::{SendError, Transmit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// The most frames given to the kernel in one call.
+/// The most frames per system call.
 const BATCH: usize = 32;
 
-/// How much may wait in the interface's own queue, in bytes as the kernel counts them: a little more than the catching up of a
-/// late wake-up at a gigabit.
+/// The most bytes in the interface's own queue, as the kernel counts them: a little more than the catch-up of 2 ms at 1 Gbit/s.
 const SEND_BUFFER: i32 = 1 << 20;
 
 /// Sends out of one interface, by name.
@@ -51,8 +50,8 @@ impl Transmit for SendSocket {
             header.msg_hdr.msg_iovlen = 1;
             count += 1;
         }
-        // SAFETY: the first `count` headers have been filled in with one piece each, which points to bytes that are borrowed for longer
-        // than the call; the kernel reads the frames and copies them.
+        // SAFETY: each of the first `count` headers has one piece, which points to bytes that are borrowed for longer than the call. The kernel
+        // reads and copies them.
         let sent = unsafe { libc::sendmmsg(socket.as_fd().as_raw_fd(), headers.as_mut_ptr(), count, libc::MSG_DONTWAIT) };
         if sent > 0 {
             return Ok(sent as usize);
@@ -71,7 +70,7 @@ impl Transmit for SendSocket {
         }
         let Ok(facts) = self.control.state(&self.name) else { return false };
         if self.bound.as_ref().is_none_or(|(_, index)| *index != facts.index) {
-            // It may be gone again by now: then the next call finds it.
+            // If it is gone again by now, the next call opens it.
             self.bound = open_bound(facts.index).ok().map(|socket| (socket, facts.index));
         }
         facts.up && facts.carrier && self.bound.is_some()

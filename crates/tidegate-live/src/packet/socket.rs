@@ -15,9 +15,9 @@ impl AsFd for Socket {
 }
 
 impl Socket {
-    /// A raw packet socket that is bound to nothing and receives nothing yet, and whose messages start with a virtio-net header.
+    /// A raw packet socket, not bound yet, whose messages start with a virtio-net header.
     pub(super) fn open() -> io::Result<Socket> {
-        // SAFETY: opens a descriptor that nobody else owns. Protocol 0 keeps frames of other interfaces out until the socket is bound.
+        // SAFETY: opens a new descriptor. Protocol 0 keeps frames of other interfaces out until the socket is bound.
         let descriptor = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
@@ -28,7 +28,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Binds to the interface of this index. Frames of every protocol are received if `receiving`, none otherwise.
+    /// Binds to the interface of this index. Receives frames of all protocols if `receiving`, none otherwise.
     pub(super) fn bind(&self, index: i32, receiving: bool) -> io::Result<()> {
         // SAFETY: zero is a valid value of every member.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -41,7 +41,7 @@ impl Socket {
         if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Makes the interface of this index take frames that are addressed to others, for as long as the socket lives.
+    /// Makes the interface of this index receive frames for other addresses, as long as the socket exists.
     pub(super) fn make_promiscuous(&self, index: i32) -> io::Result<()> {
         let request = libc::packet_mreq { mr_ifindex: index, mr_type: libc::PACKET_MR_PROMISC as u16, mr_alen: 0, mr_address: [0; 8] };
         self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
@@ -56,25 +56,25 @@ impl Socket {
         if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Sets the size of a buffer in bytes: as much as asked if privileged, else as much as an ordinary process may have.
+    /// Sets the size of a buffer in bytes. Without the privilege the system's limit applies.
     pub(super) fn set_buffer(&self, privileged: libc::c_int, ordinary: libc::c_int, bytes: i32) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, privileged, &bytes).or_else(|_| self.set(libc::SOL_SOCKET, ordinary, &bytes))
     }
 
-    /// Frames received and dropped since this was last asked; received ones do not include dropped ones.
+    /// Frames received and dropped since the last call; dropped frames are not among the received ones.
     pub(super) fn take_statistics(&self) -> (u64, u64) {
         let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         match self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut statistics) {
-            // The kernel adds the drops to the packets when it answers.
+            // `tp_packets` includes the drops.
             Ok(()) => (u64::from(statistics.tp_packets.saturating_sub(statistics.tp_drops)), u64::from(statistics.tp_drops)),
             Err(_) => (0, 0),
         }
     }
 
-    /// Takes note of a pending error, so that it no longer ends every wait at once.
+    /// Clears a pending error, which would end every wait at once.
     pub(super) fn clear_error(&self) {
         let mut error: libc::c_int = 0;
-        // Which error it was does not matter: the state of the interface is asked for afterwards.
+        // The error itself does not matter: the state of the interface is read afterwards.
         let _ = self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut error);
     }
 

@@ -1,4 +1,4 @@
-//! A bridge whose directions are end systems: the same packets come through, in the same shares, and are all accounted for.
+//! A bridge whose directions are end systems: the same packets pass, in the same shares, and all are counted.
 
 use super::policy;
 use super::topology::{Place, Topology};
@@ -38,7 +38,7 @@ fn ping_works_both_ways_through_an_end_system() {
     }
 }
 
-/// Four flows of numbered datagrams through three classes, faster than the link takes them: all arrive, each flow in its order.
+/// Four flows of numbered datagrams through three classes, faster than the link: all arrive, each flow in order.
 #[test]
 fn flows_arrive_complete_and_in_order_through_an_end_system() {
     const EACH: u32 = 500;
@@ -63,7 +63,7 @@ fn flows_arrive_complete_and_in_order_through_an_end_system() {
                 datagram[..4].copy_from_slice(&number.to_be_bytes());
                 socket.send_to(&datagram, (HOST2, port)).expect("a datagram can be sent");
             }
-            // About twice the link's rate, so that queues build up; what they hold at most fits into the policy's buffer.
+            // About twice the link's rate, so that queues build up within the policy's buffer.
             std::thread::sleep(Duration::from_micros(200));
         }
     });
@@ -91,9 +91,9 @@ fn tcp_at_200_mbit_through_an_end_system() {
     tcp_is_shaped(200_000_000, &[], Checksums::PassOn, true);
 }
 
-/// With no time to drain, what is left in the rings is found there and counted.
+/// Without time to drain, frames left in the rings are counted.
 #[test]
-fn a_stop_counts_what_the_rings_hold() {
+fn a_stop_counts_the_frames_in_the_rings() {
     let topology = Topology::new();
     let mut config = split(policy::plain(20_000));
     config.options.drain = PortDuration::ZERO;
@@ -106,7 +106,7 @@ fn a_stop_counts_what_the_rings_hold() {
         }
     });
     super::eventually("the datagrams are queued", Duration::from_secs(3), || bridge.state()[0].counters.queued.packets > 0);
-    // The conservation law is checked with what was found in the rings.
+    // `finish` checks the conservation law.
     let there = &bridge.finish().directions[0];
     assert!(there.counters.queued.packets > 10, "{:?}", there.counters);
     assert_ne!(there.counters.queued, Volume::default());

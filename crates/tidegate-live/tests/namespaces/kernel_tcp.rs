@@ -1,6 +1,6 @@
-//! The kernel's TCP over a link of known rate, delay and buffer: what a simulated TCP is compared with.
+//! The kernel's TCP over a link of known rate, delay and buffer, for comparison with a simulated TCP.
 //!
-//! Bulk transfers go from host 1 to host 2 through a FIFO; the acknowledgements come back through the same kind of port.
+//! Bulk transfers go from host 1 to host 2 through a FIFO; acknowledgements return through the same kind of port.
 
 use super::topology::{Place, Topology};
 use serde_json::{Value, json};
@@ -24,16 +24,16 @@ pub const FLOWS: u64 = 5;
 
 const LONGEST_FRAME: u32 = 1518;
 
-/// What came of one run.
+/// The results of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// Whose TCP it was.
+    /// The TCP that was measured.
     pub source: String,
     pub congestion_control: String,
     pub seconds: u64,
     /// Payload received in all, in bit/s.
     pub goodput: f64,
-    /// Payload sent in all, in bit/s: what was under way at the end counts too.
+    /// Payload sent in all, in bit/s, including what was in flight at the end.
     pub sent: f64,
     /// Payload received by each flow, in bit/s.
     pub flows: Vec<f64>,
@@ -41,7 +41,7 @@ pub struct Measured {
     pub drops: u64,
     /// Segments sent again.
     pub retransmissions: u64,
-    /// How late packets were at the end of their link, at the 99th percentile, in seconds; of a simulation: not at all.
+    /// How late packets were at the end of their link, at the 99th percentile, in seconds; 0 in a simulation.
     pub lateness: f64,
 }
 
@@ -71,7 +71,7 @@ impl Measured {
         })
     }
 
-    /// As [`Measured::to_json`] wrote it; `None` if something is missing.
+    /// The inverse of [`Measured::to_json`]; `None` if a field is missing.
     #[allow(dead_code, reason = "the tests only write")]
     pub fn from_json(value: &Value) -> Option<Measured> {
         Some(Measured {
@@ -88,7 +88,7 @@ impl Measured {
     }
 }
 
-/// First in, first out, within so many bytes.
+/// A FIFO of [`BUFFER`] bytes.
 fn fifo() -> PortSetup {
     let rate = Rate::new(RATE).expect("a rate in range");
     let buffer = BufferParameters { flows: 1, bytes: Some(BUFFER), ..BufferParameters::default() };
@@ -112,12 +112,12 @@ pub fn available() -> Vec<String> {
     names.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Lets the flows run for so long.
+/// Lets the flows run for `seconds`.
 pub fn measure(congestion_control: &str, seconds: u64) -> Measured {
     let topology = Topology::new();
     let link = Link { delay: PortDuration::from_milliseconds(DELAY), loss: None };
     let mut config = LiveConfig { links: [link; 2], ..LiveConfig::new("tgb", "tgc", fifo(), fifo()) };
-    // A machine whose processors are taken away for a while must not count as a slower link; the buffer lasts for longer.
+    // A machine that loses its processors for a while must not appear as a slower link. The buffer lasts longer than this.
     config.options.catch_up = PortDuration::from_milliseconds(20);
     let bridge = topology.bridge(config);
     let _server = topology.start(Place::Host2, "iperf3 --server --one-off");

@@ -1,4 +1,4 @@
-//! A bridge whose links delay and lose: round trips take both delays, losses are those of the seed, and the kernel's TCP fills the link.
+//! A bridge whose links delay and lose packets: round trips take both delays, the seed decides losses, and the kernel's TCP fills the link.
 
 use super::kernel_tcp::{self, FLOWS, RATE};
 use super::policy;
@@ -15,7 +15,7 @@ fn delay(milliseconds: u64) -> Link {
     Link { delay: PortDuration::from_milliseconds(milliseconds), loss: None }
 }
 
-/// Never a microsecond less than both delays together, and not much more on a machine that is not held up.
+/// Never less than both delays together, and less than 20 ms more.
 fn a_round_trip_takes_both_delays(end_system: bool) {
     let topology = Topology::new();
     let mut config = LiveConfig { links: [delay(10), delay(23)], ..between(policy::plain(100_000_000)) };
@@ -30,7 +30,6 @@ fn a_round_trip_takes_both_delays(end_system: bool) {
         println!("{}: packets late by {:.0} us (median), {:.0} us (p99); round trip {least:?}", direction.from, late(0.5), late(0.99));
         assert_eq!(direction.counters.dropped().count(), 0, "{direction:?}");
         assert_eq!(direction.counters.in_flight.packets, 0, "the link is emptied before the end: {direction:?}");
-        // The port's own delay is what it was.
         assert_eq!(direction.record.classes()[0].delays.count(), direction.counters.delivered.packets);
     }
     assert!(least >= both && least < both + Duration::from_millis(20), "{answers:?}");
@@ -46,7 +45,7 @@ fn a_round_trip_takes_the_delays_of_both_links_through_an_end_system() {
     a_round_trip_takes_both_delays(true);
 }
 
-/// Datagrams that a lossy link carries, by the counters of the bridge, by those who received them, and by the seed.
+/// Compares the datagrams lost on a link by the bridge's counters, by the receiver, and by the seed.
 fn losses_are_those_of_the_seed(end_system: bool) {
     const DATAGRAMS: u32 = 4000;
     let topology = Topology::new();
@@ -63,7 +62,7 @@ fn losses_are_those_of_the_seed(end_system: bool) {
     });
     std::thread::sleep(Duration::from_millis(200));
     topology.call(Place::Host1, || {
-        // An echo may be lost, and the answer to the question for an address: then it is asked again.
+        // Echoes and address resolution may be lost, so they are repeated.
         while ping(HOST2_V4, 1).is_empty() {}
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
         for number in 0..DATAGRAMS {
@@ -81,7 +80,7 @@ fn losses_are_those_of_the_seed(end_system: bool) {
     let reasons: Vec<&str> = counters.dropped().map(|(reason, _)| reason).collect();
     assert_eq!(reasons, ["lost-on-link"], "{counters:?}");
     assert_eq!(back.counters.dropped().count(), 0, "{back:?}");
-    // By number: whatever else the hosts had to say to each other was carried and lost as well.
+    // By number, because other packets of the hosts were carried and lost as well.
     let mut losses = LossStream::new(loss, 0);
     let expected = (0..counters.port.sent.packets).filter(|_| losses.loses_next()).count() as u64;
     assert_eq!(counters.unsent.lost.packets, expected);
@@ -91,25 +90,25 @@ fn losses_are_those_of_the_seed(end_system: bool) {
 }
 
 #[test]
-fn a_link_loses_what_its_seed_says() {
+fn a_link_loses_the_packets_of_its_seed() {
     losses_are_those_of_the_seed(false);
 }
 
 #[test]
-fn a_link_loses_what_its_seed_says_through_an_end_system() {
+fn a_link_loses_the_packets_of_its_seed_through_an_end_system() {
     losses_are_those_of_the_seed(true);
 }
 
-/// A shorter run of what `examples/kernel_tcp.rs` measures: loss-based congestion control fills the link and its buffer, and shares it.
+/// A short run of `examples/kernel_tcp.rs`: loss-based congestion control fills the link and its buffer, and shares it.
 #[test]
 fn the_kernels_tcp_fills_a_long_link() {
     let available = kernel_tcp::available();
-    // Reno is a part of every kernel; the others may be modules that are not there.
+    // Every kernel has Reno; the others may be missing modules.
     assert!(available.iter().any(|name| name == "reno"), "{available:?}");
     for congestion_control in ["reno", "cubic"].into_iter().filter(|name| available.iter().any(|known| known == name)) {
         // 1448 bytes of payload in every frame of 1514.
         let most = RATE as f64 * 1448.0 / 1514.0;
-        // Not if the machine holds up a host or the bridge for longer than the buffer lasts: then once more.
+        // A run is repeated if the machine delays a host or the bridge for longer than the buffer lasts.
         let mut runs = (0..3).map(|_| {
             let measured = kernel_tcp::measure(congestion_control, 8);
             println!("{}; Jain {:.3}", measured.to_json(), measured.fairness());

@@ -1,7 +1,6 @@
 //! A bridge between two veth pairs, with real hosts of the kernel's network stack on both sides.
 //!
-//! These tests need root, `ip`, `iperf3` and `ethtool`; they say so if something is missing. Everything happens in network namespaces
-//! of their own.
+//! These tests need root, `ip`, `iperf3` and `ethtool`, and name what is missing. They use network namespaces of their own.
 
 mod end_system;
 mod kernel_tcp;
@@ -34,8 +33,7 @@ fn between(setup: tidegate_core::port::PortSetup) -> LiveConfig {
     LiveConfig::new("tgb", "tgc", setup.clone(), setup)
 }
 
-/// A bridge that makes up for being held up for as long as the buffers of its policy last, or almost: hosts of virtual machines take
-/// their processors away for milliseconds.
+/// A bridge that makes up for 20 ms, almost as long as the buffers of its policy last: virtual machines lose their processors for milliseconds.
 fn patient(setup: tidegate_core::port::PortSetup) -> LiveConfig {
     let mut config = between(setup);
     config.options.catch_up = PortDuration::from_milliseconds(20);
@@ -47,7 +45,7 @@ fn ping_works_both_ways_over_ipv4_and_ipv6() {
     let topology = Topology::new();
     let bridge = topology.bridge(between(policy::plain(100_000_000)));
     for (place, target) in [(Place::Host1, HOST2_V4), (Place::Host2, HOST1_V4), (Place::Host1, HOST2_V6), (Place::Host2, HOST1_V6)] {
-        // Nothing is known of each other at first: address resolution has to pass, too.
+        // Address resolution has to pass first.
         let answers = topology.call(place, move || ping(target, 5));
         assert_eq!(answers.len(), 5, "{target} from {place:?}: {answers:?}");
         assert!(answers[4] < Duration::from_millis(50), "{target} from {place:?}: {answers:?}");
@@ -60,19 +58,19 @@ fn ping_works_both_ways_over_ipv4_and_ipv6() {
     }
 }
 
-/// What left a bridge towards host 2.
+/// The traffic from a bridge to host 2.
 #[derive(Debug)]
 struct Carried {
     /// Bits on the wire per second, as host 2's interface counts them.
     rate: f64,
-    /// The part of the time that the bridge gave up because it was held up for longer than it may catch up for.
+    /// The share of the time that the bridge gave up because it was delayed beyond the catch-up limit.
     given_up: f64,
-    /// Bytes that each class of the policy sent, by what the bridge counted: at most a twentieth of a second apart from the truth.
+    /// Bytes that each class of the policy sent, by counters that are at most 50 ms old.
     classes: Vec<u64>,
 }
 
 impl Carried {
-    /// Measured over so many of the bridge's ticks, which come once a second.
+    /// Measured over `ticks` ticks of the bridge, one per second.
     fn over<O>(ticks: usize, topology: &Topology, bridge: &Bridge<O>) -> Carried {
         let sample = || {
             let [there, _] = bridge.next_tick();
@@ -90,23 +88,23 @@ impl Carried {
         Carried { rate: bytes as f64 * 8.0 / seconds, given_up: given_up as f64 / 1e12 / seconds, classes: classes.collect() }
     }
 
-    /// Waits for so many ticks in which the link is as busy as the policy lets it be, in all the time that the machine left to the bridge. Those
-    /// who send may be held up as well, or have to find out that a link is up again: so the link may be idle for a while, but never busier.
+    /// Waits for `ticks` ticks in which the link carries the policy's rate, apart from the time that was given up. Senders may be delayed or
+    /// discover late that a link is up again, so the link may be idle for a while. It must never be busier.
     fn at<O>(rate: u64, tolerance: f64, ticks: usize, topology: &Topology, bridge: &Bridge<O>) -> Carried {
         for _ in 0..4 {
             let carried = Carried::over(ticks, topology, bridge);
             let part = carried.rate / rate as f64;
             println!("{:.0} of {rate} bit/s on the wire; given up {:.2} % of the time", carried.rate, carried.given_up * 100.0);
-            assert!(part < 1.0 + tolerance, "the policy says {rate} bit/s: {carried:?}");
+            assert!(part < 1.0 + tolerance, "the policy allows {rate} bit/s: {carried:?}");
             if part > (1.0 - tolerance) * (1.0 - carried.given_up) && carried.given_up < 0.1 {
                 return carried;
             }
         }
-        panic!("the policy says {rate} bit/s, and the link carries less all the time")
+        panic!("the policy allows {rate} bit/s, and the link carries less all the time")
     }
 }
 
-/// What an interface of the calling thread's namespace has received.
+/// The volume that an interface of the calling thread's namespace has received.
 fn received_by(interface: &str) -> Volume {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").expect("the interface table");
     let line = table.lines().find_map(|line| line.trim().strip_prefix(interface)?.strip_prefix(':')).expect("the interface");
@@ -115,7 +113,7 @@ fn received_by(interface: &str) -> Volume {
     Volume { packets: numbers.next().expect("packets"), bytes }
 }
 
-/// Lets TCP fill a policy of this rate and holds the rate on the wire against it.
+/// Lets TCP fill a policy of this rate, and compares the rate on the wire with it.
 fn tcp_is_shaped_to(rate: u64, prepare: &[(Place, &str)], checksums: Checksums) {
     tcp_is_shaped(rate, prepare, checksums, false);
 }
@@ -192,7 +190,7 @@ fn contracts_for_twice_the_link_are_kept_in_proportion() {
     greedy_classes_share("rate-controlled", rate, policy::contracts(rate, 5203, 5201), 2.0, false);
 }
 
-/// Lets TCP fill two classes of a policy, by the ports 5203 and 5201, and holds what they carry against the rate and against each other.
+/// Lets TCP fill two classes of a policy, by the ports 5203 and 5201, and compares their rates with the policy's rate and their ratio.
 fn greedy_classes_share(name: &str, rate: u64, policy: tidegate_core::port::PortSetup, expected: f64, end_system: bool) {
     let topology = Topology::new();
     let mut config = patient(policy);
@@ -212,7 +210,7 @@ fn greedy_classes_share(name: &str, rate: u64, policy: tidegate_core::port::Port
     assert!((ratio / expected - 1.0).abs() < 0.04, "{name}: {ratio:.3} to 1 instead of {expected} to 1");
 }
 
-/// An Ethernet frame from host 1's side with this VLAN tag and a payload of its own kind.
+/// An Ethernet frame from host 1 with these VLAN tags and a payload of an experimental type.
 fn tagged(tags: &[[u8; 4]], payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 9, 0x02, 0, 0, 0, 0, 8];
     frame.extend(tags.concat());
@@ -226,7 +224,7 @@ fn vlan_tags_arrive_as_they_were() {
     let topology = Topology::new();
     let setup = policy::by_vlan(100_000_000, 0x123);
     let bridge = topology.bridge(between(setup));
-    let eyes = topology.inside(Place::Host2, || {
+    let receiver = topology.inside(Place::Host2, || {
         RawSocket::open("tgd", false).see(4, Duration::from_secs(3), |frame| frame.bytes[..6] == [2, 0, 0, 0, 0, 9])
     });
     thread::sleep(Duration::from_millis(300));
@@ -238,10 +236,10 @@ fn vlan_tags_arrive_as_they_were() {
     ];
     let sent = frames.clone();
     topology.call(Place::Host1, move || {
-        let mouth = RawSocket::open("tga", false);
-        sent.iter().for_each(|frame| mouth.send(frame));
+        let sender = RawSocket::open("tga", false);
+        sent.iter().for_each(|frame| sender.send(frame));
     });
-    let seen: Vec<Vec<u8>> = eyes.join().expect("frames were awaited").into_iter().map(|frame| frame.bytes).collect();
+    let seen: Vec<Vec<u8>> = receiver.join().expect("frames were awaited").into_iter().map(|frame| frame.bytes).collect();
     assert_eq!(seen, frames);
     let outcome = bridge.finish();
     assert_eq!(outcome.directions[0].record.classes()[0].sent.packets, 2, "rules see the tag");
@@ -278,7 +276,7 @@ fn virtio(transport: usize, size: Option<u16>) -> Vec<u8> {
 
 #[test]
 fn every_frame_leaves_as_on_a_wire_and_with_its_checksum() {
-    // Completed by us; or by the kernel, for an outgoing interface that cannot.
+    // Completed by the bridge, or by the kernel for an outgoing interface that cannot.
     for (checksums, prepare) in [(Checksums::Complete, None), (Checksums::PassOn, Some("ethtool -K tgc tx off"))] {
         let topology = Topology::new();
         if let Some(line) = prepare {
@@ -287,20 +285,20 @@ fn every_frame_leaves_as_on_a_wire_and_with_its_checksum() {
         let mut config = between(policy::plain(1_000_000_000));
         config.options.checksums = checksums;
         let bridge = topology.bridge(config);
-        let eyes = topology.inside(Place::Host2, || {
+        let receiver = topology.inside(Place::Host2, || {
             RawSocket::open("tgd", false).see(14, Duration::from_secs(3), |frame| frame.bytes[..6] == [2, 0, 0, 0, 0, 9])
         });
         thread::sleep(Duration::from_millis(300));
         topology.call(Place::Host1, || {
-            let mouth = RawSocket::open("tga", true);
+            let sender = RawSocket::open("tga", true);
             let tag = [0x81, 0x00, 0x20, 0x09];
-            mouth.send(&[virtio(34, None), partial_udp(None, 301)].concat());
-            mouth.send(&[virtio(38, None), partial_udp(Some(tag), 301)].concat());
+            sender.send(&[virtio(34, None), partial_udp(None, 301)].concat());
+            sender.send(&[virtio(38, None), partial_udp(Some(tag), 301)].concat());
             // Super-frames of six datagrams each: the last one is short.
-            mouth.send(&[virtio(34, Some(1400)), partial_udp(None, 5 * 1400 + 99)].concat());
-            mouth.send(&[virtio(38, Some(1400)), partial_udp(Some(tag), 5 * 1400 + 99)].concat());
+            sender.send(&[virtio(34, Some(1400)), partial_udp(None, 5 * 1400 + 99)].concat());
+            sender.send(&[virtio(38, Some(1400)), partial_udp(Some(tag), 5 * 1400 + 99)].concat());
         });
-        let seen = eyes.join().expect("frames were awaited");
+        let seen = receiver.join().expect("frames were awaited");
         let outcome = bridge.finish();
         assert_eq!(seen.len(), 14, "{checksums:?}: {:?}", outcome.directions[0].counters);
         assert_eq!(outcome.directions[0].counters.super_frames, 2, "the veth pair hands super-frames on");
@@ -338,7 +336,7 @@ fn udp_sockets_with_checksum_and_segmentation_offload_get_their_datagrams() {
         let counters = std::fs::read_to_string("/proc/thread-self/net/snmp").expect("the protocol counters");
         (lengths, counters)
     });
-    // While a host looks for an address it holds datagrams back, and later ones may pass them.
+    // During address resolution a host delays datagrams, and later ones may overtake them.
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
     topology.call(Place::Host1, || {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
@@ -361,7 +359,7 @@ fn udp_sockets_with_checksum_and_segmentation_offload_get_their_datagrams() {
 }
 
 #[test]
-fn an_interface_that_goes_down_and_comes_back_costs_only_its_absence() {
+fn an_interface_that_goes_down_and_comes_back_costs_only_the_time_in_between() {
     let topology = Topology::new();
     let rate = 50_000_000;
     let bridge = topology.bridge(patient(policy::plain(rate)));
@@ -378,7 +376,7 @@ fn an_interface_that_goes_down_and_comes_back_costs_only_its_absence() {
     Carried::at(rate, 0.03, 2, &topology, &bridge);
     drop(client);
 
-    // Deleted and made anew under the same names.
+    // Deleted and created again under the same names.
     topology.within(Place::Host1, "ip link del tga");
     thread::sleep(Duration::from_millis(200));
     topology.connect_host1();
@@ -393,7 +391,7 @@ fn an_interface_that_goes_down_and_comes_back_costs_only_its_absence() {
     assert!(outcome.notices.iter().any(|notice| notice.contains("tgb is down")), "{:?}", outcome.notices);
 }
 
-/// Offers most of a second's worth of datagrams to a slow policy and stops the bridge a little later.
+/// Offers 0.7 s of datagrams to a slow policy and stops the bridge shortly afterwards.
 fn stopped_with_a_backlog(drain: Duration) -> LiveOutcome {
     let topology = Topology::new();
     let mut config = between(policy::plain(1_000_000));
@@ -402,7 +400,7 @@ fn stopped_with_a_backlog(drain: Duration) -> LiveOutcome {
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
     topology.call(Place::Host1, || {
         let socket = UdpSocket::bind("0.0.0.0:0").expect("a port");
-        // 12 ms of link each: seven tenths of a second, for a buffer of half as much.
+        // 12 ms of link each: 0.7 s in all, for a buffer of half as much.
         for _ in 0..60 {
             socket.send_to(&[1; 1458], (HOST2, 6000)).expect("a datagram can be sent");
         }
@@ -412,7 +410,7 @@ fn stopped_with_a_backlog(drain: Duration) -> LiveOutcome {
 }
 
 #[test]
-fn a_stop_drains_the_queue_or_counts_what_is_left() {
+fn a_stop_drains_the_queue_or_counts_the_packets_left() {
     let drained = stopped_with_a_backlog(Duration::from_secs(1));
     let counters = &drained.directions[0].counters;
     assert_eq!(counters.queued, Volume::default(), "{counters:?}");
@@ -428,19 +426,19 @@ fn a_stop_drains_the_queue_or_counts_what_is_left() {
 }
 
 #[test]
-fn too_long_frames_are_counted_where_they_end() {
+fn too_long_frames_are_counted_where_they_are_dropped() {
     let topology = Topology::new();
     for (place, interface) in [(Place::Host1, "tga"), (Place::Middle, "tgb")] {
         topology.within(place, &format!("ip link set {interface} mtu 9000"));
     }
     let mut config = between(policy::for_frames_of(5000, 100_000_000));
-    // Fewer slots than frames: the ring goes round.
+    // Fewer slots than frames, so that the ring wraps.
     config.options.ring = 16;
     let bridge = topology.bridge(config);
     topology.call(Place::Host1, || {
-        let mouth = RawSocket::open("tga", false);
+        let sender = RawSocket::open("tga", false);
         for payload in [100, 4000, 1500, 6000, 1501, 100] {
-            mouth.send(&tagged(&[], &vec![0; payload]));
+            sender.send(&tagged(&[], &vec![0; payload]));
         }
     });
     thread::sleep(Duration::from_millis(200));
@@ -456,7 +454,7 @@ fn too_long_frames_are_counted_where_they_end() {
     assert!(outcome.notices.iter().any(|notice| notice.contains("longest_frame to at least 9018")), "{outcome:?}");
 }
 
-/// Writes down what was offered when, and what left when.
+/// Records when packets were offered, and when they were sent or dropped.
 #[derive(Default)]
 struct Log {
     offered: Vec<(Time, Flow, u32)>,
@@ -489,7 +487,7 @@ fn the_same_arrivals_lead_to_the_same_decisions_as_in_virtual_time() {
     let topology = Topology::new();
     let setup = policy::shared(2_000_000, "drr", 6001, 6002);
     let mut config = between(setup.clone());
-    // Virtual time gives nothing up.
+    // Virtual time gives up no link time.
     config.options.catch_up = PortDuration::from_seconds(1);
     let bridge = topology.bridge_observed(config, [Log::default(), Log::default()]);
     assert_eq!(topology.call(Place::Host1, || ping(HOST2_V4, 1).len()), 1);
@@ -517,7 +515,7 @@ fn the_same_arrivals_lead_to_the_same_decisions_as_in_virtual_time() {
 }
 
 #[test]
-fn what_is_lacking_is_said() {
+fn errors_name_what_is_missing() {
     let topology = Topology::new();
     let refused = |a: &'static str, b: &'static str, prepare: fn()| {
         topology.call(Place::Middle, move || {

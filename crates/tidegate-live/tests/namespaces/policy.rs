@@ -11,7 +11,7 @@ use tidegate_core::units::{Duration, Overhead, Rate};
 /// An Ethernet header, a VLAN tag and the usual MTU.
 pub const LONGEST_FRAME: u32 = 1518;
 
-/// One queue, first in first out, with a buffer of a twentieth of a second.
+/// A FIFO with a buffer of 50 ms.
 pub fn plain(bits_per_second: u64) -> PortSetup {
     build(bits_per_second, "fifo", vec![("all", Vec::new(), weight(1))], LONGEST_FRAME)
 }
@@ -49,7 +49,7 @@ fn weight(weight: u32) -> FlowParameters {
     FlowParameters { weight: Some(weight), ..FlowParameters::default() }
 }
 
-/// A class for what carries this VLAN identifier, and one for everything else.
+/// A class for this VLAN identifier, and one for everything else.
 pub fn by_vlan(bits_per_second: u64, vlan: u16) -> PortSetup {
     let tagged = vec![Rule { vlan: Some(vlan), ..Rule::default() }];
     build(bits_per_second, "fifo", vec![("tagged", tagged, weight(1)), ("rest", Vec::new(), weight(1))], LONGEST_FRAME)

@@ -1,4 +1,4 @@
-//! Frames and ICMP messages by raw sockets: what the tests send and see with their own eyes.
+//! Raw sockets, with which tests send and receive frames and ICMP messages.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -8,21 +8,21 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 use tidegate_wire::checksum;
 
-/// A packet socket of the test's own on one interface of the calling thread's namespace.
+/// A packet socket on one interface of the calling thread's namespace.
 pub struct RawSocket(OwnedFd);
 
 /// A frame as seen on an interface, its VLAN tag in place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
     pub bytes: Vec<u8>,
-    /// The sender left the checksum to be completed, and nobody has done it on the way.
+    /// True if the checksum is still to be completed.
     pub unfinished: bool,
     /// When the kernel saw it, since 1970.
     pub at: Duration,
 }
 
 impl RawSocket {
-    /// With `virtio`, everything sent begins with a virtio-net header.
+    /// With `virtio`, messages to send begin with a virtio-net header.
     pub fn open(interface: &str, virtio: bool) -> RawSocket {
         let name = CString::new(interface).expect("a name without zero bytes");
         // SAFETY: plain system calls with arguments that live for the calls; the descriptor is owned once it is known to be one.
@@ -61,7 +61,7 @@ impl RawSocket {
         assert_eq!(sent, message.len() as isize, "{}", io::Error::last_os_error());
     }
 
-    /// The frames that match, in order of arrival: the first `count`, or fewer if the time is up.
+    /// The first `count` frames that match, in order of arrival; fewer if the time is over.
     pub fn see(&self, count: usize, limit: Duration, matches: impl Fn(&Seen) -> bool) -> Vec<Seen> {
         let start = Instant::now();
         let mut seen = Vec::new();
@@ -123,7 +123,7 @@ pub fn ping(target: IpAddr, count: u16) -> Vec<Duration> {
         IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP, 8, 0),
         IpAddr::V6(_) => (libc::AF_INET6, libc::IPPROTO_ICMPV6, 128, 129),
     };
-    // SAFETY: opens a descriptor and owns it. A raw socket is spoken to like a UDP socket, with ICMP in place of UDP.
+    // SAFETY: opens a descriptor and owns it. The calls of a UDP socket work on a raw socket, with ICMP in place of UDP.
     let socket = unsafe {
         let descriptor = libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol);
         assert!(descriptor >= 0, "{}", io::Error::last_os_error());
@@ -145,7 +145,7 @@ pub fn ping(target: IpAddr, count: u16) -> Vec<Duration> {
         while sent.elapsed() < Duration::from_secs(1) {
             socket.set_read_timeout(Some(Duration::from_millis(50))).expect("a timeout");
             let Ok((length, _)) = socket.recv_from(&mut buffer) else { continue };
-            // Over IPv4 a raw socket delivers the network header, too.
+            // Over IPv4 a raw socket delivers the network header too.
             let answer = &buffer[if target.is_ipv4() { 20 } else { 0 }..length];
             if answer[0] == reply && answer[4..6] == [0x71, 0xde] && answer[6..8] == number.to_be_bytes() {
                 answers.push(sent.elapsed());
@@ -157,7 +157,7 @@ pub fn ping(target: IpAddr, count: u16) -> Vec<Duration> {
     answers
 }
 
-/// From now on the socket's datagrams are cut into ones of `size` bytes, by the network card if it can.
+/// Cuts the socket's later datagrams into ones of `size` bytes, in the network card if it can.
 pub fn segment_datagrams(socket: &UdpSocket, size: i32) {
     let length = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the value lives for the call and is as long as said.

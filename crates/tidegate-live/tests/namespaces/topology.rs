@@ -26,11 +26,11 @@ pub enum Place {
 
 pub const TOOLS: [&str; 3] = ["ip", "iperf3", "ethtool"];
 
-/// The three namespaces. They go when this goes, whatever happens to the test.
+/// The three namespaces, which are deleted when this is dropped.
 pub struct Topology {
     prefix: String,
-    /// Timing tests must not disturb each other, wherever they run: one topology at a time on the machine.
-    _turn: File,
+    /// One topology at a time on the machine, so that timing tests do not disturb each other.
+    _lock: File,
 }
 
 impl Topology {
@@ -45,16 +45,16 @@ impl Topology {
                 "the namespace tests need `{tool}`: apt-get install iproute2 iperf3 ethtool"
             );
         }
-        let turn = File::create(std::env::temp_dir().join("tidegate-namespaces.lock")).expect("a lock file");
-        turn.lock().expect("a lock");
-        let topology = Topology { prefix: format!("tidegate-{}", std::process::id()), _turn: turn };
+        let lock = File::create(std::env::temp_dir().join("tidegate-namespaces.lock")).expect("a lock file");
+        lock.lock().expect("a lock");
+        let topology = Topology { prefix: format!("tidegate-{}", std::process::id()), _lock: lock };
         for place in [Place::Host1, Place::Middle, Place::Host2] {
             let name = topology.name(place);
-            // Left over from a test that was killed, under a process number that has come round again.
+            // A killed test with the same process number may have left it.
             let _ = Command::new("ip").args(["netns", "del", &name]).stderr(Stdio::null()).status();
             command("ip", &["netns", "add", &name]);
         }
-        // The middle is a cable: it must not speak for itself.
+        // The middle is a cable, so it must not send packets of its own.
         topology.within(Place::Middle, "sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1");
         topology.connect_host1();
         topology.link("tgd", Place::Host2, "tgc");
@@ -63,7 +63,7 @@ impl Topology {
         topology
     }
 
-    /// Makes the pair of interfaces between host 1 and the middle.
+    /// Creates the pair of interfaces between host 1 and the middle.
     pub fn connect_host1(&self) {
         self.link("tga", Place::Host1, "tgb");
         self.within(Place::Host1, "ip addr add 10.77.0.1/24 dev tga");
@@ -151,15 +151,15 @@ impl Drop for Topology {
     }
 }
 
-/// How a bridge ends.
-type End<O> = Result<(LiveOutcome, [O; 2]), LiveError>;
+/// The result of a bridge.
+type BridgeResult<O> = Result<(LiveOutcome, [O; 2]), LiveError>;
 
-/// A running bridge. It stops when this goes.
+/// A running bridge, which stops when this is dropped.
 pub struct Bridge<O> {
     stop: Arc<AtomicBool>,
     state: Arc<Mutex<[DirectionState; 2]>>,
     ticks: mpsc::Receiver<()>,
-    thread: Option<JoinHandle<End<O>>>,
+    thread: Option<JoinHandle<BridgeResult<O>>>,
 }
 
 impl<O> Bridge<O> {
@@ -189,7 +189,7 @@ impl<O> Bridge<O> {
         (outcome, observers)
     }
 
-    fn join(&mut self) -> End<O> {
+    fn join(&mut self) -> BridgeResult<O> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().expect("a bridge is finished once");
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -205,14 +205,14 @@ impl<O> Drop for Bridge<O> {
     }
 }
 
-/// A process that ends with its owner.
+/// A process that is killed when this is dropped.
 pub struct Running {
     child: Option<Child>,
     line: String,
 }
 
 impl Running {
-    /// Waits for the end, which must be a success, and returns what the process wrote.
+    /// Waits for the end, which must be a success, and returns the standard output.
     pub fn output(mut self) -> String {
         let child = self.child.take().expect("a process is waited for once");
         checked(&self.line, child.wait_with_output().expect("a process that can be waited for"))
@@ -228,7 +228,7 @@ impl Drop for Running {
     }
 }
 
-/// Asks again and again until the answer is yes.
+/// Waits until `holds` returns true.
 pub fn eventually(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
