@@ -1,7 +1,7 @@
 //! Usage parameter control: the policer that decides whether a cell conforms to the contract of its connection.
 //!
-//! **Law.** A cell conforms if it arrives at or after both of its limits: the expected time at the peak rate less the CDVT, and the expected
-//! time at the sustained rate less the burst tolerance. A non-conforming cell changes no state.
+//! **Law.** A cell conforms if it is not too early by either test. The peak rate allows it to precede its expected time by the CDVT, and the
+//! sustained rate by the burst tolerance. A non-conforming cell changes no state.
 //! **Source.** ATM Forum Traffic Management 4.0, definitions CBR.1 and VBR.1: the GCRA as virtual scheduling. Both tests precede both updates.
 //! **State.** The contract and two instants.
 //! **Cost.** Two additions and four comparisons per cell.

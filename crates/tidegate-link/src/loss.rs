@@ -48,6 +48,7 @@ impl Loss {
     }
 }
 
+/// Probabilities are counted in billionths.
 const BILLION: u64 = 1_000_000_000;
 
 /// Which packets of one direction are lost, one after the other.
