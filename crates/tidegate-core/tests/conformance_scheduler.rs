@@ -15,7 +15,7 @@ use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
-use tidegate_core::shaper::{Shaped, ShapingContract};
+use tidegate_core::shaper::{Bucket, Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use workload::{Breach, LONGEST, Liberties, Link, Step, Wishes, breach, link_rate, origin, setup, steps, wishes};
 
@@ -114,14 +114,14 @@ fn flat(kind: SchedulerKind, flows: &[Wishes]) -> AnyScheduler {
     kind.build(&setup(), &parameters).unwrap()
 }
 
-/// Contracts of every sort for the flows: none, tight, with a burst, with a peak rate.
+/// Contracts of every sort for the flows: none, tight, with bursts from a dual bucket, with a peak rate.
 fn contract(index: usize, flow: &Wishes) -> Option<ShapingContract> {
     let rate = Rate::new(flow.kilobits * 1000).unwrap();
     let peak = Rate::new(flow.kilobits * 4000).unwrap();
     match index % 4 {
         0 => Some(ShapingContract::new(rate, LONGEST, LONGEST)),
         1 => None,
-        2 => Some(ShapingContract::new(rate, 4 * LONGEST, LONGEST)),
+        2 => Some(ShapingContract { bucket: Bucket::Dual, ..ShapingContract::new(rate, 4 * LONGEST, LONGEST) }),
         _ => Some(ShapingContract {
             peak: Some(peak),
             tolerance: Duration::from_microseconds(200),

@@ -11,7 +11,7 @@ use tidegate_core::registry::{AnyScheduler, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{
     Decision, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
 };
-use tidegate_core::shaper::ShapingContract;
+use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 use workload::{Departure, LONGEST, Liberties, Link, Step, link_rate, origin, steps};
 
@@ -152,7 +152,7 @@ fn contracts() -> [ShapingContract; 5] {
     [
         with(megabits(5), LONGEST, None),
         with(megabits(40), 8 * LONGEST, None),
-        with(megabits(20), 4 * LONGEST, Some(megabits(60))),
+        ShapingContract { bucket: Bucket::Dual, ..with(megabits(20), 4 * LONGEST, Some(megabits(60))) },
         with(megabits(3), 2 * LONGEST, None),
         with(megabits(70), LONGEST, None),
     ]

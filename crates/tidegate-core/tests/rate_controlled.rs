@@ -10,7 +10,7 @@ use tidegate_core::policer::{Policer, Verdict};
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
 use tidegate_core::registry::PolicerKind;
 use tidegate_core::scheduler::{FlowParameters, RateControlled, Setup};
-use tidegate_core::shaper::ShapingContract;
+use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 
 const LONGEST: u32 = 1500;
@@ -66,12 +66,16 @@ fn judge(link: Rate, flows: &[FlowParameters], departures: &[Departure]) {
 fn contracts() -> impl Strategy<Value = ShapingContract> {
     let burst = prop_oneof![Just(LONGEST), LONGEST..4 * LONGEST, LONGEST..100_000];
     let tolerance = prop_oneof![Just(0u64), 0u64..20_000, 0u64..50_000_000].prop_map(Duration::from_nanoseconds);
-    (100_000u64..20_000_000, burst, prop::option::of(1u64..100), tolerance).prop_map(|(rate, burst, peak, tolerance)| ShapingContract {
-        rate: Rate::new(rate).unwrap(),
-        burst,
-        longest_packet: LONGEST,
-        peak: peak.map(|factor| Rate::new(rate + rate * factor / 10).unwrap()),
-        tolerance,
+    let bucket = prop::sample::select(vec![Bucket::Single, Bucket::Dual]);
+    (100_000u64..20_000_000, burst, prop::option::of(1u64..100), tolerance, bucket).prop_map(|(rate, burst, peak, tolerance, bucket)| {
+        ShapingContract {
+            rate: Rate::new(rate).unwrap(),
+            burst,
+            longest_packet: LONGEST,
+            peak: peak.map(|factor| Rate::new(rate + rate * factor / 10).unwrap()),
+            tolerance,
+            bucket,
+        }
     })
 }
 

@@ -7,7 +7,7 @@ use tidegate_core::policer::{Contract, ContractField, Policer, Verdict};
 use tidegate_core::ready::{Heap, Wheel};
 use tidegate_core::registry::{AnyPolicer, AnyScheduler, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup};
-use tidegate_core::shaper::{Allowance, Shaped, ShapingContract};
+use tidegate_core::shaper::{Allowance, Bucket, Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 
 const LONGEST: u32 = 1500;
@@ -15,12 +15,16 @@ const LONGEST: u32 = 1500;
 fn contracts() -> impl Strategy<Value = ShapingContract> {
     let burst = prop_oneof![Just(LONGEST), LONGEST..4 * LONGEST, LONGEST..1_000_000];
     let tolerance = prop_oneof![Just(0u64), 0u64..20_000, 0u64..10_000_000].prop_map(Duration::from_nanoseconds);
-    (10_000u64..2_000_000_000, burst, prop::option::of(1u64..100), tolerance).prop_map(|(rate, burst, peak, tolerance)| ShapingContract {
-        rate: Rate::new(rate).unwrap(),
-        burst,
-        longest_packet: LONGEST,
-        peak: peak.map(|factor| Rate::new(rate + rate * factor / 10).unwrap()),
-        tolerance,
+    let bucket = prop::sample::select(vec![Bucket::Single, Bucket::Dual]);
+    (10_000u64..2_000_000_000, burst, prop::option::of(1u64..100), tolerance, bucket).prop_map(|(rate, burst, peak, tolerance, bucket)| {
+        ShapingContract {
+            rate: Rate::new(rate).unwrap(),
+            burst,
+            longest_packet: LONGEST,
+            peak: peak.map(|factor| Rate::new(rate + rate * factor / 10).unwrap()),
+            tolerance,
+            bucket,
+        }
     })
 }
 

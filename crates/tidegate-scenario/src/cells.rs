@@ -11,6 +11,7 @@ use crate::value::{At, Block};
 use tidegate_atm::adapter::{AdapterSetup, Encapsulation, LONGEST_FRAME, slot_time};
 use tidegate_cells::{CLASSES, CellContract, CellContractField, CellRate, Conflict, Mode, Prefetch, SLOT, Sustained, Ticks, TransferSetup};
 use tidegate_core::buffer::BufferField;
+use tidegate_core::shaper::Bucket;
 use tidegate_core::units::{Duration, Overhead, Rate};
 
 /// The priority of a class without a contract: it has what the others leave.
@@ -184,7 +185,10 @@ fn contract(table: &CellContractTable, link: &At<Rate>, findings: &mut Vec<Diagn
         }
         (Some(at), Some(burst)) => {
             let sustained = Sustained { interval: Ticks::ceil_of_rate(at.value, link.value), maximum_burst_size: burst.value.0 as u32 };
-            table.bucket.as_ref().map_or(Mode::SingleBucket as fn(Sustained) -> Mode, |at| at.value.0)(sustained)
+            match table.bucket.as_ref().map_or(Bucket::Single, |at| at.value.0) {
+                Bucket::Single => Mode::SingleBucket(sustained),
+                Bucket::Dual => Mode::DualBucket(sustained),
+            }
         }
     };
     let contract = CellContract {

@@ -4,13 +4,14 @@
 use crate::value::{Leaf, Scalar, one_of};
 use serde_json::{Map, Value, json};
 use tidegate_atm::adapter::Encapsulation;
-use tidegate_cells::{Conflict, Mode, Prefetch, Sustained};
+use tidegate_cells::{Conflict, Prefetch};
 use tidegate_core::buffer::Reading;
 use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::Shares;
+use tidegate_core::shaper::Bucket;
 pub use tidegate_sim::SourceKind;
 use tidegate_sim::tcp::{AfterIdle, CongestionKind, Growth, RecoveryKind, TimerKind};
 
@@ -207,13 +208,17 @@ const READINGS: [Entry<ReadingName>; 2] = [
     ("prose", ReadingName(Reading::Prose), "a tagged frame of a queue below its share is refused"),
 ];
 
-/// What follows a burst of cells.
-#[derive(Clone, Copy, Debug)]
-pub struct BucketName(pub fn(Sustained) -> Mode);
+/// What follows a burst of packets or cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BucketName(pub Bucket);
 
 const BUCKETS: [Entry<BucketName>; 2] = [
-    ("single", BucketName(Mode::SingleBucket), "single leaky bucket (SLB): after a burst a cell leaves for every token"),
-    ("dual", BucketName(Mode::DualBucket), "dual leaky bucket (DLB): after a burst nothing leaves until the bucket is full again"),
+    (
+        "single",
+        BucketName(Bucket::Single),
+        "single leaky bucket (SLB): after a burst each cell or packet leaves as soon as the bucket allows it",
+    ),
+    ("dual", BucketName(Bucket::Dual), "dual leaky bucket (DLB): after a burst nothing leaves until the bucket is full again"),
 ];
 
 /// Which connection sends when several are due.

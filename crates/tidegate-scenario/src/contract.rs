@@ -9,7 +9,7 @@ use crate::value::{At, Block, Bytes};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Contract, ContractError, ContractField, Violation};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
-use tidegate_core::shaper::ShapingContract;
+use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, MAX_BYTES, PICOSECONDS_PER_SECOND, Rate};
 use tidegate_sim::Tagging;
 
@@ -296,7 +296,12 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
         longest_packet: wire.longest,
         peak: value(&table.peak_rate),
         tolerance: value(&table.delay_variation_tolerance).unwrap_or_else(|| default_tolerance(wire)),
+        bucket: table.bucket.as_ref().map_or(Bucket::Single, |at| at.value.0),
     };
+    if let (Some(at), true) = (&table.bucket, contract.bucket == Bucket::Dual && contract.burst == contract.longest_packet) {
+        let finding = Diagnostic::warning(at.span.clone(), "a dual bucket makes no difference to a burst of one longest frame");
+        findings.push(finding.help("write a larger `burst`, after which it pauses until the bucket is full again"));
+    }
     if table.rate.value > wire.rate {
         let problem = format!("shaping to {} does nothing on a link of {}", print_rate(table.rate.value), print_rate(wire.rate));
         findings.push(Diagnostic::warning(table.rate.span.clone(), problem));

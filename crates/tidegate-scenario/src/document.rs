@@ -2,8 +2,8 @@
 //! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
 
 use crate::choice::{
-    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, PolicerName, ReadingName, SchedulerName, SharesName,
-    ViolationName,
+    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, PolicerName, ReadingName, SchedulerName,
+    SharesName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -414,6 +414,10 @@ pub struct ShapeTable {
     /// How late a packet may start, because the link was taken, without delaying those after it: CDVT.
     #[schemars(extend("default" = "the time of one longest frame on the link"))]
     pub delay_variation_tolerance: Option<At<Duration>>,
+    /// What follows a burst. A burst ends with the packet after which the next one would have to wait for the bucket. With `dual`, a burst and its
+    /// pause take as long as the bytes of the burst at `rate`.
+    #[schemars(extend("default" = "single"))]
+    pub bucket: Option<At<BucketName>>,
 }
 
 /// What is promised. Every value that is given must be kept.

@@ -14,7 +14,7 @@ use crate::units::{Limit, Ratio, print_count, print_duration, print_limit, print
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_core::scheduler::FlowParameters;
-use tidegate_core::shaper::ShapingContract;
+use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Link;
 use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
@@ -236,7 +236,8 @@ fn shape(shape: &Option<ShapingContract>) -> String {
     shape.as_ref().map_or(String::new(), |shape| {
         let peak = shape.peak.map_or(String::new(), |peak| format!(", peak {}", print_rate(peak)));
         let shown = bursts(Bursts::of_shape(shape), false);
-        format!("shaped to {}{peak}{shown}", print_rate(shape.rate))
+        let pause = if shape.bucket == Bucket::Dual { ", then nothing until the bucket is full again" } else { "" };
+        format!("shaped to {}{peak}{shown}{pause}", print_rate(shape.rate))
     })
 }
 

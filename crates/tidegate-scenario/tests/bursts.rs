@@ -97,6 +97,10 @@ fn the_summary_prints_both_measures() {
             "police = { policer = \"gcra\", rate = \"5 Mbit/s\", burst = \"15 kB\" }".to_owned(),
             "policed to 5 Mbit/s, bursts of 15 kB (gcra)",
         ),
+        (
+            "shape = { rate = \"5 Mbit/s\", burst = \"15 kB\", bucket = \"dual\" }".to_owned(),
+            "shaped to 5 Mbit/s, bursts of 15 kB, then nothing until the bucket is full again",
+        ),
     ] {
         let text = shown(&keys);
         assert!(text.contains(expected), "{expected:?} is missing in\n{text}");

@@ -5,7 +5,9 @@
 
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Port;
+use tidegate_core::shaper::Bucket;
 use tidegate_core::units::{Duration, Time};
+use tidegate_scenario::policy::Class;
 use tidegate_scenario::{Policy, parse_str};
 
 /// Any numbers, the same every time.
@@ -172,6 +174,76 @@ fn no_run_is_below_a_guarantee() {
         tested += count;
     }
     assert!(tested > 300, "only {tested} guarantees were put to the test");
+}
+
+/// The policy with a dual bucket in every other shape.
+fn with_dual_buckets(text: &str) -> String {
+    let shapes = std::cell::Cell::new(0);
+    let line = |line: &str| match line.strip_prefix("shape = ").and_then(|shape| shape.strip_suffix(" }")) {
+        Some(shape) if shapes.replace(shapes.get() + 1) % 2 == 0 => format!("shape = {shape}, bucket = \"dual\" }}\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn no_run_is_below_a_guarantee_beside_or_behind_a_dual_bucket() {
+    let mut random = Random(3);
+    let (mut policies, mut tested, mut dual) = (0, 0, 0);
+    while policies < 250 {
+        let text = with_dual_buckets(&policy_text(&mut random));
+        let Some(policy) = policy(&text).filter(|_| text.contains("dual")) else { continue };
+        policies += 1;
+        let (wrong, count) = broken(&policy, &policy, &mut random);
+        assert!(wrong.is_empty(), "{wrong:#?}\n{text}");
+        tested += count;
+        let is_dual = |class: &&Class| class.shape.is_some_and(|shape| shape.bucket == Bucket::Dual && shape.burst > shape.longest_packet);
+        dual += policy.classes.iter().filter(is_dual).filter(|class| class.guarantee.rate().is_some()).count();
+    }
+    assert!(tested > 150 && dual > 20, "only {tested} guarantees were put to the test, and {dual} were of classes with a dual bucket");
+}
+
+/// What a dual bucket keeps of its rate: all if its burst is served at once, less by what each burst waits otherwise.
+#[test]
+fn the_rate_of_a_dual_bucket_falls_by_the_wait_for_each_burst() {
+    let of_a = |scheduler: &str, own: &str, shape: &str, rest: &str| {
+        let text = format!(
+            "[policy.p]\nrate = \"100 Mbit/s\"\noverhead = \"none\"\nlongest_frame = \"1500 B\"\nscheduler = \"{scheduler}\"\n{}{}",
+            class("a", &format!("{own}shape = {{ rate = \"10 Mbit/s\", burst = \"15 kB\", {shape}bucket = \"dual\" }}\n")),
+            class("rest", rest),
+        );
+        printed(&text).into_iter().find(|(name, _)| name == "a").unwrap().1
+    };
+    // Under wf2q+ with a share of 50 Mbit/s the latency is 240 us and 120 us, a frame takes 120 us longer than alone, and 120 us are forgiven.
+    // Bursts of at least 9 frames take 10.8 ms at 10 Mbit/s: 10.8 of 11.16 parts are kept.
+    let because = "and not more because its dual bucket is full while it waits for its turn under wf2q+, and each burst may start late";
+    assert_eq!(of_a("wf2q+", "", "", ""), format!("9.677 Mbit/s guaranteed, {because}"));
+    assert_eq!(of_a("wf2q+", "", "delay_variation_tolerance = \"600 us\", ", ""), "10 Mbit/s guaranteed");
+    let rate = "rate = \"10 Mbit/s\"\n";
+    let because =
+        "because its dual bucket is full while it waits for its turn under virtual-clock, and nothing bounds how late each burst starts";
+    assert_eq!(of_a("virtual-clock", rate, "", rate), format!("none guaranteed, {because}"));
+    let because = "because its dual bucket cannot make good what rate-controlled delays in an overload";
+    assert_eq!(of_a("fifo", "", "", "shape = { rate = \"20 Mbit/s\" }\n"), format!("none guaranteed, {because}"));
+}
+
+/// Each burst of `a` waits for a frame of each of six classes. A single bucket makes that good, and a dual one that is full cannot.
+#[test]
+fn guarantees_that_forget_that_a_bucket_is_dual_are_found_out() {
+    let text = |bucket: &str| {
+        let a = format!("weight = 6\nshape = {{ rate = \"2 Mbit/s\", burst = \"9200 B\", bucket = \"{bucket}\" }}\n");
+        let others: String = ["b", "c", "d", "e", "f", "rest"].map(|name| class(name, "")).concat();
+        format!("[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"drr\"\n{}{others}", class("a", &a))
+    };
+    let [single, dual] = ["single", "dual"].map(|bucket| policy(&text(bucket)).unwrap());
+    assert_eq!(single.classes[0].guarantee.to_string(), "2 Mbit/s guaranteed");
+    let mut random = Random(4);
+    let is_found = (0..100).any(|_| !broken(&single, &dual, &mut random).0.is_empty());
+    assert!(is_found, "guarantees that forget that a bucket is dual are believed");
+    for _ in 0..20 {
+        let (wrong, _) = broken(&dual, &dual, &mut random);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
 }
 
 /// Leaves out every line that begins like this.

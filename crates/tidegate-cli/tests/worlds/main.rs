@@ -57,7 +57,7 @@ name = "shaped"
 match = [{ destination_port = 6002 }]
 parent = "shared"
 weight = 3
-shape = { rate = "1 Mbit/s", burst = "4 kB" }
+shape = { rate = "1 Mbit/s", burst = "4 kB", bucket = "dual" }
 
 [[policy.mixed.class]]
 name = "marked"

@@ -30,7 +30,7 @@
 //! **Deviations.** Packets are held back per flow, in the port's queues: one list per priority, of flows by the release of their heads,
 //! serves as the calendar of the shaper and as the queue behind it. Sharing is [`RateScaling`], as for cells: while the backlogged flows of
 //! a priority ask for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate
-//! during a burst and for its sustained rate afterwards; one without a peak rate bursts unshared. The share is counted on a clock beside
+//! during a burst and for its sustained rate afterwards, or for nothing while a dual bucket fills; one without a peak rate bursts unshared. The share is counted on a clock beside
 //! those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. Who has nothing queued asks for nothing, so while a higher
 //! priority sends now and then, lower ones are granted a little more than it leaves. Guarantees are kept by clocks of their own, and
 //! proportions by a clock per priority, in which its shares are counted: it stands still while the priority gets less than it is granted
@@ -130,8 +130,12 @@ impl Stream {
 
     /// What it asks for while it has something to send.
     #[inline]
-    fn demand(&self) -> Demand {
-        if self.allowance.is_bursting() { Demand::Peak } else { Demand::Sustained }
+    fn demand(&self, now: Time) -> Demand {
+        match self.allowance.is_bursting() {
+            false => Demand::Sustained,
+            true if self.allowance.is_refilling(now) => Demand::Nothing,
+            true => Demand::Peak,
+        }
     }
 }
 
@@ -248,7 +252,7 @@ impl<R: ReadyList> RateControlled<R> {
     #[inline(never)]
     fn share(&mut self, now: Time, flow: Flow, goes_on: bool) {
         let stream = &mut self.flows[flow.index()];
-        let demand = if goes_on { stream.demand() } else { Demand::Nothing };
+        let demand = if goes_on { stream.demand(now) } else { Demand::Nothing };
         self.demands.ask(stream, &self.rates, flow, demand);
         // The clock of the share is behind those of the contract unless it is stretched or has stood still.
         if self.demands.sum > CellRate::LINK.0 || self.has_clocks {
@@ -256,6 +260,10 @@ impl<R: ReadyList> RateControlled<R> {
             let oldest = self.clocks[self.latest % CLASSES].at(now) - self.slack.max(stream.allowance.tolerance());
             let spacing = stretch.ceil_of(stream.allowance.spacing(stream.length).picoseconds());
             stream.share = stream.share.later(oldest) + Duration::from_picoseconds(spacing);
+            if stream.allowance.is_refilling(now) {
+                // The burst after a pause begins its share anew, as after an idle time.
+                stream.share = stream.share.later(self.clocks[self.latest % CLASSES].at(stream.allowance.release()));
+            }
         }
     }
 
@@ -294,7 +302,7 @@ impl<R: ReadyList> RateControlled<R> {
             self.keep_clock(now, usize::from(self.flows[flow.index()].level), false);
         }
         let stream = &mut self.flows[flow.index()];
-        let demand = stream.demand();
+        let demand = stream.demand(now);
         self.demands.ask(stream, &self.rates, flow, demand);
         self.file_first(now, flow, head);
     }

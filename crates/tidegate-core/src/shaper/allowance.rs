@@ -1,31 +1,43 @@
-//! Says when the next packet of a stream may start so that the stream keeps a contract: a dual leaky bucket turned round from a test into
-//! a time.
+//! Computes when the next packet of a stream may start so that the stream keeps its contract: one or two leaky buckets, turned from a test
+//! into a time.
 //!
-//! **Law**: if every packet starts at or after [`Allowance::release`] and is charged when it starts, the stream is accepted without
-//! exception by a policer of the same contract: GCRA(peak, tolerance) and GCRA(rate, burst tolerance + tolerance), both or one.
+//! **Law**: if every packet starts at or after [`Allowance::release`] and is charged when it starts, a policer of the same contract accepts
+//! the whole stream: GCRA(peak, tolerance), and GCRA(rate, burst tolerance + tolerance). With [`Bucket::Dual`], the packet that follows a
+//! burst starts no earlier than the planned instant at which the bucket is full.
 //!
-//! **Source**: ATM Forum Traffic Management 4.0, GCRA in the virtual scheduling form; the burst tolerance of a maximum burst size is
-//! the one of [`crate::policer::packet_burst_tolerance`].
+//! **Source**: ATM Forum Traffic Management 4.0, GCRA in the virtual scheduling form; [`crate::policer::packet_burst_tolerance`] derives the
+//! burst tolerance from a maximum burst size. The two kinds of bucket are SLB and DLB of Schiller and Gunningberg, section 4.3.
 //!
-//! **State**: 48 bytes: two planned instants, two times per byte, two tolerances.
+//! **State**: 48 bytes: two planned instants, two times per byte, two tolerances. The kind of bucket is a bit of one of them.
 //!
-//! **Cost**: two multiplications per packet charged, no division and no branch.
+//! **Cost**: two multiplications per packet charged, no division, and one branch that each stream always takes the same way.
 //!
 //! **RTL twin**: none yet.
 //!
-//! **Deviations**: a policer grants its tolerance to packets that come too early. Here the stream is planned without it, and the tolerance
-//! only forgives lateness: a packet that starts late, because the link was taken, shifts the plan by no more than the lateness beyond
-//! the tolerance. It conforms all the same: a policer's theoretical arrival time never lies more than the tolerance after the planned
-//! one, because `max(TAT, t) + I <= max(plan, t - tolerance) + I + tolerance` holds whenever `TAT <= plan + tolerance` does. With no
-//! tolerance at all and no burst, every wait for the link costs the stream as much rate. Times of packets are rounded up to a picosecond
-//! and the burst's down, so the last packet of a burst that exactly fits may be due a few picoseconds after the others.
+//! **Deviations**: a policer grants its tolerance to packets that come too early. Here the plan does without it, and the tolerance only
+//! forgives lateness: a packet that starts late, because the link was busy, shifts the plan by the lateness beyond the tolerance. The
+//! stream conforms all the same: a policer's theoretical arrival time is at most the tolerance after the planned instant, because
+//! `max(TAT, t) + I <= max(plan, t - tolerance) + I + tolerance` holds whenever `TAT <= plan + tolerance` does. Without tolerance and
+//! without burst, every wait for the link costs the stream as much time. Times of packets are rounded up to a picosecond and the burst's
+//! down, so the last packet of a burst that exactly fits may be due a few picoseconds after the others; [`ROUNDING`] keeps a dual bucket
+//! from ending the burst there.
 
 use crate::packet::Flow;
 use crate::policer::{Contract, ContractError, ContractField, packet_burst_tolerance};
 use crate::units::{Duration, MAX_BYTES, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
-/// What a shaped stream must keep to. Lengths are on the wire.
+/// What follows a burst.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Bucket {
+    /// Single leaky bucket (SLB): each packet leaves as soon as the bucket holds enough for it.
+    #[default]
+    Single,
+    /// Dual leaky bucket (DLB): once a packet has to wait for the bucket, nothing leaves until the bucket is full again.
+    Dual,
+}
+
+/// The contract of a shaped stream. Lengths are on the wire.
 ///
 /// ```
 /// use tidegate_core::shaper::ShapingContract;
@@ -45,7 +57,7 @@ pub struct ShapingContract {
     /// The rate in the long run.
     pub rate: Rate,
     /// Bytes, at least the longest packet. Without a peak rate: the depth of a token bucket, hence the most that may leave ahead of the rate;
-    /// it fills while a burst leaves. With one: the maximum burst size, hence the most that may leave back to back at the peak rate.
+    /// it fills while a burst leaves. With a peak rate: the maximum burst size, hence the most that may leave back to back at the peak rate.
     pub burst: u32,
     /// The longest packet of the stream in bytes, at least 1.
     pub longest_packet: u32,
@@ -54,15 +66,17 @@ pub struct ShapingContract {
     /// How late a packet may start without delaying those after it (ATM's CDVT). At least the time of the link's
     /// longest packet, or a stream without a burst falls short of its rate.
     pub tolerance: Duration,
+    /// What follows a burst. A burst of one longest packet leaves no difference.
+    pub bucket: Bucket,
 }
 
 impl ShapingContract {
-    /// A contract of one rate, without tolerance.
+    /// A contract of one rate and a single bucket, without tolerance.
     pub const fn new(rate: Rate, burst: u32, longest_packet: u32) -> ShapingContract {
-        ShapingContract { rate, burst, longest_packet, peak: None, tolerance: Duration::ZERO }
+        ShapingContract { rate, burst, longest_packet, peak: None, tolerance: Duration::ZERO, bucket: Bucket::Single }
     }
 
-    /// The same contract as a policer takes it: `dual-gcra` if there is a peak rate, `gcra` otherwise.
+    /// The same contract for a policer: `dual-gcra` if there is a peak rate, `gcra` otherwise. What follows a burst is not policed.
     pub const fn policed(&self) -> Contract {
         let mut contract = Contract::new(self.rate, self.longest_packet);
         contract.peak_rate = self.peak;
@@ -109,23 +123,32 @@ impl ShapingContract {
             peak_rate: self.peak.map_or(TimePerByte::ZERO, Rate::time_per_byte),
             sustained_rate: rate,
             burst,
-            tolerance: self.tolerance,
+            // Without a burst tolerance there is never more than one packet to wait for.
+            tolerance: self.tolerance.picoseconds() | if self.bucket == Bucket::Dual && burst > Duration::ZERO { DUAL } else { 0 },
         })
     }
 }
 
+/// The bit of [`Allowance::tolerance`] that marks a dual bucket. Tolerances end at [`SERIAL_HORIZON`], 2^61 ps.
+const DUAL: u64 = 1 << 63;
+
+/// A dual bucket ends a burst if the next packet has to wait longer than this for it. It covers the picosecond by which each of up to 1000
+/// packets is rounded up; a longer burst may end one packet early.
+const ROUNDING: Duration = Duration::from_nanoseconds(1);
+
 /// When the next packet of one stream may start.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
-    /// The instant planned for the next packet by the peak rate.
+    /// The instant planned for the next packet by the peak rate, or the end of the pause that follows a burst from a dual bucket.
     peak: Time,
-    /// The instant planned for the next packet by the sustained rate: when its bucket is empty again.
+    /// The instant at which the bucket of the sustained rate is full again.
     sustained: Time,
     peak_rate: TimePerByte,
     sustained_rate: TimePerByte,
     /// How far before `sustained` a packet may start.
     burst: Duration,
-    tolerance: Duration,
+    /// In picoseconds, below 2^62; the top bit marks a dual bucket.
+    tolerance: u64,
 }
 
 impl Allowance {
@@ -136,7 +159,7 @@ impl Allowance {
         peak_rate: TimePerByte::ZERO,
         sustained_rate: TimePerByte::ZERO,
         burst: Duration::ZERO,
-        tolerance: Duration::ZERO,
+        tolerance: 0,
     };
 
     /// The state for each of these contracts.
@@ -167,19 +190,47 @@ impl Allowance {
     /// A packet of `length` bytes starts at `now`, which is not before [`Allowance::release`].
     #[inline]
     pub fn charge(&mut self, now: Time, length: u32) {
-        let late = now - self.tolerance;
+        if self.is_dual() {
+            return self.charge_dual(now, length);
+        }
+        self.plan(now - Duration::from_picoseconds(self.tolerance), length);
+    }
+
+    /// The next packet waits until the bucket is full if it has to wait for the bucket at all.
+    #[inline(never)]
+    fn charge_dual(&mut self, now: Time, length: u32) {
+        self.plan(now - self.tolerance(), length);
+        if (self.sustained - self.burst).is_after(self.peak.later(now) + ROUNDING) {
+            self.peak = self.sustained;
+        }
+    }
+
+    /// Plans the packet after one of `length` bytes. Plans before `late` are given up.
+    #[inline(always)]
+    fn plan(&mut self, late: Time, length: u32) {
         self.peak = self.peak.later(late) + self.peak_rate.ceil(length);
         self.sustained = self.sustained.later(late) + self.sustained_rate.ceil(length);
     }
 
-    /// How far after a packet of `length` bytes, which was charged last, the contract would have the next one leave: at the peak rate
-    /// while the burst lasts, then at the sustained rate.
+    /// True while a dual bucket fills after a burst: the stream may not send whatever it has.
+    #[inline]
+    pub fn is_refilling(&self, now: Time) -> bool {
+        self.is_dual() && self.peak == self.sustained && self.peak.is_after(now)
+    }
+
+    #[inline]
+    const fn is_dual(&self) -> bool {
+        self.tolerance >= DUAL
+    }
+
+    /// By how much the next packet is planned behind one of `length` bytes, which was charged last: at the peak rate while the burst lasts,
+    /// then at the sustained rate.
     #[inline]
     pub fn spacing(&self, length: u32) -> Duration {
         if self.is_bursting() { self.peak_rate.ceil(length) } else { self.sustained_rate.ceil(length) }
     }
 
-    /// True if it is the peak rate, if anything, that delays the next packet.
+    /// True if only the peak rate, if there is one, delays the next packet.
     #[inline]
     pub fn is_bursting(&self) -> bool {
         !(self.sustained - self.burst).is_after(self.peak)
@@ -188,10 +239,10 @@ impl Allowance {
     /// How late a packet may start without delaying those after it.
     #[inline]
     pub const fn tolerance(&self) -> Duration {
-        self.tolerance
+        Duration::from_picoseconds(self.tolerance & !DUAL)
     }
 
-    /// Pulls instants that lie far in the past up to where they still compare correctly.
+    /// Moves instants that are far in the past to where they still compare correctly.
     pub fn refresh(&mut self, now: Time) {
         let oldest = now - SERIAL_HORIZON;
         self.peak = self.peak.later(oldest);

@@ -8,6 +8,9 @@
 //! * Whatever never idles gives a child what its neighbours leave, if all of them are limited; strict priority, what those above and beside leave.
 //! * A shaped child waits for its turn as well as for its contract. What it loses by waiting its burst makes good: with a latency of `t` at a
 //!   rate of `r`, `burst - longest frame + rate * tolerance >= r t` suffices.
+//! * A dual bucket that fills makes nothing good: what a burst starts late beyond the tolerance is lost once per burst. With bursts of at least
+//!   `b = burst - longest frame`, an offer of `R`, `t` and the lesser rate `r = min(R, rate)`, a burst and its pause last at most `b / r + d`,
+//!   where `d = t + longest frame (1 / max(R, rate) - 1 / link) - tolerance`, if that is positive. So `b / (b / r + d)` is kept.
 
 use super::{Choice, Member, Tree, slot};
 use crate::bounds::Slots;
@@ -17,7 +20,7 @@ use crate::units::print_size;
 use std::collections::BTreeMap;
 use tidegate_core::dwcs::Early;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::shaper::ShapingContract;
+use tidegate_core::shaper::{Bucket, ShapingContract};
 
 /// The most that a member sends: in any time `t`, `burst` bytes and `rate * t`.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -211,6 +214,9 @@ impl Tree {
                     continue;
                 }
                 (Ok(offer), None) => (Some(Service { rate: offer.rate, latency: offer.latency }), None),
+                (Ok(_), Some(shape)) if kind == SchedulerKind::RateControlled && pauses(shape) => {
+                    (None, Some("its dual bucket cannot make good what rate-controlled delays in an overload".to_owned()))
+                }
                 (Ok(offer), Some(shape)) => self.through(offer, shape, kind.name()),
             };
             too_small = too_small.or(burst);
@@ -464,6 +470,9 @@ impl Tree {
         if let Some(first) = first {
             let spare = excess(shape) * 8.0 / shape.rate.bits_per_second() as f64 + tolerance;
             let offer = Offer { rate: first.rate, latency: first.latency, ..offer };
+            if pauses(shape) {
+                return self.through_dual(offer, shape, kind);
+            }
             let (second, more) = self.kept(offer, LeastRate::whole(shape.rate.bits_per_second()), spare);
             (service, wanted) = (second, more.or(wanted));
         }
@@ -477,6 +486,28 @@ impl Tree {
             )
         });
         (service, reason)
+    }
+
+    /// What a dual bucket passes on of an offer that its peak rate passes on, and what keeps it from more.
+    fn through_dual(&self, offer: Offer, shape: &ShapingContract, kind: &str) -> (Option<Service>, Option<String>) {
+        let rate = LeastRate::whole(shape.rate.bits_per_second());
+        let least = offer.rate.min(rate);
+        let link = self.rate.value.bits_per_second() as f64;
+        let longest = self.bits_of_longest();
+        let own = longest / offer.rate.max(rate).bits_per_second() - longest / link;
+        let tolerance = shape.tolerance.picoseconds() as f64 / 1e12;
+        let lost = offer.latency + own.max(0.0) - tolerance * (1.0 + 1e-9);
+        // A child of a shaped group waits out a pause, of which no latency is worked out.
+        let service = |rate| Service { rate, latency: f64::INFINITY };
+        if lost <= 0.0 {
+            return (Some(service(least)), None);
+        }
+        let burst = f64::from(shape.burst - shape.longest_packet) * 8.0;
+        let time = burst / least.bits_per_second();
+        let part = (time / (time + lost) * (1u64 << 39) as f64).floor() as u64;
+        let kept = least.part(part, 1 << 39).map(service);
+        let because = if lost.is_finite() { "each burst may start late" } else { "nothing bounds how late each burst starts" };
+        (kept, Some(format!("its dual bucket is full while it waits for its turn under {kind}, and {because}")))
     }
 
     /// What is kept of an offer by a shape to `rate` that may be behind by `spare` seconds without losing anything; and if that is not all, the
@@ -523,6 +554,11 @@ impl Tree {
         let limit = if marks { "its policer marks and discards nothing" } else { "nothing limits it" };
         format!("{role} `{}` goes first, and {limit}", self.given(other).name)
     }
+}
+
+/// True if the shape keeps everything back after a burst until its bucket is full.
+fn pauses(shape: &ShapingContract) -> bool {
+    shape.bucket == Bucket::Dual && shape.burst > shape.longest_packet
 }
 
 /// By how many bytes a burst exceeds one longest frame, once what the peak rate lets in meanwhile is taken off.
