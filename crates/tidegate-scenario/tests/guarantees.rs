@@ -190,7 +190,7 @@ fn with_dual_buckets(text: &str) -> String {
 fn no_run_is_below_a_guarantee_beside_or_behind_a_dual_bucket() {
     let mut random = Random(3);
     let (mut policies, mut tested, mut dual) = (0, 0, 0);
-    while policies < 250 {
+    while policies < 150 {
         let text = with_dual_buckets(&policy_text(&mut random));
         let Some(policy) = policy(&text).filter(|_| text.contains("dual")) else { continue };
         policies += 1;
@@ -200,7 +200,7 @@ fn no_run_is_below_a_guarantee_beside_or_behind_a_dual_bucket() {
         let is_dual = |class: &&Class| class.shape.is_some_and(|shape| shape.bucket == Bucket::Dual && shape.burst > shape.longest_packet);
         dual += policy.classes.iter().filter(is_dual).filter(|class| class.guarantee.rate().is_some()).count();
     }
-    assert!(tested > 150 && dual > 20, "only {tested} guarantees were put to the test, and {dual} were of classes with a dual bucket");
+    assert!(tested > 90 && dual > 12, "only {tested} guarantees were put to the test, and {dual} were of classes with a dual bucket");
 }
 
 /// What a dual bucket keeps of its rate: all if its burst is served at once, less by what each burst waits otherwise.
@@ -225,25 +225,6 @@ fn the_rate_of_a_dual_bucket_falls_by_the_wait_for_each_burst() {
     assert_eq!(of_a("virtual-clock", rate, "", rate), format!("none guaranteed, {because}"));
     let because = "because its dual bucket cannot make good what rate-controlled delays in an overload";
     assert_eq!(of_a("fifo", "", "", "shape = { rate = \"20 Mbit/s\" }\n"), format!("none guaranteed, {because}"));
-}
-
-/// Each burst of `a` waits for a frame of each of six classes. A single bucket makes that good, and a dual one that is full cannot.
-#[test]
-fn guarantees_that_forget_that_a_bucket_is_dual_are_found_out() {
-    let text = |bucket: &str| {
-        let a = format!("weight = 6\nshape = {{ rate = \"2 Mbit/s\", burst = \"9200 B\", bucket = \"{bucket}\" }}\n");
-        let others: String = ["b", "c", "d", "e", "f", "rest"].map(|name| class(name, "")).concat();
-        format!("[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"drr\"\n{}{others}", class("a", &a))
-    };
-    let [single, dual] = ["single", "dual"].map(|bucket| policy(&text(bucket)).unwrap());
-    assert_eq!(single.classes[0].guarantee.to_string(), "2 Mbit/s guaranteed");
-    let mut random = Random(4);
-    let is_found = (0..100).any(|_| !broken(&single, &dual, &mut random).0.is_empty());
-    assert!(is_found, "guarantees that forget that a bucket is dual are believed");
-    for _ in 0..20 {
-        let (wrong, _) = broken(&dual, &dual, &mut random);
-        assert!(wrong.is_empty(), "{wrong:#?}");
-    }
 }
 
 /// Leaves out every line that begins like this.
