@@ -171,3 +171,31 @@ fn captures_come_and_go_through_pipes() {
     let (out, error) = folder.feed(2, &["replay", "p.toml", "-", "--sent", "-", "--dropped", "-"], &file);
     assert!(out.is_empty() && error.contains("cannot both be standard output"), "{error}");
 }
+
+/// Eight frames of 1 ms each at the rate of the shape: three leave at once, three when the bucket is full after 3 ms, two after 6 ms.
+#[test]
+fn a_dual_bucket_pauses_in_run_and_replay() {
+    const DUAL: &str = r#"
+[policy.p]
+rate = "100 Mbit/s"
+longest_frame = "1000 B"
+[[policy.p.class]]
+name = "all"
+shape = { rate = "8 Mbit/s", burst = "3000 B", bucket = "dual" }
+"#;
+    let folder = Folder::new("dual", &capture(&[(0, 60, 1000); 8]));
+    for file in ["p.toml", "s.toml"] {
+        let path = folder.0.join(file);
+        fs::write(&path, fs::read_to_string(&path).unwrap().replace(POLICY, DUAL)).unwrap();
+    }
+    for arguments in [&["run", "s.toml", "--json"][..], &["replay", "p.toml", "c.pcap", "--json"]] {
+        let (json, _) = folder.expect(0, arguments);
+        let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+        let delay = &json["runs"][0]["flows"][0]["delay"];
+        // The last bit of the last frame leaves after 6 ms and two frames of 80 us at the rate of the link.
+        assert_eq!(delay["max_s"].as_f64(), Some(0.006_16), "{arguments:?}: {delay}");
+        assert_eq!(delay["mean_s"]["mean"].as_f64(), Some(0.002_775), "{arguments:?}: {delay}");
+    }
+    let (text, _) = folder.expect(0, &["check", "p.toml"]);
+    assert!(String::from_utf8(text).unwrap().contains("bursts of 3 kB, then nothing until the bucket is full again"));
+}

@@ -1,176 +1,20 @@
-//! What is known of a port before a packet has been sent: shares, gaps and whether they are proven, as text and as JSON.
+//! Prints the bounds of every port as text and as JSON: guaranteed rates, longest gaps, and whether they are proven.
 
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
 use crate::policy::Policy;
 use crate::scenario::{Scenario, Variant};
-use crate::units::{print_duration, print_rate, print_slots};
+use crate::slots::{as_number, print_part, print_period, print_service};
+use crate::units::{print_rate, print_slots, print_time};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use tidegate_core::dwcs::{Feasibility, LeastService, Request, Service, Stream, Utilisation, Verdict, Window};
-use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{DwcsOptions, Shares};
-use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Rate};
+use tidegate_core::dwcs::{LeastService, Stream, Verdict};
+use tidegate_core::scheduler::Shares;
+use tidegate_core::units::PICOSECONDS_PER_SECOND;
 
-/// What a node of the scheduling tree gives those below it.
-#[derive(Clone, Debug)]
-pub struct NodeBounds {
-    /// The link, a group, or a class whose queues it serves.
-    pub name: String,
-    /// Who shares.
-    pub scheduler: SchedulerKind,
-    /// The rate that is shared.
-    pub rate: Rate,
-    /// What it is guaranteed of that; the rate itself for the link.
-    pub guaranteed: Option<LeastRate>,
-    /// True for the link itself: what the others get depends on the nodes above them.
-    pub is_link: bool,
-    /// What `dwcs` makes of the requests.
-    pub slots: Option<Slots>,
-    /// The classes and groups directly below, in the order of the streams of `slots`.
-    pub members: Vec<MemberBounds>,
-}
+pub use crate::slots::{MemberBounds, NodeBounds, Slots};
 
-/// What a class or a group gets from the node above.
-#[derive(Clone, Debug)]
-pub struct MemberBounds {
-    /// Its name.
-    pub name: String,
-    /// What it asks of `dwcs`.
-    pub request: Option<Request>,
-    /// What it is guaranteed while it is backlogged.
-    pub guarantee: Guarantee,
-}
-
-/// The streams of a node under `dwcs`.
-#[derive(Clone, Debug)]
-pub struct Slots {
-    /// The time of a slot.
-    pub slot: Duration,
-    /// How the node goes about it.
-    pub options: DwcsOptions,
-    /// One per child.
-    pub streams: Vec<Stream>,
-    /// What they need together, and what follows.
-    pub feasibility: Feasibility,
-}
-
-impl Slots {
-    pub(crate) fn new(slot: Duration, options: DwcsOptions, streams: Vec<Stream>) -> Slots {
-        Slots { slot, options, feasibility: Feasibility::of(&streams), streams }
-    }
-
-    /// Whether every stream has the rate of its window, whatever the others do.
-    ///
-    /// # Errors
-    /// Why that is not so.
-    pub(crate) fn keeps_rates(&self) -> Result<(), &'static str> {
-        match self.feasibility.verdict {
-            _ if self.feasibility.has_priority => Err("a static priority goes first"),
-            Verdict::Kept if self.options.shares == Shares::Bytes => Ok(()),
-            Verdict::Kept => Err("its share is one of packets, not of bytes"),
-            Verdict::KeptIfAligned => Err("windows are kept only while the deadlines of all coincide"),
-            Verdict::NotProven => Err("windows of different periods can be violated"),
-            Verdict::Overloaded => Err("more slots are needed than there are"),
-        }
-    }
-
-    /// True if windows are kept under the conditions that are printed beside it.
-    fn keeps_windows(&self) -> bool {
-        matches!(self.feasibility.verdict, Verdict::Kept | Verdict::KeptIfAligned)
-    }
-
-    /// The most slots from one service of a stream to its next, if that is known.
-    pub fn longest_gap(&self, stream: &Stream) -> Option<u128> {
-        match self.feasibility.verdict {
-            Verdict::Kept | Verdict::KeptIfAligned => stream.longest_gap(),
-            Verdict::NotProven => None,
-            Verdict::Overloaded => stream.longest_gap_in_overload(&self.streams),
-        }
-    }
-
-    /// The longest time that `slots` slots take on the link, in picoseconds. If shares are in bytes, each stream may once overdraw its slot by
-    /// less than a packet: that is less than one slot more for each stream that is served in between.
-    pub fn time(&self, slots: u128) -> u128 {
-        let overdrawn = match self.options.shares {
-            Shares::Packets => 0,
-            Shares::Bytes => slots.min(self.streams.len() as u128),
-        };
-        (slots + overdrawn).saturating_mul(self.slot.picoseconds().into())
-    }
-
-    /// The least service of a stream, if its window is kept.
-    fn least_service(&self, stream: &Stream) -> Option<LeastService> {
-        stream.least_service().filter(|_| self.keeps_windows())
-    }
-
-    /// In a few words: can the windows be kept?
-    pub(crate) fn verdict_in_short(&self) -> &'static str {
-        match self.feasibility.verdict {
-            Verdict::Kept => "windows are kept",
-            Verdict::KeptIfAligned => "windows are kept while deadlines coincide",
-            Verdict::NotProven => "not proven, as periods differ",
-            Verdict::Overloaded => "windows are violated",
-        }
-    }
-
-    /// One sentence: can the windows be kept?
-    pub fn verdict(&self) -> &'static str {
-        match self.feasibility.verdict {
-            Verdict::Kept => "every window is kept, whenever packets come",
-            Verdict::KeptIfAligned => {
-                "every window is kept while the deadlines of all coincide: if all become backlogged together and stay so"
-            }
-            Verdict::NotProven => "nothing is proven: the slots suffice, but periods differ, and then windows can be violated all the same",
-            Verdict::Overloaded => "windows are violated: more slots are needed than there are",
-        }
-    }
-}
-
-/// A request in the words of a file: `window 1 of 4`.
-pub(crate) fn print_service(request: &Request) -> String {
-    match request.service {
-        Service::Window(Window { tolerated, deadlines }) => format!("window {tolerated} of {deadlines}"),
-        Service::EarliestDeadline => "edf".to_owned(),
-        Service::StaticPriority(rank) => format!("static-priority {rank}"),
-        Service::FairShare(weight) => format!("fair-share {weight}"),
-    }
-}
-
-/// A request's period in slots and in time, if it has one.
-pub(crate) fn print_period(request: &Request, slot: Duration) -> Option<String> {
-    let has_period = matches!(request.service, Service::Window(_) | Service::EarliestDeadline);
-    has_period.then(|| {
-        let time = u128::from(request.period) * u128::from(slot.picoseconds());
-        format!("{} ({})", print_slots(request.period.into()), print_time(time))
-    })
-}
-
-/// A part of the slots, as a fraction if it is short: `5/4 (125 %)`.
-pub(crate) fn print_part(part: Utilisation) -> String {
-    let percent = format!("{:.2}", as_number(part) * 100.0);
-    let percent = percent.trim_end_matches('0').trim_end_matches('.');
-    let is_short = (2..=100_000).contains(&part.denominator());
-    if is_short { format!("{part} ({percent} %)") } else { format!("{percent} %") }
-}
-
-fn as_number(part: Utilisation) -> f64 {
-    part.numerator() as f64 / part.denominator() as f64
-}
-
-/// A time in picoseconds, rounded up to four digits: enough for a bound.
-pub(crate) fn print_time(picoseconds: u128) -> String {
-    let mut unit = 1;
-    while picoseconds.div_ceil(unit) >= 10_000 {
-        unit *= 10;
-    }
-    match u64::try_from(picoseconds.div_ceil(unit) * unit).ok().filter(|&picoseconds| picoseconds <= Duration::MAX.picoseconds()) {
-        Some(picoseconds) => print_duration(Duration::from_picoseconds(picoseconds)),
-        None => "more than 106 days".to_owned(),
-    }
-}
-
-/// The ports of a variant: those of its links, or one per policy if it simulates nothing.
+/// The ports of a variant: one per link, or one per policy if the file has no simulation.
 fn ports(variant: &Variant) -> Vec<(String, &Policy, &[NodeBounds])> {
     match &variant.simulation {
         None => variant.policies.iter().map(|policy| (format!("policy `{}`", policy.name), policy, policy.bounds.as_slice())).collect(),
@@ -185,7 +29,7 @@ fn ports(variant: &Variant) -> Vec<(String, &Policy, &[NodeBounds])> {
     }
 }
 
-/// What is known of every port, for people.
+/// The bounds of every port as text.
 pub fn text(scenario: &Scenario) -> String {
     let mut text = format!("{}: {}\n", scenario.source, scenario.title);
     for variant in &scenario.variants {
@@ -240,7 +84,7 @@ fn write_node(text: &mut String, node: &NodeBounds) {
     }
 }
 
-/// The rate of a stream, in bytes or packets as its node shares them.
+/// The least rate of a stream, in the unit that its node shares: bits or packets.
 fn least(node: &NodeBounds, slots: &Slots, member: &MemberBounds, stream: &Stream) -> String {
     match (member.guarantee.rate(), packets_at_least(node, slots, stream)) {
         (Some(rate), _) => rate.to_string(),
@@ -249,7 +93,7 @@ fn least(node: &NodeBounds, slots: &Slots, member: &MemberBounds, stream: &Strea
     }
 }
 
-/// The packets per second of a stream of the link that shares in packets.
+/// The least packets per second of a stream, if the link shares packets.
 fn packets_at_least(node: &NodeBounds, slots: &Slots, stream: &Stream) -> Option<f64> {
     let least = slots.least_service(stream).filter(|_| node.is_link && slots.options.shares == Shares::Packets)?;
     Some(packets_per_second(slots, least))
@@ -259,7 +103,7 @@ fn packets_per_second(slots: &Slots, least: LeastService) -> f64 {
     least.ticks as f64 / least.of as f64 * PICOSECONDS_PER_SECOND as f64 / slots.slot.picoseconds() as f64
 }
 
-/// What the figures suppose.
+/// The assumptions behind the figures of a node.
 fn assumptions(node: &NodeBounds, slots: &Slots) -> Vec<&'static str> {
     let mut assumptions = Vec::new();
     let known = |stream: &Stream| slots.longest_gap(stream).is_some();
@@ -292,7 +136,7 @@ fn write_rows(text: &mut String, rows: Vec<Vec<String>>) {
     }
 }
 
-/// What is known of every port, for programs. Rates are in bit/s, times in seconds; what is not known is `null`.
+/// The bounds of every port as JSON. Rates are in bit/s, times in seconds; unknown values are `null`.
 pub fn json(scenario: &Scenario) -> Value {
     let variants: Vec<Value> = (scenario.variants.iter())
         .map(|variant| {

@@ -1,11 +1,10 @@
-//! The buffer of a policy: its limits, and what only some buffer managers take.
+//! Builds the buffer of a policy: its limits, and the keys that only some buffer managers accept.
 
-use crate::bounds::print_time;
 use crate::diagnostic::{Diagnostic, Severity, Span, alternatives};
 use crate::document::{BufferTable, ClassTable};
 use crate::policy::{Buffer, Resolution};
 use crate::tree::Tree;
-use crate::units::{Limit, Ratio, print_limit, print_size};
+use crate::units::{Limit, Ratio, print_limit, print_size, print_time};
 use crate::value::{At, Block};
 use tidegate_core::buffer::{BufferField, BufferParameters, FlowLimit, Guarantee, Override, Scaling};
 use tidegate_core::packet::Flow;
@@ -14,7 +13,7 @@ use tidegate_core::units::{PICOSECONDS_PER_SECOND, Rate};
 
 /// The most packets a port may be told to hold.
 const MOST_PACKETS: u64 = 16_777_216;
-/// The packets a port holds at most if the buffer's limit is in bytes and nothing else is said.
+/// The default packet limit of a port whose buffer is limited in bytes.
 const USUAL_PACKETS: u64 = 1_000_000;
 /// The shortest frame on Ethernet.
 const SHORTEST_FRAME: u64 = 64;
@@ -146,7 +145,7 @@ impl Resolution<'_> {
         match buffer.kind.build(&parameters) {
             Ok(manager) => Some(manager),
             Err(error) => {
-                // A limit of zero has been reported where it was written.
+                // A limit of zero has been reported already.
                 let block = self.table.buffer.as_ref();
                 let span = block.map_or(self.table.span.clone(), |block| block.span.clone());
                 let span = block.and_then(|block| special(&block.value, error.field)).unwrap_or(span);
@@ -161,7 +160,7 @@ impl Resolution<'_> {
     }
 }
 
-/// Where a parameter is given in the table of the buffer.
+/// The place of a parameter in the table of the buffer.
 fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
     fn span<T>(value: &Option<At<T>>) -> Option<Span> {
         value.as_ref().map(|value| value.span.clone())
@@ -177,7 +176,7 @@ fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
     }
 }
 
-/// Reports what is given for the buffer and not used by its manager.
+/// Reports keys of the buffer that its manager does not use.
 fn judge_special(kind: BufferKind, table: &BufferTable, findings: &mut Vec<Diagnostic>) {
     for &field in BufferField::SPECIAL.iter().filter(|field| !kind.accepts().contains(field)) {
         if let Some(span) = special(table, field) {
@@ -195,7 +194,7 @@ fn unused(kind: BufferKind, field: BufferField, span: Span) -> Diagnostic {
     }
 }
 
-/// The threshold, the threshold for tagged frames and the scaling, as far as they are given and used.
+/// Threshold, threshold for tagged frames and scaling; `None` if not given or not used.
 fn parts(table: Option<&BufferTable>, kind: BufferKind) -> [Option<Ratio>; 3] {
     let Some(table) = table else { return [None; 3] };
     [
@@ -206,12 +205,12 @@ fn parts(table: Option<&BufferTable>, kind: BufferKind) -> [Option<Ratio>; 3] {
     .map(|(given, field)| given.as_ref().map(|at| at.value).filter(|_| kind.accepts().contains(&field)))
 }
 
-/// A part of a buffer, rounded down: frames are never let in beyond it.
+/// A part of a buffer, rounded down so that no frame is admitted beyond it.
 fn part_of(size: u64, ratio: Ratio) -> u64 {
     (u128::from(size) * u128::from(ratio.billionths()) / 1_000_000_000) as u64
 }
 
-/// The scaling as the fraction that the core compares with.
+/// The scaling as a fraction of the core.
 fn scaling(ratio: Ratio, table: Option<&Block<BufferTable>>, findings: &mut Vec<Diagnostic>) -> Option<Scaling> {
     let billionths = ratio.billionths();
     if billionths.is_multiple_of(1000) {
@@ -222,7 +221,7 @@ fn scaling(ratio: Ratio, table: Option<&Block<BufferTable>>, findings: &mut Vec<
     None
 }
 
-/// The minimum rates of the classes' queues, in the order of the queues. What is wrong with them is reported where it is written.
+/// The minimum rates of the queues of all classes, in order. Errors point at the rate.
 fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Vec<Diagnostic>) -> Vec<Guarantee> {
     let is_used = kind.accepts().contains(&BufferField::Guarantees);
     let mut first = 0;
@@ -239,10 +238,10 @@ fn guarantees(classes: &[Block<ClassTable>], kind: BufferKind, findings: &mut Ve
     guarantees
 }
 
-/// A buffer that takes longer than three minutes to empty, in picoseconds, is remarked on.
+/// Three minutes in picoseconds. A buffer that takes longer to empty gets a warning.
 const LONG_BUFFER: u128 = 180 * PICOSECONDS_PER_SECOND as u128;
 
-/// Remarks on a buffer of this many bytes, by the limit `written`, that takes minutes to empty.
+/// Warns of a buffer of this many bytes that takes minutes to empty. `written` is its limit.
 fn remark_on_buffer(bytes: u64, rate: Rate, written: &At<Limit>, findings: &mut Vec<Diagnostic>) {
     let time = u128::from(bytes) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
     if time > LONG_BUFFER {

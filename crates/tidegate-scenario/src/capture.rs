@@ -1,4 +1,4 @@
-//! Captures as sources of traffic.
+//! Reads captures for sources of traffic, each once per scenario.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use tidegate_replay::{Account, Arrivals, CaptureError, CaptureReader};
 use tidegate_sim::CapturePacket;
 use tidegate_sim::time::LONGEST_DURATION;
 
-/// A capture that has been read, and what was left out of it.
+/// A capture in memory, and the records left out of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
     pub packets: Arc<[CapturePacket]>,
@@ -20,9 +20,9 @@ pub(crate) struct Read {
 /// The captures of one scenario, each read once.
 #[derive(Debug, Default)]
 pub(crate) struct Captures {
-    /// Where names are relative to; `None` for a text that is no file, which cannot name one.
+    /// The folder that names are relative to; `None` for a text without a file, which cannot use captures.
     directory: Option<PathBuf>,
-    /// By name, and by whether damage ends the file.
+    /// By name and `until_damage`.
     read: BTreeMap<(String, bool), Result<Read, String>>,
 }
 
@@ -44,7 +44,7 @@ impl Captures {
     /// The packets of the capture of this name, up to damage if `until_damage` is true.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why the capture cannot be read.
     pub fn packets(&mut self, name: &str, until_damage: bool) -> Result<Arc<[CapturePacket]>, String> {
         let Some(directory) = &self.directory else {
             return Err(format!("the capture {name} is looked for beside the scenario file, and this text has no file"));

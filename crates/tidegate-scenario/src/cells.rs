@@ -1,11 +1,9 @@
-//! The cell scheduler of a policy: contracts, minimum shares and transfers, from what a file says.
+//! Builds the cell scheduler of a policy from its tables: contracts, minimum shares and transfers.
 //!
-//! Rates become intervals in ticks, rounded up, so that no contract is exceeded. Tolerances are rounded down for the same reason.
+//! Rates become intervals in ticks, rounded up so that no contract is exceeded. Tolerances are rounded down for the same reason.
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::{CellContractTable, CellsTable, ClassTable, PolicyTable, TransferTable};
-use crate::policy::{Class, Policy};
-use crate::promise::about;
 use crate::units::{Ratio, print_rate};
 use crate::value::{At, Block};
 use tidegate_atm::adapter::{AdapterSetup, Encapsulation, LONGEST_FRAME, slot_time};
@@ -14,13 +12,13 @@ use tidegate_core::buffer::BufferField;
 use tidegate_core::shaper::Bucket;
 use tidegate_core::units::{Duration, Overhead, Rate};
 
-/// The priority of a class without a contract: it has what the others leave.
+/// The priority of a class without a contract, which gets what the others leave.
 const LOWEST: u8 = CLASSES as u8 - 1;
 
-/// Cells of one transfer unless the file says otherwise.
-const USUAL_BURST: u32 = 8;
+/// The default number of cells per transfer.
+const DEFAULT_TRANSFER_CELLS: u32 = 8;
 
-/// Reports keys of a policy that the cell scheduler does not use, and of the cell scheduler that the policy does not use.
+/// Reports keys that have no effect: those of a packet scheduler beside `cells`, and those of cells without it.
 pub(crate) fn judge(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
     let Some(cells) = &table.cells else {
         for contract in table.class.iter().filter_map(|class| class.contract.as_ref()) {
@@ -96,7 +94,7 @@ pub(crate) fn adapter(
     setup.check().map_err(|error| findings.push(Diagnostic::error(cells.span.clone(), error.to_string()))).ok().map(|()| setup)
 }
 
-/// The minimum share of each priority; their sum must fit on the link.
+/// The minimum share of each priority. Their sum is at most the link.
 fn minimum_shares(shares: &Block<Vec<At<Ratio>>>, findings: &mut Vec<Diagnostic>) -> [CellRate; CLASSES] {
     const WHOLE: u64 = 1_000_000_000;
     let mut minimum = [CellRate::ZERO; CLASSES];
@@ -117,9 +115,9 @@ fn minimum_shares(shares: &Block<Vec<At<Ratio>>>, findings: &mut Vec<Diagnostic>
     minimum
 }
 
-/// The transfers, in slots of this link.
+/// The transfer policy, in slots of this link.
 fn transfer(table: &TransferTable, link: Rate, findings: &mut Vec<Diagnostic>) -> Option<TransferSetup> {
-    /// Bytes of a cell on the bus, and on the link.
+    /// Bytes of a cell on the bus and, below, on the link.
     const PAYLOAD: u128 = 48;
     const CELL: u128 = 53;
     let slot = slot_time(link).picoseconds();
@@ -130,7 +128,7 @@ fn transfer(table: &TransferTable, link: Rate, findings: &mut Vec<Diagnostic>) -
         prefetch: table.prefetch.as_ref().map_or(Prefetch::JustInTime, |at| at.value.0),
         access_latency: u32::try_from(latency).unwrap_or(u32::MAX),
         cell_time: Ticks(u64::try_from(ticks).unwrap_or(u64::MAX)),
-        burst: table.burst.as_ref().map_or(USUAL_BURST, |at| at.value.0 as u32),
+        burst: table.burst.as_ref().map_or(DEFAULT_TRANSFER_CELLS, |at| at.value.0 as u32),
         buffer: table.buffer.value.0 as u32,
     };
     let most = 1u64 << 20;
@@ -215,46 +213,6 @@ fn contract(table: &CellContractTable, link: &At<Rate>, findings: &mut Vec<Diagn
 
 fn span<T>(at: &Option<At<T>>, otherwise: &At<Rate>) -> Span {
     at.as_ref().map_or(otherwise.span.clone(), |at| at.span.clone())
-}
-
-/// The cell scheduler, in words.
-pub(crate) fn scheduled_cells(adapter: &AdapterSetup) -> String {
-    let conflict = match adapter.conflict {
-        Conflict::Lazy => "lazy",
-        Conflict::NextFree => "next-free",
-        Conflict::Tolerance => "cdvt",
-        Conflict::Priority => "priority",
-    };
-    let mut text = format!("cell scheduler, conflict policy {conflict}");
-    let percent = |rate: CellRate| rate.0 as f64 * 100.0 / CellRate::LINK.0 as f64;
-    for (priority, &share) in adapter.minimum_shares.iter().enumerate().filter(|(_, share)| share.0 > 0) {
-        text += &format!(", at least {:.3} % for priority {priority} while it asks for that", percent(share));
-    }
-    if let Some(transfer) = &adapter.transfer {
-        let time = transfer.cell_time.0 as f64 / SLOT as f64;
-        text += &format!(
-            "; transfers of up to {} cells, {} slots and {time:.3} per cell, {} cell buffers",
-            transfer.burst, transfer.access_latency, transfer.buffer
-        );
-    }
-    text
-}
-
-/// The contract of a class's connections, in words; empty if the port sends packets.
-pub(crate) fn cell_contract(policy: &Policy, class: &Class) -> String {
-    let Some(adapter) = &policy.adapter else { return String::new() };
-    let before = policy.classes.iter().take_while(|other| other.name != class.name).map(|other| other.queues as usize).sum::<usize>();
-    let contract = &adapter.contracts[before];
-    let link = policy.rate.bits_per_second() as f64;
-    let rate = |interval: Ticks| about(link * SLOT as f64 / interval.0 as f64);
-    let mut text = format!("priority {}, PCR {}", contract.class, rate(contract.peak_interval));
-    let kind = match contract.mode {
-        Mode::Constant => String::new(),
-        Mode::SingleBucket(sustained) => format!(", SCR {}, MBS {} (SLB)", rate(sustained.interval), sustained.maximum_burst_size),
-        Mode::DualBucket(sustained) => format!(", SCR {}, MBS {} (DLB)", rate(sustained.interval), sustained.maximum_burst_size),
-    };
-    text += &kind;
-    text + &format!(", CDVT {:.3} slots", contract.delay_variation_tolerance.0 as f64 / SLOT as f64)
 }
 
 /// A time in ticks of this link's slot, rounded down so that no tolerance is exceeded.

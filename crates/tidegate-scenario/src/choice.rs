@@ -1,5 +1,5 @@
-//! Values that are one of a few names: schedulers, policers, buffer managers, kinds of sources, and so on. What is registered in the
-//! core takes its name from there.
+//! Values that are one of a list of names: schedulers, policers, buffer managers, kinds of sources. Registered names come from the core's
+//! and the simulator's registries.
 
 use crate::value::{Leaf, Scalar, one_of};
 use serde_json::{Map, Value, json};
@@ -18,7 +18,7 @@ use tidegate_sim::tcp::{AfterIdle, CongestionKind, Growth, RecoveryKind, TimerKi
 /// The schema keyword under which a choice keeps one sentence per name.
 pub const MEANINGS: &str = "x-meanings";
 
-/// A name of a few, with its meaning and one sentence on it.
+/// A name, its value, and one sentence on it.
 type Entry<T> = (&'static str, T, &'static str);
 
 fn schema_of<T>(entries: &[Entry<T>]) -> Value {
@@ -121,7 +121,7 @@ fn congestion_controls() -> Vec<Entry<CongestionName>> {
     CongestionKind::ALL.iter().map(|&kind| (kind.name(), CongestionName(kind), kind.summary())).collect()
 }
 
-/// What lets a congestion window grow.
+/// How a congestion window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GrowthName(pub Growth);
 
@@ -129,7 +129,7 @@ fn window_growths() -> Vec<Entry<GrowthName>> {
     Growth::ALL.iter().map(|&growth| (growth.name(), GrowthName(growth), growth.summary())).collect()
 }
 
-/// What is left of a congestion window after a silence.
+/// The congestion window after an idle period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AfterIdleName(pub AfterIdle);
 
@@ -153,7 +153,7 @@ fn retransmission_timers() -> Vec<Entry<TimerName>> {
     TimerKind::ALL.iter().map(|&kind| (kind.name(), TimerName(kind), kind.summary())).collect()
 }
 
-/// What becomes of a packet outside its contract.
+/// The action on a packet outside its contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ViolationName(pub Violation);
 
@@ -163,7 +163,7 @@ const VIOLATIONS: [Entry<ViolationName>; 3] = [
     ("red", ViolationName(Violation::Mark(Colour::Red)), "the packet passes, marked red"),
 ];
 
-/// What becomes of a packet that has missed its deadline: true if it is dropped.
+/// The action on a packet that has missed its deadline: true if it is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LateName(pub bool);
 
@@ -172,7 +172,7 @@ const LATE: [Entry<LateName>; 2] = [
     ("drop", LateName(true), "the packet is dropped, and the next one gets the next deadline"),
 ];
 
-/// What has to have happened by a deadline.
+/// The event that a deadline refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeadlineName(pub Missed);
 
@@ -190,7 +190,7 @@ const EARLY: [Entry<EarlyName>; 2] = [
     ("hold", EarlyName(Early::Hold), "at most one slot per period, even if the link idles"),
 ];
 
-/// What is shared out.
+/// The unit of shares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharesName(pub Shares);
 
@@ -199,7 +199,7 @@ const SHARES: [Entry<SharesName>; 2] = [
     ("packets", SharesName(Shares::Packets), "a slot is one packet, whatever its length"),
 ];
 
-/// Which description of weighted buffer allocation is followed.
+/// The description of weighted buffer allocation to follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadingName(pub Reading);
 
@@ -221,7 +221,7 @@ const BUCKETS: [Entry<BucketName>; 2] = [
     ("dual", BucketName(Bucket::Dual), "dual leaky bucket (DLB): after a burst nothing leaves until the bucket is full again"),
 ];
 
-/// Which connection sends when several are due.
+/// The connection that sends when several are due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConflictName(pub Conflict);
 
@@ -255,13 +255,13 @@ const PREFETCH: [Entry<PrefetchName>; 3] = [
     ("whole-pdu", PrefetchName(Prefetch::WholePdu), "whole frames as soon as they come and buffers are free"),
 ];
 
-/// What becomes of a policy that cannot keep its windows and deadlines.
+/// The reaction to a policy that cannot keep its windows and deadlines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Admission {
-    /// It is remarked on.
+    /// A warning.
     #[default]
     Warn,
-    /// It is an error.
+    /// An error.
     Refuse,
 }
 
@@ -280,7 +280,7 @@ pub enum Holding {
     Exponential,
     /// Pareto.
     Pareto,
-    /// All the same.
+    /// All of one length.
     Constant,
 }
 
@@ -293,19 +293,4 @@ impl Holding {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_choice_reads_its_own_names() {
-        for (name, kind, _) in sources() {
-            assert_eq!(SourceKind::read(&Scalar::Text(name.into())), Ok(kind));
-            assert_eq!(kind.name(), name);
-        }
-        for (name, kind, _) in schedulers() {
-            assert_eq!(SchedulerName::read(&Scalar::Text(name.into())), Ok(kind));
-        }
-        let error = SchedulerName::read(&Scalar::Text("strict_priority".into())).unwrap_err();
-        assert!(error.contains("did you mean `strict-priority`?"), "{error}");
-    }
-}
+mod tests;

@@ -1,10 +1,9 @@
-//! Contracts of policers, of senders that tag and of shapers, from what a file says.
+//! Builds the contracts of policers, of tagging senders and of shapers from their tables.
 
-use crate::bounds::print_time;
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::{PoliceTable, ShapeTable};
-use crate::tree::Ceiling;
-use crate::units::{print_rate, print_size};
+use crate::guarantee::Ceiling;
+use crate::units::{print_rate, print_size, print_time};
 use crate::value::{At, Block, Bytes};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Contract, ContractError, ContractField, Violation};
@@ -13,7 +12,7 @@ use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, MAX_BYTES, PICOSECONDS_PER_SECOND, Rate};
 use tidegate_sim::Tagging;
 
-/// What contracts need to know of the port.
+/// The properties of a port that contracts depend on.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     /// The rate of the link.
@@ -34,7 +33,7 @@ pub struct Policing {
 }
 
 impl Policing {
-    /// The most that it lets pass, whatever comes; `None` if it marks and lets everything pass.
+    /// The most that it lets pass, whatever arrives; `None` if it never discards.
     pub(crate) fn ceiling(&self) -> Option<Ceiling> {
         let Contract { rate, peak_rate, excess_rate, conformance, delay_variation_tolerance, .. } = self.contract;
         let usual = if self.kind == PolicerKind::Gfr { Violation::Mark(Colour::Yellow) } else { Violation::Discard };
@@ -56,7 +55,7 @@ impl Policing {
         Some(Ceiling { rate, burst: bursts.map(f64::from).sum::<f64>() + tolerance, at_service: false })
     }
 
-    /// The bursts that it lets pass, if it has any.
+    /// Its burst in both measures, if it has one.
     pub(crate) fn bursts(&self) -> Option<Bursts> {
         let Contract { rate, peak_rate, longest_packet, .. } = self.contract;
         let burst = self.contract.burst?;
@@ -88,7 +87,7 @@ pub(crate) fn police(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec
     build(table, contract, wire, findings).map(|policer| Policing { kind: table.policer.value.0, contract, policer })
 }
 
-/// Builds the contract to which a sender holds its own packets.
+/// Builds the contract by which a sender tags its own packets.
 pub(crate) fn tag(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<Tagging> {
     let contract = contract(table, wire, findings)?;
     if let Some(at) = table.violation.as_ref().filter(|at| at.value.0 == Violation::Discard) {
@@ -100,7 +99,7 @@ pub(crate) fn tag(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Di
     build(table, contract, wire, findings).map(|_| Tagging { policer: table.policer.value.0, contract })
 }
 
-/// The contract of a table, if it has what its policer needs and nothing else.
+/// The contract of a table, if the table has all required keys and no unused one.
 fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<Contract> {
     let kind = table.policer.value.0;
     let mut is_complete = true;
@@ -204,7 +203,7 @@ fn keys(kind: PolicerKind, field: ContractField) -> Vec<&'static str> {
     }
 }
 
-/// The key that a field was written under.
+/// The key under which the file gives a field.
 fn key(field: ContractField, maximum_burst: &Option<At<Bytes>>) -> &'static str {
     if field == ContractField::Burst && maximum_burst.is_some() { "maximum_burst" } else { field.name() }
 }
@@ -219,23 +218,23 @@ pub(crate) struct Bursts {
 }
 
 impl Bursts {
-    /// The measures of a burst as contracts count it: the maximum burst size if there is a peak rate, otherwise the depth.
+    /// The measures of a contract's burst: the maximum burst size if there is a peak rate, otherwise the depth.
     pub(crate) fn of(burst: u32, rate: Rate, peak: Option<Rate>, longest: u32) -> Bursts {
         let Some(peak) = peak else { return Bursts { depth: burst, maximum: None } };
         let (rate, peak) = (u128::from(rate.bits_per_second()), u128::from(peak.bits_per_second()));
-        // Rounded up, because the maximum burst size of a depth is rounded down: a depth that was written comes back.
+        // Rounded up, as `maximum_of_depth` rounds down: a depth from a file is printed as written.
         let beyond = (u128::from(burst.saturating_sub(longest)) * peak.saturating_sub(rate)).div_ceil(peak);
         Bursts { depth: longest + beyond as u32, maximum: Some(burst) }
     }
 
-    /// The measures of the burst that is shaped to.
+    /// The measures of a shape's burst.
     pub(crate) fn of_shape(shape: &ShapingContract) -> Bursts {
         Bursts::of(shape.burst, shape.rate, shape.peak, shape.longest_packet)
     }
 }
 
-/// The maximum burst size at the peak rate of a token bucket of this depth, rounded down: while a burst of longest frames leaves, the bucket
-/// fills. Without a peak rate above the rate it is the depth, for then the burst does not matter.
+/// The maximum burst size of a token bucket of this depth, rounded down: the bucket fills while a burst of longest frames leaves at the
+/// peak rate. It is the depth if the peak rate is not above the rate, as the burst does not matter then.
 fn maximum_of_depth(depth: u32, rate: Rate, peak: Rate, longest: u32) -> u64 {
     let (rate, peak) = (rate.bits_per_second(), peak.bits_per_second());
     match (depth.checked_sub(longest), peak.checked_sub(rate)) {
@@ -247,7 +246,7 @@ fn maximum_of_depth(depth: u32, rate: Rate, peak: Rate, longest: u32) -> u64 {
     }
 }
 
-/// The burst as contracts count it, from the one or the other key.
+/// The burst in a contract's measure, from either key.
 fn burst(
     depth: &Option<At<Bytes>>,
     maximum: &Option<At<Bytes>>,
@@ -279,7 +278,7 @@ fn burst(
     Ok(Some(back_to_back as u32))
 }
 
-/// What policers can weigh.
+/// The largest maximum burst size of a policer in bytes.
 const MOST_BACK_TO_BACK: u32 = (1 << 29) - 1;
 
 /// Builds the contract that a class or a group is shaped to.
@@ -321,10 +320,10 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
     }
 }
 
-/// A burst that is as much as the rate lets through in this many seconds is remarked on.
+/// Bursts of more than this many seconds at the rate get a warning.
 const LONG_BURST: u64 = 10;
 
-/// Remarks on a burst beside which the rate hardly counts.
+/// Warns of a burst that takes longer than [`LONG_BURST`] at the rate.
 fn remark_on_burst(burst: &Option<At<Bytes>>, rate: Rate, findings: &mut Vec<Diagnostic>) {
     let Some(at) = burst else { return };
     let time = u128::from(at.value.0) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
@@ -335,7 +334,7 @@ fn remark_on_burst(burst: &Option<At<Bytes>>, rate: Rate, findings: &mut Vec<Dia
     }
 }
 
-/// A stream whose packets sometimes wait for one other packet on the link still gets its rate.
+/// The time of one longest frame: a packet may wait for one other packet without losing rate.
 fn default_tolerance(wire: &Wire) -> Duration {
     wire.rate.time_per_byte().ceil(wire.longest)
 }

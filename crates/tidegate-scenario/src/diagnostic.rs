@@ -1,7 +1,7 @@
-//! What is wrong with a file, where, and what would be right: the one place that draws errors.
+//! Draws errors and warnings: what is wrong with a file, where, and what would be right.
 //!
-//! A [`Diagnostic`] points into [`Sources`]: the scenario file and, behind it, each override of the command line, laid end to end so
-//! that one range of bytes names both the source and the place in it.
+//! A [`Diagnostic`] points into [`Sources`]: the scenario file and, behind it, each override of the command line. They are laid end to end,
+//! so one range of bytes names both the source and the place in it.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::borrow::Cow;
@@ -18,27 +18,27 @@ const LINE: usize = 2000;
 /// A range of bytes over all [`Sources`].
 pub type Span = Range<usize>;
 
-/// How bad it is.
+/// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// The file can be used, and something in it is probably not what its author wants.
+    /// The file can be used, but something in it is probably not meant.
     Warning,
 }
 
 /// One finding.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Error or warning.
     pub severity: Severity,
     /// What is wrong, in one sentence without a full stop.
     pub problem: String,
-    /// Where; `None` for a file that cannot be read at all.
+    /// The place; `None` for a file that cannot be read at all.
     pub span: Option<Span>,
     /// A remark under the marked place; may be empty.
     pub label: String,
-    /// A second place that belongs to the matter, with a remark under it.
+    /// A second place that belongs to the finding, with a remark under it.
     pub context: Option<Box<(Span, String)>>,
     /// What would be right.
     pub help: Option<String>,
@@ -89,7 +89,7 @@ struct Source {
 impl Sources {
     /// Adds a text and returns the offset at which its spans start.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
-        // One byte stays free behind every text, so that a span at its very end is still its own.
+        // One byte stays free behind every text, so a span at its end belongs to it.
         let base = self.0.last().map_or(0, |last| last.base + last.text.len() + 1);
         self.0.push(Source { name: name.into(), text: text.into(), base });
         base
@@ -122,13 +122,13 @@ impl Sources {
 pub struct Problems {
     /// The findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
-    /// What they point into.
+    /// The texts that findings point into.
     pub sources: Arc<Sources>,
 }
 
 impl Problems {
     /// Draws the first twenty errors and the first twenty warnings, and counts the others. A finding is drawn with problem, file, line, column,
-    /// the line itself with the place marked, and what would be right. Control characters are not drawn as they are.
+    /// the line with the place marked, and what would be right. Control characters are escaped.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let mut seen = [0, 0];
@@ -193,7 +193,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    /// From the line of the first place to that of the last one; a place in a line of many bytes is shown with what is near it.
+    /// The lines from the first place to the last; of a very long line, the part around the place.
     fn of(source: &Source, local: &Span, second: Option<&Span>) -> Excerpt {
         let text = source.text.as_str();
         let (from, to) = second.map_or((local.start, local.end), |second| (local.start.min(second.start), local.end.max(second.end)));
@@ -220,7 +220,7 @@ impl Excerpt {
     }
 }
 
-/// The text with its control characters, but for line feeds and tabs, as escapes.
+/// The text with control characters escaped, except line feeds and tabs.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
         return text.into();
@@ -229,7 +229,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(escaped).collect::<String>().into()
 }
 
-/// The text with its control characters replaced by others of the same length in bytes, so that places in it stay where they are.
+/// The text with control characters replaced by others of the same length in bytes, so that places stay valid.
 fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| {
@@ -262,7 +262,7 @@ impl fmt::Debug for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The candidate that `written` was probably meant to be, if any is close enough.
+/// The candidate closest to `written`, if one is close enough.
 pub fn closest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase().replace('-', "_");
     candidates
@@ -283,10 +283,10 @@ pub fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     }
 }
 
-/// How many letters must be changed, added, left out or swapped with their neighbour to turn one word into the other.
+/// The edit distance of two words, with swaps of neighbours (Damerau and Levenshtein).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    // Names are limited to 64 characters; what is longer was not a slip of the finger.
+    // Names have at most 64 characters; anything longer is no misspelling.
     if a.len() > 64 || b.len() > 64 {
         return usize::MAX;
     }
@@ -307,46 +307,4 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn problems(diagnostic: impl Fn(usize, usize) -> Diagnostic) -> String {
-        let mut sources = Sources::default();
-        let file = sources.add("a.toml", "title = \"é\"\nrate = 3\n");
-        let set = sources.add("--set", "rate=4");
-        Problems { diagnostics: vec![diagnostic(file, set)], sources: Arc::new(sources) }.render(false)
-    }
-
-    #[test]
-    fn the_place_is_marked_in_the_file_and_in_an_override() {
-        let text = problems(|file, _| Diagnostic::error(file + 20..file + 21, "no unit").label("here").help("write one"));
-        assert_eq!(text, "error: no unit\n --> a.toml:2:8\n  |\n2 | rate = 3\n  |        ^ here\n  |\n  = help: write one\n", "{text}");
-        let text = problems(|_, set| Diagnostic::error(set + 5..set + 6, "no unit"));
-        assert!(text.contains("--> --set:1:6") && text.contains("rate=4"), "{text}");
-    }
-
-    #[test]
-    fn a_span_beyond_the_text_does_no_harm() {
-        assert!(problems(|_, set| Diagnostic::error(set + 100..set + 200, "far")).contains("far"));
-        // Inside the two bytes of "é".
-        assert!(problems(|file, _| Diagnostic::error(file + 10..file + 10, "inside a letter")).contains("inside"));
-    }
-
-    #[test]
-    fn positions_count_lines_and_characters_from_one() {
-        let mut sources = Sources::default();
-        sources.add("a", "x\né = 1");
-        assert_eq!(sources.position(&(2..3)), Some(("a", 2, 1)));
-        assert_eq!(sources.position(&(5..6)), Some(("a", 2, 3)));
-    }
-
-    #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
-        let keys = ["weight", "priority", "rate", "strict-priority"];
-        assert_eq!(closest("wieght", keys), Some("weight"));
-        assert_eq!(closest("Rate", keys), Some("rate"));
-        assert_eq!(closest("strict_priority", keys), Some("strict-priority"));
-        assert_eq!(closest("burst", keys), None);
-        assert_eq!(alternatives(keys), "`weight`, `priority`, `rate` or `strict-priority`");
-    }
-}
+mod tests;

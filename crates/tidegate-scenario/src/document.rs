@@ -1,24 +1,25 @@
-//! The tables of a scenario or policy file, exactly as they are written. The comments here are the text of the schema and of the
-//! reference; defaults and examples stand beside them. Whatever concerns more than one value is judged elsewhere.
+//! The tables of a scenario or policy file, exactly as they are written. The comments, defaults and examples here are the text of the schema
+//! and of the reference. Rules about more than one value are in other files.
 
 use crate::choice::{
-    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, LateName, PolicerName, ReadingName, SchedulerName,
-    SharesName, ViolationName,
+    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, PolicerName, ReadingName, SchedulerName, SharesName,
+    ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
-use crate::service::ServiceName;
-use crate::units::{Limit, Period, Ratio};
+use crate::units::{Limit, Ratio};
 use crate::value::{AlphaFactor, At, Block, Bytes, Name, Named, Packets, Percentile, Text, Title, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_core::units::{Duration, Rate};
 
 mod cells;
+mod member;
 mod set;
 mod source;
 
 pub use cells::{CellContractTable, CellsTable, TransferTable};
+pub use member::{ClassTable, GroupTable, MemberKeys};
 pub use set::{ColourSetTable, SetTable};
 pub use source::SourceTable;
 
@@ -41,7 +42,7 @@ pub struct File {
     pub policy: Named<PolicyTable>,
     /// The links, each in one direction. Nodes exist by being named here.
     pub link: Vec<Block<LinkTable>>,
-    /// The flows: who sends what along which links.
+    /// The flows: sources of packets and their paths.
     pub flow: Vec<Block<FlowTable>>,
 }
 
@@ -58,7 +59,7 @@ pub struct SimulationTable {
     /// The seed of all random numbers. The same seed gives the same results, bit for bit.
     #[schemars(extend("default" = 1))]
     pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
-    /// How many independent repetitions, from which the 95 % confidence intervals are computed.
+    /// The number of independent repetitions, from which the 95 % confidence intervals are computed.
     #[schemars(extend("default" = 1, "examples" = [5]))]
     pub replications: Option<At<Whole<1, 100_000>>>,
     /// The time between two points of the curves over time.
@@ -80,7 +81,7 @@ pub struct VariantTable {
     pub set: Ignored,
 }
 
-/// Read from the file's tree rather than from here, because its keys are paths.
+/// Read from the file's tree, because its keys are paths.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ignored;
 
@@ -118,7 +119,7 @@ pub struct PolicyTable {
     /// The most packets the port can hold, whatever the buffer allows: memory is set aside for them. Of two limits in packets the smaller holds.
     #[schemars(extend("default" = "the buffer's limit if it is in packets, otherwise one packet per 64 bytes of it, at most a million"))]
     pub packet_limit: Option<At<Packets>>,
-    /// Who decides whether a packet may stay.
+    /// The buffer, and the rule by which packets are kept or dropped.
     #[schemars(extend("default" = { "manager": "tail-drop", "limit": "1000 packets" }))]
     pub buffer: Option<Block<BufferTable>>,
     /// The order of service among classes and groups directly below the link.
@@ -157,7 +158,7 @@ pub struct PolicyLinkTable {
     pub seed: Option<At<Whole<0, { i64::MAX as u64 }>>>,
 }
 
-/// Who decides whether a packet may stay.
+/// The buffer, and the rule by which packets are kept or dropped.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferTable {
@@ -182,76 +183,6 @@ pub struct BufferTable {
     /// For `weighted-buffer-allocation`: which of its two descriptions is followed.
     #[schemars(extend("default" = "pseudo-code"))]
     pub reading: Option<At<ReadingName>>,
-}
-
-/// A class of traffic: which packets, and how they are treated.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ClassTable {
-    /// A name that no other class or group of the policy has.
-    #[schemars(extend("examples" = ["voice"]))]
-    pub name: At<Name>,
-    /// Which packets belong to it: those that one of these rules matches. A rule matches if all of its fields do.
-    #[serde(rename = "match")]
-    #[schemars(extend("default" = "what no rule of another class matched", "examples" = [[{ "dscp": "ef" }, { "protocol": "udp", "destination_port": "16384-32767" }]]))]
-    pub rules: Option<Block<Vec<Block<RuleTable>>>>,
-    /// The group it hangs below.
-    #[schemars(extend("default" = "the link"))]
-    pub parent: Option<At<Name>>,
-    /// The number of queues its packets are spread over, by a hash of addresses, protocol and ports, so that each transport flow stays
-    /// in order and heavy ones do not hurt light ones.
-    #[schemars(extend("default" = 1, "examples" = [1024]))]
-    pub queues: Option<At<Whole<1, 1_048_576>>>,
-    /// The order of service among the queues of the class, if it has several.
-    #[schemars(extend("default" = "drr"))]
-    pub queue_scheduler: Option<At<SchedulerName>>,
-    /// Rank under strict priority, and for `service = "static-priority"`: 0 is served first.
-    pub priority: Option<At<Whole<0, 4_294_967_295>>>,
-    /// Share relative to the classes and groups beside it; with `dwcs`, relative to the other fair shares.
-    #[schemars(extend("examples" = [3]))]
-    pub weight: Option<At<Whole<1, 4_294_967_295>>>,
-    /// Guaranteed rate on the wire, not above the shape of the class or of a group above it.
-    #[schemars(extend("examples" = ["2 Mbit/s"]))]
-    pub rate: Option<At<Rate>>,
-    /// For `weighted-buffer-allocation`: the rate for which each queue of the class has its part of the buffer.
-    #[schemars(extend("default" = "none", "examples" = ["2 Mbit/s"]))]
-    pub minimum_rate: Option<At<Rate>>,
-    /// The largest tolerable time from arrival to start of transmission, from which deadlines follow.
-    #[schemars(extend("examples" = ["10 ms"]))]
-    pub delay: Option<At<Duration>>,
-    /// The service that the scheduler `dwcs` above is asked for: the class's, by the name of the discipline that gives it.
-    #[schemars(extend("default" = "fair-share", "examples" = ["window 1 of 4"]))]
-    pub service: Option<At<ServiceName>>,
-    /// For `edf` and `window`: the time between two deadlines, in slots (the time of the longest packet, overhead included, at the rate
-    /// that is shared) or as a duration, which is rounded down to whole slots.
-    #[schemars(extend("default" = "1 slot for `window`; `edf` needs one", "examples" = ["4 slots"]))]
-    pub period: Option<At<Period>>,
-    /// For `edf` and `window`: what becomes of packets that have missed their deadline.
-    #[schemars(extend("default" = "send"))]
-    pub late: Option<At<LateName>>,
-    /// For `edf`, `window` and `fair-share`: how much a missed deadline beyond the window raises the precedence, as an addition to the
-    /// denominator of the window.
-    #[schemars(extend("default" = "1; 0 for `fair-share`", "examples" = [1]))]
-    pub penalty: Option<At<Whole<0, 4_294_967_295>>>,
-    /// The most that each queue of the class may hold, in bytes of frames or in packets. The packet in transmission is not counted.
-    #[schemars(extend("default" = "no limit of its own", "examples" = ["50 packets"]))]
-    pub limit: Option<At<Limit>>,
-    /// The contract that arriving packets are held to: what is outside is dropped or marked.
-    #[schemars(extend("default" = "none"))]
-    pub police: Option<Block<PoliceTable>>,
-    /// The code points with which packets leave. Without it packets leave with those they came with, and the colours that policers give
-    /// change nothing on the wire.
-    #[schemars(extend("default" = "none", "examples" = [{ "dscp": "by-colour" }]))]
-    pub set: Option<Block<SetTable>>,
-    /// The contract that leaving packets are delayed to keep.
-    #[schemars(extend("default" = "none"))]
-    pub shape: Option<Block<ShapeTable>>,
-    /// With `cells`: the contract of each of the class's connections, one per queue.
-    #[schemars(extend("default" = "none: up to the rate of the link, in priority 7", "examples" = [{ "peak_cell_rate": "15 Mbit/s" }]))]
-    pub contract: Option<Block<CellContractTable>>,
-    /// What the class is promised at this port; reports say whether it was kept.
-    #[schemars(extend("default" = "none", "examples" = [{ "delay": "20 ms", "loss": "0.1 %" }]))]
-    pub promise: Option<Block<PromiseTable>>,
 }
 
 /// A rule: every field that is given must match. At least one is given.
@@ -292,56 +223,11 @@ pub struct RuleTable {
     pub mpls_traffic_class: Option<At<Whole<0, 7>>>,
 }
 
-/// An inner node of the scheduling tree: it shares what it is given among the classes and groups below it.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct GroupTable {
-    /// A name that no other class or group of the policy has.
-    #[schemars(extend("examples" = ["business"]))]
-    pub name: At<Name>,
-    /// The group it hangs below.
-    #[schemars(extend("default" = "the link"))]
-    pub parent: Option<At<Name>>,
-    /// The order of service among its children.
-    #[schemars(extend("default" = "fifo"))]
-    pub scheduler: Option<At<SchedulerName>>,
-    /// For `scheduler = "dwcs"`: what holds for all that it serves.
-    #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
-    pub dwcs: Option<Block<DwcsTable>>,
-    /// Rank under strict priority, and for `service = "static-priority"`: 0 is served first.
-    pub priority: Option<At<Whole<0, 4_294_967_295>>>,
-    /// Share relative to the classes and groups beside it; with `dwcs`, relative to the other fair shares.
-    pub weight: Option<At<Whole<1, 4_294_967_295>>>,
-    /// Guaranteed rate on the wire, which its children share and their guarantees may not exceed in sum. Not above the shape of the group or of one
-    /// above it.
-    #[schemars(extend("default" = "what the scheduler above and the shape give it"))]
-    pub rate: Option<At<Rate>>,
-    /// The largest tolerable time from arrival to start of transmission.
-    pub delay: Option<At<Duration>>,
-    /// The service that the scheduler `dwcs` above is asked for: the group's, by the name of the discipline that gives it.
-    #[schemars(extend("default" = "fair-share", "examples" = ["window 1 of 4"]))]
-    pub service: Option<At<ServiceName>>,
-    /// For `edf` and `window`: the time between two deadlines, in slots (the time of the longest packet, overhead included, at the rate
-    /// that is shared) or as a duration, which is rounded down to whole slots.
-    #[schemars(extend("default" = "1 slot for `window`; `edf` needs one", "examples" = ["4 slots"]))]
-    pub period: Option<At<Period>>,
-    /// For `edf` and `window`: what becomes of packets that have missed their deadline.
-    #[schemars(extend("default" = "send"))]
-    pub late: Option<At<LateName>>,
-    /// For `edf`, `window` and `fair-share`: how much a missed deadline beyond the window raises the precedence, as an addition to the
-    /// denominator of the window.
-    #[schemars(extend("default" = "1; 0 for `fair-share`", "examples" = [1]))]
-    pub penalty: Option<At<Whole<0, 4_294_967_295>>>,
-    /// The contract that all packets below it together are delayed to keep.
-    #[schemars(extend("default" = "none"))]
-    pub shape: Option<Block<ShapeTable>>,
-}
-
-/// How the scheduler `dwcs` goes about it.
+/// Options of the scheduler `dwcs`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DwcsTable {
-    /// What has to have happened by a deadline.
+    /// The event that a deadline refers to.
     #[schemars(extend("default" = "complete"))]
     pub deadline: Option<At<DeadlineName>>,
     /// Whether there may be service ahead of its period.
@@ -350,7 +236,7 @@ pub struct DwcsTable {
     /// What windows and weights share out.
     #[schemars(extend("default" = "bytes"))]
     pub shares: Option<At<SharesName>>,
-    /// What becomes of the policy if it asks for more windows and deadlines than can be kept.
+    /// The reaction to a policy that asks for more windows and deadlines than can be kept.
     #[schemars(extend("default" = "warn"))]
     pub admission: Option<At<Admission>>,
 }
@@ -389,7 +275,7 @@ pub struct PoliceTable {
     pub conformance: Option<At<ConformanceName>>,
     /// True if the colour of arriving packets counts; false to take them all for green.
     pub colour_aware: Option<At<bool>>,
-    /// What becomes of a packet outside the contract.
+    /// The action on a packet outside the contract.
     #[schemars(extend("default" = "discard; yellow for `gfr` and under `tag`"))]
     pub violation: Option<At<ViolationName>>,
 }
@@ -411,7 +297,7 @@ pub struct ShapeTable {
     /// The rate at which a burst leaves.
     #[schemars(extend("default" = "no limit: bursts leave as fast as the link takes them"))]
     pub peak_rate: Option<At<Rate>>,
-    /// How late a packet may start, because the link was taken, without delaying those after it: CDVT.
+    /// How late a packet may start, because the link was busy, without delaying those after it: CDVT.
     #[schemars(extend("default" = "the time of one longest frame on the link"))]
     pub delay_variation_tolerance: Option<At<Duration>>,
     /// What follows a burst. A burst ends with the packet after which the next one would have to wait for the bucket. With `dual`, a burst and its
@@ -474,14 +360,14 @@ pub struct LinkTable {
     pub cells: Option<At<bool>>,
 }
 
-/// One flow, or several of a kind: who sends what along which links.
+/// One flow, or several equal ones: a source of packets and its path.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTable {
     /// A name that no other flow has.
     #[schemars(extend("examples" = ["call"]))]
     pub name: At<Name>,
-    /// How many of a kind; they are named `call-1`, `call-2` and so on, and each has its own source port.
+    /// The number of equal flows; they are named `call-1`, `call-2` and so on, and each has its own source port.
     #[schemars(extend("default" = 1))]
     pub count: Option<At<Whole<1, 100_000>>>,
     /// The node where it starts. The path with the fewest links is taken; among equals the first in the file, with a warning.

@@ -1,4 +1,4 @@
-//! The headers of simulated flows, from what a file says.
+//! Builds the headers of simulated flows.
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::document::HeaderTable;
@@ -7,14 +7,16 @@ use crate::value::{At, Block};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use tidegate_core::classifier::{Header, Network, Transport};
 
+/// Protocol numbers of IANA.
 const UDP: u8 = 17;
+/// As above.
 const TCP: u8 = 6;
 const USUAL_SOURCE_PORT: u16 = 49_152;
 const USUAL_DESTINATION_PORT: u16 = 5000;
 const USUAL_DESTINATION_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const USUAL_DESTINATION_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 
-/// The header of the flows of one table: the same for all of them but for the source.
+/// The header of the flows of one table, which differ in their source only.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     header: Header,
@@ -23,7 +25,7 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    /// Reads the table. `count` is the number of flows that share it; they are TCP's if they do not say otherwise and `is_tcp`.
+    /// Reads the table of `count` flows. The default protocol is TCP if `is_tcp`, otherwise UDP.
     pub fn resolve(table: Option<&Block<HeaderTable>>, is_tcp: bool, count: u32, findings: &mut Vec<Diagnostic>) -> Endpoint {
         let usual = HeaderTable::default();
         let table = table.map_or(&usual, |block| &block.value);
@@ -96,7 +98,7 @@ impl Endpoint {
                 *source = own.to_bits();
                 count_up(transport, index);
             }
-            // Addresses of two families have been reported.
+            // Mixed address families have been reported.
             _ => {}
         }
         header
@@ -139,18 +141,4 @@ fn judge_ports(table: &HeaderTable, protocol: u8, ports: Option<(u16, u16)>, is_
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tidegate_core::classifier::Network;
-
-    #[test]
-    fn flows_differ_in_address_and_port() {
-        let endpoint = Endpoint::resolve(None, false, 2, &mut Vec::new());
-        let parts = |number, index| match endpoint.header(number, index).network {
-            Network::V4 { source, transport, .. } => (Ipv4Addr::from_bits(source).to_string(), transport.ports),
-            _ => panic!("IPv4 is the default"),
-        };
-        assert_eq!(parts(0, 0), ("10.0.0.1".to_owned(), Some((49_152, 5000))));
-        assert_eq!(parts(256, 1), ("10.0.1.1".to_owned(), Some((49_153, 5000))));
-    }
-}
+mod tests;

@@ -1,34 +1,12 @@
-//! How much a file asks for: refused before memory is set aside for it, not after.
+//! Refuses files with too many queues or flows before memory is allocated for them.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{File, PolicyTable};
-use crate::simulation::Simulation;
 
 /// The most queues of a file, counting every policy, every link and every variant.
 const MOST_QUEUES: u64 = 8_388_608;
 /// The most flows of a file, counting every variant.
 const MOST_FLOWS: u64 = 1_000_000;
-
-/// The most events of a source in all replications: hours of computing.
-const MOST_EVENTS: f64 = 1e11;
-
-/// Reports sources of which more events would have to be simulated than can be.
-pub(crate) fn judge_events(file: &File, simulation: &Simulation, findings: &mut Vec<Diagnostic>) {
-    let experiment = &simulation.experiment;
-    for (group, table) in simulation.groups.iter().zip(&file.flow) {
-        let Some(flow) = simulation.network.flows.get(group.first) else { continue };
-        let end = flow.stop.unwrap_or(experiment.duration).min(experiment.duration);
-        let seconds = end.saturating_sub(flow.start).picoseconds() as f64 / 1e12;
-        let flows = group.count as f64 * f64::from(experiment.replications);
-        let events = flow.source.events_per_second() * seconds * flows;
-        if events > MOST_EVENTS {
-            let problem =
-                format!("flow `{}` would make about {events:.0e} events, and at most {MOST_EVENTS:.0e} can be simulated", group.name);
-            let finding = Diagnostic::error(table.source.span.clone(), problem);
-            findings.push(finding.help("write longer times between its packets or periods, or simulate a shorter time"));
-        }
-    }
-}
 
 /// Reports more queues or flows than can be held at once.
 pub(crate) fn judge_extent(file: &File, variants: usize, findings: &mut Vec<Diagnostic>) {

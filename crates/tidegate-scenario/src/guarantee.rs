@@ -1,11 +1,11 @@
-//! Rates that are guaranteed: how they are counted, and how they are printed. Nothing is rounded up.
+//! Guaranteed rates, and what limits them. Every operation rounds down, and so does printing.
 
 use crate::units::print_rate;
 use serde_json::Value;
 use std::fmt;
 use tidegate_core::units::Rate;
 
-/// A rate on the wire that is kept, in units of 2^-48 bit/s. Every operation rounds down.
+/// A guaranteed rate on the wire, in units of 2^-48 bit/s. Every operation rounds down.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct LeastRate(u128);
 
@@ -18,21 +18,21 @@ impl LeastRate {
         LeastRate(u128::from(bits_per_second.min(1 << 40)) << POINT)
     }
 
-    /// The part `numerator / denominator`; `None` if less than 2^-48 bit/s is left of it. `numerator` is below 2^40, `denominator` above 0.
+    /// The part `numerator / denominator`; `None` if that is less than 2^-48 bit/s. `numerator` is below 2^40, `denominator` above 0.
     pub(crate) fn part(self, numerator: u64, denominator: u128) -> Option<LeastRate> {
         let part = self.0 * u128::from(numerator) / denominator.max(1);
         (part > 0).then_some(LeastRate(part))
     }
 
-    /// What is left beside this many bits per second; `None` if nothing is.
+    /// The rate less this many bits per second; `None` if nothing is left.
     pub(crate) fn beside(self, bits_per_second: u64) -> Option<LeastRate> {
         let left = self.0.checked_sub(u128::from(bits_per_second) << POINT)?;
         (left > 0).then_some(LeastRate(left))
     }
 
-    /// The rate of a stream that waits for each of these two in turn: `a b / (a + b)`.
+    /// The rate of a stream that waits for each of two rates in turn: `a b / (a + b)`.
     pub(crate) fn in_turn_with(self, other: LeastRate) -> LeastRate {
-        // The product grows with each factor, so shortened factors give less.
+        // The product grows with each factor, so truncated factors give less.
         let (a, b) = (self.0 >> 24, other.0 >> 24);
         LeastRate((a * b / (a + b).max(1)) << 24)
     }
@@ -48,7 +48,7 @@ impl LeastRate {
         (self.0 >> POINT) as u64
     }
 
-    /// In bits per second, not more than the truth.
+    /// In bits per second, never above the exact value.
     pub fn bits_per_second(self) -> f64 {
         let nearest = self.0 as f64;
         let below = if nearest as u128 > self.0 { nearest.next_down() } else { nearest };
@@ -76,7 +76,7 @@ impl fmt::Display for LeastRate {
                 let whole = self.0 / (unit << POINT);
                 let decimals = 3u32.saturating_sub(whole.ilog10());
                 let scale = 10u128.pow(decimals);
-                // The whole part and the rest apart: together they would not fit.
+                // Whole part and rest are scaled apart: together they would not fit in 128 bits.
                 let rest = self.0 % (unit << POINT) * scale / (unit << POINT);
                 let text = if decimals > 0 { format!("{whole}.{rest:0width$}", width = decimals as usize) } else { whole.to_string() };
                 let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
@@ -95,12 +95,12 @@ impl fmt::Display for LeastRate {
     }
 }
 
-/// What a class or a group is guaranteed while it is backlogged: a rate in the long run, whatever the others send.
+/// The long-run rate of a class or a group while it is backlogged, whatever the others send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Guarantee {
     /// This rate on the wire.
     Rate(LeastRate),
-    /// This rate, and what keeps it from being more.
+    /// This rate, and the reason why it is not more.
     Less(LeastRate, String),
     /// No rate, for this reason.
     None(String),
@@ -135,40 +135,24 @@ impl fmt::Display for Guarantee {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_printed_exactly_or_rounded_down() {
-        let gigabit = LeastRate::whole(1_000_000_000);
-        let least = gigabit.part(1, 1 << 32).unwrap();
-        assert_eq!((least.to_string(), least.bits_per_second()), ("0.2328 bit/s".to_owned(), 1e9 / 4_294_967_296.0));
-        assert_eq!(gigabit.part(4_294_967_295, 1 << 32).unwrap().to_string(), "999.9 Mbit/s");
-        assert_eq!(gigabit.part(2, 3).unwrap().to_string(), "666.6 Mbit/s");
-        assert_eq!(LeastRate::whole(7_200_000).to_string(), "7.2 Mbit/s");
-        assert_eq!(LeastRate::whole(12_345_000).to_string(), "12.345 Mbit/s");
-        assert_eq!(LeastRate::whole(1234).to_string(), "1.234 kbit/s");
-        assert_eq!(LeastRate::whole(1).part(1, 3000).unwrap().to_string(), "0.0003333 bit/s");
-        assert_eq!(LeastRate::whole(1).part(1, 1 << 49), None);
-    }
-
-    #[test]
-    fn numbers_for_programs_are_not_above_the_truth() {
-        let third = LeastRate::whole(400_000_000_000).part(1, 3).unwrap();
-        assert!(third.bits_per_second() <= 400e9 / 3.0 && third.bits_per_second() > 133_333_333_333.33);
-        assert_eq!(LeastRate::whole(250_000).json(), serde_json::json!(250_000));
-        assert_eq!(LeastRate::whole(9).part(1, 2).unwrap().json(), serde_json::json!(4.5));
-    }
-
-    #[test]
-    fn operations_round_down() {
-        let (a, b) = (LeastRate::whole(60_000_000), LeastRate::whole(30_000_000));
-        let both = a.in_turn_with(b).bits_per_second();
-        assert!(both <= 20e6 && both > 20e6 - 1.0, "{both}");
-        let scaled = a.scaled_by(LeastRate::whole(1), LeastRate::whole(3)).bits_per_second();
-        assert!(scaled <= 20e6 && scaled > 20e6 - 1.0, "{scaled}");
-        assert_eq!(b.beside(20_000_000), Some(LeastRate::whole(10_000_000)));
-        assert_eq!(b.beside(30_000_000), None);
-    }
+/// The most that a member sends: in any time `t`, `burst` bytes and `rate * t`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Ceiling {
+    /// In bits per second.
+    pub rate: u64,
+    /// In bytes.
+    pub burst: f64,
+    /// True for a shape, which limits departures. A policer limits arrivals, which may wait and leave together.
+    pub at_service: bool,
 }
+
+/// The service that a node gets: a rate after a latency.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Service {
+    pub rate: LeastRate,
+    /// Seconds until the rate holds, from any instant at which the node is backlogged.
+    pub latency: f64,
+}
+
+#[cfg(test)]
+mod tests;

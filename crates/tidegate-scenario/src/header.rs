@@ -1,6 +1,6 @@
 //! The fields of packet headers as files write them: code points, protocols, prefixes, port ranges.
 
-use crate::value::{Leaf, Scalar, expect_text, whole};
+use crate::value::{Leaf, Scalar, expect_text, one_of, whole};
 use serde_json::{Value, json};
 use std::net::IpAddr;
 
@@ -95,9 +95,8 @@ numbers_with_names! {
 /// An address prefix: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Prefix {
-    /// The address.
     pub address: IpAddr,
-    /// How many of its leading bits count.
+    /// The number of leading bits that count.
     pub length: u8,
 }
 
@@ -145,9 +144,7 @@ impl Leaf for Prefix {
 /// A range of ports, both ends included: `443`, `"6000-6999"`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PortRange {
-    /// The lowest port.
     pub first: u16,
-    /// The highest port.
     pub last: u16,
 }
 
@@ -173,41 +170,34 @@ impl Leaf for PortRange {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The new value of a code point: a [`Dscp`], or the drop precedence of the packet's colour.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DscpChange {
+    To(Dscp),
+    /// The drop precedence of the colour, within the class of assured forwarding.
+    ByColour,
+}
 
-    fn prefix(text: &'static str) -> Result<Prefix, String> {
-        Prefix::read(&Scalar::Text(text.into()))
+const BY_COLOUR: &str = "by-colour";
+
+impl Leaf for DscpChange {
+    const NAME: &'static str = "code point or by-colour";
+    fn schema() -> Value {
+        let names: Vec<&str> = [BY_COLOUR].into_iter().chain(DSCP_NAMES.iter().map(|known| known.0)).collect();
+        json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 63 }, { "enum": names }] })
     }
-
-    #[test]
-    fn prefixes_of_both_families_are_read() {
-        assert_eq!(prefix("10.0.0.0/8").unwrap().length, 8);
-        assert_eq!(prefix("0.0.0.0/0").unwrap().length, 0);
-        assert_eq!(prefix("::/0").unwrap().length, 0);
-        assert!(prefix("10.1.2.3").unwrap().is_single());
-        assert!(prefix("2001:db8::1").unwrap().is_single());
-        assert_eq!(prefix("2001:db8::/32").unwrap().length, 32);
-        assert!(prefix("10.0.0.1/8").unwrap_err().contains("\"10.0.0.0/8\""));
-        assert!(prefix("2001:db8::1/32").unwrap_err().contains("\"2001:db8::/32\""));
-        assert!(prefix("10.0.0.0/33").is_err() && prefix("10.0.0/8").is_err() && prefix("10.0.0.0/x").is_err());
-    }
-
-    #[test]
-    fn ranges_run_forwards() {
-        let range = |text: &'static str| PortRange::read(&Scalar::Text(text.into()));
-        assert_eq!(range("6000-6999"), Ok(PortRange { first: 6000, last: 6999 }));
-        assert_eq!(range("53"), Ok(PortRange { first: 53, last: 53 }));
-        assert!(range("9-8").unwrap_err().contains("\"8-9\""));
-        assert!(range("70000").is_err() && PortRange::read(&Scalar::Integer(70000)).is_err());
-    }
-
-    #[test]
-    fn code_points_have_numbers_and_names() {
-        assert_eq!(Dscp::read(&Scalar::Text("ef".into())), Ok(Dscp(46)));
-        assert_eq!(Dscp::read(&Scalar::Integer(46)), Ok(Dscp(46)));
-        assert!(Dscp::read(&Scalar::Integer(64)).is_err());
-        assert!(Dscp::read(&Scalar::Text("af14".into())).unwrap_err().contains("did you mean"));
+    fn read(scalar: &Scalar<'_>) -> Result<DscpChange, String> {
+        match scalar {
+            Scalar::Text(text) if text == BY_COLOUR => Ok(DscpChange::ByColour),
+            Scalar::Text(_) => {
+                let names = DSCP_NAMES.iter().map(|&(name, number)| (name, DscpChange::To(Dscp(number))));
+                let names: Vec<_> = names.chain([(BY_COLOUR, DscpChange::ByColour)]).collect();
+                one_of(scalar, "a DSCP", &names)
+            }
+            _ => Dscp::read(scalar).map(DscpChange::To),
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

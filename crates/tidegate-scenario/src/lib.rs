@@ -1,23 +1,23 @@
-//! Scenario and policy files: TOML to typed configuration to ready objects, with errors that point at the line.
+//! Loads scenario and policy files: TOML to typed configuration to ready objects, with errors that point at the line.
 //!
 //! ```text
 //! text -> tree -> overrides -> judged by the schema -> tables -> policies, network, experiment
 //! ```
 //!
-//! [`load`] reads a file; what it returns is complete and checked, and can be run as it is. Everything found wrong is reported together
-//! as [`Problems`]: file, line, column, the line itself with the place marked, and what would be right.
+//! [`load`] returns a complete, checked scenario that can be run as it is. All errors are reported together as [`Problems`]: file, line,
+//! column, the line with the place marked, and what would be right.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`scenario`] | loading; a scenario and its variants |
 //! | [`policy`] | what an output port does with its packets |
 //! | [`simulation`] | the network and the experiment |
-//! | [`promise`] | what is promised, and whether it was kept |
-//! | [`units`] | quantities as people write them |
-//! | [`bounds`] | what is known of a port before a packet has been sent |
-//! | [`guarantee`] | rates that are guaranteed, and why none is |
-//! | [`diagnostic`] | how errors are drawn |
-//! | [`summary`] | what a file contains, as text |
+//! | [`promise`] | promises, and whether they were kept |
+//! | [`units`] | quantities, read and printed |
+//! | [`bounds`] | guaranteed rates and longest gaps of every port |
+//! | [`guarantee`] | guaranteed rates, or the reason why there is none |
+//! | [`diagnostic`] | errors and warnings |
+//! | [`summary`] | the description of a file as text |
 //!
 //! ```
 //! let text = r#"
@@ -57,12 +57,14 @@ mod document;
 mod endpoint;
 mod extent;
 mod header;
+mod leaves;
 mod overhead;
 mod overrides;
 mod remark;
 mod rules;
 mod schema;
 mod service;
+mod slots;
 mod source;
 mod structure;
 mod tcp;

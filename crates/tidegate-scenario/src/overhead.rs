@@ -1,17 +1,15 @@
-//! What a link adds to frames, from what a file says to the core.
+//! The overhead of a link as files write it.
 
 use crate::choice::MEANINGS;
-use crate::diagnostic::Diagnostic;
-use crate::document::PolicyTable;
-use crate::units::{self, print_size};
+use crate::units;
 use crate::value::{Leaf, Scalar, expect_text, one_of};
 use serde_json::{Value, json};
 use tidegate_core::units::Overhead as Core;
 
-/// The most bytes that a link adds to a frame, or pads it to.
-const MOST_OVERHEAD: u16 = 1000;
+/// The largest overhead per frame, and the largest minimum packet unit, in bytes.
+pub const MOST_OVERHEAD: u16 = 1000;
 
-/// What a link adds to every frame.
+/// The bytes that a link adds to every frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Overhead(pub Core);
 
@@ -46,38 +44,5 @@ impl Leaf for Overhead {
     }
 }
 
-/// What the link adds to every frame, and the least that a frame takes on it.
-pub(crate) fn overhead(table: &PolicyTable, findings: &mut Vec<Diagnostic>) -> Core {
-    let usual = if table.cells.is_some() { Core::Aal5 } else { Core::None };
-    let overhead = table.overhead.as_ref().map_or(usual, |at| at.value.0);
-    let Some(at) = &table.minimum_packet_unit else { return overhead };
-    let Some(minimum) = u16::try_from(at.value.0).ok().filter(|&minimum| minimum <= MOST_OVERHEAD) else {
-        let problem = format!("no link pads frames to {}: the minimum packet unit is at most {MOST_OVERHEAD} B", print_size(at.value.0));
-        findings.push(Diagnostic::error(at.span.clone(), problem).help("Ethernet has 84 B with its overhead"));
-        return overhead;
-    };
-    match overhead {
-        Core::None => Core::PerPacket { bytes: 0, minimum },
-        Core::PerPacket { bytes, .. } => Core::PerPacket { bytes, minimum },
-        Core::Aal5 => {
-            let problem = "`minimum_packet_unit` has no effect: AAL5 pads every frame to whole cells";
-            findings.push(Diagnostic::error(at.span.clone(), problem).help("remove it, or choose another `overhead`"));
-            overhead
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overheads_are_names_or_sizes() {
-        let read = |text: &'static str| Overhead::read(&Scalar::Text(text.into()));
-        assert_eq!(read("24 B"), Ok(Overhead(Core::per_packet(24))));
-        assert_eq!(read("ethernet"), Ok(Overhead(Core::ETHERNET)));
-        assert!(read("24").unwrap_err().contains("write a unit"));
-        assert!(read("5 kB").is_err());
-        assert!(read("ethernot").unwrap_err().contains("did you mean `ethernet`?"));
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
-//! Changes to a file's tree by dotted key: the one mechanism behind `--set key=value` and the variants of a scenario.
+//! Changes a file's tree by dotted key, for `--set key=value` and for the variants of a scenario.
 //!
-//! A key names a value the way a person would: `policy.access.class.voice.weight`, where `voice` is the element of that name in the list
-//! of classes. An element without a name is addressed by its number, from 1.
+//! In `policy.access.class.voice.weight`, `voice` is the element of that name in the list of classes. An element without a name is
+//! addressed by its number, from 1.
 
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::structure::{below, items, name_of};
@@ -18,8 +18,7 @@ pub struct Override<'i> {
 }
 
 impl<'i> Override<'i> {
-    /// Reads `key=value`, with all places shifted by `base`. The value is TOML; what is not TOML counts as text, so that a shell needs no
-    /// second pair of quotes.
+    /// Reads `key=value`, with all places shifted by `base`. A value that is not TOML is text, so that a shell needs no second pair of quotes.
     ///
     /// # Errors
     /// A [`Diagnostic`] if there is no `=` or no key.
@@ -37,7 +36,7 @@ impl<'i> Override<'i> {
         Ok(Override { key: key.trim().to_owned(), span: base..base + key.len().max(1), value })
     }
 
-    /// Reads the `set` table of a variant. A quoted key with dots names a value; a plain key holding a table leads on into that table.
+    /// Reads the `set` table of a variant. A quoted key with dots names a value; a table below a plain key continues the path.
     pub fn of_table(table: &DeTable<'i>) -> Vec<Override<'i>> {
         let mut overrides = Vec::new();
         for (key, value) in table {
@@ -56,7 +55,7 @@ impl<'i> Override<'i> {
     /// Makes the change.
     ///
     /// # Errors
-    /// A [`Diagnostic`] that names the part of the key that leads nowhere.
+    /// A [`Diagnostic`] that names the part of the key that does not exist.
     pub fn apply(&self, root: &mut DeTable<'i>, schema: &Value) -> Result<(), Diagnostic> {
         let segments: Vec<&str> = self.key.split('.').map(str::trim).collect();
         if let Some(empty) = segments.iter().position(|segment| segment.is_empty()) {
@@ -81,7 +80,7 @@ impl<'i> Override<'i> {
     ) -> Result<(), Diagnostic> {
         let Some((segment, rest)) = path.split_first() else {
             let key = Spanned::new(self.span.clone(), last.to_owned().into());
-            // Insertion would keep the old key and its place.
+            // `insert` alone would keep the old key with its place.
             table.remove(last);
             table.insert(key, self.value.clone());
             return Ok(());

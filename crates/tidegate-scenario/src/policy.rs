@@ -1,17 +1,17 @@
-//! A policy: what one output port does with its packets, checked and ready to be built into ports.
+//! Checks a policy, the configuration of one output port, and builds the parts of its port.
 
-use crate::bounds::NodeBounds;
 use crate::cells::{adapter, judge as judge_cells};
 use crate::choice::SchedulerName;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::document::{ClassTable, DwcsTable, PolicyTable};
 use crate::guarantee::Guarantee;
-use crate::overhead::overhead;
+use crate::overhead::MOST_OVERHEAD;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
-use crate::remark::{ClassRemarks, remarks};
+use crate::remark::{ClassRemarks, remarks, tell_colours};
 use crate::rules::{classifier, judge_presence};
 use crate::service::{Asked, NodeOptions};
+use crate::slots::NodeBounds;
 use crate::tree::{Choice, Given, Leaf, Tree, find_parents, uses};
 use crate::units::{Limit, Ratio, print_size};
 use crate::value::{At, Block, Name};
@@ -27,11 +27,11 @@ use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::{Extent, Link, Loss};
 use tidegate_sim::time::LONGEST_DURATION;
 
-/// The longest frame a port may be told to accept: far beyond jumbo frames, and what segmentation offload hands over.
+/// The largest `longest_frame`: beyond jumbo frames and the frames of segmentation offload.
 const MOST_BYTES_PER_FRAME: u64 = 256 * 1024;
-/// The most that may be on a link at once: memory is set aside for it.
+/// The most packets and bytes on a link at once, for which memory is allocated.
 const MOST_ON_LINK: Extent = Extent { packets: 4_194_304, bytes: 1_000_000_000 };
-/// The least of longest frames: an ATM cell.
+/// The smallest `longest_frame`: an ATM cell.
 const SHORTEST_LONGEST_FRAME: u64 = 53;
 const USUAL_LONGEST_FRAME: u64 = 1518;
 
@@ -42,15 +42,15 @@ pub struct Policy {
     pub name: String,
     /// The rate of the link.
     pub rate: Rate,
-    /// What the link adds to every frame.
+    /// The bytes that the link adds to every frame.
     pub overhead: Overhead,
     /// The longest frame accepted, in bytes.
     pub longest_frame: u32,
-    /// What lies behind the port.
+    /// Delay and loss behind the port.
     pub link: Link,
     /// The most packets the port can hold.
     pub packet_limit: u32,
-    /// Who decides whether a packet may stay, and within what.
+    /// The buffer manager and its limits.
     pub buffer: Buffer,
     /// The order of service directly below the link.
     pub scheduler: SchedulerKind,
@@ -58,12 +58,11 @@ pub struct Policy {
     pub classes: Vec<Class>,
     /// The groups of the scheduling tree.
     pub groups: Vec<Group>,
-    /// What is known beforehand of what each node of the tree gives its children: the link, then the groups and the classes of several
-    /// queues.
+    /// The bounds of each node of the tree: the link, the groups, and the classes of several queues under `dwcs`.
     pub bounds: Vec<NodeBounds>,
-    /// The cell scheduler, if the port is that of an ATM adapter; the port's own scheduler is not used then.
+    /// The cell scheduler of an ATM adapter. It takes the place of the port's own scheduler.
     pub adapter: Option<AdapterSetup>,
-    /// What starves while something of higher priority sends, which nothing limits.
+    /// The warning of members that may starve below an unlimited priority.
     pub(crate) starvation: Option<Diagnostic>,
     setup: PortSetup,
 }
@@ -77,13 +76,13 @@ pub struct Buffer {
     pub limit: Limit,
     /// The factor of the dynamic threshold.
     pub alpha: Option<Alpha>,
-    /// The part of the size from which on frames may be refused.
+    /// The fill level, as a part of the size, above which frames may be refused.
     pub threshold: Option<Ratio>,
-    /// The part of the size from which on tagged frames are refused.
+    /// The fill level, as a part of the size, above which tagged frames are refused.
     pub tagged_threshold: Option<Ratio>,
     /// How much of an equal share a queue may take.
     pub scaling: Option<Ratio>,
-    /// How weighted buffer allocation is read.
+    /// The description of weighted buffer allocation to follow.
     pub reading: Option<Reading>,
 }
 
@@ -92,29 +91,29 @@ pub struct Buffer {
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// The number of its rules; 0 for the one that takes what is left.
+    /// The number of its rules; 0 for the class that takes what no rule matched.
     pub rules: usize,
-    /// True if the file does not mention it: the class `default`, added because every packet needs a class.
+    /// True for the class `default`, which is added if no class of the file takes all other packets.
     pub is_added: bool,
     /// The index of the group above; `None` is the link.
     pub parent: Option<usize>,
     /// The number of its queues.
     pub queues: u32,
-    /// Who serves among them.
+    /// The scheduler among them.
     pub queue_scheduler: SchedulerKind,
-    /// What it is given to share with its neighbours.
+    /// Its parameters for the scheduler above.
     pub parameters: FlowParameters,
-    /// What it is guaranteed while it is backlogged.
+    /// Its guarantee while it is backlogged.
     pub guarantee: Guarantee,
     /// The limit of each of its queues.
     pub limit: Option<Limit>,
-    /// What arriving packets are held to.
+    /// The contract of arriving packets.
     pub police: Option<Policing>,
     /// The code points with which packets leave, by colour.
     pub remarks: [Remark; Remarks::COLOURS],
-    /// What leaving packets are delayed to keep.
+    /// The contract of leaving packets.
     pub shape: Option<ShapingContract>,
-    /// What it is promised at this port.
+    /// Its promise at this port.
     pub promise: Option<Promise>,
 }
 
@@ -127,22 +126,21 @@ pub struct Group {
     pub parent: Option<usize>,
     /// The order of service among its children.
     pub scheduler: SchedulerKind,
-    /// What it is given to share with its neighbours.
+    /// Its parameters for the scheduler above.
     pub parameters: FlowParameters,
-    /// What it is guaranteed while anything below it may be sent.
+    /// Its guarantee while anything below it may be sent.
     pub guarantee: Guarantee,
-    /// What all packets below it are delayed to keep together.
+    /// The contract of all packets below it together.
     pub shape: Option<ShapingContract>,
 }
 
 impl Policy {
-    /// The parts of a port that follows this policy, in its initial state. Every call gives an equal one.
+    /// The parts of a port of this policy, in their initial state.
     pub fn setup(&self) -> PortSetup {
         self.setup.clone()
     }
 
-    /// Checks the table and builds everything. `rate` takes the place of the policy's own, for a link that overrides it.
-    /// Returns `None` if it reports an error.
+    /// Checks the table and builds the policy. A `rate` of a link overrides the policy's own. `None` if it reports an error.
     pub(crate) fn resolve(
         name: &At<Name>,
         table: &Block<PolicyTable>,
@@ -153,6 +151,29 @@ impl Policy {
         let policy = Resolution::new(name, table, rate, findings).run();
         let failed = findings[before..].iter().any(|finding| finding.severity == Severity::Error);
         policy.filter(|_| !failed)
+    }
+}
+
+impl Class {
+    /// True if its policer may change colours and leaving packets do not show them.
+    pub fn keeps_marks_inside(&self) -> bool {
+        self.police.as_ref().is_some_and(Policing::marks) && !tell_colours(&self.remarks)
+    }
+}
+
+impl Policy {
+    /// Notes for results: the classes whose colours change nothing on the wire.
+    pub fn notes(&self) -> Vec<String> {
+        let inside = self.classes.iter().filter(|class| class.keeps_marks_inside());
+        let names: Vec<String> = inside.map(|class| format!("`{}`", class.name)).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        vec![format!(
+            "Policy {}: the colours that its policers give packets of {} change nothing on the wire, because no `set` says how.",
+            self.name,
+            names.join(", ")
+        )]
     }
 }
 
@@ -231,7 +252,7 @@ impl<'a> Resolution<'a> {
         };
         let mut policy = self.policy(&tree, buffer, setup, policers, limits, promises);
         if adapter.is_some() {
-            // The bounds are those of the scheduler of packets.
+            // These bounds are those of the packet scheduler.
             policy.bounds.clear();
             let none = Guarantee::None("the cell scheduler serves by contracts, of which no rate is worked out".to_owned());
             policy.classes.iter_mut().for_each(|class| class.guarantee = none.clone());
@@ -247,7 +268,7 @@ impl<'a> Resolution<'a> {
         Link { delay, loss }
     }
 
-    /// Reports a link that holds more than memory can be set aside for.
+    /// Reports a link that holds more than [`MOST_ON_LINK`].
     fn judge_link(&mut self) {
         let Some(table) = &self.table.link else { return };
         if let (None, Some(seed)) = (&table.loss, &table.seed) {
@@ -299,12 +320,12 @@ impl<'a> Resolution<'a> {
         let mut groups = Vec::new();
         for (table, parent) in self.table.group.iter().zip(parents.of_groups) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
-            groups.push((Given { parent, shape, ..Given::of_group(table) }, choice(&table.scheduler, &table.dwcs)));
+            groups.push((Given { parent, shape, ..Given::of(table.keys()) }, choice(&table.scheduler, &table.dwcs)));
         }
         let mut classes = Vec::new();
         for ((table, parent), police) in self.table.class.iter().zip(parents.of_classes).zip(policers) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
-            let given = Given { parent, shape, ..Given::of_class(table) };
+            let given = Given { parent, shape, ..Given::of(table.keys()) };
             let admits = police.as_ref().and_then(Policing::ceiling);
             let marks = police.is_some() && admits.is_none();
             classes.push(Leaf { admits, marks, ..self.leaf(table, given) });
@@ -335,8 +356,7 @@ impl<'a> Resolution<'a> {
         Leaf { given, queues, queue_scheduler, admits: None, marks: false }
     }
 
-    /// The class for packets that no rule matches: served last under strict priority, with the least weight beside it where turns are
-    /// taken in rounds, and with a weight of 1 elsewhere.
+    /// The class for packets that no rule matches. It comes last under strict priority. In rounds it has the least weight beside it, elsewhere 1.
     fn added_class(&mut self, root: &Choice, groups: &[(Given, Choice)], classes: &[Leaf]) -> Leaf {
         let at = self.name.span.clone();
         let neighbours = groups.iter().map(|group| &group.0).chain(classes.iter().map(|class| &class.given));
@@ -359,12 +379,12 @@ impl<'a> Resolution<'a> {
             self.findings.push(Diagnostic::error(span, problem).help(help));
         }
         let (rate, delay) = (None, None);
-        // As much as the least of its neighbours: a smaller weight would lengthen the round in which turns are taken.
+        // A weight below the least of its neighbours would lengthen the round.
         let has_rounds = matches!(root.kind, SchedulerKind::DeficitRoundRobin | SchedulerKind::WeightedRoundRobin);
         let neighbours = groups.iter().map(|group| &group.0).chain(classes.iter().map(|class| &class.given));
         let weights = neighbours.filter(|given| given.parent.is_none()).map(|given| given.weight.as_ref().map_or(1, |weight| weight.value));
         let weight = weights.min().filter(|&least| has_rounds && least > 1).map(|value| At { value, span: at.clone() });
-        // What the scheduler misses has been reported just now; a stand-in keeps it from being reported twice.
+        // Missing parameters have been reported; placeholders keep them from being reported twice.
         let rate = if root.kind.requires().contains(&Parameter::Rate) { Some(At { value: Rate::MIN, span: at.clone() }) } else { rate };
         let delay =
             if root.kind.requires().contains(&Parameter::Delay) { Some(At { value: Default::default(), span: at.clone() }) } else { delay };
@@ -463,7 +483,7 @@ impl<'a> Resolution<'a> {
     }
 }
 
-/// The name of the class that is added if no class takes what is left.
+/// The name of the added class.
 const DEFAULT: &str = "default";
 
 fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>) -> Choice {
@@ -471,5 +491,26 @@ fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>
     match scheduler {
         Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()), options },
         None => Choice { kind: SchedulerKind::Fifo, at: None, options },
+    }
+}
+
+/// The overhead per frame and the minimum packet unit of the link.
+fn overhead(table: &PolicyTable, findings: &mut Vec<Diagnostic>) -> Overhead {
+    let usual = if table.cells.is_some() { Overhead::Aal5 } else { Overhead::None };
+    let overhead = table.overhead.as_ref().map_or(usual, |at| at.value.0);
+    let Some(at) = &table.minimum_packet_unit else { return overhead };
+    let Some(minimum) = u16::try_from(at.value.0).ok().filter(|&minimum| minimum <= MOST_OVERHEAD) else {
+        let problem = format!("no link pads frames to {}: the minimum packet unit is at most {MOST_OVERHEAD} B", print_size(at.value.0));
+        findings.push(Diagnostic::error(at.span.clone(), problem).help("Ethernet has 84 B with its overhead"));
+        return overhead;
+    };
+    match overhead {
+        Overhead::None => Overhead::PerPacket { bytes: 0, minimum },
+        Overhead::PerPacket { bytes, .. } => Overhead::PerPacket { bytes, minimum },
+        Overhead::Aal5 => {
+            let problem = "`minimum_packet_unit` has no effect: AAL5 pads every frame to whole cells";
+            findings.push(Diagnostic::error(at.span.clone(), problem).help("remove it, or choose another `overhead`"));
+            overhead
+        }
     }
 }

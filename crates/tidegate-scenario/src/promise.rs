@@ -1,4 +1,4 @@
-//! Promises: what a class or a flow is promised, and whether what was measured keeps it.
+//! Promises to classes and flows, and whether the measured values keep them.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::PromiseTable;
@@ -7,12 +7,12 @@ use crate::units::{Ratio, print_duration, print_rate, print_ratio};
 use crate::value::{At, Block, Percentile};
 use tidegate_core::units::{Duration, Overhead, Rate};
 
-/// What is promised. Every value that is given must be kept.
+/// A promise. Every given value must be kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Promise {
-    /// The delay that the percentile of packets stays within.
+    /// The delay at the percentile.
     pub delay: Option<Duration>,
-    /// That percentile.
+    /// The percentile of packets that `delay` refers to.
     pub percentile: Percentile,
     /// The largest share of packets lost, for whatever reason.
     pub loss: Option<Ratio>,
@@ -20,7 +20,7 @@ pub struct Promise {
     pub rate: Option<Rate>,
 }
 
-/// What was measured of a class or a flow.
+/// The measured values of a class or a flow.
 pub struct Measured<'a> {
     /// The delay in seconds that the given share of packets (0 to 1) stays within; `None` if no packet was delivered.
     pub delay_quantile_s: &'a dyn Fn(f64) -> Option<f64>,
@@ -30,12 +30,12 @@ pub struct Measured<'a> {
     pub rate_bps: f64,
 }
 
-/// One value of a promise beside what was measured.
+/// One value of a promise beside the measured one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Judgement {
-    /// What was promised: `delay p99 at most 20 ms`.
+    /// The promise: `delay p99 at most 20 ms`.
     pub promise: String,
-    /// What was measured: `12.4 ms`.
+    /// The measured value: `12.4 ms`.
     pub measured: String,
     /// True if it was kept.
     pub kept: bool,
@@ -59,7 +59,7 @@ impl Promise {
         }
     }
 
-    /// What is promised, one text per value, in the order of [`Promise::judge`].
+    /// One text per promised value, in the order of [`Promise::judge`].
     pub fn texts(&self) -> Vec<String> {
         let delay = self.delay.map(|delay| format!("delay p{} at most {}", self.percentile, print_duration(delay)));
         let loss = self.loss.map(|loss| format!("loss at most {}", print_ratio(loss)));
@@ -67,7 +67,7 @@ impl Promise {
         [delay, loss, rate].into_iter().flatten().collect()
     }
 
-    /// Holds every value against what was measured. Nothing measured keeps no promise.
+    /// Compares every value with the measured one. Without a measured value the promise is broken.
     pub fn judge(&self, measured: &Measured<'_>) -> Vec<Judgement> {
         let delay = self.delay.map(|promised| match (measured.delay_quantile_s)(self.percentile.quantile()) {
             Some(seconds) => (seconds <= promised.picoseconds() as f64 / 1e12, scaled(seconds, &[(1.0, "s"), (1e-3, "ms"), (1e-6, "us")])),
@@ -86,7 +86,7 @@ impl Promise {
     }
 }
 
-/// What becomes of a rate on the wire when frames alone are counted.
+/// Converts rates on the wire to rates of frames without overhead.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FrameRate {
     pub overhead: Overhead,
@@ -94,7 +94,7 @@ pub(crate) struct FrameRate {
 }
 
 impl FrameRate {
-    /// The most that frames take of a rate on the wire.
+    /// The highest rate of frames at a rate on the wire.
     fn most(self, rate: Rate) -> u64 {
         let (frame, wire) = match self.overhead {
             // A cell carries 48 of its 53 bytes, whatever the length of the frame.
@@ -105,7 +105,7 @@ impl FrameRate {
     }
 }
 
-/// Reports a promised rate, in frames, that a rate on the wire cannot carry; `what` says which rate that is. True if it can.
+/// Reports a promised rate of frames above what `wire` can carry; `what` names that rate. True if it can be carried.
 pub(crate) fn judge_promised_rate(
     promised: Rate,
     at: &At<Rate>,
@@ -135,7 +135,7 @@ pub(crate) fn about(bps: f64) -> String {
     scaled(bps, &[(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")])
 }
 
-/// A number with four significant digits in the first unit that it fills, or else in the last.
+/// A number with four significant digits, in the first unit that is not above it, or else in the last.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let last = units[units.len() - 1];
     let (factor, unit) = units.iter().copied().find(|unit| value >= unit.0).unwrap_or(last);
@@ -143,42 +143,9 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let decimals = if number >= 1000.0 { 0 } else { 3 - number.max(1.0).log10().floor() as usize };
     let text = format!("{number:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    // A loss of one packet in a million is not none.
+    // A small loss must not print as 0.
     if text == "0" && value > 0.0 { format!("{number:.2e} {unit}") } else { format!("{text} {unit}") }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::units;
-
-    #[test]
-    fn every_value_is_judged_by_itself() {
-        let promise = Promise {
-            delay: units::duration("20 ms").ok(),
-            percentile: Percentile::NINETY_NINE,
-            loss: units::ratio("0.1 %").ok(),
-            rate: units::rate("1 Mbit/s").ok(),
-        };
-        let judged = promise.judge(&Measured { delay_quantile_s: &|q| Some(q * 0.0125), loss: Some(0.0011), rate_bps: 1e6 });
-        let row = |promise: &str, measured: &str, kept| Judgement { promise: promise.into(), measured: measured.into(), kept };
-        assert_eq!(
-            judged,
-            [
-                row("delay p99 at most 20 ms", "12.38 ms", true),
-                row("loss at most 0.1 %", "0.11 %", false),
-                row("rate at least 1 Mbit/s", "1 Mbit/s", true)
-            ]
-        );
-        let silent = promise.judge(&Measured { delay_quantile_s: &|_| None, loss: None, rate_bps: 0.0 });
-        assert!(silent.iter().all(|row| !row.kept), "{silent:?}");
-    }
-
-    #[test]
-    fn measured_values_keep_their_meaning() {
-        assert_eq!(scaled(0.00001, &[(1.0, "%")]), "1.00e-5 %");
-        assert_eq!(scaled(0.0, &[(1.0, "%")]), "0 %");
-        assert_eq!(scaled(12_345_678.0, &[(1e6, "Mbit/s"), (1.0, "bit/s")]), "12.35 Mbit/s");
-        assert_eq!(scaled(0.9995, &[(1.0, "s"), (1e-3, "ms")]), "999.5 ms");
-    }
-}
+mod tests;

@@ -1,74 +1,19 @@
-//! The remarks of a class, from what a file says to the core, and what is said of them.
+//! Builds and prints the remarks of a class: the code points with which its packets leave.
 
 use crate::contract::Policing;
 use crate::diagnostic::Diagnostic;
 use crate::document::{ClassTable, ColourSetTable, SetTable};
-use crate::header::{DSCP_NAMES, Dscp};
-use crate::policy::{Class, Policy};
-use crate::value::{At, Block, Leaf, Scalar, Whole};
-use serde_json::{Value, json};
+use crate::header::{DSCP_NAMES, Dscp, DscpChange};
+use crate::value::{At, Block, Whole};
 use tidegate_core::packet::Colour;
 use tidegate_core::remark::{CodePoint, Remark, Remarks};
-
-/// What a code point is to become: a number or a name as for [`Dscp`], or the drop precedence of the packet's colour.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DscpChange {
-    /// This one.
-    To(Dscp),
-    /// Within its class of assured forwarding, that of the colour.
-    ByColour,
-}
-
-const BY_COLOUR: &str = "by-colour";
-
-impl Leaf for DscpChange {
-    const NAME: &'static str = "code point or by-colour";
-    fn schema() -> Value {
-        let names: Vec<&str> = [BY_COLOUR].into_iter().chain(DSCP_NAMES.iter().map(|known| known.0)).collect();
-        json!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 63 }, { "enum": names }] })
-    }
-    fn read(scalar: &Scalar<'_>) -> Result<DscpChange, String> {
-        match scalar {
-            Scalar::Text(text) if text == BY_COLOUR => Ok(DscpChange::ByColour),
-            Scalar::Text(_) => {
-                let names = DSCP_NAMES.iter().map(|&(name, number)| (name, DscpChange::To(Dscp(number))));
-                let names: Vec<_> = names.chain([(BY_COLOUR, DscpChange::ByColour)]).collect();
-                crate::value::one_of(scalar, "a DSCP", &names)
-            }
-            _ => Dscp::read(scalar).map(DscpChange::To),
-        }
-    }
-}
-
-impl Class {
-    /// True if its policer may change colours and the packets do not tell them when they leave.
-    pub fn keeps_marks_inside(&self) -> bool {
-        self.police.as_ref().is_some_and(Policing::marks) && !tell_colours(&self.remarks)
-    }
-}
-
-impl Policy {
-    /// What the reader of a result should know of colours: those that change nothing on the wire, by class.
-    pub fn notes(&self) -> Vec<String> {
-        let inside = self.classes.iter().filter(|class| class.keeps_marks_inside());
-        let names: Vec<String> = inside.map(|class| format!("`{}`", class.name)).collect();
-        if names.is_empty() {
-            return Vec::new();
-        }
-        vec![format!(
-            "Policy {}: the colours that its policers give packets of {} change nothing on the wire, because no `set` says how.",
-            self.name,
-            names.join(", ")
-        )]
-    }
-}
 
 const COLOURS: [Colour; Remarks::COLOURS] = [Colour::Green, Colour::Yellow, Colour::Red];
 
 /// The remarks of a class, by colour.
 pub(crate) type ClassRemarks = [Remark; Remarks::COLOURS];
 
-/// What the table of a class says, if it has one.
+/// The remarks of a class; none without a `set` table.
 pub(crate) fn remarks(class: &ClassTable, police: Option<&Policing>, findings: &mut Vec<Diagnostic>) -> ClassRemarks {
     let Some(table) = &class.set else { return Default::default() };
     let remarks = COLOURS.map(|colour| of_colour(table, colour));
@@ -106,12 +51,12 @@ fn of_colour(table: &Block<SetTable>, colour: Colour) -> Remark {
     }
 }
 
-/// True if what a packet leaves with tells its colour, or part of it.
-fn tell_colours(remarks: &ClassRemarks) -> bool {
+/// True if the remarks depend on the colour.
+pub(crate) fn tell_colours(remarks: &ClassRemarks) -> bool {
     remarks.iter().any(|remark| remark != &remarks[0])
 }
 
-/// What packets leave with, in a few words; empty if they stay as they are.
+/// The remarks in a few words; empty if packets stay unchanged.
 pub(crate) fn print(remarks: &ClassRemarks) -> String {
     if remarks == &ClassRemarks::default() {
         return String::new();

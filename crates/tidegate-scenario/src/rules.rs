@@ -1,4 +1,4 @@
-//! The rules of classes, from what a file says to the classifier.
+//! Builds the classifier from the rules of classes.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{ClassTable, RuleTable};
@@ -7,10 +7,10 @@ use crate::value::{At, Block};
 use std::net::IpAddr;
 use tidegate_core::classifier::{ClassRules, Classifier, ClassifierError, CodePoints, PortRange, Prefix, Rule, RuleProblem};
 
-/// The seed of the hash that spreads packets over queues: fixed, so that the same file gives the same results.
+/// The seed of the hash that spreads packets over queues. It is fixed, so the same file gives the same results.
 const HASH_SEED: u64 = 0x7469_6465_6761_7465;
 
-/// Builds the classifier. `queues` holds the number of queues per class, the default one included, which may be one more than the tables.
+/// Builds the classifier. `queues` has the number of queues of each class, including an added one.
 pub(crate) fn classifier(
     tables: &[Block<ClassTable>],
     names: &[String],
@@ -52,7 +52,7 @@ pub(crate) fn classifier(
     None
 }
 
-/// The rule as the core knows it.
+/// The rule in the core's form.
 fn convert(table: &RuleTable) -> Rule {
     fn number<const MIN: u64, const MAX: u64, T: TryFrom<u64>>(at: &Option<At<crate::value::Whole<MIN, MAX>>>) -> Option<T> {
         at.as_ref().and_then(|at| T::try_from(at.value.0).ok())

@@ -1,4 +1,4 @@
-//! Loading: from a text to a scenario with its variants, all of it checked.
+//! Loads and checks a scenario with its variants.
 
 use crate::capture::Captures;
 use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest, printable};
@@ -23,9 +23,9 @@ const MOST_VARIANTS: usize = 10_000;
 /// A scenario or policy file, checked.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it shows; the file's name if it does not say.
+    /// The title; the file's name by default.
     pub title: String,
-    /// What to look for in the results.
+    /// The description of the expected results.
     pub description: Option<String>,
     /// The file's name as it was given.
     pub source: String,
@@ -33,14 +33,14 @@ pub struct Scenario {
     pub variants: Vec<Variant>,
     /// The captures that sources were read from.
     pub captures: Vec<PathBuf>,
-    /// What is probably not meant, to be shown and otherwise ignored.
+    /// Warnings.
     pub warnings: Option<Problems>,
-    /// The captures that its sources read, by name, and what was left out of each.
+    /// The captures that its sources read, by name, and the records left out of each.
     pub accounts: Vec<(String, Account)>,
 }
 
 impl Scenario {
-    /// One sentence for everything that was left out of a capture or changed in it.
+    /// One sentence per kind of record that was left out of a capture or changed in it.
     pub fn capture_notes(&self) -> Vec<String> {
         let of =
             |(name, account): &(String, Account)| account.notes().into_iter().map(|note| format!("{name}: {note}")).collect::<Vec<_>>();
@@ -55,7 +55,7 @@ pub struct Variant {
     pub name: String,
     /// The policies, in the order of the file.
     pub policies: Vec<Policy>,
-    /// What to simulate; `None` for a policy file.
+    /// The simulation; `None` for a policy file.
     pub simulation: Option<Simulation>,
 }
 
@@ -186,7 +186,7 @@ impl<'i> Loader<'_, 'i> {
         }
         let mut found = Vec::new();
         let variants_of_file = changes_of_variants(&root);
-        // A variant has no variants: with them, ten thousand would be copied ten thousand times.
+        // A variant needs no variants: with them, n variants would be copied n times.
         let mut root = root;
         root.get_mut().remove("variant");
         for (index, (table, set)) in file.variant.iter().zip(variants_of_file).enumerate() {
@@ -216,7 +216,7 @@ impl<'i> Loader<'_, 'i> {
         })
     }
 
-    /// The tree after the changes of a variant and those of the command line, which come last.
+    /// The tree after the changes of a variant and then those of the command line.
     fn changed(&mut self, root: &Spanned<DeTable<'i>>, set: &[Override<'i>]) -> Option<Spanned<DeTable<'i>>> {
         let mut changed = root.clone();
         let before = self.findings.len();
@@ -251,7 +251,7 @@ impl<'i> Loader<'_, 'i> {
         if self.has_errors(before) {
             return None;
         }
-        // Later variants, and what only they use, are there to be compared with.
+        // Later variants are for comparison only.
         if is_first {
             let is_used = |policy: &&Policy| file.link.is_empty() || file.link.iter().any(|link| link.policy.0 == policy.name);
             let starvation = policies.iter().flatten().filter(is_used).flat_map(|policy| &policy.starvation);
@@ -264,14 +264,14 @@ impl<'i> Loader<'_, 'i> {
         self.findings[since..].iter().any(|finding| finding.severity == Severity::Error)
     }
 
-    /// Reports what was found in the variants: once what is wrong in all of them, and with a pointer to the variant what is not.
+    /// Reports findings of all variants once, and findings of some with the name of the variant.
     fn report_once(&mut self, found: Vec<(usize, Diagnostic)>, file: &File) {
         let mut variants_with: HashMap<&Diagnostic, HashSet<usize>> = HashMap::new();
         for (index, finding) in &found {
             variants_with.entry(finding).or_default().insert(*index);
         }
         for (index, finding) in &found {
-            // The first of the same findings takes the entry.
+            // Equal findings share one entry.
             let Some(variants) = variants_with.remove(finding) else { continue };
             let mut finding = finding.clone();
             if finding.context.is_none() && variants.len() < file.variant.len() {

@@ -1,11 +1,11 @@
-//! The JSON Schema of scenario and policy files, made of the structures that the loader fills.
+//! The JSON Schema of scenario and policy files, derived from the tables of the loader.
 
 use crate::document::File;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// The JSON Schema (draft 2020-12) for editors. Keys that begin with `x-` carry what the reference and the loader need besides.
+/// The JSON Schema (draft 2020-12) for editors. Keys that begin with `x-` are for the reference and the loader.
 pub fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     SCHEMA.get_or_init(|| {
@@ -15,7 +15,7 @@ pub fn schema() -> &'static Value {
     })
 }
 
-/// TOML has no null: an optional key is one that may be absent.
+/// Removes `null`: TOML has none, and an optional key may be absent.
 fn drop_null(schema: &mut Value) {
     match schema {
         Value::Object(object) => {

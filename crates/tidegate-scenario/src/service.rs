@@ -1,86 +1,19 @@
-//! The service that a class or a group asks of the scheduler `dwcs`: read, judged, and turned into slots.
+//! The service that a class or a group requests from `dwcs`: judged, and converted to slots.
 
 use crate::choice::{Admission, LateName};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::DwcsTable;
-use crate::units::{Period, pattern, print_duration};
-use crate::value::{At, Block, Leaf, Scalar, Whole, expect_text, one_of};
-use serde_json::{Value, json};
+use crate::units::{Period, print_duration};
+use crate::value::{At, Block, Whole};
 use tidegate_core::dwcs::{Request, Rules, Service, Window};
 use tidegate_core::scheduler::DwcsOptions;
 use tidegate_core::units::Duration;
 
-/// A service by its name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ServiceName {
-    /// Earliest deadline first.
-    EarliestDeadline,
-    /// Static priority.
-    StaticPriority,
-    /// A share by weight.
-    FairShare,
-    /// A window constraint.
-    Window(Window),
-}
+pub mod name;
 
-const NAMES: [(&str, ServiceName); 3] =
-    [("edf", ServiceName::EarliestDeadline), ("static-priority", ServiceName::StaticPriority), ("fair-share", ServiceName::FairShare)];
+use name::{NAMES, ServiceName};
 
-impl ServiceName {
-    /// The name in files, without the figures of a window.
-    pub fn name(self) -> &'static str {
-        match self {
-            ServiceName::Window(_) => "window",
-            named => NAMES.iter().find(|entry| entry.1 == named).map_or("fair-share", |entry| entry.0),
-        }
-    }
-
-    /// The keys that say more about it.
-    fn keys(self) -> &'static [&'static str] {
-        match self {
-            ServiceName::EarliestDeadline | ServiceName::Window(_) => &["period", "late", "penalty"],
-            ServiceName::StaticPriority => &["priority"],
-            ServiceName::FairShare => &["weight", "penalty"],
-        }
-    }
-}
-
-impl Leaf for ServiceName {
-    const NAME: &'static str = "service";
-    fn schema() -> Value {
-        let meanings = json!({
-            "edf": "earliest deadline first: one slot per `period`, and no missed deadline is tolerated",
-            "static-priority": "before all other services, by `priority`",
-            "fair-share": "a share, by `weight`, of what windows and deadlines leave over",
-            "window 1 of 4": "one slot per `period`; of every 4 deadlines, counted window by window, at most 1 is missed",
-        });
-        let names = NAMES.map(|entry| entry.0);
-        json!({ "anyOf": [{ "enum": names }, { "type": "string", "pattern": pattern::WINDOW }], crate::choice::MEANINGS: meanings })
-    }
-    fn read(scalar: &Scalar<'_>) -> Result<ServiceName, String> {
-        let text = expect_text(scalar, "\"edf\", \"static-priority\", \"fair-share\" or a window like \"window 1 of 4\"")?;
-        match text.trim().strip_prefix("window") {
-            Some(figures) => window(figures).map(ServiceName::Window),
-            None => one_of(scalar, "a service", &NAMES).map_err(|problem| problem + ", or a window like `window 1 of 4`"),
-        }
-    }
-}
-
-/// Reads the "1 of 4" of a window.
-fn window(figures: &str) -> Result<Window, String> {
-    let figure = |text: &str| text.trim().parse::<u32>().ok();
-    let read = figures.split_once(" of ").and_then(|(tolerated, deadlines)| figure(tolerated).zip(figure(deadlines)));
-    match read {
-        None => Err("a window is written like \"window 1 of 4\": of every 4 deadlines at most 1 is missed".to_owned()),
-        Some((_, 0)) => Err("a window has at least 1 deadline, like \"window 0 of 1\"; for deadlines alone write \"edf\"".to_owned()),
-        Some((tolerated, deadlines)) if tolerated > deadlines => {
-            Err(format!("of {deadlines} deadlines {tolerated} cannot be missed; write \"window x of y\" with x at most y"))
-        }
-        Some((tolerated, deadlines)) => Ok(Window::new(tolerated, deadlines)),
-    }
-}
-
-/// What a class or a group says about its service, other than `weight` and `priority`.
+/// The keys of a requested service, without `weight` and `priority`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub service: Option<At<ServiceName>>,
@@ -90,12 +23,12 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// What it asks for; a fair share if it does not say.
+    /// The requested service; a fair share by default.
     pub fn service(&self) -> ServiceName {
         self.service.as_ref().map_or(ServiceName::FairShare, |at| at.value)
     }
 
-    /// The keys that are given besides `service`, and where.
+    /// The other given keys, with their places.
     pub fn details(&self) -> impl Iterator<Item = (&'static str, Span)> {
         let period = self.period.as_ref().map(|at| ("period", at.span.clone()));
         let late = self.late.as_ref().map(|at| ("late", at.span.clone()));
@@ -103,8 +36,8 @@ impl Asked {
         [period, late, penalty].into_iter().flatten()
     }
 
-    /// Reports which of the `given` keys do not go with the service, and what it lacks. `who` is the class or the group, at `at`.
-    pub fn judge(&self, who: &str, at: &Span, given: &[(&'static str, Span)], findings: &mut Vec<Diagnostic>) {
+    /// Reports `given` keys that the service does not use, and required keys that are missing. `member` names the class or group, at `at`.
+    pub fn judge(&self, member: &str, at: &Span, given: &[(&'static str, Span)], findings: &mut Vec<Diagnostic>) {
         let service = self.service();
         let chosen = |finding: Diagnostic| match &self.service {
             Some(service) => finding.context(service.span.clone(), "chosen here"),
@@ -119,14 +52,15 @@ impl Asked {
                     format!("remove it, or choose a service that uses it: {fitting}"),
                 ),
                 None => (
-                    format!("`{key}` has no effect: {who} asks for no `service` and gets a fair share, which does not use it"),
+                    format!("`{key}` has no effect: {member} asks for no `service` and gets a fair share, which does not use it"),
                     format!("remove it, or add a `service` that uses it: {fitting}"),
                 ),
             };
             findings.push(chosen(Diagnostic::error(span.clone(), problem).help(help)));
         }
         if let (ServiceName::EarliestDeadline, Some(service), None) = (service, &self.service, &self.period) {
-            let finding = Diagnostic::error(service.span.clone(), format!("{who} lacks `period`, the time between two of its deadlines"));
+            let finding =
+                Diagnostic::error(service.span.clone(), format!("{member} lacks `period`, the time between two of its deadlines"));
             findings.push(finding.help("add one, in slots or as a duration: period = \"4 slots\"").context(at.clone(), "here"));
         }
     }
@@ -145,7 +79,7 @@ impl Asked {
         let period = match &self.period {
             None => 1,
             Some(At { value: Period::Slots(slots), .. }) => *slots,
-            // Rounded down: a deadline promised in time comes no later.
+            // Rounded down, so that no deadline comes later than given.
             Some(At { value: Period::Time(time), span }) => match time.picoseconds() / slot.picoseconds().max(1) {
                 0 => {
                     let (time, slot) = (print_duration(*time), print_duration(slot));
@@ -163,14 +97,14 @@ impl Asked {
     }
 }
 
-/// How a node goes about it, if its scheduler is `dwcs`.
+/// The options of a node whose scheduler is `dwcs`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeOptions {
     pub dwcs: DwcsOptions,
     pub admission: Admission,
-    /// Where the table stands.
+    /// The place of the table.
     pub at: Option<Span>,
-    /// Where `admission` stands.
+    /// The place of `admission`.
     pub admission_at: Option<Span>,
 }
 
@@ -190,36 +124,4 @@ impl NodeOptions {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(text: &'static str) -> Result<ServiceName, String> {
-        ServiceName::read(&Scalar::Text(text.into()))
-    }
-
-    #[test]
-    fn services_are_names_or_windows() {
-        assert_eq!(read("edf"), Ok(ServiceName::EarliestDeadline));
-        assert_eq!(read("window 2 of 8"), Ok(ServiceName::Window(Window::new(2, 8))));
-        assert_eq!(read(" window  0 of  255 "), Ok(ServiceName::Window(Window::new(0, 255))));
-        assert!(read("fair_share").unwrap_err().contains("did you mean `fair-share`?"));
-        for wrong in ["window", "window 2", "window 2/8", "window 2 of", "window -1 of 2", "window 1 of 4294967296", "window 1of2"] {
-            assert!(read(wrong).unwrap_err().contains("is written like"), "{wrong}");
-        }
-        assert!(read("window 3 of 2").unwrap_err().contains("cannot be missed"));
-        assert!(read("window 0 of 0").unwrap_err().contains("at least 1 deadline"));
-        assert!(read("wfq").unwrap_err().ends_with("or a window like `window 1 of 4`"));
-    }
-
-    #[test]
-    fn periods_in_time_are_rounded_down_to_slots() {
-        let asked = |period| Asked { period: Some(At { value: period, span: 0..1 }), ..Asked::default() };
-        let slot = Duration::from_microseconds(1214);
-        let slots = |period| asked(period).request(1, 0, slot).map(|request| request.period);
-        assert_eq!(slots(Period::Time(Duration::from_milliseconds(20))), Ok(16));
-        assert_eq!(slots(Period::Time(slot)), Ok(1));
-        assert_eq!(slots(Period::Slots(7)), Ok(7));
-        let refused = slots(Period::Time(Duration::from_milliseconds(1))).unwrap_err();
-        assert!(refused.problem.contains("1 ms is shorter than a slot of 1.214 ms"), "{}", refused.problem);
-    }
-}
+mod tests;

@@ -1,14 +1,13 @@
-//! A simulation: the network and the experiment, from what a file says.
+//! Builds a simulation from a file: the network and the experiment.
 
-use crate::bounds::NodeBounds;
 use crate::choice::SourceKind;
 use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
-use crate::extent::judge_events;
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
+use crate::slots::NodeBounds;
 use crate::source::{ReadCapture, longest_packet, source, wire_rate};
 use crate::units::{print_duration, print_rate, print_size};
 use crate::value::{At, Block, Name};
@@ -21,25 +20,25 @@ use tidegate_sim::experiment::MOST_SAMPLES;
 use tidegate_sim::time::LONGEST_DURATION;
 use tidegate_sim::{Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, Subject, Tagging};
 
-/// Bytes of a cell.
+/// Bytes of an ATM cell.
 const CELL: u32 = 53;
 
-/// Ready to be run by the simulator.
+/// A checked simulation, ready to run.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     /// Nodes, links and flows.
     pub network: Network,
-    /// How long, how often, from which seed.
+    /// Duration, replications and seed.
     pub experiment: Experiment,
     /// The tables that the flows come from, in the order of the file.
     pub groups: Vec<FlowGroup>,
     /// For each link, the index of its policy.
     pub policy_of_link: Vec<usize>,
-    /// For each link what is known beforehand of its port.
+    /// For each link, the bounds of its port.
     pub bounds_of_link: Vec<Vec<NodeBounds>>,
 }
 
-/// The flows of one table: one, or `count` of a kind.
+/// The flows of one table: one, or `count` equal ones.
 #[derive(Clone, Debug)]
 pub struct FlowGroup {
     /// The name in the file.
@@ -48,13 +47,12 @@ pub struct FlowGroup {
     pub first: usize,
     /// How many flows it has.
     pub count: usize,
-    /// What each of them is promised from end to end.
+    /// The end-to-end promise of each.
     pub promise: Option<Promise>,
 }
 
 impl Simulation {
-    /// For each link, the sum of the mean rates that sources put on it, in bit/s on the wire, and how many of its flows take whatever they
-    /// get.
+    /// For each link, the sum of the mean rates of its sources in bit/s on the wire, and the number of its flows without a mean rate.
     pub fn offered(&self) -> Vec<(f64, usize)> {
         let mut offered = vec![(0.0, 0); self.network.links.len()];
         for group in &self.groups {
@@ -69,7 +67,7 @@ impl Simulation {
         offered
     }
 
-    /// Checks simulation, links and flows and builds everything. Returns `None` if it reports an error, or if the file has no simulation.
+    /// Checks and builds simulation, links and flows. `None` if it reports an error, or if the file has no simulation.
     pub(crate) fn resolve(
         file: &File,
         policies: &[Option<Policy>],
@@ -129,7 +127,7 @@ impl Simulation {
         Some(simulation)
     }
 
-    /// Links that are offered more than they carry although no policy of theirs can be meant to drop: worth a remark, no more.
+    /// Warns of flows that start after the end of the simulation.
     fn warn(&mut self, file: &File, findings: &mut Vec<Diagnostic>) {
         for (group, table) in self.groups.iter().zip(&file.flow) {
             let flow = &self.network.flows[group.first];
@@ -137,6 +135,27 @@ impl Simulation {
                 let span = table.start.as_ref().map_or(table.name.span.clone(), |at| at.span.clone());
                 findings.push(Diagnostic::warning(span, format!("flow `{}` starts after the end of the simulation", group.name)));
             }
+        }
+    }
+}
+
+/// The most events of a source in all replications, which take hours.
+const MOST_EVENTS: f64 = 1e11;
+
+/// Reports sources with more than [`MOST_EVENTS`].
+fn judge_events(file: &File, simulation: &Simulation, findings: &mut Vec<Diagnostic>) {
+    let experiment = &simulation.experiment;
+    for (group, table) in simulation.groups.iter().zip(&file.flow) {
+        let Some(flow) = simulation.network.flows.get(group.first) else { continue };
+        let end = flow.stop.unwrap_or(experiment.duration).min(experiment.duration);
+        let seconds = end.saturating_sub(flow.start).picoseconds() as f64 / 1e12;
+        let flows = group.count as f64 * f64::from(experiment.replications);
+        let events = flow.source.events_per_second() * seconds * flows;
+        if events > MOST_EVENTS {
+            let problem =
+                format!("flow `{}` would make about {events:.0e} events, and at most {MOST_EVENTS:.0e} can be simulated", group.name);
+            let finding = Diagnostic::error(table.source.span.clone(), problem);
+            findings.push(finding.help("write longer times between its packets or periods, or simulate a shorter time"));
         }
     }
 }
@@ -172,14 +191,14 @@ fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) ->
     }
 }
 
-/// Links and flows in the making.
+/// The state while links and flows are built.
 struct Building<'a> {
     file: &'a File,
     policies: &'a [Option<Policy>],
     nodes: Vec<String>,
     node_of: HashMap<String, usize>,
     links: Vec<Link>,
-    /// False if a link is missing because its policy is at fault.
+    /// False if a link is missing because of an error in its policy.
     is_complete: bool,
     policy_of_link: Vec<usize>,
     bounds_of_link: Vec<Vec<NodeBounds>>,
@@ -248,13 +267,13 @@ impl Building<'_> {
         })
     }
 
-    /// What the link's policy says of the link behind its port.
+    /// The table `link` of the link's policy.
     fn link_of_policy(&self, table: &LinkTable) -> Option<&PolicyLinkTable> {
         let (_, policy) = self.file.policy.0.iter().find(|(name, _)| name.value == table.policy.value)?;
         policy.link.as_ref().map(|link| &link.value)
     }
 
-    /// The port of a link, and what is known of it.
+    /// The port of a link, its bounds, and its cell scheduler.
     fn port(&mut self, table: &LinkTable) -> Option<(PortSetup, Vec<NodeBounds>, Option<AdapterSetup>)> {
         let policies = &self.file.policy.0;
         let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
@@ -271,7 +290,7 @@ impl Building<'_> {
         self.policy_of_link.push(index);
         match &table.rate {
             None => self.policies[index].as_ref().map(|policy| (policy.setup(), policy.bounds.clone(), policy.adapter.clone())),
-            // A policy that is wrong by itself is not reported once more for every link.
+            // Errors of the policy itself have been reported.
             Some(_) if self.policies[index].is_none() => None,
             Some(rate) => {
                 let (name, policy) = &policies[index];
@@ -324,9 +343,9 @@ impl Building<'_> {
         })
     }
 
-    /// What a sender leaves untagged, counted as the first link of its path carries it.
+    /// The contract of a tagging sender, in bytes on the first link of its path.
     fn tagging(&mut self, tag: &Block<PoliceTable>, table: &SourceTable, source: &Source, first: &Link) -> Option<Tagging> {
-        // What is longer than the first port accepts does not get anywhere, and no packet of IP is longer than this.
+        // The first port drops longer packets, and no IP packet is longer than 65,535 bytes.
         let most = if first.cells { 65_535 } else { first.port.longest_frame };
         let longest = longest_packet(source, table).map_or(most, |(longest, _)| longest);
         let wire = Wire { rate: first.port.rate, longest: first.overhead().wire_length(longest) };
@@ -448,7 +467,7 @@ impl Building<'_> {
         Some(back)
     }
 
-    /// Of paths with equally few links the first in the file is taken, which may not be the one that is meant.
+    /// Warns of another path with as few links: the first in the file is taken.
     fn warn_of_alternative(&mut self, span: &Span, path: Option<&[LinkId]>, what: &str, key: &str, network: &Network) {
         let Some(path) = path else { return };
         let Some(other) = network.alternative(path) else { return };
@@ -467,7 +486,7 @@ impl Building<'_> {
             self.findings.push(finding.context(from.span.clone(), "it starts here"));
             return None;
         }
-        // While links are missing, so are paths.
+        // Paths may be missing because links are.
         let path = network.shortest_path(NodeId(start), NodeId(end)).filter(|_| self.is_complete);
         if path.is_none() && self.is_complete {
             let finding = Diagnostic::error(to.span.clone(), format!("no links lead from `{}` to `{}`", from.0, to.0));

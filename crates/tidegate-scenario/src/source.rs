@@ -1,4 +1,4 @@
-//! Sources of traffic, from what a file says.
+//! Builds the sources of traffic.
 
 use crate::choice::{Holding as HoldingName, SourceKind};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
@@ -10,13 +10,13 @@ use tidegate_core::units::{Duration, MAX_BYTES, Overhead, PICOSECONDS_PER_SECOND
 use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::{CapturePacket, Holding, LengthDistribution, Remainder, Source};
 
-/// Reads a capture by the name that the file gives it, up to damage if the second argument is true, or says why it cannot.
+/// Reads the capture of this name, up to damage if the second argument is true; an error is the reason.
 pub(crate) type ReadCapture<'a> = dyn FnMut(&str, bool) -> Result<Arc<[CapturePacket]>, String> + 'a;
 
-/// The packets that a greedy source keeps queued unless it says otherwise.
+/// The default number of packets that a greedy source keeps queued.
 const USUAL_WINDOW: u32 = 10;
 
-/// Builds the source of a flow, or reports why it cannot.
+/// Builds the source of a flow. `None` if it reports an error.
 pub(crate) fn source(table: &Block<SourceTable>, capture: &mut ReadCapture<'_>, findings: &mut Vec<Diagnostic>) -> Option<Source> {
     let before = findings.len();
     judge_keys(table, findings);
@@ -35,7 +35,7 @@ pub(crate) fn source(table: &Block<SourceTable>, capture: &mut ReadCapture<'_>, 
     Some(built)
 }
 
-/// The keys of each kind: those it needs (one of each group), and those it may have.
+/// The keys of each kind: required ones (one of each group), and optional ones.
 const fn keys(kind: SourceKind) -> (&'static [&'static [&'static str]], &'static [&'static str]) {
     match kind {
         SourceKind::Cbr => (&[&["rate", "interval"], &["packet"]], &["random_phase"]),
@@ -101,7 +101,7 @@ fn given(table: &SourceTable) -> Vec<(&'static str, Span)> {
 }
 
 fn span_of(table: &SourceTable, key: &str) -> Option<Span> {
-    // The simulator's names for what files call otherwise.
+    // Fields of the simulator whose keys in files have other names.
     let key = match key {
         "length" | "packet_length" => "packet",
         "frames" => "sizes",
@@ -144,7 +144,7 @@ fn judge_keys(table: &Block<SourceTable>, findings: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Builds it from keys that have been judged: those needed are there.
+/// Builds the source from a table that has all required keys.
 fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<Diagnostic>) -> Option<Source> {
     let packet = table.packet.as_ref().and_then(|at| length(at, findings));
     let random_phase = table.random_phase.as_ref().is_none_or(|at| at.value);
@@ -276,7 +276,7 @@ fn one_per_interval(length: u32, interval: &At<Duration>, findings: &mut Vec<Dia
     rate
 }
 
-/// The longest packet that the source sends, and where its length was written. `None` if there is no bound.
+/// The longest packet of the source, and the place of its length. `None` if there is no bound.
 pub(crate) fn longest_packet(source: &Source, table: &SourceTable) -> Option<(u32, Span)> {
     let at = |key| span_of(table, key).unwrap_or(table.kind.span.clone());
     match source {
@@ -293,7 +293,7 @@ pub(crate) fn longest_packet(source: &Source, table: &SourceTable) -> Option<(u3
     }
 }
 
-/// The mean rate that the source takes of a link with this overhead, in bit/s; `None` if it takes whatever it gets.
+/// The mean rate of the source on a link with this overhead, in bit/s; `None` for a source that adapts to the link.
 pub(crate) fn wire_rate(source: &Source, overhead: Overhead) -> Option<f64> {
     let mean = source.mean_bits_per_second()?;
     let factor = |length: f64| f64::from(overhead.wire_length(length.round() as u32)) / length;

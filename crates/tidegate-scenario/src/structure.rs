@@ -1,9 +1,10 @@
-//! Judges a file's tree by the schema: unknown and missing keys, and every single value. All faults are reported at once.
+//! Judges a file's tree by the schema: unknown and missing keys, and every value. All errors are reported at once.
 //!
-//! The schema is the one that editors get, so that what an editor accepts and what the loader accepts are the same thing.
+//! Editors use the same schema, so an editor and the loader accept the same files.
 
 use crate::diagnostic::{Diagnostic, alternatives, closest};
-use crate::value::{LEAF, Leaf, Name, Scalar, check};
+use crate::leaves::check;
+use crate::value::{LEAF, Leaf, Name, Scalar};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -13,7 +14,7 @@ pub fn judge(root: &Spanned<DeTable<'_>>, schema: &Value, findings: &mut Vec<Dia
     Judge { definitions: &schema["$defs"], findings }.table(root.get_ref(), root.span(), schema, "");
 }
 
-/// The part of the schema that governs `segment` below `schema`, if the schema knows it.
+/// The schema of the key `segment` below `schema`, if there is one.
 pub fn below<'a>(schema: &'a Value, root: &'a Value, segment: &str) -> Option<&'a Value> {
     let schema = resolve(schema, &root["$defs"]);
     match schema["properties"].get(segment) {

@@ -1,7 +1,5 @@
-//! What a file contains, as text: policies with their trees, links with what they are offered, flows with their promises.
+//! Describes a file as text: policies with their trees, links with their load, flows with their promises.
 
-use crate::bounds::{print_part, print_service, print_time};
-use crate::cells::{cell_contract, scheduled_cells};
 use crate::contract::{Bursts, counts_frames};
 use crate::diagnostic::Problems;
 use crate::guarantee::{Guarantee, LeastRate};
@@ -10,9 +8,12 @@ use crate::promise::{Promise, about};
 use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
-use crate::units::{Limit, Ratio, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots};
+use crate::slots::{print_part, print_service};
+use crate::units::{Limit, Ratio, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time};
 use std::fmt::Write;
 use std::path::Path;
+use tidegate_atm::adapter::AdapterSetup;
+use tidegate_cells::{CellRate, Conflict, Mode, SLOT, Ticks};
 use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate};
@@ -21,7 +22,7 @@ use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
 use tidegate_sim::tcp::{Application, Tcp};
 use tidegate_sim::{Holding, LengthDistribution, Source, Tagging};
 
-/// Reads a file and describes it, after whatever is probably not meant in it.
+/// Reads a file and describes it, warnings first.
 ///
 /// # Errors
 /// Everything that is wrong with the file or with an override.
@@ -31,7 +32,7 @@ pub fn check(path: &Path, overrides: &[String]) -> Result<String, Problems> {
     Ok(warnings + &summary(&scenario, Detail::First))
 }
 
-/// How much of a long list is described.
+/// The detail of long lists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detail {
     /// Of a list of more than 100 the first 20, and the number of the others.
@@ -41,12 +42,12 @@ pub enum Detail {
 }
 
 impl Detail {
-    /// The number of entries that are described of `count`.
+    /// The number of described entries of `count`.
     fn of(self, count: usize) -> usize {
         if self == Detail::All || count <= 100 { count } else { 20 }
     }
 
-    /// What is said of the others.
+    /// The line about the other entries.
     fn rest(self, count: usize, what: &str) -> String {
         match count - self.of(count) {
             0 => String::new(),
@@ -55,7 +56,7 @@ impl Detail {
     }
 }
 
-/// Describes a scenario for its author: is this what was meant?
+/// Describes a scenario.
 pub fn summary(scenario: &Scenario, detail: Detail) -> String {
     let mut text = format!("{}: {}\n", scenario.source, scenario.title);
     let first = &scenario.variants[0];
@@ -129,7 +130,7 @@ fn policy(policy: &Policy, detail: Detail) -> String {
     text + &detail.rest(count, "groups and classes")
 }
 
-/// The rows of the tree below `node`: what is drawn, and what is said beside it.
+/// The rows of the tree below `node`: the branch, and the text beside it.
 fn branches(policy: &Policy, node: Option<usize>, indent: &str, rows: &mut Vec<(String, String)>) {
     let groups = policy.groups.iter().enumerate().filter(|(_, group)| group.parent == node).map(|(index, group)| (Some(index), Ok(group)));
     let classes = policy.classes.iter().filter(|class| class.parent == node).map(|class| (None, Err(class)));
@@ -188,6 +189,46 @@ fn class_remarks(policy: &Policy, class: &Class) -> String {
     ])
 }
 
+/// The cell scheduler, in words.
+fn scheduled_cells(adapter: &AdapterSetup) -> String {
+    let conflict = match adapter.conflict {
+        Conflict::Lazy => "lazy",
+        Conflict::NextFree => "next-free",
+        Conflict::Tolerance => "cdvt",
+        Conflict::Priority => "priority",
+    };
+    let mut text = format!("cell scheduler, conflict policy {conflict}");
+    let percent = |rate: CellRate| rate.0 as f64 * 100.0 / CellRate::LINK.0 as f64;
+    for (priority, &share) in adapter.minimum_shares.iter().enumerate().filter(|(_, share)| share.0 > 0) {
+        text += &format!(", at least {:.3} % for priority {priority} while it asks for that", percent(share));
+    }
+    if let Some(transfer) = &adapter.transfer {
+        let time = transfer.cell_time.0 as f64 / SLOT as f64;
+        text += &format!(
+            "; transfers of up to {} cells, {} slots and {time:.3} per cell, {} cell buffers",
+            transfer.burst, transfer.access_latency, transfer.buffer
+        );
+    }
+    text
+}
+
+/// The contract of a class's connections, in words; empty if the port sends packets.
+fn cell_contract(policy: &Policy, class: &Class) -> String {
+    let Some(adapter) = &policy.adapter else { return String::new() };
+    let before = policy.classes.iter().take_while(|other| other.name != class.name).map(|other| other.queues as usize).sum::<usize>();
+    let contract = &adapter.contracts[before];
+    let link = policy.rate.bits_per_second() as f64;
+    let rate = |interval: Ticks| about(link * SLOT as f64 / interval.0 as f64);
+    let mut text = format!("priority {}, PCR {}", contract.class, rate(contract.peak_interval));
+    let kind = match contract.mode {
+        Mode::Constant => String::new(),
+        Mode::SingleBucket(sustained) => format!(", SCR {}, MBS {} (SLB)", rate(sustained.interval), sustained.maximum_burst_size),
+        Mode::DualBucket(sustained) => format!(", SCR {}, MBS {} (DLB)", rate(sustained.interval), sustained.maximum_burst_size),
+    };
+    text += &kind;
+    text + &format!(", CDVT {:.3} slots", contract.delay_variation_tolerance.0 as f64 / SLOT as f64)
+}
+
 fn share(parameters: &FlowParameters, guarantee: &Guarantee) -> String {
     let priority = parameters.priority.map(|priority| format!("priority {priority}"));
     let delay = parameters.delay.map(|delay| format!("delay {}", print_duration(delay)));
@@ -212,7 +253,7 @@ fn slots_of(policy: &Policy, node: Option<usize>) -> String {
     }
 }
 
-/// What lies behind the port.
+/// Delay and loss behind the port.
 fn behind(policy: &Policy) -> String {
     let Link { delay, loss } = policy.link;
     let extent = policy.link.extent(policy.rate, policy.overhead, policy.longest_frame);

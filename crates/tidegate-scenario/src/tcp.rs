@@ -1,4 +1,4 @@
-//! TCP connections, from what a file says.
+//! Builds TCP connections.
 
 use crate::choice::Holding as HoldingName;
 use crate::diagnostic::Diagnostic;
@@ -8,7 +8,7 @@ use tidegate_core::units::Duration;
 use tidegate_sim::Holding;
 use tidegate_sim::tcp::{Application, RecoveryKind, Tcp, TimerSettings, TransferSize, Transfers};
 
-/// The keys that a TCP source may have; it needs none.
+/// The keys of a TCP source, all optional.
 pub(crate) const KEYS: &[&str] = &[
     "congestion",
     "recovery",
@@ -42,7 +42,7 @@ pub(crate) const KEYS: &[&str] = &[
     "reconnect",
 ];
 
-/// The connection of a table whose keys have been judged. The way back is still missing.
+/// The connection of a judged table, without its reverse path.
 pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<Tcp> {
     let mut tcp = Tcp::modern(Vec::new());
     let flag = |at: &Option<At<bool>>, usual| at.as_ref().map_or(usual, |at| at.value);
@@ -78,7 +78,7 @@ pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option
     Some(tcp)
 }
 
-/// What does not fit is refused later, by the simulator's own bounds.
+/// Saturates; the simulator refuses values out of range.
 fn bytes(at: &Option<At<Bytes>>, usual: u32) -> u32 {
     at.as_ref().map_or(usual, |at| u32::try_from(at.value.0).unwrap_or(u32::MAX))
 }
@@ -127,7 +127,7 @@ fn application(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<Ap
     }))
 }
 
-/// The exponent of whatever is Pareto; 0 if nothing is.
+/// The Pareto exponent; 0 if no distribution is Pareto.
 fn shape(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<f64> {
     let pareto = [&table.transfer_sizes, &table.holding].into_iter().flatten().find(|at| at.value == HoldingName::Pareto);
     match (pareto, &table.pareto_shape) {

@@ -1,7 +1,7 @@
-//! Quantities as people write them: `155.52 Mbit/s`, `2.5 ms`, `64 kB`, `1000 packets`, `0.1 %`.
+//! Reads and prints quantities: `155.52 Mbit/s`, `2.5 ms`, `64 kB`, `1000 packets`, `0.1 %`.
 //!
-//! A quantity is a decimal number and a unit. The arithmetic is exact: a value that is not a whole number of the smallest unit (a bit
-//! per second, a picosecond, a byte) is refused, never rounded. Every error says what would be right.
+//! A quantity is a decimal number and a unit. A value that is not a whole number of the smallest unit (a bit per second, a picosecond, a
+//! byte) is refused, never rounded. Every error says what would be right.
 //!
 //! ```
 //! use tidegate_scenario::units;
@@ -14,18 +14,18 @@
 use tidegate_core::dwcs::LONGEST_PERIOD;
 use tidegate_core::units::{Duration, Rate};
 
-/// A unit: its name and how many of the smallest unit it holds.
+/// A unit: its name, and its size in the smallest unit.
 type Unit = (&'static str, u128);
 
 /// How one kind of quantity is written.
 struct Quantity {
     what: &'static str,
     example: &'static str,
-    /// The smallest difference that counts.
+    /// The resolution.
     finest: &'static str,
     /// The units it is read and printed in, ascending.
     units: &'static [Unit],
-    /// How many of a unit it takes to print fractions of it.
+    /// From this many of a unit on, fractions of it are printed.
     fractions_from: u128,
     /// Units that are read and never printed.
     also: &'static [Unit],
@@ -112,7 +112,7 @@ pub struct Ratio(u64);
 impl Ratio {
     const WHOLE: u64 = 1_000_000_000;
 
-    /// So many billionths; `None` if that is more than the whole.
+    /// This many billionths; `None` if that is more than the whole.
     pub const fn from_billionths(billionths: u64) -> Option<Ratio> {
         if billionths <= Ratio::WHOLE { Some(Ratio(billionths)) } else { None }
     }
@@ -128,7 +128,7 @@ impl Ratio {
     }
 }
 
-/// How much a queue or buffer may hold, in the measure it was written in.
+/// The limit of a queue or buffer, in the unit of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Limit {
     /// Bytes of frames.
@@ -137,7 +137,7 @@ pub enum Limit {
     Packets(u64),
 }
 
-/// The time between two deadlines, in the measure it was written in.
+/// The time between two deadlines, in the unit of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Period {
     /// Slots: times of the longest packet.
@@ -271,7 +271,7 @@ pub fn print_ratio(ratio: Ratio) -> String {
 }
 
 impl Quantity {
-    /// The value without rounding, in the largest unit that it fills; sizes below ten of a unit only if they are whole.
+    /// The exact value in the largest unit not above it; fractions of a size only from ten of the unit on.
     fn print(&self, value: u128) -> String {
         let fills = |factor: u128| value >= factor && (value >= factor * self.fractions_from || value.is_multiple_of(factor));
         let fits = |unit: &&Unit| if value == 0 { unit.0 == "s" } else { fills(unit.1) };
@@ -283,7 +283,7 @@ impl Quantity {
         format!("{}{point}{fraction} {name}", value / factor)
     }
 
-    /// Splits `text` into number and unit and multiplies them out exactly.
+    /// Splits `text` into number and unit and computes the exact value.
     fn read(&self, text: &str) -> Result<u128, String> {
         let Quantity { what, example, .. } = self;
         let text = text.trim();
@@ -388,99 +388,17 @@ fn size_hint(unit: &str) -> Option<&'static str> {
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn what_is_printed_reads_back(bps in 1_000u64..=400_000_000_000, ps in 0u64..=i64::MAX as u64, bytes: u64, share in 0u64..=1_000_000_000) {
-            let written = Rate::new(bps).unwrap();
-            prop_assert_eq!(rate(&print_rate(written)), Ok(written));
-            let span = Duration::from_picoseconds(ps);
-            prop_assert_eq!(duration(&print_duration(span)), Ok(span));
-            prop_assert_eq!(size(&print_size(bytes)), Ok(bytes));
-            prop_assert_eq!(count(&print_count(bytes)), Ok(bytes));
-            for written in [Limit::Bytes(bytes), Limit::Packets(bytes)] {
-                prop_assert_eq!(limit(&print_limit(written)), Ok(written));
-            }
-            prop_assert_eq!(ratio(&print_ratio(Ratio(share))), Ok(Ratio(share)));
-            let slots = 1 + bytes % LONGEST_PERIOD;
-            prop_assert_eq!(period(&print_slots(slots.into())), Ok(Period::Slots(slots)));
-            prop_assert_eq!(period(&print_duration(span)), Ok(Period::Time(span)));
-        }
-
-        #[test]
-        fn decimals_are_exact(whole in 0u64..1_000_000, micro in 0u64..1_000_000) {
-            let text = format!("{whole}.{micro:06} s");
-            prop_assert_eq!(duration(&text).unwrap().picoseconds(), (whole * 1_000_000 + micro) * 1_000_000);
-        }
-
-        #[test]
-        fn no_text_panics(text in "\\PC{0,24}") {
-            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), period(&text), ratio(&text));
-        }
-
-        #[test]
-        fn no_number_with_a_unit_panics(text in "[-+0-9.,_e]{0,30} ?(k|M|G|u|m|n|p|B|i|s|/|t|%|h|µ){0,4}") {
-            let _ = (rate(&text), duration(&text), size(&text), count(&text), limit(&text), period(&text), ratio(&text));
-        }
+/// A time in picoseconds, rounded up to four digits, as a bound.
+pub(crate) fn print_time(picoseconds: u128) -> String {
+    let mut unit = 1;
+    while picoseconds.div_ceil(unit) >= 10_000 {
+        unit *= 10;
     }
-
-    #[test]
-    fn the_usual_forms_are_read() {
-        assert_eq!(rate("155.52 Mbit/s").unwrap().bits_per_second(), 155_520_000);
-        assert_eq!(rate("10Mbit/s").unwrap().bits_per_second(), 10_000_000);
-        assert_eq!(rate(" 1.5  Gbit/s ").unwrap().bits_per_second(), 1_500_000_000);
-        assert_eq!(rate("125 kB/s").unwrap().bits_per_second(), 1_000_000);
-        assert_eq!(duration("2.5 us").unwrap(), duration("2.5 µs").unwrap());
-        assert_eq!(duration("2.5 us").unwrap(), duration("2.5 μs").unwrap());
-        assert_eq!(duration("1 min").unwrap(), Duration::from_seconds(60));
-        assert_eq!(duration("250ps").unwrap(), Duration::from_picoseconds(250));
-        assert_eq!(size("64 kB"), Ok(64_000));
-        assert_eq!(size("64 KiB"), Ok(65_536));
-        assert_eq!(size("0.5 KiB"), Ok(512));
-        assert_eq!(count("1 packet"), Ok(1));
-        assert_eq!(limit("1000 packets"), Ok(Limit::Packets(1000)));
-        assert_eq!(limit("250 kB"), Ok(Limit::Bytes(250_000)));
-        assert_eq!(ratio("0.1 %").map(Ratio::billionths), Ok(1_000_000));
-        assert_eq!(ratio("100%").map(Ratio::billionths), Ok(1_000_000_000));
-    }
-
-    #[test]
-    fn sizes_are_printed_as_people_write_them() {
-        let printed: Vec<String> = [0, 1, 1500, 2000, 64_000, 64_512, 1_500_000, 15_500_000].map(print_size).into();
-        assert_eq!(printed, ["0 B", "1 B", "1500 B", "2 kB", "64 kB", "64.512 kB", "1500 kB", "15.5 MB"]);
-        assert_eq!(print_duration(Duration::ZERO), "0 s");
-        assert_eq!(print_duration(Duration::from_nanoseconds(1_500)), "1.5 us");
-    }
-
-    #[test]
-    fn errors_say_what_would_be_right() {
-        let cases: &[(Result<(), String>, &str)] = &[
-            (rate("10").map(drop), "write a unit: \"10 Mbit/s\""),
-            (rate("10Mbps").map(drop), "unknown unit `Mbps`; write \"10 Mbit/s\" (or \"10 MB/s\" if bytes are meant)"),
-            (rate("fast").map(drop), "expected a rate; write a number and a unit, like \"10 Mbit/s\""),
-            (rate("0 Mbit/s").map(drop), "a rate of zero would never send anything; the lowest rate is 1 kbit/s"),
-            (rate("999 bit/s").map(drop), "the rate 999 bit/s is outside 1 kbit/s to 400 Gbit/s"),
-            (rate("500 Gbit/s").map(drop), "the rate 500 Gbit/s is outside 1 kbit/s to 400 Gbit/s"),
-            (rate("10 m/s").map(drop), "unknown unit `m/s`; a rate is written in bit/s, kbit/s, Mbit/s, Gbit/s, B/s, kB/s, MB/s, GB/s"),
-            (rate("1.00001 kbit/s").map(drop), "1.00001 kbit/s is not a whole multiple of 1 bit/s; write fewer decimals"),
-            (rate("1e6 bit/s").map(drop), "write the number without an exponent and with a unit, like \"10 Mbit/s\""),
-            (duration("5").map(drop), "write a unit: \"5 ms\""),
-            (duration("-5 ms").map(drop), "`-5` is negative; write a number of zero or more"),
-            (duration("1,5 ms").map(drop), "`1,5`: write decimals with a point and thousands without a separator"),
-            (duration("5 m").map(drop), "unknown unit `m`; write \"5 ms\" for milliseconds or \"5 min\" for minutes"),
-            (duration("3000 h").map(drop), "the duration 3000 h is longer than the 2562 h that the clock can tell apart"),
-            (size("64 KB").map(drop), "unknown unit `KB`; write \"64 kB\" (1000 bytes each) or \"64 KiB\" (1024 bytes each)"),
-            (limit("100").map(drop), "write a unit: \"250 kB\" or \"1000 packets\""),
-            (limit("100 pkts").map(drop), "unknown unit `pkts`; write \"100 packets\""),
-            (ratio("120 %").map(drop), "the share 120 % is more than 100 %"),
-            (ratio("0.00000001 %").map(drop), "0.00000001 % is not a whole multiple of 0.0000001 %; write fewer decimals"),
-        ];
-        for (got, expected) in cases {
-            assert_eq!(got.clone().unwrap_err(), *expected);
-        }
+    match u64::try_from(picoseconds.div_ceil(unit) * unit).ok().filter(|&picoseconds| picoseconds <= Duration::MAX.picoseconds()) {
+        Some(picoseconds) => print_duration(Duration::from_picoseconds(picoseconds)),
+        None => "more than 106 days".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

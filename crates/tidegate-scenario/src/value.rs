@@ -1,7 +1,6 @@
-//! The values of a file: each knows how it is read, what its schema is and what to say when it is wrong.
+//! The values of a file: how each is read, its schema, and its error messages.
 //!
-//! Every value is a [`Leaf`]. Files hold them as [`At`], with their place. [`check`] judges a scalar by the name of its leaf, so that
-//! the loader can report every wrong value of a file at once before anything is built from it.
+//! Every value is a [`Leaf`]. Tables hold values as [`At`], with their place.
 
 use crate::diagnostic::{Span, alternatives, closest};
 use crate::units::{self, Limit, Period, Ratio, pattern};
@@ -18,18 +17,15 @@ use toml::Spanned;
 /// The schema keyword under which a value names its leaf.
 pub const LEAF: &str = "x-value";
 
-/// What a file may hold where a value is expected.
+/// A scalar of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Scalar<'a> {
-    /// A string.
     Text(Cow<'a, str>),
-    /// An integer.
     Integer(i128),
     /// A number with a decimal point, as written.
     Decimal(Cow<'a, str>),
-    /// True or false.
     Boolean(bool),
-    /// Anything else, described.
+    /// Anything else, with a description.
     Other(&'static str),
 }
 
@@ -50,10 +46,10 @@ pub trait Leaf: Sized {
     /// Its name in the schema.
     const NAME: &'static str;
 
-    /// Its schema.
+    /// Its JSON schema.
     fn schema() -> Value;
 
-    /// Reads it.
+    /// Reads the value.
     ///
     /// # Errors
     /// What is wrong, and what would be right.
@@ -63,9 +59,7 @@ pub trait Leaf: Sized {
 /// A value and its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct At<T> {
-    /// The value.
     pub value: T,
-    /// Its place.
     pub span: Span,
 }
 
@@ -102,9 +96,8 @@ impl<T: Leaf> JsonSchema for At<T> {
 /// A table and the place of its header.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Block<T> {
-    /// The table.
     pub value: T,
-    /// The place of its header, or of the whole of an inline table.
+    /// The place of its header, or of a whole inline table.
     pub span: Span,
 }
 
@@ -217,60 +210,6 @@ impl<'de> Deserialize<'de> for OwnedScalar {
     }
 }
 
-macro_rules! leaves {
-    ($($leaf:ty),* $(,)?) => {
-        /// Judges a scalar by the schema of its place: the leaf's name and, for integers, the range.
-        pub fn check(schema: &Value, scalar: &Scalar<'_>) -> Result<(), String> {
-            let name = schema[LEAF].as_str().unwrap_or_default();
-            if name == WHOLE {
-                return whole(scalar, schema["minimum"].as_u64().unwrap_or(0), schema["maximum"].as_u64().unwrap_or(u64::MAX)).map(drop);
-            }
-            $(if name == <$leaf as Leaf>::NAME {
-                return <$leaf as Leaf>::read(scalar).map(drop);
-            })*
-            Ok(())
-        }
-    };
-}
-
-leaves!(
-    Name,
-    Title,
-    Text,
-    bool,
-    Rate,
-    Duration,
-    Bytes,
-    Limit,
-    Packets,
-    Period,
-    Ratio,
-    Percentile,
-    Decimal,
-    AlphaFactor,
-    crate::header::Dscp,
-    crate::header::Protocol,
-    crate::header::EthernetType,
-    crate::header::Prefix,
-    crate::header::PortRange,
-    crate::remark::DscpChange,
-    crate::overhead::Overhead,
-    crate::choice::SchedulerName,
-    crate::choice::BufferName,
-    crate::choice::PolicerName,
-    crate::choice::ConformanceName,
-    crate::choice::ViolationName,
-    crate::choice::ReadingName,
-    crate::choice::LateName,
-    crate::choice::DeadlineName,
-    crate::choice::EarlyName,
-    crate::choice::SharesName,
-    crate::choice::Admission,
-    crate::service::ServiceName,
-    crate::choice::SourceKind,
-    crate::choice::Holding,
-);
-
 /// The name of a policy, class, group, link or flow: 1 to 64 characters, no dot, quote or control character.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Name(pub String);
@@ -352,7 +291,7 @@ impl Leaf for bool {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Whole<const MIN: u64, const MAX: u64>(pub u64);
 
-const WHOLE: &str = "integer";
+pub const WHOLE: &str = "integer";
 
 impl<const MIN: u64, const MAX: u64> Leaf for Whole<MIN, MAX> {
     const NAME: &'static str = WHOLE;
@@ -427,7 +366,7 @@ impl From<u64> for Packets {
 pub struct Percentile(u32);
 
 impl Percentile {
-    /// The 99th percentile, which promises of delay mean unless they name another.
+    /// The 99th percentile, the default of promised delays.
     pub const NINETY_NINE: Percentile = Percentile(99_000_000);
 
     /// The quantile between 0 and 1.
@@ -518,7 +457,7 @@ fn scaled(scalar: &Scalar<'_>, decimals: usize) -> Option<u64> {
     format!("{integer}{fraction:0<decimals$}").parse().ok()
 }
 
-/// The text of a scalar, or the complaint that it is not `what`.
+/// The text of a scalar, or the message that `what` was expected.
 pub(crate) fn expect_text<'a>(scalar: &'a Scalar<'_>, what: &str) -> Result<&'a str, String> {
     match scalar {
         Scalar::Text(text) => Ok(text),
@@ -539,32 +478,4 @@ pub(crate) fn one_of<T: Copy>(scalar: &Scalar<'_>, what: &str, known: &[(&'stati
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_exact() {
-        let read = |text: &'static str| Percentile::read(&Scalar::Decimal(text.into()));
-        assert_eq!(read("99.9").unwrap().to_string(), "99.9");
-        assert_eq!(read("99.0"), Ok(Percentile::NINETY_NINE));
-        assert_eq!(Percentile::read(&Scalar::Integer(50)).unwrap().quantile(), 0.5);
-        for wrong in ["0.0", "100.0", "nan", "-1.0", "99.99999999"] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_bare_number_is_told_to_carry_a_unit() {
-        let error = Rate::read(&Scalar::Integer(10)).unwrap_err();
-        assert_eq!(error, "write a unit, in quotes: \"10 Mbit/s\"");
-    }
-
-    #[test]
-    fn names_fit_into_dotted_keys() {
-        let read = |text: &'static str| Name::read(&Scalar::Text(text.into()));
-        assert!(read("with the policy").is_ok());
-        for wrong in ["", " a", "a.b", "a\nb", "a\"b"] {
-            assert!(read(wrong).is_err(), "{wrong:?}");
-        }
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
-//! Computes when the next packet of a stream may start so that the stream keeps its contract: one or two leaky buckets, turned from a test
-//! into a time.
+//! Computes when the next packet of a stream may start so that the stream keeps its contract of one or two leaky buckets.
 //!
-//! **Law**: if every packet starts at or after [`Allowance::release`] and is charged when it starts, a policer of the same contract accepts
-//! the whole stream: GCRA(peak, tolerance), and GCRA(rate, burst tolerance + tolerance). With [`Bucket::Dual`], the packet that follows a
-//! burst starts no earlier than the planned instant at which the bucket is full.
+//! **Law**: if every packet starts at or after [`Allowance::release`] and is charged then, a policer of the same contract accepts the whole
+//! stream: GCRA(peak, tolerance), and GCRA(rate, burst tolerance + tolerance). With [`Bucket::Dual`], no burst starts before the planned
+//! instant at which the bucket is full. A burst and its pause last as long as its bytes at the rate, plus the lateness of the burst's start
+//! beyond the tolerance.
 //!
 //! **Source**: ATM Forum Traffic Management 4.0, GCRA in the virtual scheduling form; [`crate::policer::packet_burst_tolerance`] derives the
 //! burst tolerance from a maximum burst size. The two kinds of bucket are SLB and DLB of Schiller and Gunningberg, section 4.3.
@@ -14,13 +14,12 @@
 //!
 //! **RTL twin**: none yet.
 //!
-//! **Deviations**: a policer grants its tolerance to packets that come too early. Here the plan does without it, and the tolerance only
-//! forgives lateness: a packet that starts late, because the link was busy, shifts the plan by the lateness beyond the tolerance. The
-//! stream conforms all the same: a policer's theoretical arrival time is at most the tolerance after the planned instant, because
-//! `max(TAT, t) + I <= max(plan, t - tolerance) + I + tolerance` holds whenever `TAT <= plan + tolerance` does. Without tolerance and
-//! without burst, every wait for the link costs the stream as much time. Times of packets are rounded up to a picosecond and the burst's
-//! down, so the last packet of a burst that exactly fits may be due a few picoseconds after the others; [`ROUNDING`] keeps a dual bucket
-//! from ending the burst there.
+//! **Deviations**: a policer grants its tolerance to early packets. Here the tolerance only forgives lateness: a packet that starts late,
+//! because the link was busy, shifts the plan by the lateness beyond the tolerance. The stream conforms, because a policer's theoretical
+//! arrival time is at most the tolerance after the planned instant. `max(TAT, t) + I <= max(plan, t - tolerance) + I + tolerance` holds
+//! whenever `TAT <= plan + tolerance` does. Without tolerance and without burst, every wait for the link costs the stream as much time.
+//! Times of packets are rounded up to a picosecond, and the burst's down. So the last packet of a burst that exactly fits may be due a few
+//! picoseconds late; [`ROUNDING`] keeps a dual bucket from ending the burst there.
 
 use crate::packet::Flow;
 use crate::policer::{Contract, ContractError, ContractField, packet_burst_tolerance};

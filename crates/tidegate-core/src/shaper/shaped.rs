@@ -1,20 +1,19 @@
-//! Shapes every flow to its own contract and leaves the order among those that may leave to any other scheduler.
+//! Shapes every flow to its own contract; any other scheduler orders the flows that may leave.
 //!
-//! **Law**: every shaped flow's packets are accepted without exception by a policer of the same contract. No packet is held longer than
-//! its contract demands, and then by the order of the scheduler inside.
+//! **Law**: a policer of the same contract accepts every packet of a shaped flow. The shaper holds no packet longer than its contract
+//! demands.
 //!
 //! **Source**: shapers in front of a work-conserving scheduler as in Zhang and Ferrari, "Rate-controlled service disciplines", Journal of
 //! High Speed Networks 3(4), 1994; the contract is [`Allowance`]'s.
 //!
-//! **State**: one cache line per flow (64 bytes) and one byte, the ready list of those that wait, and the scheduler inside.
+//! **State**: one cache line (64 bytes) and one byte per flow, the ready list of waiting flows, and the scheduler inside.
 //!
-//! **Cost**: one insertion and one removal of a ready list per packet that has to wait, and the scheduler inside. A packet that need not
-//! wait goes straight through.
+//! **Cost**: the scheduler inside, and one insertion and one removal of a ready list per packet that has to wait.
 //!
 //! **RTL twin**: none yet.
 //!
-//! **Deviations**: packets are held back per flow, in the port's queues, not one by one: a flow is in the scheduler inside while its
-//! head may leave, and on the waiting list while it may not.
+//! **Deviations**: the shaper holds back flows, not packets, which stay in the port's queues. A flow is in the scheduler inside while its
+//! head may leave, and otherwise on the waiting list.
 
 use super::{Allowance, ShapingContract};
 use crate::packet::{Colour, Flow, Head};
@@ -34,9 +33,9 @@ pub struct Shaped<S, R = Wheel> {
     waits: Vec<Waits>,
     waiting: R,
     inner: S,
-    /// No flow that waits may leave before this instant.
+    /// The earliest release of a waiting flow, or an earlier instant.
     next_release: Time,
-    /// So many flows have been released in whose place none has been named yet that will soon be.
+    /// The number of released flows for which no waiting flow has been prefetched yet.
     unnamed: usize,
 }
 
@@ -44,18 +43,18 @@ pub struct Shaped<S, R = Wheel> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waits {
     No,
-    /// Its queue was empty before: it comes to the scheduler inside as a new one.
+    /// Its queue was empty before: the scheduler inside gets it as a new one.
     SinceItsArrival,
     /// It was backlogged before, and resumes.
     SinceItWasServed,
 }
 
-/// All that the shaper keeps of one flow.
+/// The state of one flow.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Shaping {
     allowance: Allowance,
-    /// The head's arrival, number, length and colour: kept for the scheduler inside while the flow waits, its length to be charged.
+    /// The head's arrival, number, length and colour. The scheduler inside gets them after a wait; the length is charged.
     arrival: Time,
     number: u32,
     /// The length in the low 30 bits, the colour above.
@@ -120,7 +119,7 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
                     }
                 }
                 Some((release, _)) => break Time::from_picoseconds(release),
-                // Nothing waits: anything that comes to wait will be earlier.
+                // No flow waits; any that comes to wait is earlier.
                 None => break now + SERIAL_HORIZON,
             }
         };
@@ -194,7 +193,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        // The release does not depend on the head: what may leave still may, and what waits waits on in its place.
+        // The release does not depend on the head: a flow that may leave still may, and one that waits keeps its place.
         if let Some(head) = next {
             self.flows[flow.index()].keep(head);
         }
@@ -208,7 +207,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        // One for each that was released, also if many were at once: they will be next.
+        // One waiting flow for each released one, also if many were released at once: they are next.
         if let Some(others) = self.unnamed.min(PREFETCH_DISTANCE).checked_sub(1) {
             self.unnamed = others;
             if let Some(flow) = self.waiting.ahead(PREFETCH_DISTANCE - 1 - others) {

@@ -1,6 +1,6 @@
 //! The table of a class's remarks, exactly as it is written; see [`super`].
 
-use crate::remark::DscpChange;
+use crate::header::DscpChange;
 use crate::value::{At, Block, Whole};
 use schemars::JsonSchema;
 use serde::Deserialize;

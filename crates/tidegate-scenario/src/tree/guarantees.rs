@@ -1,58 +1,40 @@
-//! What each member of the tree is guaranteed while it is backlogged, from the link down: the one place where that is worked out.
+//! Computes what each member of the tree is guaranteed while it is backlogged, from the link down.
 //!
-//! A node hands its children an offer: a rate, and within what time after a child becomes backlogged it holds. A shape passes on the part of it
-//! that its burst keeps, a policer that discards caps it. What cannot be shown is no guarantee, and the reason is kept.
+//! A node makes each child an offer: a rate, and the latency after which it holds. A shape passes on the part that its burst keeps. A policer
+//! that discards caps it. Whatever is not proven is no guarantee; the reason is kept.
 //!
-//! * A scheduler that shares by weights or rates gives each child its part of what the node has (Stiliadis and Varma, "Latency-Rate Servers",
-//!   IEEE/ACM ToN 6(5), 1998, for the latencies).
-//! * Whatever never idles gives a child what its neighbours leave, if all of them are limited; strict priority, what those above and beside leave.
-//! * A shaped child waits for its turn as well as for its contract. What it loses by waiting its burst makes good: with a latency of `t` at a
-//!   rate of `r`, `burst - longest frame + rate * tolerance >= r t` suffices.
-//! * A dual bucket that fills makes nothing good: what a burst starts late beyond the tolerance is lost once per burst. With bursts of at least
-//!   `b = burst - longest frame`, an offer of `R`, `t` and the lesser rate `r = min(R, rate)`, a burst and its pause last at most `b / r + d`,
-//!   where `d = t + longest frame (1 / max(R, rate) - 1 / link) - tolerance`, if that is positive. So `b / (b / r + d)` is kept.
+//! * A scheduler that shares by weights or rates gives each child its part of the node's service. The latencies are those of Stiliadis and
+//!   Varma, "Latency-Rate Servers", IEEE/ACM ToN 6(5), 1998.
+//! * A work-conserving scheduler gives a child what its neighbours leave, if all of them are limited. Strict priority gives what those above
+//!   and beside leave.
+//! * A shaped child waits for its turn and for its contract. A burst makes up for a latency of `t` at a rate of `r` if
+//!   `burst - longest frame + rate * tolerance >= r t`.
+//! * A dual bucket does not make up for a late burst: each loses its lateness beyond the tolerance. Let an offer be `R` after `t`,
+//!   `r = min(R, rate)`, and `b = burst - longest frame`, the least bytes of a burst. A burst and its pause last at most `b / r + d`, where
+//!   `d = t + longest frame (1 / max(R, rate) - 1 / link) - tolerance`, or 0 if that is negative. So `b / (b / r + d)` is kept.
 
-use super::{Choice, Member, Tree, slot};
-use crate::bounds::Slots;
+use super::members::{Choice, Member, Starvation, Tree, slot};
 use crate::contract::Bursts;
-use crate::guarantee::{Guarantee, LeastRate};
+use crate::guarantee::{Ceiling, Guarantee, LeastRate, Service};
+use crate::slots::Slots;
 use crate::units::print_size;
 use std::collections::BTreeMap;
 use tidegate_core::dwcs::Early;
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::shaper::{Bucket, ShapingContract};
 
-/// The most that a member sends: in any time `t`, `burst` bytes and `rate * t`.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Ceiling {
-    /// In bits per second.
-    pub rate: u64,
-    /// In bytes.
-    pub burst: f64,
-    /// True for a shape, which holds for what is sent. A policer limits what arrives, which may then wait and leave together.
-    pub at_service: bool,
-}
-
-/// What a node gets, and what it passes on.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Service {
-    pub rate: LeastRate,
-    /// Seconds until the rate counts, from when the node becomes backlogged or from any instant while it is.
-    pub latency: f64,
-}
-
-/// What a member gets and what keeps it from more, or why nothing is guaranteed to it.
+/// The service of a member and the reason why it is not more, or the reason why there is none.
 pub(super) type Passed = Result<(Service, Option<String>), String>;
 
-/// What a child is offered before its own shape.
+/// The service of a child before its own shape.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
     rate: LeastRate,
-    /// Seconds after the child becomes backlogged until the rate counts; infinite if that is not known.
+    /// Seconds after the child becomes backlogged until the rate holds; infinite if unknown.
     latency: f64,
     /// Seconds that a packet of the child may wait on top of its own time at the rate.
     wait: f64,
-    /// The node's rate, if all that the child waits for is limited: what is sent before it then takes its part of the time and no more.
+    /// The node's rate, if everything that the child waits for is limited and takes no more than its part of the time.
     whole: Option<LeastRate>,
 }
 
@@ -63,7 +45,7 @@ struct Sum {
     burst: f64,
     /// The first two that nothing limits.
     unlimited: Vec<usize>,
-    /// The number of those that are limited on arrival only.
+    /// The number of members that are limited on arrival only.
     on_arrival: usize,
 }
 
@@ -80,7 +62,7 @@ impl Sum {
         }
     }
 
-    /// Without the member at `position`: what the others send, or the first of them that nothing limits.
+    /// The most that all but the member at `position` send, or the first of them that is unlimited.
     fn without(&self, position: usize, own: Option<&Ceiling>) -> Result<Ceiling, usize> {
         if let Some(&other) = self.unlimited.iter().find(|&&other| other != position) {
             return Err(other);
@@ -94,30 +76,21 @@ impl Sum {
     }
 }
 
-impl Service {
-    /// What each of the queues of a class is guaranteed, if `slots` are theirs.
-    pub fn of_queue(rate: Option<LeastRate>, slots: Option<&Slots>) -> Guarantee {
-        let Some(rate) = rate else { return Guarantee::None("the class has none".to_owned()) };
-        match window_of(slots, 0, Service { rate, latency: 0.0 }) {
-            Ok(offer) => Guarantee::Rate(offer.rate),
-            Err(reason) => Guarantee::None(reason),
-        }
+/// The guarantee of each queue of a class whose queues share `slots`.
+pub(super) fn of_queue(rate: Option<LeastRate>, slots: Option<&Slots>) -> Guarantee {
+    let Some(rate) = rate else { return Guarantee::None("the class has none".to_owned()) };
+    match window_of(slots, 0, Service { rate, latency: 0.0 }) {
+        Ok(offer) => Guarantee::Rate(offer.rate),
+        Err(reason) => Guarantee::None(reason),
     }
 }
 
-/// How those of one priority are served, under strict priority and under rate-controlled service.
+/// How members of one priority are served: under strict priority, and under rate-controlled service.
 const TURNS: &str = "it takes turns packet by packet with others of its priority, whose packets may be longer";
 const RELEASES: &str = "those of one priority leave in the order in which they are released";
 
-/// Members of which nothing limits the first, so that nothing is guaranteed to the second.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Starvation {
-    pub first: Member,
-    pub starved: Member,
-}
-
 impl Tree {
-    /// The most that each group and class sends. To be called once, when the tree has been put together.
+    /// Computes the most that each group and class sends. To be called once, before guarantees.
     pub(super) fn limit(&mut self) {
         let of_shape = |shape: &Option<ShapingContract>| {
             shape.map(|shape| {
@@ -146,7 +119,7 @@ impl Tree {
         }
     }
 
-    /// True if the scheduler of a node keeps packets until their time comes.
+    /// True if the scheduler of a node holds packets until their period begins.
     fn waits_for_periods(&self, node: Option<usize>) -> bool {
         let Choice { kind, options, .. } = self.scheduler(node);
         *kind == SchedulerKind::Dwcs && options.dwcs.rules.early == Early::Hold
@@ -167,11 +140,10 @@ impl Tree {
         }
     }
 
-    /// What each child of `node` is guaranteed, in their order, and beside it the rate that a child shares if it is a group without a rate of
-    /// its own.
+    /// The guarantee of each child of `node`, in order, and the rate that the child shares if it is a group without a `rate`.
     pub(super) fn guaranteed(&mut self, node: Option<usize>) -> Vec<(Passed, Option<LeastRate>)> {
         let children = self.children[slot(node)].clone();
-        // What groups share has to be known also where nothing is guaranteed.
+        // The rates that groups share are needed even without a guarantee.
         let shared = LeastRate::whole(self.shared[slot(node)].value.bits_per_second());
         let service = self.services[slot(node)].unwrap_or(Service { rate: shared, latency: f64::INFINITY });
         let kind = self.effective_kind(node);
@@ -188,7 +160,7 @@ impl Tree {
         best.collect()
     }
 
-    /// What a child of a node under `dwcs` asks for.
+    /// The rate that a child of a node under `dwcs` requests.
     fn requested(&self, node: Option<usize>, position: usize, shared: LeastRate) -> Option<LeastRate> {
         let part = self.slots[slot(node)].as_ref()?.streams[position].least_service()?;
         shared.part(part.ticks, part.of)
@@ -242,7 +214,7 @@ impl Tree {
         if node.is_none() && self.is_flat() { self.flat_kind() } else { self.scheduler(node).kind }
     }
 
-    /// By shares, and beside limited neighbours.
+    /// Offers by shares, and beside limited neighbours.
     fn offers_by_share(
         &self,
         node: Option<usize>,
@@ -264,7 +236,7 @@ impl Tree {
         offers.collect()
     }
 
-    /// What `others`, which are limited, leave of what a node gets.
+    /// The offer that limited `others` leave of a node's service.
     fn left_beside(&self, service: Service, others: Ceiling, has_others: bool) -> Result<Offer, String> {
         let Some(rate) = service.rate.beside(others.rate) else {
             return Err(format!("the others may take all of the {}", service.rate));
@@ -273,13 +245,13 @@ impl Tree {
         Ok(self.left(service, rate, others.burst, longest, others.at_service))
     }
 
-    /// An offer of what is left beside bursts of this many bytes and one packet of this many bits.
+    /// The offer of a rate that is left beside bursts of this many bytes and one packet of this many bits.
     fn left(&self, service: Service, rate: LeastRate, bursts: f64, longest: f64, is_known: bool) -> Offer {
         let latency = if is_known { service.latency + (bursts * 8.0 + longest) / rate.bits_per_second() } else { f64::INFINITY };
         Offer { rate, latency, wait: service.latency + longest / service.rate.bits_per_second(), whole: Some(service.rate) }
     }
 
-    /// By the shares of the scheduler alone.
+    /// Offers by the shares of the scheduler alone.
     fn shares(&self, node: Option<usize>, kind: SchedulerKind, service: Service, children: &[Member]) -> Vec<Result<Offer, String>> {
         let weight = |child: Member| self.given(child).weight.as_ref().map_or(1, |weight| weight.value);
         let weights: u128 = children.iter().map(|&child| u128::from(weight(child))).sum();
@@ -294,7 +266,7 @@ impl Tree {
                 let least = children.iter().map(|&child| weight(child)).min().unwrap_or(1);
                 let quantum = |child: Member| longest * f64::from(weight(child)) / f64::from(least);
                 let round = longest * weights as f64 / f64::from(least);
-                // One that comes back from a suspension may have saved up a turn.
+                // A child that resumes after a suspension may have saved up a turn.
                 let saved = |child: Member| if self.is_held(child) { quantum(child) } else { 0.0 };
                 let all_saved: f64 = children.iter().map(|&child| saved(child)).sum();
                 each(&|_, child| {
@@ -322,7 +294,7 @@ impl Tree {
                     children.iter().map(|&child| self.given(child).rate.as_ref().map_or(0, |rate| rate.value.bits_per_second())).collect();
                 let sum = rates.iter().fold(0u64, |sum, rate| sum.saturating_add(*rate));
                 each(&|position, _| match service.rate >= LeastRate::whole(sum) {
-                    // A clock that has run ahead pays for it at any time, so there is no latency that always holds.
+                    // A flow whose clock has run ahead may be starved later, so no latency holds.
                     true => Ok(Offer {
                         rate: LeastRate::whole(rates[position]),
                         latency: f64::INFINITY,
@@ -346,7 +318,7 @@ impl Tree {
         }
     }
 
-    /// The rates by which a fair scheduler shares: those that are reserved, and by weight what they leave, as the scheduler itself reckons.
+    /// The rates of a fair scheduler, as it computes them itself: reserved rates, and the rest by weight.
     fn rates_of(&self, node: Option<usize>, children: &[Member]) -> Vec<u64> {
         let reserved = |child: Member| self.given(child).rate.as_ref().map(|rate| rate.value.bits_per_second());
         let weight = |child: Member| self.given(child).weight.as_ref().map_or(1, |weight| weight.value);
@@ -357,7 +329,7 @@ impl Tree {
         children.iter().map(|&child| reserved(child).unwrap_or_else(|| by_weight(child))).collect()
     }
 
-    /// Strict priority: what those above and beside leave.
+    /// Offers under strict priority: what those above and beside leave.
     fn offers_by_priority(&mut self, service: Service, children: &[Member]) -> Vec<Vec<Result<Offer, String>>> {
         let levels = self.levels(children);
         let mut above = Sum::default();
@@ -397,11 +369,11 @@ impl Tree {
             return Err(format!("the others of its priority may take all of the {left} that higher ones leave"));
         };
         let longest = if children.len() > 1 { self.bits_of_longest() } else { 0.0 };
-        // What waits of higher priority is no more than its burst; of the same priority it may be, unless it is limited when it is sent.
+        // The backlog of a higher priority is at most its burst. That of the same priority may be more, unless it is limited at service.
         Ok(self.left(service, rate, first.burst + others.burst, longest, others.at_service))
     }
 
-    /// Rate-controlled service: strict priority, but for what is guaranteed to a priority.
+    /// Offers under rate-controlled service: strict priority, and the guaranteed rates of priorities.
     fn offers_by_contract(&mut self, node: Option<usize>, service: Service, children: &[Member]) -> Vec<Vec<Result<Offer, String>>> {
         if node.is_some() {
             let none = "rate-controlled below a group shares by the clock, whether the group is served or not";
@@ -423,7 +395,7 @@ impl Tree {
                 level.add(position, self.ceiling(children[position]));
             }
             for &position in members {
-                // What a lower priority is guaranteed goes first as well, up to a few packets at once.
+                // Guaranteed packets of lower priorities go first as well, a few at once.
                 let claims = Ceiling { rate: below, burst: 5.0 * f64::from(self.longest) * levels.len() as f64, at_service: true };
                 let mut first = above.clone();
                 if below > 0 {
@@ -459,7 +431,7 @@ impl Tree {
         levels
     }
 
-    /// What a shape passes on of an offer, and what keeps it from more. A peak rate is a shape without a burst before the other.
+    /// The part of an offer that a shape passes on, and the reason why it is not more. A peak rate is a first shape without a burst.
     fn through(&self, offer: Offer, shape: &ShapingContract, kind: &str) -> (Option<Service>, Option<String>) {
         let tolerance = shape.tolerance.picoseconds() as f64 / 1e12;
         let (first, mut wanted) = match shape.peak {
@@ -488,7 +460,7 @@ impl Tree {
         (service, reason)
     }
 
-    /// What a dual bucket passes on of an offer that its peak rate passes on, and what keeps it from more.
+    /// The part of an offer that a dual bucket passes on behind its peak rate, and the reason why it is not more.
     fn through_dual(&self, offer: Offer, shape: &ShapingContract, kind: &str) -> (Option<Service>, Option<String>) {
         let rate = LeastRate::whole(shape.rate.bits_per_second());
         let least = offer.rate.min(rate);
@@ -497,7 +469,7 @@ impl Tree {
         let own = longest / offer.rate.max(rate).bits_per_second() - longest / link;
         let tolerance = shape.tolerance.picoseconds() as f64 / 1e12;
         let lost = offer.latency + own.max(0.0) - tolerance * (1.0 + 1e-9);
-        // A child of a shaped group waits out a pause, of which no latency is worked out.
+        // Children of a group also wait during its pauses, for which no latency is computed.
         let service = |rate| Service { rate, latency: f64::INFINITY };
         if lost <= 0.0 {
             return (Some(service(least)), None);
@@ -510,12 +482,12 @@ impl Tree {
         (kept, Some(format!("its dual bucket is full while it waits for its turn under {kind}, and {because}")))
     }
 
-    /// What is kept of an offer by a shape to `rate` that may be behind by `spare` seconds without losing anything; and if that is not all, the
-    /// bytes by which a burst has to exceed the longest frame to keep it, or infinitely many.
+    /// The part of an offer that a shape to `rate` keeps if it makes up for `spare` seconds. If that is not all: the bytes by which a burst has to
+    /// exceed the longest frame to keep everything, or infinity.
     fn kept(&self, offer: Offer, rate: LeastRate, spare: f64) -> (Option<Service>, Option<f64>) {
         let least = offer.rate.min(rate);
         let needed = offer.latency * least.bits_per_second() / rate.bits_per_second();
-        // Rounded to picoseconds, the tolerance of one longest frame's time may be less than that by a hair.
+        // A tolerance of one longest frame, rounded to picoseconds, may be slightly too short.
         let spare = spare * (1.0 + 1e-9);
         if needed <= spare {
             let latency = offer.latency + spare + self.bits_of_longest() / rate.bits_per_second();
@@ -556,18 +528,18 @@ impl Tree {
     }
 }
 
-/// True if the shape keeps everything back after a burst until its bucket is full.
+/// True if the shape pauses after a burst until its bucket is full.
 fn pauses(shape: &ShapingContract) -> bool {
     shape.bucket == Bucket::Dual && shape.burst > shape.longest_packet
 }
 
-/// By how many bytes a burst exceeds one longest frame, once what the peak rate lets in meanwhile is taken off.
+/// The bytes by which a burst exceeds one longest frame, less those that the peak rate admits meanwhile.
 fn excess(shape: &ShapingContract) -> f64 {
     let beyond = f64::from(shape.burst.saturating_sub(shape.longest_packet));
     shape.peak.map_or(beyond, |peak| beyond * (1.0 - shape.rate.bits_per_second() as f64 / peak.bits_per_second() as f64))
 }
 
-/// The part of the slots of a node that the window of a child takes.
+/// The offer of a child's window: its part of the slots of the node.
 fn window_of(slots: Option<&Slots>, position: usize, service: Service) -> Result<Offer, String> {
     let slots = slots.ok_or("its request cannot be met")?;
     let stream = &slots.streams[position];

@@ -1,27 +1,25 @@
-//! What is legal in a tree and hardly meant: rounds of seconds, deadlines that one packet breaks, packets that nothing is left for.
+//! Warns of legal but unlikely trees: rounds of seconds, deadlines that one packet breaks, members that may starve.
 
-use super::guarantees::Starvation;
-use super::{Member, Tree, slot};
-use crate::bounds::print_time;
+use super::members::{Member, Starvation, Tree, slot};
 use crate::diagnostic::Diagnostic;
-use crate::units::print_duration;
+use crate::units::{print_duration, print_time};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::Parameter;
 use tidegate_core::units::PICOSECONDS_PER_SECOND;
 
-/// Rounds from this time on are remarked on ...
+/// Rounds of at least this time get a warning ...
 const LONG_ROUND: u128 = PICOSECONDS_PER_SECOND as u128;
 /// ... if they are this many times as long as with equal weights: on a slow link the longest frames alone may take that long.
 const UNEQUAL: u128 = 10;
 
 impl Tree {
-    /// The greatest factor that all weights below `node` have in common. Under `wrr` weights are divided by it: shares stay, rounds get shorter.
+    /// The greatest common factor of the weights below `node`. `wrr` divides weights by it: same shares, shorter rounds.
     pub(super) fn common_factor(&self, node: Option<usize>) -> u32 {
         let weights = self.children[slot(node)].iter().map(|&child| self.given(child).weight.as_ref().map_or(1, |weight| weight.value));
         weights.fold(0, greatest_common_divisor).max(1)
     }
 
-    /// Remarks on a round that takes long because weights are far apart.
+    /// Warns of a round that takes long because weights are far apart.
     pub(super) fn remark_on_rounds(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
         let kind = self.scheduler(node).kind;
         let children = &self.children[slot(node)];
@@ -50,7 +48,7 @@ impl Tree {
         ));
     }
 
-    /// Remarks on delays that are over before the packet on the link has left.
+    /// Warns of delays shorter than the transmission of one longest frame.
     pub(super) fn remark_on_delays(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
         if self.scheduler(node).kind != SchedulerKind::EarliestDeadlineFirst || self.children[slot(node)].len() < 2 {
             return;
@@ -69,7 +67,7 @@ impl Tree {
         }
     }
 
-    /// Remarks on what nothing is sure to be left for: on the first of them, with the number of the others.
+    /// Warns of the first member that may starve, with the number of the others.
     pub fn remark_on_starvation(&self) -> Option<Diagnostic> {
         let role = |member: Member| if matches!(member, Member::Group(_)) { "group" } else { "class" };
         let Starvation { first, starved } = *self.starvations.first()?;

@@ -1,12 +1,12 @@
-//! Guarantees that cannot be kept: beyond what is shared, or beyond a shape.
+//! Reports guarantees that cannot be kept: above the shared rate, or above a shape.
 
-use super::{Tree, slot};
+use super::members::{Tree, slot};
 use crate::diagnostic::Diagnostic;
 use crate::units::print_rate;
 use tidegate_core::units::Rate;
 
 impl Tree {
-    /// Reports guarantees below `node` that are more than it has, and those above the shape of the member itself or of a group above it.
+    /// Reports guarantees below `node` that exceed its rate, and those above the shape of the member or of a group above it.
     pub(super) fn judge_reservations(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
         let shared = &self.shared[slot(node)];
         let mut sum = 0u64;

@@ -1,21 +1,22 @@
-//! The nodes of the tree under `dwcs`: requests in slots, whether they can be met, and what is known of every node beforehand.
+//! Converts the requests of nodes under `dwcs` to slots, judges whether they can be met, and collects the bounds of all nodes.
 
-use super::{Leaf, Member, Service, Tree, chosen, slot};
-use crate::bounds::{MemberBounds, NodeBounds, Slots, print_part};
+use super::guarantees::of_queue;
+use super::members::{Leaf, Member, Tree, chosen, slot};
 use crate::choice::Admission;
 use crate::diagnostic::Diagnostic;
+use crate::slots::{MemberBounds, NodeBounds, Slots, print_part};
 use tidegate_core::dwcs::{Request, Utilisation, Verdict, resolve};
 use tidegate_core::registry::SchedulerKind;
 use tidegate_core::scheduler::{DwcsOptions, Parameter, Setup};
 use tidegate_core::units::{Duration, Rate};
 
 impl Tree {
-    /// The requests of the children of a node under `dwcs`, in slots, and what becomes of them.
+    /// Converts the requests of the children of a node under `dwcs` to slots and streams.
     pub(super) fn request_slots(&mut self, node: Option<usize>) {
         let dwcs = self.scheduler(node).options.dwcs;
         let slot_time = self.slot_time(node);
         let children = self.children[slot(node)].clone();
-        // What cannot be read as a request is reported when the node is judged.
+        // Invalid requests are reported when the node is judged.
         let requests: Vec<Request> = children.iter().map(|&child| self.request(child, slot_time).unwrap_or_default()).collect();
         for (&child, &request) in children.iter().zip(&requests) {
             match child {
@@ -38,7 +39,7 @@ impl Tree {
         given.asked.request(weight, priority, slot_time)
     }
 
-    /// Reports options without effect, and windows and deadlines that cannot all be kept.
+    /// Reports options without effect, and sets of windows and deadlines that cannot be kept.
     pub(super) fn judge_slots(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
         let choice = self.scheduler(node);
         let options = &choice.options;
@@ -70,7 +71,7 @@ impl Tree {
         findings.push(finding.label("the first that does not fit"));
     }
 
-    /// What is known beforehand: of the link, of every group, and of every class whose queues share slots.
+    /// The bounds of the link, of every group, and of every class whose queues share slots.
     pub fn bounds(&self) -> Vec<NodeBounds> {
         let nodes = std::iter::once(None).chain((0..self.groups.len()).map(Some));
         let mut bounds: Vec<NodeBounds> = nodes.map(|node| self.node_bounds(node)).collect();
@@ -81,10 +82,10 @@ impl Tree {
             let mut slots = resolve(&vec![request; class.queues as usize])
                 .ok()
                 .map(|streams| Slots::new(Setup::new(rate, self.longest).slot(), DwcsOptions::default(), streams));
-            // All queues are alike: one stands for them.
+            // All queues are equal, so one is enough.
             slots.iter_mut().for_each(|slots| slots.streams.truncate(1));
             let name = format!("each of {} queues", class.queues);
-            let guarantee = Service::of_queue(self.class_guarantees[index].rate(), slots.as_ref());
+            let guarantee = of_queue(self.class_guarantees[index].rate(), slots.as_ref());
             let members = vec![MemberBounds { name, request: Some(request), guarantee }];
             NodeBounds {
                 name: format!("class `{}`", class.given.name),
@@ -114,7 +115,7 @@ impl Tree {
         NodeBounds { name, scheduler, rate, guaranteed, is_link: node.is_none(), slots, members: members.collect() }
     }
 
-    /// What the queues of a class share.
+    /// The rate that the queues of a class share.
     pub(super) fn rate_of_queues(&self, class: usize) -> Rate {
         let shared = self.shared[slot(self.classes[class].given.parent)].value;
         self.class_guarantees[class].rate().and_then(|rate| Rate::new(rate.floor()).ok()).unwrap_or(shared)

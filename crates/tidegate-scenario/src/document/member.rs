@@ -1,0 +1,143 @@
+//! The tables of the members of a scheduling tree, classes and groups, exactly as they are written; see [`super`].
+
+use super::{CellContractTable, DwcsTable, PoliceTable, PromiseTable, RuleTable, SetTable, ShapeTable};
+use crate::choice::{LateName, SchedulerName};
+use crate::service::name::ServiceName;
+use crate::units::{Limit, Period};
+use crate::value::{At, Block, Name, Whole};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tidegate_core::units::{Duration, Rate};
+
+/// The keys of a class or a group that the scheduler above it reads.
+pub struct MemberKeys<'a> {
+    pub name: &'a At<Name>,
+    pub priority: &'a Option<At<Whole<0, 4_294_967_295>>>,
+    pub weight: &'a Option<At<Whole<1, 4_294_967_295>>>,
+    pub rate: &'a Option<At<Rate>>,
+    pub delay: &'a Option<At<Duration>>,
+    pub service: &'a Option<At<ServiceName>>,
+    pub period: &'a Option<At<Period>>,
+    pub late: &'a Option<At<LateName>>,
+    pub penalty: &'a Option<At<Whole<0, 4_294_967_295>>>,
+    pub shape: &'a Option<Block<ShapeTable>>,
+}
+
+/// Adds the keys that classes and groups share. They cannot be a flattened table, which would lose the places of keys.
+macro_rules! member {
+    ($(#[$meta:meta])* pub struct $table:ident { $($own:tt)* }) => {
+        $(#[$meta])*
+        pub struct $table {
+            $($own)*
+            /// The group it hangs below.
+            #[schemars(extend("default" = "the link"))]
+            pub parent: Option<At<Name>>,
+            /// Rank under strict priority, and for `service = "static-priority"`: 0 is served first.
+            pub priority: Option<At<Whole<0, 4_294_967_295>>>,
+            /// Share relative to the classes and groups beside it; with `dwcs`, relative to the other fair shares.
+            #[schemars(extend("examples" = [3]))]
+            pub weight: Option<At<Whole<1, 4_294_967_295>>>,
+            /// For `edf` and `window`: the time between two deadlines, in slots (the time of the longest packet, overhead included, at the rate
+            /// that is shared) or as a duration, which is rounded down to whole slots.
+            #[schemars(extend("default" = "1 slot for `window`; `edf` needs one", "examples" = ["4 slots"]))]
+            pub period: Option<At<Period>>,
+            /// For `edf` and `window`: the action on packets that have missed their deadline.
+            #[schemars(extend("default" = "send"))]
+            pub late: Option<At<LateName>>,
+            /// For `edf`, `window` and `fair-share`: how much a missed deadline beyond the window raises the precedence, as an addition to the
+            /// denominator of the window.
+            #[schemars(extend("default" = "1; 0 for `fair-share`", "examples" = [1]))]
+            pub penalty: Option<At<Whole<0, 4_294_967_295>>>,
+        }
+
+        impl $table {
+            /// The keys for the scheduler above.
+            pub fn keys(&self) -> MemberKeys<'_> {
+                let $table { name, priority, weight, rate, delay, service, period, late, penalty, shape, .. } = self;
+                MemberKeys { name, priority, weight, rate, delay, service, period, late, penalty, shape }
+            }
+        }
+    };
+}
+
+member! {
+    /// A class of traffic: which packets, and how they are treated.
+    #[derive(Clone, Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct ClassTable {
+        /// A name that no other class or group of the policy has.
+        #[schemars(extend("examples" = ["voice"]))]
+        pub name: At<Name>,
+        /// Which packets belong to it: those that one of these rules matches. A rule matches if all of its fields do.
+        #[serde(rename = "match")]
+        #[schemars(extend("default" = "what no rule of another class matched", "examples" = [[{ "dscp": "ef" }, { "protocol": "udp", "destination_port": "16384-32767" }]]))]
+        pub rules: Option<Block<Vec<Block<RuleTable>>>>,
+        /// The number of queues its packets are spread over, by a hash of addresses, protocol and ports, so that each transport flow stays
+        /// in order and heavy ones do not hurt light ones.
+        #[schemars(extend("default" = 1, "examples" = [1024]))]
+        pub queues: Option<At<Whole<1, 1_048_576>>>,
+        /// The order of service among the queues of the class, if it has several.
+        #[schemars(extend("default" = "drr"))]
+        pub queue_scheduler: Option<At<SchedulerName>>,
+        /// Guaranteed rate on the wire, not above the shape of the class or of a group above it.
+        #[schemars(extend("examples" = ["2 Mbit/s"]))]
+        pub rate: Option<At<Rate>>,
+        /// For `weighted-buffer-allocation`: the rate for which each queue of the class has its part of the buffer.
+        #[schemars(extend("default" = "none", "examples" = ["2 Mbit/s"]))]
+        pub minimum_rate: Option<At<Rate>>,
+        /// The largest tolerable time from arrival to start of transmission, from which deadlines follow.
+        #[schemars(extend("examples" = ["10 ms"]))]
+        pub delay: Option<At<Duration>>,
+        /// The service that the scheduler `dwcs` above is asked for: the class's, by the name of the discipline that gives it.
+        #[schemars(extend("default" = "fair-share", "examples" = ["window 1 of 4"]))]
+        pub service: Option<At<ServiceName>>,
+        /// The most that each queue of the class may hold, in bytes of frames or in packets. The packet in transmission is not counted.
+        #[schemars(extend("default" = "no limit of its own", "examples" = ["50 packets"]))]
+        pub limit: Option<At<Limit>>,
+        /// The contract that arriving packets are held to: what is outside is dropped or marked.
+        #[schemars(extend("default" = "none"))]
+        pub police: Option<Block<PoliceTable>>,
+        /// The code points with which packets leave. Without it packets leave with those they came with, and the colours that policers give
+        /// change nothing on the wire.
+        #[schemars(extend("default" = "none", "examples" = [{ "dscp": "by-colour" }]))]
+        pub set: Option<Block<SetTable>>,
+        /// The contract that leaving packets are delayed to keep.
+        #[schemars(extend("default" = "none"))]
+        pub shape: Option<Block<ShapeTable>>,
+        /// With `cells`: the contract of each of the class's connections, one per queue.
+        #[schemars(extend("default" = "none: up to the rate of the link, in priority 7", "examples" = [{ "peak_cell_rate": "15 Mbit/s" }]))]
+        pub contract: Option<Block<CellContractTable>>,
+        /// What the class is promised at this port; reports say whether it was kept.
+        #[schemars(extend("default" = "none", "examples" = [{ "delay": "20 ms", "loss": "0.1 %" }]))]
+        pub promise: Option<Block<PromiseTable>>,
+    }
+}
+
+member! {
+    /// An inner node of the scheduling tree: it shares what it is given among the classes and groups below it.
+    #[derive(Clone, Debug, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct GroupTable {
+        /// A name that no other class or group of the policy has.
+        #[schemars(extend("examples" = ["business"]))]
+        pub name: At<Name>,
+        /// The order of service among its children.
+        #[schemars(extend("default" = "fifo"))]
+        pub scheduler: Option<At<SchedulerName>>,
+        /// For `scheduler = "dwcs"`: what holds for all that it serves.
+        #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
+        pub dwcs: Option<Block<DwcsTable>>,
+        /// Guaranteed rate on the wire, which its children share and their guarantees may not exceed in sum. Not above the shape of the group or of one
+        /// above it.
+        #[schemars(extend("default" = "what the scheduler above and the shape give it"))]
+        pub rate: Option<At<Rate>>,
+        /// The largest tolerable time from arrival to start of transmission.
+        pub delay: Option<At<Duration>>,
+        /// The service that the scheduler `dwcs` above is asked for: the group's, by the name of the discipline that gives it.
+        #[schemars(extend("default" = "fair-share", "examples" = ["window 1 of 4"]))]
+        pub service: Option<At<ServiceName>>,
+        /// The contract that all packets below it together are delayed to keep.
+        #[schemars(extend("default" = "none"))]
+        pub shape: Option<Block<ShapeTable>>,
+    }
+}

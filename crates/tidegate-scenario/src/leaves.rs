@@ -1,0 +1,67 @@
+//! Lists every kind of value. The loader judges a scalar by the name of its leaf, so that all wrong values are reported at once.
+
+use crate::choice::{
+    Admission, BufferName, ConformanceName, DeadlineName, EarlyName, Holding, LateName, PolicerName, ReadingName, SchedulerName,
+    SharesName, SourceKind, ViolationName,
+};
+use crate::header::{Dscp, DscpChange, EthernetType, PortRange, Prefix, Protocol};
+use crate::overhead::Overhead;
+use crate::service::name::ServiceName;
+use crate::units::{Limit, Period, Ratio};
+use crate::value::{AlphaFactor, Bytes, Decimal, LEAF, Leaf, Name, Packets, Percentile, Scalar, Text, Title, WHOLE, whole};
+use serde_json::Value;
+use tidegate_core::units::{Duration, Rate};
+
+macro_rules! leaves {
+    ($($leaf:ty),* $(,)?) => {
+        /// Judges a scalar by the schema of its place: the leaf's name and, for integers, the range.
+        pub fn check(schema: &Value, scalar: &Scalar<'_>) -> Result<(), String> {
+            let name = schema[LEAF].as_str().unwrap_or_default();
+            if name == WHOLE {
+                return whole(scalar, schema["minimum"].as_u64().unwrap_or(0), schema["maximum"].as_u64().unwrap_or(u64::MAX)).map(drop);
+            }
+            $(if name == <$leaf as Leaf>::NAME {
+                return <$leaf as Leaf>::read(scalar).map(drop);
+            })*
+            Ok(())
+        }
+    };
+}
+
+leaves!(
+    Name,
+    Title,
+    Text,
+    bool,
+    Rate,
+    Duration,
+    Bytes,
+    Limit,
+    Packets,
+    Period,
+    Ratio,
+    Percentile,
+    Decimal,
+    AlphaFactor,
+    Dscp,
+    Protocol,
+    EthernetType,
+    Prefix,
+    PortRange,
+    DscpChange,
+    Overhead,
+    SchedulerName,
+    BufferName,
+    PolicerName,
+    ConformanceName,
+    ViolationName,
+    ReadingName,
+    LateName,
+    DeadlineName,
+    EarlyName,
+    SharesName,
+    Admission,
+    ServiceName,
+    SourceKind,
+    Holding,
+);
