@@ -1,4 +1,4 @@
-//! What a dual leaky bucket promises: conformance, pauses until the bucket is full, and its rate in the long run; and a slow model of it.
+//! The laws of a dual leaky bucket: conformance, pauses until the bucket is full, and the long-run rate; and a slow model of it.
 
 use proptest::prelude::*;
 use tidegate_core::packet::{Colour, Flow, Head};

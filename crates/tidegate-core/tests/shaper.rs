@@ -1,4 +1,4 @@
-//! What shapers promise: every shaped stream passes the policer of the same contract, and nothing waits longer than it must.
+//! The laws of shapers: every shaped stream passes the policer of its contract, and no packet waits longer than its contract demands.
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -325,7 +325,7 @@ fn the_scheduler_inside_sees_a_flow_while_its_head_may_leave() {
     shaped.served(now, Flow(0), Some(third)); // must wait: withdrawn
     assert_eq!(shaped.select(now), Decision::WaitUntil(later));
     shaped.activate(now, Flow(1), fourth); // unshaped: passes
-    shaped.lost(now, Flow(0), Some(fourth)); // lost while waiting: nobody inside is told
+    shaped.lost(now, Flow(0), Some(fourth)); // lost while waiting: the scheduler inside is not told
     assert_eq!(shaped.select(now), Decision::Serve(Flow(1)));
     shaped.lost(now, Flow(1), None);
     assert_eq!(shaped.select(later), Decision::Serve(Flow(0)));

@@ -1,7 +1,7 @@
-//! Whatever is printed as guaranteed is kept: random small policies, every queue full, against the port itself.
+//! Printed guarantees are kept by the port itself, in random small policies.
 //!
-//! A class that is always backlogged gets at least its guarantee, whatever the others send: long packets or short ones, all the time or by
-//! bursts, within their contracts or not. And the test can fail: guarantees that leave out a shape, a priority or a neighbour are found out.
+//! A class that is always backlogged gets at least its guarantee, whatever the others send: long or short packets, steadily or in bursts,
+//! within their contracts or not. The test can fail: it detects guarantees that ignore a shape, a marking policer or the link's rate.
 
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::Port;

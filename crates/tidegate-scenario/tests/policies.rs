@@ -315,7 +315,7 @@ fn a_promise_to_a_group_that_its_weight_does_not_keep_is_remarked_on() {
     assert!(warnings.contains("group `g` shares 8 Mbit/s, but is guaranteed 2 Mbit/s"), "{warnings}");
 }
 
-/// The classes of a policy under dwcs, all of them backlogged with packets of the longest length: how often each is served in so many slots.
+/// How often each class of a policy under dwcs is served in this many slots, all backlogged with packets of the longest length.
 fn served_in(policy: &Policy, slots: usize) -> Vec<usize> {
     let mut port: Port<()> = Port::new(Time::ZERO, policy.setup());
     let flows = port.classifier().flows();
