@@ -1,4 +1,4 @@
-//! The ready list of one class: connections in the order of the slot in which their next cells are due.
+//! The ready list of one class: connections in the order in which their next cells are due.
 
 pub(crate) mod levels;
 pub(crate) mod overflow_heap;

@@ -1,11 +1,10 @@
-//! Shares an overloaded link by slowing down the clock of the class instead of its connections.
+//! Shares an overloaded link by slowing down the clock of a class instead of its connections.
 //!
-//! **Law.** All connections of a class are shaped in the class's own time, which falls behind real time when its cells leave later than
-//! the slack: every connection slows down in the same proportion, and none is touched for it. Class time never runs faster than real
-//! time, so a stream that keeps its contract in class time keeps it in real time. A class with a minimum share goes first whenever its
-//! guarantee bucket owes it a slot.
+//! **Law.** All connections of a class are shaped in the time of the class, which falls behind real time when its cells leave later than
+//! the slack. So all slow down in the same proportion, without a change to any of them. Class time never runs faster than real time, so a
+//! stream that keeps its contract in class time keeps it in real time. A class with a minimum share goes first while it is owed a slot.
 //!
-//! **Source.** This project's; the demand of section 4.5 of Schiller and Gunningberg, met without knowing any rates.
+//! **Source.** This project's; it meets the requirement of section 4.5 of Schiller and Gunningberg without rates.
 //!
 //! **State.** Four words per class.
 //!
@@ -13,9 +12,9 @@
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** The slack must absorb ordinary multiplexing, or the class loses throughput near full load; and lateness within the slack
-//! is shared in proportion only by connections whose CDVT covers it, because those with a smaller one are replanned by their contracts.
-//! So this rule suits classes of generous CDVT, at least the slack and one slot.
+//! **Deviations.** The slack must absorb ordinary multiplexing, or the class loses throughput near full load. Lateness within the slack is
+//! shared in proportion only among connections whose CDVT covers it; others are replanned by their contracts. So this rule suits classes
+//! with a CDVT of at least the slack plus one slot.
 
 use crate::time::Ticks;
 use tidegate_core::serial::later;
@@ -39,8 +38,8 @@ pub struct ClassTime {
 }
 
 impl ClassTime {
-    /// With the lateness that slows no clock down, and the classes' minimum shares; 0 for none. A slack of 64 slots or more loses no
-    /// throughput at a load of 0.98.
+    /// With the lateness that does not slow down a clock, and the minimum share of each class (0 for none). A slack of 64 slots or more
+    /// loses no throughput at a load of 0.98.
     ///
     /// # Errors
     /// [`SharesError`] if the shares sum up to more than the link.

@@ -1,30 +1,30 @@
-//! Resolves conflicts for a slot: which of several connections that are due goes first.
+//! Resolves conflicts for a slot: the order of connections that are due.
 //!
 //! **Law.** No rule moves a cell before its planned time. [`Conflict::Lazy`]: the earliest planned time first; no cell waits for more
 //! cells than were planned before it. [`Conflict::NextFree`]: a booked slot is kept. [`Conflict::Tolerance`]: if any order lets all cells
-//! leave within their CDVT, this one does (earliest deadline first, for cells of one slot each). [`Conflict::Priority`]: a class is
-//! disturbed by no lower one.
+//! leave within their CDVT, this one does (earliest deadline first, for cells of one slot each). [`Conflict::Priority`]: no lower class
+//! delays a class.
 //!
 //! **Source.** Schiller and Gunningberg, section 4.1, which offers an empty slot later in time, rescheduling by CDVT, and static priority.
 //!
-//! **State.** None, except the bookings of [`Conflict::NextFree`]: runs of booked slots in a search tree.
+//! **State.** Only the bookings of [`Conflict::NextFree`]: runs of booked slots in a search tree.
 //!
-//! **Cost.** O(log n). The tree allocates as runs come and go, the one place in the cell schedulers that does.
+//! **Cost.** O(log n). The tree allocates when a run is added; nothing else in the cell schedulers allocates.
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** The paper lets a new cell contend with the occupant of its slot and the loser with that of the next; choosing per slot
-//! among all that are due gives the same schedule and does not depend on the length of a run.
+//! **Deviations.** The paper lets a new cell contend with the occupant of its slot and the loser with that of the next; a choice per
+//! slot among all that are due gives the same schedule, at a cost that does not depend on the length of a run.
 
 use alloc::collections::BTreeMap;
 
-/// Who goes first among the connections that are due.
+/// The order of connections that are due.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Conflict {
     /// The earliest planned time.
     #[default]
     Lazy,
-    /// Whoever has booked the slot: the first free one at or after the planned time, at the moment the cell was planned.
+    /// The connection that has booked the slot: the first free one at or after the planned time when the cell was planned.
     NextFree,
     /// CDVT: the earliest planned time plus tolerance.
     Tolerance,
@@ -57,7 +57,7 @@ impl Bookings {
         slot
     }
 
-    /// Forgets what lies before `now`.
+    /// Drops slots before `now`.
     pub(crate) fn forget_before(&mut self, now: u64) {
         while let Some((&start, &end)) = self.runs.first_key_value() {
             if start >= now {

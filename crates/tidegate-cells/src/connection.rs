@@ -3,8 +3,8 @@
 /// The most connections of one scheduler: their rates must sum up in 64 bits.
 pub const MOST_CONNECTIONS: u32 = 1 << 22;
 
-/// One connection (VC) of one scheduler. A number that is given out again has another generation, so a name that outlived its connection
-/// is recognised.
+/// One connection (VC) of one scheduler. A number that is used again has another generation, so the scheduler recognises the name of a
+/// removed connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Connection {
     pub(crate) index: u32,
@@ -24,7 +24,7 @@ impl Connection {
         (self.generation as u64) << INDEX_BITS | self.index as u64
     }
 
-    /// The connection of such a word; the bits above are not looked at.
+    /// The connection of such a word; higher bits are ignored.
     #[inline]
     pub(crate) const fn unpack(word: u64) -> Connection {
         Connection { index: word as u32 & ((1 << INDEX_BITS) - 1), generation: (word >> INDEX_BITS) as u16 }

@@ -1,7 +1,7 @@
-//! The connections of one scheduler: contracts, PDU lists, cells on the adapter. What both schedulers share; the order is theirs.
+//! The connections of one scheduler: contracts, PDU lists, cells on the adapter. Both schedulers use it; each has its own order.
 //!
-//! A connection is two records: a [`Line`] of one cache line with all that a cell touches, and a [`Record`] with what is touched when a
-//! PDU ends, a transfer starts or arrives, or a state changes.
+//! A connection is two records. A cell touches a [`Line`], one cache line. A [`Record`] is touched when a PDU ends, a transfer starts or
+//! arrives, or a state changes.
 
 pub(crate) mod departure;
 mod line;
@@ -28,7 +28,7 @@ pub(crate) struct Connections<S> {
     pub(crate) lines: Vec<Line>,
     records: Vec<Record>,
     limit: u32,
-    /// The first of the numbers to be given out again, linked through [`Record::after`].
+    /// The first free number, linked through [`Record::after`].
     vacant: u32,
     pdus: PduPool,
     transfers: Option<Transfers>,
@@ -36,14 +36,14 @@ pub(crate) struct Connections<S> {
     counted: u16,
     /// [`Transfers::low`]; 0 without transfers.
     low: u64,
-    /// By how many slots the scheduler's clock is behind the environment's, in whose slots `now` is given.
+    /// How many slots the clock of the scheduler is behind the environment's, in whose slots `now` is given.
     pub(crate) held: u64,
     pub(crate) sharing: S,
     pub(crate) counts: Counts,
 }
 
 impl<S: Sharing> Connections<S> {
-    /// What one connection with one PDU takes.
+    /// The bytes of one connection with one PDU.
     #[cfg(test)]
     pub(crate) const BYTES: usize = size_of::<Line>() + size_of::<Record>() + PduPool::BYTES;
 
@@ -126,13 +126,13 @@ impl<S: Sharing> Connections<S> {
         self.lines[index].shaping.rate(self.lines[index].shaping.state())
     }
 
-    /// The rate of a connection no longer counts as demand.
+    /// Takes the rate of a connection out of the demand.
     fn withdraw_demand(&mut self, index: usize) {
         let (class, rate) = (self.class(index), self.rate(index));
         self.sharing.demand_changed(class, rate, CellRate::ZERO);
     }
 
-    /// The rate of a connection counts as demand from now on.
+    /// Adds the rate of a connection to the demand.
     fn declare_demand(&mut self, index: usize) {
         let (class, rate) = (self.class(index), self.rate(index));
         self.sharing.demand_changed(class, CellRate::ZERO, rate);
@@ -150,7 +150,7 @@ impl<S: Sharing> Connections<S> {
         if is_active {
             self.withdraw_demand(index);
         }
-        self.lines[index].unsettle(self.counted);
+        self.lines[index].uncount_plain(self.counted);
         let (from, to) = (self.class(index), usize::from(contract.class));
         self.lines[index].shaping.change(contract);
         if from != to {
@@ -163,7 +163,7 @@ impl<S: Sharing> Connections<S> {
         Ok(())
     }
 
-    /// Takes a connection out. True if it stands in the ready list: its number is then free once [`Connections::release`] says so.
+    /// Takes a connection out. True if the ready list has an entry of it: its number stays in use until [`Connections::release`].
     pub(crate) fn remove(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) -> bool {
         if self.is_active(index) {
             self.withdraw_demand(index);
@@ -172,7 +172,7 @@ impl<S: Sharing> Connections<S> {
             self.drop_oldest_pdu(index);
         }
         self.leave_queue(index);
-        self.lines[index].unsettle(self.counted);
+        self.lines[index].uncount_plain(self.counted);
         let line = &mut self.lines[index];
         let is_listed = line.shaping.place == Place::Listed;
         let resident = u32::from(core::mem::take(&mut line.resident));
@@ -188,7 +188,7 @@ impl<S: Sharing> Connections<S> {
         is_listed
     }
 
-    /// The number of a removed connection, which stands in no list any more, may be given out again.
+    /// Frees the number of a removed connection of which no list has an entry.
     pub(crate) fn release(&mut self, index: usize) {
         self.lines[index].shaping.place = Place::Vacant;
         self.records[index].set_after(self.vacant);
@@ -248,7 +248,7 @@ impl<S: Sharing> Connections<S> {
         let cells = cells.min(u32::from(*outstanding)) as u16;
         *outstanding -= cells;
         line.resident += cells;
-        self.settle(index);
+        self.count_plain(index);
         let line = &mut self.lines[index];
         match line.shaping.place {
             _ if !line.is_ready() => false,
@@ -266,7 +266,7 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
-    /// The first cell of a connection that had nothing to send is there.
+    /// The first cell of an inactive connection is on the adapter.
     fn activate(&mut self, index: usize, now: u64) {
         let instant = self.instant(index, now);
         let shaping = &mut self.lines[index].shaping;
@@ -275,13 +275,13 @@ impl<S: Sharing> Connections<S> {
         self.declare_demand(index);
     }
 
-    /// A connection was due and none of its cells was on the adapter.
+    /// A connection was due without a cell on the adapter.
     pub(crate) fn count_underrun(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
         self.counts.underruns += 1;
         adapter.underrun(now, self.connection(index));
     }
 
-    /// True if a cell of the connection is on the adapter; if none is, the connection waits for one.
+    /// True if a cell of the connection is on the adapter; otherwise the connection waits for one.
     #[inline]
     pub(crate) fn is_ready(&mut self, index: usize) -> bool {
         let line = &mut self.lines[index];
@@ -292,11 +292,11 @@ impl<S: Sharing> Connections<S> {
         is_ready
     }
 
-    /// Gives slot `now` of the scheduler's clock to a cell of a connection of the class that is ready, and shapes the connection.
+    /// Books slot `now` of the scheduler's clock for a cell of a ready connection of the class, and shapes the connection.
     pub(crate) fn book(&mut self, index: usize, class: usize, now: u64) -> Booked {
         let planned = self.lines[index].shaping.next();
         let late = start_of(now).wrapping_sub(planned).wrapping_sub(self.sharing.delay(class));
-        if let Some(next) = self.book_calm(index, class, planned, late) {
+        if let Some(next) = self.book_plain(index, class, planned, late) {
             return Booked { late, next, is_low: false, is_last: false };
         }
         let Connections { lines, sharing, counts, .. } = self;
@@ -305,28 +305,28 @@ impl<S: Sharing> Connections<S> {
         Booked { late, next, is_low, is_last }
     }
 
-    /// The same for a calm cell that was planned for `planned` and leaves so late: when the next one may leave. `None` if the cell is not calm.
+    /// The same for a plain cell that was planned for `planned` and leaves this late. Returns when the next one may leave; `None` if the cell
+    /// is not plain.
     #[inline(always)]
-    pub(crate) fn book_calm(&mut self, index: usize, class: usize, planned: u64, late: u64) -> Option<u64> {
+    pub(crate) fn book_plain(&mut self, index: usize, class: usize, planned: u64, late: u64) -> Option<u64> {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
-        line.calm = line.calm.checked_sub(1)?;
+        line.plain = line.plain.checked_sub(1)?;
         Some(line.shape(class, planned, late, sharing, counts))
     }
 
-    /// The same if nothing of the class is stretched and the connection is steady; `None` if not.
+    /// The same while the class is not stretched, for a steady connection; `None` if it is not steady.
     #[inline(always)]
     pub(crate) fn book_steady(&mut self, index: usize, class: usize, planned: u64, late: u64) -> Option<u64> {
         let Connections { lines, sharing, counts, .. } = self;
         let line = &mut lines[index];
-        let calm = line.calm.checked_sub(1)?;
+        let plain = line.plain.checked_sub(1)?;
         let next = line.shape_steady(class, planned, late, sharing, counts)?;
-        line.calm = calm;
+        line.plain = plain;
         Some(next)
     }
 
-    /// Counts a cell that has been given a slot and is none of the calm ones. The first is true if it may be time for a transfer, the second
-    /// if the cell is the last one of a PDU.
+    /// Counts a cell that has been booked and is not plain. Returns whether a transfer may be due, and whether the cell ends a PDU.
     #[cold]
     fn take_cell(&mut self, index: usize) -> (bool, bool) {
         let line = &mut self.lines[index];
@@ -336,7 +336,7 @@ impl<S: Sharing> Connections<S> {
         let shortest = line.shaping.shortest();
         let is_low = u64::from(self.ahead(index)) * shortest < self.low;
         if !is_low && !is_last {
-            self.settle(index);
+            self.count_plain(index);
         }
         (is_low, is_last)
     }
@@ -347,18 +347,18 @@ impl<S: Sharing> Connections<S> {
         u32::from(line.resident(self.counted)) + u32::from(self.records[index].outstanding)
     }
 
-    /// Finds out how many cells of a connection are calm.
-    fn settle(&mut self, index: usize) {
-        self.lines[index].settle(self.records[index].outstanding, self.counted, self.low);
+    /// Counts the plain cells of a connection.
+    fn count_plain(&mut self, index: usize) {
+        self.lines[index].count_plain(self.records[index].outstanding, self.counted, self.low);
     }
 
-    /// The oldest PDU has no cell left that has no slot.
+    /// All cells of the oldest PDU are booked.
     #[cold]
     #[inline(never)]
     pub(crate) fn finish_pdu(&mut self, index: usize) -> Last {
         self.drop_oldest_pdu(index);
         if self.records[index].has_pdu() {
-            self.settle(index);
+            self.count_plain(index);
             return Last::Pdu;
         }
         self.withdraw_demand(index);
@@ -366,7 +366,7 @@ impl<S: Sharing> Connections<S> {
         Last::Queue
     }
 
-    /// A cell leaves in slot `now`, the one it was given.
+    /// A cell leaves in slot `now`, for which it was booked.
     #[inline]
     pub(crate) fn depart(&mut self, departure: &Departure, now: u64, adapter: &mut impl Adapter) {
         let connection = departure.connection();
@@ -374,7 +374,7 @@ impl<S: Sharing> Connections<S> {
         adapter.cell_sent(now, connection, departure.late());
         if departure.ends_pdu() {
             adapter.pdu_done(now, connection);
-            // Something may have been posted since this cell was planned.
+            // A PDU may have been posted since this cell was planned.
             if !departure.is_followed() && !self.records[connection.index()].has_pdu() {
                 adapter.queue_empty(now, connection);
             }
@@ -384,7 +384,7 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
-    /// So many cells have left while nobody waited for a buffer.
+    /// This many cells have left while no connection waited for a buffer.
     pub(crate) fn count_departed(&mut self, cells: u32) {
         self.counts.sent += u64::from(cells);
         if let Some(transfers) = &mut self.transfers {
@@ -397,7 +397,7 @@ impl<S: Sharing> Connections<S> {
         self.transfers.as_ref().is_some_and(|transfers| transfers.first != NONE)
     }
 
-    /// Buffers of so many cells that had a slot are free: the cells have left, or their connection has been removed.
+    /// Frees the buffers of this many booked cells: they have left, or their connection has been removed.
     #[inline]
     pub(crate) fn free_booked(&mut self, cells: u32, now: u64, adapter: &mut impl Adapter) {
         if let Some(transfers) = &mut self.transfers {
@@ -408,7 +408,7 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
-    /// Requests what has to be requested now.
+    /// Requests the transfers that are due now.
     #[cold]
     #[inline(never)]
     pub(crate) fn fetch(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
@@ -450,7 +450,7 @@ impl<S: Sharing> Connections<S> {
         adapter.transfer_requested(now, self.connection(index), cells);
     }
 
-    /// Gives free buffers to those who wait for them, first come, first served.
+    /// Gives free buffers to waiting connections, first come, first served.
     #[inline(never)]
     fn serve_queue(&mut self, now: u64, adapter: &mut impl Adapter) {
         while let Some(transfers) = &self.transfers {
@@ -505,8 +505,8 @@ impl<S: Sharing> Connections<S> {
         self.lines[index].unsent = self.pdus.cells(oldest);
     }
 
-    /// Cells on the adapter, `booked` of which have been given a slot, under way (to removed connections too), and free buffers, with those
-    /// of cells that have `left` and were not counted.
+    /// Cells on the adapter, with `booked` ones; cells under way, also to removed connections; and free buffers, with those of cells that
+    /// have `left` and are not counted yet.
     pub(crate) fn buffers(&self, booked: u32, left: u32) -> (u64, u64, u64) {
         let Some(transfers) = &self.transfers else { return (0, 0, 0) };
         let resident: u64 = self.lines.iter().map(|line| u64::from(line.resident(1))).sum();
@@ -514,7 +514,7 @@ impl<S: Sharing> Connections<S> {
         (resident + u64::from(booked), outstanding + u64::from(transfers.orphaned), u64::from(transfers.free + left))
     }
 
-    /// True if a connection, by this name, stands in the ready list of a class for an instant.
+    /// True if the ready list of a class has this connection for this instant.
     #[inline]
     pub(crate) fn is_listed(&self, connection: Connection, class: usize, planned: u64) -> bool {
         self.lines.get(connection.index()).is_some_and(|line| {
@@ -526,16 +526,16 @@ impl<S: Sharing> Connections<S> {
         })
     }
 
-    /// Asks for the state of a connection whose turn comes soon.
+    /// Prefetches the state of a connection that is due soon.
     #[inline]
     pub(crate) fn fetch_line(&self, index: usize) {
         prefetch_in(&self.lines, index);
     }
 
-    /// Asks for the rest of the state of a connection that comes after a few others, if its next cell needs it.
+    /// Prefetches the rest of the state of a connection that comes after a few others, if its next cell needs it.
     #[inline]
     pub(crate) fn fetch_record(&self, index: usize) {
-        if self.lines.get(index).is_some_and(|line| line.calm == 0) {
+        if self.lines.get(index).is_some_and(|line| line.plain == 0) {
             prefetch(&self.records[index]);
         }
     }
@@ -555,7 +555,7 @@ impl<S: Sharing> Connections<S> {
         })
     }
 
-    /// What limits the next cell of a connection; `None` if it is inactive.
+    /// The limit on the next cell of a connection; `None` if it is inactive.
     pub(crate) fn state(&self, connection: Connection) -> Result<Option<State>, CellError> {
         let index = self.find(connection)?;
         Ok(self.is_active(index).then(|| self.lines[index].shaping.state()))

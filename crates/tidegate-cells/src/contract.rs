@@ -1,15 +1,15 @@
-//! Traffic contracts of cell streams: intervals in ticks instead of rates, checked and rounded so that no contract is exceeded.
+//! Traffic contracts of cell streams: intervals in ticks instead of rates, rounded so that no stream exceeds its contract.
 //!
-//! **Rounding.** An interval is rounded up: a stream spaced at least this far never exceeds the rate it was made of. The burst tolerance
-//! is computed exactly from the rounded intervals. A stream kept to them is also accepted at the exact rates: in a burst of k cells
-//! the exact test allows `(MBS - 1)(Ts - T)` and the rounded peak interval needs at most as much; after the burst every cell waits for
-//! a token at the rounded, longer sustained interval. Rates, which only serve to share an overload, are rounded down.
+//! **Rounding.** An interval is rounded up: a stream with at least this spacing never exceeds the rate. The burst tolerance is computed
+//! exactly from the rounded intervals. A stream that keeps them is also accepted at the exact rates: in a burst of k cells the exact test
+//! allows `(MBS - 1)(Ts - T)`, and the rounded peak interval needs at most as much. After the burst every cell waits for a token at the
+//! rounded, longer sustained interval. Rates, which only share an overload, are rounded down.
 
 use crate::time::Ticks;
 use core::fmt;
 use tidegate_core::sharing::{CLASSES, LONGEST_INTERVAL, SLOT};
 
-/// What a connection may send in the long run, and how much of it at once.
+/// The sustained rate of a connection, and its largest burst.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Sustained {
     /// Ts = 1/SCR, at least the peak interval.
@@ -56,10 +56,10 @@ impl Mode {
 pub struct CellContract {
     /// T = 1/PCR, at least a slot.
     pub peak_interval: Ticks,
-    /// CDVT, below 65,536 slots: how late a cell may leave without delaying those after it. With less than a slot, an interval that is
-    /// no whole number of slots loses rate to rounding.
+    /// CDVT, below 65,536 slots: how late a cell may leave without delaying those after it. With less than a slot, a fractional interval
+    /// loses rate to rounding.
     pub delay_variation_tolerance: Ticks,
-    /// How the rate is used.
+    /// The use of the rate.
     pub mode: Mode,
     /// Priority class, below [`CLASSES`]; 0 is served first.
     pub class: u8,

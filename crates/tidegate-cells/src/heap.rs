@@ -1,21 +1,20 @@
-//! The cell scheduler of the paper on binary heaps, exact for every conflict policy and sharing rule: the oracle of the faster one.
+//! The cell scheduler of the paper on binary heaps, exact for every conflict policy and sharing rule: the oracle of the planner.
 //!
 //! **Law.** The laws of [`CellScheduler`], and in every slot the choice of [`Conflict`], to the tick.
 //!
 //! **Source.** Schiller and Gunningberg, sections 3 (the cycle), 4.1 (conflicts) and 4.2 (the ready list).
 //!
 //! **State.** 8 bytes per connection for the ready list (slot and number), 8 for the order of insertion, 82 for the connection; with
-//! [`Conflict::Tolerance`] and [`Conflict::Priority`] 32 more for the most connections that were ever due at once, reserved as they come.
+//! [`Conflict::Tolerance`] and [`Conflict::Priority`] 32 more for every connection that was due at the same time as others, allocated when needed.
 //!
-//! **Cost.** O(log n) per cell: one removal and one insertion, or two of each where the due are ordered apart.
+//! **Cost.** O(log n) per cell: one removal and one insertion, or two of each where a second heap orders those that are due.
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** A heap ordered by slot cannot say which of several due cells goes first. Under [`Conflict::Lazy`] and
-//! [`Conflict::NextFree`] one heap is enough, as in the paper, and cells of the same slot are told apart by the planned time and the
-//! order of insertion in their state. The other two move what is due to a second heap, one per class. Where a class's clock fell
-//! behind after an entry was made, the entry is filed again when it comes up. Removed connections leave the heap when their slot
-//! comes; only then is their number given out again.
+//! **Deviations.** A heap ordered by slot does not order several cells that are due. Under [`Conflict::Lazy`] and [`Conflict::NextFree`]
+//! one heap is enough, as in the paper: cells of one slot compare by planned time and order of insertion. The other two policies move
+//! connections that are due to a second heap, one per class. If the clock of a class fell behind after an entry was made, the entry is
+//! filed again when it comes up. A removed connection leaves the heap when its slot comes, and its number is then free.
 
 pub(crate) mod binary_heap;
 
@@ -43,7 +42,7 @@ struct Waiting {
 
 const _: () = assert!(size_of::<Waiting>() == 8, "512 kB for 64k connections");
 
-/// An entry among those that are due.
+/// An entry of the heap of connections that are due.
 #[derive(Clone, Copy, Debug)]
 struct Due {
     key: u64,
@@ -71,7 +70,7 @@ pub struct HeapScheduler<S = RateScaling> {
     conflict: Conflict,
     waiting: BinaryHeap<Waiting>,
     due: Vec<BinaryHeap<Due>>,
-    /// When each connection was put on the ready list last, as a count of insertions.
+    /// The count of insertions when each connection was last put on the ready list.
     inserted: Vec<u64>,
     insertions: u64,
     bookings: Bookings,
@@ -96,7 +95,7 @@ impl<S: Sharing> HeapScheduler<S> {
         }
     }
 
-    /// What the heaps did so far.
+    /// The work of the heaps so far.
     pub fn work(&self) -> Work {
         self.work
     }
@@ -119,14 +118,14 @@ impl<S: Sharing> HeapScheduler<S> {
         &self.connections.sharing
     }
 
-    /// Puts a connection on the ready list for its planned time, which may have passed, but for no slot before `now`.
+    /// Puts a connection on the ready list for its planned time, or for slot `now` if that has passed.
     fn insert(&mut self, index: usize, now: u64) {
         self.inserted[index] = self.insertions;
         self.insertions += 1;
         self.file(index, now);
     }
 
-    /// The same for a connection that keeps its turn among equals.
+    /// The same for a connection that keeps its order among ties.
     fn file(&mut self, index: usize, now: u64) {
         let slot = slot_from(self.connections.due(index), now);
         let slot = match self.conflict {
@@ -138,7 +137,7 @@ impl<S: Sharing> HeapScheduler<S> {
         waiting.push(entry, work, |a, b, work| leaves_before(connections, inserted, a, b, work));
     }
 
-    /// Takes the first entry off the ready list if its slot has come.
+    /// Takes the first connection off the ready list if its slot has come.
     #[inline]
     fn pop_waiting(&mut self, now: u64) -> Option<usize> {
         let first = self.waiting.first()?;
@@ -150,7 +149,7 @@ impl<S: Sharing> HeapScheduler<S> {
         None
     }
 
-    /// True if a connection that has come up is still there and still due. Otherwise it is filed again, or its number given out.
+    /// True if a connection that comes up still exists and is still due. Otherwise it is filed again, or its number is released.
     fn is_due(&mut self, index: usize, now: u64) -> bool {
         if self.connections.lines[index].shaping.place == Place::Dead {
             self.connections.release(index);
@@ -163,7 +162,7 @@ impl<S: Sharing> HeapScheduler<S> {
         true
     }
 
-    /// The next that is due under the policies that need one heap.
+    /// The next connection that is due, under a policy that needs one heap.
     fn next_of_one(&mut self, now: u64) -> Option<usize> {
         loop {
             let slot = self.waiting.first()?.slot;
@@ -171,7 +170,7 @@ impl<S: Sharing> HeapScheduler<S> {
             if !self.is_due(index, now) {
                 continue;
             }
-            // The class's clock may have fallen behind since: the entry stands too early, but is due.
+            // The clock of the class may have fallen behind since: the entry is too early, but due.
             let due = slot_from(self.connections.due(index), now) as u32;
             if self.conflict == Conflict::Lazy && due.wrapping_sub(slot) as i32 > 0 {
                 self.file(index, now);
@@ -181,7 +180,7 @@ impl<S: Sharing> HeapScheduler<S> {
         }
     }
 
-    /// The next that is due under the policies that need two.
+    /// The next connection that is due, under a policy that needs two.
     fn next_of_two(&mut self, now: u64) -> Option<usize> {
         while let Some(index) = self.pop_waiting(now) {
             if !self.is_due(index, now) {
@@ -203,7 +202,7 @@ impl<S: Sharing> HeapScheduler<S> {
         }
     }
 
-    /// The class whose turn it is.
+    /// The class that sends next.
     fn first_class(&self, now: u64) -> Option<usize> {
         let sharing = &self.connections.sharing;
         let mut occupied = (0..CLASSES).filter(|&class| self.due[class].first().is_some());
@@ -213,7 +212,7 @@ impl<S: Sharing> HeapScheduler<S> {
         if self.conflict == Conflict::Priority {
             return occupied.next();
         }
-        // Keys are on the clocks of their classes; in real time they compare.
+        // Keys are on the clocks of their classes; they are compared in real time.
         let real = |class: usize| {
             let delay = sharing.delay(class);
             self.due[class].first().map(|due| Due { key: due.key.wrapping_add(delay), planned: due.planned.wrapping_add(delay), ..*due })
@@ -237,7 +236,7 @@ fn leaves_before<S: Sharing>(connections: &Connections<S>, inserted: &[u64], a: 
     if due_a == due_b { inserted[a] < inserted[b] } else { is_before(due_a, due_b) }
 }
 
-/// The order of those that are due.
+/// The order of connections that are due.
 #[inline]
 fn goes_before(a: &Due, b: &Due) -> bool {
     if a.key != b.key {

@@ -1,17 +1,17 @@
 //! The cell scheduler of an ATM link: shaped connections, slot by slot, and the transfers from host memory that feed them.
 //!
-//! A [`CellScheduler`] runs one cycle per cell slot; its header has the laws. The environment (a simulator, an adapter) tells what happens
-//! outside: PDUs posted, cells arrived; an [`Adapter`] is told what happens inside.
+//! A [`CellScheduler`] runs one cycle per cell slot. The environment (a simulator, an adapter) reports PDUs posted and cells arrived; the
+//! scheduler reports its decisions to an [`Adapter`].
 //!
-//! | module | holds |
+//! | item | holds |
 //! |---|---|
 //! | [`CellContract`] | peak and sustained rate of one connection, in ticks |
 //! | [`Shaping`] | when the next cell of one connection may leave |
-//! | [`Conflict`] | who goes first when several are due |
+//! | [`Conflict`] | the order of connections that are due |
 //! | [`RateScaling`], [`ClassTime`] | how an overloaded link is shared, within a class and among classes |
 //! | [`Transfers`] | when cells are fetched from the host, and how many |
 //! | [`HeapScheduler`] | the scheduler of the paper, on binary heaps: the oracle |
-//! | [`Planner`] | the fast one, which plans windows of slots |
+//! | [`Planner`] | the fast scheduler, which plans windows of slots |
 #![no_std]
 #![warn(missing_docs)]
 

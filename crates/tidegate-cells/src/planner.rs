@@ -1,25 +1,25 @@
 //! The fast cell scheduler: plans a window of slots at a time, class by class, with one machine word as the calendar of the slots.
 //!
-//! **Law.** The laws of [`CellScheduler`], and the order of [`Conflict::Priority`](crate::conflict::Conflict::Priority): within a class the earliest
-//! planned time first. With a window of one slot the schedule is that of [`crate::heap::HeapScheduler`], slot by slot, whatever happens; with a
-//! longer one it is the same if what comes from outside comes between windows, and if classes do not share their grants. What comes within a
-//! window takes free slots of it, so it is at most a window later.
+//! **Law.** The laws of [`CellScheduler`], and the order of [`Conflict::Priority`](crate::conflict::Conflict::Priority): within a class the
+//! earliest planned time first. With a window of one slot the schedule is that of [`crate::heap::HeapScheduler`], slot by slot. With a longer
+//! one it is the same if events from outside come between windows, and if classes do not share their grants. An event within a window can
+//! only take free slots of it, so its cells are at most a window later.
 //!
 //! **Source.** The cycle of Schiller and Gunningberg, section 3; planning by windows is this project's.
 //!
-//! **State.** One cache line per connection that a cell touches, 18 bytes that it does not, 6 for a PDU, and one or two words in the logs of a
-//! [`SlotWheel`] per class, which has a ready list in its own time; the logs' chunks all classes share. From 65,536 connections on that is
-//! 128 bytes each at most; and a kilobyte for the window.
+//! **State.** Per connection one cache line that a cell touches, 18 bytes that it does not, 6 for a PDU, and one or two words in the logs of
+//! a [`SlotWheel`]. Each class has a wheel in its own time; all share the logs' chunks. From 65,536 connections on, that is at most 128 bytes
+//! each. A kilobyte for the window.
 //!
-//! **Cost.** O(1) per cell, whatever the number of connections: the connection's line, which was fetched ahead, and the ready list.
+//! **Cost.** O(1) per cell, whatever the number of connections: the connection's line, which is prefetched, and the ready list.
 //! Planning a window of one class before the next keeps one ready list in the cache at a time.
 //!
 //! **RTL twin.** None yet; the calendar is a 64-bit priority encoder.
 //!
-//! **Deviations.** A connection is shaped and its transfers are requested when its cell is planned, up to a window before the cell leaves.
-//! Nothing is missing yet when a planned cell is not on the adapter: if it arrives by its slot it is as good as planned, and only otherwise
-//! the underrun is counted, on arrival. Slots that the environment takes away hold the planner's own clock, so that whatever is planned
-//! keeps its distance. Slots that were planned for a removed connection stay empty. Where a class has a minimum share, slots are planned one by one.
+//! **Deviations.** A connection is shaped and its transfers are requested when its cell is planned, up to a window before the cell leaves. A
+//! planned cell may still be on its way to the adapter; an underrun is counted on arrival, if it arrives after its slot. Slots that the
+//! environment takes away hold the planner's clock, so that planned cells keep their distance. Slots that were planned for a removed
+//! connection stay empty. Where a class has a minimum share, slots are planned one by one.
 
 use crate::calendar::levels::{Entry, Pool};
 use crate::calendar::wheel::SlotWheel;
@@ -56,7 +56,7 @@ pub struct Planner<S = RateScaling> {
     /// One per class that any connection has been in.
     lists: [Option<Box<SlotWheel>>; CLASSES],
     pool: Pool,
-    /// The environment's slot that is the first of the window, if no slot has been taken away since.
+    /// The first slot of the window in the environment's count, if no slot has been taken away since.
     start: u64,
     /// The length of the window; 0 before the first.
     length: u32,
@@ -65,11 +65,11 @@ pub struct Planner<S = RateScaling> {
     open: u64,
     /// A bit per slot of the window that is or was taken.
     taken: u64,
-    /// The same when it was last seen what has left: since then a cell has left in every slot.
-    seen: u64,
-    /// A bit per slot from `seen` on in which a cell leaves: all that are taken, except for connections that were removed.
+    /// The value of `open` at the last accounting: since then a cell has left in every slot.
+    accounted: u64,
+    /// A bit per slot from `accounted` on in which a cell leaves: all taken ones, except those of removed connections.
     planned: u64,
-    /// A bit per slot from `open` on in which a cell leaves, which is the last one of no PDU, and for whose buffer nobody waits.
+    /// A bit per slot from `open` on in which a cell leaves that ends no PDU and whose buffer no connection waits for.
     plain: u64,
     /// A bit per slot of the window in which the last cell of a PDU leaves.
     last: u64,
@@ -82,7 +82,7 @@ impl<S: Sharing> Planner<S> {
         Planner::with_window(setup, WINDOW, sharing)
     }
 
-    /// The same with windows of so many slots, 1 to 64; what is outside counts as the end of the range.
+    /// The same with windows of this many slots, clamped to 1 to 64.
     pub fn with_window(setup: &CellSetup, slots: u32, sharing: S) -> Planner<S> {
         Planner {
             connections: Connections::new(setup, sharing),
@@ -93,7 +93,7 @@ impl<S: Sharing> Planner<S> {
             longest: slots.clamp(1, WINDOW),
             open: 0,
             taken: 0,
-            seen: 0,
+            accounted: 0,
             planned: 0,
             plain: 0,
             last: 0,
@@ -103,11 +103,11 @@ impl<S: Sharing> Planner<S> {
 
     /// Cells on the adapter, cells under way, and free buffers. O(n).
     pub fn buffers(&self) -> (u64, u64, u64) {
-        let left = self.unseen();
+        let left = self.unaccounted();
         self.connections.buffers(self.planned.count_ones() - left, left)
     }
 
-    /// What limits the next cell of a connection that is not planned yet; `None` if it is inactive.
+    /// The limit on the next cell of a connection that is not planned yet; `None` if it is inactive.
     ///
     /// # Errors
     /// [`CellError::NoSuchConnection`].
@@ -138,7 +138,7 @@ impl<S: Sharing> Planner<S> {
         }
     }
 
-    /// A connection is on the ready list of a class no more.
+    /// Takes a connection off the ready list of a class; sweeps a list if there are too many tombstones.
     fn unlist(&mut self, class: usize) {
         let Planner { connections, lists, pool, .. } = self;
         if let Some(list) = &mut lists[class] {
@@ -154,7 +154,7 @@ impl<S: Sharing> Planner<S> {
         }
     }
 
-    /// Puts a connection on the ready list of its class, and plans it if its time lies within the window.
+    /// Puts a connection on the ready list of its class, and plans it if its time is within the window.
     fn insert(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
         self.list(index);
         if self.offset(now) < u64::from(self.length) {
@@ -162,13 +162,13 @@ impl<S: Sharing> Planner<S> {
         }
     }
 
-    /// The place in the window of the environment's slot `now`; what lies behind the window's end is not in it.
+    /// The place in the window of the environment's slot `now`; may be after the end of the window.
     #[inline]
     fn offset(&self, now: u64) -> u64 {
         now.wrapping_sub(self.start)
     }
 
-    /// Fills what is free of the window with what is due in it.
+    /// Fills the free slots of the window with cells that are due in it.
     fn plan(&mut self, now: u64, adapter: &mut impl Adapter) {
         if (0..CLASSES).any(|class| self.lists[class].is_some() && self.connections.sharing.owed(class).is_some()) {
             return self.plan_slot_by_slot(now, adapter);
@@ -183,7 +183,7 @@ impl<S: Sharing> Planner<S> {
     /// The same for one class, whose order nothing can change.
     fn plan_class(&mut self, class: usize, now: u64, adapter: &mut impl Adapter) {
         let start = self.start.wrapping_sub(self.connections.held);
-        let free = self.still(!self.taken) & !0 >> (WINDOW - self.length);
+        let free = self.not_passed(!self.taken) & !0 >> (WINDOW - self.length);
         let Planner { connections, lists, pool, window, last, .. } = self;
         let (Some(list), Some(slots)) = (lists[class].as_deref_mut(), FreeSlots::new(free, start)) else { return };
         let mut plan = ClassPlan { class, connections, list, pool, window, slots };
@@ -230,7 +230,7 @@ impl<S: Sharing> Planner<S> {
     #[inline]
     fn hold(&mut self, now: u64) {
         let missed = self.offset(now).min(u64::from(self.length));
-        let first = u64::from(self.still(self.taken).trailing_zeros());
+        let first = u64::from(self.not_passed(self.taken).trailing_zeros());
         if first < missed {
             let missed = self.offset(now) - first;
             self.connections.held += missed;
@@ -238,15 +238,15 @@ impl<S: Sharing> Planner<S> {
         }
     }
 
-    /// The place in the window of a slot that is not the next one, in which no cell leaves, or behind the end: of a window that begins with
-    /// it. `None` if no cell leaves in it.
-    fn turn_to(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<u64> {
+    /// Advances to slot `now`, which is not the next one, has no cell, or is after the window: then a new window begins. Returns the place of
+    /// the slot; `None` if no cell leaves in it.
+    fn enter_slot(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<u64> {
         self.hold(now);
         let mut at = self.offset(now);
         if at >= u64::from(self.length) {
             self.start = now;
             self.length = self.longest;
-            (self.open, self.seen, self.taken, self.planned, self.last) = (0, 0, 0, 0, 0);
+            (self.open, self.accounted, self.taken, self.planned, self.last) = (0, 0, 0, 0, 0);
             self.plan(now, adapter);
             at = 0;
         }
@@ -261,51 +261,51 @@ impl<S: Sharing> Planner<S> {
         None
     }
 
-    /// A slot for which there is more to do than to send a cell.
+    /// [`CellScheduler::send`] in a slot that needs more than sending a cell.
     #[inline(never)]
-    fn send_apart(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
-        self.see();
-        let sent = self.turn_to(now, adapter).map(|at| {
-            (self.open, self.seen) = (at + 1, at + 1);
+    fn send_with_accounting(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
+        self.account();
+        let sent = self.enter_slot(now, adapter).map(|at| {
+            (self.open, self.accounted) = (at + 1, at + 1);
             self.planned >>= 1;
             let mut departure = self.window[at as usize % WINDOW as usize];
             if !departure.is_followed() && self.planned_for(departure.connection()) != 0 {
-                departure.find_followed();
+                departure.set_followed();
             }
             self.connections.depart(&departure, now, adapter);
             departure.connection()
         });
-        self.seen = self.open;
-        self.find_plain();
+        self.accounted = self.open;
+        self.update_plain();
         sent
     }
 
-    /// Cells that have left unseen.
-    const fn unseen(&self) -> u32 {
-        (self.open - self.seen) as u32
+    /// The number of cells that have left since the last accounting.
+    const fn unaccounted(&self) -> u32 {
+        (self.open - self.accounted) as u32
     }
 
-    /// Sees what has left.
-    fn see(&mut self) {
-        self.connections.count_departed(self.unseen());
-        self.planned = self.planned.checked_shr(self.unseen()).unwrap_or(0);
-        self.seen = self.open;
+    /// Accounts for the cells that have left.
+    fn account(&mut self) {
+        self.connections.count_departed(self.unaccounted());
+        self.planned = self.planned.checked_shr(self.unaccounted()).unwrap_or(0);
+        self.accounted = self.open;
     }
 
-    /// Finds out for which slots there is nothing to do but to send a cell; what has left has been seen.
-    fn find_plain(&mut self) {
+    /// Updates `plain`, the slots that need no more than sending a cell. All cells that have left are accounted for.
+    fn update_plain(&mut self) {
         let last = self.last.checked_shr(self.open as u32).unwrap_or(0);
         self.plain = if self.connections.has_queue() { 0 } else { self.planned & !last };
     }
 
-    /// Those slots of the window that have not passed.
-    const fn still(&self, slots: u64) -> u64 {
+    /// The slots of a set that have not passed.
+    const fn not_passed(&self, slots: u64) -> u64 {
         if self.open < WINDOW as u64 { slots & !0 << self.open } else { 0 }
     }
 
     /// The slots from `open` on in which a cell of the connection leaves.
     fn planned_for(&self, connection: Connection) -> u64 {
-        let planned = self.planned.checked_shr(self.unseen()).unwrap_or(0);
+        let planned = self.planned.checked_shr(self.unaccounted()).unwrap_or(0);
         let departure = |ahead: u32| self.window[(self.open as usize + ahead as usize) % WINDOW as usize];
         let is_own = |&ahead: &u32| planned >> ahead & 1 == 1 && departure(ahead).connection() == connection;
         (0..WINDOW).filter(is_own).fold(0, |own, ahead| own | 1 << ahead)
@@ -334,34 +334,34 @@ impl<S: Sharing> CellScheduler for Planner<S> {
     fn remove(&mut self, connection: Connection, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
         let index = self.connections.find(connection)?;
         let class = self.connections.class(index);
-        self.see();
+        self.account();
         self.hold(now);
         if self.connections.remove(index, now, adapter) {
             self.unlist(class);
         }
         self.connections.release(index);
-        // Its slots stay taken: what has been planned for a later one must not be overtaken by what comes after it.
+        // Its slots stay taken: a cell planned for a later slot must not be overtaken by one that comes after it.
         let own = self.planned_for(connection);
         self.planned &= !own;
         self.connections.free_booked(own.count_ones(), now, adapter);
-        self.find_plain();
+        self.update_plain();
         Ok(())
     }
 
     #[inline(never)]
     fn post(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError> {
-        self.see();
+        self.account();
         self.hold(now);
         if self.connections.post(connection, cells, now, adapter)? {
             self.insert(connection.index(), now, adapter);
         }
-        self.find_plain();
+        self.update_plain();
         Ok(())
     }
 
     #[inline(never)]
     fn arrived(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) {
-        self.see();
+        self.account();
         self.hold(now);
         if let Ok(index) = self.connections.find(connection)
             && self.connections.lines[index].shaping.place == Place::Starved
@@ -372,15 +372,15 @@ impl<S: Sharing> CellScheduler for Planner<S> {
         if self.connections.arrived(connection, cells, now, adapter) {
             self.insert(connection.index(), now, adapter);
         }
-        self.find_plain();
+        self.update_plain();
     }
 
     #[inline]
     fn send(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection> {
         let at = self.offset(now);
-        // Behind the end of a window no cell is planned.
+        // After the end of a window no cell is planned.
         if at != self.open || self.plain & 1 == 0 {
-            return self.send_apart(now, adapter);
+            return self.send_with_accounting(now, adapter);
         }
         self.open = at + 1;
         self.plain >>= 1;
@@ -391,7 +391,7 @@ impl<S: Sharing> CellScheduler for Planner<S> {
 
     fn next_slot(&self, now: u64) -> Option<u64> {
         let held = self.connections.held;
-        let taken = self.still(self.taken);
+        let taken = self.not_passed(self.taken);
         if taken != 0 {
             return Some(now.max(self.start.wrapping_add(u64::from(taken.trailing_zeros()))));
         }
@@ -405,7 +405,7 @@ impl<S: Sharing> CellScheduler for Planner<S> {
 
     fn counts(&self) -> Counts {
         let counts = self.connections.counts;
-        Counts { sent: counts.sent + u64::from(self.unseen()), ..counts }
+        Counts { sent: counts.sent + u64::from(self.unaccounted()), ..counts }
     }
 
     fn refresh(&mut self, now: u64) {

@@ -1,19 +1,18 @@
-//! The cell scheduler's role: which connection's cell leaves in this slot of an ATM link, and what must be fetched from the host for it?
+//! The cell scheduler's role: which connection's cell leaves in this slot of an ATM link, and which cells must be fetched from the host?
 //!
-//! A [`CellScheduler`] runs one cycle per cell slot: take the first connection that is due, send one of its cells, shape the connection,
-//! put it back in order, and see whether a transfer from host memory has to start. Cells never leave early; late is always within the
-//! contract. The environment (a simulator, an adapter) tells what happens outside: PDUs posted, cells arrived; an [`Adapter`] is told
-//! what happens inside.
+//! A [`CellScheduler`] runs one cycle per cell slot: it takes the first connection that is due, sends one of its cells, shapes the
+//! connection, puts it back in order, and starts a transfer from host memory if one is due. Cells never leave early, and late ones are within
+//! the contract. The environment (a simulator, an adapter) reports PDUs posted and cells arrived; the scheduler reports to an [`Adapter`].
 //!
 //! **Time** is counted in ticks of 2^-16 cell slot ([`crate::SLOT`]) on an axis that wraps and is compared serially; slots are numbered with
 //! 64 bits. In one slot `post` and `arrived` come first, then `send`. Slots given to `send` increase strictly.
 //!
 //! **Laws**, tested with both schedulers, every conflict policy and both sharing rules:
-//! 1. every connection's stream is accepted without exception by a policer of its contract;
-//! 2. shaping state is touched only when the connection sends a cell or is given something to send, never as time passes;
-//! 3. at most one cell leaves in a slot, and a slot is left empty only if nothing that is on the adapter is due (under
+//! 1. a policer of its contract accepts every cell of a connection;
+//! 2. shaping state changes only when the connection sends a cell or is given one, never as time passes;
+//! 3. at most one cell leaves in a slot. A slot is left empty only if no connection with a cell on the adapter is due (under
 //!    [`crate::Conflict::NextFree`]: has booked it), or if it was meant for a connection that has been removed;
-//! 4. cells on the adapter, cells being transferred and free cell buffers always sum up to the budget;
+//! 4. cells on the adapter, cells in transfer and free cell buffers always sum up to the budget;
 //! 5. ties break by the order of insertion;
 //! 6. adding, changing and removing a connection disturbs no other.
 //!
@@ -34,19 +33,19 @@ pub const fn aal5_cells(bytes: u32) -> u32 {
     (bytes + 8).div_ceil(48)
 }
 
-/// How large a scheduler is built.
+/// The size of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellSetup {
     /// The most connections at one time, at most 2^22.
     pub connections: u32,
     /// The most PDUs posted and not yet sent, of all connections together.
     pub pdus: u32,
-    /// How cells come from host memory; `None`: they are on the adapter as soon as they are posted.
+    /// The transfers from host memory; with `None` cells are on the adapter as soon as they are posted.
     pub transfer: Option<TransferSetup>,
 }
 
 impl CellSetup {
-    /// Whether a scheduler can be built as this says. Schedulers themselves take what is outside its range for the end of the range.
+    /// Whether all fields are within their ranges. Schedulers clamp values outside.
     ///
     /// # Errors
     /// [`SetupError`] names the first field that is out of range.
@@ -96,16 +95,16 @@ pub trait CellScheduler {
     /// [`CellError::Contract`] and [`CellError::NoSuchConnection`]; the old contract then stays.
     fn change(&mut self, connection: Connection, contract: &CellContract, now: u64) -> Result<(), CellError>;
 
-    /// Takes a connection out, with whatever it had to send. Buffers of transfers under way stay taken until they `arrived`.
+    /// Removes a connection and its PDUs. Buffers of transfers under way stay in use until they `arrived`.
     ///
     /// # Errors
     /// [`CellError::NoSuchConnection`].
     fn remove(&mut self, connection: Connection, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError>;
 
-    /// A PDU of `cells` cells lies in host memory and is to be sent after those posted before it. `now` is a slot.
+    /// A PDU of `cells` cells is in host memory, to be sent after those posted before it. `now` is a slot.
     ///
     /// # Errors
-    /// [`CellError::NoSuchConnection`], [`CellError::PduLength`] and [`CellError::TooManyPdus`]; nothing is posted then.
+    /// [`CellError::NoSuchConnection`], [`CellError::PduLength`] and [`CellError::TooManyPdus`]; the PDU is not posted then.
     fn post(&mut self, connection: Connection, cells: u32, now: u64, adapter: &mut impl Adapter) -> Result<(), CellError>;
 
     /// A transfer, or part of one, is complete: `cells` cells of the connection are on the adapter and may leave in slot `now`. Cells of
@@ -115,33 +114,33 @@ pub trait CellScheduler {
     /// The cycle of slot `now`: names the connection one of whose cells leaves, `None` for an empty slot.
     fn send(&mut self, now: u64, adapter: &mut impl Adapter) -> Option<Connection>;
 
-    /// A slot, at or after `now`, before which `send` has nothing to say unless something is posted or arrives; `None` if nothing waits
-    /// for its time. What lies before may be skipped.
+    /// A slot, at or after `now`, before which `send` does nothing unless a PDU is posted or cells arrive; `None` if no cell waits for its
+    /// time. Slots before it may be skipped.
     fn next_slot(&self, now: u64) -> Option<u64>;
 
-    /// What happened so far.
+    /// The counters.
     fn counts(&self) -> Counts;
 
-    /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^45 slots.
+    /// Moves old instants up so that they still compare correctly; called at least every 2^45 slots.
     fn refresh(&mut self, now: u64);
 }
 
-/// What a scheduler counts.
+/// The counters of a scheduler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Cells sent.
     pub sent: u64,
-    /// Cells sent later than their planned time and the CDVT: within the contract, but rate that is lost.
+    /// Cells sent later than their planned time plus the CDVT: within the contract, but their rate is lost.
     pub beyond_tolerance: u64,
-    /// Times a connection was due and none of its cells was on the adapter.
+    /// How often a connection was due without a cell on the adapter.
     pub underruns: u64,
     /// Transfers requested.
     pub transfers: u64,
-    /// Times a transfer had to wait for a free cell buffer.
+    /// How often a transfer had to wait for a free cell buffer.
     pub deferred: u64,
 }
 
-/// The adapter and the host behind it: is told of what the scheduler decided. `now` is the slot. Every method has an empty default.
+/// The adapter and the host behind it, to which the scheduler reports its decisions. `now` is the slot. Every method has an empty default.
 pub trait Adapter {
     /// A cell of `connection` leaves in this slot, `late` after the time its shaper had planned.
     #[inline]
@@ -168,14 +167,14 @@ pub trait Adapter {
         let _ = (now, connection);
     }
 
-    /// The connection was due, and no cell of it was on the adapter: it waits for the transfer.
+    /// The connection was due without a cell on the adapter: it waits for the transfer.
     #[inline]
     fn underrun(&mut self, now: u64, connection: Connection) {
         let _ = (now, connection);
     }
 }
 
-/// Nobody listens.
+/// Ignores all reports.
 impl Adapter for () {}
 
 /// Why a call to a scheduler was refused.

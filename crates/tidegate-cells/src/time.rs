@@ -36,7 +36,7 @@ impl Ticks {
 
     /// The interval of a stream of `rate` on a link of `link`, both counted in the same bits (of whole cells, say), rounded up.
     pub const fn ceil_of_rate(rate: Rate, link: Rate) -> Ticks {
-        // Rates lie between 2^9 and 2^39 bit/s: the quotient stays below 2^46.
+        // Rates are between 2^9 and 2^39 bit/s, so the quotient is below 2^46.
         Ticks((link.bits_per_second() as u128 * SLOT as u128).div_ceil(rate.bits_per_second() as u128) as u64)
     }
 

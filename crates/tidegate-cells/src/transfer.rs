@@ -1,24 +1,23 @@
-//! Decides when cells are fetched from host memory, and how many at once, so that they are there just in time and the adapter's cell
-//! buffers never overflow.
+//! Decides when cells are fetched from host memory, and how many at once: just in time, and never more than the adapter has buffers for.
 //!
-//! **Law.** Cells on the adapter, cells under way and free buffers sum up to the budget. Just in time, a connection that is alone
-//! and has been posted enough never underruns once its first transfer is there, if transfers take no longer than La and their cells'
-//! time; and no transfer starts earlier than the last cell at which it is not too late.
+//! **Law.** Cells on the adapter, cells under way and free buffers sum up to the budget. With
+//! [`Prefetch::JustInTime`], a connection that is alone and has enough posted never underruns after its first transfer, if transfers take
+//! no longer than La plus the time of their cells. No transfer starts earlier than at the last cell at which it is not too late.
 //!
 //! **Source.** Schiller and Gunningberg, section 4.4, which gives the aims; the low-water rule is derived from them.
 //!
 //! **State.** The budget and the ends of one queue; per connection the counters of the line and the PDU list.
 //!
-//! **Cost.** A count per cell, which says when to look: after as many cells as are on the adapter, or after which it may be time for a transfer.
-//! Then two multiplications, a division for those whose interval is shorter than a transfer, and a PDU's entry when a transfer starts.
+//! **Cost.** A decrement per cell; it reaches 0 when a transfer may be due, or the adapter has no cell left. Then two multiplications, a
+//! division for intervals shorter than a transfer, and the entry of a PDU when a transfer starts.
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** A connection's state is seen when it sends. Its next chance is its next cell, in the slot at or after `next`; the first
-//! cell that is missing, if k are on the adapter or under way, leaves at `next + k * T`. So waiting is too late if and only if
-//! `k * T < La + xfer(n)`, plus what is rounded up to the slot, or if k is 0 and there is no next cell before it. Here n is the largest
-//! transfer, even where less is left of the PDU: the transfer after a short one would come too late. After a pause T is the peak
-//! interval, because there is no chance in between. Connections that find no free buffer wait in a queue for the next ones.
+//! **Deviations.** A transfer is decided when a cell is sent. The next decision is at the next cell, in the slot at or after `next`; the
+//! first missing cell, if k are on the adapter or under way, leaves at `next + k * T`. So waiting is too late if and only if
+//! `k * T < La + xfer(n)`, plus the rounding up to the slot, or if k is 0. Here n is the largest transfer, even where less is left of the
+//! PDU: the transfer after a short one would come too late. After a pause T is the peak interval, because no decision is between. A
+//! connection that finds no free buffer waits in a queue.
 
 use crate::time::Ticks;
 use tidegate_core::sharing::SLOT;
@@ -26,7 +25,7 @@ use tidegate_core::sharing::SLOT;
 /// When cells are fetched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Prefetch {
-    /// As late as is safe: by the low-water mark.
+    /// At the low-water mark, as late as is safe.
     JustInTime,
     /// When none of the connection's cells is on the adapter or under way.
     Demand,
@@ -49,7 +48,7 @@ pub struct TransferSetup {
     pub buffer: u32,
 }
 
-/// The rules of one adapter, and its free buffers.
+/// The transfer rules of one adapter, and its free buffers.
 ///
 /// ```
 /// use tidegate_cells::{Prefetch, SLOT, Ticks, TransferSetup, Transfers};
@@ -62,12 +61,12 @@ pub struct Transfers {
     setup: TransferSetup,
     /// The duration of the largest transfer, in ticks.
     longest: u64,
-    /// With cells on the adapter or under way for so many ticks, at the peak interval, no transfer starts.
+    /// No transfer starts while cells on the adapter and under way last for this many ticks at the peak interval.
     pub(crate) low: u64,
     pub(crate) free: u32,
-    /// Buffers under way to connections that were removed.
+    /// Buffers of transfers under way to removed connections.
     pub(crate) orphaned: u32,
-    /// Ends of the queue of connections that wait for a buffer.
+    /// The ends of the queue of connections that wait for a buffer.
     pub(crate) first: u32,
     pub(crate) last: u32,
 }
@@ -99,7 +98,7 @@ impl TransferSetup {
 }
 
 impl Transfers {
-    /// All buffers free. What is outside its range counts as the end of the range ([`crate::scheduler::CellSetup::check`] finds it).
+    /// All buffers free. A value outside its range is clamped ([`crate::scheduler::CellSetup::check`] reports it).
     pub const fn new(setup: TransferSetup) -> Transfers {
         let mut setup = setup;
         if setup.access_latency > MOST_SLOTS {
@@ -112,7 +111,7 @@ impl Transfers {
         let duration = transfers.duration(transfers.burst());
         transfers.longest = duration * SLOT;
         transfers.low = match setup.prefetch {
-            // No interval is shorter than the peak interval, and the rounding to the slot is less than one.
+            // No interval is shorter than the peak interval, and the rounding to the slot is less than a slot.
             Prefetch::JustInTime => transfers.longest + SLOT,
             Prefetch::Demand => 1,
             Prefetch::WholePdu => u64::MAX,
@@ -152,8 +151,8 @@ impl Transfers {
     #[inline]
     pub(crate) const fn is_time(&self, ahead: u32, spacing: u64, due: u64) -> bool {
         match self.setup.prefetch {
-            // The next chance comes with the slot at or after `due`. Both sides stay below 2^63: spacing is at most 2^45 and ahead less
-            // than 2^16; the duration less than 2^37 slots.
+            // The next decision is in the slot at or after `due`. Both sides are below 2^63: spacing is at most 2^45, ahead less than
+            // 2^16, and the duration less than 2^37 slots.
             Prefetch::JustInTime => ahead == 0 || ahead as u64 * spacing < self.longest + (due.wrapping_neg() & (SLOT - 1)),
             Prefetch::Demand => ahead == 0,
             Prefetch::WholePdu => true,

@@ -1,7 +1,8 @@
 //! The cell scheduler against a slow model: one pass over all connections per slot, instants as wide integers that never wrap.
 //!
-//! The model is written from the rules (Schiller and Gunningberg, sections 3 to 4.5, and the deviations that the files of `cells/` state), without heaps,
-//! relative clocks, calm cells or wrapping. Both send the same cell in every slot, and count the same late cells and transfers, for:
+//! The model follows the rules (Schiller and Gunningberg, sections 3 to 4.5, and the deviations in the headers of `tidegate-cells`),
+//! without heaps, relative clocks, plain cells or wrapping. Both send the same cell in every slot, and count the same late cells and
+//! transfers, for:
 //!
 //! * the four conflict policies, all modes of contracts and all CDVTs, without sharing;
 //! * shared overloads of one class (intervals stretched by demand over grant) and of several classes with minimum shares;
@@ -63,7 +64,7 @@ impl Vc {
         usize::from(self.contract.class)
     }
 
-    /// What it asks for, in 2^-40 cells per slot.
+    /// The rate that it asks for, in 2^-40 cells per slot.
     fn demand(&self) -> u128 {
         let interval = match (self.is_active, self.state) {
             (false, _) | (true, State::Refill) => return 0,
@@ -78,7 +79,7 @@ impl Vc {
 struct Share {
     is_on: bool,
     minimum: [u128; CLASSES],
-    /// How far the clock of each class stands still, and when its next cell is expected by its grant; `None` while nothing of it is stretched.
+    /// How far the clock of each class is behind, and when its next cell is expected by its grant; `None` while it is not stretched.
     delay: [i128; CLASSES],
     expected: [Option<i128>; CLASSES],
     /// When each class is owed its next guaranteed cell.
@@ -264,7 +265,7 @@ impl Model {
         }
     }
 
-    /// The connection whose turn it is among those that are due.
+    /// The first connection among those that are due.
     fn first(&self, now: i128) -> Option<usize> {
         let is_due = |index: &usize| self.listed(&self.vcs[*index]) && self.due(*index) <= now * ONE;
         let due: Vec<usize> = (0..self.vcs.len()).filter(is_due).collect();
@@ -356,7 +357,7 @@ impl Model {
     }
 }
 
-/// Plans the cell after one that leaves so late.
+/// Plans the cell after one that leaves this late.
 fn plan(vc: &mut Vc, late: i128, factor: u128) -> State {
     let (planned, tolerance) = (vc.next.unwrap(), i128::from(vc.contract.delay_variation_tolerance.0));
     let t = planned + late;

@@ -37,7 +37,7 @@ pub trait ReadyList {
     /// Adds a flow that is not in the list.
     fn insert(&mut self, flow: Flow, key: u64);
 
-    /// Takes out a flow that is in the list, wherever it stands.
+    /// Takes out a flow that is in the list.
     fn remove(&mut self, flow: Flow);
 
     /// The flow of the smallest key, and that key.
@@ -51,7 +51,7 @@ pub trait ReadyList {
         Some(first)
     }
 
-    /// The same where it is known that there is one.
+    /// The same for a list that is not empty.
     #[inline]
     fn drop_first(&mut self) {
         self.pop_first();
@@ -68,8 +68,8 @@ pub trait ReadyList {
         Some(flow)
     }
 
-    /// The flow that will be first when `places` flows have been taken and none has come before it, for prefetching. A hint only: it
-    /// may be absent.
+    /// The flow that will be first after `places` flows have been taken, unless another comes before it: a hint for prefetching that may be
+    /// absent.
     #[inline]
     fn ahead(&self, places: usize) -> Option<Flow> {
         let _ = places;
@@ -85,8 +85,8 @@ pub trait ReadyList {
         self.len() == 0
     }
 
-    /// Moves every key before `oldest` up to it, in order: keys of flows that nobody serves for months would otherwise drift out of
-    /// the reach of serial comparison.
+    /// Moves every key before `oldest` up to it, in order. The key of a flow that is not served for months would otherwise no longer compare
+    /// serially.
     fn raise(&mut self, oldest: u64) {
         while let Some((key, flow)) = self.first() {
             if !is_before(key, oldest) {

@@ -1,28 +1,27 @@
 //! Shares an overloaded link: within a class in proportion to the contracts, among classes by priority with minimum shares.
 //!
 //! **Law.** While the demand of a class exceeds its grant, every connection of the class sends at the same fraction of its rate, and the
-//! class at its grant. Grants are filled like glasses of water: first every class's minimum share, then the rest by priority. A class with a
-//! minimum share gets it whatever the others do: it goes first when it is owed a slot. Nothing is ever sped up, so every stream stays within
-//! its contract.
+//! class at its grant. Grants come from water-filling: first every class's minimum share, then the rest by priority. A class with a minimum
+//! share gets it whatever the others do: it goes first when it is owed a slot. No stream is sped up, so each stays within its contract.
 //!
-//! **Source.** Schiller and Gunningberg, section 4.5, which says what is shared but not how: the traffic parameters are adapted as soon as
-//! a connection is shaped. The rule is this project's reading.
+//! **Source.** Schiller and Gunningberg, section 4.5: the traffic parameters are adapted as soon as a connection is shaped. The paper does
+//! not say how; the rule is this project's.
 //!
 //! **State.** [`RateScaling`]: six words per class, two more with minimum shares, and two for all.
 //!
-//! **Cost.** An addition and two divisions, for the rates, when a connection changes state; then, if the demand exceeds the link,
-//! two divisions for the class that gets less than it asks for, and none if the whole link is its; with minimum shares two per such class.
-//! While several classes share an overload, a multiplication and a few comparisons per cell of a class that is stretched.
+//! **Cost.** An addition and two divisions, for the rates, when a connection changes state. Then, if the demand exceeds the link, two
+//! divisions for the class that gets less than it asks for; none if it has the whole link. With minimum shares, two per such class. While
+//! several classes share an overload, a multiplication and a few comparisons per cell of a stretched class.
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** None from the paper's sentences. A class that is granted nothing is not stretched: it lives on idle slots. No class is
-//! stretched more than 256 times, because a connection that is planned keeps its time when the overload ends. What a class above sends
-//! without having asked for it, since it has nothing to send most of the time, is not in the grant: the clock of the class below, in which its
-//! connections are shaped, stands still for as long as it gets less than that, so that all of them get less in the same proportion.
+//! **Deviations.** None from the paper's sentences. A class without a grant is not stretched: it sends in idle slots. No class is stretched
+//! more than 256 times, because a planned connection keeps its time when the overload ends. A higher class that is idle most of the time
+//! takes slots that are not in its grant. While a lower class gets less than its grant, its clock stands still, so that all of its
+//! connections get less in the same proportion.
 //!
-//! Of the two rules this one is the default. It works with a CDVT of one slot, because connections are slowed down before their cells
-//! collide; `ClassTime`, the rule of the cell scheduler, needs no bookkeeping, but learns of the overload from cells that leave late, and shares in proportion
+//! This rule is the default of two. It works with a CDVT of one slot, because connections are slowed down before their cells collide.
+//! `ClassTime`, of the cell scheduler, needs no bookkeeping, but learns of the overload from cells that leave late, and shares in proportion
 //! only if the contracts tolerate that lateness.
 
 use crate::serial::{earlier, is_before, later};
@@ -34,8 +33,8 @@ pub const SLOT: u64 = 1 << 16;
 /// The number of priority classes; class 0 is served first.
 pub const CLASSES: usize = 8;
 
-/// The longest interval, and the longest burst tolerance, of any contract, in ticks: 2^29 slots. The two together, the farthest that
-/// a cell can be planned ahead, then still compare serially in 32 bits of slots.
+/// The longest interval, and the longest burst tolerance, of any contract, in ticks: 2^29 slots. A cell is planned ahead by at most the sum
+/// of the two, which compares serially in 32 bits of slots.
 pub const LONGEST_INTERVAL: u64 = SLOT << 29;
 
 /// A rate in 2^-40 cells per slot.
@@ -58,7 +57,7 @@ impl CellRate {
     }
 }
 
-/// By how much a class's intervals are stretched in an overload: what is beyond 1, with 32 fraction bits.
+/// The factor by which the intervals of a class are stretched in an overload, less 1, with 32 fraction bits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Stretch(u64);
 
@@ -66,17 +65,17 @@ impl Stretch {
     /// No overload.
     pub const NONE: Stretch = Stretch(0);
 
-    /// The most: a connection that is planned 256 intervals ahead is soon back when the overload ends.
+    /// The largest stretch: a connection that is planned 256 intervals ahead returns soon after the overload ends.
     pub const MOST: Stretch = Stretch(255 << 32);
 
-    /// `demand / grant`, rounded up, at most [`Stretch::MOST`]; none if the grant covers the demand. A class without any grant is not
-    /// stretched either: who waits for idle slots need not be slowed down on top.
+    /// `demand / grant`, rounded up, at most [`Stretch::MOST`]; none if the grant covers the demand. A class without a grant is not
+    /// stretched either: it sends in idle slots only.
     pub const fn ceil(demand: u64, grant: u64) -> Stretch {
         if grant == 0 || grant >= demand {
             return Stretch::NONE;
         }
         let more = (demand - grant) as u128;
-        // Mostly a class is alone, and has the whole link.
+        // Usually a class is alone and has the whole link.
         let ratio =
             if grant == CellRate::LINK.0 { more.div_ceil(CellRate::LINK.0 as u128 >> 32) } else { (more << 32).div_ceil(grant as u128) };
         if ratio > Stretch::MOST.0 as u128 { Stretch::MOST } else { Stretch(ratio as u64) }
@@ -91,26 +90,26 @@ impl Stretch {
     /// The stretched interval, rounded up so that shares never exceed the grant; at most [`LONGEST_INTERVAL`], as the interval is.
     #[inline]
     pub const fn ceil_of(self, interval: u64) -> u64 {
-        // Seldom anything is stretched, and the branch is cheaper than the product.
+        // Intervals are seldom stretched, and the branch is cheaper than the product.
         if self.is_none() {
             return interval;
         }
-        // Neither an interval of LONGEST_INTERVAL nor the greatest stretch exceeds what is left of the word then.
+        // The sum fits: the interval is at most LONGEST_INTERVAL, 2^45, and the stretch at most 256.
         let product = interval as u128 * self.0 as u128;
         let stretched = interval + (product >> 32) as u64 + (product as u32 != 0) as u64;
         if stretched > LONGEST_INTERVAL { LONGEST_INTERVAL } else { stretched }
     }
 }
 
-/// For how long a class may get less than it is granted before its clock stands still: rounding to slots and a cell of another class.
-const LATE: u64 = 2 * SLOT;
+/// How late a class may get its grant before its clock stands still: rounding to slots and a cell of another class.
+const LATENESS_ALLOWANCE: u64 = 2 * SLOT;
 
-/// What a class has got beyond its grant makes up for so much that it gets less.
-const AHEAD: u64 = 64 * SLOT;
+/// How far a class may be ahead of its grant; more makes up for no later shortfall.
+const LEAD_LIMIT: u64 = 64 * SLOT;
 
 /// A rule that shares an overloaded link. Instants are in ticks, classes below [`CLASSES`].
 pub trait Sharing {
-    /// True if the clock of a class may stand still although nothing of the class is stretched.
+    /// True if the clock of a class may stand still while the class is not stretched.
     const HOLDS_UNSTRETCHED: bool = false;
 
     /// A connection of the class asks for `to` from now on, and for `from` no longer.
@@ -119,7 +118,7 @@ pub trait Sharing {
         let _ = (class, from, to);
     }
 
-    /// By how much the intervals of the class are stretched at present.
+    /// The present stretch of the intervals of the class.
     #[inline]
     fn stretch(&mut self, class: usize) -> Stretch {
         let _ = class;
@@ -139,26 +138,26 @@ pub trait Sharing {
         let _ = (class, planned, now);
     }
 
-    /// The same while nothing of the class is stretched.
+    /// The same while the class is not stretched.
     #[inline]
     fn sent_unstretched(&mut self, class: usize, planned: u64, now: u64) {
         self.sent(class, planned, now);
     }
 
-    /// From when on the class is owed a slot, before all classes that are owed none; `None` if it never is.
+    /// The instant from which on the class is owed a slot, before classes that are owed none; `None` if it has no minimum share.
     #[inline]
     fn owed(&self, class: usize) -> Option<u64> {
         let _ = class;
         None
     }
 
-    /// Pulls instants that lie far in the past up to where they still compare correctly.
+    /// Moves old instants up so that they still compare correctly.
     fn refresh(&mut self, now: u64) {
         let _ = now;
     }
 }
 
-/// No sharing: an overload is left to the order in which cells happen to be due.
+/// No sharing: in an overload, cells leave in the order in which they are due.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSharing;
 
@@ -182,8 +181,8 @@ fn check_shares(minimum: &[CellRate; CLASSES]) -> Result<(), SharesError> {
     if sum > u128::from(CellRate::LINK.0) { Err(SharesError) } else { Ok(()) }
 }
 
-/// How many cells of its guarantee a class may claim late.
-const CLAIM: u64 = 4;
+/// The number of guaranteed cells that a class may claim late.
+const LATE_CLAIM_CELLS: u64 = 4;
 
 /// When the classes are owed the cells of their minimum shares.
 #[derive(Clone, Debug)]
@@ -204,7 +203,7 @@ impl Guarantees {
         Ok(Guarantees { interval, owed: [0; CLASSES] })
     }
 
-    /// From when on the class is owed a slot; `None` if it never is.
+    /// The instant from which on the class is owed a slot; `None` without a minimum share.
     #[inline]
     pub fn owed(&self, class: usize) -> Option<u64> {
         (self.interval[class] > 0).then_some(self.owed[class])
@@ -214,22 +213,21 @@ impl Guarantees {
     #[inline]
     pub fn sent(&mut self, class: usize, now: u64) {
         let interval = self.interval[class];
-        // Clamped both ways: a class that did not send has no more than a few cells to claim, and what it was given beyond its
-        // guarantee does not count against it.
-        let oldest = now.wrapping_sub(CLAIM.wrapping_mul(interval));
+        // Clamped both ways: a class that did not send may claim a few cells at most, and slots beyond its guarantee do not count
+        // against it.
+        let oldest = now.wrapping_sub(LATE_CLAIM_CELLS.wrapping_mul(interval));
         self.owed[class] = earlier(later(self.owed[class], oldest).wrapping_add(interval), now.wrapping_add(interval));
     }
 
-    /// Pulls instants that lie far in the past up to where they still compare correctly.
+    /// Moves old instants up so that they still compare correctly.
     pub fn refresh(&mut self, now: u64) {
         for (owed, interval) in self.owed.iter_mut().zip(self.interval) {
-            *owed = later(*owed, now.wrapping_sub(CLAIM.wrapping_mul(interval)));
+            *owed = later(*owed, now.wrapping_sub(LATE_CLAIM_CELLS.wrapping_mul(interval)));
         }
     }
 }
 
-/// What every class is granted of the link: its minimum share or its demand, whichever is less, then of the rest as much as it asks for,
-/// class by class.
+/// The grant of every class: the smaller of its minimum share and its demand, then of the rest as much as it asks for, class by class.
 ///
 /// ```
 /// use tidegate_core::sharing::{CLASSES, CellRate, water_fill};
@@ -268,26 +266,26 @@ pub struct RateScaling {
     minimum: [CellRate; CLASSES],
     demand: [CellRate; CLASSES],
     stretch: [Stretch; CLASSES],
-    /// Of a class that is stretched, the link over its grant.
+    /// For a stretched class, the link over its grant.
     pace: [Stretch; CLASSES],
     total: CellRate,
     guarantees: Option<Guarantees>,
     is_stretched: bool,
     clocks: [Clock; CLASSES],
-    /// A bit per class of whose cells none has been sent since it is stretched.
+    /// A bit per class that has sent no cell since it is stretched.
     fresh: u8,
-    /// A bit per class that has ever asked for anything.
+    /// A bit per class that has ever had a demand.
     asking: u8,
-    /// True if something is stretched and not all that asks is of one class, which then has the whole link.
+    /// True if a class is stretched and several have a demand: one alone has the whole link.
     has_clocks: bool,
 }
 
-/// The time of a class, which stands still while the class gets less than it is granted.
+/// The clock of a class, which stands still while the class gets less than its grant.
 #[derive(Clone, Copy, Default, Debug)]
 struct Clock {
     /// How far it is behind.
     delay: u64,
-    /// When by the class's grant its next cell should leave, in real time.
+    /// When the next cell should leave by the grant, in real time.
     next: u64,
 }
 
@@ -321,12 +319,12 @@ impl RateScaling {
         }
     }
 
-    /// What the connections of a class ask for at present.
+    /// The present demand of a class.
     pub fn demand(&self, class: usize) -> CellRate {
         self.demand[class]
     }
 
-    /// What a class is granted at present.
+    /// The present grant of a class.
     pub fn granted(&self, class: usize) -> CellRate {
         water_fill(&self.demand, &self.minimum)[class]
     }
@@ -337,8 +335,8 @@ impl RateScaling {
         self.pace[class % CLASSES]
     }
 
-    /// A cell of the class, planned for `planned` on the class's clock, leaves at `now`: for as long as the class has waited for it beyond
-    /// what its grant says, its clock has stood still.
+    /// A cell of the class, planned for `planned` on the class's clock, leaves at `now`: the clock has stood still for as long as the class
+    /// has waited beyond its grant.
     #[inline(never)]
     fn keep_clock(&mut self, class: usize, planned: u64, now: u64) {
         if self.stretch(class).is_none() {
@@ -346,11 +344,11 @@ impl RateScaling {
         }
         let (interval, is_fresh, clock) = (self.pace(class).ceil_of(SLOT), self.fresh >> class & 1 == 1, &mut self.clocks[class % CLASSES]);
         let due = if is_fresh { now } else { later(clock.next, planned.wrapping_add(clock.delay)) };
-        let latest = now.wrapping_sub(LATE);
+        let latest = now.wrapping_sub(LATENESS_ALLOWANCE);
         if is_before(due, latest) {
             clock.delay = clock.delay.wrapping_add(latest.wrapping_sub(due));
         }
-        clock.next = earlier(later(due, latest), now.wrapping_add(AHEAD)).wrapping_add(interval);
+        clock.next = earlier(later(due, latest), now.wrapping_add(LEAD_LIMIT)).wrapping_add(interval);
         self.fresh &= !(1 << class);
     }
 
@@ -364,9 +362,9 @@ impl RateScaling {
             self.stretch = [Stretch::NONE; CLASSES];
             return;
         }
-        // `water_fill` without a pass for every step: in an overload the demand changes every few cells.
+        // `water_fill` in one pass: in an overload the demand changes every few cells.
         if self.guarantees.is_none() {
-            // The first class that is granted less than it asks for is granted all that is left, and those after it nothing.
+            // The first class that gets less than it asks for gets all that is left; those after it get nothing.
             self.stretch = [Stretch::NONE; CLASSES];
             let mut left = CellRate::LINK.0;
             for (class, demand) in self.demand.iter().enumerate() {
@@ -419,8 +417,8 @@ impl Sharing for RateScaling {
         self.stretch[class % CLASSES]
     }
 
-    // While a class has nothing to send it asks for nothing, and lower ones are granted what it will take: without slots of their own they
-    // would take it from those of the minimum shares.
+    // An inactive class has no demand, so its slots are granted to lower ones. Without slots that are owed, it would take them back from the
+    // minimum shares.
     #[inline]
     fn owed(&self, class: usize) -> Option<u64> {
         self.guarantees.as_ref()?.owed(class)
@@ -459,7 +457,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the demands and the minimum shares: every class is stretched by its demand over what `water_fill` grants it.
+        /// Every class is stretched by its demand over the grant of `water_fill`.
         #[test]
         fn stretches_follow_the_grants(
             demand in prop::array::uniform8(prop_oneof![Just(0), 1u64..1 << 42]),

@@ -42,13 +42,13 @@ impl Time {
         self.0
     }
 
-    /// True if this instant lies before `other` on the shorter way round.
+    /// True if this instant is before `other` on the shorter way round.
     #[inline]
     pub const fn is_before(self, other: Time) -> bool {
         (self.0.wrapping_sub(other.0) as i64) < 0
     }
 
-    /// True if this instant lies after `other` on the shorter way round.
+    /// True if this instant is after `other` on the shorter way round.
     #[inline]
     pub const fn is_after(self, other: Time) -> bool {
         other.is_before(self)
@@ -215,11 +215,11 @@ impl Rate {
     }
 }
 
-/// Picoseconds per byte of a rate in fixed point, of which the leading 33 bits are kept.
+/// Picoseconds per byte of a rate in fixed point, with the leading 33 bits.
 ///
-/// It is rounded up, so the rate it stands for is never above the one it was made of and at most 2^-32 of it below: a contract kept in this
-/// arithmetic is kept in exact arithmetic. Bits per second would need a division per packet; this needs one multiplication, and a shift that
-/// is the same for all rates.
+/// It is rounded up: its rate is at most the original one, and at most 2^-32 of it below. So a contract kept in this arithmetic is kept in
+/// exact arithmetic. Bits per second would need a division per packet; this needs one multiplication, and a shift that is the same for all
+/// rates.
 ///
 /// ```
 /// use tidegate_core::units::Rate;
@@ -229,7 +229,7 @@ impl Rate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimePerByte(u64);
 
-/// The number of fraction bits: as many as leave room for 8 * 10^9 ps, a byte at the lowest rate.
+/// The number of fraction bits, which leaves room for 8 * 10^9 ps, a byte at the lowest rate.
 const FRACTION: u32 = 31;
 
 impl TimePerByte {
@@ -238,7 +238,7 @@ impl TimePerByte {
 
     const fn new(rate: Rate) -> TimePerByte {
         // One byte is 8 bits, one second 10^12 ps: 8 * 10^12 / R ps per byte, between 20 and 8 * 10^9. The largest shift that keeps the
-        // mantissa below 2^33 leaves it at 2^32 or more, hence the error bound.
+        // mantissa below 2^33 leaves it at 2^32 or more; the error bound follows.
         let per_byte = 8 * PICOSECONDS_PER_SECOND as u128;
         let rate = rate.0 as u128;
         let mut shift = 0;
@@ -248,22 +248,22 @@ impl TimePerByte {
         TimePerByte(((per_byte << shift).div_ceil(rate) as u64) << (FRACTION - shift))
     }
 
-    /// The time of `bytes` bytes, rounded up to a whole picosecond: what is spaced this far apart never exceeds the rate.
+    /// The time of `bytes` bytes, rounded up to a whole picosecond: packets with this spacing never exceed the rate.
     #[inline]
     pub const fn ceil(self, bytes: u32) -> Duration {
         Duration(self.scaled(bytes, u64::MAX << (64 - FRACTION)))
     }
 
-    /// The time of `bytes` bytes, rounded down: for allowances (a burst tolerance), which must not come out too generous.
+    /// The time of `bytes` bytes, rounded down: for allowances (a burst tolerance), which must not be too generous.
     #[inline]
     pub const fn floor(self, bytes: u32) -> Duration {
         Duration(self.scaled(bytes, 0))
     }
 
     /// The time of `bytes` bytes and of this many 2^-64 ps, rounded down.
-    // The product of two 64-bit numbers is one instruction, and its upper half needs no shift if the smaller number is shifted before; a
-    // shift of both halves is several on some processors. The quotient fits while bytes < 2^30; every packet and burst of a policy is checked
-    // against that limit, and what a link adds to it does not reach 2^31.
+    // The product of two 64-bit numbers is one instruction. Its upper half needs no shift if the smaller number is shifted before; a shift of
+    // both halves takes several on some processors. The quotient fits while bytes < 2^30. Every packet and burst of a policy is checked
+    // against that limit, and the overhead of a link does not raise it to 2^31.
     #[inline]
     const fn scaled(self, bytes: u32, more: u64) -> u64 {
         debug_assert!(bytes >> FRACTION == 0);
@@ -278,7 +278,7 @@ impl TimePerByte {
 
     /// The number of fraction bits among the leading 33, at most 28; the lower the rate, the fewer.
     pub const fn shift(self) -> u32 {
-        // Zero has no leading bits, and whatever shift.
+        // Zero has no leading bits; any shift will do.
         (self.0 | 1 << (FRACTION + 4)).leading_zeros()
     }
 }
@@ -286,7 +286,7 @@ impl TimePerByte {
 /// The largest number of bytes that [`TimePerByte`] accepts in one step (2^30 - 1): the limit of packets, bursts and quanta.
 pub const MAX_BYTES: u32 = (1 << 30) - 1;
 
-/// What a link adds to every frame beyond its own bytes. The link, shapers, policers and schedulers all count [`Overhead::wire_length`].
+/// The bytes that a link adds to every frame. The link, shapers, policers and schedulers all count [`Overhead::wire_length`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overhead {
     /// Nothing: rates count frames as they are.
@@ -294,9 +294,9 @@ pub enum Overhead {
     None,
     /// A fixed number of bytes per frame.
     PerPacket {
-        /// What is added.
+        /// The bytes that are added.
         bytes: u16,
-        /// The least that a frame takes, with what is added: Linux's `mpu` (minimum packet unit).
+        /// The least that a frame takes in all: Linux's `mpu` (minimum packet unit).
         minimum: u16,
     },
     /// Frames are carried as AAL5 over ATM: an 8-byte trailer, padding to whole cells, 53 bytes per 48 of payload.
@@ -305,7 +305,7 @@ pub enum Overhead {
 
 impl Overhead {
     /// Ethernet as captured, without the frame check sequence: 24 bytes for preamble (8), frame check sequence (4) and inter-frame gap
-    /// (12). A frame of less than 60 bytes is padded to 60 (IEEE 802.3, 4.2.3.3), so that none takes less than 84 bytes.
+    /// (12). A frame of less than 60 bytes is padded to 60 (IEEE 802.3, 4.2.3.3), so that each takes at least 84 bytes.
     ///
     /// ```
     /// use tidegate_core::units::Overhead;

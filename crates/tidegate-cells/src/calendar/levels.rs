@@ -1,6 +1,6 @@
-//! Keeps entries that are too far in the future for the near buckets of a wheel, in coarser and coarser ones, and moves them down in time.
+//! Holds entries that are too far in the future for the near buckets of a wheel, in coarser and coarser ones, and moves them down in time.
 //!
-//! **Law.** Equal keys keep their order: while a bucket is moved, what comes for it is appended to it. No call moves more than
+//! **Law.** Equal keys keep their order: while a bucket is moved, entries that come for it are appended to it. No call moves more than
 //! [`STEP`] chunks of a level.
 //!
 //! **Source.** Hierarchical timing wheels, Varghese and Lauck, SOSP 1987.
@@ -11,8 +11,9 @@
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** A bucket is moved when a quarter of the span of the level below is still to go behind it, a part at a time, and not all at
-//! once when its time has come.
+//! **Deviations.** A bucket is moved down a part at a time, while the level below still has a quarter of its span to go, and not all at once
+//! when its time has come. This bound on every call is why these are not the levels of [`tidegate_core::ready::Wheel`], which distribute a
+//! whole bucket.
 
 use crate::connection::Connection;
 use alloc::boxed::Box;
@@ -25,13 +26,13 @@ pub(crate) const CHUNK: usize = 8;
 pub(crate) type Log = log::Log<CHUNK>;
 pub(crate) type Pool = log::Pool<u64, CHUNK>;
 
-/// How many chunks of a level are moved at a time.
+/// The most chunks of a level that are moved at a time.
 pub(crate) const STEP: usize = 32;
 
-/// The coarsest buckets: 64 of them go round the axis once.
+/// The shift of the coarsest buckets: 64 of them span the axis.
 const COARSEST: u32 = 58;
 
-/// An entry: when it is due, and who.
+/// A connection and when it is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: u64,
@@ -61,13 +62,13 @@ impl Entry {
 struct Level {
     shift: u32,
     occupied: u64,
-    /// The start of the first bucket that has not been moved down as a whole.
+    /// The start of the first bucket that has not been moved down completely.
     end: u64,
     logs: [Log; 64],
 }
 
 impl Level {
-    /// The first bucket that is not empty, as its start and its place.
+    /// The start and the place of the first bucket that is not empty.
     fn first(&self) -> Option<(u64, usize)> {
         if self.occupied == 0 {
             return None;
@@ -85,7 +86,7 @@ impl Level {
         pool.push(log, entry.payload);
     }
 
-    /// Moves down what lies in buckets before `limit`, or a part of it. False if something is left.
+    /// Moves down entries of buckets before `limit`, at most [`STEP`] chunks. False if some are left.
     fn move_down(&mut self, pool: &mut Pool, limit: u64, mut file: impl FnMut(&mut Pool, Entry)) -> bool {
         let mut chunks = STEP;
         while let Some((start, bucket)) = self.first()
@@ -114,14 +115,14 @@ impl Level {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
     levels: Box<[Level]>,
-    /// The span of what is below the finest.
+    /// The span of the near buckets.
     near: u64,
-    /// The base from which on something may be moved down.
+    /// The base from which on [`Levels::settle`] may move entries down.
     settled: u64,
 }
 
 impl Levels {
-    /// Above buckets that span so many ticks, 2^28 at least.
+    /// Above near buckets that span this many ticks, at least 2^28.
     pub(crate) fn new(near: u64) -> Levels {
         let levels = Levels::shifts(near).map(|shift| Level { shift, occupied: 0, end: 0, logs: [Log::default(); 64] }).collect();
         Levels { levels, near, settled: 0 }
@@ -131,12 +132,12 @@ impl Levels {
         (near.ilog2() - 2..COARSEST).step_by(4).chain([COARSEST])
     }
 
-    /// How many logs there are above buckets that span so many ticks.
+    /// The number of logs above near buckets that span this many ticks.
     pub(crate) fn logs(near: u64) -> usize {
         64 * Levels::shifts(near).count()
     }
 
-    /// What they take.
+    /// Their bytes beside their chunks.
     #[cfg(test)]
     pub(crate) fn bytes(near: u64) -> usize {
         Levels::shifts(near).count() * size_of::<Level>()
@@ -148,7 +149,7 @@ impl Levels {
         self.levels.iter().map(|level| level.logs.iter().map(Log::len).sum()).collect()
     }
 
-    /// Begins anew, empty, at an instant.
+    /// Restarts, empty, at an instant.
     pub(crate) fn restart(&mut self, base: u64) {
         for level in &mut self.levels {
             level.end = base >> level.shift << level.shift;
@@ -156,7 +157,7 @@ impl Levels {
         self.settled = base;
     }
 
-    /// All keys below this instant belong to the near buckets, all others to the levels.
+    /// Keys before this instant belong to the near buckets, all others to the levels.
     #[inline]
     pub(crate) fn start(&self) -> u64 {
         self.levels[0].end
@@ -186,7 +187,7 @@ impl Levels {
         core::mem::take(&mut level.logs[at % 64])
     }
 
-    /// Puts an entry of a log that was taken out back into that log: while a bucket is moved down, its first entries stay below the others.
+    /// Returns an entry of a detached log to that log: while a bucket is moved down, its first entries are already in the level below.
     pub(crate) fn put_back(&mut self, pool: &mut Pool, at: usize, entry: Entry) {
         self.levels[at / 64].file(pool, entry);
     }
@@ -197,10 +198,11 @@ impl Levels {
         !is_before(base, self.settled)
     }
 
-    /// Moves down what has come within the spans of the levels now that the near buckets begin at `base`; `file_near` takes what leaves them.
+    /// Moves down entries that are within the span of the level below, now that the near buckets begin at `base`. `file_near` takes those
+    /// that leave the levels.
     #[inline(never)]
     pub(crate) fn settle(&mut self, pool: &mut Pool, base: u64, mut file_near: impl FnMut(&mut Pool, Entry)) {
-        // When the limit of the finest level moves on, and with it perhaps those of others.
+        // The base at which the limit of the finest level moves next; those of others move with it.
         let finest = self.levels[0].shift;
         self.settled = (((base.wrapping_add(self.near) >> finest) + 1) << finest).wrapping_sub(self.near);
         for level in &mut self.levels {
@@ -209,7 +211,7 @@ impl Levels {
                 level.end = own;
             }
         }
-        // From the top: nothing is filed below a level for what lies behind its end.
+        // From the top: no level below has entries for what is after the end of a level.
         let mut above = base.wrapping_add(1 << 63);
         for at in (0..self.levels.len()).rev() {
             let (finer, level) = self.levels.split_at_mut(at);

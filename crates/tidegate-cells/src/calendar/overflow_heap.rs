@@ -1,12 +1,12 @@
-//! A binary heap in chunks that its owner shares with others, so that it needs no room of its own.
+//! A binary heap in chunks of the wheels' pool, which it shares with the logs.
 //!
-//! **Law.** The first is that of the smallest key, and of equal keys the one that came first, if less than 2^25 others came between them.
+//! **Law.** The first has the smallest key; equal keys leave in the order in which they came, if less than 2^25 others came between them.
 //!
 //! **Source.** Williams, "Algorithm 232: Heapsort", CACM 7(6), 1964.
 //!
-//! **State.** Four entries in a chunk, a table of 16 such chunks in another one, and four bytes for each of the tables.
+//! **State.** Four entries in a chunk, a table of 16 such chunks in another one, and four bytes for each table.
 //!
-//! **Cost.** O(log n) comparisons, each with three lines of memory.
+//! **Cost.** O(log n) comparisons, each with three cache lines.
 //!
 //! **RTL twin.** None.
 //!
@@ -16,11 +16,12 @@ use crate::calendar::levels::{CHUNK, Entry, Pool};
 use alloc::vec::Vec;
 use tidegate_core::serial::is_before;
 
-/// Entries in a chunk, chunks in a table.
+/// Entries in a chunk.
 const ENTRIES: usize = CHUNK / 2;
+/// Chunks in a table.
 const CHUNKS: usize = CHUNK * 2;
 
-/// A payload has the lowest bits of its word, and the rank the others: how many came before.
+/// The first bit of an entry's rank in its word: how many entries came before it. The payload is below.
 const RANK: u32 = 38;
 
 #[derive(Clone, Debug)]
@@ -42,19 +43,19 @@ fn goes_before(a: Entry, b: Entry) -> bool {
 }
 
 impl OverflowHeap {
-    /// The most chunks for so many entries.
+    /// The most chunks for this many entries.
     pub(crate) const fn chunks(entries: usize) -> usize {
-        // The last of the entries and the last of the tables are not full, which begin together.
+        // The last chunk of entries and the last table may be partly filled.
         2 + entries / ENTRIES + entries / (ENTRIES * CHUNKS)
     }
 
-    /// What room for so many takes.
+    /// The bytes of a heap with this capacity, beside its chunks.
     #[cfg(test)]
     pub(crate) const fn bytes(entries: usize) -> usize {
         entries.div_ceil(ENTRIES * CHUNKS) * size_of::<u32>()
     }
 
-    /// With room for so many.
+    /// With room for this many entries.
     pub(crate) fn new(entries: usize) -> OverflowHeap {
         OverflowHeap { tables: Vec::with_capacity(entries.div_ceil(ENTRIES * CHUNKS)), entries: 0, ranked: 0 }
     }
@@ -76,7 +77,7 @@ impl OverflowHeap {
         (words[at % ENTRIES * 2], words[at % ENTRIES * 2 + 1]) = (entry.key, entry.payload);
     }
 
-    /// One more place at the end.
+    /// Adds a place at the end.
     fn grow(&mut self, pool: &mut Pool) {
         if self.entries.is_multiple_of(ENTRIES * CHUNKS) {
             debug_assert!(self.tables.len() < self.tables.capacity(), "there is room for the most entries");
@@ -91,7 +92,7 @@ impl OverflowHeap {
         self.entries += 1;
     }
 
-    /// One less.
+    /// Takes the last place away.
     fn shrink(&mut self, pool: &mut Pool) {
         self.entries -= 1;
         if self.entries.is_multiple_of(ENTRIES) {

@@ -1,18 +1,17 @@
-//! Connections for which the wheel has no room: those of which very many are due in one slot, and those that come
-//! for a slot the wheel has passed.
+//! Holds connections for which the wheel has no room: those beyond a full slot or bucket, and those for a slot that has passed.
 //!
-//! **Law.** The first is that of the smallest key, and of equal keys the one that came first.
+//! **Law.** The first has the smallest key; equal keys leave in the order in which they came.
 //!
 //! **Source.** A queue for what comes in order, and the paper's heap for the rest.
 //!
-//! **State.** Two words per entry, in chunks of the pool, as in the logs for which there was no room; a chunk in 64 more for where the heap's are, and
-//! four bytes for every 64 entries that may come.
+//! **State.** Two words per entry, in chunks of the pool, in place of the logs that were full. The heap takes a chunk in 64 more for its
+//! tables, and four bytes for every 64 entries of its capacity.
 //!
 //! **Cost.** O(1) for what comes in order, as when thousands of connections start in one slot; otherwise O(log n). No allocation.
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** Equals in the heap leave in order as long as less than 2^25 others have come to it between them.
+//! **Deviations.** Ties in the heap leave in order if less than 2^25 others came between them.
 
 use crate::calendar::levels::{Entry, Log, Pool};
 use crate::calendar::overflow_heap::OverflowHeap;
@@ -21,29 +20,29 @@ use tidegate_core::serial::is_before;
 #[derive(Clone, Debug)]
 pub(crate) struct OverflowQueue {
     first: Option<Entry>,
-    /// Two words per entry, of which the first `taken` are gone.
+    /// Two words per entry; the first `taken` words have been taken out.
     queue: Log,
     taken: usize,
-    /// The key of the last in the queue. It goes behind all of the heap, so the queue is not empty while there is somebody in the heap.
+    /// The last key in the queue. It comes after all keys in the heap, so the queue is not empty while the heap is not.
     last: u64,
-    /// Those that came for a time before the queue's last. Of equals the queue's came first.
+    /// Entries that came with a key before the queue's last. At equal keys those of the queue came first.
     heap: OverflowHeap,
 }
 
 impl OverflowQueue {
-    /// The most chunks for so many entries; as many of several crowds need so many more as each of them for none.
+    /// The most chunks for this many entries. n queues together need `chunks(entries) + (n - 1) * chunks(0)`.
     pub(crate) const fn chunks(entries: usize) -> usize {
-        // The ends of the queue.
+        // Two partly filled chunks at the ends of the queue.
         2 + OverflowHeap::chunks(entries)
     }
 
-    /// What room for so many takes.
+    /// The bytes of a queue with this capacity, beside its chunks.
     #[cfg(test)]
     pub(crate) const fn bytes(entries: usize) -> usize {
         OverflowHeap::bytes(entries)
     }
 
-    /// With room for so many that come out of order.
+    /// With room for this many entries that come out of order.
     pub(crate) fn new(entries: usize) -> OverflowQueue {
         OverflowQueue { first: None, queue: Log::default(), taken: 0, last: 0, heap: OverflowHeap::new(entries) }
     }
@@ -83,12 +82,12 @@ impl OverflowQueue {
         Some(first)
     }
 
-    /// The first of the queue.
+    /// The first entry of the queue.
     fn queued(&self, pool: &Pool) -> Option<Entry> {
         pool.first(&self.queue).map(|words| Entry { key: words[self.taken], payload: words[self.taken + 1] })
     }
 
-    /// Takes over the room for the heap of another one that is empty; all that came to this one came in order.
+    /// Takes over the heap, and so the capacity, of another queue that is empty. All entries of this one came in order.
     pub(crate) fn take_over(&mut self, other: OverflowQueue) {
         debug_assert!(other.is_empty() && self.heap.is_empty());
         self.heap = other.heap;
@@ -113,22 +112,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_crowd_is_sorted(start: u64, steps in prop::collection::vec((0u64..20, 0usize..4), 1..600)) {
+        fn an_overflow_queue_is_sorted(start: u64, steps in prop::collection::vec((0u64..20, 0usize..4), 1..600)) {
             let mut pool = Pool::new();
             pool.reserve(OverflowQueue::chunks(steps.len()));
-            let (mut crowd, mut model) = (OverflowQueue::new(steps.len()), BTreeMap::new());
+            let (mut queue, mut model) = (OverflowQueue::new(steps.len()), BTreeMap::new());
             for (step, (key, pops)) in steps.into_iter().enumerate() {
-                crowd.push(&mut pool, Entry { key: start.wrapping_add(key), payload: step as u64 });
+                queue.push(&mut pool, Entry { key: start.wrapping_add(key), payload: step as u64 });
                 model.insert((key, step), step as u64);
                 for _ in 0..pops / 2 {
-                    prop_assert_eq!(crowd.first().map(|first| first.payload), model.first_key_value().map(|first| *first.1));
-                    prop_assert_eq!(crowd.pop(&mut pool).map(|first| first.payload), model.pop_first().map(|first| first.1));
+                    prop_assert_eq!(queue.first().map(|first| first.payload), model.first_key_value().map(|first| *first.1));
+                    prop_assert_eq!(queue.pop(&mut pool).map(|first| first.payload), model.pop_first().map(|first| first.1));
                 }
             }
             while let Some((_, payload)) = model.pop_first() {
-                prop_assert_eq!(crowd.pop(&mut pool).map(|first| first.payload), Some(payload));
+                prop_assert_eq!(queue.pop(&mut pool).map(|first| first.payload), Some(payload));
             }
-            prop_assert!(crowd.is_empty() && crowd.pop(&mut pool).is_none());
+            prop_assert!(queue.is_empty() && queue.pop(&mut pool).is_none());
             prop_assert_eq!(pool.in_use(), 0);
         }
     }

@@ -1,4 +1,4 @@
-//! The entries of 64 slots in order: a log that is sorted at once, when its first slot comes, and then only read.
+//! The entries of 64 slots in order: a log that is sorted when its first slot begins, and then only read.
 //!
 //! **Law.** The first is that of the smallest key; equal keys leave in the order in which they were in the log.
 //!
@@ -6,43 +6,44 @@
 //!
 //! **State.** 4 kB.
 //!
-//! **Cost.** O(1) per entry, and what entries of one quarter of a slot are out of order: at most [`LONGEST_RUN`]/2 moves, few in the mean. A log in
+//! **Cost.** O(1) per entry, and the moves among entries of one quarter of a slot: at most [`LONGEST_RUN`]/2 each, few on average. A log in
 //! order, as connections of one interval leave it, is read once and not sorted.
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** None.
+//! **Deviations.** Not the run of [`tidegate_core::ready::Wheel`], which takes later insertions and removals: here entries of 8 bytes are only
+//! taken from the front. The two share the counting sort.
 
 use tidegate_core::ready::counting_sort::{ROOM, distribute, insertion_sort};
 
 /// The bits of a word below its key.
 pub(crate) const LOW: u32 = 42;
 
-/// The bits that are not looked at.
+/// The bits of a word that do not count in comparisons.
 pub(crate) const LOWEST: u64 = (1 << LOW) - 1;
 
-/// The most words in a run: so many that a place fits in a byte.
+/// The most words in a run, such that a place fits in a byte.
 pub(crate) const LONGEST_RUN: usize = ROOM - CHUNK;
 
 /// Words appended at a time.
 const CHUNK: usize = crate::calendar::levels::CHUNK;
 
-/// Words that are looked at together.
+/// Words whose connections are prefetched together.
 pub(crate) const AT_ONCE: usize = CHUNK / 2;
 
-/// Parts of the 64 slots that are told apart at once, by the bits from [`PART`] on.
+/// Bins of the counting sort: quarters of the 64 slots, by the bits from [`PART`] on.
 const PARTS: usize = 256;
 const PART: u32 = u64::BITS - PARTS.trailing_zeros();
 
 /// Words of a key of 22 bits, the slot and the tick in it, over [`LOW`] bits that are not all set.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotRun {
-    /// The first word that is left, and the place after the last.
+    /// The place of the first word that is left, and the place after the last.
     next: u8,
     end: usize,
-    /// The words and [`u64::MAX`].
+    /// The words, then [`u64::MAX`].
     words: [u64; ROOM],
-    /// As they were in the log.
+    /// The words as they were in the log.
     unsorted: [u64; ROOM],
 }
 
@@ -59,7 +60,7 @@ impl SlotRun {
     /// Adds the first `count` of the words of a log. A run that was added to is sorted before it is read.
     #[inline]
     pub(crate) fn append(&mut self, words: &[u64; CHUNK], count: usize) {
-        // All of them, because copying a fixed number is faster; what is too much is written over.
+        // Copying a fixed number is faster; the surplus is overwritten.
         self.unsorted[self.end..self.end + CHUNK].copy_from_slice(words);
         self.end += count;
     }
@@ -67,7 +68,7 @@ impl SlotRun {
     pub(crate) fn sort(&mut self) {
         let (unsorted, words) = (&self.unsorted[..self.end], &mut self.words);
         words[self.end % ROOM] = u64::MAX;
-        // What came in order, as from connections of equal intervals, stays as it is.
+        // Connections of equal intervals come in order.
         if unsorted.is_sorted_by(|a, b| *a <= b | LOWEST) {
             return words[..self.end].copy_from_slice(unsorted);
         }
@@ -81,33 +82,33 @@ impl SlotRun {
         self.words[usize::from(self.next) % ROOM]
     }
 
-    /// Those that come after the next [`AT_ONCE`], as many; behind the end there may be old ones.
+    /// The [`AT_ONCE`] words after the next [`AT_ONCE`]; after the end there may be old ones.
     #[inline]
     pub(crate) fn ahead(&self) -> &[u64; AT_ONCE] {
         &self.words.as_chunks().0[(usize::from(self.next) / AT_ONCE + 1) % (ROOM / AT_ONCE)]
     }
 
-    /// How many have been taken out.
+    /// The number of words that have been taken out.
     #[inline]
     pub(crate) const fn place(&self) -> u8 {
         self.next
     }
 
-    /// The first word if so many have been taken out, as by [`SlotRun::first`].
+    /// The first word once this many have been taken out; [`u64::MAX`] if there is none.
     #[inline]
     pub(crate) const fn at(&self, place: u8) -> u64 {
         self.words[place as usize % ROOM]
     }
 
-    /// So many have been taken out.
+    /// Continues as if this many words had been taken out.
     #[inline]
     pub(crate) const fn go_to(&mut self, place: u8) {
         self.next = place;
     }
 
-    /// Takes those out that are not to be kept.
+    /// Takes out the words that are not kept.
     pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(u64) -> bool) {
-        // From the last on, so that the mark of the end stays where it is.
+        // From the last on, so that the end mark stays in place.
         let mut first = self.end;
         for at in (usize::from(self.next)..self.end).rev() {
             if is_kept(self.words[at]) {
@@ -118,7 +119,7 @@ impl SlotRun {
         self.next = first as u8;
     }
 
-    /// Takes the first out; there is one.
+    /// Takes out the first word; there must be one.
     #[inline]
     pub(crate) const fn pop(&mut self) {
         self.next += 1;

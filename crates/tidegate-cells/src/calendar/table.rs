@@ -1,32 +1,33 @@
-//! The 64 slots that are being planned: for each a few places in order, with one machine word as the index.
+//! The entries of the 64 slots in planning that came after the run was sorted: eight places per slot, indexed by one machine word.
 //!
 //! **Law.** The first is that of the smallest key; equal keys leave in the order in which they came.
 //!
 //! **Source.** A counting sort by slot, with an insertion sort within the slot.
 //!
-//! **State.** 4 kB: a cache line per slot, with room for as many entries as it holds words.
+//! **State.** 4 kB: a cache line per slot, one word per entry.
 //!
 //! **Cost.** O(1), at most seven words moved.
 //!
 //! **RTL twin.** None yet; the index is a 64-bit priority encoder.
 //!
-//! **Deviations.** A slot for which more come than it has places is shut to those that come after: they have to wait elsewhere.
+//! **Deviations.** A slot that has taken eight entries takes no more; later ones go to the overflow queue.
 
 use crate::calendar::run::LOWEST;
 
 /// Entries of one slot.
 const PLACES: usize = 8;
 
-/// Words of a key of 22 bits, the slot and the tick in it, over [`LOW`](crate::calendar::run::LOW) bits that are not looked at.
+/// Words of a key of 22 bits, the slot and the tick in it, over [`LOW`](crate::calendar::run::LOW) bits that do not count in
+/// comparisons.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotTable {
     /// A bit per slot that has entries.
     occupied: u64,
-    /// The first of all; [`u64::MAX`] if there is none.
+    /// The first word; [`u64::MAX`] if there is none.
     first: u64,
-    /// How many entries a slot takes in all; none if the table is shut.
+    /// The number of entries that a slot takes; 0 if the table is shut.
     room: u8,
-    /// The first entry of each slot that is still there, and the place after the last.
+    /// For each slot, the place of its first remaining entry and the place after its last.
     begins: [u8; 64],
     ends: [u8; 64],
     slots: [[u64; PLACES]; 64],
@@ -43,7 +44,7 @@ impl SlotTable {
         (self.begins, self.ends) = ([0; 64], [0; 64]);
     }
 
-    /// No slot takes any more.
+    /// No slot takes another entry.
     pub(crate) const fn shut(&mut self) {
         self.room = 0;
     }
@@ -57,7 +58,7 @@ impl SlotTable {
             return false;
         }
         let places = &mut self.slots[slot];
-        // Before all whose key is greater.
+        // Insertion before all greater keys.
         let most = word | LOWEST;
         let mut at = end;
         while at > begin && places[(at - 1) % PLACES] > most {
@@ -67,7 +68,7 @@ impl SlotTable {
         places[at % PLACES] = word;
         self.ends[slot] = end as u8 + 1;
         self.occupied |= 1 << slot;
-        // The last tick of all is not before that of nobody.
+        // The last tick has the same bits as the mark of an empty table.
         if most < self.first || self.first == u64::MAX {
             self.first = word;
         }
@@ -80,7 +81,7 @@ impl SlotTable {
         self.first
     }
 
-    /// Takes those out that are not to be kept. A slot takes no more for it.
+    /// Takes out the words that are not kept. Their places are not used again.
     pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(u64) -> bool) {
         for slot in 0..64 {
             let (begin, end, places) = (usize::from(self.begins[slot]), usize::from(self.ends[slot]), &mut self.slots[slot]);
@@ -99,13 +100,13 @@ impl SlotTable {
         self.find_first();
     }
 
-    /// Takes the first out; there is one.
+    /// Takes out the first word; there must be one.
     #[inline]
     pub(crate) fn pop(&mut self) {
         let slot = self.occupied.trailing_zeros() as usize % 64;
         let begin = self.begins[slot] + 1;
         self.begins[slot] = begin;
-        // No branch: whether a slot has one entry or two cannot be foreseen.
+        // Without a branch: whether a slot has another entry is unpredictable.
         self.occupied &= !(u64::from(begin == self.ends[slot]) << slot);
         self.find_first();
     }

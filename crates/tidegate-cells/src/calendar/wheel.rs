@@ -1,24 +1,24 @@
-//! The ready list of one class: connections in the exact order of their planned times, filed by slots.
+//! The ready list of one class: connections in the exact order of their planned times, in buckets of 64 slots.
 //!
-//! **Law.** The first is that of the smallest key, and of equal keys the one that came first: in the future, in the past, across the wrap,
-//! for keys that lie within 2^63 of each other. Every call takes bounded time, apart from those that skip slots and those that remove:
-//! per 64 slots at most [`FULL`] entries are sorted, and a few chunks of every level moved.
+//! **Law.** The first has the smallest key; equal keys leave in the order in which they came: in the future, in the past, across the wrap,
+//! for keys that lie within 2^63 of each other. Every call takes bounded time, except those that skip slots and those that remove:
+//! per 64 slots at most [`BUCKET_CAPACITY`] entries are sorted, and [`STEP`](crate::calendar::levels::STEP) chunks of every level moved.
 //!
-//! **Source.** Hashed and hierarchical timing wheels, Varghese and Lauck, SOSP 1987, where a bucket is a log that is sorted when its time
-//! comes, as in a radix sort; the marks over the buckets are those of Saeed et al., "Eiffel", NSDI 2019.
+//! **Source.** Hashed and hierarchical timing wheels, Varghese and Lauck, SOSP 1987. A bucket is a log that is sorted when its time comes,
+//! as in a radix sort; the bitmap over the buckets is that of Saeed et al., "Eiffel", NSDI 2019.
 //!
 //! **State.** One word in a log for a connection whose time is near, two for one whose time is far: with the logs' chunks 20 bytes, 35 if all
 //! eight classes are in use; 16 kB for run, table and levels.
 //!
-//! **Cost.** O(1): an entry is appended to the log of its 64 slots, which lie within reach for one and a half times as many slots as there are
-//! connections, and sorted with it when they begin. One that is farther away is copied once more for every 16-fold distance.
+//! **Cost.** O(1): an entry is appended to the log of its 64 slots, and sorted with it when they begin. The near logs span one and a half
+//! times as many slots as there are connections. An entry farther away is copied once more for every 16-fold distance.
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** A level's bucket is moved down while the level below still has a quarter of its span to go, a few entries per 64 slots
-//! and not at once; until it is empty, what comes for it is appended to it, so that equals keep their order. Removed entries stay until they
-//! come up, or until they are a 32nd of those in all lists of the pool: who calls knows them by what it keeps, so the list knows nothing.
-//! What finds no room in the log or the table, or comes for a slot before them, goes to the [`OverflowQueue`].
+//! **Deviations.** A level's bucket is moved down a few entries per 64 slots, while the level below still has a quarter of its span to go.
+//! Until it is empty, entries that come for it are appended to it, so that ties keep their order. An entry of a removed connection (a
+//! tombstone) stays until it comes up, or until tombstones are a 32nd of all entries of the pool: the caller recognises tombstones by what
+//! it keeps. Entries without room in the log or the table, or for a slot before them, go to the [`OverflowQueue`].
 
 use crate::calendar::levels::{Entry, Levels, Log, Pool};
 use crate::calendar::overflow_queue::OverflowQueue;
@@ -36,15 +36,15 @@ const BUCKET: u64 = 1 << BITS;
 const BITS: u32 = 22;
 
 /// The most entries in the log of a near bucket.
-const FULL: u32 = LONGEST_RUN as u32;
+const BUCKET_CAPACITY: u32 = LONGEST_RUN as u32;
 
-/// The most connections whose state, a quarter of a megabyte then, stays in the cache by itself.
-const FEW: usize = 1 << 12;
+/// Up to this many connections, their state (a quarter of a megabyte) stays in the cache without prefetching.
+const CACHED_CONNECTIONS: usize = 1 << 12;
 
-/// Entries of others that lists may have however few connections there are: so many make it worth while to look at every log.
-const SWEEP_MINIMUM: usize = 2 * FULL as usize;
+/// Fewer tombstones than this start no sweep: it has to visit every log.
+const SWEEP_MINIMUM: usize = 2 * BUCKET_CAPACITY as usize;
 
-/// The part of a wheel in which its first entry stands.
+/// The part of a wheel that has its first entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Run,
@@ -56,41 +56,41 @@ enum Part {
 pub(crate) struct SlotWheel {
     /// The first tick of the 64 slots in the table.
     base: u64,
-    /// So far from `base` begins what is filed by levels.
+    /// The distance from `base` at which the levels begin.
     reach: u64,
-    /// The end of the 64 slots of the table, and how much of what is near lies behind it.
+    /// The end of the 64 slots of the table, and the ticks of the near buckets after it.
     near_start: u64,
     near_span: u64,
     /// What [`SlotWheel::take`] takes out is at or before this instant.
     until: u64,
-    /// Words of run and table below this one are due by then; none while one of the crowd may come before them.
+    /// Words of run and table below this one are due by then; 0 while an entry of the overflow queue may come before them.
     due: u64,
-    /// Those of the run below this one come before all of the table as well.
+    /// Words of the run below this one are due and come before all of the table.
     limit: u64,
-    /// What is left of the entries that their log held.
+    /// The remaining entries of the log of these 64 slots.
     run: SlotRun,
-    /// Those that came since.
+    /// Entries that came since the log was sorted.
     table: SlotTable,
     has_overflow: bool,
-    /// A log for each of the next buckets, going round, and marks for those that are not empty.
+    /// A log for each of the next buckets, circular, and a bit for each that is not empty.
     near: Vec<Log>,
-    /// Where the bucket at `base` stands, and the one after it.
+    /// The place of the bucket at `base`, and of the one after it.
     base_at: usize,
     near_at: usize,
     bitmap: Bitmap,
     levels: Levels,
     overflow: OverflowQueue,
-    /// So many connections that their state does not stay in the cache.
+    /// True if the state of all connections does not stay in the cache.
     is_large: bool,
-    /// In the log of the next bucket, the connections to be fetched next.
+    /// Reads the connections to be prefetched in the log of the next bucket.
     soon: Reader,
-    /// Connections in the list, and entries of others.
+    /// Connections in the list, and entries of removed ones.
     listed: usize,
     tombstones: usize,
 }
 
 impl SlotWheel {
-    /// An empty list for so many connections.
+    /// An empty list for this many connections.
     pub(crate) fn new(connections: usize) -> SlotWheel {
         let buckets = SlotWheel::buckets(connections);
         SlotWheel {
@@ -110,26 +110,26 @@ impl SlotWheel {
             bitmap: Bitmap::new(buckets),
             levels: Levels::new(SlotWheel::near(connections)),
             overflow: OverflowQueue::new(SlotWheel::entries(connections)),
-            is_large: connections > FEW,
+            is_large: connections > CACHED_CONNECTIONS,
             soon: Reader::default(),
             listed: 0,
             tombstones: 0,
         }
     }
 
-    /// Two slots and more per connection, a quarter of them for levels to be moved down: an interval of one and a half needs no level.
+    /// Two slots or more per connection, a quarter of them for entries that move down: intervals up to 1.5 slots per connection need no level.
     fn buckets(connections: usize) -> usize {
         (2 * connections).div_ceil(64).clamp(64, 1 << 17)
     }
 
-    /// Where a bucket stands, so many ticks after one that stands at `from`; within the span of all near buckets.
+    /// The place of the bucket `ahead` ticks after the one at `from`; within the span of all near buckets.
     #[inline(always)]
     fn place(&self, from: usize, ahead: u64) -> usize {
         let at = from + (ahead >> BITS) as usize;
         if at < self.near.len() { at } else { at - self.near.len() }
     }
 
-    /// The ticks of all near buckets.
+    /// The span of all near buckets in ticks.
     fn near(connections: usize) -> u64 {
         (SlotWheel::buckets(connections) as u64) << BITS
     }
@@ -139,28 +139,28 @@ impl SlotWheel {
         (self.near.len() as u64) << BITS
     }
 
-    /// So many entries of others may be in all lists of together so many connections: beyond, one list has to be [swept](SlotWheel::sweep).
+    /// The most tombstones in all lists of a scheduler with this many connections. With more, one list has to be [swept](SlotWheel::sweep).
     pub(crate) fn most_tombstones(connections: usize) -> usize {
         connections / 32 + SWEEP_MINIMUM
     }
 
-    /// The most entries in all lists of together so many connections, one of which has just been removed.
+    /// The most entries in all lists of a scheduler with this many connections, just after one has been removed.
     fn entries(connections: usize) -> usize {
         connections + SlotWheel::most_tombstones(connections) + 1
     }
 
-    /// The most chunks that so many lists of together so many connections need.
+    /// The most chunks that this many lists need, with this many connections in all of them together.
     pub(crate) fn chunks(connections: usize, lists: usize) -> usize {
         let entries = SlotWheel::entries(connections);
         let logs = lists * (SlotWheel::buckets(connections) + Levels::logs(SlotWheel::near(connections)));
-        // Every log but one entry, and all others in the heaps of crowds; with less in the heaps or more in a log it is less.
+        // The worst case: every log has one entry, and all others are in overflow heaps.
         let alone = logs.min(entries);
         let chunks = alone + OverflowQueue::chunks(entries - alone);
-        // Of a list that is written anew there are two crowds.
+        // A list that is swept has two overflow queues.
         chunks + lists * OverflowQueue::chunks(0)
     }
 
-    /// What they take.
+    /// The bytes that they take.
     #[cfg(test)]
     pub(crate) fn bytes(connections: usize, lists: usize) -> usize {
         let own = size_of::<SlotWheel>() + Levels::bytes(SlotWheel::near(connections)) + Bitmap::bytes(SlotWheel::buckets(connections));
@@ -168,7 +168,7 @@ impl SlotWheel {
         SlotWheel::chunks(connections, lists) * Pool::CHUNK_BYTES + lists * own
     }
 
-    /// Entries of the crowd for which there is room.
+    /// The number of entries for which the overflow queue has room.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.overflow.capacity()
@@ -183,24 +183,24 @@ impl SlotWheel {
         self.insert(pool, entry);
     }
 
-    /// Adds a connection that was taken out with [`SlotWheel::take`] and not [`SlotWheel::dropped`].
+    /// Returns a connection that was taken out with [`SlotWheel::take`] and not [`SlotWheel::dropped`].
     #[inline]
     pub(crate) fn insert(&mut self, pool: &mut Pool, entry: Entry) {
-        // What comes before the next 64 slots is, without a sign, beyond all that are near.
+        // Unsigned, an instant before the next 64 slots is beyond the near buckets.
         if entry.key.wrapping_sub(self.near_start) < self.near_span {
             return self.file_near(pool, entry);
         }
-        self.insert_apart(pool, entry);
+        self.insert_outside(pool, entry);
     }
 
     /// From now on [`SlotWheel::take`] takes out what is at or before this instant.
     pub(crate) fn open(&mut self, until: u64) {
         self.until = until;
-        self.bound();
+        self.update_bounds();
     }
 
-    /// Finds out what `until` means for the words of run and table.
-    fn bound(&mut self) {
+    /// Updates `due` and `limit`, which follow from `until`.
+    fn update_bounds(&mut self) {
         let ahead = self.until.wrapping_sub(self.base);
         self.due = if is_before(self.until, self.base) || self.first_overflow().is_some() {
             0
@@ -212,9 +212,8 @@ impl SlotWheel {
         self.limit = self.due.min(self.table.first() | LOWEST);
     }
 
-    /// Takes out the connection with the smallest key, if its time has come; goes on to the next 64 slots as need be. Names connections
-    /// whose turn comes in the 64 slots after these to `soon`, every time some others, and those that come after a few more to `next`: for
-    /// fetching their state.
+    /// Takes out the connection with the smallest key, if it is due; advances to later slots as needed. For prefetching, it passes some
+    /// connections of the next 64 slots to `soon`, and those that come after the next few to `next`.
     #[inline(always)]
     pub(crate) fn take(&mut self, pool: &mut Pool, soon: impl Fn(usize), next: impl Fn(usize)) -> Option<Entry> {
         loop {
@@ -232,9 +231,9 @@ impl SlotWheel {
                 return Some(self.entry(tabled));
             }
             if self.has_overflow {
-                return self.take_apart(pool);
+                return self.take_with_overflow(pool);
             }
-            // Whether something is left in these 64 slots cannot be foreseen where a class has few cells.
+            // Without a branch: whether these 64 slots have another entry is unpredictable in a class with few cells.
             let is_last = is_before(self.until, self.near_start) & (self.reach > 0);
             if (word.min(tabled) < u64::MAX) | is_last || !self.advance(pool) {
                 return None;
@@ -242,16 +241,16 @@ impl SlotWheel {
         }
     }
 
-    /// True if a connection that was put back for this time would be the next that [`SlotWheel::take`] takes out.
+    /// True if [`SlotWheel::take`] would take out a connection that is returned for this time next.
     #[inline]
     pub(crate) fn goes_first(&self, key: u64) -> bool {
         let word = key << LOW | LOWEST;
         key.wrapping_sub(self.base) < BUCKET.min(self.reach) && word < self.limit && word < self.run.first()
     }
 
-    /// Takes connections out of the run and puts each back for the time that `plan` tells, one after the other, until it tells none and the
-    /// connection stays, or until [`SlotWheel::take`] has to see what comes first. A connection is returned, for
-    /// [`SlotWheel::insert`], that no near log takes as it is: nothing is called here, so that all is kept in registers.
+    /// Takes connections out of the run, one after the other, and returns each for the time that `plan` gives. Stops when `plan` gives none
+    /// (the connection stays), or when only [`SlotWheel::take`] can tell what is first. Returns a connection that has to be
+    /// [inserted](SlotWheel::insert) because it fits in no near log without a call: the loop makes none, so that its state stays in registers.
     #[inline(always)]
     pub(crate) fn take_run<C>(
         &mut self,
@@ -284,7 +283,7 @@ impl SlotWheel {
             let word = key << LOW | entry.payload;
             if !log.is_at_edge() {
                 pool.push(log, word);
-            } else if log.len().is_multiple_of(FULL) || !pool.has_vacant() {
+            } else if log.len().is_multiple_of(BUCKET_CAPACITY) || !pool.has_vacant() {
                 break Some(entry);
             } else {
                 pool.extend(log, word);
@@ -294,16 +293,16 @@ impl SlotWheel {
         unusual
     }
 
-    /// Names to `soon` twice as many connections as are taken out till the next time, and to `next` those that come after a few more.
+    /// Passes twice as many connections to `soon` as are taken out before the next call, and to `next` those that come after the next few.
     #[inline(always)]
     fn fetch_ahead(&mut self, pool: &Pool, soon: impl Fn(usize), next: impl Fn(usize)) {
         pool.read(&mut self.soon).into_iter().flatten().for_each(|&word| soon(Connection::unpack(word).index()));
         self.run.ahead().iter().for_each(|&word| next(Connection::unpack(word).index()));
     }
 
-    /// The same while there is a crowd.
+    /// [`SlotWheel::take`] while the overflow queue is not empty.
     #[cold]
-    fn take_apart(&mut self, pool: &mut Pool) -> Option<Entry> {
+    fn take_with_overflow(&mut self, pool: &mut Pool) -> Option<Entry> {
         if !self.is_due(pool) {
             return None;
         }
@@ -316,11 +315,11 @@ impl SlotWheel {
                 self.has_overflow = !self.overflow.is_empty();
             }
         }
-        self.bound();
+        self.update_bounds();
         Some(entry)
     }
 
-    /// True if [`SlotWheel::take`] has something to take out.
+    /// True if a connection is due; advances to later slots as needed.
     pub(crate) fn is_due(&mut self, pool: &mut Pool) -> bool {
         loop {
             match self.first() {
@@ -331,25 +330,25 @@ impl SlotWheel {
         }
     }
 
-    /// The connection with the smallest key, if its slot is in the table or before it.
+    /// The connection with the smallest key, if its slot is among those of the table or before them.
     pub(crate) fn first(&self) -> Option<Entry> {
         self.find_first().map(|(entry, _)| entry)
     }
 
-    /// The same, and where it stands; equals came first in the run, then in the table, then in the crowd.
+    /// The same, and its part. Ties came first in the run, then in the table, then in the overflow queue.
     fn find_first(&self) -> Option<(Entry, Part)> {
         let (run, tabled) = (self.run.first(), self.table.first());
         let (word, part) = if tabled | LOWEST < run | LOWEST { (tabled, Part::Table) } else { (run, Part::Run) };
-        // The word of nobody has the greatest key there is.
+        // The mark of an empty run has the greatest key.
         let (word, part) = if word == u64::MAX { (tabled, Part::Table) } else { (word, part) };
         let first = (word != u64::MAX).then(|| (self.entry(word), part));
         match (first, self.first_overflow()) {
-            (Some((entry, _)), Some(crowded)) if !is_before(crowded.key, entry.key) => first,
-            (first, crowded) => crowded.map(|crowded| (crowded, Part::Overflow)).or(first),
+            (Some((entry, _)), Some(overflow)) if !is_before(overflow.key, entry.key) => first,
+            (first, overflow) => overflow.map(|overflow| (overflow, Part::Overflow)).or(first),
         }
     }
 
-    /// The first of the crowd, if its slot is in the table or before it.
+    /// The first of the overflow queue, if its slot is among those of the table or before them.
     fn first_overflow(&self) -> Option<Entry> {
         if !self.has_overflow {
             return None;
@@ -363,30 +362,30 @@ impl SlotWheel {
         Entry { key: self.base | word >> LOW, payload: word & LOWEST }
     }
 
-    /// A connection that was taken out is not put back.
+    /// A connection that was taken out is not returned.
     #[inline]
     pub(crate) fn dropped(&mut self) {
         self.listed -= 1;
     }
 
-    /// What was taken out was no connection of the list any more.
+    /// The entry that was taken out was a tombstone.
     pub(crate) fn tombstone_taken(&mut self) {
         self.tombstones -= 1;
     }
 
-    /// A connection is in the list no more, but its entry is.
+    /// A connection is removed; its entry stays as a tombstone.
     pub(crate) fn remove(&mut self) {
         self.listed -= 1;
         self.tombstones += 1;
     }
 
-    /// Entries of connections that are in the list no more.
+    /// The number of tombstones.
     pub(crate) const fn tombstones(&self) -> usize {
         self.tombstones
     }
 
-    /// When [`SlotWheel::first`] names nobody: goes on to the next 64 slots that may have an entry. False if there are none up to the
-    /// instant that is [open](SlotWheel::open).
+    /// When [`SlotWheel::first`] is `None`: advances to the next 64 slots that may have an entry. False if there are none up to the
+    /// instant of [`SlotWheel::open`].
     #[inline(never)]
     fn advance(&mut self, pool: &mut Pool) -> bool {
         if self.listed == 0 {
@@ -406,11 +405,11 @@ impl SlotWheel {
         } else if is_before(self.base, target) {
             self.go_to(pool, target);
         }
-        self.bound();
+        self.update_bounds();
         is_loaded
     }
 
-    /// An instant at or before the smallest key; `None` if nobody is in the list.
+    /// An instant at or before the smallest key; `None` if the list is empty.
     pub(crate) fn earliest(&self) -> Option<u64> {
         if self.listed == 0 {
             return None;
@@ -418,7 +417,7 @@ impl SlotWheel {
         self.first().map(|first| first.key).or_else(|| self.next_bucket())
     }
 
-    /// True if an entry that comes up may be one of a connection that is in the list no more.
+    /// True if an entry that comes up may be a tombstone.
     #[inline]
     pub(crate) const fn has_tombstones(&self) -> bool {
         self.tombstones > 0
@@ -433,18 +432,18 @@ impl SlotWheel {
         {
             return Some(self.base.wrapping_add(ahead));
         }
-        let crowd = self.overflow.first().map(|first| first.key.wrapping_sub(self.base)).filter(|&ahead| ahead < 1 << 63);
+        let overflow = self.overflow.first().map(|first| first.key.wrapping_sub(self.base)).filter(|&ahead| ahead < 1 << 63);
         let far = self.levels.first().map(|start| start.wrapping_sub(self.base));
-        let ahead = [ahead, crowd, far].into_iter().flatten().min()?;
+        let ahead = [ahead, overflow, far].into_iter().flatten().min()?;
         Some(self.base.wrapping_add(ahead) & !(BUCKET - 1))
     }
 
-    /// Goes to 64 slots before which nothing is filed.
+    /// Advances to 64 slots before which there is no entry.
     fn go_to(&mut self, pool: &mut Pool, base: u64) {
         if base != self.base {
             self.table.clear();
             self.run.clear();
-            // Beyond what is near all is empty, and any place is good.
+            // After the near buckets all are empty, and any place will do.
             let ahead = base.wrapping_sub(self.base);
             self.base_at = if ahead < self.span() { self.place(self.base_at, ahead) } else { 0 };
         }
@@ -460,13 +459,13 @@ impl SlotWheel {
         self.near_span = self.reach.saturating_sub(BUCKET);
     }
 
-    /// Sorts the log of the 64 slots at `base` into the table.
+    /// Sorts the log of the 64 slots at `base` into the run.
     fn load(&mut self, pool: &mut Pool) {
         let at = self.base_at;
         let mut log = core::mem::take(&mut self.near[at]);
         self.bitmap.clear(at);
-        if log.len() == FULL {
-            // Some of those that came later are in the crowd.
+        if log.len() == BUCKET_CAPACITY {
+            // Later entries of these slots may be in the overflow queue.
             self.table.shut();
         }
         self.run.clear();
@@ -474,7 +473,7 @@ impl SlotWheel {
             self.run.append(&words, count);
         }
         self.run.sort();
-        // The first chunk of the bucket after the next as well: its turn to be read comes at once when the next is loaded.
+        // The first chunk of the bucket after the next is read as soon as the next one is loaded.
         let log = |ahead| pool.begin(&self.near[self.place(at, ahead)]);
         if self.is_large {
             pool.fetch(log(2 * BUCKET));
@@ -493,24 +492,23 @@ impl SlotWheel {
         pool.push(log, entry.key << LOW | entry.payload);
     }
 
-    /// The same where a chunk begins.
+    /// The same for a log at the edge of a chunk.
     #[inline(never)]
     fn file_at_edge(&mut self, pool: &mut Pool, entry: Entry) {
         let at = self.place(self.base_at, entry.key.wrapping_sub(self.base));
         let log = &mut self.near[at];
-        if log.len() == FULL {
+        if log.len() == BUCKET_CAPACITY {
             return self.push_overflow(pool, entry);
         }
-        if log.len() == 0 {
+        if log.is_empty() {
             self.bitmap.set(at);
         }
         pool.extend(log, entry.key << LOW | entry.payload);
     }
 
-    /// Files what does not belong to one of the near buckets: it lies in the 64 slots of the table, before them, or in reach of the near
-    /// buckets no more or not yet.
+    /// Files an entry that belongs to no near bucket: its slot is among those of the table, before them, or after the near buckets.
     #[inline(always)]
-    fn insert_apart(&mut self, pool: &mut Pool, entry: Entry) {
+    fn insert_outside(&mut self, pool: &mut Pool, entry: Entry) {
         if entry.key.wrapping_sub(self.base) < BUCKET.min(self.reach) {
             let word = entry.key << LOW | entry.payload;
             if self.table.insert(word) {
@@ -535,10 +533,10 @@ impl SlotWheel {
     fn push_overflow(&mut self, pool: &mut Pool, entry: Entry) {
         self.overflow.push(pool, entry);
         self.has_overflow = true;
-        self.bound();
+        self.update_bounds();
     }
 
-    /// Begins anew, empty, at the 64 slots of `key`.
+    /// Restarts, empty, at the 64 slots of `key`.
     fn begin_at(&mut self, pool: &mut Pool, key: u64) {
         if self.tombstones > 0 {
             self.sweep(pool, |_| false);
@@ -549,7 +547,7 @@ impl SlotWheel {
         self.base = key & !(BUCKET - 1);
         self.levels.restart(self.base);
         self.go_to(pool, self.base);
-        self.bound();
+        self.update_bounds();
     }
 }
 

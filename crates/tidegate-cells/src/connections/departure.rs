@@ -1,51 +1,51 @@
-//! A cell that has been given a slot, in two words.
+//! A cell that is booked for a slot, in two words.
 
 use crate::connection::Connection;
 use crate::time::Ticks;
 
-/// Which cell leaves, and how late.
+/// The connection whose cell leaves, and how late.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Departure {
     /// How long after its planned time, in ticks.
     late: u64,
-    /// [`Connection::pack`], and above it what the cell is the last of.
+    /// [`Connection::pack`], and above it what the cell ends.
     cell: u64,
 }
 
-/// What follows when a cell has been given a slot.
+/// The result of booking a cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Booked {
     /// How long after its planned time the cell leaves, in ticks.
     pub(crate) late: u64,
     /// When the next cell of the connection may leave, on the clock of its class.
     pub(crate) next: u64,
-    /// True if it may be time for a transfer.
+    /// True if a transfer may be due.
     pub(crate) is_low: bool,
-    /// True if it is the last cell of a PDU.
+    /// True if the cell ends a PDU.
     pub(crate) is_last: bool,
 }
 
-/// The last cell of a PDU, and of all that its connection had to send.
+/// The cell is the last of a PDU, or of all PDUs of its connection.
 const ENDS_PDU: u64 = 1 << 63;
 const ENDS_QUEUE: u64 = 1 << 62;
 
-/// What a cell is the last of.
+/// What a cell ends.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum Last {
     Pdu = ENDS_PDU,
-    /// Of a PDU after which nothing has been posted.
+    /// A PDU after which none is posted.
     Queue = ENDS_PDU | ENDS_QUEUE,
 }
 
 impl Departure {
-    /// A cell of the connection that [`Connection::pack`] names, which is not a last one.
+    /// A cell of the connection with this [`Connection::pack`], which ends nothing.
     #[inline]
     pub(crate) const fn new(connection: u64, late: u64) -> Departure {
         Departure { late, cell: connection }
     }
 
-    /// It is a last cell; true if it is the last of all.
+    /// Marks the cell as a last one; true if it ends the queue.
     pub(crate) const fn end(&mut self, last: Last) -> bool {
         self.cell |= last as u64;
         !self.is_followed()
@@ -61,18 +61,18 @@ impl Departure {
         Ticks(self.late)
     }
 
-    /// Something was posted after this cell had been planned, and has been planned as well.
-    pub(crate) const fn find_followed(&mut self) {
+    /// A later cell has been posted and planned since this one was planned.
+    pub(crate) const fn set_followed(&mut self) {
         self.cell &= !ENDS_QUEUE;
     }
 
-    /// True if it is the last cell of a PDU.
+    /// True if the cell ends a PDU.
     #[inline]
     pub(crate) const fn ends_pdu(&self) -> bool {
         self.cell & ENDS_PDU != 0
     }
 
-    /// True if the connection must be put on the ready list again.
+    /// True if another cell of the connection follows.
     #[inline]
     pub(crate) const fn is_followed(&self) -> bool {
         self.cell & ENDS_QUEUE == 0

@@ -1,7 +1,7 @@
 //! The PDUs that wait in host memory: one pool of entries, linked into a ring per connection.
 //!
-//! The host keeps the PDUs themselves; here only their lengths matter. Entries are reserved when the scheduler is built. A connection
-//! knows its newest PDU, and that one names the oldest.
+//! The host keeps the PDUs; the scheduler keeps their lengths. Entries are allocated when the scheduler is built. A connection has the
+//! index of its newest PDU, which links to the oldest.
 
 use crate::scheduler::LONGEST_PDU;
 use crate::transfer::NONE;
@@ -12,14 +12,14 @@ use alloc::vec::Vec;
 pub(crate) struct PduPool {
     pdus: Vec<Pdu>,
     limit: u32,
-    /// The first of the entries to be used again.
+    /// The first vacant entry.
     vacant: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(2))]
 struct Pdu {
-    /// The PDU after it, and after the newest one the oldest; of a vacant entry the next, `NONE` at the end.
+    /// The next PDU, after the newest the oldest; for a vacant entry the next vacant one, `NONE` at the end.
     next: u32,
     cells: u16,
 }
@@ -27,17 +27,17 @@ struct Pdu {
 const _: () = assert!(size_of::<Pdu>() == 6 && LONGEST_PDU <= u16::MAX as u32, "a PDU takes 6 bytes");
 
 impl PduPool {
-    /// What a PDU takes.
+    /// The bytes of a PDU.
     #[cfg(test)]
     pub(crate) const BYTES: usize = size_of::<Pdu>();
 
-    /// Room for so many PDUs at one time.
+    /// Room for this many PDUs at one time.
     pub(crate) fn new(limit: u32) -> PduPool {
         let limit = limit.min(NONE - 1);
         PduPool { pdus: Vec::with_capacity(limit as usize), limit, vacant: NONE }
     }
 
-    /// A PDU after the newest of a connection, which is `NONE` if there is none: names the newest now. `None` if all entries are taken.
+    /// Adds a PDU after the newest of a connection (`NONE` without a PDU), and returns it. `None` if all entries are in use.
     pub(crate) fn append(&mut self, newest: u32, cells: u16) -> Option<u32> {
         let entry = if self.vacant != NONE {
             let entry = self.vacant;
@@ -58,17 +58,17 @@ impl PduPool {
         Some(entry)
     }
 
-    /// The PDU after one of a connection whose newest is named; `NONE` after that one.
+    /// The PDU after another one; `NONE` after `newest`, the newest of the connection.
     pub(crate) fn after(&self, entry: u32, newest: u32) -> u32 {
         if entry == newest { NONE } else { self.pdus[entry as usize].next }
     }
 
-    /// Its length in cells; 0 for no PDU.
+    /// The length of a PDU in cells; 0 for `NONE`.
     pub(crate) fn cells(&self, entry: u32) -> u16 {
         if entry == NONE { 0 } else { self.pdus[entry as usize].cells }
     }
 
-    /// Takes the oldest PDU of a connection away, which has one and whose newest is named: names the oldest now, `NONE` if that was all.
+    /// Removes the oldest PDU of a connection with this newest one, and returns the next oldest; `NONE` if there is none.
     pub(crate) fn drop_oldest(&mut self, newest: u32) -> u32 {
         let gone = self.pdus[newest as usize].next;
         let oldest = self.after(gone, newest);

@@ -1,16 +1,16 @@
-//! What a cell does not touch of its connection, and is touched when a PDU ends, a transfer starts or arrives, or a state changes.
+//! The part of a connection that is touched only when a PDU ends, a transfer starts or arrives, or a state changes.
 
 use crate::connection::MOST_CONNECTIONS;
 use crate::transfer::NONE;
 
-/// 18 bytes.
+/// One connection, in 18 bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(2))]
 pub(crate) struct Record {
-    /// The newest PDU posted, which names the oldest, and the one that is being transferred; `NONE` if all cells have been requested.
+    /// The newest PDU posted, which links to the oldest, and the one in transfer; `NONE` if all cells have been requested.
     pub(crate) newest_pdu: u32,
     pub(crate) transfer_pdu: u32,
-    /// Cells of the PDU that is being transferred that have not been requested.
+    /// Cells of the PDU in transfer that have not been requested.
     pub(crate) unrequested: u16,
     /// Cells requested that have not arrived.
     pub(crate) outstanding: u16,
@@ -38,24 +38,24 @@ impl Number {
 
     const fn get(self) -> u32 {
         let [a, b, c] = self.0;
-        // The highest bit is that of the two that are no number.
+        // Only `NONE` and `ABSENT` have the highest bit.
         (i32::from_le_bytes([0, a, b, c]) >> 8) as u32
     }
 }
 
 impl Record {
-    /// Of a connection without anything to send.
+    /// A connection without a PDU.
     pub(crate) const fn new() -> Record {
         let (before, after) = (Number::new(ABSENT), Number::new(NONE));
         Record { newest_pdu: NONE, transfer_pdu: NONE, unrequested: 0, outstanding: 0, before, after }
     }
 
-    /// True if something is posted.
+    /// True if a PDU is posted.
     pub(crate) const fn has_pdu(&self) -> bool {
         self.newest_pdu != NONE
     }
 
-    /// The neighbours in the queue for a free buffer, `NONE` at the ends; none if the connection is not in it.
+    /// The neighbours in the queue for a free buffer, `NONE` at the ends; `None` if the connection is not in it.
     pub(crate) const fn neighbours(&self) -> Option<(u32, u32)> {
         match self.before.get() {
             ABSENT => None,
@@ -79,7 +79,7 @@ impl Record {
         self.after = Number::new(after);
     }
 
-    /// Of a number that is free, the next that is.
+    /// The next free number after this one, which is free.
     pub(crate) const fn after(&self) -> u32 {
         self.after.get()
     }

@@ -1,27 +1,27 @@
-//! A binary heap in an array, whose order is its owner's, and which counts its work.
+//! A binary heap in an array. The owner gives the order; the heap counts its work.
 //!
-//! **Law.** `pop` returns an entry before which, by the order given, no other stands.
+//! **Law.** `pop` returns an entry that no other precedes in the given order.
 //!
 //! **Source.** Williams, "Algorithm 232: Heapsort", CACM 7(6), 1964; the ready list of Schiller and Gunningberg, section 4.2.
 //!
 //! **State.** The entries: 8 bytes each for the ready list, 512 kB for 64k connections.
 //!
-//! **Cost.** O(log n) comparisons; no allocation up to the capacity it was made with.
+//! **Cost.** O(log n) comparisons; no allocation up to its first capacity.
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** None. [`crate::ready::Heap`] can take any flow out and is three times as large; this one is the paper's.
+//! **Deviations.** None. [`tidegate_core::ready::Heap`] can remove any flow and is three times as large; this one is the paper's.
 
 use alloc::vec::Vec;
 
-/// What heaps did so far, for measurements that do not depend on the machine.
+/// The work of heaps so far, a measurement that does not depend on the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Work {
     /// Comparisons of two entries.
     pub comparisons: u64,
-    /// Entries written. With 8-byte entries eight share a cache line; below the topmost levels every one is a line of its own.
+    /// Entries written. Eight entries of 8 bytes share a cache line; below the top levels, each write touches another line.
     pub entries: u64,
-    /// Comparisons that found two entries in the same slot and had to look at both connections' state.
+    /// Comparisons of entries in the same slot, which need the state of both connections.
     pub ties: u64,
 }
 
@@ -40,7 +40,7 @@ impl<E: Copy> BinaryHeap<E> {
         self.entries.first()
     }
 
-    /// Adds an entry; `is_before` is the order.
+    /// Adds an entry in the order of `is_before`.
     #[inline]
     pub(crate) fn push(&mut self, entry: E, work: &mut Work, mut is_before: impl FnMut(&E, &E, &mut Work) -> bool) {
         let mut at = self.entries.len();

@@ -102,7 +102,7 @@ impl<S: Sharing> ClassPlan<'_, S> {
             };
             if has_tombstones && !connections.is_listed(entry.connection(), self.class, entry.key) {
                 list.tombstone_taken();
-            } else if !self.book_calm(entry) {
+            } else if !self.book_plain(entry) {
                 *last |= self.book_any(entry, now, adapter);
             }
         }
@@ -142,13 +142,13 @@ impl<S: Sharing> ClassPlan<'_, S> {
         )
     }
 
-    /// Books a calm cell of the connection of an entry, and those after it that come before all others, as often where connections are few.
-    /// False if the cell is not calm.
+    /// Books a plain cell of the connection of an entry, and the following ones while they come before all others, as they often do in a
+    /// class of few connections. False if the cell is not plain.
     #[inline(always)]
-    fn book_calm(&mut self, entry: Entry) -> bool {
+    fn book_plain(&mut self, entry: Entry) -> bool {
         let index = entry.connection().index();
         let (at, late) = self.slots.slot_of(entry.key);
-        let Some(mut next) = self.connections.book_calm(index, self.class, entry.key, late) else { return false };
+        let Some(mut next) = self.connections.book_plain(index, self.class, entry.key, late) else { return false };
         self.slots.book(at, self.window, Departure::new(entry.payload, late));
         let is_stretched = !self.connections.sharing.stretch(self.class).is_none();
         let mut is_held = self.is_clock_held();
@@ -177,7 +177,7 @@ impl<S: Sharing> ClassPlan<'_, S> {
     }
 }
 
-/// A slot for a cell of a connection that was taken out of the list of its class. False if no cell of it is here.
+/// Books a slot for a cell of a connection that was taken out of the list of its class. False if none is on the adapter.
 #[inline(never)]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn plan_cell<S: Sharing>(

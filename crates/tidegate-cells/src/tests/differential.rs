@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 use tidegate_core::sharing::{NoSharing, RateScaling, SLOT, Sharing};
 
-/// A scheduler, its host, and the connections in the order in which they joined: numbers are given out again at different times.
+/// A scheduler, its host, and the connections in the order in which they joined: the two sides reuse numbers at different times.
 struct Side<C> {
     scheduler: C,
     host: Host,
@@ -43,7 +43,7 @@ impl<C: CellScheduler> Side<C> {
         }
     }
 
-    /// Who sends in this slot, as a place in `joined`.
+    /// The connection that sends in this slot, as a place in `joined`.
     fn send(&mut self, now: u64) -> Option<usize> {
         let sent = self.host.run(&mut self.scheduler, now)?;
         self.joined.iter().rposition(|&connection| connection == sent)
@@ -52,7 +52,7 @@ impl<C: CellScheduler> Side<C> {
 
 const SETUP: CellSetup = CellSetup { connections: 512, pdus: 8192, transfer: None };
 
-/// Both take the script's steps, each `apart` slots from the last, and send the same in every slot.
+/// Both sides take the steps of the script, `apart` slots from each other, and send the same cell in every slot.
 fn compare<S: Sharing + Clone>(
     sharing: S,
     window: u32,
@@ -70,7 +70,7 @@ fn compare<S: Sharing + Clone>(
     for step in script.iter().copied().chain((0..2000 / apart).map(|_| Step::Slot)) {
         let step = match step {
             Step::Add(_) if present.len() == MOST => continue,
-            // A change of class while a cell is due takes effect at once here, and after the cell there.
+            // A change of class while a cell is due takes effect immediately on one side, and after the cell on the other.
             Step::Change(which, contract) if which < present.len() => {
                 Step::Change(which, CellContract { class: classes[present[which]], ..contract })
             }
@@ -101,12 +101,12 @@ fn compare<S: Sharing + Clone>(
     Ok(())
 }
 
-/// With buffers for everything: who comes first in the queue for the last one depends on when a cell counts as gone.
+/// With buffers for all cells: the order of the queue for the last buffer depends on when a cell counts as sent.
 fn ample(transfer: Option<TransferSetup>) -> Option<TransferSetup> {
     transfer.map(|setup| TransferSetup { buffer: 1 << 20, ..setup })
 }
 
-/// Contracts of one class, and none that takes slots away.
+/// Contracts of one class, without steps that take slots away.
 fn steps_of_one_class() -> impl Strategy<Value = Step> {
     let of_one = |contract: CellContract| CellContract { class: 3, ..contract };
     steps().prop_map(move |step| match step {

@@ -1,4 +1,4 @@
-//! A scheduler under test with a host behind it: one transfer engine that works off requests one after the other, and a log.
+//! A scheduler under test with a host behind it: one transfer engine that serves requests one after the other, and a log of events.
 
 use crate::connection::Connection;
 use crate::contract::{CellContract, Mode, Sustained};
@@ -9,7 +9,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use tidegate_core::sharing::SLOT;
 
-/// What tests look at inside a scheduler.
+/// The state of a scheduler that tests inspect.
 pub(crate) trait Inspect: CellScheduler {
     /// Cells on the adapter, under way, and free buffers.
     fn buffers(&self) -> (u64, u64, u64);
@@ -17,11 +17,11 @@ pub(crate) trait Inspect: CellScheduler {
     /// True if a cell that is on the adapter may leave at `now`.
     fn is_any_due(&self, now: u64) -> bool;
 
-    /// The cells of a connection that have been given a slot and have not left.
+    /// The number of cells of a connection that are booked and have not left.
     fn planned(&self, connection: Connection) -> usize;
 }
 
-/// What happened, with the slot.
+/// An event with its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     Sent(u64, Connection),
@@ -67,7 +67,7 @@ impl Adapter for Host {
     }
 }
 
-/// The engine of tests that need none.
+/// The engine of tests without transfers.
 pub(crate) const NO_ENGINE: TransferSetup =
     TransferSetup { prefetch: Prefetch::JustInTime, access_latency: 0, cell_time: Ticks(0), burst: 1, buffer: 0 };
 
@@ -76,12 +76,12 @@ impl Host {
         Host { events: Vec::new(), setup, is_pipelined: false, engine_free: 0, under_way: VecDeque::new() }
     }
 
-    /// With an engine whose transfers do not wait for one another; they complete in order.
+    /// With an engine whose transfers overlap and complete in order.
     pub(crate) fn pipelined(setup: TransferSetup) -> Host {
         Host { is_pipelined: true, ..Host::new(setup) }
     }
 
-    /// One slot: what has been transferred by now arrives, then a cell leaves.
+    /// One slot: completed transfers arrive, then a cell leaves.
     pub(crate) fn run(&mut self, scheduler: &mut impl CellScheduler, now: u64) -> Option<Connection> {
         while let Some(&(done, connection, cells)) = self.under_way.front()
             && done <= now
@@ -113,7 +113,7 @@ pub(crate) fn sustained(interval: u64, maximum_burst_size: u32) -> Sustained {
     Sustained { interval: Ticks::slots(interval), maximum_burst_size }
 }
 
-/// The ATM Forum's VBR.1 (CBR.1 without a sustained rate) in ticks, written after the standard and not after the shaper.
+/// The ATM Forum's VBR.1 (CBR.1 without a sustained rate) in ticks, written from the standard, not from the shaper.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Upc {
     peak: (u64, u64),
@@ -122,7 +122,7 @@ pub(crate) struct Upc {
 }
 
 impl Upc {
-    /// Polices the sustained rate without any CDVT on top of the burst tolerance: the strictest test there is.
+    /// Polices the sustained rate without a CDVT on top of the burst tolerance: the strictest test.
     pub(crate) fn new(contract: &CellContract) -> Upc {
         let sustained = contract.mode.sustained().map(|sustained| {
             let gap = sustained.interval.0 - contract.peak_interval.0;

@@ -1,4 +1,4 @@
-//! The laws of the role, held against random contracts, loads, delays, joins and leaves.
+//! The laws of the role under random contracts, loads, delays, joins and leaves.
 
 extern crate std;
 
@@ -26,9 +26,9 @@ pub(crate) const MOST: usize = 6;
 /// One slot of a script.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// Nothing happens but the slot.
+    /// Only the slot passes.
     Slot,
-    /// The link is taken for some slots, so that cells are late.
+    /// The link is in use for some slots, so that cells are late.
     Busy(u64),
     /// A PDU for one of the connections.
     Post(usize, u32),
@@ -41,7 +41,7 @@ pub(crate) enum Step {
 }
 
 pub(crate) fn contracts() -> impl Strategy<Value = CellContract> {
-    // Short intervals, so that buckets run empty and connections collide; whole slots often, so that they tie.
+    // Short intervals, so that buckets run empty and connections collide; often whole slots, so that there are ties.
     let peak = prop_oneof![(1u64..6).prop_map(|slots| slots * SLOT), SLOT..6 * SLOT];
     let tolerance = prop_oneof![Just(0), Just(SLOT), Just(2 * SLOT), 0..100 * SLOT];
     (peak, tolerance, 0u64..30 * SLOT, 1u32..12, 0u8..3, 0u8..3).prop_map(|(peak, tolerance, gap, maximum_burst_size, mode, class)| {
@@ -78,18 +78,18 @@ pub(crate) fn minimum_shares() -> impl Strategy<Value = [CellRate; CLASSES]> {
     })
 }
 
-/// A connection of the script, with what the contract's policer and the host know of it.
+/// A connection of the script, with the state of its policer and of the host.
 struct Member {
     connection: Connection,
     upc: Upc,
-    /// Contracts to come, each after so many cells that were planned before it.
+    /// Contracts to come, each after the number of cells that were planned before it.
     changes: Vec<(usize, Upc)>,
     /// Posted and not yet sent, cells of each PDU.
     pdus: Vec<u32>,
 }
 
-/// Runs the script and then until all is sent; every law is checked in every slot. `start` is the first slot, `window` how many may be
-/// planned ahead.
+/// Runs the script, and then on until all cells are sent. Checks every law in every slot. `start` is the first slot, `window` the number of
+/// slots that may be planned ahead.
 fn hold<C: Inspect>(
     mut scheduler: C,
     transfer: Option<TransferSetup>,
@@ -103,11 +103,11 @@ fn hold<C: Inspect>(
     let mut requested: BTreeMap<Connection, u32> = BTreeMap::new();
     let mut now = start;
     let mut seen = 0;
-    // Slots that a removed connection leaves behind may stay empty.
+    // Slots that were meant for a removed connection may stay empty.
     let mut left_behind = 0;
     let mut script = script.iter().copied();
     for _ in 0..500_000 {
-        // When the script is over, until everything has been sent.
+        // After the script, until all cells are sent.
         let step = match script.next() {
             Some(step) => step,
             None if members.iter().all(|member| member.pdus.is_empty()) => break,
@@ -184,7 +184,7 @@ fn hold<C: Inspect>(
     for member in &members {
         prop_assert!(member.pdus.is_empty(), "{:?} never got to send {:?}", member.connection, member.pdus);
     }
-    // What is under way to connections that were removed still arrives, one transfer after the other.
+    // Transfers to removed connections still arrive, one after the other.
     for now in now..now + 1000 {
         prop_assert_eq!(host.run(&mut scheduler, now), None);
     }
@@ -193,7 +193,7 @@ fn hold<C: Inspect>(
     Ok(scheduler)
 }
 
-/// As large as the script can need, with room for numbers that are not free yet.
+/// Large enough for any script, with room for numbers that are not free yet.
 pub(crate) fn setup(transfer: Option<TransferSetup>) -> CellSetup {
     CellSetup { connections: 2 * MOST as u32, pdus: 4096, transfer }
 }
@@ -297,9 +297,9 @@ proptest! {
     fn an_overloaded_class_shares_in_proportion(
         intervals in prop::collection::vec(SLOT..40 * SLOT, 1..7), factor in 1u64..6, maximum_burst_size in 2u32..30, class in 0u8..8,
     ) {
-        // Peak and sustained rates in the same ratio everywhere, so that it does not matter who is in a burst when.
+        // Peak and sustained rates have one ratio, so that it does not matter which connections are in a burst.
         let mut scheduler = HeapScheduler::new(&setup(None), Conflict::Lazy, RateScaling::strict());
-        // Some that could fill the link, so that there is an overload of 1.2 at least.
+        // The demand is at least 1.2 of the link.
         let intervals: Vec<u64> = intervals.into_iter().chain((0..=factor).map(|_| SLOT)).collect();
         for &interval in &intervals {
             let mut contract = CellContract { class, ..CellContract::constant(Ticks(interval)) };
@@ -317,7 +317,7 @@ proptest! {
             }
         }
         let sent: i128 = counts.iter().sum();
-        // Connections that go back and forth between burst and token leave some slots idle: the demand changes with every cell.
+        // Connections that alternate between burst and token leave some slots idle: the demand changes with every cell.
         prop_assert!(sent >= 18_000, "{sent} of 20,000");
         let weights = intervals.iter().map(|&interval| (1i128 << 60) / i128::from(interval));
         let total: i128 = weights.clone().sum();
@@ -329,7 +329,7 @@ proptest! {
     }
 }
 
-/// Both schedulers, until so many cells have passed the policers of their contracts: `TIDEGATE_CELLS`, or 50,000.
+/// Both schedulers, until `TIDEGATE_CELLS` cells (50,000 by default) have passed the policers of their contracts.
 #[test]
 fn cells_by_the_million_are_accepted_by_the_policers_of_their_contracts() {
     use proptest::test_runner::{Config, TestRunner};
@@ -351,8 +351,8 @@ fn cells_by_the_million_are_accepted_by_the_policers_of_their_contracts() {
     std::println!("{} cells", cells.get());
 }
 
-/// Underruns of one connection with all its PDUs posted at once, whose transfers take La and their cells' time, one beside the other. While
-/// the first transfer is under way nothing can be there; those do not count.
+/// Underruns of one connection with all its PDUs posted at once, whose transfers overlap and take La plus the time of their cells. Those
+/// during the first transfer are unavoidable and do not count.
 fn underruns(mut scheduler: impl CellScheduler, contract: &CellContract, setup: TransferSetup, pdus: &[u32]) -> u64 {
     let mut host = Host::pipelined(setup);
     let connection = scheduler.add(contract).unwrap();
@@ -367,7 +367,7 @@ fn underruns(mut scheduler: impl CellScheduler, contract: &CellContract, setup: 
 
 #[test]
 fn without_sharing_an_overload_is_not_proportional() {
-    // What the second clock is for: by conflicts alone, the slow ones would get what they ask for.
+    // The purpose of the share clock: by conflicts alone, slow connections would get all that they ask for.
     let mut scheduler = HeapScheduler::new(&setup(None), Conflict::Lazy, NoSharing);
     let connections = [1, 1, 4].map(|interval| {
         let connection = scheduler.add(&constant(interval, 0, 0)).unwrap();
@@ -392,7 +392,7 @@ fn an_overload_that_has_ended_is_soon_forgotten() {
 
 #[test]
 fn class_time_with_little_slack_loses_throughput_near_full_load() {
-    // Why scaling rates is the default: contracts that tolerate a slot allow a slack of a slot.
+    // The reason why scaling rates is the default: contracts that tolerate a slot allow a slack of a slot.
     fn throughput(sharing: impl Sharing) -> usize {
         let mut scheduler = HeapScheduler::new(&CellSetup { connections: 49, pdus: 49, transfer: None }, Conflict::Lazy, sharing);
         for index in 0..49 {

@@ -18,7 +18,7 @@ use tidegate_core::units::Rate;
 
 const SETUP: CellSetup = CellSetup { connections: 16, pdus: 32, transfer: None };
 
-/// A connection that has `cells` to send from slot `start` on.
+/// A connection with `cells` to send from slot `start` on.
 #[derive(Clone, Copy)]
 struct Source {
     contract: CellContract,
@@ -55,7 +55,7 @@ fn buckets_empty_and_refill() {
 
 #[test]
 fn a_burst_is_whole_however_late_it_begins_and_then_ends() {
-    // Intervals that differ by less than the tolerance, in one case by less than the lateness; the link is taken for the first slots.
+    // Intervals that differ by less than the tolerance, in one case by less than the lateness; the link is in use for the first slots.
     for interval in [3, 10] {
         let mut contract = constant(2, 20, 0);
         contract.mode = Mode::DualBucket(sustained(interval, 5));
@@ -82,7 +82,7 @@ fn the_contract_of_a_video_stream() {
     contract.mode = Mode::DualBucket(Sustained { interval, maximum_burst_size: 100 });
     let thousandths = |ticks: Ticks| ticks.0 * 1000 / SLOT;
     assert_eq!([contract.peak_interval, interval].map(thousandths), [9_984, 37_440]);
-    // Each interval is a tick too long at most.
+    // Each interval is at most a tick too long.
     assert!(contract.burst_tolerance().0.abs_diff(2_718_144 * SLOT / 1000) <= 99);
 }
 
@@ -274,7 +274,7 @@ fn figure_4_in_class_time_needs_a_tolerance_that_covers_the_slack() {
     assert_within_a_cell(counts_of_figure_4(in_class_time(1, none), 1).0, STRICT);
     let shared = [[50, 9, 5, 6], [40, 3, 2, 4], [20, 5, 5, 9], [0, 33, 19, 24], [0, 0, 19, 23], [0, 0, 0, 24]];
     assert_within_a_cell(counts_of_figure_4(in_class_time(1, minimum_of_class_2()), 1).0, shared);
-    // The contracts replan what is more than a slot late: nothing tells the class that it is overloaded, and the slowest gain.
+    // Contracts replan cells that are more than a slot late: the class does not learn of the overload, and the slowest gain.
     let (counts, _) = counts_of_figure_4(in_class_time(8, none), 1);
     assert!(counts[0][1..].iter().zip(&STRICT[0][1..]).all(|(sent, share)| sent >= &(share + 3)), "{counts:?}");
 }
@@ -320,7 +320,7 @@ fn grants_become_cells() {
     }
 }
 
-/// A class above that sends cell by cell asks for nothing in between, and what it takes must not be taken from the minimum share.
+/// A higher class that sends cell by cell asks for nothing in between; its cells must not take slots of the minimum share.
 #[test]
 fn a_minimum_share_is_kept_while_a_higher_class_sends_now_and_then() {
     fn lowest(mut scheduler: impl CellScheduler, every: u64) -> u64 {
@@ -348,7 +348,7 @@ fn a_minimum_share_is_kept_while_a_higher_class_sends_now_and_then() {
     }
 }
 
-/// What is left by a class above that sends now and then, and asks for nothing in between, is shared in proportion.
+/// The slots left by a higher class that sends occasionally, and asks for nothing in between, are shared in proportion.
 #[test]
 fn what_a_higher_class_leaves_is_shared_in_proportion_although_it_sends_now_and_then() {
     fn films(mut scheduler: impl CellScheduler, cells: u32, every: u64, tolerance: u64) -> [u64; 3] {

@@ -1,4 +1,4 @@
-//! Keeps flows in the exact order of their keys in a 4-ary heap that knows where every flow stands.
+//! Keeps flows in the exact order of their keys in a 4-ary heap that knows the place of every flow.
 //!
 //! **Law**: the laws of [`ReadyList`].
 //!
@@ -12,7 +12,7 @@
 //!
 //! **RTL twin**: none; a shift register of comparators takes its place in hardware.
 //!
-//! **Deviations**: ties break by a 64-bit insertion number, so equal keys leave first in, first out, which plain heaps do not promise.
+//! **Deviations**: ties break by a 64-bit insertion number, so equal keys leave first in, first out, which plain heaps do not guarantee.
 
 use super::ReadyList;
 use crate::packet::Flow;
@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 #[derive(Debug)]
 pub struct Heap {
     entries: Vec<Entry>,
-    /// Where a flow's entry stands; `ABSENT` if it is not in the heap.
+    /// The place of each flow's entry; `ABSENT` if it is not in the heap.
     positions: Vec<u32>,
     insertions: u64,
 }
@@ -65,7 +65,7 @@ impl Heap {
         self.positions[entry.flow as usize] = at as u32;
     }
 
-    /// Settles `entry` in the hole at `at` or on the way to the root; true if it had to move.
+    /// Puts `entry` in the hole at `at` or closer to the root; true if it moved.
     fn sift_up(&mut self, mut at: usize, entry: Entry) -> bool {
         let hole = at;
         while at > 0 {
@@ -80,7 +80,7 @@ impl Heap {
         at != hole
     }
 
-    /// Settles `entry` in the hole at `at` or on the way to the leaves.
+    /// Puts `entry` in the hole at `at` or closer to the leaves.
     fn sift_down(&mut self, mut at: usize, entry: Entry) {
         loop {
             let children = at * CHILDREN + 1..(at * CHILDREN + 1 + CHILDREN).min(self.entries.len());
@@ -98,7 +98,7 @@ impl Heap {
 }
 
 impl Clone for Heap {
-    /// A copy that has room for every flow as well: a plain copy of the vector would have to allocate on the packet path.
+    /// A copy with room for every flow: a derived clone would allocate on the packet path.
     fn clone(&self) -> Heap {
         let mut entries = Vec::with_capacity(self.positions.len());
         entries.extend_from_slice(&self.entries);

@@ -1,4 +1,4 @@
-//! Logs of entries by the digits of their keys: narrow levels of 64 buckets each, and across them a wide one where most entries belong.
+//! Logs of entries by the digits of their keys: narrow levels of 64 buckets each, and a wide level across them for most entries.
 
 use super::bitmap::Bitmap;
 use super::log;
@@ -9,23 +9,23 @@ use core::ops::Range;
 
 /// Logs by the digits of their keys.
 ///
-/// The highest bit in which a key differs from the pivot says where it belongs: in the wide level, if that is cut across this bit, otherwise
-/// in the narrow one whose digit it lies in; there in the bucket of the key's digit. So the lowest level that is not empty comes first, and in
-/// it the first bucket. The wide level stands below the narrow one in which it ends, above the one in which it begins, and leaves those between empty.
+/// The level of a key follows from the highest bit in which it differs from the pivot: the wide level if its digit has this bit, otherwise
+/// the narrow level whose digit has it. The bucket is the key's digit. So the lowest level that is not empty comes first, and in it the
+/// first bucket. The wide level comes before the narrow one in which it ends, after the one in which it begins; those between are empty.
 #[derive(Clone, Debug)]
 pub(super) struct Levels {
     /// The first key that goes here.
     pub(super) open: u64,
-    /// What the levels of keys are measured from.
+    /// The key from which the levels of all others are measured.
     pub(super) pivot: u64,
-    /// A bit per level that is not empty, lowest first: those of narrow ones have odd places, that of the wide one lies between.
+    /// A bit per level that is not empty, lowest first: odd places for narrow levels, the even place between them for the wide one.
     occupied: u32,
     cut: Cut,
     /// The width of a cut in bits.
     wide: usize,
     /// A bit per bucket that is not empty: a word for each narrow level, then those of the wide one.
     bitmap: Bitmap,
-    /// The logs of all buckets in the same order; none if the run has room for all flows.
+    /// The logs of all buckets in the same order; no log if the run has room for all flows.
     logs: Vec<Log>,
 }
 
@@ -38,7 +38,7 @@ pub(super) type Pool = log::Pool<Entry, CHUNK>;
 /// The number of a bucket among all of one wheel's levels.
 pub(super) type Bucket = usize;
 
-/// Which bits are the digit of the wide level.
+/// The bits that are the digit of the wide level.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     /// The first bit, not 0.
@@ -53,19 +53,17 @@ const LEVELS: usize = 64_usize.div_ceil(DIGIT);
 const TOP: usize = LEVELS - 1;
 /// The first bucket of the wide level.
 const WIDE: Bucket = LEVELS * 64;
-/// The width of the wide level is at least that of a narrow one, and at most this.
+/// The most bits of the wide level's digit; the least are those of a narrow one.
 const WIDEST: usize = 12;
-/// A bucket of it is cut to hold half of what is sorted at a time, or down to a quarter, on average over the keys that are there. Then few hold more
-/// than all of it ...
-const PART: usize = 2;
-/// ... and the whole level all flows up to so many times, as far as it is wide enough: nearly all entries that come later belong there from the
-/// beginning, and processors learn that they do.
-const SPANS: usize = 32;
-/// A log of more entries than this is searched for its smallest key before it is distributed: if most keys are equal, all the levels
-/// between are skipped.
-const MANY: usize = 8192;
+/// The wide level is cut such that a bucket holds a half to a quarter of a batch on average. Then few buckets exceed a batch.
+const BATCH_PARTS: usize = 2;
+/// The whole wide level holds all flows up to this many times: nearly all later entries go there directly, a branch that processors predict.
+const WIDE_SPANS: usize = 32;
+/// A log of more entries than this is searched for its smallest key before it is distributed. If most keys are equal, that skips the
+/// levels between.
+const RANGE_SEARCH_MINIMUM: usize = 8192;
 
-/// The narrow level of a key at this distance, in the sense of exclusive or, from the pivot.
+/// The narrow level of a key whose exclusive or with the pivot is `difference`.
 #[inline]
 const fn level_of(difference: u64) -> usize {
     (63 - (difference | 1).leading_zeros()) as usize / DIGIT
@@ -80,7 +78,7 @@ const fn digit(key: u64, level: usize) -> usize {
 impl Cut {
     const NONE: Cut = Cut { shift: 1, last: 0 };
 
-    /// The place of the wide level among all of them: above every narrow one that begins below the cut.
+    /// The place of the wide level among all levels: after every narrow one that begins below the cut.
     #[inline]
     const fn order(self) -> u32 {
         2 * self.shift.div_ceil(DIGIT) as u32
@@ -88,9 +86,9 @@ impl Cut {
 }
 
 impl Levels {
-    /// Empty levels for so many flows, of which up to `batch` entries are sorted at a time; without logs for none.
+    /// Empty levels for this many flows, of which up to `batch` entries are sorted at a time; without logs for 0 flows.
     pub(super) fn new(flows: usize, batch: usize) -> Levels {
-        let wide = (SPANS * PART * flows / batch).max(1).ilog2().clamp(DIGIT as u32, WIDEST as u32) as usize;
+        let wide = (WIDE_SPANS * BATCH_PARTS * flows / batch).max(1).ilog2().clamp(DIGIT as u32, WIDEST as u32) as usize;
         let logs = if flows > 0 { WIDE + (1 << wide) } else { 0 };
         Levels { open: 0, pivot: 0, occupied: 0, cut: Cut::NONE, wide, bitmap: Bitmap::new(logs), logs: vec![Log::default(); logs] }
     }
@@ -117,9 +115,9 @@ impl Levels {
         (self.pivot, self.open) = (key, key.wrapping_add(1));
     }
 
-    /// Where a key belongs, as seen from a pivot.
+    /// The bucket of a key under a pivot.
     #[inline]
-    fn seen_from(&self, pivot: u64, key: u64) -> Bucket {
+    fn bucket_under(&self, pivot: u64, key: u64) -> Bucket {
         let Cut { shift, last } = self.cut;
         let difference = key ^ pivot;
         if (difference >> shift).wrapping_sub(1) < last {
@@ -130,10 +128,10 @@ impl Levels {
         }
     }
 
-    /// Adds an entry at or after `open` to the log where it belongs.
+    /// Adds an entry at or after `open` to the log of its bucket.
     #[inline]
     pub(super) fn file(&mut self, pool: &mut Pool, entry: Entry) {
-        self.file_in(pool, self.seen_from(self.pivot, entry.key), entry);
+        self.file_in(pool, self.bucket_under(self.pivot, entry.key), entry);
     }
 
     #[inline]
@@ -146,22 +144,21 @@ impl Levels {
         }
     }
 
-    /// The same where a log needs another chunk, and perhaps was empty.
-    // By parts: handed over in memory, an entry would be written there on the way that does not lead here, too.
+    /// The same where a log needs another chunk, and may have been empty.
     #[inline(never)]
     fn file_in_chunk(&mut self, pool: &mut Pool, bucket: Bucket, key: u64, flow: u32, generation: u32) {
         self.occupy(bucket);
         extend(pool, &mut self.logs[bucket], key, flow, generation);
     }
 
-    /// Notes that a bucket is not empty.
+    /// Marks a bucket as not empty.
     #[inline]
     fn occupy(&mut self, bucket: Bucket) {
         self.bitmap.set(bucket);
         self.occupied |= 1 << self.order(bucket);
     }
 
-    /// Notes that a bucket is empty now.
+    /// Marks a bucket as empty.
     #[inline]
     fn vacate(&mut self, bucket: Bucket) {
         self.bitmap.clear(bucket);
@@ -195,7 +192,7 @@ impl Levels {
         if level < TOP {
             return level * 64 + buckets.trailing_zeros() as usize;
         }
-        // The buckets behind the pivot's, and after the wrap those before it.
+        // From the pivot's bucket on, and after the wrap those before it.
         let own = digit(self.pivot, TOP) as u32;
         let around = (buckets | buckets << 16) >> own;
         TOP * 64 + ((around.trailing_zeros() + own) as usize & 15)
@@ -212,8 +209,8 @@ impl Levels {
         bucket < 64
     }
 
-    /// True if the pivot may move into this bucket, the first one, when it is emptied, and all others are still where they belong.
-    // Where the wide level ends in a narrow one, several buckets of that are one for the wide level, and move there together.
+    /// True if the pivot can move into this bucket, the first one, when it is emptied, without moving an entry of another bucket.
+    // Where the wide level ends in a narrow one, several narrow buckets would belong in one wide bucket.
     #[inline]
     pub(super) fn stands_alone(&self, bucket: Bucket) -> bool {
         bucket >= WIDE || bucket < TOP * 64 && !self.is_end_of_wide(bucket / 64)
@@ -242,25 +239,25 @@ impl Levels {
         core::mem::take(&mut self.logs[bucket])
     }
 
-    /// Takes out all logs of keys that a lower pivot sees in the same bucket as the present one, strung together, and returns that bucket. Others
-    /// that it sees elsewhere move there.
+    /// Takes out all logs of keys that share a bucket with the present pivot under a lower `pivot`, concatenated, and returns that bucket.
+    /// Logs of other buckets move to their place under the lower pivot.
     pub(super) fn detach_below(&mut self, pivot: u64, pool: &mut Pool) -> (Bucket, Log) {
-        let own = self.seen_from(pivot, self.pivot);
-        let mut strung = Log::default();
+        let own = self.bucket_under(pivot, self.pivot);
+        let mut concatenated = Log::default();
         if self.holds_equals(own) && !self.logs[own].is_empty() {
-            strung = self.detach(own);
+            concatenated = self.detach(own);
         }
         while self.occupied & ((1 << self.order(own)) - 1) != 0 {
             let bucket = self.first();
-            let seen = self.seen_from(pivot, self.start_of(bucket));
+            let target = self.bucket_under(pivot, self.start_of(bucket));
             let log = self.detach(bucket);
-            if seen == own {
-                pool.concatenate(&mut strung, log);
+            if target == own {
+                pool.concatenate(&mut concatenated, log);
             } else {
-                self.attach(seen, log, pool);
+                self.attach(target, log, pool);
             }
         }
-        (own, strung)
+        (own, concatenated)
     }
 
     /// Adds a whole log to the end of a bucket.
@@ -284,9 +281,9 @@ impl Levels {
         (above | (bucket % 64) as u64) << width
     }
 
-    /// Distributes the first bucket over the level below, or over the first one that does not put all entries in one bucket again. Where the wide
-    /// level is empty it is cut anew, such that a bucket holds some part of `batch`. What is not `current` is left out.
-    // Keys in the pivot's own bucket belong further below, but the first bucket will be in the run before another key is entered.
+    /// Distributes the first bucket over the level below, or over the first one that splits it. An empty wide level is cut anew, such that a
+    /// bucket holds a part of `batch`. Entries that are not `current` are dropped.
+    // Keys in the pivot's own bucket belong further below, but that bucket moves to the run before another key is inserted.
     pub(super) fn distribute(&mut self, bucket: Bucket, batch: usize, pool: &mut Pool, mut current: impl FnMut(&Entry) -> bool) {
         let start = self.start_of(bucket);
         let log = self.detach(bucket);
@@ -294,12 +291,12 @@ impl Levels {
             if bucket >= WIDE { ((self.cut.shift - 1) / DIGIT, start) } else { ((bucket / 64).saturating_sub(1), start) };
         let count = log.len() as usize;
         let is_cut = self.occupied >> self.cut.order() & 1 == 0 && count > batch;
-        if is_cut || count > MANY {
+        if is_cut || count > RANGE_SEARCH_MINIMUM {
             let keys = || pool.iter(&log).flatten().map(|entry| entry.key);
             let (least, most) = keys().fold((u64::MAX, 0), |(least, most), key| (least.min(key), most.max(key)));
             (below, pivot) = (level_of(least ^ most), least);
             if is_cut {
-                self.cut = self.cut_for(bucket, least, most, count, batch / PART);
+                self.cut = self.cut_for(bucket, least, most, count, batch / BATCH_PARTS);
             }
         }
         let into_wide = if is_cut { self.cut.last > 0 } else { bucket < WIDE && self.is_end_of_wide(bucket / 64) };
@@ -310,7 +307,7 @@ impl Levels {
         let Cut { shift, last } = self.cut;
         let logs = WIDE..WIDE + last as usize + 1;
         self.spread(logs.clone(), shift, log, pool, &mut current);
-        // All that the wide level spans.
+        // The wide level spans these buckets too.
         while bucket < TOP * 64 && self.bitmap.word(bucket / 64) > 0 {
             let next = bucket / 64 * 64 + self.bitmap.word(bucket / 64).trailing_zeros() as usize;
             if (self.start_of(next) ^ pivot) >> shift > last {
@@ -348,9 +345,9 @@ impl Levels {
         }
     }
 
-    /// The cut of buckets for up to `share` entries, for `count` of them with keys from `least` to `most` that stand in a bucket; or none if the
-    /// wide level does not span them all, or they differ too little. Only what was in that bucket, and in those around it that would be in the same one of
-    /// the next level, may come to lie in the wide level.
+    /// The cut for `count` entries of a bucket with keys from `least` to `most`, such that a wide bucket holds up to `share` of them. None if
+    /// the wide level cannot span them all, or they differ too little. The wide level may hold only entries of this bucket and of those
+    /// around it in the same bucket of the next level.
     fn cut_for(&self, bucket: Bucket, least: u64, most: u64, count: usize, share: usize) -> Cut {
         let end = if bucket >= WIDE { self.cut.shift + self.wide } else { (DIGIT * (bucket / 64 + 1)).min(DIGIT * TOP) };
         let (keys, count) = (u128::from(most - least) * share as u128, count as u128);
@@ -370,7 +367,7 @@ impl Levels {
 }
 
 /// Adds an entry to a log that needs another chunk.
-// By parts: handed over in memory, an entry would be written there on the way that does not lead here, too.
+// By parts: passed in memory, the entry would be written there on the hot path too.
 #[inline(never)]
 fn extend(pool: &mut Pool, log: &mut Log, key: u64, flow: u32, generation: u32) {
     pool.extend(log, Entry { key, flow, generation });

@@ -1,4 +1,4 @@
-//! A short sorted sequence of keys and flows that is taken from the front: the part of a wheel whose order is known.
+//! A short sorted sequence of keys and flows that is emptied from the front: the part of a wheel whose order is known.
 
 use super::counting_sort::{ROOM, distribute, insertion_sort};
 use crate::serial::is_before;
@@ -14,9 +14,9 @@ pub(super) struct Entry {
     pub(super) generation: u32,
 }
 
-/// Entries in the order of their keys; among equal keys the one that came first stands first.
+/// Entries in the order of their keys, and of insertion among equal keys.
 ///
-/// They lie in a buffer of twice the capacity and drift backwards through it, so that taking the first and adding a last move nothing.
+/// The buffer has twice the capacity: taking the first entry and adding a last one move no other.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     items: Vec<Entry>,
@@ -24,15 +24,15 @@ pub(super) struct Run {
     tail: usize,
 }
 
-/// So many items are moved one by one; more are worth a call.
-const FEW: usize = 24;
+/// Up to this many items are shifted in a loop; more by `copy_within`.
+const SHIFT_LIMIT: usize = 24;
 /// The most entries that are sorted together.
 pub(super) const BATCH: usize = super::counting_sort::MOST;
-/// The most bins that they are counted into ...
+/// The most bins of a counting sort.
 const BINS: usize = 1024;
-/// ... and at least so many for each.
+/// The least number of bins per entry.
 const BINS_PER_ENTRY: usize = 4;
-/// Where putting entries in order takes more moves than this for each, they are sorted in another way.
+/// With more moves per entry than this, an insertion sort is given up for a comparison sort.
 const MOST_MOVES: usize = 4;
 
 impl Run {
@@ -57,7 +57,7 @@ impl Run {
         &self.items[self.head..self.tail]
     }
 
-    /// The item in this place; `None` at the end.
+    /// The item at this place; `None` after the end.
     #[inline]
     pub(super) fn get(&self, place: usize) -> Option<Entry> {
         let at = self.head + place;
@@ -77,7 +77,7 @@ impl Run {
         self.head += 1;
     }
 
-    /// Adds a flow behind all others, whose keys are not after its own. There must be room.
+    /// Adds a flow at the end; no other key is after its own. There must be room.
     #[inline]
     pub(super) fn push(&mut self, key: u64, flow: u32) {
         if self.tail == self.items.len() {
@@ -87,7 +87,7 @@ impl Run {
         self.tail += 1;
     }
 
-    /// Where up to [`BATCH`] entries are gathered before they are added by [`Run::append`]. `None` if a run has no room for that many.
+    /// A buffer for up to [`BATCH`] entries that [`Run::append`] then adds. `None` if the run has no room for that many.
     #[inline]
     pub(super) fn room(&mut self) -> Option<&mut [Entry; ROOM]> {
         if self.tail + 2 * ROOM > self.items.len() {
@@ -96,23 +96,23 @@ impl Run {
         self.items.get_mut(self.tail + ROOM..)?.first_chunk_mut()
     }
 
-    /// Adds the `count` entries that stand in the room, at least one, behind all others, whose keys are not after theirs, and returns the last key.
-    /// Their keys are at or after `start`.
+    /// Adds the first `count` entries of [`Run::room`], at least one, at the end, and returns the last key. Their keys are at or after
+    /// `start`, and before no key in the run.
     #[inline]
     pub(super) fn append(&mut self, count: usize, start: u64) -> u64 {
-        let Some((places, gathered)) = self.items[self.tail..].split_first_chunk_mut() else { unreachable!("the entries stand there") };
+        let Some((places, gathered)) = self.items[self.tail..].split_first_chunk_mut() else { unreachable!("the entries are there") };
         sort(&gathered[..count], start, places);
         self.tail += count;
         self.items[self.tail - 1].key
     }
 
-    /// Adds a flow behind all whose keys are not after its own. There must be room.
+    /// Adds a flow after all whose keys are not after its own. There must be room.
     #[inline]
     pub(super) fn insert(&mut self, key: u64, flow: u32) {
         if self.tail == self.items.len() {
             self.move_to_front();
         }
-        let start = self.head.max(self.tail.saturating_sub(FEW));
+        let start = self.head.max(self.tail.saturating_sub(SHIFT_LIMIT));
         self.tail += 1;
         let last = &mut self.items[start..self.tail];
         let mut place = 0;
@@ -138,7 +138,7 @@ impl Run {
         self.items[place] = item;
     }
 
-    /// Takes out `flow`, wherever it stands; false if it is not here.
+    /// Takes out `flow` at any place; false if it is not here.
     pub(super) fn remove(&mut self, flow: u32) -> bool {
         let Some(place) = self.items().iter().position(|item| item.flow == flow) else { return false };
         self.items.copy_within(self.head + place + 1..self.tail, self.head + place);
@@ -146,7 +146,7 @@ impl Run {
         true
     }
 
-    /// Gives up all from this place on.
+    /// Drops all items from this place on.
     pub(super) fn truncate(&mut self, places: usize) {
         self.tail = self.head + places;
     }
@@ -158,10 +158,10 @@ impl Run {
     }
 }
 
-/// Writes `entries`, whose keys are at or after `start`, to `places` in the order of their keys; those of equal keys stay in their order.
+/// Writes `entries`, whose keys are at or after `start`, to `places` in the order of their keys, stable.
 ///
-/// They are counted into so many bins that most hold one or none, by the leading bits in which their distances from `start` differ; the sums
-/// of the counts are their places, and what shares a bin is put in order by insertion.
+/// They are counted into bins by the leading bits in which their distances from `start` differ, with four bins or more per entry. An
+/// insertion sort orders those of one bin.
 #[inline(never)]
 fn sort(entries: &[Entry], start: u64, places: &mut [Entry; ROOM]) {
     if entries.is_sorted_by(|one, next| !is_before(next.key, one.key)) {

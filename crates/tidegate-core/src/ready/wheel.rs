@@ -1,37 +1,36 @@
-//! Keeps flows in the exact order of their keys: the nearest in a short sorted run, the others in wheels of logs, finer and finer towards
-//! the run, with find-first-set bitmaps over them.
+//! Keeps flows in the exact order of their keys: the nearest in a short sorted run, the others in wheels of logs with bitmaps over them.
 //!
 //! **Law**: the laws of [`ReadyList`], for every sequence of keys that lie within 2^63 of each other: far in the future, in the past,
 //! across the wrap.
 //!
 //! **Source**: the levels are those of a radix heap, Ahuja, Mehlhorn, Orlin and Tarjan, "Faster algorithms for the shortest path problem",
-//! JACM 37(2), 1990, with 64 buckets per level or more, which makes them the hierarchical timing wheels of Varghese and Lauck, SOSP 1987; bitmaps
-//! over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
+//! JACM 37(2), 1990. With 64 buckets per level or more they are also the hierarchical timing wheels of Varghese and Lauck, SOSP 1987.
+//! Bitmaps over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State**: a generation of 4 bytes and 19 bytes of log space per flow (an eighth of it for entries that were removed), 16 kB for the run,
-//! and for the buckets 39 kB with a thousand flows, 154 kB with 65,536 or more. Up to 64 flows need the run alone, of 32 bytes per flow.
+//! **State**: a generation of 4 bytes and 18 bytes of log space per flow (an eighth of it for entries that were removed), 16 kB for the run,
+//! and for the buckets 20 kB with a thousand flows, 78 kB with 65,536 or more. Up to 64 flows need only the run, of 32 bytes per flow.
 //!
-//! **Cost**: O(1) amortised whatever the number of flows. An entry is appended to a log, most often of the wide level and otherwise copied there
-//! once or twice, and sorted together with at most 254 others, by counting: all in sequence, so memory keeps pace. A bucket that is entered is
-//! distributed as a whole, so single calls can cost more. Keys that come before those taken out cost a shift within the run; thousands of them at a time, one step
-//! closer to the front again and again, make the entries behind them move again and again.
+//! **Cost**: O(1) amortised, whatever the number of flows. An entry is appended to a log, most often of the wide level, and otherwise copied
+//! there once or twice. It is sorted together with at most 254 others, by counting. All memory is accessed in sequence. A bucket is
+//! distributed as a whole, so single calls can cost more. A key before those taken out costs a shift within the run. Thousands of them at a
+//! time, each closer to the front, move the entries behind them repeatedly.
 //!
 //! **RTL twin**: none yet; the bitmaps are 64-bit priority encoders.
 //!
-//! **Deviations**: a radix heap is monotone, this list takes keys before those taken out.
+//! **Deviations**: a radix heap is monotone; this list takes keys before those taken out. The calendar of the cell scheduler shares its
+//! logs, bitmaps and counting sort, but not its levels: it bounds every call, keeps 8 bytes per entry, and leaves removal to its caller.
 //!
-//! * The run holds every key before `open`, in order. Whatever comes before `open` later is sorted in; a run that overflows gives its
-//!   second half back to the logs.
-//! * Keys in the logs are at or after `pivot`. A key that differs from the pivot in the 6-bit digit `d` and none above is in level `d`, in
-//!   the bucket of that digit. So the lowest level that is not empty comes first, and in it the first bucket.
-//! * Across these stands one level whose digit is wider, and lies where the keys are when they are distributed: such that its buckets hold
-//!   little enough to be sorted, and all of them more than all flows. Whatever differs in this digit and in none above is there instead.
-//! * When the run gets short, the first bucket is appended to it, sorted, if it holds little, together with those that follow if it holds too
-//!   little; otherwise the bucket is distributed over the level below.
-//! * What an overflowing run gives back goes to levels of its own, the near ones, before the far ones that were there. If there are near
-//!   ones already, their pivot moves down: all levels below the digit in which the new one differs from the old one, and at level 0 the old
-//!   one's own bucket, then belong in one bucket (or in several, where the wide level ends within that digit). Their logs are strung together,
-//!   no entry is touched.
+//! * The run holds every key before `open`, in order. A key before `open` that comes later is sorted in. A run that overflows returns its
+//!   second half to the logs.
+//! * Keys in the logs are at or after `pivot`. A key that differs from the pivot in the 6-bit digit `d`, and in none above, is in level `d`,
+//!   in the bucket of that digit. So the lowest level that is not empty comes first, and in it the first bucket.
+//! * One level has a wider digit, cut where the keys are when they are distributed. Its buckets are small enough to be sorted, and together
+//!   they hold more than all flows. A key that differs in this digit, and in none above, is there instead.
+//! * When the run is short, the first bucket is sorted and appended to it, with those that follow if it holds too little. A bucket that
+//!   holds too much is distributed over the level below.
+//! * What an overflowing run returns goes to levels of its own, the near ones, before the far ones. If there are near ones already, their
+//!   pivot moves down. All levels below the digit in which the two pivots differ, and at level 0 the old pivot's own bucket, then belong in
+//!   one bucket (or in several, where the wide level ends within that digit). Their logs are concatenated.
 //! * At equal keys the run's entries are older than those in the logs, those in the near levels older than those in the far ones, and a
 //!   log is in order of insertion.
 //! * An entry that is removed from a log stays until it is read; the flow's generation tells it from a later one.
@@ -63,7 +62,7 @@ pub struct Wheel {
     run: Run,
     /// The length below which the run is extended.
     low: usize,
-    /// A bucket of at most so many entries is sorted into the run.
+    /// The most entries of a bucket that are sorted into the run.
     batch: usize,
     near: Levels,
     /// In use only while the near levels are not empty and `divided` is set.
@@ -81,20 +80,21 @@ pub struct Wheel {
     is_plain: bool,
 }
 
-/// A list of at most so many flows needs a run alone.
-const SHORT: usize = 64;
+/// Up to this many flows, the run alone holds the list.
+const RUN_ONLY_FLOWS: usize = 64;
 /// The most flows in a run.
-const LONG: usize = 512;
-/// The run is extended when it is shorter than this: long enough to tell who comes soon, if that is worth knowing ...
+const RUN_CAPACITY: usize = 512;
+/// The run is extended when it is shorter than this: long enough to prefetch flows by [`ReadyList::ahead`].
 const LOW: usize = 28;
-/// ... and as short as possible where all is in the cache anyway.
-const LOWEST: usize = 4;
-/// So many flows are not.
-const WORTH_TELLING: usize = 4096;
-/// A batch is at most this part of all flows, so that few keys come to lie among those that are in the run ...
-const PART: usize = 64;
-/// ... but at least of so many.
-const LEAST_BATCH: usize = 64;
+/// The same for fewer than [`CACHED_FLOWS`], which need no prefetching.
+const LOW_IF_CACHED: usize = 4;
+/// Fewer flows than this stay in the cache.
+const CACHED_FLOWS: usize = 4096;
+/// A batch is at most this fraction of all flows, so that few later keys fall within the run.
+const BATCH_DIVISOR: usize = 64;
+/// The smallest limit of a batch.
+const MINIMUM_BATCH: usize = 64;
+
 impl Wheel {
     /// True if this entry has been removed.
     #[inline]
@@ -142,7 +142,7 @@ impl Wheel {
         self.find_plain();
     }
 
-    /// Goes on with the far levels when the near ones are empty.
+    /// Continues with the far levels when the near ones are empty.
     #[inline]
     fn unite(&mut self) {
         if self.divided && self.near.is_empty() {
@@ -151,7 +151,7 @@ impl Wheel {
         }
     }
 
-    /// Moves entries of one key to the run, in order of insertion, and perhaps not all of them.
+    /// Moves entries of one key to the run in order of insertion, at most [`BATCH`] of them.
     fn take_equals(&mut self, bucket: Bucket) {
         let key = self.near.start_of(bucket);
         self.near.begin(key);
@@ -174,7 +174,7 @@ impl Wheel {
         }
     }
 
-    /// Moves a bucket to the run, and with it those that follow in its level as long as the run is shorter than `enough`.
+    /// Moves a bucket to the run, then those that follow in its level while the run is shorter than `enough`.
     fn take_buckets(&mut self, first: Bucket, enough: usize) {
         let start = self.near.start_of(first);
         let level = self.near.lowest();
@@ -215,7 +215,7 @@ impl Wheel {
         }
     }
 
-    /// Makes room in a full run: the later half goes back to the logs.
+    /// Makes room in a full run: its later half returns to the logs.
     #[cold]
     fn give_back(&mut self) {
         let mut keep = self.run.capacity() / 2;
@@ -224,9 +224,9 @@ impl Wheel {
             keep = self.run.items().partition_point(|item| is_before(item.key, self.near.open)) / 2;
         }
         let pivot = self.run.items()[keep].key;
-        let mut strung = None;
+        let mut concatenated = None;
         if self.divided {
-            strung = Some(self.near.detach_below(pivot, &mut self.pool));
+            concatenated = Some(self.near.detach_below(pivot, &mut self.pool));
         } else if !self.near.is_empty() {
             self.divided = true;
             core::mem::swap(&mut self.near, &mut self.far);
@@ -239,13 +239,13 @@ impl Wheel {
         }
         self.logged += self.run.len() - keep;
         self.run.truncate(keep);
-        if let Some((bucket, log)) = strung {
+        if let Some((bucket, log)) = concatenated {
             self.near.attach(bucket, log, &mut self.pool);
         }
         self.settle();
     }
 
-    /// Writes the logs anew, without removed entries and gaps.
+    /// Rewrites the logs without removed entries.
     #[cold]
     fn rewrite(&mut self) {
         for _ in 0..2 {
@@ -270,7 +270,7 @@ impl Wheel {
         self.unite();
     }
 
-    /// Adds a flow wherever it belongs.
+    /// Adds a flow to the run or to the logs.
     #[inline(never)]
     fn insert_anywhere(&mut self, flow: Flow, key: u64) {
         if self.near.is_empty() {
@@ -306,7 +306,7 @@ impl Wheel {
             *generation = generation.wrapping_add(1);
             self.aged = true;
             self.removed += 1;
-            // Keys of removed flows must not outlive those with which they were in reach.
+            // A removed key must not stay so long that it no longer compares serially with the others.
             if self.removed > self.generations.len() / 8 || self.logged == 0 {
                 self.rewrite();
             }
@@ -324,18 +324,18 @@ impl Wheel {
 impl ReadyList for Wheel {
     fn new(flows: usize) -> Wheel {
         // A list that fits in a short run never uses the logs.
-        let is_short = flows <= SHORT;
-        let batch = (flows / PART).clamp(LEAST_BATCH, BATCH);
+        let is_short = flows <= RUN_ONLY_FLOWS;
+        let batch = (flows / BATCH_DIVISOR).clamp(MINIMUM_BATCH, BATCH);
         let levels = Levels::new(if is_short { 0 } else { flows }, batch);
         let entries = if is_short { 0 } else { flows + flows / 8 + 1 };
         let mut pool = Pool::new();
         if !is_short {
-            // The last chunk of a log may be partly filled, also that of one that is being emptied, whose first chunk is not vacant yet.
+            // Every log may have one partly filled chunk, and so may the log that is being distributed, of which one chunk is detached.
             pool.reserve(entries.div_ceil(CHUNK) + (2 * levels.logs() + 1).min(entries) + 1);
         }
         Wheel {
-            run: Run::new(if is_short { flows } else { LONG }),
-            low: if flows < WORTH_TELLING { LOWEST } else { LOW },
+            run: Run::new(if is_short { flows } else { RUN_CAPACITY }),
+            low: if flows < CACHED_FLOWS { LOW_IF_CACHED } else { LOW },
             batch,
             near: levels.clone(),
             far: levels,
@@ -349,7 +349,7 @@ impl ReadyList for Wheel {
         }
     }
 
-    // Always inlined as far as almost every call goes.
+    // Always inlined up to the branch that almost every call takes.
     #[inline(always)]
     fn insert(&mut self, flow: Flow, key: u64) {
         if self.is_plain && !is_before(key, self.near.open) {
@@ -360,7 +360,7 @@ impl ReadyList for Wheel {
         }
     }
 
-    // Always inlined where the first is taken out, for that is what almost every call does.
+    // Always inlined for the first flow, which almost every call removes.
     #[inline(always)]
     fn remove(&mut self, flow: Flow) {
         if self.run.get(0).is_some_and(|first| first.flow == flow.0) {

@@ -1,4 +1,4 @@
-//! Takes the entries of connections that are in the list no more out of it, all at once.
+//! Takes all tombstones out of a wheel at once.
 
 use crate::calendar::levels::{Entry, Pool};
 use crate::calendar::overflow_queue::OverflowQueue;
@@ -8,14 +8,14 @@ use core::cmp::Ordering;
 use tidegate_core::ready::log::Reader;
 
 impl SlotWheel {
-    /// Where a sweep is worth more: how many entries are looked at for each that goes. In the list where it is worth most it is at least as
-    /// much as in all together.
+    /// Compares the share of tombstones among the entries that a sweep visits. In the list where it is greatest it is at least the share in
+    /// all lists together.
     pub(crate) fn compare_worth(&self, other: &SlotWheel) -> Ordering {
         let looks = |list: &SlotWheel| list.listed + list.tombstones + SWEEP_MINIMUM;
         (self.tombstones * looks(other)).cmp(&(other.tombstones * looks(self)))
     }
 
-    /// Writes the list anew with the entries that are still good, which `is_there` tells.
+    /// Rewrites the list with the entries that are no tombstones: those of which `is_there` is true.
     #[cold]
     pub(crate) fn sweep(&mut self, pool: &mut Pool, is_there: impl Fn(Entry) -> bool) {
         let base = self.base;
@@ -51,10 +51,10 @@ impl SlotWheel {
                 }
             }
         }
-        let mut crowd = core::mem::replace(&mut self.overflow, OverflowQueue::new(0));
-        while let Some(entry) = crowd.pop(pool) {
+        let mut overflow = core::mem::replace(&mut self.overflow, OverflowQueue::new(0));
+        while let Some(entry) = overflow.pop(pool) {
             self.keep(entry, &is_there, |wheel, entry| {
-                // There may be room in its log now, before those that come later, or that are still to be moved down.
+                // Its log may have room now. There it stays before those that come later or are still to be moved down.
                 if (BUCKET..wheel.span()).contains(&entry.key.wrapping_sub(wheel.base)) {
                     wheel.file_near(pool, entry);
                 } else {
@@ -62,9 +62,9 @@ impl SlotWheel {
                 }
             });
         }
-        self.overflow.take_over(crowd);
+        self.overflow.take_over(overflow);
         self.has_overflow = !self.overflow.is_empty();
-        self.bound();
+        self.update_bounds();
         self.soon = Reader::default();
     }
 

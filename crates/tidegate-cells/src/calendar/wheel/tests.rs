@@ -10,16 +10,16 @@ const MOST: usize = 2500;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Some connections are added, each so far after the instant reached, or before it.
+    /// Some connections are added, each at a distance from the instant reached, which may be negative.
     Add(Vec<(usize, i64)>),
     Remove(Vec<usize>),
-    /// Time goes on; what is due then is taken out, and all or none of it put back so much later.
+    /// Time advances; connections that are due are taken out, and all or none of them returned for this much later.
     Advance(u64, Option<u64>),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let slot = SLOT as i64;
-    // Few different keys and whole slots, so that there are ties; all levels; and crowds within a few slots.
+    // Few different keys and whole slots, so that there are ties; all levels; and overflow within a few slots.
     let near = prop_oneof![0..4 * slot, (0i64..200).prop_map(move |slots| slots * slot), -100 * slot..0];
     let far = (0u32..46, 0i64..8).prop_map(|(bits, part)| (part << bits).min(1 << 60));
     let distance = prop_oneof![3 => near, 2 => far];
@@ -50,7 +50,7 @@ struct Both {
     pool: Pool,
     start: u64,
     model: BTreeMap<(i128, u64), u32>,
-    /// Where each connection stands in the model.
+    /// The key of each connection in the model.
     keys: Vec<Option<(i128, u64)>>,
     generations: Vec<u16>,
     insertions: u64,
@@ -62,7 +62,7 @@ impl Both {
         Entry::new(self.start.wrapping_add(key as u64), connection)
     }
 
-    /// Stands in the model from now on; the wheel's entry.
+    /// Adds a connection to the model; returns the wheel's entry.
     fn enter(&mut self, who: u32, key: i128) -> Entry {
         self.keys[who as usize] = Some((key, self.insertions));
         self.model.insert((key, self.insertions), who);
@@ -70,7 +70,7 @@ impl Both {
         self.entry(who, key)
     }
 
-    /// All that is due at `until` comes out in order.
+    /// All connections that are due at `until` come out in order.
     fn advance(&mut self, until: i128, back: Option<u64>) -> Result<(), TestCaseError> {
         let mut put_back = Vec::new();
         let earliest = self.wheel.earliest().map(|earliest| i128::from(earliest.wrapping_sub(self.start) as i64));
@@ -91,7 +91,7 @@ impl Both {
             prop_assert_eq!((key, who as u32), (expected, first));
             prop_assert_eq!(self.keys[who].take(), Some((key, insertion)));
             match back {
-                // At once, for a later time, as the planner does.
+                // Immediately, for a later time, as the planner does.
                 Some(back) if !self.insertions.is_multiple_of(3) => {
                     let entry = self.enter(who as u32, key + i128::from(back.max(SLOT)));
                     self.wheel.insert(&mut self.pool, entry);
@@ -102,7 +102,7 @@ impl Both {
             if self.keys[who].is_none() {
                 self.wheel.dropped();
             }
-            // What is put back before `until` could keep this going for long.
+            // Connections returned before `until` could make this loop very long.
             if self.insertions > 100_000 {
                 break;
             }
@@ -164,12 +164,12 @@ proptest! {
         prop_assert!(both.wheel.first().is_none_or(|entry| both.keys[entry.connection().index()].is_none()));
     }
 
-    /// Of a bucket that is being moved down the first part is in one level, the rest in another, and both are written anew.
+    /// A bucket that is being moved down has its first part in one level and the rest in another; a sweep rewrites both.
     #[test]
     fn equals_keep_their_order_when_some_are_removed_while_others_are_moved_down(gone in 1..MOST - 600) {
         let (mut wheel, mut pool) = empty();
         let key = 1 << 32;
-        // The first one has it begin at 0.
+        // The first connection makes the wheel begin at 0.
         for who in 0..MOST as u32 {
             wheel.add(&mut pool, Entry::new(if who > 0 { key } else { 0 }, Connection { index: who, generation: 0 }));
         }
@@ -215,7 +215,7 @@ proptest! {
             if wheel.base == base {
                 continue;
             }
-            // A step of every level: what has left it is what it has lost and what has come from the one above.
+            // At most a step of every level: what has left it is what it has lost, plus what has come from the one above.
             let after = wheel.levels.words();
             let mut from_above = 0;
             for (before, after) in before.iter().zip(&after).rev() {
