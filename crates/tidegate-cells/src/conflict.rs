@@ -13,7 +13,7 @@
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** The paper lets a new cell contend with the occupant of its slot and the loser with that of the next; a choice per
+//! **Deviations.** The paper lets a new cell contend with the occupant of its slot and the loser with that of the next. A choice per
 //! slot among all that are due gives the same schedule, at a cost that does not depend on the length of a run.
 
 use alloc::collections::BTreeMap;

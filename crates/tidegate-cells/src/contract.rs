@@ -1,7 +1,7 @@
 //! Traffic contracts of cell streams: intervals in ticks instead of rates, rounded so that no stream exceeds its contract.
 //!
 //! **Rounding.** An interval is rounded up: a stream with at least this spacing never exceeds the rate. The burst tolerance is computed
-//! exactly from the rounded intervals. A stream that keeps them is also accepted at the exact rates: in a burst of k cells the exact test
+//! exactly from the rounded intervals. A stream that keeps them is also accepted at the exact rates. In a burst of k cells the exact test
 //! allows `(MBS - 1)(Ts - T)`, and the rounded peak interval needs at most as much. After the burst every cell waits for a token at the
 //! rounded, longer sustained interval. Rates, which only share an overload, are rounded down.
 

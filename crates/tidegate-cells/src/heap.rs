@@ -4,7 +4,7 @@
 //!
 //! **Source.** Schiller and Gunningberg, sections 3 (the cycle), 4.1 (conflicts) and 4.2 (the ready list).
 //!
-//! **State.** 8 bytes per connection for the ready list (slot and number), 8 for the order of insertion, 82 for the connection; with
+//! **State.** 8 bytes per connection for the ready list (slot and number), 8 for the order of insertion, 82 for the connection. With
 //! [`Conflict::Tolerance`] and [`Conflict::Priority`] 32 more for every connection that was due at the same time as others, allocated when needed.
 //!
 //! **Cost.** O(log n) per cell: one removal and one insertion, or two of each where a second heap orders those that are due.

@@ -1,7 +1,7 @@
 //! The cell scheduler's role: which connection's cell leaves in this slot of an ATM link, and which cells must be fetched from the host?
 //!
-//! A [`CellScheduler`] runs one cycle per cell slot: it takes the first connection that is due, sends one of its cells, shapes the
-//! connection, puts it back in order, and starts a transfer from host memory if one is due. Cells never leave early, and late ones are within
+//! A [`CellScheduler`] runs one cycle per cell slot. It takes the first connection that is due, sends one of its cells, shapes the
+//! connection, and puts it back in order. It starts a transfer from host memory if one is due. Cells never leave early, and late ones are within
 //! the contract. The environment (a simulator, an adapter) reports PDUs posted and cells arrived; the scheduler reports to an [`Adapter`].
 //!
 //! **Time** is counted in ticks of 2^-16 cell slot ([`crate::SLOT`]) on an axis that wraps and is compared serially; slots are numbered with
@@ -10,8 +10,8 @@
 //! **Laws**, tested with both schedulers, every conflict policy and both sharing rules:
 //! 1. a policer of its contract accepts every cell of a connection;
 //! 2. shaping state changes only when the connection sends a cell or is given one, never as time passes;
-//! 3. at most one cell leaves in a slot. A slot is left empty only if no connection with a cell on the adapter is due (under
-//!    [`crate::Conflict::NextFree`]: has booked it), or if it was meant for a connection that has been removed;
+//! 3. at most one cell leaves in a slot. A slot stays empty only if no connection with a cell on the adapter is due, or if it was meant for
+//!    a removed connection. (Under [`crate::Conflict::NextFree`]: if none has booked it.)
 //! 4. cells on the adapter, cells in transfer and free cell buffers always sum up to the budget;
 //! 5. ties break by the order of insertion;
 //! 6. adding, changing and removing a connection disturbs no other.

@@ -13,7 +13,7 @@
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** A transfer is decided when a cell is sent. The next decision is at the next cell, in the slot at or after `next`; the
+//! **Deviations.** A transfer is decided when a cell is sent. The next decision is at the next cell, in the slot at or after `next`. The
 //! first missing cell, if k are on the adapter or under way, leaves at `next + k * T`. So waiting is too late if and only if
 //! `k * T < La + xfer(n)`, plus the rounding up to the slot, or if k is 0. Here n is the largest transfer, even where less is left of the
 //! PDU: the transfer after a short one would come too late. After a pause T is the peak interval, because no decision is between. A

@@ -15,7 +15,9 @@ use tidegate_cells::{
     RateScaling, SLOT, Sharing, Sustained, Ticks, TransferSetup,
 };
 
+/// A slot.
 const ONE: i128 = SLOT as i128;
+/// The rate of the link.
 const LINK: u128 = 1 << 40;
 /// How far the share clock may fall behind and catch up.
 const CATCH_UP: i128 = 64 * ONE;

@@ -9,10 +9,12 @@ use std::time::Instant;
 use tidegate_core::packet::Flow;
 use tidegate_core::ready::{Heap, ReadyList, Wheel};
 
+/// Pairs of insertion and removal in a round.
 const PAIRS: usize = 1 << 21;
+/// Rounds of the measurement.
 const ROUNDS: usize = 5;
-/// How many turns ahead a scheduler fetches what it will touch.
-const AHEAD: usize = 12;
+/// How many places ahead a scheduler prefetches.
+const PREFETCH_DISTANCE: usize = 12;
 
 fn main() {
     println!("{:>9}  {:>8}  {:>8}   ns per pop + insert", "flows", "wheel", "heap");
@@ -44,7 +46,7 @@ fn time<R: ReadyList>(list: &mut R, round: u64, span: u64) -> f64 {
     for _ in 0..PAIRS {
         let Some((key, flow)) = list.pop_first() else { unreachable!("the list is never empty") };
         // As a scheduler would: fetch what the flows after this one will touch.
-        std::hint::black_box(list.ahead(AHEAD));
+        std::hint::black_box(list.ahead(PREFETCH_DISTANCE));
         // Every flow comes back once per turn, at a random place of it.
         list.insert(flow, key + ((u128::from(next(&mut random)) * u128::from(span)) >> 64) as u64);
     }

@@ -11,9 +11,9 @@
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** A bucket is moved down a part at a time, while the level below still has a quarter of its span to go, and not all at once
-//! when its time has come. This bound on every call is why these are not the levels of [`tidegate_core::ready::Wheel`], which distribute a
-//! whole bucket.
+//! **Deviations.** A bucket is not moved down at once when its time comes. It moves a part at a time, while the level below still has a quarter
+//! of its span to go. This bound on every call is why these are not the levels of [`tidegate_core::ready::Wheel`], which distribute a whole
+//! bucket.
 
 use crate::connection::Connection;
 use alloc::boxed::Box;

@@ -33,6 +33,7 @@ pub(crate) const AT_ONCE: usize = CHUNK / 2;
 
 /// Bins of the counting sort: quarters of the 64 slots, by the bits from [`PART`] on.
 const PARTS: usize = 256;
+/// The first bit of a bin.
 const PART: u32 = u64::BITS - PARTS.trailing_zeros();
 
 /// Words of a key of 22 bits, the slot and the tick in it, over [`LOW`] bits that are not all set.

@@ -1,14 +1,14 @@
 //! The ready list of one class: connections in the exact order of their planned times, in buckets of 64 slots.
 //!
-//! **Law.** The first has the smallest key; equal keys leave in the order in which they came: in the future, in the past, across the wrap,
-//! for keys that lie within 2^63 of each other. Every call takes bounded time, except those that skip slots and those that remove:
+//! **Law.** The first has the smallest key; equal keys leave in the order in which they came. This holds in the future, in the past and
+//! across the wrap, for keys within 2^63 of each other. Every call takes bounded time, except those that skip slots and those that remove:
 //! per 64 slots at most [`BUCKET_CAPACITY`] entries are sorted, and [`STEP`](crate::calendar::levels::STEP) chunks of every level moved.
 //!
 //! **Source.** Hashed and hierarchical timing wheels, Varghese and Lauck, SOSP 1987. A bucket is a log that is sorted when its time comes,
-//! as in a radix sort; the bitmap over the buckets is that of Saeed et al., "Eiffel", NSDI 2019.
+//! as in a radix sort. The bitmap over the buckets is that of Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State.** One word in a log for a connection whose time is near, two for one whose time is far: with the logs' chunks 20 bytes, 35 if all
-//! eight classes are in use; 16 kB for run, table and levels.
+//! **State.** One word in a log for a connection whose time is near, two for one whose time is far. With the logs' chunks that is 20 bytes,
+//! or 35 if all eight classes are in use. 16 kB for run, table and levels.
 //!
 //! **Cost.** O(1): an entry is appended to the log of its 64 slots, and sorted with it when they begin. The near logs span one and a half
 //! times as many slots as there are connections. An entry farther away is copied once more for every 16-fold distance.
@@ -17,8 +17,8 @@
 //!
 //! **Deviations.** A level's bucket is moved down a few entries per 64 slots, while the level below still has a quarter of its span to go.
 //! Until it is empty, entries that come for it are appended to it, so that ties keep their order. An entry of a removed connection (a
-//! tombstone) stays until it comes up, or until tombstones are a 32nd of all entries of the pool: the caller recognises tombstones by what
-//! it keeps. Entries without room in the log or the table, or for a slot before them, go to the [`OverflowQueue`].
+//! tombstone) stays until it comes up, or until tombstones are a 32nd of all entries of the pool. The caller recognises tombstones by its
+//! own state. Entries without room in the log or the table, or for a slot before them, go to the [`OverflowQueue`].
 
 use crate::calendar::levels::{Entry, Levels, Log, Pool};
 use crate::calendar::overflow_queue::OverflowQueue;
@@ -33,6 +33,7 @@ use tidegate_core::serial::is_before;
 
 /// The ticks of a near bucket: 64 slots.
 const BUCKET: u64 = 1 << BITS;
+/// The bits of an instant below its bucket.
 const BITS: u32 = 22;
 
 /// The most entries in the log of a near bucket.

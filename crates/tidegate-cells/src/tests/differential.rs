@@ -50,6 +50,7 @@ impl<C: CellScheduler> Side<C> {
     }
 }
 
+/// The size of both schedulers.
 const SETUP: CellSetup = CellSetup { connections: 512, pdus: 8192, transfer: None };
 
 /// Both sides take the steps of the script, `apart` slots from each other, and send the same cell in every slot.

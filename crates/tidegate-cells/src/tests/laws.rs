@@ -21,6 +21,7 @@ use tidegate_core::policer::{Conformance, Contract, DualGcra, Policer, Verdict};
 use tidegate_core::sharing::{CLASSES, CellRate, NoSharing, RateScaling, SLOT, Sharing};
 use tidegate_core::units::{Rate, Time};
 
+/// The most connections of a script.
 pub(crate) const MOST: usize = 6;
 
 /// One slot of a script.

@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use tidegate_core::sharing::{CLASSES, CellRate, NoSharing, RateScaling, SLOT, Sharing};
 use tidegate_core::units::Rate;
 
+/// The size of the schedulers.
 const SETUP: CellSetup = CellSetup { connections: 16, pdus: 32, transfer: None };
 
 /// A connection with `cells` to send from slot `start` on.
@@ -236,6 +237,7 @@ fn counts_with(mut scheduler: impl CellScheduler, tolerance: u64) -> ([[i64; 4];
     (counts, *host.slots_of(connections[3]).last().unwrap())
 }
 
+/// The counts of figure 4 without minimum shares, by connection and period.
 const STRICT: [[i64; 4]; 6] = [[50, 9, 5, 7], [40, 0, 0, 0], [20, 5, 5, 9], [0, 36, 20, 24], [0, 0, 20, 25], [0, 0, 0, 25]];
 
 fn minimum_of_class_2() -> [CellRate; CLASSES] {

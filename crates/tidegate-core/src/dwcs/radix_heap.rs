@@ -1,10 +1,9 @@
-//! A radix heap: streams in an order that does not change while they wait, the first at hand.
+//! A radix heap: streams in an order that does not change while they wait.
 //!
-//! What comes next stands in a sorted run, and what comes later lies in buckets by the highest digit in which its key differs from a pivot,
-//! to the base of 64. When the run is short the nearest bucket is taken: a small one is sorted, a large one spread over the buckets
-//! below. So a stream is moved a few times, each time along with its neighbours, and no more than a few cache lines are in use at either
-//! end however many streams there are. A key that comes before the pivot when it is inserted goes to a binary heap beside the run: keys need
-//! not be monotone.
+//! The next entries are in a sorted run; later ones are in buckets by the highest digit, to the base of 64, in which their keys differ from
+//! a pivot. When the run is short, the nearest bucket is taken: a small one is sorted, a large one distributed over the buckets below. So an
+//! entry moves a few times, each time with its neighbours, and few cache lines are in use at either end, whatever the number of streams. A
+//! key before the pivot goes to a binary heap beside the run.
 //!
 //! **Law**: [`RadixHeap::first`] is the first by order, then arrival, then stream, of all that have been inserted and not been taken out.
 //!
@@ -17,7 +16,9 @@
 //!
 //! **RTL twin**: none.
 //!
-//! **Deviations**: keys need not be monotone, and the nearest entries are sorted, since there are often several with one key.
+//! **Deviations**: keys need not be monotone, and the nearest entries are sorted, because several often have one key. Buckets are vectors, not
+//! the logs of [`crate::ready::log`]: they grow on demand, and a bucket is sorted by places in one slice. Keys have 128 bits, ties break
+//! by the stream instead of by insertion, and the owner decides which entries hold, so it is not a [`crate::ready::Wheel`] either.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -31,12 +32,12 @@ pub(super) struct Entry {
     pub order: u64,
     /// The arrival of its head, which decides between equals.
     pub arrival: u64,
-    /// The stream, and below it the stamp: in one word, for what is written in halves is not at hand for whoever reads it whole at once.
+    /// The stream, and below it the stamp: one word, so that a full-width read does not stall on two narrow stores.
     who: u64,
 }
 
 impl Entry {
-    /// Of this stream; the stamp tells the owner whether the entry still holds.
+    /// An entry of this stream; by the stamp the owner knows whether it still holds.
     #[inline]
     pub const fn new(order: u64, arrival: u64, stream: u32, stamp: u32) -> Entry {
         Entry { order, arrival, who: (stream as u64) << 32 | stamp as u64 }
@@ -72,18 +73,21 @@ impl PartialOrd for Entry {
     }
 }
 
-/// Up to so many entries are a binary heap and nothing else.
-const FEW: usize = 64;
+/// Up to this many entries, the binary heap alone holds the queue.
+const HEAP_ONLY_LIMIT: usize = 64;
 /// The most entries of a bucket that are sorted together.
 const BATCH: usize = 1 << PLACE;
+/// Bits of a place in such a bucket.
 const PLACE: u32 = 6;
-/// The fewest entries at hand while there are others: those whose streams are fetched ahead.
-const LEAST: usize = 4;
-/// Bits per digit; an order or an arrival has so many of them.
+/// The least length of the run while buckets have entries: the distance of prefetching.
+const RUN_MINIMUM: usize = 4;
+/// Bits per digit.
 const DIGIT: u32 = 6;
-const DIGITS: u32 = (u64::BITS + LESS).div_ceil(DIGIT);
-/// The lowest digit has so many bits less: two runs of 32 are sorted faster than one of 64.
-const LESS: u32 = 1;
+/// Digits of an order or an arrival.
+const DIGITS: u32 = (u64::BITS + LOWEST_DIGIT_CUT).div_ceil(DIGIT);
+/// The lowest digit has this many bits less: two runs of 32 are sorted faster than one of 64.
+const LOWEST_DIGIT_CUT: u32 = 1;
+/// The values of a digit.
 const BASE: usize = 1 << DIGIT;
 
 /// The queue.
@@ -94,37 +98,37 @@ pub(super) struct RadixHeap {
     /// Memory for the next run, and for what it is sorted by; both empty otherwise.
     sorted: Vec<Entry>,
     short: Vec<u64>,
-    /// What has come since with keys up to `pivot`.
-    near: BinaryHeap<Reverse<Entry>>,
+    /// Entries with keys up to `pivot` that came later.
+    heap: BinaryHeap<Reverse<Entry>>,
     pivot: u128,
-    /// By the highest digit in which keys differ from `pivot`, which are all greater.
+    /// Entries with keys after `pivot`, by the highest digit in which they differ from it.
     levels: Vec<Level>,
-    /// Which levels have entries.
+    /// A bit per level that is not empty.
     occupied: u32,
-    /// Entries, and how many of them hold no more; the first holds.
+    /// The number of entries, and of those that no longer hold. The first one holds.
     len: usize,
     stale: usize,
 }
 
-/// The entries that differ from the pivot in one digit, and in none above, by this digit.
+/// The entries that differ from the pivot in one digit, and in none above, in a bucket for each value of this digit.
 #[derive(Clone, Default, Debug)]
 struct Level {
     occupied: u64,
-    /// None before the first use.
+    /// Empty before the first use.
     buckets: Vec<Vec<Entry>>,
-    /// The memory of empty ones: few are in use at a time where they are large.
+    /// The memory of empty buckets: where buckets are large, few are in use at a time.
     spare: Vec<Vec<Entry>>,
 }
 
-/// The highest digit in which there is a difference, and what it is.
+/// The highest digit of a difference, and the digit of `number` there.
 #[inline]
 fn highest(difference: u64, number: u64) -> (u32, usize) {
-    let digit = (difference.ilog2() + LESS) / DIGIT;
-    (digit, (number >> (digit * DIGIT).saturating_sub(LESS)) as usize % BASE)
+    let digit = (difference.ilog2() + LOWEST_DIGIT_CUT) / DIGIT;
+    (digit, (number >> (digit * DIGIT).saturating_sub(LOWEST_DIGIT_CUT)) as usize % BASE)
 }
 
 impl Level {
-    /// A bucket is in use from now on.
+    /// Takes a bucket into use.
     fn open(&mut self, index: usize) {
         if self.buckets.is_empty() {
             self.buckets.resize(BASE, Vec::new());
@@ -140,7 +144,7 @@ impl Default for RadixHeap {
             run: Vec::new(),
             sorted: Vec::new(),
             short: Vec::new(),
-            near: BinaryHeap::new(),
+            heap: BinaryHeap::new(),
             pivot: u128::MAX,
             levels: Vec::new(),
             occupied: 0,
@@ -151,10 +155,10 @@ impl Default for RadixHeap {
 }
 
 impl RadixHeap {
-    /// Forgets all entries, and keeps the memory.
+    /// Drops all entries, and keeps the memory.
     pub fn clear(&mut self) {
         self.run.clear();
-        self.near.clear();
+        self.heap.clear();
         for level in &mut self.levels {
             level.occupied = 0;
             for bucket in level.buckets.iter_mut().filter(|bucket| !bucket.is_empty()) {
@@ -165,50 +169,50 @@ impl RadixHeap {
         (self.pivot, self.occupied, self.len, self.stale) = (u128::MAX, 0, 0, 0);
     }
 
-    /// How many entries hold.
+    /// The number of entries that hold.
     pub fn len(&self) -> usize {
         self.len - self.stale
     }
 
-    /// The first, if there is one.
+    /// The first entry, if there is one.
     #[inline]
     pub fn first(&self) -> Option<&Entry> {
-        match (self.run.last(), self.near.peek()) {
+        match (self.run.last(), self.heap.peek()) {
             (first, None) => first,
-            (Some(first), Some(Reverse(near))) if first < near => Some(first),
-            (_, Some(Reverse(near))) => Some(near),
+            (Some(first), Some(Reverse(heaped))) if first < heaped => Some(first),
+            (_, Some(Reverse(heaped))) => Some(heaped),
         }
     }
 
-    /// One that comes up soon, every time another; `None` if there are few.
+    /// An entry that comes up soon, another one after each [`RadixHeap::pop`]; `None` if there are few.
     #[inline]
     pub fn soon(&self) -> Option<&Entry> {
-        self.run.len().checked_sub(LEAST).map(|at| &self.run[at])
+        self.run.len().checked_sub(RUN_MINIMUM).map(|at| &self.run[at])
     }
 
     /// All entries, in no particular order.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let near = self.near.iter().map(|Reverse(entry)| entry);
-        self.run.iter().chain(near).chain(self.levels.iter().flat_map(|level| level.buckets.iter().flatten()))
+        let heaped = self.heap.iter().map(|Reverse(entry)| entry);
+        self.run.iter().chain(heaped).chain(self.levels.iter().flat_map(|level| level.buckets.iter().flatten()))
     }
 
     #[inline]
     pub fn insert(&mut self, entry: Entry) {
         self.len += 1;
         self.file(entry);
-        if self.near.len() > FEW && self.pivot == u128::MAX {
-            self.spread();
+        if self.heap.len() > HEAP_ONLY_LIMIT && self.pivot == u128::MAX {
+            self.fill_buckets();
         }
     }
 
-    /// Takes out the first; `holds` tells which entries hold.
+    /// Takes out the first entry; `holds` is true of entries that hold.
     #[inline]
     pub fn pop(&mut self, holds: impl Fn(&Entry) -> bool) {
         self.take_first();
         self.expose(holds);
     }
 
-    /// One entry holds no more, as `holds` says of it.
+    /// An entry no longer holds; `holds` is already false of it.
     pub fn lose(&mut self, holds: impl Fn(&Entry) -> bool) {
         self.stale += 1;
         if 2 * self.stale > self.len {
@@ -220,18 +224,18 @@ impl RadixHeap {
 
     #[inline]
     fn take_first(&mut self) {
-        let is_in_run = match (self.run.last(), self.near.peek()) {
-            (Some(first), Some(Reverse(near))) => first < near,
+        let is_in_run = match (self.run.last(), self.heap.peek()) {
+            (Some(first), Some(Reverse(heaped))) => first < heaped,
             (first, _) => first.is_some(),
         };
-        let taken = if is_in_run { self.run.pop() } else { self.near.pop().map(|Reverse(entry)| entry) };
+        let taken = if is_in_run { self.run.pop() } else { self.heap.pop().map(|Reverse(entry)| entry) };
         self.len -= usize::from(taken.is_some());
-        if self.run.len() < LEAST && (self.occupied != 0 || self.len == 0) {
+        if self.run.len() < RUN_MINIMUM && (self.occupied != 0 || self.len == 0) {
             self.advance();
         }
     }
 
-    /// Lets the first entry be one that holds.
+    /// Drops entries from the front until the first one holds.
     #[inline]
     fn expose(&mut self, holds: impl Fn(&Entry) -> bool) {
         while self.stale > 0 && self.first().is_some_and(|first| !holds(first)) {
@@ -243,8 +247,8 @@ impl RadixHeap {
     /// Keeps the entries that hold.
     fn retain(&mut self, holds: impl Fn(&Entry) -> bool) {
         self.run.retain(&holds);
-        self.near.retain(|Reverse(entry)| holds(entry));
-        (self.len, self.stale) = (self.run.len() + self.near.len(), 0);
+        self.heap.retain(|Reverse(entry)| holds(entry));
+        (self.len, self.stale) = (self.run.len() + self.heap.len(), 0);
         for (digit, level) in self.levels.iter_mut().enumerate() {
             for (index, bucket) in level.buckets.iter_mut().enumerate() {
                 bucket.retain(&holds);
@@ -265,7 +269,7 @@ impl RadixHeap {
     fn file(&mut self, entry: Entry) {
         let difference = entry.key() ^ self.pivot;
         if entry.key() <= self.pivot {
-            return self.near.push(Reverse(entry));
+            return self.heap.push(Reverse(entry));
         }
         let (digit, index) = match (difference >> 64) as u64 {
             0 => highest(difference as u64, entry.arrival),
@@ -282,11 +286,11 @@ impl RadixHeap {
         level.buckets[index].push(entry);
     }
 
-    /// Gives all but the first to the buckets.
+    /// Moves all entries but the first to the buckets.
     #[cold]
-    fn spread(&mut self) {
+    fn fill_buckets(&mut self) {
         self.levels.resize(2 * DIGITS as usize, Level::default());
-        let entries = mem::take(&mut self.near).into_vec();
+        let entries = mem::take(&mut self.heap).into_vec();
         self.pivot = entries[0].0.key();
         entries.into_iter().for_each(|Reverse(entry)| self.file(entry));
         self.advance();
@@ -295,7 +299,7 @@ impl RadixHeap {
     /// Fills the run from the buckets.
     #[inline(never)]
     fn advance(&mut self) {
-        while self.run.len() < LEAST && self.occupied != 0 {
+        while self.run.len() < RUN_MINIMUM && self.occupied != 0 {
             let digit = self.occupied.trailing_zeros();
             let level = &mut self.levels[digit as usize];
             let index = level.occupied.trailing_zeros();
@@ -305,7 +309,7 @@ impl RadixHeap {
             }
             let mut bucket = mem::take(&mut level.buckets[index as usize]);
             if bucket.len() <= BATCH {
-                self.line_up(&bucket, digit);
+                self.sort_into_run(&bucket, digit);
                 bucket.clear();
             } else {
                 self.pivot = bucket.iter().map(Entry::key).min().unwrap_or_default();
@@ -318,12 +322,13 @@ impl RadixHeap {
         }
     }
 
-    /// Puts the entries of a bucket of this digit before the run, and the pivot at the last of them.
+    /// Sorts the entries of a bucket of this digit in front of the run, and moves the pivot to the last of them.
     #[inline]
-    fn line_up(&mut self, bucket: &[Entry], digit: u32) {
-        // They differ in this digit of the order, or of the arrival, and below: so much of it and the place in the bucket make a short number.
+    fn sort_into_run(&mut self, bucket: &[Entry], digit: u32) {
+        // The entries differ in this digit of the order or of the arrival, and below. These digits and the place in the bucket make a short
+        // number to sort by.
         let is_order = digit >= DIGITS;
-        let width = (digit % DIGITS + 1) * DIGIT - LESS;
+        let width = (digit % DIGITS + 1) * DIGIT - LOWEST_DIGIT_CUT;
         let mut next = mem::take(&mut self.sorted);
         if width <= u64::BITS - PLACE {
             let mask = (1 << width) - 1;

@@ -48,7 +48,9 @@ struct Entry {
     flow: u32,
 }
 
+/// No place.
 const ABSENT: u32 = u32::MAX;
+/// Children per node.
 const CHILDREN: usize = 4;
 
 impl Entry {

@@ -47,7 +47,9 @@ struct Cut {
     last: u64,
 }
 
+/// Bits of a narrow level's digit.
 const DIGIT: usize = 6;
+/// The number of narrow levels.
 const LEVELS: usize = 64_usize.div_ceil(DIGIT);
 /// The digit of the highest level has 4 bits, and its order is circular. The wide level ends below.
 const TOP: usize = LEVELS - 1;
@@ -76,6 +78,7 @@ const fn digit(key: u64, level: usize) -> usize {
 }
 
 impl Cut {
+    /// No wide level.
     const NONE: Cut = Cut { shift: 1, last: 0 };
 
     /// The place of the wide level among all levels: after every narrow one that begins below the cut.

@@ -7,8 +7,8 @@
 //! JACM 37(2), 1990. With 64 buckets per level or more they are also the hierarchical timing wheels of Varghese and Lauck, SOSP 1987.
 //! Bitmaps over the buckets as in Saeed et al., "Eiffel", NSDI 2019.
 //!
-//! **State**: a generation of 4 bytes and 18 bytes of log space per flow (an eighth of it for entries that were removed), 16 kB for the run,
-//! and for the buckets 20 kB with a thousand flows, 78 kB with 65,536 or more. Up to 64 flows need only the run, of 32 bytes per flow.
+//! **State**: a generation of 4 bytes and 18 bytes of log space per flow, an eighth of it for entries that were removed. 16 kB for the run.
+//! For the buckets 20 kB with a thousand flows, 78 kB with 65,536 or more. Up to 64 flows need only the run, of 32 bytes per flow.
 //!
 //! **Cost**: O(1) amortised, whatever the number of flows. An entry is appended to a log, most often of the wide level, and otherwise copied
 //! there once or twice. It is sorted together with at most 254 others, by counting. All memory is accessed in sequence. A bucket is
@@ -18,7 +18,8 @@
 //! **RTL twin**: none yet; the bitmaps are 64-bit priority encoders.
 //!
 //! **Deviations**: a radix heap is monotone; this list takes keys before those taken out. The calendar of the cell scheduler shares its
-//! logs, bitmaps and counting sort, but not its levels: it bounds every call, keeps 8 bytes per entry, and leaves removal to its caller.
+//! logs, bitmaps and counting sort. It does not share its levels: it bounds every call, keeps 8 bytes per entry, and its caller recognises
+//! removed entries.
 //!
 //! * The run holds every key before `open`, in order. A key before `open` that comes later is sorted in. A run that overflows returns its
 //!   second half to the logs.
@@ -29,10 +30,10 @@
 //! * When the run is short, the first bucket is sorted and appended to it, with those that follow if it holds too little. A bucket that
 //!   holds too much is distributed over the level below.
 //! * What an overflowing run returns goes to levels of its own, the near ones, before the far ones. If there are near ones already, their
-//!   pivot moves down. All levels below the digit in which the two pivots differ, and at level 0 the old pivot's own bucket, then belong in
-//!   one bucket (or in several, where the wide level ends within that digit). Their logs are concatenated.
-//! * At equal keys the run's entries are older than those in the logs, those in the near levels older than those in the far ones, and a
-//!   log is in order of insertion.
+//!   pivot moves down. All levels below the digit in which the two pivots differ then belong in one bucket, and at level 0 the old pivot's
+//!   own bucket too. (They belong in several, where the wide level ends within that digit.) Their logs are concatenated.
+//! * At equal keys the run's entries are older than those in the logs, and the near levels' entries older than those in the far ones. A log
+//!   is in order of insertion.
 //! * An entry that is removed from a log stays until it is read; the flow's generation tells it from a later one.
 
 use super::ReadyList;

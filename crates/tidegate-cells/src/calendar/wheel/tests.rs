@@ -6,6 +6,7 @@ use alloc::collections::BTreeMap;
 use proptest::prelude::*;
 use tidegate_core::sharing::SLOT;
 
+/// The most connections.
 const MOST: usize = 2500;
 
 #[derive(Clone, Debug)]
