@@ -1,5 +1,5 @@
-// Proves that groups of streams have the winner that all streams have who are compared with each other: grouped_choice names whom direct_choice
-// names, decision after decision, whatever the keys.
+// Proves that grouped_choice, which compares champions of groups, names the same winner as direct_choice, which compares all streams: in every
+// decision, for all keys.
 //
 // Sizes: N = 4 in groups of 2, by one wire and by two, and in one of 4.
 // How: induction over cycles.
@@ -59,7 +59,7 @@ module choice_groups
   end
 
   always_comb begin
-    // Every run begins with a reset, and with a decision that nothing depends on.
+    // Every run begins with a reset, and with a decision whose winner does not count.
     reset_first: assume (rst_ni == started_q);
     first_idle: assume (started_q | (enable_i & ~run_i));
     // What is decided goes on until it counts.

@@ -1,7 +1,8 @@
-// Proves that the control unit keeps the timeline: after LOAD, or after an update, the first SCHEDULE cycle; the passes and dimensions of a
-// decision one after the other; the winner's record K cycles after the first (K * K for the exact order), in that very cycle if blocks
-// update in turn, one earlier if they compute ahead; an update with the record, or at once if there is nothing to tell; LOAD only after an
-// update, if enable_i is low. A record stays until it is taken, and the clock moves only with updates, or while it is set in LOAD.
+// Proves that the control unit keeps the timeline:
+// * the first SCHEDULE cycle follows LOAD or an update, and the passes and dimensions of a decision follow each other;
+// * the winner's record comes K cycles after the first (K * K for the exact order), one cycle earlier if blocks compute ahead;
+// * the update comes with the record, or at once if there is no record; LOAD follows an update, if enable_i is low;
+// * a record stays until it is taken; the clock moves only with updates, or while it is set in LOAD.
 //
 // Sizes: K = 2, 3, 4, 5 (N = 4 to 32), Lattice and Exact (Winner is as Lattice), in turn and ahead.
 // How: induction over cycles.

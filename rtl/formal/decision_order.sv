@@ -1,10 +1,10 @@
-// Proves that the decision block is a strict total order on any three streams of one engine: no stream beats itself or one that beats it,
-// of two streams with packets one wins, whoever beats a winner beats the loser, and a stream without a packet loses. With the products cut
-// also that it is the order of Table 1, written as one key: deadline, window constraint, denominator or numerator, arrival, number.
+// Proves that the decision block is a strict total order on any three streams of one engine: irreflexive, asymmetric, total among streams with
+// packets, and transitive. A stream without a packet loses. With the products cut it also proves the order of Table 1, written as one key:
+// deadline, window constraint, denominator or numerator, arrival, number.
 //
-// Sizes: all widths as they are, in two parts. Products cut: the outputs of all multipliers are arbitrary, only that they compare like
-// ranks, which `cargo xtask rtl --only formal` checks for every pair of fractions by counting them all. Products kept: the multipliers as
-// they are, with numerators and denominators below 2^Operand.
+// Sizes: all widths as they are, in two parts. Products cut: the outputs of all multipliers are arbitrary, but compare like ranks;
+// `cargo xtask rtl --only formal` checks that for every pair of fractions. Products kept: the multipliers as they are, with numerators and
+// denominators below 2^Operand.
 // How: combinational, one step.
 
 module decision_order
@@ -44,7 +44,7 @@ module decision_order
 
   always_comb begin
     // Windows: update_rules proves that numerators do not exceed denominators, and that deadlines lie in the 2^14 ticks after the clock.
-    // Arrivals: serial comparison means nothing for packets more than 2^15 ticks apart; that is the limit of 16-bit time (spec 4.4).
+    // Arrivals: serial comparison is undefined for packets more than 2^15 ticks apart, the limit of 16-bit time (spec 4.4).
     // Operand bounds the case with multipliers.
     comparable_streams: assume (comparable(a_i) & comparable(b_i) & comparable(c_i));
     // Every register block has its own number.

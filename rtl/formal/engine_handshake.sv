@@ -1,9 +1,9 @@
-// Proves the handshakes of the engine: a record that is offered stays, unchanged, until it is taken, and so do the states of all streams;
-// register blocks update in the cycle in which a record is taken, or if there is none; packets are taken only then, and only where there
-// are any.
+// Proves the handshakes of the engine. A record that is offered stays unchanged until it is taken, and so do the states of all streams.
+// Register blocks update in the cycle in which a record is taken, or if there is none. Packets are taken only then, and only where there are
+// any.
 //
-// Sizes: N = 4 and 8, all architectures. Decision blocks go by rank (by_rank/decision_block.sv): all that matters here is that they
-// answer the same if asked the same.
+// Sizes: N = 4 and 8, all architectures. Decision blocks compare ranks (abstractions/by_rank): only that equal questions have equal answers
+// matters here.
 // How: induction over cycles.
 
 module engine_handshake
@@ -25,7 +25,7 @@ module engine_handshake
   input logic          ready_i
 );
 
-  // For decision blocks that go by rank.
+  // For decision blocks that compare ranks.
   ranks u_ranks (.clk_i);
 
   logic                load_ready, valid, update, served;

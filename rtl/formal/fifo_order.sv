@@ -1,5 +1,5 @@
-// Proves that the queue keeps its words in order, loses none and duplicates none, and never takes more than it holds or gives what it has
-// not: any word that goes in with n words before it comes out, unchanged, after n others; level_o counts what went in and has not come out.
+// Proves that the queue keeps its words in order, loses none and duplicates none, and neither overflows nor underflows. Any word that goes in
+// with n words before it comes out unchanged after n others; level_o counts the words inside.
 //
 // Sizes: Depth = 2, 4, 16, Width = 16; the words are arbitrary.
 // How: induction over cycles, for any one word marked as it goes in.
@@ -65,7 +65,7 @@ module fifo_order #(
     end
   end
 
-  // What the cycle before offered and did not get rid of.
+  // The word that the cycle before offered and that was not taken.
   logic             offered_q = 1'b0;
   logic [Width-1:0] offer_q;
   always_ff @(posedge clk_i) begin

@@ -1,8 +1,8 @@
-// Proves of the heap that its first entry precedes all others after every operation, and that no entry is lost or duplicated: a stream that was put in and
-// not taken out is in one place; that there is room wherever an insertion goes; and that the entries below the first are in order.
+// Proves of the heap that its first entry precedes all others after every operation, and that the entries below it are in order. No entry is lost or
+// duplicated: a stream that was inserted and not removed is in one place, and an insertion always finds room.
 //
-// Sizes: 4 streams in the levels of a full tree and the place below its first leaf, in distributed RAM and with the times of block RAM. Deadlines of one
-// bit, or two, and numbers are arbitrary, all else is equal: how keys compare is not the matter here.
+// Sizes: 4 streams in the levels of a full tree and the place below its first leaf, in distributed RAM and with the latency of block RAM. Deadlines of one
+// bit, or two, and numbers are arbitrary; the other fields are equal.
 // How: bounded, from a heap that is cleared; in every turn an operation may begin.
 
 module heap_order

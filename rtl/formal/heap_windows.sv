@@ -1,5 +1,5 @@
-// Proves that the rules as the heap writes them, for windows of x' and y' - x', are those of window_rules: after service in time, after a miss, and
-// whether that is a violation.
+// Proves that the rules of the heap, for windows of x' and y' - x', are those of window_rules: after service in time, after a miss, and in what is a
+// violation.
 //
 // Sizes: all widths as they are, all contracts and windows.
 // How: combinational, one step.

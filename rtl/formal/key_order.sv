@@ -1,9 +1,9 @@
-// Proves that the keys of the speculative engine order streams as the decision block does: of any two streams with packets, the first one
-// with the smaller number, key_block and decision_block name the same.
+// Proves that the keys of the speculative engine order streams as the decision block does: for any two streams with packets, the first with
+// the smaller number, key_block and decision_block name the same one.
 //
-// Sizes: all widths as they are. Products cut: the outputs of the multipliers are arbitrary, only that they, and where they are equal the
-// numerators, compare like differences of logarithms and numerators, which `cargo xtask rtl --only formal` checks for every pair of
-// fractions with the table of rank_pkg.
+// Sizes: all widths as they are. Products cut: the outputs of the multipliers are arbitrary. They, and where they are equal the numerators,
+// compare like differences of logarithms and numerators; `cargo xtask rtl --only formal` checks that for every pair of fractions with the
+// table of rank_pkg.
 // How: combinational, one step.
 
 module key_order
@@ -43,7 +43,7 @@ module key_order
   endfunction
 
   always_comb begin
-    // Windows and deadlines: register_invariants. Arrivals lie less than 2^15 ticks back; that is the limit of 16-bit time (spec 4.4).
+    // Windows and deadlines: register_invariants. Arrivals are less than 2^15 ticks old, the limit of 16-bit time (spec 4.4).
     near_streams: assume (near(first_i) & near(second_i));
     // A block compares streams of which the first has the smaller number.
     in_place: assume (first_i.id < second_i.id);

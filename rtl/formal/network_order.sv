@@ -1,13 +1,13 @@
 // Proves what the shuffle-exchange network delivers, for every order of precedence and every set of streams that have packets:
-// the winner is the first of all; with Lattice position N-1 holds the last, and position i precedes position j if the bits of i are among
-// those of j; with Exact the streams at the ports with reversed bits are sorted.
-// With all routings the winner has the attributes that it came with.
+// * the winner is the first of all, with the attributes that it entered with;
+// * with Lattice position N-1 holds the last, and position i precedes position j if the bits of i are among those of j;
+// * with Exact the streams at the ports with reversed bits are sorted.
 //
-// Sizes: N = 4 and 8; 16 and, but for Exact, 32 with --deep. Ranks of log2 N bits give every order of N streams. Lattice with N = 32,
-// Exact with N = 16, and with N = 8 unless --deep: ranks of one bit, which is enough for a network of comparators (Knuth, "The Art of
+// Sizes: N = 4; with --deep 8, 16 and, but for Exact, 32. Ranks of log2 N bits give every order of N streams. Lattice with N = 32,
+// Exact with N = 16 and 8: ranks of one bit, which is enough for a network of comparators (Knuth, "The Art of
 // Computer Programming", volume 3, section 5.3.4, theorem Z).
 // How: one decision from any state of the network's registers, BMC of as many cycles as a decision has, and one; decision blocks compare
-// deadlines, see by_deadline/decision_block.sv.
+// deadlines, see abstractions/by_deadline.
 
 module network_order
   import dwcs_pkg::*;
@@ -58,7 +58,7 @@ module network_order
       none_valid &= ~streams[i].valid;
     end
     if (cycle_q == '0) begin
-      // Ranks of more bits say nothing more about the order of N streams.
+      // Ranks of more bits give no other orders of N streams.
       ranks: assume (ranked);
       // Every register block has its own number.
       own_numbers: assume (numbered);

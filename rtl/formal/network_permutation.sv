@@ -1,8 +1,8 @@
-// Proves that the shuffle-exchange network loses no stream and duplicates none, whatever the decision blocks say and whatever the control
-// unit does: from the cycle in which the streams entered, in every later one, each of them is at exactly one port, with all its attributes.
+// Proves that the shuffle-exchange network loses no stream and duplicates none, for all answers of decision blocks and all control signals.
+// In every cycle from the one in which the streams entered, each of them is at exactly one port, with all its attributes.
 //
 // Sizes: N = 4, 8, 16, Lattice and Exact, and 32, Exact (with winner-only routing losers are not wired; that its winner is one of the
-// streams is in network_order). Attributes, decisions (any/decision_block.sv) and control signals are arbitrary in every cycle.
+// streams is in network_order). Attributes, decisions (abstractions/any) and control signals are arbitrary in every cycle.
 // How: induction over cycles, for any one stream watched.
 
 module network_permutation
@@ -66,7 +66,7 @@ module network_permutation
       numbered  &= ports_i[i].id == id_t'(i);
       here[i]    = home[i].id == id_t'(watched_q);
       somewhere |= here[i];
-      // By pairs: a sum says the same, and takes the solver minutes.
+      // By pairs: with a sum the solver takes minutes.
       for (int unsigned j = 0; j < i; j++) twice |= here[i] & here[j];
       whole     &= ~here[i] | (home[i] == stream_q);
     end

@@ -1,5 +1,5 @@
-// Proves that a register block that computes ahead does as one that updates in turn: from any equal states, after one decision they are in
-// equal states again, have counted, taken and dropped the same; so they always are.
+// Proves that a register block that computes ahead does as one that updates in turn. From any equal states, after one decision they are in
+// equal states again and have counted, taken and dropped the same; so they always do.
 //
 // Sizes: all widths as they are; the update comes 1 to 4 cycles after the first SCHEDULE cycle, and longer waits only hold registers.
 // How: one decision from any state, BMC of 6 cycles.
@@ -58,12 +58,12 @@ module register_ahead
 
   always_comb begin
     if (cycle_q == '0) begin
-      // What is proved begins with equal states; contracts never change after LOAD.
+      // The states are equal at first; contracts never change after LOAD.
       equal_contracts: assume (u_in_turn.contract_q == u_ahead.contract_q);
       equal_states: assume ((status == status_ahead) & (u_in_turn.events_q == u_ahead.events_q));
     end
-    // A stream without a packet is decided upon as the first cycle sees it: the inputs of a decision are those of its first cycle. If the
-    // queue of a stream with a packet fills in the meantime, both blocks see it.
+    // The inputs of a decision about a stream without a packet are those of its first cycle. If the queue of a stream with a packet fills in
+    // the meantime, both blocks see it.
     same_offer: assume ((cycle_q == '0) | status.state.valid | (next_valid_i == offered_q));
     // A queue keeps its packet until it is taken.
     queue_keeps: assume ((cycle_q == '0) | ~offered_q | next_valid_i);

@@ -1,8 +1,9 @@
-// Proves what always holds of a register block that updates in turn, from LOAD on, and what one update does: of the window x' <= x, x' <=
-// y', y' <= y unless it is violated, and a violated one tolerates nothing, so x' = 0; a fixed window never changes; a deadline lies between
-// the clock and 2^14 ticks after it; an update is at most one step, a service or a missed deadline, and accounts for it once; only the
-// winner is served, only deadlines that have come are missed, only what is droppable is dropped, and a packet is taken only if there is one
-// and there is room for it.
+// Proves the invariants of a register block that updates in turn, from LOAD on, and the effect of one update:
+// * x' <= x, x' <= y', and y' <= y unless the window is violated; then x' = 0. A fixed window never changes.
+// * A deadline is between the clock and 2^14 ticks after it.
+// * An update is at most one step, a service or a missed deadline, and counts it once. Only the winner is served, only deadlines that have come
+//   are missed, and only heads of droppable streams are dropped.
+// * A packet is taken only if there is one and there is room for it.
 //
 // Sizes: all widths as they are.
 // How: induction over cycles, from any LOAD word that the host may write.
@@ -81,7 +82,7 @@ module register_invariants
     // The host writes windows of at most y of y, and periods of 1 to 2^14 ticks (contract_t).
     legal_window: assume (load_contract_i.tolerance.numerator <= load_contract_i.tolerance.denominator);
     legal_period: assume ((load_contract_i.period != '0) & (load_contract_i.period <= 15'(Latest)));
-    // The host writes first deadlines that lie in the 2^14 ticks after the clock (load_t).
+    // The host writes first deadlines in the 2^14 ticks after the clock (load_t).
     legal_deadline: assume (~load_i | (16'(load_deadline_i - now_i) <= Latest));
     // At most 2^14 ticks pass between two updates (time_i of the engine).
     in_time: assume (~update_i | load_i | (16'(now_i - clock_q) <= Latest));
@@ -98,8 +99,8 @@ module register_invariants
   assign come     = ~contract.infinite & (16'(now_i - state.deadline) <= Latest);
   assign steps    = won_i | (state.valid & come);
 
-  // How far ahead the deadline has to be: one period farther after a step, but between the clock and 2^14 ticks after it; one period ahead
-  // if a stream wakes after its deadline; where it is otherwise, or at the clock if that has passed it.
+  // The deadline relative to the clock: one period later after a step, but between the clock and 2^14 ticks after it; one period ahead if a
+  // stream wakes after its deadline; otherwise unchanged, or the clock if that has passed it.
   int target;
   always_comb begin
     target = int'(signed'(16'(state.deadline - now_i)));

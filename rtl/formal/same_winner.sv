@@ -1,9 +1,9 @@
-// Proves that engines of all architectures - base, winner-only, compute-ahead, exact, and their combinations - make the same decisions:
-// from any equal states the same winner, the same record, the same clock. With States also that they take the same packets, drop the same
-// heads and are in equal states again; otherwise that follows from the same winner and register_ahead. So they always agree.
+// Proves that engines of all architectures (base, winner-only, compute-ahead, exact, and their combinations) make the same decisions: from any
+// equal states the same winner, record and clock. With States they also take the same packets, drop the same heads and are in equal states
+// again; otherwise that follows from the same winner and register_ahead. So they always agree.
 //
-// Sizes: N = 4, and 8 but for Exact; States with N = 4 and Winner. Each other architecture beside the base architecture. Decision blocks
-// go by rank, see by_rank/decision_block.sv: the exact order compares other pairs, and agrees only because the order is total.
+// Sizes: N = 4, and 8 but for Exact; States with N = 4 and Winner. Each other architecture is compared with the base architecture. Decision
+// blocks compare ranks (abstractions/by_rank): the exact order compares other pairs, and agrees only because the order is total.
 // How: one decision from any state, BMC of as many cycles as the longer one takes. Records are taken at once; engine_handshake proves that
 // they do not change while they wait.
 
@@ -25,7 +25,7 @@ module same_winner
   input tick_t [N-1:0] next_arrival_i
 );
 
-  // For decision blocks that go by rank.
+  // For decision blocks that compare ranks.
   ranks u_ranks (.clk_i);
 
   // The inputs of a decision do not change in the course of it: engines of different length see the same.
@@ -114,7 +114,7 @@ module same_winner
 
   always_comb begin
     if (~begun_q) begin
-      // What is proved begins with equal states, in the first cycle of a decision.
+      // The states are equal in the first cycle of a decision.
       both_begin: assume (base_first & other_first);
       // Then the network has been loaded with the streams as they are (engine_handshake).
       networks_loaded: assume ((u_base.u_shuffle_exchange.ports_q == u_base.attributes)

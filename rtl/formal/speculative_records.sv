@@ -1,8 +1,8 @@
-// Proves of the speculative engine that it names one stream or none, the first of all, that no record is lost however long
-// the host lets them wait, and that a record that is offered stays, unchanged, until it is taken.
+// Proves of the speculative engine that it names one stream or none, and that this is the first of all. No record is lost however slow the host
+// is, and a record that is offered stays unchanged until it is taken.
 //
-// Sizes: N = 4; that more streams, in groups, have the same winner is choice_groups. What blocks put forward is arbitrary; that their keys order
-// as the decision block does is key_order.
+// Sizes: N = 4; choice_groups proves that more streams, in groups, have the same winner. The keys of blocks are arbitrary; key_order proves that
+// they order as the decision block does.
 // How: induction over cycles.
 
 module speculative_records
@@ -85,7 +85,7 @@ module speculative_records
     decision_q <= decision;
   end
 
-  // Who is named, whether anybody can be, whether the named one is the first.
+  // The number of streams named, whether any can be, whether the one named is the first.
   logic [3:0] named;
   logic       somebody, first;
   always_comb begin
@@ -102,7 +102,7 @@ module speculative_records
     end
   end
 
-  // The queue stops the engine when it is half full, unless nothing is under way, and takes what is.
+  // The queue stops the engine when it is half full, and has room for the decisions under way.
   logic [5:0] records;
   assign records = 6'(u_engine.records);
 

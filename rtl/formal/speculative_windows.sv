@@ -1,6 +1,8 @@
-// Proves of a block of the speculative engine that its window goes as the rules say: it knows when service in time and when a miss ends the window, both
-// keys show as many tolerated misses as window_rules leaves, and every step leaves just that window, or a whole one to a stream that comes back; that
-// windows that tolerate nothing are worth their y', which violations raise; and that what is known ahead of a loss is what a loss is.
+// Proves of a block of the speculative engine that its window follows the rules:
+// * it knows when service in time and when a miss ends the window, and both keys show as many tolerated misses as window_rules leaves;
+// * every step leaves just that window, or a whole one to a stream that comes back;
+// * a window that tolerates nothing is worth its y', which violations raise;
+// * what the block computes ahead of a loss is what the loss does.
 //
 // Sizes: all contracts; steps between logarithms are arbitrary, because no rule looks at one. Streams that are loaded bring words that fit their contract.
 // How: induction over cycles, from any state that keeps to it.
@@ -151,7 +153,7 @@ module speculative_windows
 
   always_comb begin
     loads_fit: assume (loaded);
-    // Nobody is named without a packet, or while nothing is decided.
+    // No stream is named without a packet, or while nothing is decided.
     named_runs: assume (~champion_i | (u_block.valid_q & u_block.run_q));
     if (~started_q) begin
       begins_so: assume (fits & ends_known & worth_of_zero & known);

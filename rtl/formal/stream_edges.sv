@@ -1,9 +1,9 @@
-// Proves the AXI4-Stream edges: words that are offered (requests for arrivals, decisions, answers) stay, unchanged, until they are taken;
-// and of every stream, arrivals taken since its LOAD = served + dropped + queued, the head in its register block included, so no packet is
-// lost or invented between a host's word and a decision.
+// Proves the AXI4-Stream edges: words that are offered (requests for arrivals, decisions, answers) stay unchanged until they are taken. For
+// every stream, arrivals since its LOAD = served + dropped + queued, the head in its register block included: no packet is lost or
+// duplicated between a host's word and a decision.
 //
 // Sizes: N = 4, queues of 4 words (fifo_order proves other depths), base architecture and compute-ahead with winner-only routing. Counters
-// of 8 bits, modulo 2^8. Decision blocks go by rank (by_rank/decision_block.sv).
+// of 8 bits, modulo 2^8. Decision blocks compare ranks (abstractions/by_rank).
 // How: induction over cycles, for any one stream watched.
 
 module stream_edges
@@ -33,7 +33,7 @@ module stream_edges
   input logic [$clog2(N)-1:0] watched_i
 );
 
-  // For decision blocks that go by rank.
+  // For decision blocks that compare ranks.
   ranks u_ranks (.clk_i);
 
   logic         load_ready, arrival_ready, pull_valid, winner_valid, query_ready, status_valid;
@@ -69,7 +69,7 @@ module stream_edges
     .m_axis_status_tdata_o(status)
   );
 
-  // What the cycle before offered in vain.
+  // Words that the cycle before offered and that were not taken.
   logic         started_q = 1'b0;
   logic         pull_q = 1'b0, winner_q = 1'b0, status_q = 1'b0;
   logic [31:0]  pull_word_q;

@@ -1,9 +1,9 @@
-// Proves of the tiled engine that its tiles circulate: between two LOADs none is lost, none is under way twice, every pass takes each of them once, and a tile
-// comes again as late as its lane wants it to (tile_context); that tiles and passes tell what they have to tell as tile_reports assumes; and that an arrival
-// that has to wait stays.
+// Proves of the tiled engine that its tiles circulate. Between two LOADs none is lost, none is under way twice, every pass takes each of them once, and a
+// tile comes again as late as its lane needs (tile_context). Tiles and passes report as tile_reports assumes, and an arrival that has to wait
+// stays offered.
 //
-// Sizes: 4 lanes, two and four rounds. What lanes do, who wins a tile and when there is room for records is arbitrary.
-// How: bounded, from a reset; the host does what it likes.
+// Sizes: 4 lanes, two rounds. Lanes (abstractions/tiles), the winner of a tile and the room for records are arbitrary.
+// How: bounded, from a reset; the host is arbitrary.
 
 module tile_circulation
   import dwcs_pkg::*;
@@ -86,7 +86,7 @@ module tile_circulation
   assign returns   = runs & u_engine.push;
   assign returning = u_engine.pushed.round;
 
-  // Tiles that wait, tiles that this pass has taken, cycles since each of them entered; passes begun and done, tiles that have yet to tell of drops.
+  // Tiles that wait, tiles that this pass has taken, cycles since each of them entered; passes begun and done, tiles that have not reported drops yet.
   logic                   started_q = 1'b0;
   logic [Rounds-1:0]      waits_q, taken_q;
   logic [Rounds-1:0][2:0] since_q;

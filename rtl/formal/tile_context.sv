@@ -1,11 +1,11 @@
-// Proves of a lane that saving and restoring loses nothing and duplicates nothing: the context that a tile brings is the one that was last written for its
-// stream, by LOAD or by its last step; a tile without a step changes nothing; and arrivals become heads in the order in which they came, each once,
-// unchanged, and are all in the letter box, in the queue or gone.
+// Proves of a lane that saving and restoring loses nothing and duplicates nothing. A tile brings the context that was last written for its stream, by LOAD
+// or by its last step; a tile without a step changes nothing. Arrivals become heads in the order in which they came, each once and unchanged; all are
+// in the letter box, in the queue or gone.
 //
 // Sizes: two rounds, queues of two, words in distributed RAM and in block RAM; few bits of times and windows. The rank of a window is
 // arbitrary.
-// Assumed: a tile comes again seven cycles later at the earliest, and LOAD finds none under way, as tiled sees to (tile_circulation).
-// How: bounded, from a reset, whatever the memories hold then; for any stream, and any one of its arrivals marked as it comes in.
+// Assumed: a tile comes again after seven cycles at the earliest, and LOAD finds none under way (tile_circulation).
+// How: bounded, from a reset with any contents of the memories; for any stream, and any one of its arrivals marked as it comes in.
 
 module tile_context
   import dwcs_pkg::*;

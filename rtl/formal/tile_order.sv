@@ -1,10 +1,10 @@
-// Proves that the tournament over tiles delivers a stream that precedes all others: from the cycle after a tile has been compared until the next pass
-// begins, no stream of that tile precedes the leader, by key, then by round, then by lane; and that what is said with a tile is said of that tile.
+// Proves that the tournament over tiles delivers a stream that precedes all others. From the cycle after a tile has been compared until the next pass
+// begins, no stream of that tile precedes the leader, by key, then by round, then by lane. Outputs that come with a tile are about that tile.
 //
 // Sizes: N = 4 with matches of two in three steps and of four in two, N = 8 with matches of four and two; four rounds; few bits of each key,
 // or (deep) all.
 // Assumed: all arrivals lie within 2^15 ticks, the limit of 16-bit time.
-// How: bounded, from a reset, for any one stream of a tile, marked as the tile comes in; tiles come when they like, each once a pass, in any order.
+// How: bounded, from a reset, for any one stream of a tile, marked as the tile comes in; tiles come at any time, each once a pass, in any order.
 
 module tile_order
   import dwcs_pkg::*;
@@ -14,7 +14,7 @@ module tile_order
   parameter int unsigned Rounds = 4,
   parameter int unsigned Ways   = 4,
   parameter int unsigned Steps  = 2,
-  /// Of a time, a fraction and x' so many bits count; the others are 0.
+  /// Bits of a time, a fraction and x' that count; the others are 0.
   parameter int unsigned Bits   = 2,
   localparam int unsigned RoundWidth = $clog2(Rounds),
   localparam int unsigned LaneWidth  = $clog2(N),

@@ -1,9 +1,8 @@
-// Proves of the records of the tiled engine that none is lost however long the host lets them wait, that one that is offered stays, unchanged, until it is
-// taken, and that drops of a pass are told before its decision, in their order.
+// Proves of the records of the tiled engine that none is lost however slow the host is, and that one that is offered stays unchanged until it is taken.
+// Drops of a pass come before its decision, in their order.
 //
 // Sizes: 4 lanes, two rounds, queues as they are.
-// Assumed: tiles and passes begin only if there is room, tell what they have to tell once, and drops of a pass before its decision, as in tiled
-// (tile_circulation).
+// Assumed: tiles and passes begin only if there is room and report once, drops of a pass before its decision (tile_circulation).
 // How: induction over cycles.
 
 module tile_reports

@@ -1,8 +1,7 @@
 //! `cargo xtask bench`: cost per packet of our policers and schedulers beside DPDK's, measured alternately in one run.
 //!
-//! For every operation and number of flows, all contestants are started, set up and left waiting; then they take turns, one round each,
-//! on the same core. A round is short (tens of milliseconds), so that what disturbs one disturbs all, and the medians and ratios hold
-//! although absolute figures drift.
+//! For every operation and number of flows, all contestants are started and set up. Then they take turns on the same core, one round each.
+//! A round takes tens of milliseconds, so that a disturbance hits all of them: medians and ratios hold although absolute figures drift.
 
 use crate::cargo::{cargo, output, root, succeed, target_directory};
 use crate::failure::Failure;
@@ -14,7 +13,7 @@ mod contest;
 pub mod simulation;
 mod table;
 
-/// What is measured when nothing is said.
+/// The numbers of flows by default.
 const FLOWS: &[u32] = &[1, 1_024, 65_536, 1_048_576];
 
 struct Options {

@@ -41,7 +41,7 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
     if !output.status.success() {
         return Err(Failure::Environment(format!("`{shown}` ended with {}", output.status)));
     }
-    String::from_utf8(output.stdout).map_err(|_| Failure::Environment(format!("`{shown}` wrote what is not UTF-8")))
+    String::from_utf8(output.stdout).map_err(|_| Failure::Environment(format!("`{shown}` did not write UTF-8")))
 }
 
 /// What `cargo metadata` says of the workspace's own packages.

@@ -1,8 +1,7 @@
-//! Performs the worked example of CONTRIBUTING.md on a copy of the core, so that the example compiles, passes the conformance suite and
-//! stays true.
+//! Performs the worked example of CONTRIBUTING.md on a copy of the core: it has to compile and to pass the conformance suite.
 //!
-//! A block is a file if the line before it names a path in backticks and ends with a colon; a `diff` block begins with `--- path`, and its
-//! other lines are context or additions.
+//! A block is a file if the line before it names a path in backticks and ends with a colon. A `diff` block begins with `--- path`; its other
+//! lines are context or additions.
 
 use crate::cargo::{cargo, root, succeed, target_directory};
 use crate::failure::Failure;

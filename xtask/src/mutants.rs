@@ -1,7 +1,7 @@
 //! `cargo xtask reproduce-mutants`: every seeded fault of the core must fail a gate of `tidegate reproduce` or a test.
 //!
 //! One build holds all faults; the environment variable of `tidegate-core/src/mutants.rs` chooses one per run. Each fault names the figures and tests
-//! that should catch it, the quickest first, so that a run takes minutes. The build without a fault must pass all of them before.
+//! that should catch it, the quickest first. The build without a fault must pass all of them before.
 
 use crate::cargo::{cargo, output, target_directory};
 use crate::failure::Failure;
@@ -26,7 +26,7 @@ use Catcher::{Figure, Tests};
 /// A seeded fault.
 struct Mutant {
     name: &'static str,
-    /// What is wrong with it.
+    /// What is wrong then.
     fault: &'static str,
     catchers: &'static [Catcher],
 }

@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: every property test on many times its usual cases, for defects that one random schedule in thousands shows.
 //!
-//! What takes minutes in the gate would take hours like this, so everything is compiled for speed, with assertions and overflow checks.
+//! Everything is compiled for speed, with assertions and overflow checks, because the gate's build would take hours.
 
 use crate::cargo::{cargo, metadata, succeed};
 use crate::failure::Failure;

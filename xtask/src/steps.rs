@@ -1,6 +1,6 @@
 //! Steps in a fixed order, some of which may be picked by name, with one verdict for all.
 //!
-//! A step that fails does not stop the later ones, so that one run shows all that is wrong; only a machine that lacks something ends
+//! A step that fails does not stop the later ones, so that one run shows everything that is wrong. Only a machine that lacks something ends
 //! the run at once.
 
 use crate::failure::Failure;

@@ -5,17 +5,18 @@
 //!
 //! **Source**: Krishnamurthy et al., "ShareStreams", section 4, Figures 5 and 7.
 //!
-//! **State**: 100 bits and five counters of 16 bits: deadline, period and arrival 16 each; x, y, x', y' and the penalty 8 each; number 5; one
-//! each for infinite, fixed, droppable, valid, drop, violation and fresh. Blocks that compute ahead hold both outcomes, 35 bits more.
+//! **State**: 100 bits and five counters of 16 bits. Deadline, period and arrival have 16 bits each, x, y, x', y' and the penalty 8 each, the
+//! number 5. Infinite, fixed, droppable, valid, drop, violation and fresh have one each. Blocks that compute ahead hold both outcomes, 35 bits
+//! more.
 //!
 //! **Cost**: one addition and two comparisons of 16 bits, increments and decrements of 8 bits, all in one cycle.
 //!
 //! **RTL twin**: this is the model of it.
 //!
-//! **Deviations**: the paper names the fields and their widths, but no flags for packets waiting (`valid`), for deadlines that never come
-//! (`infinite`), for windows that stay as they are (`fixed`) and for a window that has just begun (`fresh`), and holds one pair of window registers where originals and current values are both needed. y' saturates at 255.
-//! A deadline that is left behind the clock, by one step per cycle or because the stream has no packet, is moved up to it: 16 bits always
-//! tell that it has come.
+//! **Deviations**: the paper names the fields and their widths. It has no flags for waiting packets (`valid`), deadlines that never come
+//! (`infinite`), windows that never change (`fixed`) and a window that has just begun (`fresh`). It holds one pair of window registers where
+//! originals and current values are both needed. y' saturates at 255. A deadline that falls behind the clock is moved up to it, so that 16
+//! bits always show that it has come.
 
 use crate::decision::Attributes;
 use crate::timeline::Update;
@@ -39,18 +40,18 @@ impl Broadcast {
         Broadcast { now: now as u16, far: now.saturating_sub(last) > CLAMP }
     }
 
-    /// How far `deadline` lies ahead, in ticks; negative if it lies behind.
+    /// The ticks until `deadline`; negative if it has passed.
     fn until(self, deadline: u16) -> i32 {
         if self.far { i32::MIN / 2 } else { i32::from(deadline.wrapping_sub(self.now) as i16) }
     }
 
-    /// The deadline that lies so far ahead, or as far as deadlines may.
+    /// The deadline `ahead` ticks from now, or as far as deadlines may be.
     fn after(self, ahead: i32) -> u16 {
         self.now.wrapping_add(ahead.clamp(0, LATEST) as u16)
     }
 }
 
-/// What adjusts itself: the current window constraint.
+/// The current window constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Constraint {
     /// x'.
@@ -123,7 +124,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// What cannot be held by the registers.
+    /// Checks that the registers can hold a contract.
     pub fn check(stream: &Stream, start: u64) -> Result<(), &'static str> {
         stream.check()?;
         if stream.window.deadlines > 255 {
@@ -140,7 +141,7 @@ impl Block {
         Ok(())
     }
 
-    /// LOAD: a stream that has passed [`Block::check`], without a packet, when the clock stands at `start`.
+    /// LOAD: a stream that has passed [`Block::check`], without a packet, with the clock at `start`.
     pub fn load(id: u8, stream: &Stream, start: u64, update: Update) -> Block {
         let whole = Constraint { numerator: stream.window.tolerated as u8, denominator: stream.window.deadlines as u8, violation: false };
         let mut block = Block {
@@ -208,7 +209,7 @@ impl Block {
         self.deadline = finish.after(ahead.saturating_add(i32::from(self.period)));
     }
 
-    /// Everyone's part of an update: a deadline that has come is missed, unless this is the winner, whose step was its service.
+    /// The part of every block in an update: a deadline that has come is missed, unless this is the winner, whose step was its service.
     pub fn update(&mut self, at: Broadcast, won: bool) {
         if self.infinite {
             return;
@@ -223,8 +224,8 @@ impl Block {
         self.compute_ahead();
     }
 
-    /// The head is gone without service, and `next` is the arrival of the one behind it. Whoever has just begun a new window begins another
-    /// one with the next packet.
+    /// The head is gone without service, and `next` is the arrival of the one behind it. A stream that has just
+    /// begun a new window begins another one with the next packet.
     pub fn lose(&mut self, at: Broadcast, next: Option<u16>) {
         if self.drop {
             self.drop = false;

@@ -12,8 +12,8 @@
 //!
 //! **RTL twin**: none.
 //!
-//! **Deviations**: the paper names both ideas and no rule. Here a winner is always accounted for as served at once; an update that is left out
-//! is the part of the other streams, whose deadlines may pass unnoticed until the next one. That one misses one deadline, as any update.
+//! **Deviations**: the paper names both ideas and no rule. Here a winner is always accounted for at once. An update that is left out is the
+//! part of the other streams, whose deadlines may pass unnoticed until the next one. That one misses one deadline, as any update.
 
 use crate::network::Routing;
 use crate::timeline::{Architecture, Update};
@@ -57,7 +57,7 @@ impl Cadence {
     /// Whether a device of this architecture with `streams` streams can keep it.
     ///
     /// # Errors
-    /// What stands in the way, and what would be right.
+    /// The reason why it cannot, and what would be right.
     pub fn check(self, architecture: Architecture, streams: usize) -> Result<(), &'static str> {
         let ports = architecture.size.ports();
         if self.packets_per_decision == 0 || self.packets_per_update == 0 {

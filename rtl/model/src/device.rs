@@ -4,9 +4,9 @@
 //! recirculate, and a control unit. This is the golden model that hardware is compared with, and an engine like [`Scan`](tidegate_core::dwcs::Scan): through
 //! [`Dwcs`] it takes ticks of 64 bits, of which the blocks see 16.
 //!
-//! **Law.** With periods at least as long as the ticks between two decisions, denominators that stay below 256, and heads whose ages differ
-//! by less than 2^15, the device decides as [`Scan`](tidegate_core::dwcs::Scan) with [`Early::Clamp`](tidegate_core::dwcs::Early::Clamp), and its registers hold what is in
-//! the records of that, whatever its [`Architecture`].
+//! **Law.** In every [`Architecture`] the device decides as [`Scan`](tidegate_core::dwcs::Scan) with
+//! [`Early::Clamp`](tidegate_core::dwcs::Early::Clamp), and its registers hold the same state. This requires periods at least as long as the
+//! ticks between two decisions, denominators below 256, and heads whose ages differ by less than 2^15.
 //!
 //! **Source**: Krishnamurthy, Yalamanchili, Schwan and West, "ShareStreams: a scalable architecture and hardware support for high-speed QoS
 //! packet schedulers", sections 3 and 4, Figures 5 to 8.
@@ -19,8 +19,8 @@
 //!
 //! **Deviations**: a block misses at most one deadline per update, as one cycle allows. With periods shorter than the ticks between decisions
 //! it therefore falls behind, while software counts every missed deadline. The control unit latches the arrivals of all dropped and served
-//! heads in the cycle of the update; the paper does not say how many its memory delivers at once. The clock is as wide as the program has it;
-//! hardware keeps 16 bits, and the knowledge whether it has moved on by more than 2^14 ticks.
+//! heads in the cycle of the update; the paper does not say how many its memory delivers at once. The clock has 64 bits; hardware keeps 16, and
+//! a flag for steps of more than 2^14 ticks.
 
 use crate::block::{Block, Broadcast};
 use crate::cadence::Cadence;
@@ -73,13 +73,13 @@ pub struct Device {
     ordered: VecDeque<Flow>,
     /// Packets served since the last PRIORITY_UPDATE.
     served_since_update: u8,
-    /// When an update was left out for the last time.
+    /// The time of the last update that was left out.
     left_out: u64,
-    /// What the clock stood at when the blocks were told last.
+    /// The clock at the last broadcast to the blocks.
     now: u64,
     /// The clock that counts decisions.
     decided: u64,
-    /// Whose head is being served.
+    /// The stream whose head is being served.
     winner: Option<Flow>,
     /// The answer to the last question, as long as nothing has changed.
     answer: Option<Choice>,

@@ -1,13 +1,13 @@
-//! The single-stage recirculating shuffle-exchange network: what comes out of log2 N cycles through N/2 decision blocks.
+//! The single-stage recirculating shuffle-exchange network: log2 N cycles through N/2 decision blocks.
 //!
 //! **Law.** For N streams, k = log2 N:
 //! 1. after k cycles position 0 holds the first stream in the order of precedence and position N-1 the last, always;
-//! 2. position i precedes position j if the bits of i are among those of j, so the stream at position i with h bits set has a rank from
-//!    2^h to N - 2^(k-h) + 1. Nothing more holds: **it is not a sorted list**, and more cycles change nothing;
+//! 2. position i precedes position j if the bits of i are among those of j; a position with h bits set has a rank from 2^h to
+//!    N - 2^(k-h) + 1. **It is not a sorted list**, and more cycles do not change that;
 //! 3. k times k cycles on the same wires, with a control bit per decision block, deliver one ([`Routing::Exact`]).
 //!
-//! **Source**: Krishnamurthy et al., "ShareStreams", section 4 and Figure 5; Stone, "Parallel processing with the perfect shuffle", IEEE
-//! Transactions on Computers C-20(2), 1971, and Batcher, "Sorting networks and their applications", 1968, for the exact order.
+//! **Source**: Krishnamurthy et al., "ShareStreams", section 4 and Figure 5. For the exact order: Stone, "Parallel processing with the perfect
+//! shuffle", IEEE Transactions on Computers C-20(2), 1971. Batcher, "Sorting networks and their applications", 1968.
 //!
 //! **State**: N words of [`Attributes`], the outputs of the decision blocks.
 //!
@@ -16,7 +16,7 @@
 //!
 //! **RTL twin**: this is the model of it.
 //!
-//! **Deviations**: the paper calls what its base architecture delivers a sorted list; law 2 is what its wiring does.
+//! **Deviations**: the paper calls the output of its base architecture a sorted list; its wiring gives law 2.
 
 use crate::decision::Attributes;
 use alloc::vec::Vec;

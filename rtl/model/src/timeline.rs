@@ -1,8 +1,7 @@
-//! When the device does what: the cycles of SCHEDULE and PRIORITY_UPDATE, and what they mean for a clock and a link.
+//! The cycles of SCHEDULE and PRIORITY_UPDATE, and the clock that they need for a link.
 //!
-//! Cycle 0 is LOAD. Decision m then takes SCHEDULE cycles until its winner is known, and one PRIORITY_UPDATE cycle in which every register
-//! block adjusts itself; register blocks that compute ahead need none, because they choose at the end of the last SCHEDULE cycle between
-//! results that they have by then.
+//! Cycle 0 is LOAD. Decision m then takes SCHEDULE cycles until its winner is known, and one PRIORITY_UPDATE cycle that updates every register
+//! block. Blocks that compute ahead need none: at the end of the last SCHEDULE cycle they select among results that are ready.
 
 use crate::network::{Routing, Size, ceil_log2};
 use core::ops::Range;
@@ -45,7 +44,7 @@ impl Architecture {
         Architecture { size, routing: Routing::Lattice, update: Update::Ahead }
     }
 
-    /// The timeline for so many streams.
+    /// The timeline for `streams` streams.
     pub const fn timeline(self, streams: usize) -> Timeline {
         let rounds = if streams == 0 { 1 } else { streams.div_ceil(self.size.ports()) };
         let merge = ceil_log2(rounds);

@@ -75,7 +75,7 @@ fn the_published_mixtures_are_those_of_the_scan() {
     }
 }
 
-/// Every architecture that takes so many streams.
+/// Every architecture that takes `streams` streams.
 fn architectures(streams: usize) -> Vec<Architecture> {
     let mut all = Vec::new();
     for size in Size::ALL {
@@ -145,7 +145,7 @@ impl Lockstep {
         }
     }
 
-    /// One decision for a service of so many ticks. What is dropped, and who is served.
+    /// One decision for a service of this many ticks: the streams that drop, and the one that is served.
     fn decide(&mut self, service: u64) -> Option<Flow> {
         loop {
             let now = self.now;
@@ -274,7 +274,7 @@ enum Action {
     Decide(u8),
     /// A head is taken away.
     Lose(Index),
-    /// Everything is served; then so many ticks without a packet.
+    /// Serves everything; then this many ticks pass without a packet.
     Rest(u64),
 }
 

@@ -1,16 +1,15 @@
 //! The bench: one design, its golden model, and the queues of arrivals in front of both.
 //!
-//! **Law.** It is driven by events, not by a count of cycles. In a cycle with `update_o` set the model is told what the design does, stream
-//! `winner_o` served until `finish_o` and packets taken as `pop_o` says (or `take_o`, if packets are fetched ahead), and then:
-//! 1. the winner, the clock and the finish are those of the model, and just those packets are taken that the engine may take and must;
-//! 2. so many cycles later as the engine needs (`Timing::status_lag`), deadlines, windows, violation bits, counters and packets are those of
-//!    the model, stream by stream;
-//! 3. `decision_o` brings every decision once, in order, and what was dropped; while the host does not take it, it stays as it is;
+//! **Law.** Events drive it, not a count of cycles. In a cycle with `update_o` set the model is told what the design does: stream `winner_o`
+//! is served until `finish_o`, and packets are taken as `pop_o` says (`take_o`, if packets are fetched ahead). Then:
+//! 1. the winner, the clock and the finish are those of the model, and the engine takes exactly the packets that it must take;
+//! 2. `Timing::status_lag` cycles later deadlines, windows, violation bits, counters and packets of every stream are those of the model;
+//! 3. `decision_o` brings every decision and its drops once, in order; it stays unchanged until the host takes it;
 //! 4. the words at the network's ports are those of the model's network, and no stream is there twice;
-//! 5. updates follow each other as the timeline of the architecture says, but for cycles in which the host kept a decision waiting;
-//! 6. arrivals = served + dropped + queued, stream by stream, by the design's own counters;
-//! 7. what a host is told of a stream when it asks is what the stream shows, or what the model says where the design is built without
-//!    `status_o`, as it is synthesised (no law 2 then).
+//! 5. updates follow the timeline of the architecture, but for cycles in which the host kept a decision waiting;
+//! 6. arrivals = served + dropped + queued for every stream, by the design's own counters;
+//! 7. the answer to a question about a stream is what `status_o` shows. A design without `status_o`, as it is synthesised, is compared with
+//!    the model instead, and law 2 does not apply.
 //!
 //! Laws 4 and 5 concern engines in steps, law 7 those that have a port for questions.
 
@@ -47,24 +46,24 @@ pub struct Drive {
 /// What a cycle with an update did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Update {
-    /// Who is served.
+    /// The stream that is served.
     pub served: Option<usize>,
 }
 
 /// One stream as the bench keeps it.
 struct Kept {
     contract: Stream,
-    /// Of the head.
+    /// The arrival of the head.
     head: Option<u64>,
-    /// The update in which it was left without a packet, by its cycle.
+    /// The cycle of the update that left it without a packet.
     emptied: Option<u64>,
-    /// Behind the head, inside the design, with the cycles in which it took them.
+    /// Arrivals behind the head, inside the design, with the cycles in which it took them.
     fetched: VecDeque<(u64, u64)>,
-    /// Behind those.
+    /// Arrivals behind those, outside.
     queue: VecDeque<u64>,
     /// The cycle in which the front of the queue was first shown to the design.
     shown: u64,
-    /// Packets since it was loaded, those in the queue by then among them.
+    /// Packets since it was loaded, and those that were queued then.
     arrived: u64,
 }
 
@@ -74,23 +73,23 @@ pub struct Bench {
     trace: Option<Trace>,
     ports: Ports,
     timing: Timing,
-    /// How many streams the design has.
+    /// Streams of the design.
     places: usize,
     golden: Device,
     kept: Vec<Kept>,
     /// Cycles, and decisions that found a winner, since the design was made.
     cycle: u64,
     decisions: u64,
-    /// The clock of the design, and as it stood at the last update.
+    /// The clock of the design, now and at the last update.
     now: u64,
     told: u64,
-    /// What the model says; `None` if it has to be asked.
+    /// The choice of the model; `None` if it has not been asked since the last event.
     choice: Option<Choice>,
-    /// Dropped in the last update.
+    /// Streams with a drop in the last update, one bit each.
     drops: u32,
-    /// What the design takes in this update, as far as it is not accounted for.
+    /// Packets that the design takes in this update and that are not accounted for yet, one bit per stream.
     pops: Vec<u8>,
-    /// Whose queues it took one from.
+    /// Streams whose queues have a new front.
     popped: Vec<usize>,
     /// Decisions that the host has not taken.
     records: VecDeque<Record>,
@@ -100,22 +99,22 @@ pub struct Bench {
     start: u64,
     /// The cycle of the last update.
     updated: u64,
-    /// The time that engines in steps have seen.
+    /// The time that an engine in steps has sampled.
     seen: u64,
-    /// The times that the clock of others may come to stand at.
+    /// The times that the clock of a pipelined engine may take.
     times: VecDeque<u64>,
-    /// Cycles of it in which the host kept it waiting.
+    /// Cycles of the decision under way in which the host kept it waiting.
     stalls: u64,
     snapshots: VecDeque<Snapshot>,
     spare: Vec<Vec<Expected>>,
     /// What the network's ports held in the last update.
     home: Vec<Attributes>,
-    /// Decides, or is about to.
+    /// It decides, or is about to.
     runs: bool,
 }
 
 impl Bench {
-    /// The bench for a design of so many streams, after its reset, which writes a waveform to `trace`.
+    /// The bench of a design with `places` streams, after its reset; it writes a waveform to `trace`.
     ///
     /// # Errors
     /// If the design has other ports, or the waveform cannot be written.
@@ -228,7 +227,7 @@ impl Bench {
         self.golden.standing(Flow(stream as u32)).tally
     }
 
-    /// Whether the host has been given all decisions.
+    /// Whether the host has taken all decisions.
     pub fn is_drained(&self) -> bool {
         self.records.is_empty()
     }
@@ -248,8 +247,7 @@ impl Bench {
         &self.home
     }
 
-    /// Sets the clock to `start` and loads these streams, in this order of their numbers, while nothing is decided. What the queues hold is
-    /// thrown away.
+    /// Sets the clock to `start` and loads these streams in the order of numbers given, while nothing is decided. The queues are emptied.
     ///
     /// # Errors
     /// A difference, or a stream that the model refuses.
@@ -277,7 +275,7 @@ impl Bench {
 
     /// Waits until the design takes a LOAD.
     fn loadable(&mut self, time: u64, outside: bool) -> Checked<()> {
-        // What the last update has left is still to be looked at.
+        // The snapshot of the last update is still to be compared.
         for _ in 0..PATIENCE {
             if self.get(self.ports.load_ready_o) == 1 && self.snapshots.is_empty() {
                 return Ok(());
@@ -308,7 +306,7 @@ impl Bench {
     }
 
     fn first_deadline(&self, index: usize) -> u16 {
-        // What is never looked at may be anything.
+        // A deadline that is never read may have any value.
         let deadline = self.golden.standing(Flow(index as u32)).deadline;
         if deadline == NEVER { self.cycle as u16 } else { deadline as u16 }
     }
@@ -333,7 +331,7 @@ impl Bench {
     fn show_one(&mut self, stream: usize) {
         let front = self.kept[stream].queue.front().copied();
         layout::set_bit(self.design.bits_mut(self.ports.next_valid_i), stream, front.is_some());
-        // Beside an invalid packet stands what is none.
+        // An invalid packet gets an arrival that would be noticed.
         let arrival = front.map_or(!self.cycle as u16, |arrival| arrival as u16);
         self.design.bits_mut(self.ports.next_arrival_i)[2 * stream..][..2].copy_from_slice(&arrival.to_le_bytes());
     }
@@ -379,12 +377,12 @@ impl Bench {
         self.fetch(update, drive.load)?;
         self.check_decision(valid, drive.ready)?;
         self.design.edge();
-        // What is behind shows from the next cycle on.
+        // The next packet shows from the next cycle on.
         while let Some(stream) = self.popped.pop() {
             self.show_one(stream);
         }
         if !self.runs {
-            // Where several decisions are under way the clock is set by a LOAD, and otherwise by a decision.
+            // In a pipelined engine only a LOAD or a decision sets the clock.
             if drive.outside && (!self.timing.is_pipelined() || drive.load.is_some()) {
                 self.now = drive.time;
             }
@@ -392,7 +390,7 @@ impl Bench {
             self.begin();
         } else if outcome.is_some() {
             self.begin();
-            // What has been told is over; a decision that was begun is finished before streams can be loaded.
+            // A decision that was begun is finished before streams can be loaded.
             self.runs = drive.enable || self.timing.is_pipelined();
         }
         self.cycle += 1;
@@ -436,7 +434,7 @@ impl Bench {
         if design == model { Ok(()) } else { Err(self.differs(check, field, stream, format!("{design:?}"), format!("{model:?}"))) }
     }
 
-    /// What the model wants done next.
+    /// The model's choice.
     fn choice(&mut self) -> Choice {
         let told = self.told;
         *self.choice.get_or_insert_with(|| self.golden.select(told))
@@ -450,7 +448,7 @@ impl Bench {
         };
         self.same("winner", "winner", None, served, expected).map_err(|mismatch| self.with_candidates(mismatch))?;
         let finish = self.finish(drive, served.is_some())?;
-        // With several decisions under way the clock is one ahead.
+        // The clock of a pipelined engine is one ahead.
         let now = if self.timing.is_pipelined() { finish } else { self.now };
         self.same("clock", "now_o", None, self.get(self.ports.now_o) as u16, now as u16)?;
         self.check_network()?;
@@ -502,7 +500,7 @@ impl Bench {
         Ok(Update { served })
     }
 
-    /// The clock at the end of the service, by the model.
+    /// The clock at the end of the service, as the model has it.
     fn finish(&mut self, drive: Drive, served: bool) -> Checked<u64> {
         let found = self.get(self.ports.finish_o) as u16;
         let finish = match self.timing.kind {
@@ -510,7 +508,7 @@ impl Bench {
             Kind::InSteps(..) => self.seen,
             Kind::Pipelined { .. } if !drive.outside => self.now + 1,
             Kind::Pipelined { .. } => {
-                // One of those shown, and none before the last.
+                // One of the times shown, and none before the last update.
                 let Some(at) = self.times.iter().position(|&time| time >= self.told && time as u16 == found) else {
                     return Err(self.differs("clock", "finish_o", None, found.to_string(), format!("one of {:?}", self.times)));
                 };
@@ -522,8 +520,8 @@ impl Bench {
         Ok(finish)
     }
 
-    /// The packet that becomes the head of `stream` in this update, if the design takes one; it may and must if it has seen one. `always`: it
-    /// looks in this cycle.
+    /// The packet that becomes the head of `stream` in this update, if the design takes one. It must take one if it has seen one; `always`
+    /// means that it looks in this cycle.
     fn take(&mut self, stream: usize, always: bool) -> Checked<Option<u64>> {
         let takes = bit(&self.pops, stream);
         let kept = &self.kept[stream];
@@ -531,7 +529,7 @@ impl Bench {
         let expected = match self.timing.kind {
             Kind::InSteps(_, UpdateStyle::InTurn) => is_there,
             Kind::InSteps(_, UpdateStyle::Ahead) => is_there && (always || kept.shown <= self.start),
-            // It has seen what was fetched before the last update. A stream that this left without a packet waits for another one.
+            // It has seen what was fetched before the last update. A stream that was left without a packet waits for another update.
             Kind::Pipelined { .. } => {
                 let may_come_back = always || kept.emptied != Some(self.updated);
                 let is_seen = |&(_, cycle): &(u64, u64)| cycle < self.updated || cycle < self.cycle && takes;
@@ -554,7 +552,7 @@ impl Bench {
         Ok(self.kept[stream].queue.pop_front())
     }
 
-    /// Packets that leave their queues before they become heads, and none but those; a LOAD throws away what is inside.
+    /// Checks the packets that leave their queues before they become heads. A LOAD discards those inside.
     fn fetch(&mut self, update: bool, load: Option<u64>) -> Checked<()> {
         if !self.timing.is_pipelined() {
             let pops = self.design.bits(self.ports.pop_o).iter().any(|&bits| bits != 0);

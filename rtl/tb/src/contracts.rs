@@ -1,12 +1,12 @@
-//! Contracts by chance, biased to what is rare.
+//! Random contracts, biased to rare states.
 
 use crate::random::Random;
 use tidegate_core::dwcs::{CLAMP, Stream, Window};
 
-/// What the streams ask for and how packets come.
+/// The contracts of all streams, and how packets come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traffic {
-    /// Contracts and arrivals by chance.
+    /// Random contracts and arrivals.
     Random,
     /// All ask for every slot and drop late packets, so that all miss and drop at once.
     AllDrop,

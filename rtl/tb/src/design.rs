@@ -1,10 +1,11 @@
 //! A Verilated design in a shared library: its ports as bytes, and its clock. The only module with `unsafe`.
 //!
-//! The library is what `cargo xtask rtl` makes of `rtl/tb/bench.cpp` and of what Verilator writes. Why the calls are sound: the functions
-//! have the signatures below, because both files say so and only that task builds such libraries; `bench_port` names variables inside the
-//! design, which stay where they are until `bench_free`; the design runs only inside calls that borrow [`Design`] mutably, so nothing
-//! changes a port while it is borrowed; and the library is closed after the design is gone, by the order of the fields. The design holds
-//! pointers, so [`Design`] stays in the thread that made it.
+//! `cargo xtask rtl` makes the library of `rtl/tb/bench.cpp` and of what Verilator writes. Why the calls are sound:
+//! * The functions have the signatures below: both files say so, and only that task builds such libraries.
+//! * `bench_port` gives addresses of variables inside the design, which do not move until `bench_free`.
+//! * The design runs only inside calls that borrow [`Design`] mutably, so nothing changes a port while it is borrowed.
+//! * The library is closed after the design is freed, by the order of the fields.
+//! * The design holds pointers, so [`Design`] stays in the thread that made it.
 
 #![allow(unsafe_code)]
 
@@ -32,12 +33,12 @@ struct Port {
     bytes: usize,
 }
 
-/// A port of the design that named it.
+/// The number of a port in its design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortNumber(pub(crate) usize);
 
 impl Design {
-    /// The design in this library, before its reset. What no reset sets begins with values that follow from `seed`.
+    /// The design in this library, before its reset. Registers without a reset begin with values that follow from `seed`.
     ///
     /// # Errors
     /// If the file is not such a library.
@@ -72,7 +73,7 @@ impl Design {
         self.ports.iter().position(|port| port.name == name).map(PortNumber)
     }
 
-    /// The bits of a port, from the lowest. An output's are those after the last half of a cycle.
+    /// The bits of a port, from the lowest. An output has its value after the last half cycle.
     pub fn bits(&self, port: PortNumber) -> &[u8] {
         let port = &self.ports[port.0];
         // SAFETY: see the head of this file.

@@ -1,4 +1,4 @@
-//! A host at the AXI4-Streams of an engine: words that it sends, words that it takes, and how long it waits.
+//! A host at the AXI4-Streams of an engine: the words that it sends and takes.
 
 use crate::design::{Design, PortNumber};
 use crate::layout::{self, Status};
@@ -24,7 +24,7 @@ pub struct Edge {
     /// The name of its output of reports.
     output: &'static str,
     reports: Reports,
-    /// Lanes, if packets wait at them while nothing is decided: then one per lane can be sent. Streams that follow each other are on lanes that do.
+    /// Lanes, if each takes one packet while nothing is decided; stream i is on lane i modulo their number.
     pub lanes: Option<usize>,
 }
 
@@ -67,11 +67,11 @@ pub struct Host {
     questions: Wires,
     answers: Wires,
     records: Wires,
-    /// Of 16 cycles, in so many a word is taken.
+    /// Cycles of 16 in which a report is taken, on average.
     eager: u64,
     /// The word that was offered and not taken.
     held: Option<Vec<u8>>,
-    /// What has been taken and not yet looked at.
+    /// Reports that were taken and not yet compared.
     drops: Vec<usize>,
     words: VecDeque<(Vec<usize>, Served)>,
     pub cycle: u64,
@@ -110,7 +110,7 @@ impl Host {
             decisions: 0,
             design,
         };
-        // The host sends packets as it likes: what it is asked for does not matter to it.
+        // The host ignores requests for packets and sends what it likes.
         if let Some(pull) = host.design.port("m_axis_pull_tready_i") {
             set(&mut host.design, pull, 1);
         }
@@ -125,12 +125,12 @@ impl Host {
         Err(Mismatch::of(check, what, (self.cycle, self.decisions)))
     }
 
-    /// The last cycle in which something that is awaited may happen.
+    /// The last cycle in which an awaited event may come.
     fn deadline(&self, streams: usize) -> u64 {
         self.cycle + MOST_CYCLES.1 + MOST_CYCLES.0 * streams as u64
     }
 
-    /// One clock cycle, in which a record may be taken.
+    /// One clock cycle, in which a report may be taken.
     fn cycle(&mut self) -> Checked<()> {
         let ready = self.random.below(16) < self.eager;
         set(&mut self.design, self.records[1], ready.into());
@@ -156,7 +156,7 @@ impl Host {
         Ok(())
     }
 
-    /// A reset of two cycles, after which the clock stands at `start`.
+    /// A reset of two cycles, after which the clock is at `start`.
     pub fn reset(&mut self, start: u64) -> Checked<()> {
         for port in [self.rst, self.enable, self.loads[0], self.arrivals[0], self.questions[0], self.answers[1], self.records[1]] {
             set(&mut self.design, port, 0);
@@ -195,7 +195,7 @@ impl Host {
             }
         }
         set(&mut self.design, wires[0], 0);
-        // Beside an invalid word stands what is none.
+        // An invalid word differs from the last one.
         self.design.bits_mut(wires[2])[0] ^= 0xff;
         Ok(())
     }
@@ -206,7 +206,7 @@ impl Host {
         self.send(self.loads, (stream as u128) << 58 | u128::from(layout::load(0, contract, deadline)))
     }
 
-    /// From now on the clock counts decisions.
+    /// Lets the clock count decisions.
     pub fn count(&mut self) -> Checked<()> {
         self.idle(20)?;
         set(&mut self.design, self.outside, 0);
@@ -217,19 +217,19 @@ impl Host {
         (0..cycles).try_for_each(|_| self.cycle())
     }
 
-    /// A packet.
+    /// Sends a packet.
     pub fn packet(&mut self, stream: usize, arrival: u64) -> Checked<()> {
         self.send(self.arrivals, (stream as u128) << 16 | u128::from(arrival & 0xffff))
     }
 
-    /// Decisions begin.
+    /// Switches decisions on.
     pub fn decide(&mut self) -> Checked<()> {
         self.idle(20)?;
         set(&mut self.design, self.enable, 1);
         Ok(())
     }
 
-    /// Compares the next reports: the heads of `drops` are dropped, in any order, then a stream is served; with `None` no stream is any more.
+    /// Compares the next reports: heads of `drops` in any order, then the decision; `None` if no stream is left to serve.
     pub fn expect(&mut self, drops: &mut Vec<usize>, served: Option<Served>) -> Checked<()> {
         drops.sort_unstable();
         let limit = self.deadline(1024);
@@ -244,7 +244,7 @@ impl Host {
                 self.words.pop_front().map(|(drops, word)| (drops, Some(word)))
             }
             None => {
-                // What is still reported are drops; `rest` finds those that are too many.
+                // Only drops are left; `rest` finds those that are too many.
                 while self.words.is_empty() && self.drops.len() < drops.len() && self.cycle <= limit {
                     self.cycle()?;
                 }
@@ -262,16 +262,16 @@ impl Host {
         Ok(())
     }
 
-    /// Decisions end.
+    /// Switches decisions off, after the last report.
     pub fn rest(&mut self) -> Checked<()> {
-        // As long as a pass of the tiled engine and the queue of a slow host may take.
+        // As long as a pass of the tiled engine and the reports queued for a slow host may take.
         self.idle(500)?;
         set(&mut self.design, self.enable, 0);
         self.idle(200)?;
         if self.words.is_empty() && self.drops.is_empty() { Ok(()) } else { self.fail("report", format!("left over: {:?}", self.words)) }
     }
 
-    /// Questions about streams without packets, one after the other whether the answers have been taken or not, and the answers.
+    /// Asks about streams without packets and compares the answers. A question does not wait until the answer before has been taken.
     pub fn ask(&mut self, questions: &[(usize, Stream, Standing)], now: u64) -> Checked<()> {
         let limit = self.deadline(questions.len());
         let (mut asked, mut answered) = (0, 0);
@@ -280,7 +280,7 @@ impl Host {
             if let Some((stream, ..)) = questions.get(asked) {
                 set(&mut self.design, self.questions[2], *stream as u64);
             }
-            // A word that is offered stays.
+            // A word that is offered stays offered.
             set(&mut self.design, self.questions[0], u64::from(asked < questions.len()));
             let ready = self.random.once_in(3);
             set(&mut self.design, self.answers[1], ready.into());
@@ -312,7 +312,7 @@ impl Host {
         self.quiet_answers()
     }
 
-    /// A stream without packets. A deadline that has come counts as any that has.
+    /// Compares the answer about a stream without packets. Deadlines that have come are not told apart.
     fn answered(&self, stream: usize, contract: &Stream, standing: &Standing, now: u64, bits: &[u8]) -> Checked<()> {
         let deadline = contract.period.map(|_| standing.deadline).filter(|&deadline| deadline > now);
         let shown = Shown { has_packet: false, arrival: None, deadline, counters: 0..5 };
@@ -324,7 +324,7 @@ impl Host {
         }
     }
 
-    /// One answer per question.
+    /// No answer comes without a question.
     fn quiet_answers(&mut self) -> Checked<()> {
         for _ in 0..3 {
             self.design.settle();

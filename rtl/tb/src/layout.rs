@@ -21,7 +21,7 @@ pub const LOAD: usize = 58 + ID;
 /// Bits of `decision_t`.
 pub const DECISION: usize = 64;
 
-/// The size in bytes of a port of so many bits, as Verilator stores it: a number of 8, 16, 32 or 64 bits, or an array of 32-bit words.
+/// The size in bytes of a port of `bits` bits, as Verilator stores it: a number of 8, 16, 32 or 64 bits, or an array of 32-bit words.
 pub const fn bytes(bits: usize) -> usize {
     match bits {
         0..=8 => 1,
@@ -52,12 +52,12 @@ pub fn set_bit(bits: &mut [u8], at: usize, value: bool) {
     if value { bits[at / 8] |= mask } else { bits[at / 8] &= !mask }
 }
 
-/// What a register block says of its stream.
+/// What a register block shows of its stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Status {
     /// It has a packet.
     pub valid: bool,
-    /// When that arrived.
+    /// The arrival of the head.
     pub arrival: u16,
     /// Its deadline.
     pub deadline: u16,
@@ -127,11 +127,11 @@ pub fn attributes(bits: &[u8], index: usize) -> Attributes {
 /// A decision as the host reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// Who is served, if anybody.
+    /// The stream that is served, if any.
     pub winner: Option<u32>,
     /// The clock.
     pub timestamp: u16,
-    /// Whose heads were dropped, one bit each.
+    /// Streams whose heads were dropped, one bit each.
     pub drops: u32,
 }
 
@@ -146,7 +146,7 @@ impl Record {
     }
 }
 
-/// The word of a LOAD cycle: what stream `index` asks for, and its first deadline.
+/// The word of a LOAD cycle: the contract of stream `index`, and its first deadline.
 pub fn load(index: usize, stream: &Stream, deadline: u16) -> u64 {
     u64::from(stream.penalty as u8)
         | u64::from(stream.window.deadlines as u8) << 8

@@ -1,4 +1,4 @@
-//! What the bench says when a design does not do as its model: which check, where, and both values.
+//! A difference between a design and its model: which check found it, where, and both values.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ pub type Checked<T> = Result<T, Box<Mismatch>>;
 pub struct Mismatch {
     /// Which check found it.
     pub check: &'static str,
-    /// What differs.
+    /// The field that differs, or the difference in words.
     pub field: String,
     /// The stream, if it is about one.
     pub stream: Option<usize>,

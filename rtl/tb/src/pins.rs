@@ -1,10 +1,10 @@
-//! Ports of a design as numbers, and those that engines for many streams have in common: tiled and on a heap.
+//! Reading and setting ports, and the ports that engines with queues inside have in common.
 
 use crate::design::{Design, PortNumber};
 use crate::layout;
 use tidegate_core::dwcs::Stream;
 
-/// The ports by name; of several, in the order in which a word goes: valid, ready, and what it says.
+/// The ports by name; of a word: valid, ready, and its fields.
 pub struct Pins {
     pub rst: PortNumber,
     pub enable: PortNumber,
@@ -29,7 +29,7 @@ pub fn named(design: &Design, name: &str) -> Result<PortNumber, String> {
 }
 
 impl Pins {
-    /// Those of this design.
+    /// The ports of this design.
     ///
     /// # Errors
     /// The name of one that it lacks.
@@ -65,14 +65,14 @@ impl Pins {
         set(design, self.time, start & 0xffff);
     }
 
-    /// A packet at the design's door.
+    /// Offers a packet.
     pub fn offer(&self, design: &mut Design, number: u64, arrival: u64) {
         set(design, self.arrival[0], 1);
         set(design, self.arrival[2], number);
         set(design, self.arrival[3], arrival & 0xffff);
     }
 
-    /// A LOAD at the design's door.
+    /// Offers a LOAD.
     pub fn load(&self, design: &mut Design, number: u64, contract: &Stream, now: u64) {
         let deadline = contract.first_deadline.unwrap_or(now) as u16;
         set(design, self.load[0], 1);

@@ -7,8 +7,8 @@
 //! 2. packets become heads in the order in which they came, each once;
 //! 3. the reports to the host are what happened, in that order; a report that the host does not take stays as it is.
 //!
-//! Up to 32 streams are compared with the device model where the clock counts decisions, otherwise with the scan, until a denominator comes
-//! close to 255, which the scan does not know.
+//! The model is the device model for up to 32 streams where the clock counts decisions, otherwise the scan. The scan does not saturate
+//! denominators, so a run with it ends when one comes close to 255.
 
 use crate::contracts::Traffic;
 use crate::design::{Design, PortNumber};

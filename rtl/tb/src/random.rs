@@ -23,7 +23,7 @@ impl Random {
         ((self.bits() >> 32) * end) >> 32
     }
 
-    /// True once in so many times.
+    /// True once in `times` on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -22,7 +22,7 @@ pub struct Trace<Output: Write = BufWriter<File>> {
     lines: Vec<(Line, Vec<u8>)>,
 }
 
-/// What stands for a line in the dump; the clock has the first one.
+/// The identifier of a line in the dump; the clock has the first one.
 fn mark(index: usize) -> char {
     char::from(b'!' + index as u8)
 }

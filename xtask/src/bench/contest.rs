@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// One program that speaks the line protocol of `benches/peers/harness.h`.
 pub struct Contestant {
-    /// What the table calls it.
+    /// Its name in the table.
     pub name: String,
     /// True for Tidegate's side.
     pub is_ours: bool,
@@ -28,7 +28,7 @@ pub struct Measurement {
     pub rounds: Vec<f64>,
     /// Memory allocations during all rounds; peers do not count theirs.
     pub allocations: u64,
-    /// What it said of itself when it was ready, or why it could not take part.
+    /// Its `ready` line, or why it could not take part.
     pub note: String,
 }
 
@@ -81,7 +81,7 @@ pub fn measure(group: &str, flows: u32, contestants: &[Contestant], rounds: u32)
     }
     for round in 0..rounds as usize {
         for turn in 0..running.len() {
-            // Each round begins with another one, so that nobody always follows the same neighbour out of the caches.
+            // Each round begins with another one, so that none always runs after the same neighbour and its caches.
             let index = (turn + round) % running.len();
             let Some(process) = &mut running[index] else { continue };
             match process.round() {

@@ -12,9 +12,9 @@ use std::process::Command;
 
 /// Seconds simulated.
 const SECONDS: u32 = 20;
-/// Runs of ours for one of ns-3, so that the time can be told.
+/// Runs of ours for one of ns-3, because the kernel counts time coarsely.
 const SEEDS: u64 = 10;
-/// How finely the kernel counts, per second.
+/// Ticks per second in which the kernel counts.
 const TICKS: f64 = 100.0;
 const MODULES: &[&str] = &["core", "network", "internet", "point-to-point", "applications", "traffic-control", "stats", "bridge"];
 const INSTALL: &str = "apt-get install build-essential pkg-config libns3-dev";

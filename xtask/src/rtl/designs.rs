@@ -11,7 +11,7 @@ const AHEAD: (&str, &str) = ("Ahead", "1");
 /// The paper's sizes.
 pub const SIZES: &[u32] = &[4, 8, 16, 32];
 
-/// A design of the first architecture, of which rows say what is different.
+/// The base architecture. Other rows name their differences.
 const BASE: Variant = Variant {
     name: "base",
     title: "base",
@@ -38,7 +38,7 @@ const FOUR: Compared = Compared::new(4);
 const EIGHT: Compared = Compared::new(8);
 const SIXTEEN: Compared = Compared::new(16).deep();
 const THIRTY_TWO: Compared = Compared::new(32).deep();
-/// What the speculative engine shows a bench beyond its ports as measured, where a host asks.
+/// The port that shows a bench every stream; the measured design has none, and a host asks instead.
 const OBSERVED: &[(&str, &str)] = &[("Observed", "1")];
 const DEPTH_2: &[(&str, &str)] = &[("Depth", "2")];
 const DEPTH_4: &[(&str, &str)] = &[("Depth", "4")];

@@ -1,7 +1,7 @@
 //! Synthesis with Yosys, place and route with nextpnr, for ECP5-85F.
 //!
-//! A result is a file in `rtl/results`. It says what it was made from: a hash of the sources that the design reads and of the flow, and the
-//! versions of the tools. What is there for the same is not made again.
+//! A result is a file in `rtl/results`, with its origin: a hash of the sources that the design reads and of the flow, and the versions of the
+//! tools. A result with the same origin is not made again.
 
 use super::design::{Design, Mapping, Place};
 use super::grade::Grade;
@@ -21,19 +21,17 @@ const SCRIPT: &str = "rtl/flow/synthesise.py";
 /// What nextpnr is told.
 const PLACE: &[&str] = &["--85k", "--package", "CABGA756", "--lpf-allow-unconstrained", "--timing-allow-fail"];
 
-/// The frequency that it is told where a design has no goal. Neither placer nor router takes notice of it then: they go for the shortest critical path
-/// in any case.
+/// The frequency that nextpnr is told for a design without a target. Placer and router ignore it then: they minimise the critical path.
 const FREQUENCY: u32 = 100;
 
-/// What `pins.lpf` says, for designs that are placed with it: where the clock comes in.
+/// The text of `pins.lpf`, for designs that are placed with it: the pin of the clock.
 const PINS: &str = "LOCATE COMP \"clk_i\" SITE \"B29\";\n";
 
 /// The device, as the results name it.
 pub const DEVICE: &str = "LFE5U-85F, CABGA756, speed grade 6";
 
-/// Synthesises a design and places it with the first `seeds` seeds in each of these speed grades, as far as the file of its results does not have them; keeps
-/// them there. A placement that takes longer than `patience` is given up, and made once more without the clock that the design is to reach, if there is
-/// one. What fails is kept too.
+/// Synthesises a design, places it with the first `seeds` seeds in each speed grade, and keeps the results in its file; what the file has is not made
+/// again. A placement that takes longer than `patience` is ended, and repeated without the target clock if there is one. Failures are kept, too.
 ///
 /// # Errors
 /// [`Failure::Check`] if a tool fails, [`Failure::Environment`] if it cannot be started or a file not be written.
@@ -75,7 +73,7 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
         let without = Place { goal: None, ..design.place };
         let start = Instant::now();
         let placement = place(&folder, grade, seed, design.place, patience).or_else(|failure| match (failure, design.place.goal) {
-            // What fails before the time is over fails without that clock, too.
+            // A placement that fails before its time is over fails without a target, too.
             (Failure::Check(reason), Some(goal)) if start.elapsed() >= patience => {
                 println!("{shown}: {reason}; once more, without {} MHz to reach", grade.clock(goal));
                 Ok(Placement { has_no_goal: true, ..place(&folder, grade, seed, without, patience)? })
@@ -104,7 +102,7 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
     read(&kept, &design.name)
 }
 
-/// True if the kept results of a design were made from the sources and by the tools of today.
+/// True if the kept results of a design were made from today's sources by today's tools.
 ///
 /// # Errors
 /// As [`sources`].
@@ -118,7 +116,7 @@ pub fn is_current(design: &Design) -> Result<bool, Failure> {
 /// Synthesises, places and routes a small design, keeping nothing, to see that the flow works; says what has come out.
 ///
 /// # Errors
-/// [`Failure::Check`] if it does not. What clock comes out is no matter.
+/// [`Failure::Check`] if it does not. Any clock will do.
 pub fn try_out(design: &Design) -> Result<String, Failure> {
     let folder = target_directory()?.join("rtl/place/try-out");
     let area = synthesise(design, &folder)?;
@@ -258,7 +256,7 @@ fn placement(report: &Value, places: &Value, seed: u64) -> Option<Placement> {
     })
 }
 
-/// What a reader of the sources would call a cell: the register's name, or where it stands if synthesis has found it another name.
+/// The name of a cell in the sources: the register's, or its file and line if synthesis has renamed it.
 fn readable(cell: &str, places: &Value) -> String {
     let Some(inside) = cell.strip_prefix("design_under_test.") else {
         return places[cell].as_str().map_or_else(|| "the harness".to_owned(), str::to_owned);
@@ -277,7 +275,7 @@ fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// Runs a program with all it says going to a file, for so long at most.
+/// Runs a program for at most `patience`, with its output in a file.
 fn logged(command: &mut Command, log: &Path, patience: Duration) -> Result<(), Failure> {
     let shown = command.get_program().to_string_lossy().into_owned();
     let name = Path::new(&shown).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -289,14 +287,14 @@ fn logged(command: &mut Command, log: &Path, patience: Duration) -> Result<(), F
         Some(status) => {
             let said = std::fs::read_to_string(log).unwrap_or_default();
             let error = said.lines().rev().find(|line| line.starts_with("ERROR: ")).unwrap_or("no error is named");
-            println!("{shown} ended with {status}; what it said is in {}", log.display());
+            println!("{shown} ended with {status}; its output is in {}", log.display());
             Err(Failure::Check(format!("{name}: {error}")))
         }
         None => Err(Failure::Check(format!("{name} was given up after {} minutes", patience.as_secs() / 60))),
     }
 }
 
-/// How a program ends; none if it is still running when patience is, and is ended then.
+/// How a program ends; `None` if it was ended because `patience` was over.
 fn ended(command: &mut Command, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
     let (begun, mut child) = (Instant::now(), command.spawn()?);
     while begun.elapsed() < patience {
@@ -379,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_has_an_end() {
+    fn a_program_is_ended_when_its_time_is_over() {
         let sleep = |seconds: &str, patience| ended(Command::new("sleep").arg(seconds), Duration::from_millis(patience)).unwrap();
         assert!(sleep("0", 60_000).unwrap().success());
         assert_eq!(sleep("60", 1), None);

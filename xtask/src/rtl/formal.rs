@@ -1,8 +1,11 @@
-//! The formal properties: what the harnesses in `rtl/formal` assert holds for every input, and no longer with a fault in the design.
+//! The formal properties: the assertions of the harnesses in `rtl/formal` hold for every input, and fail with a fault in the design.
 //!
-//! A harness is read and flattened by Yosys, which writes it as an SMT-LIB model; `yosys-smtbmc` then asks Yices. Each proof has three parts:
-//! the assertions hold (in every reachable state by induction, or in all runs of a bounded length); all `cover` statements are
-//! reached, so the assumptions leave something to prove; and with a fault seeded in the design the proof fails.
+//! Yosys reads and flattens a harness, and writes it as an SMT-LIB model; `yosys-smtbmc` then asks Yices. Each proof has three parts:
+//! 1. the assertions hold, in every reachable state by induction, or in all runs of a bounded length;
+//! 2. all `cover` statements are reached, so the assumptions leave something to prove;
+//! 3. with a fault seeded in the design the proof fails.
+//!
+//! By default each harness is proved in its first size, which finds its faults, and one fault is seeded; with `--deep` all sizes and faults.
 
 use super::options::Options;
 use super::parallel::at_once;

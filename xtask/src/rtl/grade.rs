@@ -3,7 +3,7 @@
 /// A speed grade of the device: the same netlist, placed and routed by the delays of that grade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
-    /// The slowest, for which every clock is that has no grade beside it.
+    /// The slowest: clocks without a grade are of this one.
     Six,
     /// The fastest.
     Eight,
@@ -18,7 +18,7 @@ impl Grade {
         }
     }
 
-    /// The clock that is to be expected where grade 6 has this one.
+    /// The clock to expect where grade 6 has this one.
     pub const fn clock(self, megahertz: u32) -> u32 {
         match self {
             Grade::Six => megahertz,
@@ -26,7 +26,7 @@ impl Grade {
         }
     }
 
-    /// Where its placements are in a file of results.
+    /// The field of its placements in a file of results.
     pub const fn field(self) -> &'static str {
         match self {
             Grade::Six => "placements",

@@ -87,7 +87,7 @@ fn sets(modules: &[String], deep: bool) -> Vec<Set> {
     sets
 }
 
-/// Runs a linter, and says what it says; true if it ends with 0.
+/// Runs a linter and prints its output; true if it ends with 0.
 fn passes(command: &mut Command) -> Result<bool, Failure> {
     let output = command.output();
     let output =

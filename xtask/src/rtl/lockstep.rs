@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// The names of SystemVerilog that stand for values, where Verilator and the bench take numbers only.
+/// SystemVerilog names of values, where Verilator and the bench take numbers only.
 const NUMBERS: &[(&str, &str)] = &[("dwcs_pkg::Lattice", "0"), ("dwcs_pkg::Exact", "1"), ("dwcs_pkg::Winner", "2")];
 
 /// What the bench did with one design.

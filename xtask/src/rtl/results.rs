@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Where results are kept.
+/// The folder of results.
 pub const RESULTS: &str = "rtl/results";
 
 /// What a design takes of the device.
@@ -31,9 +31,9 @@ pub struct CriticalPath {
     pub from: String,
     pub to: String,
     pub nanoseconds: f64,
-    /// Of it, wires.
+    /// The part in wires.
     pub routing: f64,
-    /// Tables, multipliers and carry chains on the way.
+    /// Tables, multipliers and carry chains on it.
     pub levels: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct Placement {
     pub seed: u64,
     pub megahertz: f64,
     pub critical: CriticalPath,
-    /// The router came to no end with the clock that this design is to reach, and was given none.
+    /// Routing towards the target clock did not end in time, and was repeated without one.
     pub has_no_goal: bool,
 }
 
@@ -58,13 +58,13 @@ pub struct Outcome {
     pub fastest: Vec<Placement>,
     /// The options of nextpnr that this design alone was given.
     pub place: Option<String>,
-    /// The clock in MHz for which wires were laid anew, in speed grade 6.
+    /// The target clock of the router in MHz, in speed grade 6.
     pub goal: Option<u64>,
-    /// Placements that were tried in vain.
+    /// Placements that failed.
     pub in_vain: Vec<InVain>,
 }
 
-/// A placement that failed, or came to no end.
+/// A placement that failed, or did not end in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InVain {
     /// The speed grade.
@@ -169,7 +169,7 @@ fn outcome(value: &Value) -> Option<Outcome> {
     })
 }
 
-/// Notes why a placement failed, or forgets it.
+/// Notes why a placement failed; without a reason, removes the note.
 pub fn note(kept: &mut Value, grade: Grade, seed: u64, reason: Option<&str>) {
     let mut all = kept["in_vain"].as_array().cloned().unwrap_or_default();
     all.retain(|tried| tried["grade"] != grade.number() || tried["seed"] != seed);
@@ -189,7 +189,7 @@ pub fn keep(file: &Path, value: &Value) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).expect("a value can be written") + "\n";
     let write = || {
         std::fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
-        // In one piece: a run that is interrupted leaves the old results or the new ones.
+        // Renamed, so that a run that is interrupted leaves the old results or the new ones.
         let half = file.with_extension("json.new");
         std::fs::write(&half, text)?;
         std::fs::rename(&half, file)

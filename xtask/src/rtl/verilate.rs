@@ -1,6 +1,6 @@
 //! A design as a shared library that the lockstep bench loads: Verilator makes C++ of it, and that is compiled with `rtl/tb/bench.cpp`.
 //!
-//! Libraries are kept below `target/rtl` under the hash of all that they are made of, so that only what has changed is made again.
+//! Libraries are kept below `target/rtl` under the hash of everything that they are made of, so that only what has changed is made again.
 
 use super::sources::needed;
 use super::tools;
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 /// The program around a design, relative to the root.
 const BENCH: &str = "rtl/tb/bench.cpp";
 
-/// Registers without a reset begin with random bits, what is undefined becomes random bits: neither may matter.
+/// Registers without a reset and undefined values become random bits: neither may matter.
 const VERILATOR: &[&str] = &[
     "--cc",
     "--prefix",
@@ -34,13 +34,13 @@ const VERILATOR: &[&str] = &[
     "--quiet",
 ];
 
-/// How far it looks for what was last written to a variable: with its usual patience it takes twice the time, and the program is not faster.
+/// The parameter limits the search for the last write to a variable: by default it takes twice the time, and the program is not faster.
 const COMPILER: &[&str] = &["-std=c++20", "-fPIC", "--param=sccvn-max-alias-queries-per-access=20"];
 
-/// How well the compiler is to do.
+/// How much the compiler optimises.
 #[derive(Clone, Copy, Debug, Hash)]
 pub enum Effort {
-    /// For a design that soon ends: compiled in half the time.
+    /// For a short simulation: compiled in half the time.
     Least,
     /// For many decisions: a million clock cycles per second.
     Some,
@@ -64,7 +64,7 @@ const HEADER: &str = "#include <cstddef>\n#include <cstdint>\n#include <memory>\
 /// What is made into a library.
 #[derive(Clone, Debug)]
 pub struct Design {
-    /// Its name, which no other one has.
+    /// Its unique name.
     pub name: String,
     pub top: String,
     /// Names and values, as Verilator takes them.
@@ -91,7 +91,7 @@ pub fn library(design: &Design) -> Result<PathBuf, Failure> {
         return Ok(library);
     }
 
-    // What was made of older sources is of no use any more.
+    // Libraries of older sources are not needed any more.
     if folder.exists() {
         std::fs::remove_dir_all(&folder).map_err(|error| unusable("delete", &folder, &error))?;
     }
@@ -113,7 +113,7 @@ pub fn library(design: &Design) -> Result<PathBuf, Failure> {
     let mut units: Vec<PathBuf> = written.flatten().map(|entry| entry.path()).filter(|path| has_extension(path, "cpp")).collect();
     units.sort();
     units.push(root().join(BENCH));
-    // What runs once, before the first cycle, is as much as all the rest.
+    // Half of the code runs once, before the first cycle.
     let (once, often): (Vec<PathBuf>, Vec<PathBuf>) = units.into_iter().partition(|path| path.to_string_lossy().ends_with("__Slow.cpp"));
     let mut objects = Vec::new();
     for (name, units, effort) in [("often", often, design.effort), ("once", once, Effort::Least)] {
@@ -182,7 +182,7 @@ fn runtime(verilator: &Path) -> Result<Runtime, Failure> {
     Ok(runtime)
 }
 
-/// Runs a command; what it says is said only if it fails.
+/// Runs a command; its output is kept for the error.
 fn silently(command: &mut Command) -> Result<(), Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().map_err(|error| Failure::Environment(format!("cannot start {program}: {error}")))?;

@@ -1,10 +1,10 @@
-// Stands in for the decision block where its answers do not matter: nothing drives the output, so the solver chooses it, anew in every
-// cycle and every block.
+// Replaces the decision block where its answers do not matter: nothing drives the output, so the solver chooses it in every cycle and
+// block.
 
 module decision_block
   import dwcs_pkg::*;
 (
-  /// Two streams, which it does not look at.
+  /// Two streams, which it does not read.
   input  attributes_t first_i,
   input  attributes_t second_i,
   /// The first one wins, or not.

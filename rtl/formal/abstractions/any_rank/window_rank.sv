@@ -1,11 +1,11 @@
-// Stands in for the ranks of windows where they do not matter: nothing drives the outputs, so the solver chooses them, anew in every cycle.
+// Replaces the ranks of windows where they do not matter: nothing drives the outputs, so the solver chooses them in every cycle.
 
 module window_rank #(
   /// Does not matter.
   parameter bit Block = 1'b1
 ) (
   input  logic        clk_i,
-  /// A window, at which it does not look.
+  /// A window, which it does not read.
   input  logic [7:0]  numerator_i,
   input  logic [7:0]  denominator_i,
   /// Anything.

@@ -1,7 +1,7 @@
-// Stands in for the decision block where any strict total order will do and nothing else looks at the attributes: the deadline is a plain
-// number, the smaller comes first, and among equal ones the smaller number of a stream. Every strict total order of the streams is the
-// order of some such deadlines, so what holds for all of them holds for the decision block, which decision_order proves to be such an
-// order. Streams without packets lose as they do there; of two the second wins.
+// Replaces the decision block where any strict total order will do and nothing else reads the attributes. The deadline is a plain number: the
+// smaller comes first, and among equal ones the smaller number of a stream. Every strict total order of the streams is the order of some
+// such deadlines. What holds for all of them holds for the decision block, which decision_order proves to be such an order. Streams without
+// packets lose as they do there; of two the second wins.
 
 module decision_block
   import dwcs_pkg::*;

@@ -1,7 +1,6 @@
-// Stands in for the decision block where any strict total order will do: each stream has an arbitrary rank, the smaller comes first, and
-// among equal ones the smaller number. Every strict total order of the streams is the order of some such ranks, so what holds for all ranks
-// holds for the decision block, which decision_order proves to be such an order. Streams without packets lose as they do there; of two the
-// second wins.
+// Replaces the decision block where any strict total order will do. Each stream has an arbitrary rank: the smaller comes first, and among equal
+// ones the smaller number. Every strict total order of the streams is the order of some such ranks. What holds for all ranks holds for the
+// decision block, which decision_order proves to be such an order. Streams without packets lose as they do there; of two the second wins.
 
 module decision_block
   import dwcs_pkg::*;

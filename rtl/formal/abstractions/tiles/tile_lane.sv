@@ -1,4 +1,4 @@
-// Stands in for a lane where its words do not matter: nothing drives the outputs, so the solver chooses them, anew in every cycle.
+// Replaces a lane where its words do not matter: nothing drives the outputs, so the solver chooses them in every cycle.
 
 module tile_lane
   import dwcs_pkg::*;

@@ -1,4 +1,4 @@
-//! What is compared in every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
+//! The checks of every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
 
 use super::{Bench, Drive};
 use crate::layout::{self, Record, Status};
@@ -8,15 +8,15 @@ use tidegate_core::dwcs::{Dwcs, NEVER};
 use tidegate_core::packet::Flow;
 use tidegate_rtl_model::{Attributes, Routing};
 
-/// What `status_o` is to show of a stream, once the lag is over.
+/// What `status_o` has to show of a stream after the lag.
 #[derive(Clone, Copy)]
 pub struct Expected {
     status: Status,
-    /// The deadline counts exactly; else it only has to have come.
+    /// How the deadline is compared.
     deadline: Deadline,
 }
 
-/// How a deadline counts.
+/// How a deadline is compared: exactly, as one that has come, or not at all.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
     Exact,
@@ -24,7 +24,7 @@ pub enum Deadline {
     Never,
 }
 
-/// What all streams are to show.
+/// What all streams have to show in cycle `due`.
 pub struct Snapshot {
     pub due: u64,
     decision: u64,
@@ -40,7 +40,7 @@ const LAG_OF_ANSWERS: usize = 13;
 pub const PATIENCE: u64 = 4096;
 
 impl Bench {
-    /// Notes what `status_o` is to show after the lag.
+    /// Notes what `status_o` has to show after the lag.
     pub(super) fn expect_status(&mut self) {
         let Some(lag) = self.timing.status_lag else { return };
         let mut streams = self.spare.pop().unwrap_or_default();
@@ -48,7 +48,7 @@ impl Bench {
         for index in 0..self.kept.len() {
             streams.push(self.expected(index));
         }
-        // After a LOAD this comes when its cycle is over, or two after its last word where words come one after the other.
+        // A LOAD shows when its cycle is over, or two cycles after its last word in a pipelined engine.
         let due = self.cycle + if self.runs { lag } else { 2 * u64::from(self.timing.is_pipelined()) };
         self.snapshots.push_back(Snapshot { due, decision: self.decisions, now: self.told as u16, streams });
     }
@@ -86,7 +86,7 @@ impl Bench {
     /// Law 2.
     ///
     /// # Errors
-    /// The first stream that stands elsewhere.
+    /// The first stream that differs.
     pub(super) fn check_status(&mut self) -> Checked<()> {
         let Some(snapshot) = self.snapshots.pop_front() else { return Ok(()) };
         let bits = self.design.bits(self.ports.status_o);
@@ -105,7 +105,7 @@ impl Bench {
             }
         }
         if let Some(stream) = (snapshot.streams.len()..self.places).find(|&stream| Status::decode(bits, stream).valid) {
-            return Err(self.differs("status", "valid", Some(stream), "true".into(), "false: nobody has loaded it".into()));
+            return Err(self.differs("status", "valid", Some(stream), "true".into(), "false: it has not been loaded".into()));
         }
         self.spare.push(snapshot.streams);
         Ok(())
@@ -130,7 +130,7 @@ impl Bench {
         mismatch
     }
 
-    /// With all among whom was decided.
+    /// Adds the streams among which the decision was made.
     pub(super) fn with_candidates(&self, mut mismatch: Box<Mismatch>) -> Box<Mismatch> {
         for (stream, kept) in self.kept.iter().enumerate() {
             let status = Status::decode(self.design.bits(self.ports.status_o), stream);
@@ -143,7 +143,7 @@ impl Bench {
         mismatch
     }
 
-    /// Every decision arrives once, in order, and stays as it is until it is taken.
+    /// Law 3.
     pub(super) fn check_decision(&mut self, valid: bool, ready: bool) -> Checked<()> {
         let bits = self.get(self.ports.decision_o);
         if let Some(waiting) = self.waiting {
@@ -162,7 +162,7 @@ impl Bench {
             };
             self.same("decision", "decision_o", None, found, expected)?;
         }
-        // Engines in steps take theirs when the host takes the decision.
+        // An engine in steps updates when the host takes the decision.
         let most = match self.timing.kind {
             Kind::InSteps(..) => 0,
             Kind::Pipelined { records } => records,
@@ -178,7 +178,7 @@ impl Bench {
     pub(super) fn check_load(&mut self, enable: bool) -> Checked<()> {
         let ready = self.get(self.ports.load_ready_o) == 1;
         if self.timing.is_pipelined() {
-            // It stops when what is under way is done, and is busy with every LOAD for a while.
+            // It stops when the decisions under way are done, and is busy for a while after every LOAD.
             self.runs &= !ready;
             return Ok(());
         }
@@ -200,7 +200,7 @@ impl Bench {
         }
     }
 
-    /// Compares the words at the network's ports.
+    /// Law 4.
     pub(super) fn check_network(&mut self) -> Checked<()> {
         let (Kind::InSteps(routing, _), Some(port)) = (self.timing.kind, self.ports.home_o) else { return Ok(()) };
         if routing == Routing::Winner {
@@ -212,7 +212,7 @@ impl Bench {
         let mut seen = 0u64;
         for (place, (&found, model)) in self.home.iter().zip(self.golden.network().home()).enumerate() {
             seen |= 1 << found.id;
-            // Of a stream without a packet nothing but that is of interest, of one without a deadline not what stands in its place.
+            // Of a stream without a packet only the valid bit counts; of one without a deadline the deadline does not.
             let deadline = if model.infinite { found.deadline } else { model.deadline };
             let model = if model.valid { Attributes { deadline, ..*model } } else { Attributes { valid: false, ..found } };
             if found != model {
@@ -226,7 +226,7 @@ impl Bench {
     /// Law 7: one answer per question. Call it while nothing is decided.
     ///
     /// # Errors
-    /// The first stream of which the answer says something else.
+    /// The first answer that differs.
     pub fn ask(&mut self, drive: Drive) -> Checked<()> {
         let Some([valid, ready, id, answered, answer]) = self.ports.query else { return Ok(()) };
         for stream in 0..self.kept.len() {
@@ -243,7 +243,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The answer is what the stream shows. If it has no packet and its deadline has come, the window may be that with which it comes back.
+    /// Compares an answer. Of a stream without a packet whose deadline has come, the window may be the one with which it comes back.
     fn answers(&self, stream: usize, found: Status) -> Checked<()> {
         let shown = self.shown(stream);
         let contract = self.kept[stream].contract;
@@ -262,7 +262,7 @@ impl Bench {
         if found == model { Ok(()) } else { Err(self.status_differs(stream, found, model, self.decisions)) }
     }
 
-    /// Law 6, when nothing has happened for the lag of the status: call it while nothing is decided.
+    /// Law 6. Call it while nothing is decided, after the lag of the status.
     ///
     /// # Errors
     /// The first stream that has lost or won a packet.

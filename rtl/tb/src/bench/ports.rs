@@ -1,4 +1,4 @@
-//! The ports of an engine, found by their names and held to the widths of the layout.
+//! The ports of an engine, found by name and checked against the widths of the layout.
 
 use crate::design::{Design, PortNumber};
 use crate::layout;
@@ -27,7 +27,7 @@ pub struct Ports {
     pub take_o: Option<PortNumber>,
     pub home_o: Option<PortNumber>,
     pub status_o: PortNumber,
-    /// Questions and answers, where not all that may be asked lies on ports: valid, ready, the stream; valid, the answer.
+    /// Questions and answers, if the design has them: valid, ready, the stream; valid, the answer.
     pub query: Option<[PortNumber; 5]>,
 }
 

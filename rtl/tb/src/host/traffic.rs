@@ -1,13 +1,13 @@
-//! Runs by chance of an engine between AXI4-Streams, beside the golden model.
+//! Random runs of an engine between AXI4-Streams, beside the golden model.
 //!
-//! Nothing of the engine is looked at but its streams of words. The host loads contracts, sends packets while nothing is decided, and then takes
-//! reports until all queues are empty; several times, so that streams come back. Words come and are taken by chance.
+//! Only the streams of words are compared. The host loads contracts, sends packets while nothing is decided, and takes reports until all
+//! queues are empty; several times, so that streams come back. Words come and are taken at random.
 //!
 //! **Law.**
 //! 1. Decisions, their clock, and the heads that are dropped before each are those of the model, each once.
 //! 2. A word that is offered stays as it is until it is taken.
 //! 3. Of every stream, packets sent = served + dropped; at the end none is left.
-//! 4. Answers to questions are what the model knows of the stream, one for each question.
+//! 4. Each question gets one answer, which is the model's.
 
 use super::{Edge, Host};
 use crate::contracts::{Traffic, contracts};
@@ -58,7 +58,7 @@ fn run(host: &mut Host, model: &mut dyn Dwcs, streams: &[Stream], (start, depth)
 
     let mut now = start;
     for _ in 0..if host.edge.lanes.is_some() { 40 } else { 3 } {
-        // Packets, of several streams by turns, none of them later than the clock; some streams rest.
+        // Packets of several streams in turn, none later than the clock; some streams get none.
         let mut queues = vec![VecDeque::new(); total];
         let mut arrival = now.saturating_sub(random.below(5000));
         let mut due: Vec<usize> = match host.edge.lanes {

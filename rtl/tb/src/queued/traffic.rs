@@ -1,4 +1,4 @@
-//! Runs by chance of an engine with queues inside: contracts of one kind, from reset to the questions at the end.
+//! Random runs of an engine with queues inside: contracts of one kind, from reset to the questions at the end.
 
 use super::{Bench, Engine, Pace};
 use crate::contracts::{Traffic, contracts};

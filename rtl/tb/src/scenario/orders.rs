@@ -1,4 +1,4 @@
-//! What the network makes of every order of its inputs, and what serial comparison makes of numbers around the wrap: one decision each.
+//! One decision for every order of the network's inputs, and serial comparison around the wrap of the clock.
 
 use super::stop::{begin, done, stop};
 use crate::bench::{Bench, Drive};
@@ -30,7 +30,7 @@ fn decide(bench: &mut Bench, ranks: &[u64], arrivals: &[u64]) -> Checked<(Option
     let order: Vec<usize> = (0..streams.len()).collect();
     bench.load(0, &streams, &order)?;
     arrivals.iter().enumerate().for_each(|(stream, &arrival)| bench.arrive(stream, arrival));
-    // The first decision finds nobody: it takes the packets. Where several are under way others follow the one that counts.
+    // The first decision finds no stream: it takes the packets. In a pipelined engine others follow the one that counts.
     let mut winner = None;
     let mut updates = 0;
     while winner.is_none() || !bench.is_loading() {
@@ -55,7 +55,7 @@ fn serial(bench: &mut Bench) -> Checked<()> {
     Ok(())
 }
 
-/// S1 and S2, on the base architecture: what leaves the decision blocks goes to port i/2, or N/2 + i/2 if i is odd.
+/// S1 and S2, on the base architecture: output i of the decision blocks goes to port i/2, or N/2 + i/2 if i is odd.
 fn published(setup: &Setup, bench: &mut Bench, routing: Routing) -> Checked<()> {
     if routing != Routing::Lattice {
         return Ok(());

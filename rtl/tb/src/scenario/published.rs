@@ -22,7 +22,7 @@ impl Backlogged<'_> {
         Ok(Backlogged { bench, served: vec![0; streams.len()], announced: vec![0; streams.len()], start })
     }
 
-    /// So many decisions, of those streams that are `awake`; who was served, one after the other.
+    /// The winners of this many decisions among the streams that are `awake`, in order.
     fn decide(&mut self, decisions: u64, awake: impl Fn(usize) -> bool) -> Checked<Vec<usize>> {
         let mut winners = Vec::new();
         if self.bench.is_loading() {
@@ -52,12 +52,12 @@ impl Backlogged<'_> {
     }
 }
 
-/// When the first packets are heads, in ticks: a clock that counts all decisions counts the one that took them.
+/// The tick in which the first packets are heads: a clock that counts all decisions counts the one that took them.
 fn first_tick(bench: &Bench) -> u64 {
     u64::from(bench.timing().is_pipelined())
 }
 
-/// A published number that the design does not reach, though it does as the model.
+/// Compares with a published number.
 fn published<T: PartialEq + std::fmt::Debug>(bench: &Bench, field: &str, design: T, model: T) -> Checked<()> {
     bench.same("published", field, None, design, model)
 }
@@ -87,7 +87,7 @@ fn fair_shares(bench: &mut Bench) -> Checked<()> {
     bench.conserve()
 }
 
-/// Oracles D5 and D6, which have four streams: on designs for many they would say nothing new.
+/// Oracles D5 and D6, which have four streams: larger designs would show nothing new.
 pub fn mixtures(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
     if setup.streams > 8 {
         return Ok(Done::default());
@@ -148,7 +148,7 @@ fn cycles(setup: &Setup, bench: &mut Bench) -> Checked<()> {
     let streams = vec![Stream::windowed(Window::new(3, 4), 1); setup.streams];
     let order: Vec<usize> = (0..setup.streams).collect();
     bench.load(0, &streams, &order)?;
-    // The first decision finds nobody, because packets are taken in an update; so do those after the last packet.
+    // The first decision finds no stream, because packets are taken in an update; nor do those after the last packet.
     for packet in 0..90 / setup.streams as u64 {
         (0..setup.streams).for_each(|stream| bench.arrive(stream, packet));
     }
@@ -168,7 +168,7 @@ fn cycles(setup: &Setup, bench: &mut Bench) -> Checked<()> {
     bench.conserve()
 }
 
-/// Where several decisions are under way, there is one in every cycle from the first one on.
+/// A pipelined engine decides in every cycle from the first decision on.
 fn every_cycle(bench: &mut Bench) -> Checked<()> {
     let drive = Drive { enable: true, outside: false, time: 0, ready: true, load: None };
     let mut filling = 0;

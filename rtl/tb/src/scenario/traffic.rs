@@ -1,5 +1,6 @@
-//! Traffic by chance, biased to what is rare: ties, the limits of the registers, streams that run empty and come back, time that jumps, a
-//! host that does not take what was decided, pauses in which streams are loaded anew.
+//! Random traffic, biased to rare states: ties, the limits of the registers, streams that run empty and come back.
+//!
+//! The clock jumps, the host keeps decisions waiting, and in pauses streams are loaded anew.
 
 use super::stop::{begin, done, stop};
 use crate::bench::{Bench, Drive};
@@ -8,7 +9,7 @@ use crate::random::Random;
 use crate::setup::{Done, Failure, Setup};
 use tidegate_core::dwcs::{CLAMP, Stream, Window};
 
-/// Everything.
+/// Contracts and traffic of every kind.
 pub fn random(setup: &Setup, seed: u64, decisions: u64) -> Result<Done, Failure> {
     runs(setup, seed, decisions, false)
 }
@@ -30,13 +31,13 @@ fn runs(setup: &Setup, seed: u64, decisions: u64, overload: bool) -> Result<Done
             if is_new {
                 bench.reset();
             }
-            // After a reset nobody has a packet, so nobody has to be loaded.
+            // After a reset no stream has a packet, so none has to be loaded.
             let fewer = is_new && random.once_in(4);
             let streams = if fewer { 1 + random.below(setup.streams as u64) as usize } else { setup.streams };
             Episode::new(&bench, streams, &mut random, overload).run(&mut bench, &mut random).map_err(Failure::of(seed))?;
         }
         total.add(done(&bench));
-        // Seeds are written by people, too: short ones.
+        // Short, because people type seeds.
         seed = Random::new(seed).bits() >> 32;
     }
     Ok(total)
@@ -47,7 +48,7 @@ fn runs(setup: &Setup, seed: u64, decisions: u64, overload: bool) -> Result<Done
 enum Character {
     /// Small numbers, so that every rule of precedence decides.
     Ties,
-    /// Wide windows and the same deadlines: the first is found by fractions of large numbers, as they go up and down.
+    /// Wide windows and the same deadlines, so that fractions of large numbers decide.
     Fractions,
     /// A deadline in every slot.
     Overload,
@@ -62,9 +63,9 @@ enum Character {
 enum Pace {
     /// By one with every winner.
     Decisions,
-    /// By so many ticks.
+    /// By a fixed number of ticks.
     Steps(u64),
-    /// By up to so many.
+    /// By up to this many ticks.
     Jumps(u64),
 }
 
@@ -73,9 +74,9 @@ enum Pace {
 enum Load {
     /// Always one behind the head.
     Saturated,
-    /// One among all streams in so many cycles.
+    /// One for any stream in this many cycles.
     Rare(u64),
-    /// Many at once, then none for so many cycles.
+    /// Many at once, then none for up to this many cycles.
     Bursts(u64),
 }
 
@@ -89,16 +90,15 @@ struct Episode {
     droppable: Option<bool>,
     pace: Pace,
     load: Load,
-    /// The host takes a decision once in so many cycles; 1: always.
+    /// The host takes a decision once in `patience` cycles; 1: always.
     patience: u64,
-    /// A pause once in so many cycles; 0: none.
+    /// A pause once in `pauses` cycles; 0: none.
     pauses: u64,
     decisions: u64,
     cycles: u64,
-    /// When the next packet arrives: it need not be the time, but has to be within 2^15 of all other packets, and of the clock in engines with
-    /// several decisions under way.
+    /// The arrival of the next packet. It is within 2^15 of all other packets, and of the clock in a pipelined engine; otherwise any time.
     arrival: u64,
-    /// How far arrivals lie apart.
+    /// One more than the most ticks between two arrivals.
     spread: u64,
     start: u64,
 }
@@ -146,12 +146,12 @@ impl Episode {
             cycles: bench.cycles() + 40 * decisions,
             arrival: (1 << 16) + near(random),
             spread: random.pick(&[1, 2, 2, 3, 2000]),
-            // Arrivals may lie before it.
+            // Arrivals may be earlier.
             start: (1 << 16) + near(random),
         }
     }
 
-    /// What a stream asks for, when the clock stands at `now`.
+    /// The contract of a stream, with the clock at `now`.
     fn contract(&self, random: &mut Random, now: u64) -> Stream {
         let small = |random: &mut Random| {
             let x = random.below(3) as u32;
@@ -202,7 +202,7 @@ impl Episode {
                     let index = random.below(self.streams as u64) as usize;
                     let contract = self.contract(random, bench.told());
                     let drive = self.drive(random, false, time);
-                    // Where several decisions are under way a LOAD that sets the clock is one of all streams.
+                    // In a pipelined engine a LOAD that sets the clock is one of all streams.
                     bench.reload(index, contract, Drive { outside: drive.outside && !bench.timing().is_pipelined(), ..drive })?;
                 }
                 enable = random.once_in(3);
@@ -219,7 +219,7 @@ impl Episode {
             if bench.cycle(drive)?.is_some() {
                 target = self.target(random, bench).max(time);
             }
-            // A clock that follows the time late does so from the first decision on.
+            // The clock of a pipelined engine follows the time from the first decision on.
             if bench.timing().is_pipelined() && bench.is_loading() {
                 target = time;
             }
@@ -238,7 +238,7 @@ impl Episode {
         Drive { enable, outside, time, ready: self.patience == 1 || random.once_in(self.patience), load: None }
     }
 
-    /// Where the clock is to be at the next update.
+    /// The clock that the next update should have.
     fn target(&self, random: &mut Random, bench: &Bench) -> u64 {
         let target = bench.told()
             + match self.pace {
@@ -247,7 +247,7 @@ impl Episode {
                 Pace::Jumps(most) => random.below(most + 1),
             };
         match bench.oldest() {
-            // Where several decisions are under way ages are those that the clock gives.
+            // A pipelined engine takes ages from its clock.
             Some(oldest) if bench.timing().is_pipelined() => target.min(oldest + AGES - 1),
             _ => target,
         }
@@ -288,7 +288,7 @@ impl Episode {
         }
         let arrival = self.arrival + random.below(self.spread);
         self.arrival = if bench.timing().is_pipelined() {
-            // Neither in the future nor so long ago that it can become too old within an episode.
+            // Neither in the future nor so old that its age can overflow within an episode.
             arrival.clamp(bench.told() - AGES / 2, bench.told())
         } else {
             arrival.min(bench.oldest().map_or(u64::MAX, |oldest| oldest + AGES - 1))

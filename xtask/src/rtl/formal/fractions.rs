@@ -1,18 +1,17 @@
-//! What the order of window constraints rests on: products of 8-bit numerators and denominators compare like ranks.
+//! The lemmas under the order of window constraints: products of 8-bit numerators and denominators compare like ranks.
 //!
-//! Solvers are bad at multipliers, so harnesses are proved with arbitrary products, of which it is only assumed that x1 y2 and x2 y1
-//! compare like two numbers that belong to the fractions x1 / y1 and x2 / y2 alone. Here are such numbers, and that is shown by trying all
-//! pairs. For `decision_order` it is the integer part of 2^16 x / y: two different fractions with denominators below 2^8 are more than
-//! 2^-16 apart. For `key_order` it is the difference of the logarithms of x and y - x that the design itself uses, computed from the table
-//! in its source. The design gives 1 / 1, 2 / 2 and so on different ones, in the order of x, by which equal fractions are ordered anyway;
-//! so there x is compared, too.
+//! Solvers are slow with multipliers, so harnesses are proved with arbitrary products. They assume only that x1 y2 and x2 y1 compare like a
+//! rank of x1 / y1 and one of x2 / y2. Such ranks exist, which trying all pairs shows:
+//! * for `decision_order` the integer part of 2^16 x / y: two fractions with denominators below 2^8 are equal or more than 2^-16 apart;
+//! * for `key_order` the difference of the logarithms of x and y - x, from the table in the design's source. It differs among equal
+//!   fractions in the order of x, by which the design orders them anyway; so there x is compared, too.
 
 use crate::cargo::root;
 
-/// Where the logarithms are.
+/// The file with the logarithms.
 const LOGARITHMS: &str = "rtl/src/rank_pkg.sv";
 
-/// Compares all pairs of fractions x / y, 1 <= x <= y <= 255: about 10^9, half of which are the others turned round.
+/// Compares all pairs of fractions x / y, 1 <= x <= y <= 255: about 10^9, each in both orders.
 ///
 /// # Errors
 /// The first pair that compares otherwise.

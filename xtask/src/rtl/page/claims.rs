@@ -1,6 +1,6 @@
-//! What the paper says in figures about its designs, beside what is measured here.
+//! The paper's figures about its designs, beside what is measured here.
 
-use super::Row;
+use super::row::Row;
 use std::fmt::Write;
 
 /// The section about them.
@@ -33,7 +33,7 @@ pub fn published(page: &mut String, rows: &[Row]) {
     }
     page.push_str(&compute_ahead(rows));
     page.push_str(
-        "\nWhat can be compared: how area and clock change from one size to the next, cycles per decision, and which variant is ahead of which. What cannot: slices with LUT4s, and \
+        "\nWhat can be compared: how area and clock change from one size to the next, cycles per decision, and the order of the variants. What cannot: slices with LUT4s, and \
          megahertz with megahertz. The paper's devices are Virtex 1000 and Virtex-II 2000 with the vendor's tools of their time, ours is an ECP5 of its slowest speed grade with open tools; the 23 MHz \
          are what the card was set to, not a limit that was sought. Both leave out the memory interface. Our register blocks also hold five counters of 16 bits; \
          how many the paper's hold is not said.\n",
@@ -60,7 +60,7 @@ fn compute_ahead(rows: &[Row]) -> String {
     )
 }
 
-/// Something that the paper says about a change from one size to another.
+/// A change from one size to another, as the paper gives it.
 struct Claim {
     about: &'static str,
     figure: &'static str,
