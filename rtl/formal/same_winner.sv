@@ -140,7 +140,7 @@ module same_winner
   always_comb begin
     if (base_done_q & other_done_q) begin
       last_wins: cover (base.served & (32'(base.winner) == N - 1) & (base.pop != '0));
-      nobody: cover (~base.served);
+      no_winner: cover (~base.served);
       drops: cover (u_base.drops_q != '0);
     end
   end

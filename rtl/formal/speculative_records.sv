@@ -87,15 +87,15 @@ module speculative_records
 
   // The number of streams named, whether any can be, whether the one named is the first.
   logic [3:0] named;
-  logic       somebody, first;
+  logic       any_named, first;
   always_comb begin
     named    = '0;
-    somebody = 1'b0;
+    any_named = 1'b0;
     first    = 1'b1;
     for (int unsigned i = 0; i < N; i++) key[i] = u_engine.won_q[i] ? gained_q[i] : lost_q[i];
     for (int unsigned i = 0; i < N; i++) begin
       named    += 4'(won[i]);
-      somebody |= u_engine.run_q & ~is_idle(key[i]);
+      any_named |= u_engine.run_q & ~is_idle(key[i]);
       for (int unsigned j = 0; j < N; j++) begin
         if (won[i]) first &= {key[i], id_t'(i)} <= {key[j], id_t'(j)};
       end
@@ -111,7 +111,7 @@ module speculative_records
     reset_first: assume (started_q | ~rst_ni);
     if (started_q & rst_ni) begin
       if (moved_q) begin
-        one_named: assert (named == 4'(somebody));
+        one_named: assert (named == 4'(any_named));
         named_is_first: assert (first);
       end else begin
         named_as_before: assert (won == won_q);

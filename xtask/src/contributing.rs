@@ -30,7 +30,8 @@ const EXAMPLE: &str = "shortest_packet_first";
 /// [`Failure::Check`] if a step no longer fits the tree, or what comes out of it does not pass.
 pub fn run() -> Result<(), Failure> {
     let root = root();
-    let copy = target_directory()?.join("contributing");
+    let target = target_directory()?;
+    let copy = target.join("contributing");
     let document = read(&root.join("CONTRIBUTING.md"))?;
     prepare(&root, &copy)?;
     let steps = steps(&document);
@@ -42,8 +43,8 @@ pub fn run() -> Result<(), Failure> {
     }
     let cargo_in_copy = |arguments: &[&str]| {
         let mut command = cargo();
-        // A target directory of its own: to Cargo the copy and the original are the same package, and one would be taken for the other.
-        command.current_dir(&copy).args(arguments).env("CARGO_TARGET_DIR", copy.join("target"));
+        // The target directory of the original, where its dependencies are built already.
+        command.current_dir(&copy).args(arguments).env("CARGO_TARGET_DIR", &target);
         succeed(&mut command)
     };
     for created in steps.iter().filter_map(|step| if let Step::Create { path, .. } = step { Some(path) } else { None }) {
@@ -67,6 +68,8 @@ fn prepare(root: &Path, copy: &Path) -> Result<(), Failure> {
     let keep_core_alone = |line: &str| match line.split_once(" = ").map(|(key, _)| key) {
         Some("members") => "members = [\"crates/tidegate-core\"]".to_owned(),
         Some("default-members") => String::new(),
+        // To Cargo it is another package than the original, so that neither is taken for the other.
+        Some("version") => "version = \"0.0.0\"".to_owned(),
         _ => line.to_owned(),
     };
     let manifest: Vec<String> = read(&root.join("Cargo.toml"))?.lines().map(keep_core_alone).collect();

@@ -28,7 +28,7 @@ Tasks:
   book                     Build the documentation as a book into book/, and check the links of every document
   fuzz [TARGET] [--runs N] [--seed N]
                            Mutate the kept corpus N times per target (20000 unless told) on the stable compiler
-  soak [TIMES]             Every property test on 40 times its usual cases, or so many
+  soak [TIMES]             Every property test on 40 times its usual cases, or TIMES times
   reproduce-mutants [NAME]...
                            Seeded faults in the core, each of which a gate of `tidegate reproduce` or a test must catch
   bench [--json] [--rounds N] [--core N] [--flows N,...] [--only NAME]...

@@ -165,7 +165,7 @@ impl Lockstep {
                 }
                 Choice::Discard(stream) => self.lose(stream.index()),
                 Choice::Idle => return None,
-                Choice::WaitUntil(_) => panic!("nobody is held back"),
+                Choice::WaitUntil(_) => panic!("no stream is held back"),
             }
         }
     }

@@ -18,8 +18,8 @@ use crate::layout::{self, Record, bit};
 use crate::mismatch::{Checked, Mismatch};
 use crate::timing::{Kind, Timing};
 use crate::trace::Trace;
-use checks::{Expected, PATIENCE, Snapshot};
 use ports::Ports;
+use snapshot::{Expected, PATIENCE, Snapshot};
 use std::collections::VecDeque;
 use std::path::Path;
 use tidegate_core::dwcs::{CLAMP, Choice, Dwcs, NEVER, Stream, Tally};
@@ -28,6 +28,7 @@ use tidegate_rtl_model::{Attributes, Device, Update as UpdateStyle};
 
 mod checks;
 mod ports;
+mod snapshot;
 
 /// The inputs of one cycle that do not follow from the queues.
 #[derive(Clone, Copy, Debug)]

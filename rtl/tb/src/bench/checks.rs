@@ -1,5 +1,6 @@
 //! The checks of every cycle beside the winner: the state of all streams, the decision port, the cycles, the network.
 
+use super::snapshot::{Deadline, Expected, PATIENCE, Snapshot};
 use super::{Bench, Drive};
 use crate::layout::{self, Record, Status};
 use crate::mismatch::{Checked, Mismatch};
@@ -8,36 +9,8 @@ use tidegate_core::dwcs::{Dwcs, NEVER};
 use tidegate_core::packet::Flow;
 use tidegate_rtl_model::{Attributes, Routing};
 
-/// What `status_o` has to show of a stream after the lag.
-#[derive(Clone, Copy)]
-pub struct Expected {
-    status: Status,
-    /// How the deadline is compared.
-    deadline: Deadline,
-}
-
-/// How a deadline is compared: exactly, as one that has come, or not at all.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Deadline {
-    Exact,
-    Past,
-    Never,
-}
-
-/// What all streams have to show in cycle `due`.
-pub struct Snapshot {
-    pub due: u64,
-    decision: u64,
-    /// The clock.
-    now: u16,
-    streams: Vec<Expected>,
-}
-
 /// Cycles from a question to its answer.
 const LAG_OF_ANSWERS: usize = 13;
-
-/// The most cycles that a decision takes while the host waits for it.
-pub const PATIENCE: u64 = 4096;
 
 impl Bench {
     /// Notes what `status_o` has to show after the lag.

@@ -179,7 +179,7 @@ impl Engine for Tiled {
 }
 
 impl Bench<Tiled> {
-    /// Who was served in the pass, until when, and which idle streams have packets now.
+    /// Tells the model the stream that was served in the pass, the end of the service, and the idle streams that have packets now.
     fn served(&mut self) -> Checked<()> {
         let expected = if let Choice::Serve(stream) = self.engine.choice { Some(stream.index()) } else { None };
         if self.engine.served != expected {

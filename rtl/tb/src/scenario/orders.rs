@@ -23,7 +23,7 @@ pub fn run(setup: &Setup, seed: u64, _decisions: u64) -> Result<Done, Failure> {
     Ok(done(&bench))
 }
 
-/// One decision among streams with these deadlines and arrivals: who wins, and the ranks at the network's ports.
+/// One decision among streams with these deadlines and arrivals: the winner, and the ranks at the network's ports.
 fn decide(bench: &mut Bench, ranks: &[u64], arrivals: &[u64]) -> Checked<(Option<usize>, Vec<u64>)> {
     let contract = |&rank: &u64| Stream { first_deadline: Some(100 + rank), ..Stream::windowed(Window::new(1, 2), 1000) };
     let streams: Vec<Stream> = ranks.iter().map(contract).collect();
@@ -50,7 +50,7 @@ fn decide(bench: &mut Bench, ranks: &[u64], arrivals: &[u64]) -> Checked<(Option
 fn serial(bench: &mut Bench) -> Checked<()> {
     for (first, second, winner) in [(65_535, 65_536, 0), (65_536, 65_535, 1), (5, 5, 0), (0, 32_767, 0), (32_767, 0, 1)] {
         let (found, _) = decide(bench, &[0, 0], &[first, second])?;
-        bench.same("published", "who of two came first", None, found, Some(winner))?;
+        bench.same("published", "the first of two arrivals", None, found, Some(winner))?;
     }
     Ok(())
 }

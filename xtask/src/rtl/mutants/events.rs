@@ -16,7 +16,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "heap_level",
         text: "(valid_q[Last] & (inserts | (Single & ~stays)));",
         replacement: "(valid_q[Last] & inserts);",
-        fault: "who goes up from the last level stays there, too",
+        fault: "the entry that goes up from the last level stays there, too",
         design: HEAP,
     },
     Mutant {
@@ -79,7 +79,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "heap",
         text: "sweep_hit_q      <= rest_q.lapsed | rest_ahead[15] | (rest_ahead == '0);",
         replacement: "sweep_hit_q      <= 1'b0;",
-        fault: "it is forgotten that a resting stream's deadline has come",
+        fault: "the deadline of a resting stream is not seen to come",
         design: HEAP,
     },
     Mutant {

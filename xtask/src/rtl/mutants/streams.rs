@@ -146,7 +146,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "control_unit",
         text: "outside_i ? time_i : now_q + 16'(served_i);",
         replacement: "outside_i ? time_i : now_q + 16'd1;",
-        fault: "the clock counts decisions that find nobody",
+        fault: "the clock counts decisions without a winner",
         design: BASE,
     },
     Mutant {
@@ -314,7 +314,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "speculative_block",
         text: "valid_q        <= 1'b0;\n      begun_q        <= 1'b0;",
         replacement: "valid_q        <= 1'b1;\n      begun_q        <= 1'b0;",
-        fault: "a stream that nobody has loaded may have a packet",
+        fault: "a stream that was not loaded may have a packet",
         design: SPECULATIVE,
     },
     Mutant {
@@ -370,7 +370,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "direct_choice",
         text: "lost_there[i] = next_run_i & ~is_idle(lost_i[i]);",
         replacement: "lost_there[i] = ~is_idle(lost_i[i]);",
-        fault: "somebody is named when nothing is decided",
+        fault: "a stream is named when nothing is decided",
         design: SPECULATIVE,
     },
     Mutant {
