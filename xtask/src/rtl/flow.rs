@@ -6,7 +6,7 @@
 use super::design::{Design, Mapping, Place};
 use super::grade::Grade;
 use super::results::{Area, CriticalPath, Outcome, Placement, RESULTS, area_as_json, keep, note, placement_as_json, read};
-use super::sources::{sources, stem};
+use super::sources::{SOURCES, needed, texts};
 use super::tools::{program, version};
 use crate::cargo::{root, target_directory};
 use crate::failure::Failure;
@@ -130,7 +130,7 @@ pub fn try_out(design: &Design) -> Result<String, Failure> {
 /// What a result depends on.
 fn origin(design: &Design) -> Result<Value, Failure> {
     let mut hash = Fnv::default();
-    for path in read_by(design.top, &texts()?) {
+    for path in read_by(design.top)? {
         hash.add(path.to_string_lossy().as_bytes());
         hash.add(&bytes(&path)?);
     }
@@ -156,38 +156,16 @@ fn origin(design: &Design) -> Result<Value, Failure> {
     Ok(origin)
 }
 
-/// The files of the design and what is in them.
-fn texts() -> Result<Vec<(PathBuf, String)>, Failure> {
-    sources()?.into_iter().map(|path| Ok((path.clone(), String::from_utf8_lossy(&bytes(&path)?).into_owned()))).collect()
-}
-
-/// The files that a top module reads: its own and those of the packages and modules it names, and so on.
-fn read_by(top: &str, texts: &[(PathBuf, String)]) -> Vec<PathBuf> {
-    let mut reached = vec![top.to_owned()];
-    let mut next = 0;
-    while next < reached.len() {
-        if let Some((_, text)) = texts.iter().find(|(path, _)| stem(path) == reached[next]) {
-            let words: std::collections::BTreeSet<&str> = text
-                .lines()
-                .filter(|line| !line.trim_start().starts_with("//"))
-                .flat_map(|line| line.split(|character: char| !(character.is_alphanumeric() || character == '_')))
-                .collect();
-            for (path, _) in texts {
-                let name = stem(path);
-                if words.contains(name.as_str()) && !reached.contains(&name) {
-                    reached.push(name);
-                }
-            }
-        }
-        next += 1;
-    }
-    texts.iter().map(|(path, _)| path.clone()).filter(|path| reached.contains(&stem(path))).collect()
+/// The files that a top module reads, packages first.
+fn read_by(top: &str) -> Result<Vec<PathBuf>, Failure> {
+    let texts = texts()?;
+    Ok(needed(top, &texts).into_iter().map(|name| Path::new(SOURCES).join(name).with_extension("sv")).collect())
 }
 
 fn synthesise(design: &Design, folder: &Path) -> Result<Area, Failure> {
     let cannot = |error| Failure::Environment(format!("cannot write to {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(cannot)?;
-    let files: Vec<String> = read_by(design.top, &texts()?).iter().map(|path| root().join(path).to_string_lossy().into_owned()).collect();
+    let files: Vec<String> = read_by(design.top)?.iter().map(|path| root().join(path).to_string_lossy().into_owned()).collect();
     let parameters: serde_json::Map<String, Value> = design.parameters.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     let task = json!({"sources": files, "top": design.top, "parameters": parameters, "mapping": design.mapping.name(),
         "is_placed": design.is_placed, "folder": folder});
@@ -332,7 +310,6 @@ impl Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rtl::sources::SOURCES;
 
     #[test]
     fn cells_are_added_up() {
@@ -381,21 +358,5 @@ mod tests {
         let sleep = |seconds: &str, patience| ended(Command::new("sleep").arg(seconds), Duration::from_millis(patience)).unwrap();
         assert!(sleep("0", 60_000).unwrap().success());
         assert_eq!(sleep("60", 1), None);
-    }
-
-    #[test]
-    fn a_design_depends_on_what_it_instantiates_and_on_nothing_else() {
-        let texts: Vec<(PathBuf, String)> = [
-            ("a_pkg.sv", "package a_pkg;"),
-            ("top.sv", "// not other\nmodule top\n  import a_pkg::*;\n  middle #(.N(4)) u_middle ();"),
-            ("middle.sv", "module middle;\n  leaf u_leaf ();"),
-            ("leaf.sv", "module leaf;"),
-            ("other.sv", "module other;\n  leaf u_leaf ();"),
-        ]
-        .map(|(name, text)| (Path::new(SOURCES).join(name), text.to_owned()))
-        .to_vec();
-        let names = |top: &str| read_by(top, &texts).iter().map(|path| stem(path)).collect::<Vec<_>>();
-        assert_eq!(names("top"), ["a_pkg", "top", "middle", "leaf"]);
-        assert_eq!(names("leaf"), ["leaf"]);
     }
 }

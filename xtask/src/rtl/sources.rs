@@ -2,7 +2,7 @@
 
 use crate::cargo::root;
 use crate::failure::Failure;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The folder of what is synthesised.
@@ -49,15 +49,19 @@ pub fn texts() -> Result<BTreeMap<String, String>, Failure> {
     Ok(texts)
 }
 
-/// The files that `top` is made of, packages first: those whose names it says, and so on.
+/// The files that `top` is made of, packages first: those whose names it says outside comments, and so on.
 pub fn needed<'a>(top: &str, sources: &'a BTreeMap<String, String>) -> Vec<&'a str> {
-    let says = |text: &str, name: &str| text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_')).any(|word| word == name);
+    let words = |text: &'a str| -> BTreeSet<&'a str> {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        lines.flat_map(|line| line.split(|letter: char| !(letter.is_alphanumeric() || letter == '_'))).collect()
+    };
     let mut found: Vec<&str> = sources.keys().map(String::as_str).filter(|name| *name == top).collect();
     let mut next = 0;
     while let Some(&name) = found.get(next) {
         next += 1;
+        let words = words(&sources[name]);
         for other in sources.keys().map(String::as_str) {
-            if !found.contains(&other) && says(&sources[name], other) {
+            if !found.contains(&other) && words.contains(other) {
                 found.push(other);
             }
         }
@@ -75,7 +79,7 @@ mod tests {
         let text = |name: &str, text: &str| (name.to_owned(), text.to_owned());
         let sources = BTreeMap::from([
             text("a_pkg", ""),
-            text("b", "import a_pkg::*; c u_c();"),
+            text("b", "// not d\n  import a_pkg::*;\n c u_c();"),
             text("c", "b2"),
             text("d", "b"),
             text("z_top", "b u_b ();"),
