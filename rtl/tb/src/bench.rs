@@ -1,7 +1,7 @@
 //! The bench: one design, its golden model, and the queues of arrivals in front of both.
 //!
-//! **Law.** Events drive it, not a count of cycles. In a cycle with `update_o` set the model is told what the design does: stream `winner_o`
-//! is served until `finish_o`, and packets are taken as `pop_o` says (`take_o`, if packets are fetched ahead). Then:
+//! **Law.** Events drive it, not a count of cycles. In a cycle with `update_o` set the model is told what the design does. Stream `winner_o`
+//! is served until `finish_o`; packets are taken as `pop_o` says, or `take_o` if they are fetched ahead. Then:
 //! 1. the winner, the clock and the finish are those of the model, and the engine takes exactly the packets that it must take;
 //! 2. `Timing::status_lag` cycles later deadlines, windows, violation bits, counters and packets of every stream are those of the model;
 //! 3. `decision_o` brings every decision and its drops once, in order; it stays unchanged until the host takes it;
