@@ -338,9 +338,6 @@ impl Bench {
     }
 
     /// One clock cycle.
-    ///
-    /// # Errors
-    /// The first difference.
     pub fn cycle(&mut self, drive: Drive) -> Checked<Option<Update>> {
         debug_assert!(drive.time >= self.told && drive.time - self.told <= CLAMP || !drive.outside || !self.runs);
         self.put(self.ports.enable_i, drive.enable.into());
@@ -421,9 +418,6 @@ impl Bench {
     }
 
     /// Compares one value.
-    ///
-    /// # Errors
-    /// If they differ.
     pub fn same<T: PartialEq + std::fmt::Debug>(
         &self,
         check: &'static str,

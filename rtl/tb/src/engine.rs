@@ -73,9 +73,6 @@ impl Row {
     }
 
     /// The number of streams of a design with these parameters.
-    ///
-    /// # Errors
-    /// The parameter that is missing.
     pub fn streams(&self, parameters: &Parameters) -> Result<usize, String> {
         self.size.iter().try_fold(1, |product, name| Ok(product * parameters.get(name)?))
     }

@@ -35,9 +35,6 @@ impl Edge {
     }
 
     /// `tiled_axis`.
-    ///
-    /// # Errors
-    /// The parameter that is missing.
     pub fn tiled(parameters: &Parameters) -> Result<Edge, String> {
         let (lanes, rounds) = (parameters.get("N")?, parameters.get("Rounds")?);
         let round_bits = rounds.trailing_zeros() as usize;
@@ -118,9 +115,6 @@ impl Host {
     }
 
     /// A check that failed, and why.
-    ///
-    /// # Errors
-    /// Always.
     pub fn fail<T>(&self, check: &'static str, what: String) -> Checked<T> {
         Err(Mismatch::of(check, what, (self.cycle, self.decisions)))
     }

@@ -61,27 +61,15 @@ pub trait Engine: Sized {
     fn pace(&self, traffic: Traffic, streams: usize, random: &mut Random) -> Pace;
 
     /// Reads what the settled design shows of events. True if a decision or a pass ended.
-    ///
-    /// # Errors
-    /// A difference.
     fn observe(bench: &mut Bench<Self>) -> Checked<bool>;
 
     /// The design has taken the packet that was offered.
-    ///
-    /// # Errors
-    /// If it could not.
     fn accept(bench: &mut Bench<Self>, stream: usize, arrival: u64) -> Checked<()>;
 
     /// Follows a cycle in which [`Engine::observe`] returned true.
-    ///
-    /// # Errors
-    /// A difference.
     fn advance(bench: &mut Bench<Self>) -> Checked<()>;
 
     /// Nothing is under way any more: tells the model what it does not know yet.
-    ///
-    /// # Errors
-    /// A difference.
     fn rest(bench: &mut Bench<Self>) -> Checked<()>;
 
     /// Decisions are switched on, with the clock at `timestamp`.
@@ -180,17 +168,11 @@ impl<E: Engine> Bench<E> {
     }
 
     /// A check that failed, and why.
-    ///
-    /// # Errors
-    /// Always.
     pub fn fail<T>(&self, check: &'static str, what: String) -> Checked<T> {
         Err(Mismatch::of(check, what, (self.cycle, self.decisions)))
     }
 
     /// One clock cycle with the inputs that are set. True if a decision or a pass ended in it.
-    ///
-    /// # Errors
-    /// A difference.
     pub fn cycle(&mut self, ready: bool) -> Checked<bool> {
         set(&mut self.design, self.pins.record[1], u64::from(ready));
         self.design.settle();
@@ -284,9 +266,6 @@ impl<E: Engine> Bench<E> {
     }
 
     /// LOAD.
-    ///
-    /// # Errors
-    /// A difference.
     pub fn load(&mut self, stream: usize) -> Checked<()> {
         self.pins.load(&mut self.design, stream as u64, &self.streams[stream], self.now);
         let [valid, ready, ..] = self.pins.load;
@@ -332,17 +311,11 @@ impl<E: Engine> Bench<E> {
     }
 
     /// Cycles in which the host takes reports.
-    ///
-    /// # Errors
-    /// A difference.
     pub fn idle(&mut self, cycles: u64) -> Checked<()> {
         (0..cycles).try_for_each(|_| self.cycle(true).map(|_| ()))
     }
 
     /// Asks about `most` streams from `first` on, each once.
-    ///
-    /// # Errors
-    /// As [`Bench::question`].
     pub fn questions(&mut self, first: usize, most: usize) -> Checked<()> {
         let total = self.streams.len();
         (0..total.min(most)).try_for_each(|stream| self.question((first + stream) % total))

@@ -84,9 +84,6 @@ pub struct Scenario {
 }
 
 /// Runs seed after seed until `decisions` have been made. A run is told its seed, and how many decisions are left.
-///
-/// # Errors
-/// The first failure.
 pub fn until(decisions: u64, first: u64, mut run: impl FnMut(u64, u64) -> Result<Done, Failure>) -> Result<Done, Failure> {
     let mut done = Done::default();
     for seed in first.. {

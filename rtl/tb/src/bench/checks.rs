@@ -57,9 +57,6 @@ impl Bench {
     }
 
     /// Law 2.
-    ///
-    /// # Errors
-    /// The first stream that differs.
     pub(super) fn check_status(&mut self) -> Checked<()> {
         let Some(snapshot) = self.snapshots.pop_front() else { return Ok(()) };
         let bits = self.design.bits(self.ports.status_o);
@@ -197,9 +194,6 @@ impl Bench {
     }
 
     /// Law 7: one answer per question. Call it while nothing is decided.
-    ///
-    /// # Errors
-    /// The first answer that differs.
     pub fn ask(&mut self, drive: Drive) -> Checked<()> {
         let Some([valid, ready, id, answered, answer]) = self.ports.query else { return Ok(()) };
         for stream in 0..self.kept.len() {

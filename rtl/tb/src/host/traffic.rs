@@ -25,9 +25,6 @@ use tidegate_rtl_model::MOST_STREAMS;
 const TRAFFIC: &[Traffic] = &[Traffic::Random, Traffic::Random, Traffic::AllDrop, Traffic::AllMiss, Traffic::Alike];
 
 /// Seed after seed, each with a design and contracts of its own.
-///
-/// # Errors
-/// The first difference.
 pub fn random(setup: &Setup, edge: Edge, first: u64, decisions: u64) -> Result<Done, Failure> {
     let depth = setup.parameters.get("Depth")? as u64;
     until(decisions, first, |seed, _| {

@@ -32,9 +32,6 @@ const LOADS: &[Load] = &[
 ];
 
 /// Measures all loads, in this many decisions each.
-///
-/// # Errors
-/// The first difference.
 pub fn loads(setup: &Setup, seed: u64, decisions: u64) -> Result<Done, Failure> {
     let mut done = Done::default();
     for load in LOADS {

@@ -11,9 +11,6 @@ use crate::setup::{Done, Failure, Setup, until};
 use tidegate_core::dwcs::Stream;
 
 /// Seed after seed, each with a design and traffic of its own.
-///
-/// # Errors
-/// The first difference.
 pub fn random<E: Engine>(setup: &Setup, first: u64, decisions: u64) -> Result<Done, Failure> {
     until(decisions, first, |seed, left| {
         let mut random = Random::new(seed);

@@ -19,9 +19,6 @@ pub fn done(bench: &Bench) -> Done {
 }
 
 /// Runs until the design can be loaded, and asks about every stream.
-///
-/// # Errors
-/// A difference.
 pub fn stop(bench: &mut Bench, outside: bool, time: u64) -> Checked<()> {
     while !bench.is_loading() {
         bench.cycle(Drive { enable: false, outside, time, ready: true, load: None })?;
