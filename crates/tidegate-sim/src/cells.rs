@@ -246,6 +246,12 @@ impl<T: Copy> CellPort<T> {
         self.decided.pop_front()
     }
 
+    /// True if the last steps have sent a cell to another port of cells, or decided the fate of a packet.
+    #[inline]
+    pub(crate) fn has_news(&self) -> bool {
+        self.departed.is_some() || !self.decided.is_empty()
+    }
+
     /// The cell that the last step has sent to another port of cells.
     #[inline]
     pub(crate) fn departed(&mut self) -> Option<Departure<T>> {

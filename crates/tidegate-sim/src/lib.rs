@@ -80,18 +80,20 @@ pub mod time;
 
 mod cells;
 mod events;
+mod fifo_port;
 mod holding;
 mod id;
-mod lane;
 mod route;
+mod run;
 mod simulation;
 mod tagging;
 
 pub use error::{Problem, SimulationError, Subject};
-pub use experiment::{Control, Experiment, run};
+pub use experiment::Experiment;
 pub use holding::Holding;
 pub use id::{LinkId, NodeId};
 pub use network::{FlowSpec, Impairment, Link, Network};
+pub use run::{Control, run};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{
     ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TaggedOutcome,

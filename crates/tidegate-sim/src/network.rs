@@ -3,14 +3,13 @@
 use crate::error::{Problem, Subject};
 use crate::id::{LinkId, NodeId};
 use crate::source::Source;
-use crate::statistics::flow::Way;
 use crate::tagging::Tagging;
 use crate::time::LONGEST_DURATION;
 use std::collections::{HashSet, VecDeque};
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::PortSetup;
-use tidegate_core::units::{Duration, Overhead, Rate};
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_link::Loss;
 
 /// What is simulated.
@@ -161,13 +160,6 @@ impl Network {
             }
         }
         distances
-    }
-
-    /// What statistics know of a flow's path, which has a link.
-    pub(crate) fn way(&self, flow: &FlowSpec) -> Way {
-        let links = || flow.path.iter().map(|link| &self.links[link.0]);
-        let (last, longest_frame) = links().next_back().map_or((Rate::MAX, 0), |link| (link.port.rate, link.port.longest_frame));
-        Way { links: flow.path.len(), propagation: links().map(|link| link.propagation.picoseconds()).sum(), last, longest_frame }
     }
 
     /// Checks everything that a simulation relies on.

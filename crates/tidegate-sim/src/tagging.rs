@@ -40,13 +40,13 @@ impl Tagging {
 
 /// Who says in which colour the packets of one sender set out.
 #[derive(Clone, Debug)]
-pub(crate) struct Tags(Option<Box<(AnyPolicer, Overhead)>>);
+pub(crate) struct Tagger(Option<Box<(AnyPolicer, Overhead)>>);
 
-impl Tags {
+impl Tagger {
     /// Those of a sender before this link. Without a contract every packet keeps the colour of its header.
-    pub(crate) fn of(tagging: Option<&Tagging>, overhead: Overhead) -> Tags {
+    pub(crate) fn new(tagging: Option<&Tagging>, overhead: Overhead) -> Tagger {
         let policer = tagging.and_then(|tagging| tagging.build().ok());
-        Tags(policer.map(|policer| Box::new((policer, overhead))))
+        Tagger(policer.map(|policer| Box::new((policer, overhead))))
     }
 
     /// The colour in which a packet of this length leaves the host now, if that of its header is `colour`.
@@ -74,16 +74,16 @@ mod tests {
 
     #[test]
     fn a_sender_counts_what_its_packets_take_on_the_wire_and_marks_yellow() {
-        let mut tags = Tags(Some(Box::new((tagging(PolicerKind::Gcra).build().unwrap(), Overhead::Aal5))));
+        let mut tagger = Tagger(Some(Box::new((tagging(PolicerKind::Gcra).build().unwrap(), Overhead::Aal5))));
         let mut at = |milliseconds: u64, length| {
             let now = Duration::from_milliseconds(milliseconds).picoseconds();
-            tags.colour(now, length, Colour::Green)
+            tagger.colour(now, length, Colour::Green)
         };
         let (green, yellow) = (Colour::Green, Colour::Yellow);
         // 1072 bytes are 23 cells; two of them may come at once.
         assert_eq!([at(0, 1072), at(0, 1072), at(0, 1072), at(9, 1072), at(11, 1072)], [green, green, yellow, yellow, green]);
         // What has a worse colour already keeps it.
-        assert_eq!(tags.colour(Duration::from_seconds(1).picoseconds(), 1072, Colour::Red), Colour::Red);
+        assert_eq!(tagger.colour(Duration::from_seconds(1).picoseconds(), 1072, Colour::Red), Colour::Red);
     }
 
     #[test]

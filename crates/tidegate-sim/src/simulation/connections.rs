@@ -1,127 +1,179 @@
-//! What the simulation does for TCP connections: it carries what their ends send, and wakes them.
+//! The TCP connections of a simulation: carries what their ends send to the data plane, and wakes them.
 
-use super::{MARKABLE, MARKED, REDUCED, Simulation, TAGGED, Tag, word_of};
-use crate::route::BACK;
-use crate::tcp::connection::NUMBER_BITS;
-use crate::tcp::segment::{Message, Segment};
+use super::agenda::Agenda;
+use super::data_plane::DataPlane;
+use super::packet::{ECN_CAPABLE, InTransit, WINDOW_REDUCED};
+use crate::experiment::Experiment;
+use crate::network::Network;
+use crate::random::Stream;
+use crate::route::{BACK, Hop, Routes, Variant};
+use crate::source::Source;
+use crate::tagging::Tagger;
+use crate::tcp::connection::Connection;
+use crate::tcp::segment::{Message, NUMBER_BITS, Segment};
 use crate::time::NEVER;
 use tidegate_core::packet::Colour;
 
-impl Simulation<'_> {
-    /// A packet reaches an end of a TCP connection, which answers.
+/// One connection, and where its packets start.
+pub(super) struct TcpFlow<'a> {
+    pub connection: Connection<'a>,
+    /// The number of its flow.
+    pub flow: usize,
+    tagger: Tagger,
+    data: Variant,
+    acknowledgements: Variant,
+}
+
+pub(super) struct Connections<'a> {
+    /// In the order of their flows.
+    pub all: Vec<TcpFlow<'a>>,
+    /// By flow, the number of its connection, if it is one.
+    connection_of: Vec<u32>,
+}
+
+impl<'a> Connections<'a> {
+    pub(super) fn new(network: &'a Network, experiment: &Experiment, routes: &Routes, replication: u32) -> Connections<'a> {
+        let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
+        let (mut all, mut connection_of) = (Vec::new(), vec![u32::MAX; network.flows.len()]);
+        for (index, flow) in network.flows.iter().enumerate() {
+            let Source::Tcp(tcp) = &flow.source else { continue };
+            let stream = Stream::new(experiment.seed, replication, &flow.name);
+            let stop = flow.stop.map_or(NEVER, |stop| stop.picoseconds());
+            let first = routes.first_variant[index] as usize;
+            connection_of[index] = all.len() as u32;
+            all.push(TcpFlow {
+                connection: Connection::new(tcp, stream, flow.start.picoseconds(), stop, experiment.warm_up.picoseconds(), sample_interval),
+                flow: index,
+                tagger: Tagger::new(flow.tagging.as_ref(), network.links[flow.path[0].0].overhead()),
+                data: routes.variants[first],
+                acknowledgements: routes.variants[first + 1],
+            });
+        }
+        Connections { all, connection_of }
+    }
+
+    /// The number of sending hosts that take time to send: of all connections, or 0 if none does.
+    pub(super) fn slow_hosts(&self) -> usize {
+        if self.all.iter().all(|tcp| tcp.connection.tcp().is_instant()) { 0 } else { self.all.len() }
+    }
+
+    /// Enters the first event of every connection.
+    pub(super) fn set_first_events(&self, agenda: &mut Agenda) {
+        for TcpFlow { connection, flow, .. } in &self.all {
+            agenda.set_source(*flow, if connection.wake() < connection.stop() { connection.wake() } else { NEVER });
+        }
+    }
+
+    /// A packet reaches an end of its connection, which answers.
     #[inline]
-    pub(super) fn reach(&mut self, now: u64, number: usize, flow: u32, tag: Tag, length: u32) {
+    pub(super) fn receive(&mut self, now: u64, hop: Hop, packet: InTransit, plane: &mut DataPlane) {
+        let (number, length, meta) = (hop.queue.index(), packet.length, packet.meta);
+        let tcp = &mut self.all[number];
         let mut sooner = false;
-        if flow & BACK == 0 {
-            let is_measured = self.flows[flow as usize].deliver(now, tag.created, length, tag.word & TAGGED != 0);
-            let connection = &mut self.connections[number];
-            let (marked, reduced) = (tag.word & MARKED != 0, tag.word & REDUCED != 0);
-            let data = length - connection.tcp().headers;
-            if let Some(message) = connection.on_segment(now, tag.word & ((1 << NUMBER_BITS) - 1), data, marked, reduced) {
-                self.send_back(now, number, message);
+        if hop.flow & BACK == 0 {
+            let is_measured = plane.flows.deliver(now, hop.flow, &packet);
+            let data = length - tcp.connection.tcp().headers;
+            if let Some(message) = tcp.connection.on_segment(now, meta.segment_number(), data, meta.is_marked(), meta.says_reduced()) {
+                tcp.send_back(now, number, message, plane);
             }
             if !is_measured {
-                self.connections[number].disregard();
+                tcp.connection.disregard();
             }
         } else {
-            self.backs.meters[number].delivered.add(length);
-            match self.backs.take(tag.word) {
-                Message::Ack(ack) => sooner = self.connections[number].on_ack(now, &ack),
-                Message::Request(request) => self.connections[number].on_request(now, request),
-                Message::Open => self.open(now, number),
+            plane.flows.reverse_path.meters[number].delivered.add(length);
+            match plane.flows.reverse_path.take(meta.flags) {
+                Message::Ack(ack) => sooner = tcp.connection.on_ack(now, &ack),
+                Message::Request(request) => tcp.connection.on_request(now, request),
+                Message::Open => tcp.open(now, number, plane),
             }
-            sooner |= self.send(now, number);
+            sooner |= tcp.send(now, number, plane);
         }
-        self.reschedule(now, number, sooner);
+        tcp.reschedule(now, sooner, plane);
     }
 
-    /// The pending event of a connection.
+    /// The pending event of a flow's connection is due.
     #[cold]
-    pub(super) fn wake(&mut self, now: u64, number: usize) {
-        let (ack, message, opens) = self.connections[number].on_timer(now);
-        if let Some(ack) = ack {
-            self.send_back(now, number, Message::Ack(ack));
-        }
-        if let Some(message) = message {
-            self.send_back(now, number, message);
+    pub(super) fn wake(&mut self, now: u64, flow: usize, plane: &mut DataPlane) {
+        let number = self.connection_of[flow] as usize;
+        let tcp = &mut self.all[number];
+        let (ack, message, opens) = tcp.connection.on_timer(now);
+        for message in ack.map(Message::Ack).into_iter().chain(message) {
+            tcp.send_back(now, number, message, plane);
         }
         if opens {
-            self.open(now, number);
+            tcp.open(now, number, plane);
         }
-        self.send(now, number);
-        let slot = self.first_source + self.flow_of[number] as usize;
-        self.events.set(slot, NEVER);
-        self.reschedule(now, number, true);
+        tcp.send(now, number, plane);
+        plane.agenda.set_source(flow, NEVER);
+        tcp.reschedule(now, true, plane);
     }
 
+    /// A segment leaves the sending host.
+    pub(super) fn leave(&mut self, now: u64, number: usize, plane: &mut DataPlane) {
+        let tcp = &mut self.all[number];
+        let (segment, next) = tcp.connection.leave();
+        plane.agenda.set_host(number, next);
+        if let Some(segment) = segment {
+            tcp.depart(now, segment, plane);
+        }
+    }
+}
+
+impl TcpFlow<'_> {
     #[inline]
-    pub(super) fn reschedule(&mut self, now: u64, number: usize, sooner: bool) {
-        if let Some(at) = self.connections[number].reschedule(now, sooner) {
-            let slot = self.first_source + self.flow_of[number] as usize;
-            self.events.set(slot, at);
+    fn reschedule(&mut self, now: u64, sooner: bool, plane: &mut DataPlane) {
+        if let Some(at) = self.connection.reschedule(now, sooner) {
+            plane.agenda.set_source(self.flow, at);
         }
     }
 
-    /// Takes all that a connection may send now. True if its timer was started.
+    /// Takes all that the connection may send now. True if its timer was started.
     #[inline]
-    pub(super) fn send(&mut self, now: u64, number: usize) -> bool {
-        let was_waiting = self.connections[number].sender.is_waiting();
-        while let Some(segment) = self.connections[number].next_segment(now) {
-            self.post(now, number, segment);
+    fn send(&mut self, now: u64, number: usize, plane: &mut DataPlane) -> bool {
+        let was_waiting = self.connection.sender.is_waiting();
+        while let Some(segment) = self.connection.next_segment(now) {
+            self.post(now, number, segment, plane);
         }
         !was_waiting
     }
 
-    /// The sending end opens a connection, or agrees to one.
+    /// The sending end opens the connection, or agrees to open it.
     #[cold]
-    pub(super) fn open(&mut self, now: u64, number: usize) {
-        let segment = self.connections[number].opening();
-        self.post(now, number, segment);
+    fn open(&mut self, now: u64, number: usize, plane: &mut DataPlane) {
+        let segment = self.connection.opening();
+        self.post(now, number, segment, plane);
     }
 
     /// A segment goes through the sending host.
     #[inline]
-    pub(super) fn post(&mut self, now: u64, number: usize, segment: Segment) {
-        if self.connections[number].tcp().is_instant() {
-            self.depart(now, number, segment);
-        } else if let Some(leaves) = self.connections[number].post(now, segment) {
-            self.events.set(self.first_host + number, leaves);
-        }
-    }
-
-    /// A segment leaves the sending host.
-    pub(super) fn leave(&mut self, now: u64, number: usize) {
-        let (segment, next) = self.connections[number].leave();
-        self.events.set(self.first_host + number, next);
-        if let Some(segment) = segment {
-            self.depart(now, number, segment);
+    fn post(&mut self, now: u64, number: usize, segment: Segment, plane: &mut DataPlane) {
+        if self.connection.tcp().is_instant() {
+            self.depart(now, segment, plane);
+        } else if let Some(leaves) = self.connection.post(now, segment) {
+            plane.agenda.set_host(number, leaves);
         }
     }
 
     #[inline]
-    pub(super) fn depart(&mut self, now: u64, number: usize, segment: Segment) {
-        let flow = self.flow_of[number] as usize;
-        let tcp = self.connections[number].tcp();
-        let variant = self.routes.variants[self.sources[flow].first_variant as usize];
-        let mut word = segment.number as u32 & ((1 << NUMBER_BITS) - 1);
+    fn depart(&mut self, now: u64, segment: Segment, plane: &mut DataPlane) {
+        let tcp = self.connection.tcp();
+        let mut flags = segment.number as u32 & ((1 << NUMBER_BITS) - 1);
         if tcp.ecn {
-            word |= MARKABLE | if segment.reduced { REDUCED } else { 0 };
+            flags |= ECN_CAPABLE | if segment.reduced { WINDOW_REDUCED } else { 0 };
         }
         let length = segment.length + tcp.headers;
-        let colour = self.sources[flow].tags.colour(now, length, variant.colour);
-        word |= word_of(colour);
-        self.flows[flow].emit(length, colour != Colour::Green);
-        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, colour);
+        let colour = self.tagger.colour(now, length, self.data.colour);
+        plane.flows.meters[self.flow].emit(length, colour != Colour::Green);
+        plane.arrive(now, InTransit::emitted(now, self.data.cursor, flags, length, colour));
     }
 
     /// An acknowledgement or a request sets out.
     #[inline]
-    pub(super) fn send_back(&mut self, now: u64, number: usize, message: Message) {
-        let flow = self.flow_of[number] as usize;
-        let variant = self.routes.variants[self.sources[flow].first_variant as usize + 1];
-        let length = self.connections[number].tcp().length_of(&message);
-        self.backs.meters[number].emitted.add(length);
-        let word = self.backs.put(message);
-        self.arrive(now, Tag { created: now, cursor: variant.cursor, word }, length, variant.colour);
+    fn send_back(&mut self, now: u64, number: usize, message: Message, plane: &mut DataPlane) {
+        let length = self.connection.tcp().length_of(&message);
+        let reverse_path = &mut plane.flows.reverse_path;
+        reverse_path.meters[number].emitted.add(length);
+        let place = reverse_path.put(message);
+        plane.arrive(now, InTransit::returned(now, self.acknowledgements, place, length));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Bins, CoarseHistogram, Dropped, Histogram, TcpStatistics, difference, sum};
 use crate::id::LinkId;
+use crate::network::{FlowSpec, Network};
 use crate::time::NEVER;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
@@ -14,9 +15,9 @@ pub struct FlowStatistics {
     pub offered: Volume,
     /// What reached the sink, all of it within the measured time: the packet that was on the last link when the warm-up ended is not in it.
     pub delivered: Volume,
-    /// The parts of both that the sender had tagged: what it sent in another colour than green. Colours given on the way do not count here.
+    /// The parts of both that the sender had tagged: what it sent in another colour than green. Colours given on the path do not count here.
     pub tagged: Tagged,
-    /// What was under way at the end, in queues and on links.
+    /// What was under path at the end, in queues and on links.
     pub in_network: Volume,
     /// What was lost at each link of the path, by reason.
     pub dropped: Vec<(LinkId, Dropped)>,
@@ -68,7 +69,7 @@ impl FlowStatistics {
 
 /// What a flow's meter knows of its path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way {
+pub(crate) struct PathSummary {
     /// The number of links.
     pub links: usize,
     /// The propagation of all of them in picoseconds: the part that all delays have in common.
@@ -76,6 +77,14 @@ pub(crate) struct Way {
     /// The rate of the last of them, and the longest frame there in bytes.
     pub last: Rate,
     pub longest_frame: u32,
+}
+
+impl PathSummary {
+    pub(crate) fn of(network: &Network, flow: &FlowSpec) -> PathSummary {
+        let links = || flow.path.iter().map(|link| &network.links[link.0]);
+        let (last, longest_frame) = links().next_back().map_or((Rate::MAX, 0), |link| (link.port.rate, link.port.longest_frame));
+        PathSummary { links: flow.path.len(), propagation: links().map(|link| link.propagation.picoseconds()).sum(), last, longest_frame }
+    }
 }
 
 /// A flow's statistics in the making.
@@ -94,7 +103,7 @@ pub(crate) struct FlowMeter {
     warm_up: u64,
     /// From here on every delivery is measured, however long it takes on the last link.
     settled: u64,
-    way: Way,
+    path: PathSummary,
     delays: Histogram,
     /// [`NEVER`] before the first delivery.
     last_delay: u64,
@@ -105,7 +114,7 @@ pub(crate) struct FlowMeter {
 }
 
 impl FlowMeter {
-    pub(crate) fn new(way: Way, warm_up: u64, sample_interval: u64) -> FlowMeter {
+    pub(crate) fn new(path: PathSummary, warm_up: u64, sample_interval: u64) -> FlowMeter {
         FlowMeter {
             emitted: Volume::default(),
             delivered: Volume::default(),
@@ -115,13 +124,13 @@ impl FlowMeter {
             delivered_before: Volume::default(),
             tagged_before: Tagged::default(),
             warm_up,
-            settled: if warm_up == 0 { 0 } else { warm_up + way.last.time_per_byte().ceil(way.longest_frame).picoseconds() },
-            way,
-            delays: Histogram::above(way.propagation),
+            settled: if warm_up == 0 { 0 } else { warm_up + path.last.time_per_byte().ceil(path.longest_frame).picoseconds() },
+            path,
+            delays: Histogram::above(path.propagation),
             last_delay: NEVER,
             jitter: CoarseHistogram::default(),
-            dropped: vec![Dropped::default(); way.links],
-            lost_on_links: vec![Volume::default(); way.links],
+            dropped: vec![Dropped::default(); path.links],
+            lost_on_links: vec![Volume::default(); path.links],
             delivered_bytes: Bins::new(sample_interval),
         }
     }
@@ -161,7 +170,7 @@ impl FlowMeter {
     /// True if the first bit of a packet that is complete at `at` reached the sink before the warm-up ended.
     #[cold]
     fn begins_before(&self, at: u64, length: u32) -> bool {
-        self.warm_up > 0 && at < self.warm_up + self.way.last.time_per_byte().floor(length).picoseconds()
+        self.warm_up > 0 && at < self.warm_up + self.path.last.time_per_byte().floor(length).picoseconds()
     }
 
     fn deliver_tagged(&mut self, is_before: bool, length: u32) {
@@ -237,15 +246,15 @@ mod tests {
     use super::*;
 
     /// One link without propagation, on which 10 bytes take 200 ps.
-    fn way() -> Way {
-        Way { links: 1, propagation: 0, last: Rate::MAX, longest_frame: 10 }
+    fn path() -> PathSummary {
+        PathSummary { links: 1, propagation: 0, last: Rate::MAX, longest_frame: 10 }
     }
 
     #[test]
     fn what_was_on_the_last_link_when_the_warm_up_ended_is_not_measured() {
         // 10 bytes take 80 ns at 1 Gbit/s.
-        let way = Way { propagation: 50_000, last: Rate::new(1_000_000_000).unwrap(), ..way() };
-        let mut meter = FlowMeter::new(way, 1_000_000, 0);
+        let path = PathSummary { propagation: 50_000, last: Rate::new(1_000_000_000).unwrap(), ..path() };
+        let mut meter = FlowMeter::new(path, 1_000_000, 0);
         (0..4).for_each(|_| meter.emit(10, true));
         let measured = [999_999, 1_079_999, 1_080_000, 1_160_000].map(|at| meter.deliver(at, at - 50_000 - 1024 * 80, 10, true));
         assert_eq!(measured, [false, false, true, true]);
@@ -256,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_warm_up_is_left_out_of_everything_but_the_series() {
-        let mut meter = FlowMeter::new(way(), 1000, 1000);
+        let mut meter = FlowMeter::new(path(), 1000, 1000);
         for _ in 0..4 {
             meter.emit(10, false);
         }
@@ -279,14 +288,14 @@ mod tests {
 
     #[test]
     fn a_packet_out_of_nowhere_is_noticed() {
-        let mut meter = FlowMeter::new(way(), 0, 0);
+        let mut meter = FlowMeter::new(path(), 0, 0);
         meter.deliver(1, 0, 10, false);
         assert_eq!(meter.finish(10, &[LinkId(0)]), None);
     }
 
     #[test]
     fn what_the_sender_tagged_is_counted_apart_and_conserved_apart() {
-        let mut meter = FlowMeter::new(way(), 1000, 0);
+        let mut meter = FlowMeter::new(path(), 1000, 0);
         meter.emit(10, true);
         meter.emit(20, true);
         meter.emit(40, false);
@@ -298,7 +307,7 @@ mod tests {
         let flow = meter.clone().finish(5000, &[LinkId(0)]).unwrap();
         assert_eq!((flow.tagged.offered.bytes, flow.tagged.delivered.bytes), (80, 20));
         assert_eq!(flow.delivered_untagged(), Volume { packets: 1, bytes: 40 });
-        // A packet that changes sides on its way leaves the sums right, and is noticed all the same.
+        // A packet that changes sides on its path leaves the sums right, and is noticed all the same.
         meter.deliver(4000, 900, 80, false);
         assert_eq!(meter.finish(5000, &[LinkId(0)]), None);
     }

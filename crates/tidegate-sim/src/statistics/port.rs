@@ -3,8 +3,11 @@
 use super::{Bins, Dropped, Histogram, TimeWeighted, difference, sum};
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::classifier::Classifier;
-use tidegate_core::packet::{Colour, DropReason, Flow};
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
 use tidegate_core::port::{Counters, Volume};
+use tidegate_core::queue::Occupancy;
+use tidegate_core::units::Time;
 
 /// What was measured of a port in one replication, from the end of the warm-up.
 ///
@@ -235,6 +238,33 @@ impl PortMeter {
             classes,
             cells: Vec::new(),
         }
+    }
+}
+
+/// Counts what happens at a port, or with its cells.
+impl<P> Observer<P> for PortMeter {
+    #[inline]
+    fn offered(&mut self, _now: Time, packet: &Packet<P>) {
+        self.offered(packet.flow, packet.length);
+    }
+
+    #[inline]
+    fn marked(&mut self, _now: Time, packet: &Packet<P>, _from: Colour) {
+        self.marked(packet.flow, packet.length);
+    }
+
+    #[inline]
+    fn queued(&mut self, now: Time, packet: &Packet<()>, _occupancy: &Occupancy) {
+        self.queued(now.picoseconds(), packet.flow, packet.length);
+    }
+
+    fn dropped(&mut self, now: Time, packet: Packet<P>, reason: DropReason, occupancy: &Occupancy) {
+        self.dropped(now.picoseconds(), packet.flow, packet.length, packet.colour, reason, occupancy.bytes());
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Time, packet: &Packet<P>, finish: Time, _occupancy: &Occupancy) {
+        self.sent(now.picoseconds(), packet.flow, packet.length, packet.arrival.picoseconds(), finish.picoseconds());
     }
 }
 

@@ -40,7 +40,7 @@ impl TcpStatistics {
         (count > 0).then(|| sum as f64 / count as f64 / 1e12)
     }
 
-    pub(crate) fn of(measured: Measured, back: &BackMeter) -> TcpStatistics {
+    pub(crate) fn of(measured: Measured, back: &AckMeter) -> TcpStatistics {
         let Measured { counts, delivered, completions, cwnd } = measured;
         let (count, total, least, greatest) = counts.round_trips;
         TcpStatistics {
@@ -74,13 +74,13 @@ pub(crate) struct Measured {
 
 /// What goes the way back of one connection, from the start of the simulation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BackMeter {
+pub(crate) struct AckMeter {
     pub emitted: Volume,
     pub delivered: Volume,
     pub lost: Volume,
 }
 
-impl BackMeter {
+impl AckMeter {
     /// What is under way; `None` if more came out than went in, which only a defect can bring about.
     pub(crate) fn under_way(&self) -> Option<Volume> {
         let gone = sum(self.delivered, self.lost);

@@ -3,7 +3,7 @@
 use super::application::{Application, Transfers, up_to};
 use super::counts::Counts;
 use super::receiver::Receiver;
-use super::segment::{Ack, Message, Segment};
+use super::segment::{Ack, Message, NUMBER_BITS, Segment};
 use super::sender::Sender;
 use super::settings::Tcp;
 use super::timer::TimerKind;
@@ -130,6 +130,11 @@ impl<'a> Connection<'a> {
     /// The instant of the pending event.
     pub(crate) fn wake(&self) -> u64 {
         self.wake
+    }
+
+    /// From when on the sending end does nothing more.
+    pub(crate) fn stop(&self) -> u64 {
+        self.stop
     }
 
     fn transfers(&self) -> Option<&'a Transfers> {
@@ -379,9 +384,6 @@ impl<'a> Connection<'a> {
         }
     }
 }
-
-/// Bits of a segment's number that a packet carries.
-pub(crate) const NUMBER_BITS: u32 = 28;
 
 /// The number near `near` whose low bits are `low`.
 #[inline]

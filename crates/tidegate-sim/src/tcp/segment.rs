@@ -3,6 +3,9 @@
 /// The most blocks of a selective acknowledgement. Four would fit where no timestamps are sent; three are what is usual.
 pub(crate) const BLOCKS: usize = 3;
 
+/// Bits of a segment's number that a packet carries.
+pub(crate) const NUMBER_BITS: u32 = 28;
+
 /// A segment that the sender lets go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Segment {

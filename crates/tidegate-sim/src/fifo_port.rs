@@ -20,7 +20,7 @@ use tidegate_core::units::{Overhead, Time, TimePerByte};
 
 /// The port: what a packet needs that finds it empty, and is like the one before.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
+pub(crate) struct FifoPort {
     /// When all that was let in has been transmitted.
     busy_until: u64,
     /// The queue and length of the packets that found the port empty, one after the other; no packet's once one has had to wait.
@@ -34,7 +34,7 @@ pub(crate) struct Lane {
 
 #[derive(Clone, Debug)]
 struct Rest {
-    booked: VecDeque<Booked>,
+    waiting: VecDeque<Waiting>,
     link: TimePerByte,
     overhead: Overhead,
     longest_frame: u32,
@@ -46,25 +46,25 @@ struct Rest {
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug)]
-struct Booked {
+struct Waiting {
     start: u64,
     arrival: u64,
     length: u32,
     flow: Flow,
 }
 
-const NOBODY: Flow = Flow(u32::MAX);
+const NO_FLOW: Flow = Flow(u32::MAX);
 
-impl Lane {
+impl FifoPort {
     /// The port of this setup, if it can be one of this kind: first in, first out, tail drop, no policers, no remarks.
-    pub(crate) fn of(setup: &PortSetup) -> Option<Lane> {
+    pub(crate) fn of(setup: &PortSetup) -> Option<FifoPort> {
         let AnyBufferManager::TailDrop(buffer) = &setup.buffer else { return None };
         let rewrites = setup.policers.iter().any(Option::is_some) || !setup.remarks.is_empty();
         if rewrites || !matches!(setup.scheduler, AnyScheduler::Fifo(_)) {
             return None;
         }
         let rest = Rest {
-            booked: VecDeque::new(),
+            waiting: VecDeque::new(),
             link: setup.rate.time_per_byte(),
             overhead: setup.overhead,
             longest_frame: setup.longest_frame,
@@ -73,12 +73,12 @@ impl Lane {
             occupancy: Occupancy::new(setup.classifier.flows()),
             counters: Counters::default(),
         };
-        Some(Lane { busy_until: 0, flow: NOBODY, length: 0, time: 0, count: 0, rest: Box::new(rest) })
+        Some(FifoPort { busy_until: 0, flow: NO_FLOW, length: 0, time: 0, count: 0, rest: Box::new(rest) })
     }
 
     /// A packet comes. When its transmission starts and ends, or why it is dropped.
     #[inline]
-    pub(crate) fn book(
+    pub(crate) fn enqueue(
         &mut self,
         now: u64,
         flow: Flow,
@@ -95,7 +95,7 @@ impl Lane {
     }
 
     fn enter(&mut self, now: u64, flow: Flow, length: u32, colour: Colour, meter: &mut PortMeter) -> Result<(u64, u64), DropReason> {
-        self.settle(now, meter);
+        self.drain_until(now, meter);
         let rest = &mut *self.rest;
         let arrival = Arrival { flow, length, colour, part: Part::Whole, now: Time::from_picoseconds(now) };
         let refusal = if length > rest.longest_frame {
@@ -115,7 +115,7 @@ impl Lane {
         }
         let time = rest.link.ceil(rest.overhead.wire_length(length)).picoseconds();
         if self.busy_until <= now {
-            self.close(meter);
+            self.count_passed(meter);
             (self.flow, self.length, self.time, self.count) = (flow, length, time, 1);
             self.busy_until = now + time;
             return Ok((now, self.busy_until));
@@ -125,30 +125,30 @@ impl Lane {
         meter.offered(flow, length);
         meter.queued(now, flow, length);
         let start = self.busy_until;
-        rest.booked.push_back(Booked { start, arrival: now, length, flow });
+        rest.waiting.push_back(Waiting { start, arrival: now, length, flow });
         self.busy_until += time;
-        self.close(meter);
+        self.count_passed(meter);
         Ok((start, self.busy_until))
     }
 
     /// Lets go of what has been waiting and whose transmission starts up to and including `now`.
     #[inline]
-    fn settle(&mut self, now: u64, meter: &mut PortMeter) {
-        let Rest { booked, occupancy, counters, .. } = &mut *self.rest;
-        while let Some(&Booked { start, arrival, length, flow }) = booked.front()
+    fn drain_until(&mut self, now: u64, meter: &mut PortMeter) {
+        let Rest { waiting, occupancy, counters, .. } = &mut *self.rest;
+        while let Some(&Waiting { start, arrival, length, flow }) = waiting.front()
             && start <= now
         {
-            booked.pop_front();
+            waiting.pop_front();
             occupancy.leave(flow, length);
             counters.sent.add(length);
-            let finish = booked.front().map_or(self.busy_until, |next| next.start);
+            let finish = waiting.front().map_or(self.busy_until, |next| next.start);
             meter.sent(start, flow, length, arrival, finish);
         }
     }
 
     /// Counts what has passed through the empty port.
     #[inline]
-    fn close(&mut self, meter: &mut PortMeter) {
+    fn count_passed(&mut self, meter: &mut PortMeter) {
         if self.count > 0 {
             let passed = Volume { packets: self.count, bytes: self.count * u64::from(self.length) };
             let counters = &mut self.rest.counters;
@@ -158,26 +158,26 @@ impl Lane {
             }
             meter.passed(self.flow, self.length, passed, self.time);
         }
-        (self.flow, self.count) = (NOBODY, 0);
+        (self.flow, self.count) = (NO_FLOW, 0);
     }
 
     /// Brings everything up to date: all that happens up to and including `now`.
-    pub(crate) fn bring_up(&mut self, now: u64, meter: &mut PortMeter) {
-        self.settle(now, meter);
-        self.close(meter);
+    pub(crate) fn advance(&mut self, now: u64, meter: &mut PortMeter) {
+        self.drain_until(now, meter);
+        self.count_passed(meter);
         // When the transmission under way ends, or the latest did.
-        meter.transmits_until(self.rest.booked.front().map_or(self.busy_until, |next| next.start));
+        meter.transmits_until(self.rest.waiting.front().map_or(self.busy_until, |next| next.start));
     }
 
-    /// What has become of everything that came, and what waits: as of the last [`Lane::bring_up`].
-    pub(crate) fn books(&self) -> (Counters, Volume) {
+    /// What has become of everything that came, and what waits: as of the last [`FifoPort::advance`].
+    pub(crate) fn accounts(&self) -> (Counters, Volume) {
         let Rest { occupancy, counters, .. } = &*self.rest;
         (*counters, Volume { packets: u64::from(occupancy.packets()), bytes: occupancy.bytes() })
     }
 
     /// Bytes that wait at `now`.
     pub(crate) fn backlog(&mut self, now: u64, meter: &mut PortMeter) -> u64 {
-        self.settle(now, meter);
+        self.drain_until(now, meter);
         self.rest.occupancy.bytes()
     }
 }
@@ -189,8 +189,6 @@ mod tests {
     use proptest::prelude::*;
     use tidegate_core::buffer::{BufferParameters, FlowLimit};
     use tidegate_core::classifier::{ClassRules, Classifier, Rule};
-    use tidegate_core::observer::Observer;
-    use tidegate_core::packet::Packet;
     use tidegate_core::port::Port;
     use tidegate_core::registry::{BufferKind, SchedulerKind};
     use tidegate_core::scheduler::{FlowParameters, Setup};
@@ -215,24 +213,6 @@ mod tests {
         }
     }
 
-    /// What a port tells its meter.
-    struct Watch<'a>(&'a mut PortMeter);
-
-    impl Observer<()> for Watch<'_> {
-        fn offered(&mut self, _now: Time, packet: &Packet<()>) {
-            self.0.offered(packet.flow, packet.length);
-        }
-        fn queued(&mut self, now: Time, packet: &Packet<()>, _occupancy: &Occupancy) {
-            self.0.queued(now.picoseconds(), packet.flow, packet.length);
-        }
-        fn dropped(&mut self, now: Time, packet: Packet<()>, reason: DropReason, occupancy: &Occupancy) {
-            self.0.dropped(now.picoseconds(), packet.flow, packet.length, packet.colour, reason, occupancy.bytes());
-        }
-        fn sent(&mut self, now: Time, packet: &Packet<()>, finish: Time, _occupancy: &Occupancy) {
-            self.0.sent(now.picoseconds(), packet.flow, packet.length, packet.arrival.picoseconds(), finish.picoseconds());
-        }
-    }
-
     /// What was transmitted from when to when, and the statistics.
     type Played = (Vec<(u64, u64)>, PortStatistics);
 
@@ -254,16 +234,16 @@ mod tests {
             let mut note = |sent: tidegate_core::port::Transmission<()>| times.push((sent.start.picoseconds(), sent.finish.picoseconds()));
             now += gap;
             if number == course.warm_up && now > 0 {
-                port.advance(Time::from_picoseconds(now - 1), &mut Watch(&mut meter), &mut note);
+                port.advance(Time::from_picoseconds(now - 1), &mut meter, &mut note);
                 meter.restart(now, port.counters(), queued(&port));
             }
             let at = Time::from_picoseconds(now);
-            port.advance(at, &mut Watch(&mut meter), &mut note);
-            port.offer(at, Flow(flow), length, Colour::Green, (), &mut Watch(&mut meter));
-            port.advance(at, &mut Watch(&mut meter), &mut note);
+            port.advance(at, &mut meter, &mut note);
+            port.offer(at, Flow(flow), length, Colour::Green, (), &mut meter);
+            port.advance(at, &mut meter, &mut note);
         }
         let end = now + course.rest;
-        port.advance(Time::from_picoseconds(end - 1), &mut Watch(&mut meter), |sent| {
+        port.advance(Time::from_picoseconds(end - 1), &mut meter, |sent| {
             times.push((sent.start.picoseconds(), sent.finish.picoseconds()));
         });
         (times, meter.finish(end, port.counters(), queued(&port)))
@@ -271,20 +251,20 @@ mod tests {
 
     fn on_a_lane(setup: &PortSetup, course: &Course) -> Played {
         let mut meter = PortMeter::new(&setup.classifier, SAMPLES);
-        let mut lane = Lane::of(setup).unwrap();
+        let mut port = FifoPort::of(setup).unwrap();
         let (mut now, mut times) = (0, Vec::new());
         for (number, &(gap, flow, length)) in course.packets.iter().enumerate() {
             now += gap;
             if number == course.warm_up && now > 0 {
-                lane.bring_up(now - 1, &mut meter);
-                let (counters, queued) = lane.books();
+                port.advance(now - 1, &mut meter);
+                let (counters, queued) = port.accounts();
                 meter.restart(now, &counters, queued);
             }
-            times.extend(lane.book(now, Flow(flow), length, Colour::Green, &mut meter));
+            times.extend(port.enqueue(now, Flow(flow), length, Colour::Green, &mut meter));
         }
         let end = now + course.rest;
-        lane.bring_up(end - 1, &mut meter);
-        let (counters, queued) = lane.books();
+        port.advance(end - 1, &mut meter);
+        let (counters, queued) = port.accounts();
         counters.check(queued).unwrap();
         (times.into_iter().filter(|time| time.0 < end).collect(), meter.finish(end, &counters, queued))
     }
@@ -317,12 +297,12 @@ mod tests {
     #[test]
     fn what_takes_a_place_later_or_policing_is_no_lane() {
         let plain = setup(Overhead::None, 9, None, FlowLimit::default());
-        assert!(Lane::of(&plain).is_some());
+        assert!(FifoPort::of(&plain).is_some());
         let limits = BufferParameters { flows: 3, packets: Some(9), ..BufferParameters::default() };
         let buffer = BufferKind::LongestQueuePushOut.build(&limits).unwrap();
-        assert!(Lane::of(&PortSetup { buffer, ..plain.clone() }).is_none());
+        assert!(FifoPort::of(&PortSetup { buffer, ..plain.clone() }).is_none());
         let priority = [FlowParameters { priority: Some(0), ..FlowParameters::default() }; 3];
         let scheduler = SchedulerKind::StrictPriority.build(&Setup::new(plain.rate, 1000), &priority).unwrap();
-        assert!(Lane::of(&PortSetup { scheduler, ..plain.clone() }).is_none());
+        assert!(FifoPort::of(&PortSetup { scheduler, ..plain.clone() }).is_none());
     }
 }

@@ -1,0 +1,80 @@
+//! The end of a replication: the counts of ports, flows and connections have to agree.
+
+use super::connections::{Connections, TcpFlow};
+use super::data_plane::DataPlane;
+use super::link::{LinkPort, LinkState, PortKind};
+use crate::error::SimulationError;
+use crate::network::Network;
+use crate::statistics::tcp::AckMeter;
+use crate::statistics::{ClassStatistics, Replication, sum};
+use tidegate_core::port::Volume;
+
+/// What does not add up: a name, what went in, and what is accounted for.
+type Mismatch = (String, Volume, Volume);
+
+/// Checks that what sources emitted was delivered, was dropped, is queued, is on a link or is on the way to a sink. The ports say which, not
+/// the flows.
+pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Network, replication: u32) -> Result<(), SimulationError> {
+    let mut accounted = plane.flows.towards_sinks;
+    for (state, link) in plane.links.iter().zip(&network.links) {
+        let (counters, queued) = state.accounts();
+        if let Err(figures) = counters.check(queued) {
+            return Err(SimulationError::Unbalanced { replication, link: link.name.clone(), figures: Box::new(figures) });
+        }
+        accounted = sum(accounted, held_or_lost(state));
+        plane.flights.on(state.flying).for_each(|in_flight| accounted.add(in_flight.packet.length));
+    }
+    let not_conserved = |(place, emitted, accounted)| SimulationError::NotConserved { replication, place, emitted, accounted };
+    check_connections(plane, connections, network).map_err(not_conserved)?;
+    let (meters, reverse) = (&plane.flows.meters, &plane.flows.reverse_path.meters);
+    accounted = meters.iter().fold(accounted, |all, flow| sum(all, flow.delivered()));
+    accounted = reverse.iter().fold(accounted, |all, meter| sum(all, meter.delivered));
+    let emitted = meters.iter().fold(Volume::default(), |all, flow| sum(all, flow.emitted));
+    let emitted = reverse.iter().fold(emitted, |all, meter| sum(all, meter.emitted));
+    if accounted == emitted { Ok(()) } else { Err(not_conserved(("the network".into(), emitted, accounted))) }
+}
+
+/// The packets that a port holds, and those that it has dropped or the link has lost.
+fn held_or_lost(state: &LinkState) -> Volume {
+    let (counters, queued) = state.accounts();
+    let dropped = || counters.dropped.iter().fold(Volume::default(), |all, &part| sum(all, part));
+    match &state.port {
+        // What waits at a FIFO is on its way already.
+        LinkPort::Fifo(_) => dropped(),
+        LinkPort::Driven(port) => match &port.kind {
+            // The port counts cells; `lost` counts the packets of which one was dropped.
+            PortKind::Cells(cells) => sum(cells.inside, port.lost),
+            PortKind::Packets { .. } | PortKind::Adapter(_) => sum(sum(queued, dropped()), port.lost),
+        },
+    }
+}
+
+/// Checks that the ends of every connection agree with each other and with the network.
+fn check_connections(plane: &DataPlane, connections: &Connections, network: &Network) -> Result<(), Mismatch> {
+    for (TcpFlow { connection, flow, .. }, back) in connections.all.iter().zip(&plane.flows.reverse_path.meters) {
+        let place = || format!("connection {}", network.flows[*flow].name);
+        let (sent, emitted) = (connection.sent(), plane.flows.meters[*flow].emitted);
+        if sent != emitted {
+            return Err((place(), sent, emitted));
+        }
+        let AckMeter { emitted, delivered, lost } = *back;
+        if back.under_way().is_none() {
+            return Err((place(), emitted, sum(delivered, lost)));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that every class keeps the port's law.
+pub(super) fn check_classes(network: &Network, statistics: &Replication, replication: u32) -> Result<(), SimulationError> {
+    for (link, port) in network.links.iter().zip(&statistics.ports) {
+        for (class, ClassStatistics { offered, sent, dropped, queued, .. }) in link.port.classifier.classes().iter().zip(&port.classes) {
+            let accounted = dropped.iter().fold(sum(*sent, *queued), |all, &part| sum(all, part));
+            if accounted != *offered {
+                let place = format!("class {} at link {}", class.name, link.name);
+                return Err(SimulationError::NotConserved { replication, place, emitted: *offered, accounted });
+            }
+        }
+    }
+    Ok(())
+}

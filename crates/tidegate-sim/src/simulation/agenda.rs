@@ -1,0 +1,86 @@
+//! The pending events of a simulation, by what they happen to.
+//!
+//! Slots are numbered so that ties go the documented way: ports that take events, far ends of links, sources, hosts that take time to send.
+
+use crate::events::Events;
+
+/// What an event happens to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Due {
+    /// The port with this slot may transmit.
+    Port(usize),
+    /// The first packet on the link of this number reaches its far end.
+    LinkEnd(usize),
+    /// The source of the flow of this number emits, or a timer of its connection fires.
+    Source(usize),
+    /// A segment leaves the sending host of the connection of this number.
+    Host(usize),
+}
+
+pub(super) struct Agenda {
+    events: Events,
+    first_end: usize,
+    first_source: usize,
+    first_host: usize,
+}
+
+impl Agenda {
+    pub(super) fn new(ports: usize, links: usize, sources: usize, hosts: usize) -> Agenda {
+        let first_source = ports + links;
+        let first_host = first_source + sources;
+        Agenda { events: Events::new(first_host + hosts), first_end: ports, first_source, first_host }
+    }
+
+    /// The instant of the next event, and its slot.
+    #[inline]
+    pub(super) fn first(&self) -> (u64, usize) {
+        self.events.first()
+    }
+
+    #[inline]
+    pub(super) fn due(&self, slot: usize) -> Due {
+        if slot < self.first_end {
+            Due::Port(slot)
+        } else if slot < self.first_source {
+            Due::LinkEnd(slot - self.first_end)
+        } else if slot < self.first_host {
+            Due::Source(slot - self.first_source)
+        } else {
+            Due::Host(slot - self.first_host)
+        }
+    }
+
+    /// The instant of a port's event.
+    #[inline]
+    pub(super) fn port(&self, slot: usize) -> u64 {
+        self.events.at(slot)
+    }
+
+    #[inline]
+    pub(super) fn set_port(&mut self, slot: usize, at: u64) {
+        self.events.set(slot, at);
+    }
+
+    /// The same, without a walk through the tree if nothing changes.
+    #[inline]
+    pub(super) fn update_port(&mut self, slot: usize, at: u64) {
+        if at != self.events.at(slot) {
+            self.events.set(slot, at);
+        }
+    }
+
+    #[inline]
+    pub(super) fn set_link_end(&mut self, link: usize, at: u64) {
+        self.events.set(self.first_end + link, at);
+    }
+
+    #[inline]
+    pub(super) fn set_source(&mut self, flow: usize, at: u64) {
+        self.events.set(self.first_source + flow, at);
+    }
+
+    #[inline]
+    pub(super) fn set_host(&mut self, connection: usize, at: u64) {
+        self.events.set(self.first_host + connection, at);
+    }
+}

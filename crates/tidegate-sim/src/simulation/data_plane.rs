@@ -1,0 +1,293 @@
+//! The data plane: moves packets from port to link to the next port, until they reach the end of their path.
+//!
+//! A port is asked for a transmission when its link becomes free, when its scheduler said it should be, and when a packet arrives while the
+//! link is idle. A packet on its way to a sink needs no event: its delivery is entered when its last transmission starts.
+
+use super::adapter::AdapterCell;
+use super::agenda::Agenda;
+use super::flights::Flights;
+use super::flows::{Flows, PortWatch};
+use super::link::{DrivenPort, LinkPort, LinkState, PortKind};
+use super::packet::{InFlight, InTransit, PacketMeta};
+use crate::cells::{Departure, Fate, Train};
+use crate::route::{ENDPOINT, Hop, SINK};
+use crate::time::NEVER;
+use tidegate_core::packet::Colour;
+use tidegate_core::port::{Next, Transmission};
+use tidegate_core::units::Time;
+use tidegate_link::LossStream;
+
+pub(super) struct DataPlane<'a> {
+    pub agenda: Agenda,
+    pub links: Vec<LinkState>,
+    /// The links whose ports have events, in the order of their slots.
+    pub driven: Vec<u32>,
+    /// The packets on all links.
+    pub flights: Flights<InFlight>,
+    pub flows: Flows<'a>,
+    pub end: u64,
+    /// Up to where events are being played.
+    pub limit: u64,
+    pub events: u64,
+    pub packet_hops: u64,
+}
+
+impl DataPlane<'_> {
+    #[inline]
+    fn hop(&self, cursor: u32) -> Hop {
+        self.flows.routes.hops[cursor as usize]
+    }
+
+    /// The first packet on a link reaches the far end. Returns it if that is an end of its connection.
+    #[inline]
+    pub(super) fn land(&mut self, now: u64, link: usize) -> Option<(Hop, InTransit)> {
+        let Some((InFlight { packet, .. }, next)) = self.flights.pop(&mut self.links[link].flying) else {
+            self.agenda.set_link_end(link, NEVER);
+            return None;
+        };
+        self.agenda.set_link_end(link, next.map_or(NEVER, |next| next.arrives));
+        let hop = self.hop(packet.meta.cursor);
+        if hop.comes_as_cells {
+            self.arrive_as_cells(now, self.links[link].rest.pace, packet);
+        } else if hop.link == ENDPOINT {
+            return Some((hop, packet));
+        } else {
+            self.arrive(now, packet);
+        }
+        None
+    }
+
+    /// A packet reaches the port of its hop.
+    #[inline]
+    pub(super) fn arrive(&mut self, now: u64, mut packet: InTransit) {
+        let hop = self.hop(packet.meta.cursor);
+        let link = hop.link as usize;
+        let LinkState { port, rest, .. } = &mut self.links[link];
+        let port = match port {
+            LinkPort::Fifo(port) => {
+                if packet.meta.is_ecn_capable() {
+                    packet.meta.mark_if_congested(port.backlog(now, &mut rest.meter), rest.mark_above);
+                }
+                return match port.enqueue(now, hop.queue, packet.length, packet.colour, &mut rest.meter) {
+                    Ok((start, finish)) => self.transmit(link, packet, start, finish),
+                    Err(reason) => self.flows.drop_at_port(packet.meta, packet.length, reason),
+                };
+            }
+            LinkPort::Driven(port) => &mut **port,
+        };
+        let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
+        match &mut port.kind {
+            PortKind::Packets { port: packets, busy_until } => {
+                packet.meta.mark_if_congested(packets.occupancy().bytes(), rest.mark_above);
+                packets.offer(Time::from_picoseconds(now), hop.queue, packet.length, packet.colour, packet.meta, &mut watch);
+                if *busy_until <= now {
+                    self.serve(now, link);
+                } else if self.agenda.port(port.slot) == NEVER && packets.occupancy().packets() > 0 {
+                    self.agenda.set_port(port.slot, *busy_until);
+                }
+            }
+            PortKind::Cells(_) => {
+                let pace = rest.pace;
+                self.arrive_as_cells(now, pace, packet);
+            }
+            PortKind::Adapter(adapter) => {
+                adapter.arrive(now, hop.queue, packet, rest.mark_above, &mut watch);
+                self.agenda.set_port(port.slot, adapter.next());
+            }
+        }
+    }
+
+    /// The first cell of a packet reaches the port of its hop; the others follow at this pace.
+    fn arrive_as_cells(&mut self, now: u64, pace: u64, mut packet: InTransit) {
+        let cursor = packet.meta.cursor;
+        let (hop, goes_on) = (self.hop(cursor), self.hop(cursor + 1).comes_one_by_one);
+        let LinkState { port: LinkPort::Driven(port), rest, .. } = &mut self.links[hop.link as usize] else { return };
+        let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
+        packet.meta.mark_if_congested(cells.port().occupancy().bytes(), rest.mark_above);
+        let InTransit { meta: tag, length, colour } = packet;
+        cells.push(hop.queue, Train { tag, length, colour, first: now, pace, goes_on });
+        self.agenda.update_port(*slot, cells.next());
+    }
+
+    /// The event of a port is due.
+    #[inline]
+    pub(super) fn serve(&mut self, now: u64, link: usize) {
+        let LinkState { port: LinkPort::Driven(driven), rest, .. } = &mut self.links[link] else { return };
+        let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
+        let slot = driven.slot;
+        let wake = match &mut driven.kind {
+            PortKind::Packets { port, busy_until } => match port.poll(Time::from_picoseconds(now), &mut watch) {
+                Next::Transmit(Transmission { packet, start, finish }) => {
+                    let (start, finish) = (start.picoseconds(), finish.picoseconds());
+                    *busy_until = finish;
+                    let more = port.occupancy().packets() > 0;
+                    let packet = InTransit { meta: packet.payload, length: packet.length, colour: packet.colour };
+                    self.transmit(link, packet, start, finish);
+                    if more { finish } else { NEVER }
+                }
+                Next::WaitUntil(time) => time.picoseconds(),
+                Next::Idle => NEVER,
+            },
+            PortKind::Cells(_) => return self.serve_cells(link, slot),
+            PortKind::Adapter(adapter) => {
+                let cell = adapter.send(&mut driven.loss, &mut watch);
+                self.agenda.set_port(slot, adapter.next());
+                return cell.into_iter().for_each(|cell| self.adapter_sent(link, cell));
+            }
+        };
+        self.agenda.update_port(slot, wake);
+    }
+
+    /// Plays a port of cells, and all that follows before anything else happens in the network: a cell costs no event of the network's.
+    fn serve_cells(&mut self, link: usize, slot: usize) {
+        self.agenda.set_port(slot, NEVER);
+        loop {
+            let horizon = self.agenda.first().0.min(self.limit);
+            let Some((cells, meter)) = self.links[link].cells() else { return };
+            loop {
+                self.events += 1;
+                cells.step(meter);
+                // A greedy source looks at its first queue at the instant of every change.
+                if cells.has_news() || cells.next() >= horizon || self.flows.has_greedy() {
+                    break;
+                }
+            }
+            if let Some(cell) = cells.departed() {
+                self.cell_sent(link, cell);
+            }
+            while let Some(fate) = self.links[link].cells().and_then(|(cells, _)| cells.decided()) {
+                self.packet_decided(link, fate);
+            }
+            let Some(next) = self.links[link].cells().map(|(cells, _)| cells.next()) else { return };
+            if next >= self.agenda.first().0.min(self.limit) || self.flows.has_greedy() {
+                return self.agenda.set_port(slot, next);
+            }
+        }
+    }
+
+    /// A packet has left a port of cells, or is lost there.
+    fn packet_decided(&mut self, link: usize, fate: Fate<PacketMeta>) {
+        match fate {
+            Fate::Whole { tag: mut meta, length, colour, is_congested, finish } => {
+                if is_congested {
+                    meta.mark();
+                }
+                meta.cursor += 1;
+                self.forward(link, InTransit { meta, length, colour }, finish);
+            }
+            Fate::Lost { tag: meta, length, reason } => {
+                self.links[link].count_loss(length);
+                self.flows.drop_at_port(meta, length, reason);
+            }
+        }
+    }
+
+    /// A cell has left for the next port of cells, and with it its packet if it was the last of a whole one.
+    fn cell_sent(&mut self, link: usize, mut cell: Departure<PacketMeta>) {
+        if cell.is_whole {
+            let hop = self.hop(cell.tag.cursor + 1);
+            // What is lost on the link are the contents of the packet: its cells come, with errors.
+            cell.is_whole = !self.loses(link, hop, cell.tag, cell.length);
+            self.packet_hops += 1;
+            self.flows.transmitted(hop);
+        }
+        self.pass_cell(link, cell);
+    }
+
+    /// A cell is on its way to the next port of cells, as one of a whole packet or not.
+    fn pass_cell(&mut self, link: usize, mut cell: Departure<PacketMeta>) {
+        cell.tag.cursor += 1;
+        let [hop, next] = [0, 1].map(|ahead| self.hop(cell.tag.cursor + ahead));
+        let at = cell.finish + self.links[link].propagation;
+        let LinkPort::Driven(port) = &mut self.links[hop.link as usize].port else { return };
+        let DrivenPort { kind: PortKind::Cells(cells), slot, .. } = &mut **port else { return };
+        cells.push_cell(hop.queue, at, cell, next.comes_one_by_one);
+        self.agenda.update_port(*slot, cells.next());
+    }
+
+    /// An adapter has sent a cell.
+    fn adapter_sent(&mut self, link: usize, cell: AdapterCell) {
+        let AdapterCell { frame, number, cells, finish, is_last, is_whole } = cell;
+        let (cursor, colour) = self.crossing(link, frame.meta.cursor, frame.colour);
+        let InTransit { meta, length, .. } = frame;
+        let hop = self.hop(cursor);
+        if is_last && !is_whole {
+            self.lose_on_link(link, hop, meta, length);
+        }
+        if is_last && (!is_whole || hop.comes_one_by_one) {
+            self.packet_hops += 1;
+            self.flows.transmitted(hop);
+        }
+        if hop.comes_one_by_one {
+            // The cells of a damaged frame come, with errors.
+            self.pass_cell(link, Departure { tag: meta, length, packet: number, cells, colour, finish, is_last, is_whole });
+        } else if is_whole {
+            self.carry(link, InTransit { colour, ..frame.at(cursor) }, finish);
+        }
+    }
+
+    /// Sends a packet along a link, to the next port or to its sink.
+    #[inline]
+    fn transmit(&mut self, link: usize, packet: InTransit, start: u64, finish: u64) {
+        let (cursor, colour) = self.crossing(link, packet.meta.cursor, packet.colour);
+        // Where cells contend, the arrival of the first cell counts.
+        let leaves = if self.hop(cursor).comes_as_cells { start + self.links[link].rest.pace } else { finish };
+        self.forward(link, InTransit { colour, ..packet.at(cursor) }, leaves);
+    }
+
+    /// The next hop of a packet that leaves a port in this colour, and its colour there.
+    #[inline]
+    fn crossing(&self, link: usize, cursor: u32, colour: Colour) -> (u32, Colour) {
+        match &self.links[link].port {
+            LinkPort::Driven(port) if port.rewrites => self.flows.routes.crossing(cursor, colour),
+            _ => (cursor + 1, colour),
+        }
+    }
+
+    /// A packet leaves a port at this instant, for its hop: the next port, or its sink.
+    #[inline]
+    fn forward(&mut self, link: usize, packet: InTransit, leaves: u64) {
+        let hop = self.hop(packet.meta.cursor);
+        if self.loses(link, hop, packet.meta, packet.length) {
+            self.packet_hops += 1;
+            return self.flows.transmitted(hop);
+        }
+        self.carry(link, packet, leaves);
+    }
+
+    /// The same for a packet that the link does not lose.
+    #[inline]
+    fn carry(&mut self, link: usize, packet: InTransit, leaves: u64) {
+        self.packet_hops += 1;
+        let arrives = leaves + self.links[link].propagation;
+        let hop = self.hop(packet.meta.cursor);
+        if hop.link != SINK {
+            if self.links[link].flying.is_empty() {
+                self.agenda.set_link_end(link, arrives);
+            }
+            self.flights.push(&mut self.links[link].flying, InFlight { arrives, packet });
+        } else if arrives < self.end {
+            self.flows.deliver(arrives, hop.flow, &packet);
+        } else {
+            self.flows.towards_sinks.add(packet.length);
+        }
+        self.flows.transmitted(hop);
+    }
+
+    /// True if a packet gets lost on a link, on its way to this hop.
+    #[inline]
+    fn loses(&mut self, link: usize, hop: Hop, meta: PacketMeta, length: u32) -> bool {
+        let LinkPort::Driven(port) = &mut self.links[link].port else { return false };
+        let is_lost = port.loss.as_mut().is_some_and(LossStream::loses_next);
+        if is_lost {
+            self.lose_on_link(link, hop, meta, length);
+        }
+        is_lost
+    }
+
+    #[cold]
+    fn lose_on_link(&mut self, link: usize, hop: Hop, meta: PacketMeta, length: u32) {
+        self.links[link].count_loss(length);
+        self.flows.lose_on_link(hop, meta, length);
+    }
+}

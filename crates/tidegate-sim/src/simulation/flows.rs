@@ -1,0 +1,126 @@
+//! What the data plane reports about flows: deliveries and losses to their meters, room in the first queue to greedy sources.
+
+use super::packet::{InTransit, PacketMeta};
+use super::reverse_path::ReversePath;
+use crate::route::{BACK, Hop, Routes};
+use crate::source::greedy::GreedyWindow;
+use crate::statistics::flow::FlowMeter;
+use crate::statistics::port::PortMeter;
+use tidegate_core::observer::Observer;
+use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::port::Volume;
+use tidegate_core::queue::Occupancy;
+use tidegate_core::units::Time;
+
+pub(super) struct Flows<'a> {
+    pub routes: &'a Routes,
+    pub meters: Vec<FlowMeter>,
+    pub reverse_path: ReversePath,
+    /// The greedy sources, by flow; empty if there is none.
+    greedy: Vec<Option<GreedyWindow>>,
+    /// Flows of greedy sources whose first queue has just changed.
+    woken: Vec<u32>,
+    /// Transmitted to a sink that it reaches after the end.
+    pub towards_sinks: Volume,
+}
+
+impl<'a> Flows<'a> {
+    pub(super) fn new(routes: &'a Routes, meters: Vec<FlowMeter>, connections: usize, greedy: Vec<Option<GreedyWindow>>) -> Flows<'a> {
+        let greedy = if greedy.iter().any(Option::is_some) { greedy } else { Vec::new() };
+        let reverse_path = ReversePath::new(connections);
+        Flows { routes, meters, reverse_path, greedy, woken: Vec::new(), towards_sinks: Volume::default() }
+    }
+
+    /// True if a flow has a greedy source, which looks at its first queue at the instant of every change.
+    pub(super) fn has_greedy(&self) -> bool {
+        !self.greedy.is_empty()
+    }
+
+    /// The greedy source of a flow, if it has one.
+    #[inline]
+    pub(super) fn greedy(&mut self, flow: usize) -> Option<&mut GreedyWindow> {
+        self.greedy.get_mut(flow).and_then(Option::as_mut)
+    }
+
+    /// The next flow whose greedy source has to look at its first queue.
+    #[inline]
+    pub(super) fn next_woken(&mut self) -> Option<usize> {
+        self.woken.pop().map(|flow| flow as usize)
+    }
+
+    /// A packet reaches the sink of its flow. True if the delivery is measured.
+    #[inline]
+    pub(super) fn deliver(&mut self, at: u64, flow: u32, packet: &InTransit) -> bool {
+        self.meters[flow as usize].deliver(at, packet.meta.created, packet.length, packet.meta.is_tagged())
+    }
+
+    /// A packet is dropped at the port of its hop.
+    #[cold]
+    pub(super) fn drop_at_port(&mut self, meta: PacketMeta, length: u32, reason: DropReason) {
+        let hop = self.routes.hops[meta.cursor as usize];
+        if hop.flow & BACK != 0 {
+            return self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
+        }
+        self.meters[hop.flow as usize].lose(hop.place as usize, length, reason);
+        if hop.place == 0
+            && let Some(source) = self.greedy(hop.flow as usize)
+        {
+            source.lost();
+            self.woken.push(hop.flow);
+        }
+    }
+
+    /// A packet is lost on a link, on its way to this hop.
+    #[cold]
+    pub(super) fn lose_on_link(&mut self, hop: Hop, meta: PacketMeta, length: u32) {
+        if hop.flow & BACK != 0 {
+            self.reverse_path.lose(hop.flow & !BACK, meta.flags, length);
+        } else {
+            self.meters[hop.flow as usize].lose_on_link(hop.place as usize - 1, length);
+        }
+    }
+
+    /// A packet has left the port before this hop.
+    #[inline]
+    pub(super) fn transmitted(&mut self, hop: Hop) {
+        if hop.place == 1
+            && let Some(source) = self.greedy(hop.flow as usize)
+        {
+            source.transmitted();
+            self.woken.push(hop.flow);
+        }
+    }
+}
+
+/// Observes one port: counts at the port, and for the flows.
+pub(super) struct PortWatch<'a, 'n> {
+    pub meter: &'a mut PortMeter,
+    pub flows: &'a mut Flows<'n>,
+}
+
+impl Observer<PacketMeta> for PortWatch<'_, '_> {
+    #[inline]
+    fn offered(&mut self, now: Time, packet: &Packet<PacketMeta>) {
+        Observer::offered(self.meter, now, packet);
+    }
+
+    #[inline]
+    fn marked(&mut self, now: Time, packet: &Packet<PacketMeta>, from: Colour) {
+        Observer::marked(self.meter, now, packet, from);
+    }
+
+    #[inline]
+    fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
+        Observer::<PacketMeta>::queued(self.meter, now, packet, occupancy);
+    }
+
+    fn dropped(&mut self, now: Time, packet: Packet<PacketMeta>, reason: DropReason, occupancy: &Occupancy) {
+        self.flows.drop_at_port(packet.payload, packet.length, reason);
+        Observer::dropped(self.meter, now, packet, reason, occupancy);
+    }
+
+    #[inline]
+    fn sent(&mut self, now: Time, packet: &Packet<PacketMeta>, finish: Time, occupancy: &Occupancy) {
+        Observer::sent(self.meter, now, packet, finish, occupancy);
+    }
+}

@@ -1,0 +1,187 @@
+//! A link, and the port that feeds it.
+//!
+//! [`LinkPort`] has two forms. At a FIFO that drops nothing it has let in, the departure of a packet is known on its arrival, and no event is
+//! needed. Any other port has a slot for its next event.
+
+use super::adapter::AdapterLink;
+use super::flights::Flying;
+use super::packet::PacketMeta;
+use crate::cells::CellPort;
+use crate::experiment::Experiment;
+use crate::fifo_port::FifoPort;
+use crate::network::{Link, Network};
+use crate::random::loss_stream;
+use crate::source::Source;
+use crate::statistics::PortStatistics;
+use crate::statistics::port::PortMeter;
+use tidegate_atm::adapter::CELL;
+use tidegate_core::port::{Counters, Port, Volume};
+use tidegate_core::units::Time;
+use tidegate_link::LossStream;
+
+/// What every packet needs of a link, in one cache line.
+#[repr(align(64))]
+pub(super) struct LinkState {
+    pub port: LinkPort,
+    pub flying: Flying,
+    /// The propagation delay in picoseconds.
+    pub propagation: u64,
+    pub rest: Box<LinkRest>,
+}
+
+const _: () = assert!(size_of::<LinkState>() == 64);
+
+/// What only some packets need of a link.
+pub(super) struct LinkRest {
+    pub meter: PortMeter,
+    /// The queued bytes from which on packets are marked.
+    pub mark_above: u64,
+    /// The time from one cell to the next of a packet on this link; 0 if it carries no cells.
+    pub pace: u64,
+}
+
+pub(super) enum LinkPort {
+    /// Packets leave in the order in which they come.
+    Fifo(FifoPort),
+    /// Any other port, driven by events.
+    Driven(Box<DrivenPort>),
+}
+
+pub(super) struct DrivenPort {
+    pub kind: PortKind,
+    /// The slot of its event.
+    pub slot: usize,
+    pub loss: Option<LossStream>,
+    /// What was lost on the link, and at a port of cells.
+    pub lost: Volume,
+    /// True if packets may reach the far end with another code point or colour than they left the port with.
+    pub rewrites: bool,
+}
+
+/// What contends at a port that is driven by events.
+pub(super) enum PortKind {
+    /// Packets; until when the link transmits.
+    Packets { port: Port<PacketMeta>, busy_until: u64 },
+    /// Packets as trains of cells.
+    Cells(CellPort<PacketMeta>),
+    /// Frames at an ATM adapter.
+    Adapter(AdapterLink),
+}
+
+/// The links of a network, and those whose ports have events, in the order of their slots.
+pub(super) fn build(network: &Network, experiment: &Experiment, replication: u32) -> (Vec<LinkState>, Vec<u32>) {
+    let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
+    let mut driven = Vec::new();
+    let is_watched = watched(network);
+    let links = network.links.iter().enumerate().map(|(index, link)| {
+        let impairment = link.impairment;
+        let is_plain = !link.cells && link.adapter.is_none() && impairment.loss.is_none() && !is_watched[index];
+        let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
+        let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
+            || {
+                driven.push(index as u32);
+                let loss = impairment.loss.map(|loss| {
+                    let stream = loss_stream(network.same_loss_before(index), experiment.seed, replication);
+                    LossStream::new(loss, stream)
+                });
+                let (kind, slot) = (PortKind::of(link, mark_above), driven.len() - 1);
+                LinkPort::Driven(Box::new(DrivenPort { kind, slot, loss, lost: Volume::default(), rewrites: link.rewrites() }))
+            },
+            LinkPort::Fifo,
+        );
+        let rest = LinkRest { meter: PortMeter::new(&link.port.classifier, sample_interval), mark_above, pace: pace_of(link) };
+        LinkState { port, flying: Flying::default(), propagation: link.propagation.picoseconds(), rest: Box::new(rest) }
+    });
+    (links.collect(), driven)
+}
+
+/// By link, true if a greedy source looks at its queue at the instant of every change, which takes events.
+fn watched(network: &Network) -> Vec<bool> {
+    let mut is_watched = vec![false; network.links.len()];
+    for flow in network.flows.iter().filter(|flow| matches!(flow.source, Source::Greedy(_))) {
+        is_watched[flow.path[0].0] = true;
+    }
+    is_watched
+}
+
+/// The time from one cell to the next of a packet on a link that carries cells, else 0. Rounded down: rounded up, the cells of back-to-back
+/// packets would fall behind the packets little by little, and sources would drift past each other.
+fn pace_of(link: &Link) -> u64 {
+    if link.carries_cells() { link.port.rate.time_per_byte().floor(CELL).picoseconds() } else { 0 }
+}
+
+impl PortKind {
+    fn of(link: &Link, mark_above: u64) -> PortKind {
+        if link.cells {
+            return PortKind::Cells(CellPort::new(link.port.clone(), mark_above));
+        }
+        match AdapterLink::of(link) {
+            Some(adapter) => PortKind::Adapter(adapter),
+            None => PortKind::Packets { port: Port::new(Time::ZERO, link.port.clone()), busy_until: 0 },
+        }
+    }
+}
+
+impl LinkState {
+    /// Brings what is computed ahead up to date: all that happens before `limit`.
+    pub(super) fn advance(&mut self, limit: u64) {
+        if let LinkPort::Fifo(port) = &mut self.port {
+            port.advance(limit.saturating_sub(1), &mut self.rest.meter);
+        }
+    }
+
+    /// The warm-up ends at `now`.
+    pub(super) fn restart(&mut self, now: u64) {
+        self.advance(now);
+        let (counters, queued) = self.accounts();
+        self.rest.meter.restart(now, &counters, queued);
+        if let LinkPort::Driven(port) = &mut self.port
+            && let PortKind::Adapter(adapter) = &mut port.kind
+        {
+            adapter.restart();
+        }
+    }
+
+    /// Everything that the port has counted, and what is queued.
+    pub(super) fn accounts(&self) -> (Counters, Volume) {
+        fn of<P>(port: &Port<P>) -> (Counters, Volume) {
+            let queued = Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
+            (*port.counters(), queued)
+        }
+        match &self.port {
+            LinkPort::Fifo(port) => port.accounts(),
+            LinkPort::Driven(driven) => match &driven.kind {
+                PortKind::Packets { port, .. } => of(port),
+                PortKind::Cells(cells) => of(cells.port()),
+                PortKind::Adapter(adapter) => adapter.accounts(),
+            },
+        }
+    }
+
+    /// The port and its meter, if packets contend there as cells.
+    #[inline]
+    pub(super) fn cells(&mut self) -> Option<(&mut CellPort<PacketMeta>, &mut PortMeter)> {
+        let LinkPort::Driven(port) = &mut self.port else { return None };
+        let PortKind::Cells(cells) = &mut port.kind else { return None };
+        Some((cells, &mut self.rest.meter))
+    }
+
+    /// A packet is lost on the link, or at its port of cells.
+    pub(super) fn count_loss(&mut self, length: u32) {
+        if let LinkPort::Driven(port) = &mut self.port {
+            port.lost.add(length);
+        }
+    }
+
+    pub(super) fn finish(self, end: u64) -> PortStatistics {
+        let (counters, queued) = self.accounts();
+        let cells = match self.port {
+            LinkPort::Driven(driven) => match driven.kind {
+                PortKind::Adapter(adapter) => adapter.records(),
+                PortKind::Packets { .. } | PortKind::Cells(_) => Vec::new(),
+            },
+            LinkPort::Fifo(_) => Vec::new(),
+        };
+        PortStatistics { cells, ..self.rest.meter.finish(end, &counters, queued) }
+    }
+}

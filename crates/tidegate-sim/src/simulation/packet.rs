@@ -1,0 +1,108 @@
+//! What a packet carries through the simulated network.
+
+use crate::route::Variant;
+use crate::tcp::segment::NUMBER_BITS;
+use tidegate_core::packet::Colour;
+
+/// A TCP segment of a connection with ECN: ports may mark it.
+pub(super) const ECN_CAPABLE: u32 = 1 << 31;
+/// A port has marked it.
+const ECN_MARKED: u32 = 1 << 30;
+/// It says that the sender has reduced its window (CWR).
+pub(super) const WINDOW_REDUCED: u32 = 1 << 29;
+/// The packet's sender tagged it.
+const TAGGED: u32 = 1 << 28;
+
+/// What a packet carries through the ports.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PacketMeta {
+    /// When its source emitted it.
+    pub created: u64,
+    /// Its hop, as an index into [`Routes::hops`](crate::route::Routes::hops).
+    pub cursor: u32,
+    /// The bits above, and the low bits of a TCP segment's number. On a reverse path instead an index into the messages of
+    /// [`ReversePath`](super::reverse_path::ReversePath).
+    pub flags: u32,
+}
+
+impl PacketMeta {
+    #[inline]
+    pub(super) fn is_ecn_capable(self) -> bool {
+        self.flags >= ECN_CAPABLE
+    }
+
+    /// Marks the packet if it may be marked and `backlog` bytes, of `threshold` or more, are queued where it comes.
+    #[inline]
+    pub(super) fn mark_if_congested(&mut self, backlog: u64, threshold: u64) {
+        if backlog >= threshold {
+            self.mark();
+        }
+    }
+
+    /// Marks the packet if it may be marked.
+    #[inline]
+    pub(super) fn mark(&mut self) {
+        if self.is_ecn_capable() {
+            self.flags |= ECN_MARKED;
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_marked(self) -> bool {
+        self.flags & ECN_MARKED != 0
+    }
+
+    #[inline]
+    pub(super) fn says_reduced(self) -> bool {
+        self.flags & WINDOW_REDUCED != 0
+    }
+
+    #[inline]
+    pub(super) fn is_tagged(self) -> bool {
+        self.flags & TAGGED != 0
+    }
+
+    /// The low bits of a segment's number.
+    #[inline]
+    pub(super) fn segment_number(self) -> u32 {
+        self.flags & ((1 << NUMBER_BITS) - 1)
+    }
+}
+
+/// A packet between two ports, or between a port and an end of its path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InTransit {
+    pub meta: PacketMeta,
+    /// Frame length in bytes.
+    pub length: u32,
+    pub colour: Colour,
+}
+
+impl InTransit {
+    /// A packet that leaves its sender now. Any colour but green is the sender's tag.
+    #[inline]
+    pub(super) fn emitted(now: u64, cursor: u32, flags: u32, length: u32, colour: Colour) -> InTransit {
+        let tag = if colour == Colour::Green { 0 } else { TAGGED };
+        InTransit { meta: PacketMeta { created: now, cursor, flags: flags | tag }, length, colour }
+    }
+
+    /// A packet that sets out on a reverse path; its message is in this place.
+    #[inline]
+    pub(super) fn returned(now: u64, start: Variant, place: u32, length: u32) -> InTransit {
+        InTransit { meta: PacketMeta { created: now, cursor: start.cursor, flags: place }, length, colour: start.colour }
+    }
+
+    /// The same packet at another hop.
+    #[inline]
+    pub(super) fn at(self, cursor: u32) -> InTransit {
+        InTransit { meta: PacketMeta { cursor, ..self.meta }, ..self }
+    }
+}
+
+/// A packet on a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFlight {
+    /// When it reaches the far end.
+    pub arrives: u64,
+    pub packet: InTransit,
+}

@@ -1,0 +1,98 @@
+//! The traffic sources of a simulation, in the order of their flows.
+
+use super::data_plane::DataPlane;
+use super::packet::InTransit;
+use crate::experiment::Experiment;
+use crate::network::{FlowSpec, Network};
+use crate::random::Stream;
+use crate::route::Routes;
+use crate::source::greedy::GreedyWindow;
+use crate::source::{AnyGenerator, Source};
+use crate::tagging::Tagger;
+use crate::time::NEVER;
+use tidegate_core::packet::Colour;
+
+struct FlowSource {
+    generator: AnyGenerator,
+    stream: Stream,
+    stop: u64,
+    first_variant: u32,
+    tagger: Tagger,
+}
+
+pub(super) struct Sources(Vec<FlowSource>);
+
+impl Sources {
+    pub(super) fn new(network: &Network, experiment: &Experiment, routes: &Routes, replication: u32) -> Sources {
+        let source = |(index, flow): (usize, &FlowSpec)| FlowSource {
+            generator: AnyGenerator::new(&flow.source, &routes.packet_variants[index]),
+            stream: Stream::new(experiment.seed, replication, &flow.name),
+            stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
+            first_variant: routes.first_variant[index],
+            tagger: Tagger::new(flow.tagging.as_ref(), network.links[flow.path[0].0].overhead()),
+        };
+        Sources(network.flows.iter().enumerate().map(source).collect())
+    }
+
+    /// The first event of a flow's source that starts at `start`, or [`NEVER`] if it stops before.
+    pub(super) fn first(&mut self, flow: usize, start: u64) -> u64 {
+        let source = &mut self.0[flow];
+        let first = source.generator.first(start, &mut source.stream);
+        if first < source.stop { first } else { NEVER }
+    }
+
+    /// A source's packet is due, or a greedy source tries again. False if the flow is a TCP connection.
+    #[inline]
+    pub(super) fn emit(&mut self, now: u64, flow: usize, plane: &mut DataPlane) -> bool {
+        let source = &mut self.0[flow];
+        let Some(emission) = source.generator.emit(now, &mut source.stream) else {
+            let Some(window) = plane.flows.greedy(flow) else { return false };
+            window.retry();
+            self.fill(now, flow, plane);
+            return true;
+        };
+        plane.agenda.set_source(flow, if emission.next < source.stop { emission.next } else { NEVER });
+        source.send(now, flow, emission.variant, emission.length, plane);
+        true
+    }
+
+    /// Lets a greedy source fill its window.
+    #[cold]
+    pub(super) fn fill(&mut self, now: u64, flow: usize, plane: &mut DataPlane) {
+        let source = &mut self.0[flow];
+        if now >= source.stop {
+            return plane.agenda.set_source(flow, NEVER);
+        }
+        while let Some(window) = plane.flows.greedy(flow) {
+            if !window.offers() {
+                let retry = window.retry_after().map_or(NEVER, |interval| now + interval);
+                return plane.agenda.set_source(flow, retry);
+            }
+            let length = window.length;
+            source.send(now, flow, 0, length, plane);
+        }
+    }
+}
+
+impl FlowSource {
+    #[inline]
+    fn send(&mut self, now: u64, flow: usize, variant: u32, length: u32, plane: &mut DataPlane) {
+        let variant = plane.flows.routes.variants[(self.first_variant + variant) as usize];
+        let colour = self.tagger.colour(now, length, variant.colour);
+        plane.flows.meters[flow].emit(length, colour != Colour::Green);
+        plane.arrive(now, InTransit::emitted(now, variant.cursor, 0, length, colour));
+    }
+}
+
+/// The windows of greedy sources, by flow.
+pub(super) fn greedy_windows(network: &Network) -> Vec<Option<GreedyWindow>> {
+    let window = |flow: &FlowSpec| match &flow.source {
+        Source::Greedy(greedy) => {
+            let port = &network.links[flow.path[0].0].port;
+            let retry_interval = port.rate.time_per_byte().ceil(port.overhead.wire_length(greedy.length));
+            Some(GreedyWindow::new(greedy.length, greedy.window, retry_interval.picoseconds()))
+        }
+        _ => None,
+    };
+    network.flows.iter().map(window).collect()
+}
