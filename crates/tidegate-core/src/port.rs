@@ -329,26 +329,15 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     /// Transmissions that are due before `now` must have been polled before ([`Port::advance`] does).
     #[inline]
     pub fn offer<O: Observer<P>>(&mut self, now: Time, flow: Flow, length: u32, colour: Colour, payload: P, observer: &mut O) {
-        self.offer_part(now, Part::Whole, flow, length, colour, payload, observer);
+        self.offer_packet(Packet { flow, length, arrival: now, colour, part: Part::Whole, payload }, observer);
     }
 
-    /// Takes in a packet that is a part of a frame: an ATM cell, say.
-    // One argument more than a call may have without a remark, and that only for whom a packet is less than a frame.
-    #[allow(clippy::too_many_arguments)]
+    /// Takes in a packet at its arrival: a frame, or a part of one, such as an ATM cell.
     #[inline]
-    pub fn offer_part<O: Observer<P>>(
-        &mut self,
-        now: Time,
-        part: Part,
-        flow: Flow,
-        length: u32,
-        colour: Colour,
-        payload: P,
-        observer: &mut O,
-    ) {
+    pub fn offer_packet<O: Observer<P>>(&mut self, mut packet: Packet<P>, observer: &mut O) {
+        let Packet { flow, length, arrival: now, colour, part, .. } = packet;
         self.refresh_if_due(now);
         self.clock = now;
-        let mut packet = Packet { flow, length, arrival: now, colour, part, payload };
         self.datapath.counters.offered.add(length);
         observer.offered(now, &packet);
         if length > self.longest_frame {

@@ -326,7 +326,7 @@ fn check<B: BufferManager>(
         let (flow, length) = traffic.packet(number, random);
         let part = random.part(&mut begun[flow.index()]);
         let colour = [Colour::Green, Colour::Yellow][random.below(2) as usize];
-        port.offer_part(now, part, flow, length, colour, number, &mut order);
+        port.offer_packet(Packet { flow, length, arrival: now, colour, part, payload: number }, &mut order);
         port.check().map_err(|unbalanced| unbalanced.to_string())?;
         if let Some(broken) = judge.borrow_mut().broken.take() {
             return Err(format!("packet {number} of {traffic:?}: {broken} under {parameters:?}"));

@@ -284,7 +284,7 @@ fn play(
         watch.sent.drain(..).for_each(|(flow, length, colour)| model.sent(flow, length, colour));
         let untagged = model.amount(|packet| packet.0 == flow && packet.2 == Colour::Green);
         let expected = model.offer(flow, length, colour, part);
-        port.offer_part(now, part, Flow(flow as u32), length, colour, (), &mut watch);
+        port.offer_packet(Packet { flow: Flow(flow as u32), length, arrival: now, colour, part, payload: () }, &mut watch);
         let fate = watch.fate.take().unwrap();
         prop_assert_eq!(fate, expected, "{} of {} bytes of flow {} as {:?} at packet {}", colour.name(), length, flow, part, turn);
         prop_assert!(port.check().is_ok());

@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p tidegate-sim --example scenario_b [-- SCHEDULER [SECONDS]]`
 //!
-//! The chain is the one known from studies of integrated services: five switches, links of 10 Mbit/s and 1 ms, buffers of 100 packets, packets
-//! of 1 kbit. From end to end go two on/off flows (1.5 Mbit/s peak, 2 ms on and off, exponential, 810.6 packets/s each) and one constant
-//! flow of 1.5 Mbit/s; every link carries four on/off flows and one constant flow of its own. The TCP flows of the original, which
-//! use up the rest, are replaced by two more on/off flows per link: a load of 0.9485 on each, so that queues build up and drain all the time.
+//! The chain is known from studies of integrated services: five switches, links of 10 Mbit/s and 1 ms, buffers of 100 packets, packets of
+//! 1 kbit. Two on/off flows (1.5 Mbit/s peak, 2 ms on and off, exponential, 810.6 packets/s each) and a constant flow of 1.5 Mbit/s cross all
+//! links. Every link carries four on/off flows and one constant flow of its own. Two more on/off flows per link replace the TCP flows of the
+//! original. The load of each link is 0.9485, so that queues build up and drain all the time.
 //!
 //! FIFO is one class and one queue. Every other scheduler serves three classes (on/off, constant, the two additional flows) of equal
 //! weight or rate, in this order of priority. All statistics are on, at the default settings of an experiment.
@@ -21,6 +21,7 @@ use tidegate_core::units::Duration;
 use tidegate_sim::source::{Cbr, OnOff};
 use tidegate_sim::{Control, Experiment, Holding, Network, Remainder, Source, run};
 
+/// The links of the chain.
 const LINKS: usize = 4;
 
 fn main() {

@@ -1,18 +1,21 @@
-//! A port at which packets contend as ATM cells: each packet arrives as a train of cells, the cells of all trains meet in one port of the core, and
-//! behind it they become packets again.
+//! A port at which packets contend as ATM cells: trains of cells come in, and packets leave.
 //!
-//! **Law.** A packet leaves whole or is lost: it leaves if all of its cells do and nothing else has come in between them and the end of the frame before.
-//! Every packet that has come is delivered, lost, or still inside; the cells obey the law of the port. Where the next port is one for cells, too, they go
-//! there one by one ([`stream`]), and a packet that is whole is the next port's when its last cell has left.
-//! **Source.** ITU-T I.363.5 for what a receiver makes of cells; trains are ours.
-//! **State.** A train per packet that has not wholly arrived (or each of its cells, if it comes in single ones), 8 bytes per queued cell, a counter per
-//! queue for the receiver.
-//! **Cost.** Per cell an offer and a poll of the port and two changes of a small event set; nothing at all for the rest of the network, which sees a
-//! packet arrive and a packet leave.
+//! **Law.** A packet leaves whole or is lost. It is whole if all of its cells leave, and no other cell comes between the end of the frame before and
+//! its own. Every packet that has come is delivered, lost, or still inside; the cells obey the law of the port. To another port of cells they
+//! go one by one ([`stream`]); the packet is the next port's from its last cell on.
+//!
+//! **Source.** ITU-T I.363.5 for what a receiver makes of cells. The trains are our own.
+//!
+//! **State.** A train per packet that has not wholly arrived (each of its cells, if they come one by one), 8 bytes per queued cell, and a counter
+//! per queue for the receiver.
+//!
+//! **Cost.** Per cell an offer and a poll of the port, and two changes of a small event set. The rest of the network sees only packets.
+//!
 //! **RTL twin.** None.
-//! **Deviations.** Contents are not carried: a receiver that would find a wrong CRC or length finds here that the cells are not those of one packet.
-//! The cells of a queue (a virtual channel) come over one line, one packet after the other: what overlaps waits. So where packets of several other queues
-//! or of sources come to one queue, each of them is collected first and comes as a train, as where virtual channels are merged.
+//!
+//! **Deviations.** Contents are not carried: instead of a wrong CRC or length, the receiver finds cells of several packets. The cells of a queue (a
+//! virtual channel) come over one line, one packet after the other; a packet that overlaps waits. Where packets of several queues or sources
+//! meet in one queue, each packet is collected first and comes as a train, as at a merge of virtual channels.
 
 use crate::events::Events;
 use crate::time::NEVER;
@@ -27,7 +30,7 @@ use tidegate_core::units::{Overhead, Time};
 mod stream;
 
 pub(crate) use stream::Departure;
-use stream::Stream;
+use stream::{Coming, Stream};
 
 /// The cells of a frame of this many bytes.
 #[inline]
@@ -40,7 +43,6 @@ pub(crate) const fn cells_of(bytes: u32) -> u32 {
 pub(crate) struct Cell {
     /// The packet that it is of, modulo 2^32.
     packet: u32,
-    /// The cells of that packet.
     cells: u32,
     part: Part,
 }
@@ -50,9 +52,7 @@ pub(crate) struct Cell {
 pub(crate) struct Train<T> {
     /// What the world attached to it.
     pub tag: T,
-    /// Its length in bytes.
     pub length: u32,
-    /// Its colour.
     pub colour: Colour,
     /// When its first cell arrives.
     pub first: u64,
@@ -62,12 +62,12 @@ pub(crate) struct Train<T> {
     pub goes_on: bool,
 }
 
-/// What has become of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate<T> {
     /// Its last cell leaves the port at this instant, and all others have.
     Whole { tag: T, length: u32, colour: Colour, is_congested: bool, finish: u64 },
-    /// It is lost, for the reason for which a cell of it was lost first.
+    /// It is lost, for the reason that its first lost cell was dropped for.
     Lost { tag: T, length: u32, reason: DropReason },
 }
 
@@ -75,22 +75,20 @@ pub(crate) enum Fate<T> {
 #[derive(Debug)]
 struct Line<T> {
     waiting: VecDeque<Train<T>>,
-    /// From when on another train may come.
+    /// From this instant on another train may come.
     free: u64,
-    /// Cells of the first train that have come, and the number of its packet.
+    /// The number of cells of the first train that have come, and the number of its packet.
     come: u32,
     packet: u32,
     /// Packets whose last cell has come to the port and has not left it.
     inside: VecDeque<Resident<T>>,
-    /// Why the packet that is coming is lost, if a cell of it has been.
+    /// Why the arriving packet is lost, if a cell of it is.
     reason: Option<DropReason>,
-    /// What the receiver holds: cells since the last end of a frame, of which packet the last one is, and how many are of that.
+    /// What the receiver holds: cells since the last end of a frame, the packet of the last one, and the cells of that packet.
     held: u32,
     holder: u32,
     own: u32,
-    /// The worst colour of what it holds.
     colour: Colour,
-    /// The cells that come, or go on, one by one.
     stream: Stream<T>,
 }
 
@@ -104,21 +102,19 @@ struct Resident<T> {
     is_congested: bool,
 }
 
-/// The port.
 pub(crate) struct CellPort<T> {
     port: Port<Cell>,
     lines: Vec<Line<T>>,
-    /// The next cell of each line.
     arrivals: Events,
     /// When the port wants to transmit.
     wake: u64,
     packets: u32,
     /// What has come, or is on its way here in single cells, and has neither left nor been lost.
     pub inside: Volume,
-    /// From how many queued bytes on a packet that comes in single cells is told that there is congestion.
+    /// The queued bytes from which on a packet that comes in single cells learns of congestion.
     congested_above: u64,
     notes: Notes,
-    /// Packets whose fate is decided, and not yet told.
+    /// Packets whose outcome is decided and not yet reported.
     decided: VecDeque<Fate<T>>,
     /// The cell that has just left for another port of cells.
     departed: Option<Departure<T>>,
@@ -129,11 +125,10 @@ pub(crate) struct CellPort<T> {
 struct Notes {
     /// Why the cell that came was not let in.
     refused: Option<DropReason>,
-    /// Cells that had been let in.
     victims: Vec<(Flow, Cell, DropReason)>,
 }
 
-/// Notes what is dropped, and tells the world's observer.
+/// Notes what is dropped, and passes everything on to the observer outside.
 struct Watch<'a, O> {
     notes: &'a mut Notes,
     observer: &'a mut O,
@@ -170,8 +165,8 @@ impl<O: Observer<Cell>> Observer<Cell> for Watch<'_, O> {
 }
 
 impl<T: Copy> CellPort<T> {
-    /// A port for cells, built as one for packets is; its overhead is none, because a cell is what goes on the wire. From so many queued bytes on,
-    /// packets that come in single cells are told that there is congestion.
+    /// A port for cells, built like one for packets. It has no overhead, because cells go on the wire as they are. From `congested_above` queued
+    /// bytes on, packets that come in single cells learn of congestion.
     pub(crate) fn new(setup: PortSetup, congested_above: u64) -> CellPort<T> {
         let queues = setup.classifier.flows();
         let line = |_| Line {
@@ -201,12 +196,11 @@ impl<T: Copy> CellPort<T> {
         }
     }
 
-    /// The port that the cells pass.
     pub(crate) fn port(&self) -> &Port<Cell> {
         &self.port
     }
 
-    /// When something happens next.
+    /// The instant of its next event.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.arrivals.first().0.min(self.wake)
@@ -225,7 +219,7 @@ impl<T: Copy> CellPort<T> {
         }
     }
 
-    /// Plays what happens at the next instant.
+    /// Plays the next event.
     #[inline]
     pub(crate) fn step<O: Observer<Cell>>(&mut self, observer: &mut O) {
         let (at, line) = self.arrivals.first();
@@ -236,17 +230,17 @@ impl<T: Copy> CellPort<T> {
             self.arrive(at, line, observer);
         }
         if !self.notes.victims.is_empty() {
-            self.mourn();
+            self.lose_victims();
         }
     }
 
-    /// The next packet whose fate has been decided.
+    /// The next packet whose outcome is decided.
     #[inline]
     pub(crate) fn decided(&mut self) -> Option<Fate<T>> {
         self.decided.pop_front()
     }
 
-    /// True if the last steps have sent a cell to another port of cells, or decided the fate of a packet.
+    /// True if a step has sent a cell to another port of cells, or decided the outcome of a packet.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.departed.is_some() || !self.decided.is_empty()
@@ -258,9 +252,9 @@ impl<T: Copy> CellPort<T> {
         self.departed.take()
     }
 
-    /// Cells have been dropped that were in the queues: a packet that has lost its end that way will not leave.
+    /// Accounts for queued cells that were dropped: a packet that loses its end this way will not leave.
     #[cold]
-    fn mourn(&mut self) {
+    fn lose_victims(&mut self) {
         for (queue, cell, reason) in self.notes.victims.drain(..) {
             let line = &mut self.lines[queue.index()];
             match line.inside.iter().position(|resident| resident.packet == cell.packet) {
@@ -272,7 +266,7 @@ impl<T: Copy> CellPort<T> {
                 }
                 Some(place) => line.inside[place].reason = line.inside[place].reason.or(Some(reason)),
                 None if line.packet == cell.packet => line.reason = line.reason.or(Some(reason)),
-                // It has been lost before already, and this was one of the cells that are left of it.
+                // The packet is lost already; this was a remaining cell of it.
                 None => {}
             }
         }
@@ -286,9 +280,10 @@ impl<T: Copy> CellPort<T> {
         };
         let (queue, cells, packet) = (Flow(number as u32), cells_of(length), line.packet);
         let part = Part::of(line.come == 0, line.come + 1 == cells);
-        let mut watch = Watch { notes: &mut self.notes, observer };
-        self.port.offer_part(Time::from_picoseconds(now), part, queue, CELL, colour, Cell { packet, cells, part }, &mut watch);
-        self.wake = self.port.busy_until(Time::from_picoseconds(now)).map_or(now, Time::picoseconds);
+        let arrival = Time::from_picoseconds(now);
+        let cell = Packet { flow: queue, length: CELL, arrival, colour, part, payload: Cell { packet, cells, part } };
+        self.port.offer_packet(cell, &mut Watch { notes: &mut self.notes, observer });
+        self.wake = self.port.busy_until(arrival).map_or(now, Time::picoseconds);
         let loss = self.notes.refused.take();
         line.reason = line.reason.or(loss);
         if goes_on && loss.is_none() {
@@ -312,11 +307,59 @@ impl<T: Copy> CellPort<T> {
         };
         self.arrivals.set(number, next);
         if loss.is_some() {
-            // The end of the frame is lost, and with it whatever is left of the frame for the one that follows.
+            // The end of the frame is lost: what is left of the frame joins the next one.
             self.inside = less(self.inside, length);
             self.decided.extend(reason.map(|reason| Fate::Lost { tag, length, reason }));
         } else {
             line.inside.push_back(Resident { tag, length, packet, reason, is_congested: false });
+        }
+    }
+
+    /// A cell reaches a queue at `at`, no earlier than those before it.
+    #[inline]
+    pub(crate) fn push_cell(&mut self, queue: Flow, at: u64, cell: Departure<T>, goes_on: bool) {
+        if cell.is_whole {
+            self.inside.add(cell.length);
+        }
+        let coming = &mut self.lines[queue.index()].stream.coming;
+        coming.push_back(Coming { cell, at, goes_on });
+        if coming.len() == 1 {
+            self.arrivals.set(queue.index(), at);
+        }
+    }
+
+    /// The next cell reaches its queue.
+    #[inline]
+    fn arrive_alone<O: Observer<Cell>>(&mut self, now: u64, number: usize, observer: &mut O) {
+        let line = &mut self.lines[number];
+        let Some(Coming { cell, goes_on, .. }) = line.stream.coming.pop_front() else { return };
+        self.arrivals.set(number, line.stream.coming.front().map_or(NEVER, |next| next.at));
+        let Departure { tag, length, packet, cells, colour, is_last, is_whole, .. } = cell;
+        if line.packet != packet {
+            (line.packet, line.reason) = (packet, None);
+        }
+        let part = Part::of(!line.stream.is_within, is_last);
+        line.stream.is_within = !is_last;
+        let is_congested = self.port.occupancy().bytes() >= self.congested_above;
+        let arrival = Time::from_picoseconds(now);
+        let cell = Packet { flow: Flow(number as u32), length: CELL, arrival, colour, part, payload: Cell { packet, cells, part } };
+        self.port.offer_packet(cell, &mut Watch { notes: &mut self.notes, observer });
+        self.wake = self.port.busy_until(arrival).map_or(now, Time::picoseconds);
+        let loss = self.notes.refused.take();
+        line.reason = line.reason.or(loss);
+        if goes_on && loss.is_none() {
+            line.stream.entered(packet, tag, length);
+        }
+        if !is_whole {
+            return;
+        }
+        let reason = line.reason.take();
+        match loss {
+            None => line.inside.push_back(Resident { tag, length, packet, reason, is_congested }),
+            Some(_) => {
+                self.inside = less(self.inside, length);
+                self.decided.extend(reason.map(|reason| Fate::Lost { tag, length, reason }));
+            }
         }
     }
 
@@ -349,11 +392,11 @@ impl<T: Copy> CellPort<T> {
             self.departed = onward.map(cell);
             return;
         }
-        // What goes on is whole if all of it does; whether other cells have come in between, the receiver behind the last port finds.
+        // To another port of cells a packet goes on whole if all of it does; the receiver behind the last port finds cells in between.
         let is_whole = line.own == cells && (onward.is_some() || line.held == cells);
         line.held = 0;
         let worst = std::mem::take(&mut line.colour);
-        // Of a packet that has been lost at a port before this one, the end still comes.
+        // The end of a packet that was lost at an earlier port still comes.
         let resident = if line.inside.front().is_some_and(|first| first.packet == packet) { line.inside.pop_front() } else { None };
         let is_whole = is_whole && resident.is_some();
         let cell = |(tag, length)| Departure { tag, length, packet, cells, colour, finish, is_last: true, is_whole };
@@ -361,7 +404,7 @@ impl<T: Copy> CellPort<T> {
         let Some(Resident { tag, length, reason, is_congested, .. }) = resident else { return };
         self.inside = less(self.inside, length);
         if !is_whole {
-            // A packet of which nothing was dropped has been joined to one whose end was.
+            // Nothing of this packet was dropped, but it has joined one whose end was.
             self.decided.push_back(Fate::Lost { tag, length, reason: reason.unwrap_or(DropReason::PartialFrame) });
         } else if self.departed.is_none() {
             self.decided.push_back(Fate::Whole { tag, length, colour: worst, is_congested, finish });
@@ -374,146 +417,4 @@ fn less(volume: Volume, length: u32) -> Volume {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use tidegate_core::buffer::BufferParameters;
-    use tidegate_core::classifier::{ClassRules, Classifier};
-    use tidegate_core::registry::{BufferKind, SchedulerKind};
-    use tidegate_core::scheduler::{FlowParameters, Setup};
-    use tidegate_core::units::Rate;
-
-    /// The time of a cell at 500 Mbit/s.
-    const PACE: u64 = 848_000;
-
-    fn port(queues: u32, cells: u32, kind: BufferKind, scheduler: SchedulerKind) -> CellPort<usize> {
-        let rate = Rate::new(500_000_000).unwrap();
-        let flows = vec![FlowParameters::default(); queues as usize];
-        let parameters = BufferParameters { flows: queues as usize, packets: Some(cells), ..BufferParameters::default() };
-        let setup = PortSetup {
-            rate,
-            overhead: Overhead::None,
-            classifier: Classifier::new(vec![ClassRules { name: "all".into(), queues, rules: vec![] }], 0).unwrap(),
-            policers: vec![None],
-            buffer: kind.build(&parameters).unwrap(),
-            scheduler: scheduler.build(&Setup::new(rate, CELL), &flows).unwrap(),
-            packet_limit: cells,
-            longest_frame: CELL,
-            remarks: Default::default(),
-        };
-        CellPort::new(setup, u64::MAX)
-    }
-
-    fn train(tag: usize, cells: u32, first: u64) -> Train<usize> {
-        Train { tag, length: 48 * cells - 8, colour: Colour::Green, first, pace: PACE, goes_on: false }
-    }
-
-    fn play(port: &mut CellPort<usize>) -> Vec<Fate<usize>> {
-        let mut fates = Vec::new();
-        while port.next() != NEVER {
-            port.step(&mut ());
-            fates.extend(port.decided.drain(..));
-        }
-        fates
-    }
-
-    #[test]
-    fn a_train_alone_passes_a_cell_behind_its_arrival() {
-        let mut port = port(1, 10, BufferKind::TailDrop, SchedulerKind::Fifo);
-        port.push(Flow(0), train(7, 5, 100));
-        let whole = Fate::Whole { tag: 7, length: 232, colour: Colour::Green, is_congested: false, finish: 100 + 5 * PACE };
-        assert_eq!(play(&mut port), [whole]);
-        assert_eq!(port.inside, Volume::default());
-    }
-
-    #[test]
-    fn trains_of_one_queue_come_one_after_the_other_and_those_of_two_at_once() {
-        let mut port = port(2, 20, BufferKind::TailDrop, SchedulerKind::Fifo);
-        port.push(Flow(0), train(0, 3, 0));
-        port.push(Flow(0), train(1, 2, 0));
-        port.push(Flow(1), train(2, 3, 0));
-        let finishes: Vec<(usize, u64)> = play(&mut port)
-            .iter()
-            .map(|fate| match fate {
-                Fate::Whole { tag, finish, .. } => (*tag, *finish / PACE),
-                lost => panic!("{lost:?}"),
-            })
-            .collect();
-        // 0 1 | 0 1 | 0 1 and then the two cells of the second train.
-        assert_eq!(finishes, [(0, 5), (2, 6), (1, 8)]);
-    }
-
-    #[test]
-    fn a_lost_end_of_a_frame_costs_the_next_one_too() {
-        let mut port = port(2, 4, BufferKind::TailDrop, SchedulerKind::Fifo);
-        // Three lines' worth of cells for a buffer of four: something has to go.
-        port.push(Flow(0), train(0, 8, 0));
-        port.push(Flow(1), train(1, 20, 0));
-        port.push(Flow(0), train(2, 3, 60 * PACE));
-        let fates = play(&mut port);
-        let lost: Vec<usize> = fates.iter().filter_map(|fate| if let Fate::Lost { tag, .. } = fate { Some(*tag) } else { None }).collect();
-        assert_eq!(fates.len(), 3);
-        let ended = port.port().counters().dropped[DropReason::SharedLimit as usize].packets;
-        assert!(ended > 0 && !lost.is_empty());
-        assert_eq!(port.inside, Volume::default());
-    }
-
-    /// What a receiver would make of the cells that the port sends, from their contents alone.
-    #[derive(Default)]
-    struct Receiver {
-        cells: Vec<Vec<(u32, u32, Part)>>,
-        delivered: Vec<u32>,
-    }
-
-    impl Observer<Cell> for Receiver {
-        fn sent(&mut self, _now: Time, packet: &Packet<Cell>, _finish: Time, _occupancy: &Occupancy) {
-            let Cell { packet: number, cells, part } = packet.payload;
-            let held = &mut self.cells[packet.flow.index()];
-            held.push((number, cells, part));
-            if part.is_last() {
-                let all_of_one = held.iter().all(|cell| cell.0 == number);
-                if all_of_one && held.len() as u32 == cells {
-                    self.delivered.push(number);
-                }
-                held.clear();
-            }
-        }
-    }
-
-    proptest! {
-        /// Every packet has one fate, in the order of its queue; whole ones are those that a receiver would reassemble; nothing is left over.
-        #[test]
-        fn packets_are_delivered_whole_or_lost(
-            kind in prop::sample::select(vec![BufferKind::TailDrop, BufferKind::PartialPacketDiscard, BufferKind::EarlyPacketDiscard,
-                BufferKind::SelectiveDrop, BufferKind::LongestQueuePushOut]),
-            scheduler in prop::sample::select(vec![SchedulerKind::Fifo, SchedulerKind::SelfClocked]),
-            buffer in 1u32..40,
-            trains in prop::collection::vec((0u32..3, 1u32..12, 0u64..30, 1u64..4), 0..60),
-        ) {
-            let mut port = port(3, buffer, kind, scheduler);
-            let mut receiver = Receiver { cells: vec![Vec::new(); 3], ..Receiver::default() };
-            let (mut now, mut fates) = (0, Vec::new());
-            for (tag, &(queue, cells, pause, pace)) in trains.iter().enumerate() {
-                now += pause * PACE;
-                while port.next() <= now {
-                    port.step(&mut receiver);
-                    fates.extend(port.decided.drain(..));
-                }
-                port.push(Flow(queue), Train { pace: pace * PACE / 2, ..train(tag, cells, now) });
-            }
-            while port.next() != NEVER {
-                port.step(&mut receiver);
-                fates.extend(port.decided.drain(..));
-            }
-            prop_assert!(port.port().check().is_ok());
-            prop_assert_eq!(port.inside, Volume::default());
-            let mut seen: Vec<usize> = fates.iter().map(|fate| match fate { Fate::Whole { tag, .. } | Fate::Lost { tag, .. } => *tag }).collect();
-            seen.sort_unstable();
-            prop_assert_eq!(seen, (0..trains.len()).collect::<Vec<_>>());
-            let whole = fates.iter().filter(|fate| matches!(fate, Fate::Whole { .. })).count();
-            prop_assert_eq!(whole, receiver.delivered.len());
-            let cells: u64 = trains.iter().map(|train| u64::from(train.1)).sum();
-            prop_assert_eq!(port.port().counters().offered.packets, cells);
-        }
-    }
-}
+mod tests;

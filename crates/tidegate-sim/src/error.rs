@@ -17,7 +17,7 @@ pub enum Subject {
 /// Something in a network or an experiment that cannot be simulated.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Whose value it is, so that a file's reader can point at the place.
+    /// What the value belongs to; the reader of a file points at the place.
     pub subject: Subject,
     /// The name of the subject, or `experiment`.
     pub name: String,
@@ -66,7 +66,7 @@ pub enum SimulationError {
         place: String,
         /// What sources put in.
         emitted: Volume,
-        /// What was delivered, was dropped or is still under way.
+        /// What was delivered, was dropped or is under way.
         accounted: Volume,
     },
 }

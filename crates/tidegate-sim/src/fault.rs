@@ -19,7 +19,6 @@ impl Fault {
     }
 }
 
-/// Checks the length of a frame.
 pub(crate) fn check_length(key: &'static str, length: u32) -> Result<(), Fault> {
     if length == 0 || length > LONGEST_FRAME {
         return Err(Fault::new(key, format!("a frame of {length} bytes"), format!("1 to {LONGEST_FRAME} bytes")));

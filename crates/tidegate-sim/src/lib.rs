@@ -1,30 +1,31 @@
 //! A fast packet-network simulator around the ports of tidegate-core.
 //!
-//! A [`Network`] is nodes, links and flows. Every [`Link`] owns a port of `tidegate-core`, the very code that a replay or a live
-//! interface runs; the simulator adds what the world outside a port does: sources, propagation, sinks and the clock.
-//! [`run`] plays an [`Experiment`] on it, several replications at a time, and returns an [`Outcome`].
+//! A [`Network`] is nodes, links and flows. Every [`Link`] owns a port of `tidegate-core`, the code that a replay or a live interface runs.
+//! The simulator adds the world outside the port: sources, propagation, sinks and the clock. [`run()`] plays an [`Experiment`] on
+//! the network, several replications at a time, and returns an [`Outcome`].
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`network`] | nodes, links, flows and their paths |
 //! | [`tcp`] | TCP connections, and what is exchangeable in them |
-//! | [`source`] | what sources there are, and the distributions they draw from |
-//! | [`experiment`] | how long, how often, from which seed; running it |
-//! | [`statistics`] | what one replication measured, and what all of them say together |
+//! | [`source`] | the kinds of sources, and their distributions |
+//! | [`experiment`] | how long, how often, and from which seed |
+//! | [`fault`], [`time`] | a value that cannot be simulated; instants and their range |
+//! | [`statistics`] | the measurements of one replication, and of all |
 //! | [`host`] | host memory, bus and clock around a cell scheduler |
 //! | [`error`] | what can be wrong with a network or an experiment |
 //! | [`random`] | one stream of random numbers per component |
 //!
-//! **Lengths and rates.** Sources, buffers and results count frames as they are; a port adds its overhead on the wire by itself.
+//! **Lengths and rates.** Sources, buffers and results count frames; a port adds its overhead on the wire itself.
 //!
-//! **Ties.** Among events of one instant, links that become free go first (in the order of the links), then packets that reach the end
-//! of a link (in the order of the links), then sources and timers (in the order of the flows), then segments that leave their sending
-//! hosts. A packet that finds its link idle starts at once; one that arrives at the same instant through a later event finds it busy.
+//! **Ties.** Events of one instant have an order. First come links that become free, then packets that reach the end of a link, both in the order
+//! of the links. Sources and timers follow in the order of the flows, and last come segments that leave their sending hosts. A packet that
+//! finds its link idle starts at once; one that arrives at the same instant through a later event finds it busy.
 //!
 //! **Determinism.** The same network, experiment and seed give the same outcome, bit for bit, whatever the number of threads.
 //!
-//! Every source draws from a stream named after its flow, so adding a flow leaves the packets of all others as they were. A TCP
-//! connection reacts to what the network does to its packets: it has the slot of its source for its timers, and packets reach its ends by events.
+//! Every source draws from a stream named after its flow, so a new flow does not change the packets of the others. A TCP connection reacts to
+//! the network: its timers use the slot of its source, and packets reach its ends by events.
 //!
 //! ```
 //! use tidegate_core::buffer::BufferParameters;
@@ -34,7 +35,7 @@
 //! use tidegate_core::scheduler::{FlowParameters, Setup};
 //! use tidegate_core::units::{Duration, Overhead, Rate};
 //! use tidegate_sim::source::Cbr;
-//! use tidegate_sim::{Control, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, run};
+//! use tidegate_sim::{Control, Experiment, FlowSpec, Impairment, Link, LinkId, Network, NodeId, Source, run};
 //!
 //! // One link of 10 Mbit/s and 5 ms, served first in, first out.
 //! let rate = Rate::new(10_000_000).unwrap();
@@ -54,7 +55,7 @@
 //! let impairment = Impairment::default();
 //! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false, adapter: None };
 //! // 8 Mbit/s of 1000-byte packets.
-//! let source = Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false }.into();
+//! let source = Source::Cbr(Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false });
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
 //! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None };
 //! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow] };

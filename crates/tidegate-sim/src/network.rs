@@ -25,8 +25,8 @@ pub struct Network {
 
 /// A link in one direction, and the output port that feeds it.
 ///
-/// The port's buffer holds packets that wait; the one in transmission has left it. What queueing theory calls a system of K places is
-/// therefore a buffer of K - 1 packets.
+/// The port's buffer holds waiting packets; the one in transmission has left it. A system of K places, in the terms of queueing theory, is a buffer
+/// of K - 1 packets.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// A unique name.
@@ -39,15 +39,15 @@ pub struct Link {
     pub propagation: Duration,
     /// The port; its rate is the link's.
     pub port: PortSetup,
-    /// What the link does to packets besides carrying them.
+    /// Losses and congestion marks.
     pub impairment: Impairment,
-    /// Whether packets contend at the port cell by cell, as ATM cells. The port is one for cells then: its overhead is none, its limits count cells,
-    /// its packets are 53 bytes long. Packets that come over a link whose overhead is AAL5 arrive as that link's cells do, from all others at
-    /// the rate of this one. Between two such links cells go on one by one, as the first port has sent them, if all packets of a queue of the
-    /// second come from one queue of the first; where queues are merged, each packet is collected before it goes on.
+    /// Whether packets contend at the port as ATM cells. The port is one for cells then: its overhead is none, its limits count cells, and its
+    /// packets have 53 bytes. Packets from a link whose overhead is AAL5 arrive as that link's cells do, packets from any other link at the rate of
+    /// this one. Between two such links cells go on one by one, as the first port sends them, if all packets of a queue of the second come from
+    /// one queue of the first. Where queues are merged, each packet is collected before it goes on.
     pub cells: bool,
-    /// The cell scheduler, if the port is that of an ATM adapter: whole frames wait in it, AAL5 makes cells of them, and the scheduler of [`Port`]'s setup is
-    /// not used. The port's overhead is AAL5's then.
+    /// The cell scheduler, if the port is that of an ATM adapter: whole frames wait in it, and AAL5 makes cells of them. The port's overhead is AAL5's
+    /// then, and the scheduler of the [`Port`]'s setup is not used.
     ///
     /// [`Port`]: tidegate_core::port::Port
     pub adapter: Option<AdapterSetup>,
@@ -59,8 +59,8 @@ impl Link {
         if self.cells { Overhead::Aal5 } else { self.port.overhead }
     }
 
-    /// True if a packet may come to its far end with another code point or colour than it left its port with. On ATM the colour is the bit for
-    /// cell loss priority and goes with the cells; elsewhere it does not outlive the port unless the code point tells it.
+    /// True if a packet may reach the far end with another code point or colour than it had on arrival. On ATM the colour is the bit for cell loss
+    /// priority and goes with the cells; elsewhere it ends with the port unless the code point carries it.
     pub(crate) fn rewrites(&self) -> bool {
         let decides_colours = self.port.policers.iter().any(Option::is_some) && !self.carries_cells();
         decides_colours || !self.port.remarks.is_empty()
@@ -72,15 +72,14 @@ impl Link {
     }
 }
 
-/// What a link does to packets besides carrying them.
+/// Losses and congestion marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Impairment {
-    /// Random loss: the probability that a packet is lost on the link, each independently of all others, which is less than 1, and the seed. The packet has
-    /// been transmitted then, and counts as sent by the port. With its default seed an experiment's first replication loses what a replay with
-    /// this loss does, by the number of the packet on the link. Other links with the same loss, other replications and other experiments lose others.
+    /// Random loss on the link: the probability of each packet, less than 1 and independent of the others, and the seed. A lost packet has been
+    /// transmitted, and counts as sent by the port. The first replication of an experiment with the default seed loses the packets that a replay
+    /// with this loss does, by their number on the link. Other links with the same loss, other replications and other seeds lose others.
     pub loss: Option<Loss>,
-    /// Packets of TCP connections with ECN get a congestion mark if as many bytes as this, or more, are queued when they come to the port;
-    /// `None` for never.
+    /// The queued bytes from which on arriving packets of TCP connections with ECN get a congestion mark; `None` for never.
     pub mark_above: Option<u64>,
 }
 
@@ -99,7 +98,7 @@ pub struct FlowSpec {
     pub start: Duration,
     /// When the source stops: nothing is emitted from then on. `None`: never.
     pub stop: Option<Duration>,
-    /// What the sender leaves untagged; it sends the rest marked. `None`: all packets have the colour of their header.
+    /// The contract by which the sender tags. `None`: all packets have the colour of their header.
     pub tagging: Option<Tagging>,
 }
 
@@ -132,7 +131,7 @@ impl Network {
         (!path.is_empty()).then_some(path)
     }
 
-    /// A link of another path that is as short as `path`, the one with the fewest links from its start to its end; `None` if it is the only one.
+    /// A link of another path as short as `path`, which has the fewest links from its start to its end; `None` if there is no other.
     pub fn alternative(&self, path: &[LinkId]) -> Option<LinkId> {
         let (first, last) = (self.links.get(path.first()?.0)?, self.links.get(path.last()?.0)?);
         let (ahead, behind) = (self.distances(first.from, false), self.distances(last.to, true));
@@ -171,7 +170,7 @@ impl Network {
         self.check_flows()
     }
 
-    /// How many links before this one have the same loss, with the same seed.
+    /// The number of links before this one with the same loss and seed.
     pub(crate) fn same_loss_before(&self, link: usize) -> usize {
         let [before @ .., this] = &self.links[..=link] else { return 0 };
         before.iter().filter(|before| before.impairment.loss == this.impairment.loss).count()

@@ -1,8 +1,8 @@
-//! The ways that packets take, worked out once: which link comes next, and which queue of its port.
+//! The paths of packets, computed once: the next link at every hop, and the queue of its port.
 //!
-//! A flow's header is classified at every port of its path when the simulation is built; of a capture's packets every distinct
-//! header is. At run time a packet carries a cursor into one table, and a hop costs one look at it. Where a port changes code points or colours,
-//! the way goes on by colour: a packet that leaves yellow may be classified otherwise from there on than one that leaves green.
+//! The header of a flow is classified at every port of its path when the simulation is built; of a capture, every distinct header is. At run time
+//! a packet carries a cursor into one table, and a hop costs one look-up. Behind a port that changes code points or colours, paths part by
+//! colour: a packet that leaves yellow may be classified otherwise from there on than a green one.
 
 use crate::id::LinkId;
 use crate::network::Network;
@@ -13,16 +13,16 @@ use tidegate_core::classifier::{Header, Network as Layer, Transport};
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::remark::{CodePoint, Remarks};
 
-/// The link of a hop that stands for the sink.
+/// The link of a hop that is the sink.
 pub(crate) const SINK: u32 = u32::MAX;
 
-/// The link of a hop that stands for an end of a TCP connection. Unlike a sink it reacts, so a packet arrives there by an event.
+/// The link of a hop that is an end of a TCP connection. Unlike a sink it reacts, so a packet arrives there by an event.
 pub(crate) const ENDPOINT: u32 = u32::MAX - 1;
 
-/// Marks the flow of a hop on the way back, which acknowledgements take.
+/// Marks the flow of a hop on a reverse path, which acknowledgements take.
 pub(crate) const BACK: u32 = 1 << 31;
 
-/// One step of a packet's way.
+/// One step of a packet's path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     /// The link, [`SINK`] or [`ENDPOINT`].
@@ -31,18 +31,18 @@ pub(crate) struct Hop {
     pub queue: Flow,
     /// The number of the link within the path, from 0.
     pub place: u16,
-    /// True if packets arrive cell by cell: they have been on a link that carries cells, and come to a port at which cells contend.
+    /// True if packets arrive cell by cell: from a link that carries cells, at a port where cells contend.
     pub comes_as_cells: bool,
-    /// True if cells come one by one, as the port of cells before has sent them: the queue has all its cells from one queue of that port.
+    /// True if cells come one by one, as the port of cells before sends them: all cells of the queue come from one queue of that port.
     pub comes_one_by_one: bool,
-    /// The flow; on the way back the number of the connection, and [`BACK`].
+    /// The flow; on a reverse path the number of the connection, and [`BACK`].
     pub flow: u32,
 }
 
-/// Where a packet goes on behind a port that changes code points or colours, and the colour with which it comes there, by that with which it leaves.
+/// Behind a port that changes code points or colours: the next hop and the colour there, by the colour in which a packet leaves.
 type Crossing = [(u32, Colour); Remarks::COLOURS];
 
-/// A hop without a crossing: the next hop comes next, and the colour stays.
+/// A hop without a crossing: the next in the table follows, and the colour stays.
 const STRAIGHT: u32 = u32::MAX;
 
 /// Where the packets with one header start.
@@ -54,14 +54,14 @@ pub(crate) struct Variant {
     pub colour: Colour,
 }
 
-/// The ways of all flows.
+/// The paths of all flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
-    /// The hops; those of one way follow each other, the sink last. Ways that part at a port follow each other.
+    /// The hops; those of one path follow each other, the sink last. Paths that part at a port follow each other.
     pub hops: Vec<Hop>,
-    /// The hops at which ways go on behind a port that changes code points or colours, in order.
+    /// The hops at which paths go on behind a port that changes code points or colours, in order.
     parted: Vec<u32>,
-    /// Of every hop up to the last that has one, the index of its crossing, or [`STRAIGHT`].
+    /// By hop, the index of its crossing, or [`STRAIGHT`]; it ends with the last crossing.
     crossing_of: Vec<u32>,
     crossings: Vec<Crossing>,
     /// The variants; those of one flow follow each other.
@@ -73,7 +73,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// The ways through a network that has been checked.
+    /// The paths through a network that has been checked.
     pub(crate) fn of(network: &Network) -> Routes {
         let mut routes = Routes {
             hops: Vec::new(),
@@ -122,7 +122,7 @@ impl Routes {
         self.lead(&mut way, 0, *header);
     }
 
-    /// Adds the way of packets with this header from a place of a path on, and those that part from it; returns the first hop.
+    /// Adds the path of packets with this header from a place on, and the paths that part from it; returns the first hop.
     fn lead(&mut self, way: &mut Way<'_>, from: usize, header: Header) -> u32 {
         if let Some(&known) = way.known.get(&(from, header)) {
             return known;
@@ -144,7 +144,7 @@ impl Routes {
                 let crossing = [Colour::Green, Colour::Yellow, Colour::Red].map(|colour| {
                     let remark = link.port.remarks.of(class, colour);
                     let header = remark.of(header);
-                    // A sender's tag is part of the packet, whatever its code point, until a code point takes its place.
+                    // A sender's tag is part of the packet until a code point replaces it.
                     let keeps = link.carries_cells() || (way.tags && remark.dscp == CodePoint::Keep);
                     (self.lead(way, place + 1, header), if keeps { colour } else { Colour::of(&header) })
                 });
@@ -160,7 +160,7 @@ impl Routes {
         first
     }
 
-    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour with which a packet comes there.
+    /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour of a packet there.
     pub(crate) fn crossing(&self, cursor: u32, colour: Colour) -> (u32, Colour) {
         match self.crossing_of.get(cursor as usize) {
             Some(&crossing) if crossing != STRAIGHT => self.crossings[crossing as usize][colour as usize],
@@ -173,10 +173,10 @@ impl Routes {
         let is_of_cells = |hop: &Hop| hop.link < ENDPOINT && network.links[hop.link as usize].cells;
         // A port of cells, and an adapter, sends the cells of a queue one by one.
         let sends_cells = |hop: &Hop| is_of_cells(hop) || hop.link < ENDPOINT && network.links[hop.link as usize].adapter.is_some();
-        // Of every queue of cells the one queue of cells that leads to it; none if there are several, or others.
+        // By queue of cells, the one queue of cells that feeds it; none if several do, or packets.
         let mut feeders: HashMap<(u32, u32), Option<(u32, u32)>> = HashMap::new();
         for (index, hop) in self.hops.iter().enumerate().filter(|(_, hop)| is_of_cells(hop)) {
-            // Ways that part at a port are not followed: their packets are collected.
+            // Paths that part at a port are not followed: their packets are collected.
             let follows = hop.place > 0 && self.parted.binary_search(&(index as u32)).is_err();
             let before = if follows { Some(&self.hops[index - 1]) } else { None };
             let feeder = before.filter(|before| sends_cells(before)).map(|before| (before.link, before.queue.0));
@@ -206,20 +206,18 @@ impl Routes {
     }
 }
 
-/// A flow's way while it is worked out.
+/// A flow's path while it is being computed.
 struct Way<'a> {
     network: &'a Network,
     flow: u32,
     path: &'a [LinkId],
     /// The link and the queue of the hop at its end.
     end: (u32, Flow),
-    /// True if the sender tags.
     tags: bool,
-    /// The hops that are known, by place and header.
     known: HashMap<(usize, Header), u32>,
 }
 
-/// The header of what comes back: addresses and ports change places.
+/// The header of acknowledgements: source and destination exchanged.
 fn reversed(header: &Header) -> Header {
     let mut header = *header;
     let turn = |transport: &mut Transport| transport.ports = transport.ports.map(|(source, destination)| (destination, source));

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// How a simulation is watched and stopped from outside. None of it has any bearing on the outcome.
+/// How a simulation is watched and stopped from outside. It does not change the outcome.
 #[derive(Clone, Copy, Default)]
 pub struct Control<'a> {
     /// The number of threads; `None` for one per core. There are never more than replications.
@@ -21,10 +21,10 @@ pub struct Control<'a> {
     pub cancel: Option<&'a AtomicBool>,
 }
 
-/// Simulates every replication and brings them together.
+/// Simulates every replication, and summarises them.
 ///
 /// # Errors
-/// [`SimulationError::Refused`] if network or experiment are at fault; [`SimulationError::Cancelled`]; and the two that stand for a defect,
+/// [`SimulationError::Refused`] if network or experiment are at fault; [`SimulationError::Cancelled`]; and two for defects,
 /// [`SimulationError::Unbalanced`] and [`SimulationError::NotConserved`].
 pub fn run(network: &Network, experiment: &Experiment, control: &Control) -> Result<Outcome, SimulationError> {
     experiment.check()?;
@@ -43,7 +43,6 @@ pub fn run(network: &Network, experiment: &Experiment, control: &Control) -> Res
             }
             let result = Simulation::new(network, experiment, &routes, replication).run(&mut |part| progress.at(replication, part));
             if result.is_err() {
-                // The others need not go on.
                 next.store(count, Ordering::Relaxed);
                 progress.failed.store(true, Ordering::Relaxed);
             }
@@ -97,7 +96,7 @@ impl<'a> Progress<'a> {
     /// Notes how far a replication is; false if it shall stop.
     fn at(&self, replication: u32, part: f64) -> bool {
         if let Some(report) = self.control.progress {
-            // Whoever holds the lock panicked in the caller's function; the numbers are still good.
+            // A poisoned lock means that the caller's function panicked; the numbers are still valid.
             let mut guard = self.parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let (parts, last) = &mut *guard;
             parts[replication as usize] = part;

@@ -43,7 +43,6 @@ mod tests;
 /// Events between two looks at progress and cancellation.
 const EVENTS_PER_TICK: u32 = 1 << 15;
 
-/// One replication.
 pub(crate) struct Simulation<'a> {
     network: &'a Network,
     replication: u32,
@@ -86,7 +85,6 @@ impl<'a> Simulation<'a> {
         self.finish()
     }
 
-    /// Plays every event before `limit`.
     fn run_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
         self.plane.limit = limit;
         loop {

@@ -1,16 +1,16 @@
-//! What a simulation measures.
+//! The measurements of a simulation.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`time_weighted`] | a quantity that changes at instants: its mean over time, maximum and course |
+//! | [`time_weighted`] | a quantity that changes at instants: its mean over time, its maximum, its samples |
 //! | [`flow`] | one flow, end to end, in one replication |
 //! | [`port`] | one port and its classes in one replication |
 //! | [`tcp`] | one TCP connection in one replication |
 //! | [`estimate`] | a mean over replications with its confidence interval |
 //! | [`outcome`] | all replications together |
 //!
-//! **Warm-up.** Counters, delays and means start at the end of the warm-up; time series show the warm-up as well. A delivery belongs to the
-//! instant at which the last bit reaches the sink, everything else to the instant at which it happens at the port.
+//! **Warm-up.** Counters, delays and means start at the end of the warm-up; time series include it. A delivery counts at the instant at which the
+//! last bit reaches the sink, everything else at its instant at the port.
 
 pub mod estimate;
 pub mod flow;
@@ -38,7 +38,7 @@ pub(crate) fn sum(a: Volume, b: Volume) -> Volume {
     Volume { packets: a.packets + b.packets, bytes: a.bytes + b.bytes }
 }
 
-/// `a - b`, which is part of it.
+/// `a - b`; `b` is part of `a`.
 pub(crate) fn difference(a: Volume, b: Volume) -> Volume {
     Volume { packets: a.packets - b.packets, bytes: a.bytes - b.bytes }
 }
@@ -86,21 +86,4 @@ impl Bins {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bins_are_half_open_and_complete() {
-        let mut bins = Bins::new(10);
-        bins.add(0, 1);
-        bins.add(9, 2);
-        bins.add(10, 4);
-        bins.add(35, 8);
-        assert_eq!(bins.clone().finish(40), [3, 4, 0, 8]);
-        // The part of an interval at the end is left out.
-        assert_eq!(bins.finish(39), [3, 4, 0]);
-        let mut none = Bins::new(0);
-        none.add(5, 1);
-        assert!(none.finish(100).is_empty());
-    }
-}
+mod tests;

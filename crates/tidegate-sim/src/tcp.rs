@@ -1,17 +1,17 @@
-//! TCP: senders and receivers, and what is exchangeable in them.
+//! TCP: senders and receivers, with four exchangeable roles.
 //!
-//! A `Sender` and a `Receiver` are machines without clock or network: the simulation drives them with packets and timers,
-//! the tests with transcripts. Four roles are exchangeable and independent of each other:
+//! A `Sender` and a `Receiver` are machines without clock or network: the simulation drives them with packets and timers, tests drive them with
+//! transcripts. The roles are independent of each other:
 //!
 //! | role | decides | list |
 //! |---|---|---|
 //! | `congestion` | how far the window goes up and down | [`CongestionKind`] |
 //! | `recovery` | when a segment is lost, and what is sent then | [`RecoveryKind`] |
 //! | `timer` | how long to wait for an acknowledgement | [`TimerKind`] |
-//! | `application` | how much is to be sent, and when | [`Application`] |
+//! | `application` | how much to send, and when | [`Application`] |
 //!
-//! **Scope.** Data goes one way, acknowledgements come back as packets of their own. A connection begins with a
-//! handshake or exists from its start; it is never closed. Nothing is held back to fill segments (no Nagle), there are no timestamps, and the receiver's window is constant.
+//! **Scope.** Data goes one way; acknowledgements come back as packets of their own. A connection begins with a handshake or exists from its
+//! start; it is never closed. There is no Nagle algorithm and there are no timestamps; the receiver's window is constant.
 
 pub(crate) mod application;
 pub(crate) mod congestion;

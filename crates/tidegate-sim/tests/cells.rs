@@ -14,7 +14,7 @@ use tidegate_sim::{Control, Experiment, FlowSpec, Link, LinkId, Network, Outcome
 /// The time of a cell at this rate is 848 ns.
 const RATE: u64 = 500_000_000;
 
-/// A port for cells with a class for each of so many flows.
+/// A port for cells with a class for each flow.
 fn cell_port(flows: usize, buffer: u32, kind: BufferKind) -> PortSetup {
     let mut setup = port(RATE, SchedulerKind::Fifo, &vec![FlowParameters::default(); flows], buffer);
     let limits = BufferParameters { flows, packets: Some(buffer), ..BufferParameters::default() };
@@ -28,7 +28,7 @@ fn access() -> PortSetup {
     PortSetup { overhead: Overhead::Aal5, ..port(RATE, SchedulerKind::Fifo, &[FlowParameters::default()], 1000) }
 }
 
-/// So many flows of packets of 1072 bytes (23 cells) over a link each, one link of cells for all, and a link behind it.
+/// `flows` flows of packets of 1072 bytes (23 cells) over a link each, one link of cells for all, and a link behind it.
 fn network(flows: usize, bits_per_second: u64, buffer: u32, kind: BufferKind) -> Network {
     let propagation = Duration::from_milliseconds(1);
     let mut links = vec![

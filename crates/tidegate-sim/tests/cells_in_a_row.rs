@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::buffer::BufferParameters;
-use tidegate_core::packet::{Colour, Flow, Part};
+use tidegate_core::packet::{Colour, Flow, Packet, Part};
 use tidegate_core::port::{Next, Port, PortSetup};
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::FlowParameters;
@@ -33,7 +33,7 @@ fn cell_port(number: usize, flows: usize, buffer: u32, kind: BufferKind, schedul
 /// The links that a flow takes: both ports, the first alone, or the second alone.
 const PATHS: [&[usize]; 3] = [&[0, 1], &[0], &[1]];
 
-/// A packet of so many cells.
+/// The length of a packet of `cells` cells.
 fn length(cells: u32) -> u32 {
     48 * cells - 8
 }
@@ -118,7 +118,8 @@ impl Slow {
                     let is_last = cell.index + 1 == cell.cells;
                     let part = Part::of(!slow.is_within[flow][port], is_last);
                     slow.is_within[flow][port] = !is_last;
-                    slow.ports[port].offer_part(at, part, Flow(flow as u32), 53, Colour::Green, cell, &mut ());
+                    let packet = Packet { flow: Flow(flow as u32), length: 53, arrival: at, colour: Colour::Green, part, payload: cell };
+                    slow.ports[port].offer_packet(packet, &mut ());
                     if slow.ports[port].busy_until(at).is_none() {
                         slow.poll(traffic, at, port);
                     }

@@ -1,9 +1,8 @@
 //! The simulator against closed forms of queueing theory, through the real port.
 //!
-//! Each test asks two things of a 95 % confidence interval over independent replications with fixed seeds: that it is narrow, and that the
-//! exact value lies within twice its half width of the mean (which a correct simulator misses less than once in a thousand times). Together
-//! they bound the error at a few per cent, which is far less than the distance to any model that could be simulated by mistake: each test
-//! names the nearest.
+//! Each test checks a 95 % confidence interval over independent replications with fixed seeds. The interval is narrow, and the exact value lies
+//! within twice its half width of the mean, which a correct simulator misses less than once in a thousand times. Both bound the error at a few
+//! per cent. That is far less than the distance to any model that could be simulated by mistake: each test names the nearest.
 //!
 //! One byte takes one nanosecond on every link here, so waits in seconds are waits in bytes divided by 10^9.
 

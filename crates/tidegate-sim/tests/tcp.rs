@@ -238,7 +238,7 @@ fn bbr_has_four_segments_in_flight_every_ten_seconds() {
 #[test]
 fn every_kind_of_connection_fills_a_link_with_a_buffer() {
     for &congestion in CongestionKind::ALL {
-        // A congestion control that measures wants to be told what is delivered.
+        // A congestion control that measures needs reports of what is delivered.
         for &recovery in RecoveryKind::ALL.iter().filter(|recovery| congestion != CongestionKind::Bbr || recovery.is_selective()) {
             for &timer in TimerKind::ALL {
                 let tcp = Tcp { congestion, recovery, timer: TimerSettings::default_for(timer), window: 500_000, ..plain() };
@@ -375,7 +375,7 @@ fn a_host_tags_what_is_beyond_its_minimum_rate_and_what_arrives_is_counted_by_th
     tagging.flows[0].tagging = Some(Tagging { policer: PolicerKind::Gfr, contract });
     let (outcome, plain) = (simulate(&tagging, 60, 10, 1), simulate(&plain, 60, 10, 1));
     let flow = &outcome.replications[0].flows[0];
-    // A quarter of the link is guaranteed, and asked for all the time, because nothing is lost; nobody looks at the tags.
+    // A quarter of the link is guaranteed, and asked for all the time, because nothing is lost; no port reads the tags.
     let untagged = flow.delivered_untagged().bytes as f64 * 8.0 / 50.0;
     assert!((untagged / 500_000.0 - 1.0).abs() < 0.005, "{untagged}");
     assert_eq!(flow.delivered, plain.replications[0].flows[0].delivered);

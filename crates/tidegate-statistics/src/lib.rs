@@ -1,7 +1,7 @@
 //! What happened at a port: volumes, delays and time lines per class, recorded by an observer.
 //!
-//! [`PortRecorder`] watches one [`Port`](tidegate_core::port::Port) in whichever world it runs. The core keeps no statistics beyond the
-//! counters of its conservation law; everything a report shows is recorded here.
+//! [`PortRecorder`] observes one [`Port`](tidegate_core::port::Port) in any world. The core keeps no statistics beyond the counters of its
+//! conservation law; everything in a report is recorded here.
 
 mod delays;
 mod histogram;

@@ -123,7 +123,7 @@ impl PortRecorder {
         self.elapsed
     }
 
-    /// Moves the record on to `now`: for silences longer than the time axis can tell apart, and for the end of a run.
+    /// Advances the record to `now`: during silences longer than the time axis, and at the end of a run.
     pub fn advance(&mut self, now: Time) {
         let step = now.since(self.clock).picoseconds();
         self.occupancy_integral += self.occupancy_now as f64 * step as f64;
@@ -134,7 +134,7 @@ impl PortRecorder {
         self.clock = self.clock.later(now);
     }
 
-    /// The link transmits for this long what is no whole packet: a cell that is not the last of its frame.
+    /// The link transmits part of a packet for this long: a cell that is not the last of its frame.
     pub fn transmitting(&mut self, time: Duration) {
         self.busy += u128::from(time.picoseconds());
     }

@@ -195,7 +195,8 @@ fn compare(case: &Case, rule: Rule) -> ([u32; 3], [u32; 4], [f64; 3]) {
     for (at, source, part) in arrivals {
         let now = Time::ZERO + tidegate_core::units::Duration::from_picoseconds(at);
         port.advance(now, &mut beside, |_| {});
-        port.offer_part(now, part, Flow(source as u32), CELL, Colour::Green, (), &mut beside);
+        let cell = Packet { flow: Flow(source as u32), length: CELL, arrival: now, colour: Colour::Green, part, payload: () };
+        port.offer_packet(cell, &mut beside);
         let (ours, expected) = (beside.decision, beside.model.arrive(at, source, part));
         beside.differing[0] += u32::from(ours.0 != expected.0);
         beside.differing[1] += u32::from(ours.1 != expected.1);

@@ -17,7 +17,6 @@ use tidegate_link::LossStream;
 pub(super) struct AdapterLink {
     port: AdapterPort<PacketMeta>,
     classes: usize,
-    /// The time of a cell.
     slot: u64,
     /// What had happened to the cells of each class when the warm-up ended.
     before: Vec<CellRecord>,
@@ -26,7 +25,6 @@ pub(super) struct AdapterLink {
     sent_frames: u32,
 }
 
-/// A cell that an adapter has sent.
 pub(super) struct AdapterCell {
     /// The frame that it is of.
     pub frame: InTransit,
@@ -51,12 +49,10 @@ impl AdapterLink {
         Some(AdapterLink { port, classes, slot, before: vec![CellRecord::default(); classes], frames, sent_frames: 0 })
     }
 
-    /// Everything counted, and what is queued.
     pub(super) fn accounts(&self) -> (Counters, Volume) {
         (*self.port.counters(), self.port.queued())
     }
 
-    /// The warm-up ends.
     pub(super) fn restart(&mut self) {
         self.before = self.port.records(self.classes);
     }
@@ -66,7 +62,6 @@ impl AdapterLink {
         self.port.records(self.classes).into_iter().zip(&self.before).map(|(now, &before)| now.since(before)).collect()
     }
 
-    /// When something happens next.
     pub(super) fn next(&self) -> u64 {
         self.port.next_slot().map_or(NEVER, |slot| slot.saturating_mul(self.slot))
     }

@@ -50,7 +50,6 @@ impl Agenda {
         }
     }
 
-    /// The instant of a port's event.
     #[inline]
     pub(super) fn port(&self, slot: usize) -> u64 {
         self.events.at(slot)

@@ -57,7 +57,6 @@ impl<'a> Connections<'a> {
         if self.all.iter().all(|tcp| tcp.connection.tcp().is_instant()) { 0 } else { self.all.len() }
     }
 
-    /// Enters the first event of every connection.
     pub(super) fn set_first_events(&self, agenda: &mut Agenda) {
         for TcpFlow { connection, flow, .. } in &self.all {
             agenda.set_source(*flow, if connection.wake() < connection.stop() { connection.wake() } else { NEVER });
@@ -108,7 +107,6 @@ impl<'a> Connections<'a> {
         tcp.reschedule(now, true, plane);
     }
 
-    /// A segment leaves the sending host.
     pub(super) fn leave(&mut self, now: u64, number: usize, plane: &mut DataPlane) {
         let tcp = &mut self.all[number];
         let (segment, next) = tcp.connection.leave();

@@ -22,7 +22,6 @@ pub(super) struct DataPlane<'a> {
     pub links: Vec<LinkState>,
     /// The links whose ports have events, in the order of their slots.
     pub driven: Vec<u32>,
-    /// The packets on all links.
     pub flights: Flights<InFlight>,
     pub flows: Flows<'a>,
     pub end: u64,
@@ -205,7 +204,6 @@ impl DataPlane<'_> {
         self.agenda.update_port(*slot, cells.next());
     }
 
-    /// An adapter has sent a cell.
     fn adapter_sent(&mut self, link: usize, cell: AdapterCell) {
         let AdapterCell { frame, number, cells, finish, is_last, is_whole } = cell;
         let (cursor, colour) = self.crossing(link, frame.meta.cursor, frame.colour);

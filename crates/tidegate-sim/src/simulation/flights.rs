@@ -1,9 +1,9 @@
-//! The packets on all links: a list per link through one pool, so that what is in flight anywhere lies together in a cache, however many links
-//! there are.
+//! The packets on all links: one list per link, all in one pool, so that packets in flight share a cache whatever the number of links.
 
+/// The place of no packet.
 const NONE: u32 = u32::MAX;
 
-/// What is on one link, in order: the first and the last of it.
+/// The packets on one link, in order: the places of the first and the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flying {
     first: u32,
@@ -26,11 +26,11 @@ impl Flying {
 #[derive(Clone, Debug)]
 struct Slot<T> {
     item: T,
-    /// What follows on the link; of a free slot the next free one.
+    /// The next on the link; of a free slot, the next free one.
     next: u32,
 }
 
-/// The pool. It grows to what is in flight at most, and stays.
+/// The pool. It grows to the most packets in flight, and stays.
 #[derive(Clone, Debug)]
 pub(super) struct Flights<T> {
     slots: Vec<Slot<T>>,
@@ -44,7 +44,7 @@ impl<T> Default for Flights<T> {
 }
 
 impl<T: Copy> Flights<T> {
-    /// Something sets out on a link.
+    /// Appends a packet to a link.
     #[inline]
     pub(super) fn push(&mut self, flying: &mut Flying, item: T) {
         let slot = Slot { item, next: NONE };
@@ -65,7 +65,7 @@ impl<T: Copy> Flights<T> {
         flying.last = at;
     }
 
-    /// Takes the first from a link, and returns with it what comes next there.
+    /// Takes the first from a link; returns it and the next one there.
     #[inline]
     pub(super) fn pop(&mut self, flying: &mut Flying) -> Option<(T, Option<&T>)> {
         let at = flying.first;
@@ -77,7 +77,6 @@ impl<T: Copy> Flights<T> {
         Some((item, self.slots.get(next as usize).map(|slot| &slot.item)))
     }
 
-    /// What is on a link, in order.
     pub(super) fn on(&self, flying: Flying) -> impl Iterator<Item = &T> {
         let mut at = flying.first;
         std::iter::from_fn(move || {
@@ -89,34 +88,4 @@ impl<T: Copy> Flights<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::VecDeque;
-
-    proptest! {
-        #[test]
-        fn every_link_keeps_its_order(turns in prop::collection::vec((0usize..4, any::<bool>()), 0..300)) {
-            let mut flights = Flights::default();
-            let mut flying = [Flying::default(); 4];
-            let mut model = [const { VecDeque::new() }; 4];
-            let mut most = 0;
-            for (number, (link, sets_out)) in turns.into_iter().enumerate() {
-                if sets_out {
-                    flights.push(&mut flying[link], number);
-                    model[link].push_back(number);
-                } else {
-                    let popped = flights.pop(&mut flying[link]).map(|(item, next)| (item, next.copied()));
-                    let expected = model[link].pop_front();
-                    prop_assert_eq!(popped, expected.map(|item| (item, model[link].front().copied())));
-                }
-                most = most.max(model.iter().map(VecDeque::len).sum());
-                for (flying, model) in flying.iter().zip(&model) {
-                    prop_assert_eq!(flying.is_empty(), model.is_empty());
-                    prop_assert!(flights.on(*flying).eq(model));
-                }
-            }
-            prop_assert_eq!(flights.slots.len(), most);
-        }
-    }
-}
+mod tests;

@@ -36,7 +36,6 @@ impl<'a> Flows<'a> {
         !self.greedy.is_empty()
     }
 
-    /// The greedy source of a flow, if it has one.
     #[inline]
     pub(super) fn greedy(&mut self, flow: usize) -> Option<&mut GreedyWindow> {
         self.greedy.get_mut(flow).and_then(Option::as_mut)

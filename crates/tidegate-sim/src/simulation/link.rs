@@ -49,7 +49,6 @@ pub(super) enum LinkPort {
 
 pub(super) struct DrivenPort {
     pub kind: PortKind,
-    /// The slot of its event.
     pub slot: usize,
     pub loss: Option<LossStream>,
     /// What was lost on the link, and at a port of cells.
@@ -130,7 +129,6 @@ impl LinkState {
         }
     }
 
-    /// The warm-up ends at `now`.
     pub(super) fn restart(&mut self, now: u64) {
         self.advance(now);
         let (counters, queued) = self.accounts();

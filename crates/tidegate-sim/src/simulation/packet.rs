@@ -16,7 +16,6 @@ const TAGGED: u32 = 1 << 28;
 /// What a packet carries through the ports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketMeta {
-    /// When its source emitted it.
     pub created: u64,
     /// Its hop, as an index into [`Routes::hops`](crate::route::Routes::hops).
     pub cursor: u32,
@@ -62,7 +61,6 @@ impl PacketMeta {
         self.flags & TAGGED != 0
     }
 
-    /// The low bits of a segment's number.
     #[inline]
     pub(super) fn segment_number(self) -> u32 {
         self.flags & ((1 << NUMBER_BITS) - 1)
@@ -73,7 +71,6 @@ impl PacketMeta {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InTransit {
     pub meta: PacketMeta,
-    /// Frame length in bytes.
     pub length: u32,
     pub colour: Colour,
 }

@@ -6,14 +6,16 @@ use crate::experiment::Experiment;
 use crate::network::{FlowSpec, Network};
 use crate::random::Stream;
 use crate::route::Routes;
+use crate::source::Source;
 use crate::source::greedy::GreedyWindow;
-use crate::source::{AnyGenerator, Source};
+use crate::source::role::Generator;
 use crate::tagging::Tagger;
 use crate::time::NEVER;
 use tidegate_core::packet::Colour;
 
 struct FlowSource {
-    generator: AnyGenerator,
+    /// `None` if the network drives the source.
+    generator: Option<Box<dyn Generator>>,
     stream: Stream,
     stop: u64,
     first_variant: u32,
@@ -25,7 +27,7 @@ pub(super) struct Sources(Vec<FlowSource>);
 impl Sources {
     pub(super) fn new(network: &Network, experiment: &Experiment, routes: &Routes, replication: u32) -> Sources {
         let source = |(index, flow): (usize, &FlowSpec)| FlowSource {
-            generator: AnyGenerator::new(&flow.source, &routes.packet_variants[index]),
+            generator: flow.source.start(&routes.packet_variants[index]),
             stream: Stream::new(experiment.seed, replication, &flow.name),
             stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
             first_variant: routes.first_variant[index],
@@ -37,7 +39,7 @@ impl Sources {
     /// The first event of a flow's source that starts at `start`, or [`NEVER`] if it stops before.
     pub(super) fn first(&mut self, flow: usize, start: u64) -> u64 {
         let source = &mut self.0[flow];
-        let first = source.generator.first(start, &mut source.stream);
+        let first = source.generator.as_mut().map_or(start, |generator| generator.first(start, &mut source.stream));
         if first < source.stop { first } else { NEVER }
     }
 
@@ -45,12 +47,13 @@ impl Sources {
     #[inline]
     pub(super) fn emit(&mut self, now: u64, flow: usize, plane: &mut DataPlane) -> bool {
         let source = &mut self.0[flow];
-        let Some(emission) = source.generator.emit(now, &mut source.stream) else {
+        let Some(generator) = &mut source.generator else {
             let Some(window) = plane.flows.greedy(flow) else { return false };
             window.retry();
             self.fill(now, flow, plane);
             return true;
         };
+        let emission = generator.emit(now, &mut source.stream);
         plane.agenda.set_source(flow, if emission.next < source.stop { emission.next } else { NEVER });
         source.send(now, flow, emission.variant, emission.length, plane);
         true
@@ -84,7 +87,6 @@ impl FlowSource {
     }
 }
 
-/// The windows of greedy sources, by flow.
 pub(super) fn greedy_windows(network: &Network) -> Vec<Option<GreedyWindow>> {
     let window = |flow: &FlowSpec| match &flow.source {
         Source::Greedy(greedy) => {

@@ -1,6 +1,6 @@
 //! Constant bit rate: packets of one length, evenly spaced without drift.
 
-use super::role::{Clocked, Emission, Generator, TrafficSource};
+use super::role::{Emission, Generator, TrafficSource};
 use super::spacing::Spacing;
 use crate::fault::{Fault, check_length};
 use crate::random::Stream;
@@ -34,17 +34,12 @@ impl TrafficSource for Cbr {
     fn events_per_second(&self) -> f64 {
         self.packets_per_second(self.length)
     }
-}
 
-impl Clocked for Cbr {
-    type Running = CbrGenerator;
-
-    fn start(&self, _headers: &Arc<[u32]>) -> CbrGenerator {
-        CbrGenerator { spacing: Spacing::new(self.rate, self.length), length: self.length, random_phase: self.random_phase }
+    fn start(&self, _headers: &Arc<[u32]>) -> Option<Box<dyn Generator>> {
+        Some(Box::new(CbrGenerator { spacing: Spacing::new(self.rate, self.length), length: self.length, random_phase: self.random_phase }))
     }
 }
 
-/// A running constant-bit-rate source.
 #[derive(Clone, Debug)]
 pub(crate) struct CbrGenerator {
     spacing: Spacing,
@@ -64,23 +59,4 @@ impl Generator for CbrGenerator {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::{Source, transcripts};
-
-    #[test]
-    fn a_thousand_bits_at_three_megabits_are_a_third_of_a_millisecond_apart() {
-        let source = Source::Cbr(Cbr { rate: Rate::new(3_000_000).unwrap(), length: 125, random_phase: false });
-        let packets = transcripts::packets(&source, 5, 4, &mut Stream::new(1, 0, "cbr"));
-        assert_eq!(packets, [(5, 125), (333_333_338, 125), (666_666_671, 125), (1_000_000_005, 125)]);
-    }
-
-    #[test]
-    fn a_random_phase_lies_within_one_interval_and_differs_between_streams() {
-        let source = Source::Cbr(Cbr { rate: Rate::new(8_000).unwrap(), length: 1, random_phase: true });
-        let first = |name| transcripts::packets(&source, 7, 1, &mut Stream::new(1, 0, name))[0].0;
-        let phases = [first("a"), first("b"), first("c")];
-        assert!(phases.iter().all(|&phase| (7..1_000_000_007).contains(&phase)), "{phases:?}");
-        assert!(phases[0] != phases[1] && phases[1] != phases[2]);
-    }
-}
+mod tests;

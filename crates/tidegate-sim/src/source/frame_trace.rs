@@ -1,6 +1,6 @@
 //! Video from a trace of frame sizes: one frame per interval, cut into packets that are emitted at the frame's instant.
 
-use super::role::{Clocked, Emission, Generator, TrafficSource};
+use super::role::{Emission, Generator, TrafficSource};
 use crate::fault::{Fault, check_length};
 use crate::random::Stream;
 use crate::time::{LONGEST_DURATION, seconds};
@@ -47,17 +47,12 @@ impl TrafficSource for FrameTrace {
     fn events_per_second(&self) -> f64 {
         1.0 / seconds(self.interval) + self.packets_per_second(self.packet_length)
     }
-}
 
-impl Clocked for FrameTrace {
-    type Running = FrameGenerator;
-
-    fn start(&self, _headers: &Arc<[u32]>) -> FrameGenerator {
-        FrameGenerator { trace: self.clone(), frame: 0, left: 0 }
+    fn start(&self, _headers: &Arc<[u32]>) -> Option<Box<dyn Generator>> {
+        Some(Box::new(FrameGenerator { trace: self.clone(), frame: 0, left: 0 }))
     }
 }
 
-/// A trace that is being played.
 #[derive(Clone, Debug)]
 pub(crate) struct FrameGenerator {
     trace: FrameTrace,
@@ -99,33 +94,4 @@ impl Generator for FrameGenerator {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::source::{Source, transcripts};
-
-    fn source(random_start: bool) -> Source {
-        let interval = Duration::from_microseconds(40);
-        Source::FrameTrace(FrameTrace { frames: [2500, 0, 1000].into(), interval, packet_length: 1000, random_start })
-    }
-
-    #[test]
-    fn frames_become_packets_at_their_instant_and_the_trace_repeats() {
-        let packets = transcripts::packets(&source(false), 5, 7, &mut Stream::new(1, 0, "video"));
-        assert_eq!(
-            packets,
-            [(5, 1000), (5, 1000), (5, 500), (80_000_005, 1000), (120_000_005, 1000), (120_000_005, 1000), (120_000_005, 500)]
-        );
-        assert_eq!(source(false).mean_bits_per_second(), Some(3500.0 * 8.0 / 120e-6));
-    }
-
-    #[test]
-    fn copies_with_a_random_start_are_out_of_step() {
-        let starts: Vec<u64> =
-            (0..20).map(|replication| transcripts::packets(&source(true), 0, 1, &mut Stream::new(1, replication, "video"))[0].0).collect();
-        assert!(starts.iter().all(|&at| at < 80_000_000), "{starts:?}");
-        assert!(
-            starts.iter().any(|&at| at < 40_000_000) && starts.iter().any(|&at| at >= 40_000_000) && starts[0] != starts[1],
-            "{starts:?}"
-        );
-    }
-}
+mod tests;

@@ -27,19 +27,17 @@ pub(crate) trait TrafficSource {
         0.0
     }
 
+    /// Starts the source, if the clock drives it. `None` if the network does: its first queue a greedy source, acknowledgements a TCP connection.
+    /// `headers` has one index per packet of a capture, into the flow's distinct headers; it is empty for all other sources.
+    fn start(&self, headers: &Arc<[u32]>) -> Option<Box<dyn Generator>> {
+        let _ = headers;
+        None
+    }
+
     /// Packets of `length` bytes per second.
     fn packets_per_second(&self, length: u32) -> f64 {
         self.mean_bits_per_second().unwrap_or(0.0) / (8.0 * f64::from(length))
     }
-}
-
-/// A source that the clock drives: it knows the instant of its next packet whatever the network does.
-pub(crate) trait Clocked: TrafficSource {
-    /// The running form.
-    type Running: Generator;
-
-    /// Starts one. `headers` has one index per packet of a capture, into the flow's distinct headers; it is empty for all other sources.
-    fn start(&self, headers: &Arc<[u32]>) -> Self::Running;
 }
 
 /// A running source. Instants are picoseconds from the start of the simulation.

@@ -1,6 +1,6 @@
 //! What tests of sources share: their first packets, and their mean rate.
 
-use super::{AnyGenerator, Source};
+use super::Source;
 use crate::random::Stream;
 use crate::time::NEVER;
 
@@ -11,11 +11,11 @@ pub(crate) fn packets(source: &Source, start: u64, count: usize, stream: &mut St
         Source::Capture(capture) => vec![0; capture.packets.len()],
         _ => Vec::new(),
     };
-    let mut generator = AnyGenerator::new(source, &headers.into());
+    let mut generator = source.start(&headers.into()).unwrap();
     let mut now = generator.first(start, stream);
     let mut packets = Vec::new();
     while now != NEVER && packets.len() < count {
-        let emission = generator.emit(now, stream).unwrap();
+        let emission = generator.emit(now, stream);
         packets.push((now, emission.length));
         assert!(emission.next >= now);
         now = emission.next;

@@ -8,14 +8,14 @@ use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Rate;
 
-/// What was measured of a flow in one replication. Volumes and delays count from the end of the warm-up.
+/// The measurements of a flow in one replication. Volumes and delays count from the end of the warm-up.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct FlowStatistics {
     /// What the source emitted.
     pub offered: Volume,
-    /// What reached the sink, all of it within the measured time: the packet that was on the last link when the warm-up ended is not in it.
+    /// What reached the sink, all of it within the measured time: without the packet that was on the last link when the warm-up ended.
     pub delivered: Volume,
-    /// The parts of both that the sender had tagged: what it sent in another colour than green. Colours given on the path do not count here.
+    /// The parts of both that the sender had tagged: sent in another colour than green. Colours given on the path do not count.
     pub tagged: Tagged,
     /// What was under path at the end, in queues and on links.
     pub in_network: Volume,
@@ -33,12 +33,12 @@ pub struct FlowStatistics {
     pub delivered_bytes: Vec<u64>,
 }
 
-/// What the sender of a flow tagged, that is sent in another colour than green; or what it did not.
+/// What the sender of a flow tagged, that is sent in another colour than green; or the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tagged {
     /// What the source emitted so.
     pub offered: Volume,
-    /// What of that reached the sink, in whatever colour.
+    /// What of that reached the sink, in any colour.
     pub delivered: Volume,
 }
 
@@ -67,12 +67,11 @@ impl FlowStatistics {
     }
 }
 
-/// What a flow's meter knows of its path.
+/// What a flow's meter needs to know of its path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathSummary {
-    /// The number of links.
     pub links: usize,
-    /// The propagation of all of them in picoseconds: the part that all delays have in common.
+    /// Their propagation delays in picoseconds, summed: the part common to all delays.
     pub propagation: u64,
     /// The rate of the last of them, and the longest frame there in bytes.
     pub last: Rate,
@@ -87,7 +86,7 @@ impl PathSummary {
     }
 }
 
-/// A flow's statistics in the making.
+/// Measures a flow.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowMeter {
     /// Everything from the start of the simulation; the conservation law is checked with them.
@@ -135,7 +134,6 @@ impl FlowMeter {
         }
     }
 
-    /// The source emits a packet.
     #[inline]
     pub(crate) fn emit(&mut self, length: u32, is_tagged: bool) {
         self.emitted.add(length);
@@ -144,8 +142,8 @@ impl FlowMeter {
         }
     }
 
-    /// A packet emitted at `created` reaches the sink at `at`. Deliveries are announced in their order, but ahead of time: when the last
-    /// transmission starts. True if it is measured: if no part of it came before the warm-up ended.
+    /// A packet emitted at `created` reaches the sink at `at`. Deliveries are reported in their order, at the start of the last transmission.
+    /// True if the delivery is measured: no part of the packet came before the warm-up ended.
     #[inline]
     pub(crate) fn deliver(&mut self, at: u64, created: u64, length: u32, is_tagged: bool) -> bool {
         self.delivered.add(length);
@@ -192,7 +190,6 @@ impl FlowMeter {
         self.lost_on_links[hop].add(length);
     }
 
-    /// The warm-up ends.
     pub(crate) fn restart(&mut self) {
         self.emitted_before = self.emitted;
         self.tagged_before.offered = self.tagged.offered;
@@ -200,7 +197,7 @@ impl FlowMeter {
         self.lost_on_links.fill(Volume::default());
     }
 
-    /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can bring about.
+    /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn finish(self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
         let gone = sum(self.delivered, self.lost);
         let in_network = left(self.emitted, gone)?;
@@ -225,7 +222,6 @@ impl FlowMeter {
         })
     }
 
-    /// Everything delivered since the start of the simulation.
     pub(crate) fn delivered(&self) -> Volume {
         self.delivered
     }
@@ -242,73 +238,4 @@ fn left(whole: Volume, part: Volume) -> Option<Volume> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One link without propagation, on which 10 bytes take 200 ps.
-    fn path() -> PathSummary {
-        PathSummary { links: 1, propagation: 0, last: Rate::MAX, longest_frame: 10 }
-    }
-
-    #[test]
-    fn what_was_on_the_last_link_when_the_warm_up_ended_is_not_measured() {
-        // 10 bytes take 80 ns at 1 Gbit/s.
-        let path = PathSummary { propagation: 50_000, last: Rate::new(1_000_000_000).unwrap(), ..path() };
-        let mut meter = FlowMeter::new(path, 1_000_000, 0);
-        (0..4).for_each(|_| meter.emit(10, true));
-        let measured = [999_999, 1_079_999, 1_080_000, 1_160_000].map(|at| meter.deliver(at, at - 50_000 - 1024 * 80, 10, true));
-        assert_eq!(measured, [false, false, true, true]);
-        let flow = meter.finish(2_000_000, &[LinkId(0)]).unwrap();
-        assert_eq!((flow.delivered.packets, flow.tagged.delivered.packets, flow.delays.count()), (2, 2, 2));
-        assert_eq!(flow.delays.maximum(), Some(131_920e-12));
-    }
-
-    #[test]
-    fn the_warm_up_is_left_out_of_everything_but_the_series() {
-        let mut meter = FlowMeter::new(path(), 1000, 1000);
-        for _ in 0..4 {
-            meter.emit(10, false);
-        }
-        meter.lose(0, 10, DropReason::FlowLimit);
-        // Announced before the end of the warm-up, delivered before and after it.
-        meter.deliver(990, 500, 10, false);
-        meter.deliver(1200, 600, 10, false);
-        meter.restart();
-        meter.emit(10, false);
-        meter.deliver(1500, 880, 10, false);
-        meter.lose(0, 10, DropReason::PushedOut);
-        let flow = meter.finish(2000, &[LinkId(7)]).unwrap();
-        assert_eq!((flow.offered.packets, flow.delivered.packets, flow.in_network.packets), (1, 2, 0));
-        assert_eq!(flow.lost(), Volume { packets: 1, bytes: 10 });
-        assert_eq!(flow.dropped[0].0, LinkId(7));
-        assert_eq!(flow.dropped[0].1[DropReason::PushedOut as usize].packets, 1);
-        assert_eq!((flow.delays.count(), flow.jitter.count(), flow.jitter.maximum()), (2, 1, Some(20e-12)));
-        assert_eq!(flow.delivered_bytes, [10, 20]);
-    }
-
-    #[test]
-    fn a_packet_out_of_nowhere_is_noticed() {
-        let mut meter = FlowMeter::new(path(), 0, 0);
-        meter.deliver(1, 0, 10, false);
-        assert_eq!(meter.finish(10, &[LinkId(0)]), None);
-    }
-
-    #[test]
-    fn what_the_sender_tagged_is_counted_apart_and_conserved_apart() {
-        let mut meter = FlowMeter::new(path(), 1000, 0);
-        meter.emit(10, true);
-        meter.emit(20, true);
-        meter.emit(40, false);
-        meter.deliver(990, 500, 10, true);
-        meter.deliver(1400, 500, 20, true);
-        meter.restart();
-        meter.emit(80, true);
-        meter.deliver(3000, 600, 40, false);
-        let flow = meter.clone().finish(5000, &[LinkId(0)]).unwrap();
-        assert_eq!((flow.tagged.offered.bytes, flow.tagged.delivered.bytes), (80, 20));
-        assert_eq!(flow.delivered_untagged(), Volume { packets: 1, bytes: 40 });
-        // A packet that changes sides on its path leaves the sums right, and is noticed all the same.
-        meter.deliver(4000, 900, 80, false);
-        assert_eq!(meter.finish(5000, &[LinkId(0)]), None);
-    }
-}
+mod tests;

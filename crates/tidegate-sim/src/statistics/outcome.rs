@@ -42,7 +42,7 @@ pub struct Replication {
 pub struct FlowOutcome {
     /// Its name.
     pub name: String,
-    /// The class that its header (for a capture, that of its first packet) is put into at each link of the path, by index.
+    /// The class of its header (for a capture, of its first packet) at each link of the path, by index.
     pub classes: Vec<(LinkId, usize)>,
     /// What the source emitted.
     pub offered: Volume,
@@ -219,8 +219,8 @@ impl Outcome {
         self.replications.iter().map(|replication| replication.packet_hops).sum()
     }
 
-    /// Jain's index of the goodputs of all TCP connections: the mean of each replication's. `None` with fewer than two connections, or if no data arrived.
-    /// The index of the means is another thing: it calls those fair which take turns from one replication to the next.
+    /// Jain's index of the goodputs of all TCP connections: the mean of each replication's. `None` with fewer than two connections, or if no data
+    /// arrived. The index of the means would call connections fair that take turns from one replication to the next.
     pub fn tcp_fairness(&self) -> Option<Estimate> {
         let index = |run: &Replication| {
             let goodputs: Vec<f64> = run.flows.iter().filter_map(|flow| flow.tcp.as_ref()).map(|tcp| tcp.delivered as f64).collect();
@@ -443,65 +443,4 @@ fn average<I: Iterator<Item = f64>>(runs: impl ExactSizeIterator<Item = I>) -> V
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn series_are_averaged_point_by_point() {
-        let runs = [vec![1.0, 2.0], vec![], vec![5.0, 4.0]];
-        assert_eq!(average(runs.iter().map(|run| run.iter().copied())), [2.0, 2.0]);
-    }
-
-    #[test]
-    fn fairness_is_that_of_each_replication() {
-        let flow = |delivered| {
-            let tcp = TcpStatistics { delivered, ..TcpStatistics::default() };
-            FlowStatistics { tcp: Some(Box::new(tcp)), ..FlowStatistics::default() }
-        };
-        let replication = |delivered: &[u64]| {
-            let flows = delivered.iter().map(|&bytes| flow(bytes)).chain([FlowStatistics::default()]).collect();
-            Replication { flows, ports: Vec::new(), events: 0, packet_hops: 0 }
-        };
-        let outcome = |replications| Outcome {
-            measured: Duration::from_seconds(1),
-            sample_interval: None,
-            flows: Vec::new(),
-            ports: Vec::new(),
-            replications,
-        };
-        // Each has all once: fair on average, and never at any time. (3 + 1)^2 / (2 (9 + 1)) is 0.8.
-        let turns = outcome(vec![replication(&[4, 0]), replication(&[0, 4])]);
-        assert_eq!(turns.tcp_fairness(), Some(Estimate { mean: 0.5, half_width: Some(0.0) }));
-        let two = outcome(vec![replication(&[4, 0]), replication(&[3, 1])]).tcp_fairness().unwrap();
-        // Half the difference, 0.15, times Student's 12.706 with one degree of freedom.
-        assert!((two.mean - 0.65).abs() < 1e-12 && (two.half_width.unwrap() - 0.15 * 12.706).abs() < 1e-3);
-        assert_eq!(outcome(vec![replication(&[4])]).tcp_fairness(), None);
-        assert_eq!(outcome(vec![replication(&[0, 0])]).tcp_fairness(), None);
-    }
-
-    #[test]
-    fn quantiles_have_the_interval_of_the_replications() {
-        let run = |milliseconds: u64| {
-            let mut run = FlowStatistics { delivered: Volume { packets: 1, bytes: 1000 }, ..FlowStatistics::default() };
-            run.delays.record(milliseconds * 1_000_000_000);
-            run
-        };
-        let flow = FlowOutcome::of("flow".into(), Vec::new(), &[&run(2), &run(4)], 1.0, 1.0);
-        let median = flow.delay.unwrap().quantiles_s[0];
-        assert!((median.mean - 3e-3).abs() < 1e-9 && (median.half_width.unwrap() - 12.706e-3).abs() < 1e-6, "{median:?}");
-    }
-
-    #[test]
-    fn a_replication_without_deliveries_has_no_say_in_the_delay() {
-        let mut busy = FlowStatistics { delivered: Volume { packets: 1, bytes: 1000 }, ..FlowStatistics::default() };
-        busy.delays.record(3_000_000_000);
-        let idle = FlowStatistics::default();
-        let flow = FlowOutcome::of("flow".into(), Vec::new(), &[&busy, &idle], 2.0, 1.0);
-        let delay = flow.delay.unwrap();
-        assert_eq!(delay.mean_s, Estimate { mean: 3e-3, half_width: None });
-        assert_eq!(delay.jitter_s, None);
-        assert_eq!(flow.throughput_bps.mean, 2000.0);
-        let flow = FlowOutcome::of("flow".into(), Vec::new(), &[&idle], 2.0, 1.0);
-        assert_eq!((flow.delay, flow.loss), (None, Estimate::default()));
-    }
-}
+mod tests;

@@ -9,7 +9,7 @@ use tidegate_core::port::{Counters, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
 
-/// What was measured of a port in one replication, from the end of the warm-up.
+/// The measurements of a port in one replication, from the end of the warm-up.
 ///
 /// What was queued when the warm-up ended counts as offered, so that `offered = sent + dropped + queued` holds here too.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,7 +36,7 @@ pub struct PortStatistics {
     pub cells: Vec<CellRecord>,
 }
 
-/// What was measured of one class of a port in one replication, from the end of the warm-up.
+/// The measurements of one class of a port in one replication, from the end of the warm-up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ClassStatistics {
     /// What was offered, what was queued when the warm-up ended included.
@@ -66,7 +66,7 @@ impl ClassStatistics {
     }
 }
 
-/// A port's statistics in the making.
+/// Measures a port.
 #[derive(Clone, Debug)]
 pub(crate) struct PortMeter {
     backlog: u64,
@@ -161,8 +161,8 @@ impl PortMeter {
         class.occupancy.set(now, class.occupancy.value() - u64::from(length));
     }
 
-    /// Packets of this length have passed one by one while nothing was queued; each was on the link for `time`. Announced later than they came,
-    /// but before anything else happens than that something passes.
+    /// Packets of this length have passed one by one while nothing was queued, each with this transmission time. Reported late, but before
+    /// any other change.
     pub(crate) fn passed(&mut self, flow: Flow, length: u32, passed: Volume, time: u64) {
         self.greatest_backlog = self.greatest_backlog.max(u64::from(length));
         self.busy += passed.packets * time;
@@ -184,7 +184,7 @@ impl PortMeter {
         self.busy_until = time;
     }
 
-    /// A drop; `backlog` is what the port holds after it, in bytes, and tells whether the packet had been queued.
+    /// A drop. `backlog` is what the port holds after it, in bytes; it changes if the packet was queued.
     pub(crate) fn dropped(&mut self, now: u64, flow: Flow, length: u32, colour: Colour, reason: DropReason, backlog: u64) {
         let was_queued = backlog != self.backlog;
         self.backlog = backlog;
@@ -200,7 +200,6 @@ impl PortMeter {
         }
     }
 
-    /// The warm-up ends at `now`, when the port has counted `counters`.
     pub(crate) fn restart(&mut self, now: u64, counters: &Counters, backlog: Volume) {
         self.start = now;
         self.before = *counters;

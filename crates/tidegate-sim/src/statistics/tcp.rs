@@ -19,7 +19,7 @@ pub struct TcpStatistics {
     pub recoveries: u64,
     /// How often a congestion mark reduced the window.
     pub marks: u64,
-    /// How many round-trip times were measured, and their sum, in picoseconds; segments that were sent twice are not measured.
+    /// The number of measured round-trip times and their sum, in picoseconds; segments that were sent twice are not measured.
     pub round_trips: (u64, u64),
     /// The least and the greatest of them in picoseconds; 0 if there is none.
     pub round_trip_range: (u64, u64),
@@ -72,7 +72,7 @@ pub(crate) struct Measured {
     pub cwnd: Option<TimeWeighted>,
 }
 
-/// What goes the way back of one connection, from the start of the simulation.
+/// Counts what takes the reverse path of one connection, from the start of the simulation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckMeter {
     pub emitted: Volume,
@@ -81,7 +81,7 @@ pub(crate) struct AckMeter {
 }
 
 impl AckMeter {
-    /// What is under way; `None` if more came out than went in, which only a defect can bring about.
+    /// What is under way; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn under_way(&self) -> Option<Volume> {
         let gone = sum(self.delivered, self.lost);
         (gone.packets <= self.emitted.packets && gone.bytes <= self.emitted.bytes).then(|| difference(self.emitted, gone))

@@ -1,10 +1,10 @@
-//! A quantity that changes at instants: its mean over time, its maximum and its course.
+//! A quantity that changes at instants: its mean over time, its maximum and its samples.
 
 /// A quantity over time. Instants are picoseconds from the start of the simulation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimeWeighted {
     value: u64,
-    /// Up to when `integral` reaches.
+    /// The instant up to which `integral` reaches.
     since: u64,
     /// The sum of value times picoseconds since `start`.
     integral: u128,
@@ -67,10 +67,10 @@ impl TimeWeighted {
         }
     }
 
-    /// Forgets mean and maximum up to `now`; the course is kept.
+    /// Forgets mean and maximum up to `now`; samples are kept.
     pub(crate) fn restart(&mut self, now: u64) {
         self.set(now, self.value);
-        // The sample under way began before the restart: a base below zero, on the wrapping axis, keeps its part so far.
+        // The present sample began before the restart: a base below zero, on the wrapping axis, keeps its first part.
         self.start = now;
         self.maximum = self.value;
         self.sample_base = self.sample_base.wrapping_sub(self.integral);
@@ -82,7 +82,7 @@ impl TimeWeighted {
         self.set(end, self.value);
     }
 
-    /// The mean over the time since the warm-up; 0 if that is no time.
+    /// The mean over the time since the warm-up; 0 over no time.
     pub fn mean(&self) -> f64 {
         if self.since == self.start { 0.0 } else { self.integral as f64 / (self.since - self.start) as f64 }
     }
@@ -99,32 +99,4 @@ impl TimeWeighted {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mean_and_maximum_start_with_the_restart_and_samples_do_not() {
-        let mut quantity = TimeWeighted::new(10);
-        quantity.set(2, 100);
-        quantity.set(5, 10);
-        quantity.set(12, 20);
-        quantity.restart(15);
-        quantity.set(18, 0);
-        quantity.finish(45);
-        // From 15 to 18 at 20, then nothing.
-        assert_eq!(quantity.mean(), 60.0 / 30.0);
-        assert_eq!(quantity.maximum(), 20);
-        // 3 at 100 and 5 at 10; 2 at 10 and 6 at 20; silence twice; the half sample at the end is left out.
-        assert_eq!(quantity.samples(), [35.0, 14.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn no_time_has_no_mean() {
-        let mut quantity = TimeWeighted::new(0);
-        quantity.set(7, 3);
-        quantity.restart(7);
-        assert_eq!(quantity.mean(), 0.0);
-        assert_eq!(quantity.maximum(), 3);
-        assert!(quantity.samples().is_empty());
-    }
-}
+mod tests;

@@ -1,17 +1,17 @@
-//! What the two ends of a connection want of each other: one endless transfer, or one after another.
+//! How much a connection carries, and when: one endless transfer, or one finite transfer after another.
 
 use crate::fault::Fault;
 use crate::holding::Holding;
 use crate::random::Stream;
 use crate::time::{LONGEST_DURATION, random_span};
 
-/// How much is sent over a connection, and when.
+/// How much a connection carries, and when.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Application {
-    /// There always is more to send.
+    /// There is always more to send.
     #[default]
     Endless,
-    /// Transfers, each of which begins some time after the one before was complete.
+    /// Finite transfers, each of which begins some time after the one before is complete.
     Transfers(Transfers),
 }
 
@@ -22,11 +22,11 @@ pub struct Transfers {
     pub size: TransferSize,
     /// How many; `None` for no end.
     pub count: Option<u64>,
-    /// The time from one to the next. With requests it passes at the receiving end, from the last byte to the next request; without, at the sending
-    /// end, from the last acknowledgement to the first byte.
+    /// The time from one to the next. With requests, the receiving end waits, from the last byte to the next request. Without, the sending end
+    /// waits, from the last acknowledgement to the first byte.
     pub think: Option<Holding>,
-    /// The length of the packet, in bytes, with which the receiving end asks for each; `None`: the sending end begins by itself. A
-    /// request that gets lost is repeated after a second, two, four, and so on.
+    /// The length in bytes of the receiving end's request for each transfer; `None`: the sending end begins by itself. A lost request is
+    /// repeated after one second, two, four, and so on.
     pub request: Option<u32>,
     /// True if every transfer has a new connection with a fresh window; false if one connection carries them all.
     pub reconnects: bool,

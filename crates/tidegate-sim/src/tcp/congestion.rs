@@ -1,9 +1,9 @@
-//! Congestion control: how much may be in flight. One algorithm, one file; the list below gives it its name in files.
+//! The role of congestion control: it decides how much may be in flight. One algorithm, one file.
 //!
-//! **Laws.** The window is never below one segment, and grows only on acknowledgements of new data. What is to be done about a loss is
-//! [`super::recovery`]'s; it asks here how far the window goes down.
+//! **Laws.** The window is never below one segment, and grows only on acknowledgements of new data. [`super::recovery`] decides what to send
+//! after a loss; congestion control decides how far the window goes down.
 //!
-//! To add one: write its file, and add its line to the list.
+//! To add one: write its file, and add its line to the list below.
 
 use super::delivery::Sample;
 use super::flight::Flight;
@@ -14,46 +14,42 @@ mod reno;
 
 /// What congestion control decides.
 pub(crate) trait CongestionControl {
-    /// The name in files.
     const NAME: &'static str;
-    /// One sentence.
     const SUMMARY: &'static str;
-    /// True if it is told what every acknowledgement says of the rate at which segments are delivered, and sets the window by that; and if segments
-    /// leave no faster than it says.
+    /// True if it gets a sample of the delivery rate with every acknowledgement, sets the window by these samples, and paces the segments.
     const MEASURES: bool = false;
 
-    /// A fresh connection.
     fn new() -> Self;
 
-    /// `acked` segments have been acknowledged for the first time, outside of recovery: the window may grow.
-    fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64);
+    /// `acked` segments are acknowledged for the first time, outside of recovery: the window may grow.
+    fn on_ack(&mut self, now: u64, flight: &mut Flight, acked: u64);
 
-    /// A loss was noticed, or the network marked a packet: the new slow start threshold in bytes, at least two segments.
-    fn reduced(&mut self, flight: &Flight) -> u64;
+    /// A recovery begins: the new slow start threshold in bytes, at least two segments.
+    fn on_loss(&mut self, flight: &Flight) -> u64;
 
-    /// Nothing came back in time: the new slow start threshold in bytes, at least two segments.
-    fn timed_out(&mut self, flight: &Flight) -> u64;
+    /// The retransmission timer fires: the new slow start threshold in bytes, at least two segments.
+    fn on_rto(&mut self, flight: &Flight) -> u64;
 
-    /// The network marked a packet: the new window in bytes, at least two segments.
-    fn marked(&mut self, flight: &Flight) -> u64 {
-        self.reduced(flight)
+    /// The receiver echoes a congestion mark: the new window in bytes, at least two segments.
+    fn on_ecn(&mut self, flight: &Flight) -> u64 {
+        self.on_loss(flight)
     }
 
-    /// An acknowledgement has come and everything else has been done about it. True if it holds segments back that the path would take: what is
-    /// in flight now measures nothing.
-    fn delivered(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
+    /// The sample of an acknowledgement, after everything else has been done about it. True if it holds back segments that the path would
+    /// take, so that what is in flight now measures nothing.
+    fn on_rate_sample(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
         let _ = (now, flight, sample);
         false
     }
 
-    /// The least time from one segment to the next, in picoseconds.
-    fn spacing(&self, flight: &Flight) -> u64 {
+    /// The shortest time from one segment to the next, in picoseconds.
+    fn pacing_interval(&self, flight: &Flight) -> u64 {
         let _ = flight;
         0
     }
 }
 
-/// RFC 5681, equation 2. More than one segment per acknowledgement, if that counts, does not lead beyond the threshold.
+/// RFC 5681, equation 2. Growth by more than one segment stops at the threshold.
 #[inline]
 fn slow_start(flight: &mut Flight, acked: u64) {
     let grown = flight.cwnd + flight.growth.in_slow_start(acked) * flight.segment;
@@ -63,7 +59,6 @@ fn slow_start(flight: &mut Flight, acked: u64) {
 tidegate_core::registry! { $
     /// The congestion controls by name.
     pub kind CongestionKind by CongestionControl;
-    /// Any congestion control.
     pub(crate) any AnyCongestion;
     match_congestion {
         Reno = reno::Reno;
@@ -73,39 +68,39 @@ tidegate_core::registry! { $
 }
 
 impl CongestionKind {
-    /// True if it measures the rate of delivery, and paces.
+    /// True if it measures the delivery rate, and paces.
     pub(crate) const fn measures(self) -> bool {
-        match_congestion!(self, C, any => <C as CongestionControl>::MEASURES)
+        match_congestion!(self, C, any => C::MEASURES)
     }
 
     pub(crate) fn build(self) -> AnyCongestion {
-        match_congestion!(self, C, any => any(<C as CongestionControl>::new()))
+        match_congestion!(self, C, any => any(C::new()))
     }
 }
 
 impl AnyCongestion {
     #[inline]
-    pub(crate) fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64) {
-        match_congestion!(self, control => control.acked(now, flight, acked))
+    pub(crate) fn on_ack(&mut self, now: u64, flight: &mut Flight, acked: u64) {
+        match_congestion!(self, control => control.on_ack(now, flight, acked))
     }
 
-    pub(crate) fn reduced(&mut self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.reduced(flight))
+    pub(crate) fn on_loss(&mut self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.on_loss(flight))
     }
 
-    pub(crate) fn timed_out(&mut self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.timed_out(flight))
+    pub(crate) fn on_rto(&mut self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.on_rto(flight))
     }
 
-    pub(crate) fn marked(&mut self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.marked(flight))
+    pub(crate) fn on_ecn(&mut self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.on_ecn(flight))
     }
 
-    pub(crate) fn delivered(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
-        match_congestion!(self, control => control.delivered(now, flight, sample))
+    pub(crate) fn on_rate_sample(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
+        match_congestion!(self, control => control.on_rate_sample(now, flight, sample))
     }
 
-    pub(crate) fn spacing(&self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.spacing(flight))
+    pub(crate) fn pacing_interval(&self, flight: &Flight) -> u64 {
+        match_congestion!(self, control => control.pacing_interval(flight))
     }
 }

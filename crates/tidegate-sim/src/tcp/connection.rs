@@ -1,4 +1,4 @@
-//! The two ends of one connection in a simulation, and what their applications do.
+//! The two ends of one connection in a simulation, and their applications.
 
 use super::application::{Application, Transfers, up_to};
 use super::counts::Counts;
@@ -14,49 +14,48 @@ use crate::time::NEVER;
 use std::collections::VecDeque;
 use tidegate_core::port::Volume;
 
-/// The wait before a request is repeated for the first time: RFC 6298's initial timeout, in picoseconds.
-const REPEAT: u64 = 1_000_000_000_000;
+/// The wait before a request is first repeated: RFC 6298's initial timeout, in picoseconds.
+const INITIAL_WAIT: u64 = 1_000_000_000_000;
 
-/// What one of the applications waits for.
+/// What the connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// For this instant, to begin the next transfer.
+    /// The instant of the next transfer.
     Pausing(u64),
-    /// For the answer to the sending end's request to open the connection.
-    Opening(Patience),
-    /// For the answer to the receiving end's request to open it.
-    Calling(Patience),
-    /// For the response to a request.
-    Asking(Patience),
-    /// For the last byte.
+    /// The answer to the sending end's request to open the connection.
+    Opening(OpenTimer),
+    /// The answer to the receiving end's request to open it.
+    Calling(OpenTimer),
+    /// The response to a request.
+    Asking(OpenTimer),
+    /// The last byte.
     Transferring,
-    /// For the last acknowledgement.
+    /// The last acknowledgement.
     Draining,
-    /// For nothing any more.
+    /// Nothing: all transfers are complete.
     Finished,
 }
 
-/// How long an answer is waited for.
+/// The timer that repeats a request without an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Patience {
-    /// When the question is repeated.
-    again: u64,
-    /// How long after it was put last.
+struct OpenTimer {
+    /// When the request is repeated.
+    at: u64,
+    /// The wait since it was last sent.
     wait: u64,
 }
 
-impl Patience {
-    fn new(now: u64) -> Patience {
-        Patience { again: now + REPEAT, wait: REPEAT }
+impl OpenTimer {
+    fn new(now: u64) -> OpenTimer {
+        OpenTimer { at: now + INITIAL_WAIT, wait: INITIAL_WAIT }
     }
 
-    fn longer(self, now: u64) -> Patience {
-        let wait = (2 * self.wait).min(64 * REPEAT);
-        Patience { again: now + wait, wait }
+    fn backed_off(self, now: u64) -> OpenTimer {
+        let wait = (2 * self.wait).min(64 * INITIAL_WAIT);
+        OpenTimer { at: now + wait, wait }
     }
 }
 
-/// A connection.
 pub(crate) struct Connection<'a> {
     tcp: &'a Tcp,
     pub(crate) sender: Sender,
@@ -75,9 +74,9 @@ pub(crate) struct Connection<'a> {
     began: u64,
     /// Packets without data that the sending end has sent to open a connection.
     openings: u64,
-    /// Segments on their way through the sending host, and when each leaves it.
+    /// Segments in the sending host, and when each leaves it.
     outbox: VecDeque<(u64, Segment)>,
-    /// The instant of the pending event; never later than anything that is due.
+    /// The instant of the pending event; nothing is due before it.
     wake: u64,
     completions: Option<Box<Histogram>>,
     cwnd: Option<Box<TimeWeighted>>,
@@ -122,12 +121,10 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// The connection's parameters.
     pub(crate) fn tcp(&self) -> &'a Tcp {
         self.tcp
     }
 
-    /// The instant of the pending event.
     pub(crate) fn wake(&self) -> u64 {
         self.wake
     }
@@ -156,21 +153,21 @@ impl<'a> Connection<'a> {
         }
         let ack = self.receiver.on_segment(now, number, length);
         if self.end != u64::MAX {
-            self.arrived(now, number);
+            self.on_delivered(now, number);
         }
         ack.map(Message::Ack)
     }
 
-    /// A packet without data reaches the receiving end: it opens a connection, or answers the wish for one.
+    /// A packet without data reaches the receiving end: it opens a connection, or answers a request to open it.
     fn on_opening(&mut self, now: u64) -> Option<Message> {
         if let Stage::Calling(_) = self.stage {
-            self.stage = Stage::Asking(Patience::new(now));
+            self.stage = Stage::Asking(OpenTimer::new(now));
             return Some(Message::Request(self.number));
         }
         Some(Message::Ack(Ack { next: self.receiver.next(), ..Ack::default() }))
     }
 
-    fn arrived(&mut self, now: u64, number: u64) {
+    fn on_delivered(&mut self, now: u64, number: u64) {
         if matches!(self.stage, Stage::Asking(_)) && self.first != 0 && number >= self.first {
             self.stage = Stage::Transferring;
         }
@@ -221,7 +218,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// A packet without data, by the number of the segment before the first that has not been written: it opens a connection.
+    /// A packet without data that opens a connection. Its number is that of the last segment written.
     pub(crate) fn opening(&mut self) -> Segment {
         self.openings += 1;
         Segment { number: self.sender.written() - 1, length: 0, reduced: false }
@@ -232,7 +229,6 @@ impl<'a> Connection<'a> {
         self.number == 1 || self.transfers().is_some_and(|transfers| transfers.reconnects)
     }
 
-    /// The next transfer is handed to the sender.
     fn write(&mut self, now: u64) {
         let Some(transfers) = self.transfers() else { return self.sender.write(now, u64::MAX) };
         if self.is_fresh() && self.number > 1 {
@@ -243,8 +239,7 @@ impl<'a> Connection<'a> {
         self.end = self.sender.written();
     }
 
-    /// The pending event's time has come: the application's turn. What the receiving end has to say, and whether the sending end opens a
-    /// connection.
+    /// The pause is over. Returns what the receiving end sends, and whether the sending end opens a connection.
     fn on_pause_over(&mut self, now: u64) -> (Option<Message>, bool) {
         self.number += 1;
         self.left -= u64::from(self.left < u64::MAX);
@@ -253,12 +248,12 @@ impl<'a> Connection<'a> {
         if self.transfers().is_some_and(|transfers| transfers.request.is_some()) {
             // Nothing has been written for it, and its end is unknown but finite.
             (self.first, self.end) = (0, u64::MAX - 1);
-            let patience = Patience::new(now);
-            self.stage = if opens { Stage::Calling(patience) } else { Stage::Asking(patience) };
+            let timer = OpenTimer::new(now);
+            self.stage = if opens { Stage::Calling(timer) } else { Stage::Asking(timer) };
             return (Some(if opens { Message::Open } else { Message::Request(self.number) }), false);
         }
         if opens {
-            self.stage = Stage::Opening(Patience::new(now));
+            self.stage = Stage::Opening(OpenTimer::new(now));
             return (None, true);
         }
         self.write(now);
@@ -266,31 +261,31 @@ impl<'a> Connection<'a> {
         (None, false)
     }
 
-    fn on_impatience(&mut self, now: u64) -> (Option<Message>, bool) {
+    fn on_open_timer(&mut self, now: u64) -> (Option<Message>, bool) {
         match &mut self.stage {
-            Stage::Opening(patience) if patience.again <= now => {
-                *patience = patience.longer(now);
+            Stage::Opening(timer) if timer.at <= now => {
+                *timer = timer.backed_off(now);
                 (None, true)
             }
-            Stage::Calling(patience) if patience.again <= now => {
-                *patience = patience.longer(now);
+            Stage::Calling(timer) if timer.at <= now => {
+                *timer = timer.backed_off(now);
                 (Some(Message::Open), false)
             }
-            Stage::Asking(patience) if patience.again <= now => {
-                *patience = patience.longer(now);
+            Stage::Asking(timer) if timer.at <= now => {
+                *timer = timer.backed_off(now);
                 (Some(Message::Request(self.number)), false)
             }
             _ => (None, false),
         }
     }
 
-    /// The pending event's time has come. What the receiving end has to say: an acknowledgement, and something of its application's;
-    /// and whether the sending end opens a connection. It may have segments now, too.
+    /// The pending event is due. Returns what the receiving end sends, an acknowledgement and a message of its application, and whether the
+    /// sending end opens a connection. The sender may have segments as well.
     pub(crate) fn on_timer(&mut self, now: u64) -> (Option<Ack>, Option<Message>, bool) {
         let (message, opens) = match self.stage {
             _ if now >= self.stop => (None, false),
             Stage::Pausing(at) if at <= now => self.on_pause_over(now),
-            _ => self.on_impatience(now),
+            _ => self.on_open_timer(now),
         };
         let ack = self.receiver.on_timer(now);
         if now < self.stop {
@@ -303,21 +298,20 @@ impl<'a> Connection<'a> {
         (ack, message, opens)
     }
 
-    /// The next segment that the sender lets go.
     #[inline]
     pub(crate) fn next_segment(&mut self, now: u64) -> Option<Segment> {
         if now >= self.stop { None } else { self.sender.next_segment(now) }
     }
 
-    /// Something has changed: the instant of the pending event, if that has to be earlier now. `sooner` says that the retransmission timer may
-    /// be due earlier than it was; otherwise it has only moved on, and the event may stay where it is and find nothing to do.
+    /// The instant of the pending event, if it has to be earlier after a change. `sooner`: the retransmission timer may be due earlier than it was.
+    /// Otherwise it has only moved on; the event keeps its instant, and may find nothing to do.
     #[inline]
     pub(crate) fn reschedule(&mut self, now: u64, sooner: bool) -> Option<u64> {
         let mut due = self.receiver.deadline();
         match self.stage {
             _ if now >= self.stop => {}
             Stage::Pausing(at) => due = due.min(at),
-            Stage::Opening(patience) | Stage::Calling(patience) | Stage::Asking(patience) => due = due.min(patience.again),
+            Stage::Opening(timer) | Stage::Calling(timer) | Stage::Asking(timer) => due = due.min(timer.at),
             _ => {}
         }
         if (sooner || self.wake == NEVER) && now < self.stop {
@@ -329,12 +323,11 @@ impl<'a> Connection<'a> {
         if due >= self.wake {
             return None;
         }
-        // What is only due after the stop is not due at all, but for acknowledgements.
         self.wake = due.max(now);
         Some(self.wake)
     }
 
-    /// Takes a segment into the sending host; when it leaves, if no other does before.
+    /// Takes a segment into the sending host. Returns when it leaves, if no other leaves before.
     pub(crate) fn post(&mut self, now: u64, segment: Segment) -> Option<u64> {
         let delay = self.tcp.processing.picoseconds() + up_to(self.tcp.jitter.picoseconds(), &mut self.stream);
         let last = self.outbox.back().map_or(0, |last| last.0);
@@ -349,7 +342,6 @@ impl<'a> Connection<'a> {
         (segment, self.outbox.front().map_or(NEVER, |next| next.0))
     }
 
-    /// What the sender has let go and the sending host has passed on.
     pub(crate) fn sent(&self) -> Volume {
         let headers = u64::from(self.tcp.headers);
         let kept = self.outbox.iter().map(|(_, segment)| u64::from(segment.length)).sum::<u64>();
@@ -357,12 +349,11 @@ impl<'a> Connection<'a> {
         Volume { packets, bytes: self.sender.counts.bytes - kept + packets * headers }
     }
 
-    /// What has arrived so far is not measured.
+    /// Excludes what has arrived so far from the measurement.
     pub(crate) fn disregard(&mut self) {
         self.delivered_before = self.receiver.arrived();
     }
 
-    /// The warm-up ends.
     pub(crate) fn restart(&mut self) {
         self.disregard();
         self.counts_before = self.sender.counts;
@@ -395,16 +386,4 @@ fn widen(low: u32, near: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_complete_near_where_they_belong() {
-        let wrap = 1u64 << NUMBER_BITS;
-        for near in [1, 5, wrap - 1, wrap, wrap + 1, 3 * wrap + 17] {
-            for number in near.saturating_sub(1000)..near + 1000 {
-                assert_eq!(widen((number & (wrap - 1)) as u32, near), number);
-            }
-        }
-    }
-}
+mod tests;

@@ -7,9 +7,7 @@ pub(crate) struct Counts {
     pub segments: u64,
     /// Bytes of data in them.
     pub bytes: u64,
-    /// Segments sent again.
     pub retransmissions: u64,
-    /// Timeouts.
     pub timeouts: u64,
     /// Recoveries that duplicate acknowledgements began.
     pub recoveries: u64,

@@ -1,7 +1,7 @@
-//! How fast the network delivers: a sample of the rate with every acknowledgement, for congestion controls that want to know.
+//! The delivery rate of the network: a sample with every acknowledgement, for congestion controls that measure.
 //!
-//! **Law.** A sample never exceeds the rate at which the network delivered, nor that at which the segments in question were sent: it is taken over
-//! the longer of the two times, so acknowledgements that come in bursts do not make a network look fast.
+//! **Law.** A sample never exceeds the rate at which the network delivered, nor the rate at which the segments in question were sent. It is taken over
+//! the longer of the two times, so bursts of acknowledgements do not make a network look fast.
 //!
 //! **Source.** draft-cheng-iccrg-delivery-rate-estimation-00, sections 2 and 3, in segments.
 //!
@@ -9,57 +9,55 @@
 //!
 //! **Cost.** A record written when a segment is sent and read when it is delivered.
 //!
-//! **Deviations.** A segment that a timeout has made to be sent again counts once more when that one arrives, because what the receiver had reported
-//! is forgotten then.
+//! **Deviations.** A segment that is sent again after a timeout counts once more when it arrives, because a timeout forgets the receiver's
+//! reports.
 
 /// What was known when a segment was sent. Instants are in picoseconds, deliveries in segments.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
     /// When; 0 if it has been delivered since.
     at: u64,
-    /// How many segments had been delivered then, and when the last of them was.
+    /// The segments delivered by then, and the instant of the last delivery.
     delivered: u64,
     delivered_at: u64,
-    /// When the segment was sent whose delivery was the latest then: what was sent since is what the sample is about.
+    /// When the segment with the latest delivery was sent: the sample covers what was sent since.
     first_sent: u64,
     is_limited: bool,
     is_repeated: bool,
 }
 
-/// What one acknowledgement says.
+/// The sample of one acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sample {
-    /// Segments that this acknowledgement is the first to speak of.
+    /// Segments that this acknowledgement is the first to report.
     pub news: u64,
-    /// Segments delivered so far.
     pub total: u64,
-    /// Segments delivered so far when the segment was sent that has been delivered now, the latest sent of them.
+    /// Segments delivered when the latest sent of the segments delivered now was sent.
     pub prior: u64,
-    /// Segments delivered since, and how long that took in picoseconds; 0 if it cannot be said.
+    /// Segments delivered since, and the time of that in picoseconds; 0 if unknown.
     pub delivered: u64,
     pub interval: u64,
     /// The round trip of that segment in picoseconds, if it was sent only once.
     pub round_trip: Option<u64>,
-    /// True if the application, and not the network, may have been what kept the rate down.
+    /// True if the application, not the network, may have limited the rate.
     pub is_limited: bool,
     /// Segments estimated to have been in flight before the acknowledgement came, and to be in flight now.
     pub in_flight_before: u64,
     pub in_flight: u64,
     /// True if a segment was found to be lost.
     pub is_loss: bool,
-    /// True until all is well again after a loss.
+    /// True from a loss to the end of the recovery.
     pub is_recovering: bool,
 }
 
-/// Counts deliveries of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Deliveries {
-    /// By segment number, going round.
+    /// A ring, by segment number.
     sent: Box<[Sent]>,
     total: u64,
     latest_at: u64,
     first_sent: u64,
-    /// Up to how many deliveries samples may be too low for want of data; 0 if they are not.
+    /// The number of deliveries up to which samples may be too low for lack of data; 0 if they are not.
     limited_to: u64,
     /// The record of the acknowledgement under way: the latest sent segment that it delivers.
     latest: Option<Sent>,
@@ -115,7 +113,7 @@ impl Deliveries {
         }
     }
 
-    /// All that the acknowledgement reports has been told: what it says of the rate.
+    /// The sample, once all that the acknowledgement reports has been delivered.
     pub(crate) fn sample(&mut self, now: u64) -> Sample {
         if self.total > self.limited_to {
             self.limited_to = 0;
@@ -133,67 +131,4 @@ impl Deliveries {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: u64 = 1_000_000_000;
-
-    #[test]
-    fn the_rate_is_that_of_the_bottleneck_however_acknowledgements_come() {
-        // A segment per millisecond leaves, passes the bottleneck, and is acknowledged 10 ms after it left; the last four acknowledgements together.
-        let mut meter = Deliveries::new(64);
-        for segment in 1..=20 {
-            meter.send(segment * MS, segment, segment == 1, false);
-        }
-        let mut sample = Sample::default();
-        for segment in 1..=16 {
-            meter.deliver((segment + 10) * MS, segment);
-            sample = meter.sample((segment + 10) * MS);
-        }
-        // Segment 16 left when none had been delivered: 15 segments' time to send, 25 ms until they were.
-        assert_eq!((sample.news, sample.total, sample.prior, sample.delivered), (1, 16, 0, 16));
-        assert_eq!((sample.interval, sample.round_trip), (25 * MS, Some(10 * MS)));
-        for segment in 17..=20 {
-            meter.deliver(30 * MS, segment);
-        }
-        let burst = meter.sample(30 * MS);
-        assert_eq!((burst.news, burst.delivered, burst.interval), (4, 20, 29 * MS));
-    }
-
-    #[test]
-    fn in_the_steady_state_as_many_are_delivered_in_a_round_trip_as_were_sent() {
-        let mut meter = Deliveries::new(64);
-        let mut last = Sample::default();
-        for now in 1..200u64 {
-            if now > 10 {
-                meter.deliver(now * MS, now - 10);
-                last = meter.sample(now * MS);
-            }
-            meter.send(now * MS, now, now == 1, false);
-        }
-        assert_eq!((last.delivered, last.interval), (10, 10 * MS));
-        assert!(!last.is_limited);
-    }
-
-    #[test]
-    fn what_is_sent_again_measures_no_round_trip_and_want_of_data_is_remembered() {
-        let mut meter = Deliveries::new(8);
-        meter.send(MS, 1, true, false);
-        meter.limit(1);
-        meter.send(5 * MS, 1, false, true);
-        meter.deliver(9 * MS, 1);
-        let sample = meter.sample(9 * MS);
-        assert_eq!((sample.news, sample.round_trip, sample.is_limited), (1, None, true));
-        // Reported before: nothing new.
-        meter.deliver(10 * MS, 1);
-        assert_eq!(meter.sample(10 * MS).news, 0);
-        // Whatever is delivered beyond what was in flight when data ran out ends the want; what was sent until then remembers it.
-        meter.send(11 * MS, 2, true, false);
-        meter.deliver(12 * MS, 2);
-        let sample = meter.sample(12 * MS);
-        assert_eq!((sample.delivered, sample.interval, sample.is_limited), (1, MS, true));
-        meter.send(13 * MS, 3, true, false);
-        meter.deliver(14 * MS, 3);
-        assert!(!meter.sample(14 * MS).is_limited);
-    }
-}
+mod tests;

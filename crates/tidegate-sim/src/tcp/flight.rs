@@ -1,7 +1,7 @@
 //! What is in flight, and the windows that bound it: the state that congestion control and loss recovery share.
 //!
-//! Segments are numbered from 1, and windows count bytes. The last segment of a transfer may be short; for windows it counts as a full one (as
-//! in Linux, which counts in segments), so that a number stands for a position in the stream.
+//! Segments are numbered from 1; windows count bytes. The last segment of a transfer may be short; for windows it counts as a full one, as in Linux.
+//! A number is therefore a position in the stream.
 
 use super::growth::Growth;
 use super::scoreboard::Scoreboard;
@@ -13,7 +13,7 @@ pub(crate) struct Flight {
     pub segment: u64,
     /// The first segment that has not been acknowledged.
     pub una: u64,
-    /// The segment to send next; below `max` after a timeout, when all is sent again.
+    /// The segment to send next; below `max` after a timeout, which sends all again.
     pub nxt: u64,
     /// The first segment that has never been sent.
     pub max: u64,
@@ -27,27 +27,27 @@ pub(crate) struct Flight {
     pub window: u64,
     /// Duplicate acknowledgements in a row.
     pub duplicates: u32,
-    /// Segments beyond the window that duplicate acknowledgements let go (limited transmit).
+    /// Segments beyond the window that duplicate acknowledgements have released (limited transmit).
     pub limited: u64,
-    /// What had been sent when the last recovery or timeout began: the segment behind it.
+    /// The first segment that had not been sent when the last recovery or timeout began.
     pub recover: u64,
-    /// Whether the size of the flight is what is estimated to be in the network rather than what has not been acknowledged.
+    /// Whether the size of the flight is the estimate of what is in the network, rather than all that has not been acknowledged.
     pub halves_pipe: bool,
-    /// What of an acknowledgement lets the window grow.
+    /// How far an acknowledgement of several segments lets the window grow.
     pub growth: Growth,
     /// A segment to be sent again before anything else, whatever the window.
     pub resend: Option<u64>,
-    /// What selective acknowledgements have told.
+    /// What selective acknowledgements have reported.
     pub board: Scoreboard,
     /// The last round-trip time that was measured, in picoseconds; 0 before the first.
     pub round_trip: u64,
-    /// True while the application, and not a window, is what keeps the sender from sending.
+    /// True while the application, not a window, limits the sender.
     pub is_idle: bool,
 }
 
 impl Flight {
-    /// RFC 5681's FlightSize in bytes: what has been sent and not been acknowledged in order, without what limited transmit let go.
-    /// With `halves_pipe` what is estimated to be in flight.
+    /// RFC 5681's FlightSize in bytes: sent and not acknowledged in order, without limited transmit. With `halves_pipe`, the estimate of
+    /// what is in the network.
     pub fn size(&self) -> u64 {
         if self.halves_pipe {
             return self.board.pipe(self.una, self.max) * self.segment;
@@ -60,8 +60,8 @@ impl Flight {
         self.max < self.written && (self.max - self.una + 1) * self.segment <= self.window
     }
 
-    /// The next segment in order, if it fits a window of `cwnd` bytes; segments that the receiver has reported are passed over, and
-    /// if `discounts` they take no room.
+    /// The next segment in order, if it fits a window of `cwnd` bytes. It skips segments that the receiver has reported; if `discounts`, these
+    /// take no room.
     #[inline]
     pub fn in_order(&mut self, cwnd: u64, discounts: bool) -> Option<u64> {
         while self.nxt < self.max && self.board.is_sacked(self.nxt) {

@@ -1,10 +1,11 @@
-//! How far an acknowledgement of several segments lets the window grow: what delayed acknowledgements do to Reno and CUBIC.
+//! How far an acknowledgement of several segments lets the window grow: the effect of delayed acknowledgements on Reno and CUBIC.
 //!
-//! **Law.** With one acknowledgement per segment all of them are the same. With one per b segments, [`Growth::PerAck`] grows b times as slowly in
-//! congestion avoidance, which makes the rate under a share p of random losses sqrt(3 / (2 b p)) segments per round trip; the others grow as if b were 1.
+//! **Law.** With one acknowledgement per segment all choices are the same. With one per b segments, [`Growth::PerAck`] grows b times as slowly in
+//! congestion avoidance. Under a share p of random losses its rate is then sqrt(3 / (2 b p)) segments per round trip; the others behave as if b
+//! were 1.
 //!
-//! **Source.** RFC 5681, section 3.1 (equations 2 and 3, and the recommendation to count bytes); RFC 3465 (appropriate byte counting); Linux
-//! `tcp_slow_start` and `tcp_cong_avoid_ai`; Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998, equation 20 (the law).
+//! **Source.** RFC 5681, section 3.1 (equations 2 and 3, and the recommendation to count bytes); RFC 3465 (appropriate byte counting). Linux
+//! `tcp_slow_start` and `tcp_cong_avoid_ai`. Padhye, Firoiu, Towsley and Kurose, SIGCOMM 1998, equation 20 (the law).
 
 /// What of an acknowledgement counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

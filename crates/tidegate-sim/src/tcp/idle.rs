@@ -1,10 +1,10 @@
-//! What is left of the window when data comes after a silence, for congestion controls that do not measure the path.
+//! How much of the window is kept when data comes after a silence, for congestion controls that do not measure the path.
 //!
 //! **Law.** The window does not grow, and does not fall below the smaller of itself and a fresh connection's.
 //!
 //! **Source.** RFC 5681, section 4.1 (also RFC 9293, section 3.8.2); RFC 2861 and Linux `tcp_cwnd_restart`; RFC 7661, section 4.4.3.
 //!
-//! **Deviations.** Only the silence between transfers is looked at: a window that is not filled keeps its size, and only does not grow.
+//! **Deviations.** Only the silence between transfers counts: a window that is not filled keeps its size, and does not grow.
 
 use super::flight::Flight;
 

@@ -1,28 +1,27 @@
-//! The receiving end: what has come, in order and out of order, and when it says so.
+//! The receiving end: what has arrived, in order and out of order, and when it is acknowledged.
 //!
 //! **Source.** RFC 5681, section 4.2 (when to acknowledge); RFC 2018, section 4 (which blocks to report, and in which order); RFC 3168,
 //! section 6.1.3 (echoing congestion).
 //!
-//! **State.** The next segment expected, the runs of segments that lie beyond it, and the last few that were reported first.
+//! **State.** The next segment expected, the runs of segments beyond it, and the last few that were reported first.
 //!
 //! **Cost.** In order: a comparison. Out of order: a binary search among the runs, one per block that is reported.
 //!
-//! **Deviations.** Data that has come in order is taken by the application at once, so the window never shrinks, and nothing that was
-//! reported is ever thrown away again.
+//! **Deviations.** The application takes data in order at once, so the window never shrinks. Nothing that was reported is discarded.
 
-use super::segment::{Ack, BLOCKS};
+use super::segment::{Ack, MAX_SACK_BLOCKS};
 use crate::time::NEVER;
 use std::collections::VecDeque;
 
 /// The receiver of one connection. Segments are numbered; see [`super::flight::Flight`].
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver {
-    /// The segment that is due next; everything before has been delivered.
+    /// The segment that is expected next; everything before has been delivered.
     next: u64,
-    /// What has come beyond it: runs from the first to behind the last segment, in order, with gaps between them.
+    /// The runs beyond it, in order, with gaps between them; the end of each is exclusive.
     runs: VecDeque<(u64, u64)>,
-    /// Of the runs that were reported first, a segment of each, the latest first; 0 for none.
-    recent: [u64; BLOCKS],
+    /// A segment of each run that was reported first, the latest first; 0 for none.
+    recent: [u64; MAX_SACK_BLOCKS],
     arrived: u64,
     /// How long an acknowledgement may wait for a second segment, in picoseconds; 0: not at all.
     delay: u64,
@@ -35,12 +34,11 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that expects segment 1.
     pub(crate) fn new(selective: bool, delay: u64) -> Receiver {
         Receiver {
             next: 1,
             runs: VecDeque::new(),
-            recent: [0; BLOCKS],
+            recent: [0; MAX_SACK_BLOCKS],
             arrived: 0,
             delay,
             waiting: 0,
@@ -50,18 +48,17 @@ impl Receiver {
         }
     }
 
-    /// The segment that is due next.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Bytes of data that have arrived, each once, whether what lies before them has or not: a retransmission that closes a gap does not make what
-    /// had come long before look as if it had crossed the network then.
+    /// Bytes of data that have arrived, each once, in order or not. A retransmission that closes a gap thus counts only itself, at its
+    /// instant.
     pub(crate) fn arrived(&self) -> u64 {
         self.arrived
     }
 
-    /// When it has to be asked by [`Receiver::on_timer`], or [`NEVER`].
+    /// When [`Receiver::on_timer`] is due, or [`NEVER`].
     pub(crate) fn deadline(&self) -> u64 {
         self.deadline
     }
@@ -92,7 +89,7 @@ impl Receiver {
         None
     }
 
-    /// The acknowledgement that has waited long enough, if one has.
+    /// The acknowledgement whose delay is over, if one is.
     pub(crate) fn on_timer(&mut self, now: u64) -> Option<Ack> {
         (self.deadline <= now).then(|| self.acknowledge())
     }
@@ -122,7 +119,8 @@ impl Receiver {
                 self.arrived += u64::from(length);
             }
         }
-        let place = self.recent.iter().position(|&seen| seen == 0 || seen == number || self.same_run(seen, number)).unwrap_or(BLOCKS - 1);
+        let place =
+            self.recent.iter().position(|&seen| seen == 0 || seen == number || self.same_run(seen, number)).unwrap_or(MAX_SACK_BLOCKS - 1);
         self.recent[..=place].rotate_right(1);
         self.recent[0] = number;
     }
@@ -136,7 +134,7 @@ impl Receiver {
         self.run_of(one).is_some_and(|run| run.0 <= other && other < run.1)
     }
 
-    /// The next segment has come: delivers what lies behind it.
+    /// The next segment has come: delivers the run that follows it.
     fn close_gap(&mut self) {
         if let Some(&(first, end)) = self.runs.front()
             && first == self.next
@@ -159,10 +157,10 @@ impl Receiver {
 
     fn report(&self, ack: &mut Ack) {
         for &number in self.recent.iter().take_while(|&&number| number != 0) {
-            // What has been delivered is no run any more.
+            // A delivered segment is in no run.
             if let Some(run) = self.run_of(number)
                 && !ack.blocks[..ack.count as usize].contains(&run)
-                && (ack.count as usize) < BLOCKS
+                && (ack.count as usize) < MAX_SACK_BLOCKS
             {
                 ack.blocks[ack.count as usize] = run;
                 ack.count += 1;
@@ -172,63 +170,4 @@ impl Receiver {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The acknowledgement of each segment: next, and the blocks.
-    fn play(receiver: &mut Receiver, segments: &[u64]) -> Vec<(u64, Vec<(u64, u64)>)> {
-        let blocks = |ack: Ack| (ack.next, ack.blocks[..ack.count as usize].to_vec());
-        segments.iter().filter_map(|&number| receiver.on_segment(0, number, 10).map(blocks)).collect()
-    }
-
-    #[test]
-    fn the_first_block_holds_the_segment_that_has_just_come() {
-        // RFC 2018, section 4, in segments: every other one is lost.
-        let mut receiver = Receiver::new(true, 0);
-        let acks = play(&mut receiver, &[1, 3, 5, 7, 9, 2]);
-        assert_eq!(acks[0], (2, vec![]));
-        assert_eq!(acks[1], (2, vec![(3, 4)]));
-        assert_eq!(acks[3], (2, vec![(7, 8), (5, 6), (3, 4)]));
-        // No more than three; the oldest gives way.
-        assert_eq!(acks[4], (2, vec![(9, 10), (7, 8), (5, 6)]));
-        assert_eq!(acks[5], (4, vec![(9, 10), (7, 8), (5, 6)]));
-        assert_eq!(receiver.arrived(), 60);
-        // Two runs become one, and the freshest.
-        assert_eq!(play(&mut receiver, &[6]), [(4, vec![(5, 8), (9, 10)])]);
-        assert_eq!(play(&mut receiver, &[4, 8]), [(8, vec![(9, 10)]), (10, vec![])]);
-        assert_eq!(receiver.arrived(), 90);
-    }
-
-    #[test]
-    fn what_has_come_before_is_acknowledged_and_not_delivered_again() {
-        let mut receiver = Receiver::new(true, 0);
-        let acks = play(&mut receiver, &[1, 1, 3, 3, 2, 3]);
-        assert_eq!(acks.iter().map(|ack| ack.0).collect::<Vec<_>>(), [2, 2, 2, 2, 4, 4]);
-        assert_eq!(receiver.arrived(), 30);
-    }
-
-    #[test]
-    fn a_second_segment_or_the_timer_ends_the_delay() {
-        // RFC 5681, section 4.2: at least every second segment, within the delay; at once for a gap and for what closes it.
-        let mut receiver = Receiver::new(false, 40);
-        assert!(receiver.on_segment(0, 1, 10).is_none());
-        assert_eq!(receiver.deadline(), 40);
-        assert_eq!(receiver.on_segment(5, 2, 10).map(|ack| ack.next), Some(3));
-        assert_eq!(receiver.deadline(), NEVER);
-        assert!(receiver.on_segment(10, 3, 10).is_none());
-        assert!(receiver.on_timer(49).is_none());
-        assert_eq!(receiver.on_timer(50).map(|ack| (ack.next, ack.count)), Some((4, 0)));
-        assert_eq!(receiver.on_segment(60, 5, 10).map(|ack| (ack.next, ack.count)), Some((4, 0)));
-        assert_eq!(receiver.on_segment(70, 4, 10).map(|ack| ack.next), Some(6));
-    }
-
-    #[test]
-    fn data_counts_when_it_arrives_and_once() {
-        let mut receiver = Receiver::new(true, 0);
-        let arrived = [(3, 4), (2, 10), (3, 4), (1, 7), (2, 10)].map(|(number, length)| {
-            receiver.on_segment(0, number, length);
-            receiver.arrived()
-        });
-        assert_eq!((arrived, receiver.next()), ([4, 14, 14, 21, 21], 4));
-    }
-}
+mod tests;

@@ -1,8 +1,10 @@
-//! Loss recovery: when a segment counts as lost without a timeout, and what is sent until all is well again. One variant, one file; the
-//! list below gives it its name in files.
+//! The role of loss recovery: it decides when a segment counts as lost without a timeout, and what is sent until the loss is repaired. One
+//! variant, one file.
 //!
-//! **Laws.** It begins with duplicate acknowledgements and ends with an acknowledgement of new data or with a timeout. What it lets go
-//! fits the receiver's window. How far the window goes down is [`super::congestion`]'s business.
+//! **Laws.** It begins with duplicate acknowledgements and ends with an acknowledgement of new data or with a timeout. What it sends fits the
+//! receiver's window. [`super::congestion`] decides how far the window goes down.
+//!
+//! To add one: write its file, and add its line to the list below.
 
 use super::congestion::CongestionKind;
 use super::flight::Flight;
@@ -17,8 +19,8 @@ mod sack_1996;
 /// Whether a recovery goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
-    /// It does.
-    Stays,
+    /// It goes on.
+    Continues,
     /// It is over.
     Ends,
     /// It has failed: only sending everything again helps, as after a timeout.
@@ -28,35 +30,44 @@ pub(crate) enum Verdict {
 /// What loss recovery decides. `duplicates` of the flight counts the duplicate acknowledgements, `ssthresh` has been set when a
 /// recovery begins, and `recover` is where it ends.
 pub(crate) trait LossRecovery {
-    /// The name in files.
     const NAME: &'static str;
-    /// One sentence.
     const SUMMARY: &'static str;
-    /// True if it wants selective acknowledgements.
+    /// True if it needs selective acknowledgements.
     const SELECTIVE: bool;
-    /// True if it is told of every transmission and of every segment that is reported. Its reports then survive a timeout, after which it says what
-    /// to send; and every transmission of the first segment that has not been acknowledged restarts the retransmission timer.
+    /// True if it learns of every transmission and of every reported segment. Its reports then survive a timeout, after which it chooses what to
+    /// send; and every transmission of the first unacknowledged segment restarts the retransmission timer.
     const TRACKS: bool = false;
 
-    /// A fresh connection.
     fn new() -> Self;
 
-    /// A duplicate acknowledgement has come: true if recovery begins.
+    /// True if recovery begins with the duplicate acknowledgement that has just come.
     fn begins(&self, flight: &Flight) -> bool {
         flight.duplicates >= 3
     }
 
-    /// Recovery begins.
-    fn begin(&mut self, flight: &mut Flight);
+    /// Recovery begins. By default the window is inflated: by the three segments that have left the network (RFC 5681, section 3.2, step 3).
+    fn begin(&mut self, flight: &mut Flight) {
+        flight.resend = Some(flight.una);
+        flight.cwnd = flight.ssthresh + 3 * flight.segment;
+    }
 
-    /// A duplicate acknowledgement during recovery, with `news` segments that were not known to have come.
-    fn duplicate(&mut self, flight: &mut Flight, news: u64) -> Verdict;
+    /// A duplicate acknowledgement during recovery, with `news` segments that were not known to have come. By default the window is inflated
+    /// by one (step 4).
+    fn on_duplicate_ack(&mut self, flight: &mut Flight, news: u64) -> Verdict {
+        let _ = news;
+        flight.cwnd += flight.segment;
+        Verdict::Continues
+    }
 
     /// `acked` segments have been acknowledged during recovery; `una` is beyond them already.
-    fn progress(&mut self, flight: &mut Flight, acked: u64) -> Verdict;
+    fn on_new_ack(&mut self, flight: &mut Flight, acked: u64) -> Verdict;
 
-    /// The segment to send next during recovery. It will be sent: `max` and `nxt` move on by themselves.
-    fn next(&mut self, flight: &mut Flight) -> Option<u64>;
+    /// The segment to send next during recovery. It will be sent: `max` and `nxt` move on by themselves. By default the next in order, if it
+    /// fits the window (step 5).
+    fn next(&mut self, flight: &mut Flight) -> Option<u64> {
+        let cwnd = flight.cwnd;
+        flight.in_order(cwnd, false)
+    }
 
     /// What is estimated to be in flight, in segments.
     fn pipe(&self, flight: &Flight) -> u64 {
@@ -64,23 +75,22 @@ pub(crate) trait LossRecovery {
     }
 
     /// A segment is sent, for the first time or again.
-    fn sent(&mut self, _now: u64, _segment: u64) {}
+    fn on_sent(&mut self, _now: u64, _segment: u64) {}
 
     /// An acknowledgement is the first to report a segment.
-    fn arrived(&mut self, _now: u64, _segment: u64) {}
+    fn on_delivered(&mut self, _now: u64, _segment: u64) {}
 
-    /// The round trip that an acknowledgement has measured, once all that it reports has been told.
+    /// The round trip that an acknowledgement has measured, once all its reports are delivered.
     fn round_trip(&mut self) -> Option<u64> {
         None
     }
 
-    /// All that an acknowledgement reports has been told; nothing else has been done about it but that `una` is beyond what it acknowledges.
-    fn reported(&mut self, _flight: &Flight) {}
+    /// All reports of an acknowledgement are delivered, and `una` has advanced; nothing else has been done about it.
+    fn on_reports(&mut self, _flight: &Flight) {}
 
-    /// Nothing came back in time.
-    fn timed_out(&mut self, _now: u64, _flight: &Flight) {}
+    fn on_rto(&mut self, _now: u64, _flight: &Flight) {}
 
-    /// True if an acknowledgement of part of what was lost starts the retransmission timer anew, for the `nth` one of a recovery.
+    /// True if the `nth` partial acknowledgement of a recovery restarts the retransmission timer.
     fn restarts_timer(&self, _nth: u32) -> bool {
         true
     }
@@ -89,7 +99,6 @@ pub(crate) trait LossRecovery {
 tidegate_core::registry! { $
     /// The variants of loss recovery by name.
     pub kind RecoveryKind by LossRecovery;
-    /// Any loss recovery.
     pub(crate) any AnyRecovery;
     match_recovery {
         Reno = reno::Reno;
@@ -102,24 +111,24 @@ tidegate_core::registry! { $
 }
 
 impl RecoveryKind {
-    /// What is usual with this congestion control. One that measures goes on sending through losses, and so needs a recovery that finds what is
-    /// lost again without the timer.
+    /// The recovery for this congestion control unless a file names one. A control that measures keeps sending through losses, and needs a
+    /// recovery that finds repeated losses without the timer.
     pub const fn default_for(congestion: CongestionKind) -> RecoveryKind {
         if congestion.measures() { RecoveryKind::Rack } else { RecoveryKind::Sack }
     }
 
-    /// True if it wants selective acknowledgements.
+    /// True if it needs selective acknowledgements.
     pub const fn is_selective(self) -> bool {
-        match_recovery!(self, R, any => <R as LossRecovery>::SELECTIVE)
+        match_recovery!(self, R, any => R::SELECTIVE)
     }
 
-    /// True if it is told of every transmission.
+    /// True if it learns of every transmission.
     pub(crate) const fn tracks(self) -> bool {
-        match_recovery!(self, R, any => <R as LossRecovery>::TRACKS)
+        match_recovery!(self, R, any => R::TRACKS)
     }
 
     pub(crate) fn build(self) -> AnyRecovery {
-        match_recovery!(self, R, any => any(<R as LossRecovery>::new()))
+        match_recovery!(self, R, any => any(R::new()))
     }
 }
 
@@ -132,12 +141,12 @@ impl AnyRecovery {
         match_recovery!(self, recovery => recovery.begin(flight))
     }
 
-    pub(crate) fn duplicate(&mut self, flight: &mut Flight, news: u64) -> Verdict {
-        match_recovery!(self, recovery => recovery.duplicate(flight, news))
+    pub(crate) fn on_duplicate_ack(&mut self, flight: &mut Flight, news: u64) -> Verdict {
+        match_recovery!(self, recovery => recovery.on_duplicate_ack(flight, news))
     }
 
-    pub(crate) fn progress(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
-        match_recovery!(self, recovery => recovery.progress(flight, acked))
+    pub(crate) fn on_new_ack(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
+        match_recovery!(self, recovery => recovery.on_new_ack(flight, acked))
     }
 
     pub(crate) fn next(&mut self, flight: &mut Flight) -> Option<u64> {
@@ -148,24 +157,24 @@ impl AnyRecovery {
         match_recovery!(self, recovery => recovery.pipe(flight))
     }
 
-    pub(crate) fn sent(&mut self, now: u64, segment: u64) {
-        match_recovery!(self, recovery => recovery.sent(now, segment))
+    pub(crate) fn on_sent(&mut self, now: u64, segment: u64) {
+        match_recovery!(self, recovery => recovery.on_sent(now, segment))
     }
 
-    pub(crate) fn arrived(&mut self, now: u64, segment: u64) {
-        match_recovery!(self, recovery => recovery.arrived(now, segment))
+    pub(crate) fn on_delivered(&mut self, now: u64, segment: u64) {
+        match_recovery!(self, recovery => recovery.on_delivered(now, segment))
     }
 
     pub(crate) fn round_trip(&mut self) -> Option<u64> {
         match_recovery!(self, recovery => recovery.round_trip())
     }
 
-    pub(crate) fn reported(&mut self, flight: &Flight) {
-        match_recovery!(self, recovery => recovery.reported(flight))
+    pub(crate) fn on_reports(&mut self, flight: &Flight) {
+        match_recovery!(self, recovery => recovery.on_reports(flight))
     }
 
-    pub(crate) fn timed_out(&mut self, now: u64, flight: &Flight) {
-        match_recovery!(self, recovery => recovery.timed_out(now, flight))
+    pub(crate) fn on_rto(&mut self, now: u64, flight: &Flight) {
+        match_recovery!(self, recovery => recovery.on_rto(now, flight))
     }
 
     pub(crate) fn restarts_timer(&self, nth: u32) -> bool {

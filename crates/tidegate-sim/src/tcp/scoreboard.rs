@@ -1,9 +1,8 @@
-//! What the receiver is known to have of the segments in flight: one bit each, and the counts that RFC 6675 asks for.
+//! Which segments in flight the receiver has reported: one bit each, and the counts that RFC 6675 asks for.
 //!
-//! The counts are kept as bits change, so that an acknowledgement costs what it says that is new, not what is in flight. Three sacked segments
-//! above one that is not make that one lost; so all that is unsacked below the third-highest sacked segment is lost, and only that border
-//! has to be known. (Three discontiguous runs hold at least three segments: RFC 6675's other criterion never decides where all segments
-//! count as full.)
+//! The counts follow the bits, so an acknowledgement costs what it reports anew, not what is in flight. A segment is lost once three above it are
+//! sacked. Hence all that is unsacked below the third-highest sacked segment is lost, and only that border has to be known. RFC 6675's other
+//! criterion, three discontiguous runs, never decides where all segments count as full: three runs hold at least three segments.
 //!
 //! **Source.** RFC 6675, sections 3 and 4 (IsLost, SetPipe).
 //!
@@ -12,14 +11,14 @@
 //! **Cost.** Per segment in its life: one bit set and three comparisons; ranges are counted 64 segments at a time.
 
 /// Segments that make one below them lost: DupThresh.
-pub(crate) const THRESHOLD: usize = 3;
+pub(crate) const DUP_THRESH: usize = 3;
 
-/// The bits and counts. Segments are numbered; all numbers lie between those of the first unacknowledged one and `capacity` more.
+/// The bits and counts. Segments are numbered from the first unacknowledged one, up to the window of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Scoreboard {
     words: Box<[u64]>,
     /// The highest sacked segments, each plus one, in falling order; 0 for none.
-    highest: [u64; THRESHOLD],
+    highest: [u64; DUP_THRESH],
     /// All unsacked segments below this one are lost.
     border: u64,
     /// All unsacked segments below this one have been sent again in this recovery.
@@ -34,7 +33,7 @@ impl Scoreboard {
     pub(crate) fn new(window: u64) -> Scoreboard {
         // A range may start in the middle of a word, and so takes one more than its length; the length of the ring is a power of two.
         let words = (window / 64 + 2).next_power_of_two() as usize;
-        Scoreboard { words: vec![0; words].into(), highest: [0; THRESHOLD], border: 0, resent_to: 0, sacked: 0, lost: 0, resent: 0 }
+        Scoreboard { words: vec![0; words].into(), highest: [0; DUP_THRESH], border: 0, resent_to: 0, sacked: 0, lost: 0, resent: 0 }
     }
 
     #[inline]
@@ -58,7 +57,6 @@ impl Scoreboard {
         self.border
     }
 
-    /// All unsacked segments below this one have been sent again.
     pub(crate) fn resent_to(&self) -> u64 {
         self.resent_to
     }
@@ -78,7 +76,7 @@ impl Scoreboard {
         max - una - self.sacked - self.lost + self.resent
     }
 
-    /// The receiver has the segments from `from` to `to`, all of which are in flight from `una` on; returns how many are news.
+    /// Marks the segments from `from` to `to` as reported; all are in flight, from `una` on. Returns the number of new ones.
     pub(crate) fn mark(&mut self, una: u64, from: u64, to: u64) -> u64 {
         let before = self.sacked;
         let mut at = from;
@@ -97,7 +95,7 @@ impl Scoreboard {
             }
             at = end;
         }
-        let border = self.highest[THRESHOLD - 1].saturating_sub(1);
+        let border = self.highest[DUP_THRESH - 1].saturating_sub(1);
         if border > self.border {
             self.lost += self.unsacked(self.border.max(una), border);
             self.border = border;
@@ -117,7 +115,6 @@ impl Scoreboard {
         }
     }
 
-    /// The number of unsacked segments from `from` to `to`.
     fn unsacked(&self, from: u64, to: u64) -> u64 {
         let (mut at, mut count) = (from, 0);
         while at < to {
@@ -132,12 +129,10 @@ impl Scoreboard {
         count
     }
 
-    /// The number of sacked segments from `from` to `to`.
     pub(crate) fn sacked_between(&self, from: u64, to: u64) -> u64 {
         if self.sacked == 0 || from >= to { 0 } else { to - from - self.unsacked(from, to) }
     }
 
-    /// The first unsacked segment from `from` to `to`.
     pub(crate) fn first_unsacked(&self, from: u64, to: u64) -> Option<u64> {
         let mut at = from;
         while at < to {
@@ -189,12 +184,11 @@ impl Scoreboard {
         self.resent_to = una;
     }
 
-    /// Forgets all reports.
     pub(crate) fn clear(&mut self) {
         self.words.fill(0);
         *self = Scoreboard {
             words: std::mem::take(&mut self.words),
-            highest: [0; THRESHOLD],
+            highest: [0; DUP_THRESH],
             border: 0,
             resent_to: 0,
             sacked: 0,
@@ -205,108 +199,4 @@ impl Scoreboard {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    /// RFC 6675 to the letter, from the set of sacked segments, with segments of 10 bytes.
-    struct Slow {
-        sacked: BTreeSet<u64>,
-        una: u64,
-        max: u64,
-        /// HighRxt plus one.
-        resent_to: u64,
-    }
-
-    impl Slow {
-        fn is_lost(&self, segment: u64) -> bool {
-            let above: Vec<u64> = self.sacked.range(segment + 1..).copied().collect();
-            let runs = above.iter().enumerate().filter(|&(index, &this)| index == 0 || above[index - 1] + 1 != this).count();
-            runs >= 3 || above.len() * 10 > 2 * 10
-        }
-
-        fn pipe(&self) -> u64 {
-            let unsacked = (self.una..self.max).filter(|segment| !self.sacked.contains(segment));
-            unsacked.map(|segment| u64::from(!self.is_lost(segment)) + u64::from(segment < self.resent_to)).sum()
-        }
-    }
-
-    #[derive(Clone, Debug)]
-    enum Step {
-        Sack(u64, u64),
-        Advance(u64),
-        Send(u64),
-        Resend,
-        Recover,
-        Timeout,
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<Step>> {
-        let step = prop_oneof![
-            6 => (0u64..150, 1u64..9).prop_map(|(from, length)| Step::Sack(from, length)),
-            3 => (1u64..9).prop_map(Step::Advance),
-            3 => (1u64..20).prop_map(Step::Send),
-            4 => Just(Step::Resend),
-            1 => Just(Step::Recover),
-            1 => Just(Step::Timeout),
-        ];
-        prop::collection::vec(step, 1..200)
-    }
-
-    proptest! {
-        #[test]
-        fn it_counts_as_the_rfc_does(start in 0u64..200, steps in steps()) {
-            const WINDOW: u64 = 150;
-            let mut board = Scoreboard::new(WINDOW);
-            let mut slow = Slow { sacked: BTreeSet::new(), una: start, max: start, resent_to: start };
-            board.restart(start);
-            for step in steps {
-                match step {
-                    Step::Sack(from, length) => {
-                        let (from, to) = ((slow.una + 1 + from).min(slow.max), (slow.una + 1 + from + length).min(slow.max));
-                        let news = (from..to).filter(|&segment| slow.sacked.insert(segment)).count() as u64;
-                        prop_assert_eq!(board.mark(slow.una, from, to), news);
-                    }
-                    Step::Advance(by) => {
-                        let to = (slow.una + by).min(slow.max);
-                        board.advance(slow.una, to);
-                        slow.una = to;
-                        slow.sacked.retain(|&segment| segment >= to);
-                        slow.resent_to = slow.resent_to.max(to);
-                    }
-                    Step::Send(count) => slow.max = (slow.max + count).min(slow.una + WINDOW),
-                    Step::Resend => {
-                        let lost = (slow.resent_to.max(slow.una)..slow.max).find(|s| !slow.sacked.contains(s) && slow.is_lost(*s));
-                        let next = board.first_unsacked(board.resent_to(), board.border());
-                        prop_assert_eq!(next, lost);
-                        if let Some(segment) = next {
-                            board.resend(slow.una, segment + 1);
-                            slow.resent_to = segment + 1;
-                        }
-                    }
-                    Step::Recover => {
-                        board.restart(slow.una);
-                        slow.resent_to = slow.una;
-                    }
-                    Step::Timeout => {
-                        board.clear();
-                        board.restart(slow.una);
-                        slow.sacked.clear();
-                        slow.resent_to = slow.una;
-                    }
-                }
-                prop_assert_eq!(board.pipe(slow.una, slow.max), slow.pipe());
-                prop_assert_eq!(board.sacked, slow.sacked.len() as u64);
-                if let Some(last) = slow.sacked.last() {
-                    prop_assert_eq!(board.end(), last + 1);
-                }
-                for segment in slow.una..slow.max {
-                    prop_assert_eq!(board.is_sacked(segment), slow.sacked.contains(&segment));
-                }
-                let middle = (slow.una + slow.max) / 2;
-                prop_assert_eq!(board.sacked_between(slow.una, middle), slow.sacked.range(slow.una..middle).count() as u64);
-            }
-        }
-    }
-}
+mod tests;

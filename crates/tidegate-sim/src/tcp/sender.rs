@@ -1,15 +1,16 @@
-//! The sending end: windows, losses and the timer, as a machine without clock or network. Whoever drives it tells it of acknowledgements
-//! and of time, and then takes segments from it until it has no more to give.
+//! The sending end: windows, losses and the timer, as a machine without clock or network.
 //!
-//! **Source.** RFC 5681 (the order of things), RFC 6298, section 5 (when the timer runs), RFC 3042 (limited transmit), RFC 6582, section 4.1
-//! (no fast retransmit for what a timeout has sent again), RFC 3168, section 6.1.2 (congestion marks).
+//! The driver reports acknowledgements and the time, then takes segments until the sender has no more to send.
+//!
+//! **Source.** RFC 5681 (the order of things); RFC 6298, section 5 (when the timer runs); RFC 3042 (limited transmit). RFC 6582, section 4.1 (no
+//! fast retransmit after a timeout for what the timeout has sent again); RFC 3168, section 6.1.2 (congestion marks).
 //!
 //! **State.** [`Flight`], a congestion control, a loss recovery and a timer.
 //!
-//! **Cost.** Independent of the window, but for words of 64 segments at a time in the scoreboard.
+//! **Cost.** Independent of the window, except for words of 64 segments at a time in the scoreboard.
 //!
-//! **Deviations.** A timeout of what a timeout has sent before leaves the slow start threshold as it is (RFC 5681, section 3.1), where 4.4BSD goes
-//! down to two segments. There is no limit to the number of timeouts.
+//! **Deviations.** A repeated timeout of the same segment leaves the slow start threshold as it is (RFC 5681, section 3.1); 4.4BSD goes down to two
+//! segments. The number of timeouts has no limit.
 
 use super::congestion::AnyCongestion;
 use super::counts::Counts;
@@ -28,9 +29,9 @@ use std::collections::VecDeque;
 enum Phase {
     /// Nothing is known to be lost.
     Open,
-    /// Duplicate acknowledgements tell of a loss.
+    /// Duplicate acknowledgements have shown a loss.
     Recovery,
-    /// The timer has fired, and what was in flight is sent again.
+    /// The timer has fired; what was in flight is being sent again.
     Timeout,
 }
 
@@ -38,10 +39,10 @@ enum Phase {
 #[derive(Clone, Debug)]
 struct Pacing {
     deliveries: Deliveries,
-    /// Before this instant no segment leaves, and whether one might have.
+    /// No segment leaves before this instant; whether one is held back by it.
     not_before: u64,
     is_held: bool,
-    /// Segments known to be lost and not sent again when the last acknowledgement had been dealt with.
+    /// Lost segments, not sent again, after the last acknowledgement.
     lost: u64,
 }
 
@@ -57,26 +58,23 @@ pub(crate) struct Sender {
     armed: u64,
     /// The segment whose round-trip time is being measured, and when it was sent; 0 for none.
     timed: (u64, u64),
-    /// Partial acknowledgements in this recovery.
     partial: u32,
     /// The first unacknowledged segment when the timer last fired.
     stuck_at: u64,
-    /// Segments that are shorter than the others.
     short: VecDeque<(u64, u32)>,
     initial_window: u64,
     after_idle: AfterIdle,
     limited_transmit: bool,
     avoid_multiple_fast_retransmits: bool,
     selective: bool,
-    /// Up to where a reaction to congestion marks holds: one per window.
+    /// The first segment whose congestion mark counts again: one reaction per window.
     marked_to: u64,
     says_reduced: bool,
     last_sent: u64,
-    /// For congestion controls that measure.
     pacing: Option<Box<Pacing>>,
-    /// Whether every transmission and every segment that is reported counts: for them, or for the recovery.
+    /// Whether the congestion control or the recovery learns of every transmission and every reported segment.
     tracks: bool,
-    /// Whether the recovery is one that tracks: its reports survive a timeout, and every one measures the round trip.
+    /// Whether the recovery does: its reports survive a timeout, and every one measures the round trip.
     keeps_reports: bool,
     pub(super) counts: Counts,
 }
@@ -134,7 +132,7 @@ impl Sender {
         }
     }
 
-    /// The application has this many more bytes to send; the last segment may be short.
+    /// The application writes this many more bytes; the last segment may be short.
     pub(crate) fn write(&mut self, now: u64, bytes: u64) {
         let flight = &mut self.flight;
         let (whole, rest) = (bytes / flight.segment, bytes % flight.segment);
@@ -149,7 +147,7 @@ impl Sender {
         }
     }
 
-    /// A new connection in place of the old one, all of whose data has arrived. Numbers go on where they were.
+    /// Replaces the connection, all of whose data has arrived, by a new one. Numbers continue.
     pub(crate) fn reopen(&mut self, tcp: &Tcp, phase: u64) {
         let (counts, next) = (self.counts, self.flight.written);
         *self = Sender::new(tcp, phase);
@@ -158,29 +156,26 @@ impl Sender {
         (flight.una, flight.nxt, flight.max, flight.written, flight.recover) = (next, next, next, next, next - 1);
     }
 
-    /// True if everything written has been acknowledged.
     pub(crate) fn is_done(&self) -> bool {
         self.flight.una == self.flight.written
     }
 
-    /// The congestion window in bytes.
     #[inline]
     pub(crate) fn cwnd(&self) -> u64 {
         self.flight.cwnd
     }
 
-    /// When [`Sender::on_timer`] is due, or [`NEVER`]. It moves on with every acknowledgement; only after one of
-    /// [`Sender::on_ack`]'s that returns true can it come earlier than before.
+    /// When [`Sender::on_timer`] is due, or [`NEVER`]. It moves on with every acknowledgement; it can come earlier only if
+    /// [`Sender::on_ack`] has returned true.
     pub(crate) fn deadline(&self) -> u64 {
         if self.armed == NEVER { NEVER } else { self.timer.deadline(self.armed) }
     }
 
-    /// When the next segment may leave that the window allows and the pace does not yet, or [`NEVER`].
+    /// When pacing releases the next segment that the window allows, or [`NEVER`].
     pub(crate) fn pacing_release(&self) -> u64 {
         self.pacing.as_ref().filter(|pacing| pacing.is_held).map_or(NEVER, |pacing| pacing.not_before)
     }
 
-    /// True if the timer runs.
     #[inline]
     pub(crate) fn is_waiting(&self) -> bool {
         self.armed != NEVER
@@ -194,7 +189,7 @@ impl Sender {
             return false;
         }
         if ack.echo {
-            self.congested(ack.next);
+            self.on_ecn_echo(ack.next);
         }
         let (next, before) = (ack.next, self.flight.una);
         let acked = next - before;
@@ -204,7 +199,7 @@ impl Sender {
             self.flight.una = next;
             self.flight.nxt = self.flight.nxt.max(next);
             if self.timed.0 != 0 && next > self.timed.0 {
-                self.measured(now, self.timed.1);
+                self.on_rtt_sample(now, self.timed.1);
                 sooner = true;
             }
             while self.short.front().is_some_and(|short| short.0 < next) {
@@ -221,11 +216,11 @@ impl Sender {
             }
         }
         if self.tracks {
-            self.recovery.reported(&self.flight);
+            self.recovery.on_reports(&self.flight);
             if let Some(round_trip) = self.recovery.round_trip() {
                 // A measurement does not move a timer that runs.
                 let before = self.deadline();
-                self.measured(now, now - round_trip);
+                self.on_rtt_sample(now, now - round_trip);
                 if self.armed != NEVER {
                     self.armed += before.saturating_sub(self.deadline());
                 }
@@ -233,21 +228,21 @@ impl Sender {
             }
         }
         if acked > 0 {
-            self.advanced(now, acked);
+            self.on_new_ack(now, acked);
             if self.keeps_reports && self.phase == Phase::Open && self.recovery.begins(&self.flight) {
-                // Known to be lost already when the last recovery ended.
+                // A loss that was known when the last recovery ended.
                 self.begin_recovery(now);
             }
         } else if self.flight.una < self.flight.max && (news > 0 || !self.selective) {
-            self.duplicate(now, news);
+            self.on_duplicate_ack(now, news);
         }
         if self.pacing.is_some() {
-            self.sample(now, in_flight_before);
+            self.on_rate_sample(now, in_flight_before);
         }
         sooner
     }
 
-    /// Tells of the segments that an acknowledgement is the first to report. What was in flight before.
+    /// Reports the segments that an acknowledgement is the first to report. Returns what was in flight before.
     #[cold]
     fn track(&mut self, now: u64, ack: &Ack) -> u64 {
         let Sender { flight, recovery, pacing, .. } = self;
@@ -255,7 +250,7 @@ impl Sender {
         let mut report = |from: u64, to: u64| {
             let mut at = from;
             while let Some(segment) = flight.board.first_unsacked(at, to) {
-                recovery.arrived(now, segment);
+                recovery.on_delivered(now, segment);
                 if let Some(pacing) = pacing {
                     pacing.deliveries.deliver(now, segment);
                 }
@@ -269,9 +264,9 @@ impl Sender {
         in_flight
     }
 
-    /// Tells the congestion control what an acknowledgement says of the path.
+    /// Passes the sample of an acknowledgement to the congestion control.
     #[cold]
-    fn sample(&mut self, now: u64, in_flight_before: u64) {
+    fn on_rate_sample(&mut self, now: u64, in_flight_before: u64) {
         let Some(pacing) = &mut self.pacing else { return };
         let flight = &mut self.flight;
         let mut sample = pacing.deliveries.sample(now);
@@ -281,14 +276,13 @@ impl Sender {
         sample.in_flight_before = in_flight_before;
         sample.in_flight = self.recovery.pipe(flight);
         sample.is_recovering = self.phase != Phase::Open;
-        if self.congestion.delivered(now, flight, &sample) {
+        if self.congestion.on_rate_sample(now, flight, &sample) {
             pacing.deliveries.limit(sample.in_flight);
         }
     }
 
-    /// New data has been acknowledged.
     #[inline]
-    fn advanced(&mut self, now: u64, acked: u64) {
+    fn on_new_ack(&mut self, now: u64, acked: u64) {
         let flight = &mut self.flight;
         flight.duplicates = 0;
         flight.limited = 0;
@@ -297,24 +291,24 @@ impl Sender {
             Phase::Recovery => {
                 self.partial += 1;
                 restarts = self.recovery.restarts_timer(self.partial);
-                match self.recovery.progress(flight, acked) {
-                    Verdict::Stays => {}
+                match self.recovery.on_new_ack(flight, acked) {
+                    Verdict::Continues => {}
                     Verdict::Ends => {
                         self.phase = Phase::Open;
                         flight.resend = None;
                         flight.nxt = flight.nxt.max(flight.una);
                         restarts = true;
                     }
-                    Verdict::Fails => return self.time_out(now),
+                    Verdict::Fails => return self.on_rto(now),
                 }
             }
             Phase::Open | Phase::Timeout => {
                 if self.phase == Phase::Timeout && flight.una >= flight.recover {
                     self.phase = Phase::Open;
                 }
-                // A window that the application does not fill says nothing about the network.
+                // A window that the application does not fill measures nothing.
                 if !flight.is_idle || 2 * (flight.size() + acked * flight.segment) >= flight.cwnd {
-                    self.congestion.acked(now, flight, acked);
+                    self.congestion.on_ack(now, flight, acked);
                     flight.cwnd = flight.cwnd.min(flight.window);
                 }
             }
@@ -327,17 +321,17 @@ impl Sender {
     }
 
     #[cold]
-    fn duplicate(&mut self, now: u64, news: u64) {
+    fn on_duplicate_ack(&mut self, now: u64, news: u64) {
         let flight = &mut self.flight;
         if self.phase == Phase::Recovery {
-            if self.recovery.duplicate(flight, news) == Verdict::Fails {
-                self.time_out(now);
+            if self.recovery.on_duplicate_ack(flight, news) == Verdict::Fails {
+                self.on_rto(now);
             }
             return;
         }
         flight.duplicates += 1;
-        // Duplicates may come of segments that were sent again without need. Selective acknowledgements tell the difference once all that
-        // was sent before the timeout has been acknowledged; without them the first segment beyond has to be, too.
+        // Needless retransmissions cause duplicates, too. Selective acknowledgements tell the difference once all that was sent before the
+        // timeout is acknowledged; without them the first segment beyond has to be acknowledged as well.
         let is_repeat = if self.selective { flight.una < flight.recover } else { flight.una <= flight.recover };
         if (is_repeat && self.avoid_multiple_fast_retransmits) || !self.recovery.begins(flight) {
             return;
@@ -348,7 +342,7 @@ impl Sender {
     #[cold]
     fn begin_recovery(&mut self, now: u64) {
         let flight = &mut self.flight;
-        flight.ssthresh = self.congestion.reduced(flight);
+        flight.ssthresh = self.congestion.on_loss(flight);
         flight.limited = 0;
         flight.recover = flight.max;
         flight.nxt = flight.max;
@@ -360,28 +354,28 @@ impl Sender {
         self.counts.recoveries += 1;
     }
 
-    /// Time has come to [`Sender::deadline`] or later. True if it was the timer's.
+    /// Checks the timer at `now`. True if it has fired.
     pub(crate) fn on_timer(&mut self, now: u64) -> bool {
         let is_due = self.deadline() <= now;
         if is_due {
-            self.timer.back_off();
-            self.time_out(now);
+            self.timer.on_rto();
+            self.on_rto(now);
         }
         is_due
     }
 
-    fn time_out(&mut self, now: u64) {
+    fn on_rto(&mut self, now: u64) {
         let flight = &mut self.flight;
         if self.phase != Phase::Timeout || self.stuck_at != flight.una {
-            flight.ssthresh = self.congestion.timed_out(flight);
+            flight.ssthresh = self.congestion.on_rto(flight);
         }
         flight.duplicates = 0;
         flight.limited = 0;
         flight.recover = flight.max;
         flight.resend = None;
-        self.recovery.timed_out(now, flight);
+        self.recovery.on_rto(now, flight);
         if self.keeps_reports {
-            // One segment more than what may still be on its way: one if nothing is.
+            // One segment more than what may still be under way.
             flight.cwnd = (self.recovery.pipe(flight) + 1) * flight.segment;
         } else {
             flight.cwnd = flight.segment;
@@ -396,8 +390,8 @@ impl Sender {
         self.counts.timeouts += 1;
     }
 
-    fn measured(&mut self, now: u64, sent: u64) {
-        self.timer.sample(sent, now);
+    fn on_rtt_sample(&mut self, now: u64, sent: u64) {
+        self.timer.on_rtt_sample(sent, now);
         self.timed = (0, 0);
         let time = now - sent;
         self.flight.round_trip = time;
@@ -408,13 +402,13 @@ impl Sender {
         *sum += time;
     }
 
-    /// The receiver says that the network marked a packet: as for a loss, at most once per window, but nothing has to be sent again.
+    /// The receiver echoes a congestion mark: the reaction is that to a loss, at most once per window, without retransmission.
     #[cold]
-    fn congested(&mut self, next: u64) {
+    fn on_ecn_echo(&mut self, next: u64) {
         if self.phase != Phase::Open || next <= self.marked_to {
             return;
         }
-        self.flight.ssthresh = self.congestion.marked(&self.flight);
+        self.flight.ssthresh = self.congestion.on_ecn(&self.flight);
         self.flight.cwnd = self.flight.ssthresh;
         self.marked_to = self.flight.max;
         self.says_reduced = true;
@@ -437,7 +431,7 @@ impl Sender {
             return None;
         };
         if self.tracks {
-            self.recovery.sent(now, number);
+            self.recovery.on_sent(now, number);
             self.pace(now, number);
         }
         let flight = &mut self.flight;
@@ -449,7 +443,7 @@ impl Sender {
         } else {
             self.counts.retransmissions += 1;
             if self.timed.0 >= number {
-                // Its acknowledgement would not tell which of the two it is for, or would come late for what was sent in between.
+                // Its acknowledgement would be ambiguous, or late for segments sent in between.
                 self.timed = (0, 0);
             }
         }
@@ -465,13 +459,13 @@ impl Sender {
         Some(Segment { number, length, reduced })
     }
 
-    /// A segment leaves: notes what is known now, and when the next may.
+    /// A segment leaves: records the deliveries so far, and when the next may leave.
     #[cold]
     fn pace(&mut self, now: u64, number: u64) {
         let flight = &self.flight;
         let Some(pacing) = &mut self.pacing else { return };
         pacing.deliveries.send(now, number, flight.una == flight.max, number < flight.max);
-        pacing.not_before = now + self.congestion.spacing(flight);
+        pacing.not_before = now + self.congestion.pacing_interval(flight);
     }
 
     #[inline]
@@ -479,7 +473,7 @@ impl Sender {
         let flight = &mut self.flight;
         match self.phase {
             Phase::Recovery => {
-                // While a pace holds it back, acknowledgements may report it.
+                // Acknowledgements may report it while pacing holds it back.
                 let is_missing = |segment: &u64| *segment >= flight.una && !flight.board.is_sacked(*segment);
                 match flight.resend.take().filter(is_missing) {
                     Some(segment) => Some(segment),
@@ -497,7 +491,7 @@ impl Sender {
                 if next.is_some() || !self.limited_transmit || flight.limited >= u64::from(flight.duplicates.min(2)) {
                     return next;
                 }
-                // RFC 3042: each of the first two duplicates lets one go that the window would hold back.
+                // RFC 3042: each of the first two duplicates releases one segment beyond the window.
                 let next = flight.in_order(cwnd + (flight.limited + 1) * flight.segment, false).filter(|&next| next == flight.max);
                 flight.limited += u64::from(next.is_some());
                 next
@@ -505,7 +499,6 @@ impl Sender {
         }
     }
 
-    /// Bytes of data in a segment.
     #[inline]
     pub(crate) fn length(&self, number: u64) -> u32 {
         if self.short.is_empty() {

@@ -14,19 +14,19 @@ use crate::time::LONGEST_DURATION;
 use tidegate_core::packet::LONGEST_FRAME;
 use tidegate_core::units::Duration;
 
-/// The most segments that may be in flight.
-const MOST_SEGMENTS: u64 = 1 << 20;
+/// The most segments that a window may hold.
+const MAX_SEGMENTS: u64 = 1 << 20;
 
 /// A TCP connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tcp {
     /// The links that acknowledgements take, from where the flow's path ends to where it starts. At least one.
     pub reverse_path: Vec<LinkId>,
-    /// How far the window goes up and down.
+    /// Decides how far the window goes up and down.
     pub congestion: CongestionKind,
-    /// When a segment is lost, and what is sent then.
+    /// Decides when a segment is lost, and what is sent then.
     pub recovery: RecoveryKind,
-    /// How long to wait for an acknowledgement.
+    /// Decides how long to wait for an acknowledgement.
     pub timer: TimerSettings,
     /// Bytes of data in a segment: the maximum segment size.
     pub segment: u32,
@@ -36,38 +36,38 @@ pub struct Tcp {
     pub initial_window: u32,
     /// The receiver's window in bytes; at least a segment.
     pub window: u64,
-    /// Whether the window may be above 65,535 bytes (RFC 7323). It is then a multiple of the power of two by which it is scaled.
+    /// Whether the window may exceed 65,535 bytes (RFC 7323); it is then a multiple of the scale.
     pub window_scale: bool,
     /// How long an acknowledgement may wait for a second segment; `None`: every segment is acknowledged at once.
     pub delayed_ack: Option<Duration>,
-    /// What an acknowledgement of several segments does to the window: whether delayed acknowledgements slow its growth.
+    /// Whether delayed acknowledgements slow the growth of the window.
     pub growth: Growth,
-    /// What is left of the window after a silence.
+    /// How much of the window is kept after a silence.
     pub after_idle: AfterIdle,
-    /// Whether the first two duplicate acknowledgements let a new segment go each (RFC 3042).
+    /// Whether each of the first two duplicate acknowledgements releases a new segment (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether what a timeout sends again is kept from starting a fast retransmit (RFC 6582, section 4.1).
+    /// Whether segments that a timeout sends again are kept from starting a fast retransmit (RFC 6582, section 4.1).
     pub avoid_multiple_fast_retransmits: bool,
-    /// What a loss is a part of: false for all that has not been acknowledged in order, which is RFC 5681's FlightSize; true for RFC 6675's
-    /// estimate of what is in the network, as in ns-3, which leaves the window some two segments smaller after a loss.
+    /// What a loss halves: false for RFC 5681's FlightSize, all that has not been acknowledged in order; true for RFC 6675's pipe, as in
+    /// ns-3, which leaves the window some two segments smaller.
     pub halves_pipe: bool,
-    /// Whether a connection begins with a packet there and one back, before there is data.
+    /// Whether a connection begins with a packet in each direction before any data.
     pub handshake: bool,
     /// Whether congestion marks stand in for losses (RFC 3168).
     pub ecn: bool,
-    /// The most by which the start is put off, at random, so that several connections are not in step.
+    /// The longest random delay of the start, which keeps several connections out of step.
     pub start_within: Duration,
     /// The least time from the decision to send a segment to its arrival at the first port.
     pub processing: Duration,
-    /// The most that is added to it, at random for each segment. Segments stay in order.
+    /// The longest random addition to it, drawn for each segment. Segments stay in order.
     pub jitter: Duration,
-    /// How much is sent, and when.
+    /// Decides how much is sent, and when.
     pub application: Application,
 }
 
 impl Tcp {
-    /// What senders do today: CUBIC, selective acknowledgements, Linux's timer, delayed acknowledgements, ten segments of 1460 bytes to
-    /// begin with, 54 bytes of Ethernet, IP and TCP headers, a receiver's window of 1 MiB, and always more to send.
+    /// What senders do today: CUBIC, selective acknowledgements, Linux's timer, delayed acknowledgements, an initial window of ten segments of
+    /// 1460 bytes, 54 bytes of Ethernet, IP and TCP headers, a receiver's window of 1 MiB, and an endless transfer.
     pub fn modern(reverse_path: Vec<LinkId>) -> Tcp {
         Tcp {
             reverse_path,
@@ -104,7 +104,7 @@ impl Tcp {
         self.processing == Duration::ZERO && self.jitter == Duration::ZERO
     }
 
-    /// The length in bytes of what comes back.
+    /// The length in bytes of a packet on the reverse path.
     #[inline]
     pub(crate) fn length_of(&self, message: &Message) -> u32 {
         match (message, &self.application) {
@@ -115,7 +115,7 @@ impl Tcp {
         }
     }
 
-    /// The receiver's window as the sender sees it: what the 16 bits of the header can say.
+    /// The receiver's window as the 16 bits of the header express it.
     pub(crate) fn receive_window(&self) -> u64 {
         let shift = (0..14).find(|shift| self.window >> shift <= 65_535).unwrap_or(14);
         self.window >> shift << shift
@@ -142,9 +142,9 @@ impl TrafficSource for Box<Tcp> {
         if self.window < least || self.window > most || self.receive_window() < least {
             return Err(Fault::new("window", format!("{} bytes", self.window), format!("a segment ({least} bytes) to {most} bytes")));
         }
-        if self.window / least > MOST_SEGMENTS {
+        if self.window / least > MAX_SEGMENTS {
             let problem = format!("{} segments", self.window / least);
-            return Err(Fault::new("window", problem, format!("at most {MOST_SEGMENTS} segments")));
+            return Err(Fault::new("window", problem, format!("at most {MAX_SEGMENTS} segments")));
         }
         if self.initial_window == 0 || self.initial_window > 1000 {
             return Err(Fault::new("initial_window", format!("{} segments", self.initial_window), "1 to 1000 segments"));

@@ -1,15 +1,19 @@
-//! The retransmission timer: how long to wait for an acknowledgement. One kind, one file; the list below gives it its name in files.
+//! The role of the retransmission timer: it decides how long to wait for an acknowledgement. One kind, one file.
 //!
-//! **Laws.** The wait is between the least and the greatest that were set (Linux's least is the round-trip time longer), and every timeout in a row
-//! doubles it, until a round-trip time is measured. Segments that were sent twice are not measured (Karn and Partridge, SIGCOMM 1987); that is the sender's business.
+//! **Laws.** The wait is between the minimum and the maximum of the settings; Linux adds its minimum to the round-trip time. Every timeout in a row
+//! doubles it, until a round-trip time is measured. The sender does not measure segments that were sent twice (Karn and Partridge,
+//! SIGCOMM 1987).
+//!
+//! To add one: write its file, and add its line to the list below.
 
 use tidegate_core::units::Duration;
 
+mod backoff;
 mod coarse;
 mod fine;
 mod linux;
 
-/// How the retransmission timer is set.
+/// The settings of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TimerSettings {
     /// The kind.
@@ -39,19 +43,16 @@ impl TimerSettings {
 
 /// What a retransmission timer decides. Instants and spans are picoseconds.
 pub(crate) trait RetransmissionTimer {
-    /// The name in files.
     const NAME: &'static str;
-    /// One sentence.
     const SUMMARY: &'static str;
 
     /// A timer whose host's clock ticks `phase` after each multiple of the granularity.
     fn new(settings: &TimerSettings, phase: u64) -> Self;
 
     /// A segment sent at `sent` was acknowledged at `now`.
-    fn sample(&mut self, sent: u64, now: u64);
+    fn on_rtt_sample(&mut self, sent: u64, now: u64);
 
-    /// The timer has fired.
-    fn back_off(&mut self);
+    fn on_rto(&mut self);
 
     /// When a timer that is started at `now` fires.
     fn deadline(&self, now: u64) -> u64;
@@ -60,7 +61,6 @@ pub(crate) trait RetransmissionTimer {
 tidegate_core::registry! { $
     /// The retransmission timers by name.
     pub kind TimerKind by RetransmissionTimer;
-    /// Any retransmission timer.
     pub(crate) any AnyTimer;
     match_timer {
         Linux = linux::Linux;
@@ -71,15 +71,15 @@ tidegate_core::registry! { $
 
 impl AnyTimer {
     pub(crate) fn new(settings: &TimerSettings, phase: u64) -> AnyTimer {
-        match_timer!(settings.kind, T, any => any(<T as RetransmissionTimer>::new(settings, phase)))
+        match_timer!(settings.kind, T, any => any(T::new(settings, phase)))
     }
 
-    pub(crate) fn sample(&mut self, sent: u64, now: u64) {
-        match_timer!(self, timer => timer.sample(sent, now))
+    pub(crate) fn on_rtt_sample(&mut self, sent: u64, now: u64) {
+        match_timer!(self, timer => timer.on_rtt_sample(sent, now))
     }
 
-    pub(crate) fn back_off(&mut self) {
-        match_timer!(self, timer => timer.back_off())
+    pub(crate) fn on_rto(&mut self) {
+        match_timer!(self, timer => timer.on_rto())
     }
 
     pub(crate) fn deadline(&self, now: u64) -> u64 {

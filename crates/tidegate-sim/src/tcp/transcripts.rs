@@ -18,7 +18,9 @@ use tidegate_core::units::Duration;
 
 mod silences;
 
+/// A millisecond in picoseconds.
 const MS: u64 = 1_000_000_000;
+/// Bytes of data in a segment.
 const SEGMENT: u32 = 1024;
 
 fn tcp(congestion: CongestionKind, recovery: RecoveryKind) -> Tcp {

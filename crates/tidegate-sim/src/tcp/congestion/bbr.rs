@@ -1,8 +1,8 @@
 //! BBR, version 1: the window follows a model of the path, its bandwidth and its round trip without queues, instead of losses.
 //!
-//! **Law.** In the long run about one product of bandwidth and round-trip time is in flight, at most two; segments leave at the rate that was measured
-//! last, times a gain that is one on average. The path is measured anew all the time: the bandwidth by sending a quarter faster for one round trip in
-//! eight, the round trip by having four segments in flight for 200 ms every ten seconds.
+//! **Law.** In the long run about one product of bandwidth and round-trip time is in flight, at most two. Segments leave at the latest measured rate
+//! times a gain that is one on average. The bandwidth is measured again in one round trip of eight, by sending a quarter faster; the round trip
+//! every ten seconds, by four segments in flight for 200 ms.
 //!
 //! **Source.** Cardwell, Cheng, Hassas Yeganeh and Jacobson, "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
 //! draft-cardwell-iccrg-bbr-congestion-control-00, section 4.
@@ -12,36 +12,36 @@
 //! **Cost.** Some twenty comparisons and a division per acknowledgement.
 //!
 //! **Deviations.** Losses are not subtracted from the window; the first round of a recovery conserves packets. Each segment is paced by itself,
-//! there are no bursts for segmentation offload. Where the cycle of gains is entered is drawn from the clock.
-//! There is no model of policers and none of aggregated acknowledgements, which Linux has and the draft has not.
+//! without bursts for segmentation offload. The phase at which the gain cycle is entered is drawn from the clock. There is no model of
+//! policers, and none of aggregated acknowledgements, which Linux has and the draft has not.
 
 use super::CongestionControl;
 use crate::tcp::delivery::Sample;
 use crate::tcp::flight::Flight;
 use std::collections::VecDeque;
 
-/// What doubles the rate in every round trip: 2 / ln 2.
+/// Doubles the rate in every round trip: 2 / ln 2.
 const HIGH_GAIN: f64 = 2.885;
 /// Gains of the rate, a round trip each.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// In flight for one product of bandwidth and round trip, so that delayed acknowledgements do not leave the link idle.
+/// Products of bandwidth and round trip in flight, so that delayed acknowledgements do not leave the link idle.
 const WINDOW_GAIN: f64 = 2.0;
-/// Rounds for which a measured rate holds.
-const ROUNDS: u64 = 10;
-/// How long a measured round trip holds, in picoseconds.
-const LASTING: u64 = 10_000_000_000_000;
-/// For how long few segments are in flight to measure it.
-const PROBE: u64 = 200_000_000_000;
-/// And how many.
-const FEW: u64 = 4;
-/// A round trip where none has been measured.
-const UNKNOWN: u64 = 1_000_000_000;
+/// Rounds for which a measured rate is valid.
+const RATE_LIFETIME: u64 = 10;
+/// How long a measured round trip is valid, in picoseconds.
+const ROUND_TRIP_LIFETIME: u64 = 10_000_000_000_000;
+/// How long few segments are in flight to measure the round trip, in picoseconds.
+const PROBE_DURATION: u64 = 200_000_000_000;
+/// The segments in flight then.
+const PROBE_WINDOW: u64 = 4;
+/// The round trip before one has been measured, in picoseconds.
+const DEFAULT_ROUND_TRIP: u64 = 1_000_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     /// Doubles the rate until the bandwidth is found.
     Startup,
-    /// Lets the queue go that this has made.
+    /// Drains the queue that this has built.
     Drain,
     /// Goes through the cycle of gains.
     Bandwidth,
@@ -49,35 +49,35 @@ enum State {
     RoundTrip,
 }
 
-/// BBR's model and what it makes of it. Rates are in segments per picosecond.
+/// BBR's model of the path, and its state. Rates are in segments per picosecond.
 #[derive(Clone, Debug)]
 pub(crate) struct Bbr {
     state: State,
-    /// Rates that may be the greatest yet, by the round in which they were measured: falling.
+    /// Candidates for the greatest rate, with the round of their measurement: falling.
     rates: VecDeque<(u64, f64)>,
     round: u64,
-    /// How many segments have to be delivered until the round is over.
+    /// The number of segments delivered at which the round is over.
     round_ends: u64,
     round_trip: Option<u64>,
-    /// When the round trip was that short.
+    /// When this round trip was measured.
     measured_at: u64,
     /// The rate at which segments leave.
     pace: f64,
-    /// The greatest rate seen when rounds last brought a quarter more, and for how many rounds there was less.
+    /// The rate when it last grew by a quarter in a round, and the number of rounds since.
     full_rate: f64,
     full_rounds: u32,
     /// Where in the cycle, and since when.
     phase: usize,
     since: u64,
-    /// When few segments have been in flight for long enough; 0 before they are.
+    /// When few segments will have been in flight for long enough; 0 before they are.
     probed_at: u64,
     is_probed_round: bool,
     /// The window before a loss or a measurement of the round trip.
     before: u64,
     is_recovering: bool,
-    /// A recovery has begun of which no acknowledgement has told yet.
+    /// A recovery has begun, and no acknowledgement has come since.
     enters_recovery: bool,
-    /// No more leaves than arrives, for the first round of a recovery.
+    /// Packets are conserved: the first round of a recovery.
     conserves: bool,
     initial_window: u64,
 }
@@ -100,13 +100,13 @@ impl Bbr {
         }
     }
 
-    /// What should be in flight at this gain, in segments, with what keeps hosts busy that send and acknowledge in bursts.
+    /// The segments to have in flight at this gain, and three more for hosts that send and acknowledge in bursts.
     fn in_flight(&self, gain: f64) -> u64 {
         let Some(round_trip) = self.round_trip else { return self.initial_window };
         (gain * self.bandwidth() * round_trip as f64).ceil() as u64 + 3
     }
 
-    /// A round has begun if what was delivered now was sent after the end of the one before.
+    /// A round begins with the delivery of a segment that was sent after the end of the round before.
     fn count_round(&mut self, sample: &Sample) -> bool {
         let begins = sample.delivered > 0 && sample.prior >= self.round_ends;
         if begins {
@@ -117,7 +117,7 @@ impl Bbr {
     }
 
     fn measure_rate(&mut self, sample: &Sample) {
-        // A sample over less than a round trip says nothing.
+        // A sample over less than a round trip measures nothing.
         if sample.interval == 0 || self.round_trip.is_some_and(|least| sample.interval < least) {
             return;
         }
@@ -129,7 +129,7 @@ impl Bbr {
             self.rates.pop_back();
         }
         self.rates.push_back((self.round, rate));
-        while self.rates.front().is_some_and(|first| first.0 + ROUNDS < self.round) {
+        while self.rates.front().is_some_and(|first| first.0 + RATE_LIFETIME < self.round) {
             self.rates.pop_front();
         }
     }
@@ -164,13 +164,13 @@ impl Bbr {
     fn begin_cycle(&mut self, now: u64) {
         self.state = State::Bandwidth;
         self.since = now;
-        // Any of the phases but the second, which lets go of what the first has queued.
+        // Any phase but the second, which drains what the first has queued.
         let draw = (now / 1_000_000) as usize % (CYCLE.len() - 1);
         self.phase = if draw == 0 { 0 } else { draw + 1 };
     }
 
     fn measure_round_trip(&mut self, now: u64, flight: &mut Flight, sample: &Sample, begins: bool) {
-        let is_old = now > self.measured_at + LASTING;
+        let is_old = now > self.measured_at + ROUND_TRIP_LIFETIME;
         if let Some(round_trip) = sample.round_trip
             && (is_old || self.round_trip.is_none_or(|least| round_trip <= least))
         {
@@ -186,8 +186,8 @@ impl Bbr {
             return;
         }
         if self.probed_at == 0 {
-            if sample.in_flight <= FEW {
-                (self.probed_at, self.is_probed_round) = (now + PROBE, false);
+            if sample.in_flight <= PROBE_WINDOW {
+                (self.probed_at, self.is_probed_round) = (now + PROBE_DURATION, false);
                 self.round_ends = sample.total;
             }
         } else {
@@ -200,7 +200,7 @@ impl Bbr {
         }
     }
 
-    /// Remembers the window, if it is not one that a loss or a measurement has made small.
+    /// Remembers the window, unless a loss or a measurement has made it small.
     fn keep(&mut self, flight: &Flight) {
         let is_own = !self.is_recovering && self.state != State::RoundTrip;
         self.before = if is_own { flight.cwnd } else { self.before.max(flight.cwnd) };
@@ -214,7 +214,7 @@ impl Bbr {
         }
         self.is_recovering = sample.is_recovering;
         if std::mem::take(&mut self.enters_recovery) {
-            // The round of conservation begins here, in place of the one under way.
+            // The round of conservation begins here, and replaces the one under way.
             self.round_ends = sample.total;
             self.conserves = true;
         } else if begins {
@@ -227,9 +227,9 @@ impl Bbr {
         } else if window < target || sample.total < self.initial_window {
             window += sample.news;
         }
-        window = window.max(FEW);
+        window = window.max(PROBE_WINDOW);
         if self.state == State::RoundTrip {
-            window = window.min(FEW);
+            window = window.min(PROBE_WINDOW);
         }
         flight.cwnd = (window * flight.segment).min(flight.window);
     }
@@ -263,27 +263,27 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn acked(&mut self, _now: u64, _flight: &mut Flight, _acked: u64) {}
+    fn on_ack(&mut self, _now: u64, _flight: &mut Flight, _acked: u64) {}
 
-    fn reduced(&mut self, flight: &Flight) -> u64 {
+    fn on_loss(&mut self, flight: &Flight) -> u64 {
         self.keep(flight);
         self.is_recovering = true;
         self.enters_recovery = true;
         (flight.board.pipe(flight.una, flight.max) + 1).max(2) * flight.segment
     }
 
-    fn timed_out(&mut self, flight: &Flight) -> u64 {
+    fn on_rto(&mut self, flight: &Flight) -> u64 {
         self.keep(flight);
         self.is_recovering = true;
         (self.enters_recovery, self.conserves) = (false, false);
         flight.cwnd
     }
 
-    fn marked(&mut self, flight: &Flight) -> u64 {
+    fn on_ecn(&mut self, flight: &Flight) -> u64 {
         flight.cwnd
     }
 
-    fn delivered(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
+    fn on_rate_sample(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
         if self.initial_window == 0 {
             self.initial_window = flight.cwnd / flight.segment;
             self.measured_at = now;
@@ -311,12 +311,12 @@ impl CongestionControl for Bbr {
         self.state == State::RoundTrip
     }
 
-    fn spacing(&self, flight: &Flight) -> u64 {
+    fn pacing_interval(&self, flight: &Flight) -> u64 {
         if self.pace > 0.0 {
             return (1.0 / self.pace) as u64;
         }
         // Nothing has been measured: the first window over the round trip of the handshake, if there was one.
-        let round_trip = if flight.round_trip > 0 { flight.round_trip } else { UNKNOWN };
+        let round_trip = if flight.round_trip > 0 { flight.round_trip } else { DEFAULT_ROUND_TRIP };
         (round_trip as f64 / (HIGH_GAIN * (flight.cwnd / flight.segment) as f64)) as u64
     }
 }

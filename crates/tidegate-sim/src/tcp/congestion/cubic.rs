@@ -1,6 +1,6 @@
 //! CUBIC: the window follows a cubic of the time since the last loss, flat where that loss was.
 //!
-//! **Law.** It takes at least what Reno would: the window is never below the estimate of Reno's.
+//! **Law.** The window is never below the estimate of Reno's.
 //!
 //! **Source.** RFC 9438: section 4.2 (equations 1 and 2), 4.3 (the estimate of Reno's window), 4.4 and 4.5 (the growth), 4.6 (multiplicative
 //! decrease), 4.7 (fast convergence), 4.8 (timeout).
@@ -9,8 +9,8 @@
 //!
 //! **Cost.** Some ten multiplications and two divisions per acknowledgement; a cube root per loss.
 //!
-//! **Deviations.** Slow start is the plain one, without HyStart++ (RFC 9406, which RFC 9438 recommends). Floating point, in double precision
-//! and with operations that give the same on every machine.
+//! **Deviations.** Slow start is RFC 5681's, without HyStart++ (RFC 9406, which RFC 9438 recommends). It computes in double precision, with
+//! operations that give the same on every machine.
 
 use super::{CongestionControl, slow_start};
 use crate::tcp::flight::Flight;
@@ -18,26 +18,25 @@ use crate::time::NEVER;
 
 /// Segments per cubic second.
 const C: f64 = 0.4;
-/// What is left of the window after a loss.
+/// The share of the window that is kept after a loss.
 const BETA: f64 = 0.7;
-/// Segments per round trip by which the estimate of Reno's window grows until it is where the window was before the loss: less than one,
-/// because it went down by less than half.
+/// Segments per round trip by which the estimate of Reno's window grows back to the window before the loss: less than one, because the window
+/// went down by less than half.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// CUBIC's window. All sizes are in segments.
 #[derive(Clone, Debug)]
 pub(crate) struct Cubic {
-    /// Where the cubic is flat.
+    /// The window at which the cubic is flat.
     w_max: f64,
     /// The window when it was last reduced.
     before: f64,
-    /// When congestion avoidance began, or [`NEVER`] before it has.
+    /// When congestion avoidance began, or [`NEVER`] before.
     epoch: u64,
-    /// How long the cubic takes from there to the flat part, in seconds.
+    /// The time from there to the flat part, in seconds.
     k: f64,
-    /// The estimate of Reno's window.
     estimate: f64,
-    /// The part of the window that is less than a byte.
+    /// The fraction of a byte of the window.
     fraction: f64,
     /// True after a timeout: the cubic starts flat.
     is_fresh: bool,
@@ -71,7 +70,7 @@ impl CongestionControl for Cubic {
         Cubic { w_max: 0.0, before: 0.0, epoch: NEVER, k: 0.0, estimate: 0.0, fraction: 0.0, is_fresh: false }
     }
 
-    fn acked(&mut self, now: u64, flight: &mut Flight, acked: u64) {
+    fn on_ack(&mut self, now: u64, flight: &mut Flight, acked: u64) {
         if flight.cwnd < flight.ssthresh {
             return slow_start(flight, acked);
         }
@@ -100,12 +99,12 @@ impl CongestionControl for Cubic {
         self.fraction = bytes - (bytes as u64) as f64;
     }
 
-    fn reduced(&mut self, flight: &Flight) -> u64 {
+    fn on_loss(&mut self, flight: &Flight) -> u64 {
         self.lose(flight);
         ((flight.size() as f64 * BETA) as u64).max(2 * flight.segment)
     }
 
-    fn timed_out(&mut self, flight: &Flight) -> u64 {
+    fn on_rto(&mut self, flight: &Flight) -> u64 {
         self.lose(flight);
         self.is_fresh = true;
         ((flight.cwnd.min(flight.window) as f64 * BETA) as u64).max(2 * flight.segment)

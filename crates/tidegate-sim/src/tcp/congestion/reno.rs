@@ -8,14 +8,13 @@
 //!
 //! **Cost.** One division per acknowledgement.
 //!
-//! **Deviations.** 4.4BSD takes half of the window where the RFC takes half of what is in flight. Here it is the latter after duplicate
-//! acknowledgements, and the former after a timeout, when half of a window's worth of holes is not in flight at all. What an acknowledgement of several
-//! segments counts is a choice ([`Growth`](crate::tcp::Growth)).
+//! **Deviations.** The RFC halves what is in flight, 4.4BSD the window. Here duplicate acknowledgements halve what is in flight; a timeout halves
+//! the window, since much of what counts as in flight is lost then. [`Growth`](crate::tcp::Growth) decides what an acknowledgement of
+//! several segments counts.
 
 use super::{CongestionControl, slow_start};
 use crate::tcp::flight::Flight;
 
-/// Reno's window.
 #[derive(Clone, Debug)]
 pub(crate) struct Reno;
 
@@ -28,7 +27,7 @@ impl CongestionControl for Reno {
     }
 
     #[inline]
-    fn acked(&mut self, _now: u64, flight: &mut Flight, acked: u64) {
+    fn on_ack(&mut self, _now: u64, flight: &mut Flight, acked: u64) {
         if flight.cwnd < flight.ssthresh {
             slow_start(flight, acked);
         } else {
@@ -37,11 +36,11 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn reduced(&mut self, flight: &Flight) -> u64 {
+    fn on_loss(&mut self, flight: &Flight) -> u64 {
         (flight.size() / 2).max(2 * flight.segment)
     }
 
-    fn timed_out(&mut self, flight: &Flight) -> u64 {
+    fn on_rto(&mut self, flight: &Flight) -> u64 {
         (flight.cwnd.min(flight.window) / 2).max(2 * flight.segment)
     }
 }

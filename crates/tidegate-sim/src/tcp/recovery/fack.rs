@@ -1,11 +1,11 @@
-//! Forward acknowledgement: everything below the highest reported segment that was not reported has left the network.
+//! Forward acknowledgement: every unreported segment below the highest reported one has left the network.
 //!
 //! **Law.** What has been sent beyond the highest reported segment, and what has been sent again and not been acknowledged, stays within
 //! the window.
 //!
 //! **Source.** Mathis and Mahdavi, "Forward acknowledgement: refining TCP congestion control", SIGCOMM 1996, sections 2 and 3.
 //!
-//! **State.** [`super::super::scoreboard::Scoreboard`]; for each segment sent again how far new data had come.
+//! **State.** [`super::super::scoreboard::Scoreboard`]; for each segment sent again, the first segment not sent by then.
 //!
 //! **Cost.** A few comparisons per segment.
 //!
@@ -15,10 +15,9 @@ use super::{LossRecovery, Verdict};
 use crate::tcp::flight::Flight;
 use std::collections::VecDeque;
 
-/// FACK.
 #[derive(Clone, Debug)]
 pub(crate) struct Fack {
-    /// Segments sent again that have not been acknowledged, and the first segment that had never been sent by then.
+    /// Segments sent again and not acknowledged, each with the first segment that had not been sent by then.
     resent: VecDeque<(u64, u64)>,
 }
 
@@ -28,12 +27,11 @@ impl Fack {
         flight.board.end().max(flight.una)
     }
 
-    /// Forgets what has come of the segments sent again, and judges the first of the others: lost once more, if a segment sent after it has
-    /// come.
+    /// Forgets the segments sent again that have come. Recovery fails if a segment sent after one of the others has come: that one is lost again.
     fn judge(&mut self, flight: &Flight) -> Verdict {
         self.resent.retain(|&(segment, _)| segment >= flight.una && !flight.board.is_sacked(segment));
         let forward = Fack::forward(flight);
-        if self.resent.iter().any(|&(_, sent_before)| forward > sent_before) { Verdict::Fails } else { Verdict::Stays }
+        if self.resent.iter().any(|&(_, sent_before)| forward > sent_before) { Verdict::Fails } else { Verdict::Continues }
     }
 }
 
@@ -59,11 +57,11 @@ impl LossRecovery for Fack {
         self.resent.push_back((flight.una, flight.max));
     }
 
-    fn duplicate(&mut self, flight: &mut Flight, _news: u64) -> Verdict {
+    fn on_duplicate_ack(&mut self, flight: &mut Flight, _news: u64) -> Verdict {
         self.judge(flight)
     }
 
-    fn progress(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
+    fn on_new_ack(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
         if flight.una >= flight.recover { Verdict::Ends } else { self.judge(flight) }
     }
 

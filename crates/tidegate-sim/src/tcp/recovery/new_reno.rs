@@ -1,20 +1,19 @@
-//! NewReno's fast recovery: an acknowledgement of part of what was in flight shows the next loss, which is sent again at once.
+//! NewReno's fast recovery: a partial acknowledgement shows the next loss, which is sent again at once.
 //!
 //! **Law.** One loss per round trip is repaired, without selective acknowledgements and without the timer.
 //!
 //! **Source.** RFC 6582, section 3.2.
 //!
-//! **State.** None beyond the windows and the place where recovery ends.
+//! **State.** None beyond the windows and the segment that ends recovery.
 //!
 //! **Cost.** A few additions per acknowledgement.
 //!
-//! **Deviations.** None. Of the choices that the RFC leaves, the window after recovery is the smaller one (step 3, option 1), which avoids a burst,
-//! and the timer is the impatient one: it starts anew with the first partial acknowledgement only.
+//! **Deviations.** None. Of the RFC's choices, the window after recovery is the smaller one (step 3, option 1), which avoids a burst. The timer is the
+//! impatient one: only the first partial acknowledgement restarts it.
 
 use super::{LossRecovery, Verdict};
 use crate::tcp::flight::Flight;
 
-/// NewReno's fast recovery.
 #[derive(Clone, Debug)]
 pub(crate) struct NewReno;
 
@@ -27,29 +26,14 @@ impl LossRecovery for NewReno {
         NewReno
     }
 
-    fn begin(&mut self, flight: &mut Flight) {
-        flight.resend = Some(flight.una);
-        flight.cwnd = flight.ssthresh + 3 * flight.segment;
-    }
-
-    fn duplicate(&mut self, flight: &mut Flight, _news: u64) -> Verdict {
-        flight.cwnd += flight.segment;
-        Verdict::Stays
-    }
-
-    fn progress(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
+    fn on_new_ack(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
         if flight.una >= flight.recover {
             flight.cwnd = flight.ssthresh.min(flight.size().max(flight.segment) + flight.segment);
             return Verdict::Ends;
         }
         flight.resend = Some(flight.una);
         flight.cwnd = flight.cwnd.saturating_sub(acked * flight.segment).max(flight.segment) + flight.segment;
-        Verdict::Stays
-    }
-
-    fn next(&mut self, flight: &mut Flight) -> Option<u64> {
-        let cwnd = flight.cwnd;
-        flight.in_order(cwnd, false)
+        Verdict::Continues
     }
 
     fn restarts_timer(&self, nth: u32) -> bool {

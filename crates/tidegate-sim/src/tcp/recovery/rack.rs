@@ -1,16 +1,16 @@
-//! Recovery by the order of transmission: what was sent before something that has arrived is lost, and that holds for what was sent again, too.
+//! Recovery by the order of transmission: what was sent before a segment that has arrived is lost, retransmissions included.
 //!
-//! **Law.** A segment is taken for lost when one has arrived whose transmission was later than the segment's last. What is in flight is what has been
-//! sent and neither arrived nor been taken for lost, and the window bounds it.
+//! **Law.** A segment counts as lost when a later transmission than its last one has arrived. In flight is what has been sent and neither has arrived
+//! nor counts as lost; the window bounds it.
 //!
-//! **Source.** RFC 8985 (RACK), sections 6.2, 6.3 (what a timeout marks as lost) and 7.2, with a reordering window of nothing once recovery has begun,
-//! which is what it prescribes as long as no reordering has been seen; RFC 6675 for when recovery begins.
+//! **Source.** RFC 8985 (RACK), sections 6.2, 6.3 (what a timeout marks as lost) and 7.2; RFC 6675 for when recovery begins. The reordering window
+//! is zero once recovery has begun, as RFC 8985 prescribes while no reordering has been seen.
 //!
-//! **State.** 24 bytes per segment in flight, 16 per transmission that nothing later has been reported of, and what is to be sent again.
+//! **State.** 24 bytes per segment in flight, 16 per transmission older than all that has arrived, and the segments to send again.
 //!
-//! **Cost.** O(1) per transmission, amortised; a heap's insertion per loss.
+//! **Cost.** O(1) per transmission, amortised; an insertion into a heap per loss.
 //!
-//! **Deviations.** No timer waits for segments that may only be late, and there is no tail loss probe: a loss that no later arrival shows is left to
+//! **Deviations.** No timer waits for segments that may only be late, and there is no tail loss probe. A loss that no later arrival shows is left to
 //! the retransmission timer.
 
 use super::{LossRecovery, Verdict};
@@ -18,7 +18,7 @@ use crate::tcp::flight::Flight;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A segment in flight: the number of its latest transmission, 0 once it has been reported, and its instant; whether it is to be sent again; and
+/// A segment in flight: the number of its latest transmission (0 once it is reported) and its instant; whether it is to be sent again, and
 /// whether it has been.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
@@ -28,7 +28,6 @@ struct Sent {
     is_repeated: bool,
 }
 
-/// Recovery by RFC 8985.
 #[derive(Clone, Debug)]
 pub(crate) struct Rack {
     /// The segments from `first` on.
@@ -37,11 +36,11 @@ pub(crate) struct Rack {
     transmissions: u64,
     /// The latest transmission that has arrived.
     latest: u64,
-    /// Transmissions and their segments, in order, from the first one on that was not before `latest`.
+    /// Transmissions and their segments, in order, without those before `latest`.
     order: VecDeque<(u64, u64)>,
-    /// The round trip of the latest transmission that the acknowledgement under way reports, unless its segment was sent twice.
+    /// The round trip of the latest transmission that the present acknowledgement reports, unless its segment was sent twice.
     round_trip: Option<u64>,
-    /// What is to be sent again, and how many of them have not been reported since.
+    /// The segments to send again, and the number of them that have not been reported since.
     lost: BinaryHeap<Reverse<u64>>,
     count: u64,
 }
@@ -57,7 +56,7 @@ impl Rack {
         self.count -= u64::from(was_lost);
     }
 
-    /// This transmission of the segment is lost, if it is the segment's last and has not arrived.
+    /// Marks the segment as lost if this is its last transmission and has not arrived.
     fn lose(&mut self, transmission: u64, segment: u64) {
         if let Some(entry) = self.entry(segment).filter(|entry| entry.transmission == transmission && !entry.is_lost) {
             entry.is_lost = true;
@@ -66,7 +65,6 @@ impl Rack {
         }
     }
 
-    /// The first segment to be sent again.
     fn first_lost(&mut self) -> Option<u64> {
         while let Some(&Reverse(segment)) = self.lost.peek() {
             if self.entry(segment).is_some_and(|entry| entry.is_lost) {
@@ -89,7 +87,7 @@ impl LossRecovery for Rack {
         Rack { first: 1, sent, transmissions: 0, latest: 0, order, round_trip: None, lost, count: 0 }
     }
 
-    fn sent(&mut self, now: u64, segment: u64) {
+    fn on_sent(&mut self, now: u64, segment: u64) {
         if self.sent.is_empty() {
             self.first = segment;
         }
@@ -105,7 +103,7 @@ impl LossRecovery for Rack {
         self.order.push_back((transmission, segment));
     }
 
-    fn arrived(&mut self, now: u64, segment: u64) {
+    fn on_delivered(&mut self, now: u64, segment: u64) {
         self.keep(segment);
         let Some(entry) = self.entry(segment) else { return };
         let Sent { transmission, at, is_repeated, .. } = std::mem::take(entry);
@@ -119,7 +117,7 @@ impl LossRecovery for Rack {
         self.round_trip.take()
     }
 
-    fn reported(&mut self, flight: &Flight) {
+    fn on_reports(&mut self, flight: &Flight) {
         while self.first < flight.una && !self.sent.is_empty() {
             self.keep(self.first);
             self.sent.pop_front();
@@ -134,7 +132,7 @@ impl LossRecovery for Rack {
     }
 
     fn begins(&self, flight: &Flight) -> bool {
-        // What the last recovery has sent again and is still under way does not begin another one.
+        // Retransmissions of the last recovery that are under way do not begin another.
         self.count > 0 && (flight.duplicates >= 3 || flight.board.border() > flight.una)
     }
 
@@ -143,12 +141,12 @@ impl LossRecovery for Rack {
         flight.resend = self.first_lost();
     }
 
-    fn duplicate(&mut self, _flight: &mut Flight, _news: u64) -> Verdict {
-        Verdict::Stays
+    fn on_duplicate_ack(&mut self, _flight: &mut Flight, _news: u64) -> Verdict {
+        Verdict::Continues
     }
 
-    fn progress(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
-        if flight.una >= flight.recover { Verdict::Ends } else { Verdict::Stays }
+    fn on_new_ack(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
+        if flight.una >= flight.recover { Verdict::Ends } else { Verdict::Continues }
     }
 
     fn next(&mut self, flight: &mut Flight) -> Option<u64> {
@@ -162,7 +160,7 @@ impl LossRecovery for Rack {
         flight.max - flight.una - flight.board.sacked() - self.count
     }
 
-    fn timed_out(&mut self, now: u64, flight: &Flight) {
+    fn on_rto(&mut self, now: u64, flight: &Flight) {
         while let Some(&(transmission, segment)) = self.order.front() {
             let sent = self.entry(segment).filter(|entry| entry.transmission == transmission).map_or(0, |entry| entry.at);
             if sent + flight.round_trip > now {
@@ -171,7 +169,7 @@ impl LossRecovery for Rack {
             self.order.pop_front();
             self.lose(transmission, segment);
         }
-        // The first one has had the whole timeout, though it may have been sent again since.
+        // The first segment has had the whole timeout, though it may have been sent again since.
         if let Some(transmission) = self.entry(flight.una).map(|entry| entry.transmission) {
             self.lose(transmission, flight.una);
         }

@@ -1,6 +1,6 @@
-//! Reno's fast recovery: one segment is sent again, and every further duplicate acknowledgement lets one more go.
+//! Reno's fast recovery: one segment is sent again, and every further duplicate acknowledgement releases one more.
 //!
-//! **Law.** One loss per window is repaired within a round trip; of several, all but the first usually wait for the timer.
+//! **Law.** One loss per window is repaired within a round trip; of several losses, all but the first usually wait for the timer.
 //!
 //! **Source.** RFC 5681, section 3.2, where any acknowledgement of new data ends the recovery.
 //!
@@ -13,7 +13,6 @@
 use super::{LossRecovery, Verdict};
 use crate::tcp::flight::Flight;
 
-/// Reno's fast recovery.
 #[derive(Clone, Debug)]
 pub(crate) struct Reno;
 
@@ -26,23 +25,8 @@ impl LossRecovery for Reno {
         Reno
     }
 
-    fn begin(&mut self, flight: &mut Flight) {
-        flight.resend = Some(flight.una);
-        flight.cwnd = flight.ssthresh + 3 * flight.segment;
-    }
-
-    fn duplicate(&mut self, flight: &mut Flight, _news: u64) -> Verdict {
-        flight.cwnd += flight.segment;
-        Verdict::Stays
-    }
-
-    fn progress(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
+    fn on_new_ack(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
         flight.cwnd = flight.ssthresh;
         Verdict::Ends
-    }
-
-    fn next(&mut self, flight: &mut Flight) -> Option<u64> {
-        let cwnd = flight.cwnd;
-        flight.in_order(cwnd, false)
     }
 }

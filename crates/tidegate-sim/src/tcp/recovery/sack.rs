@@ -1,4 +1,4 @@
-//! Recovery with selective acknowledgements: what is in flight is estimated from what the receiver has reported, and the window bounds it.
+//! Recovery with selective acknowledgements: the window bounds what is in flight, as estimated from the receiver's reports.
 //!
 //! **Law.** RFC 6675's pipe never grows beyond the window by a segment that recovery sends: lost segments first, then new ones.
 //!
@@ -8,13 +8,12 @@
 //!
 //! **Cost.** A few comparisons per segment.
 //!
-//! **Deviations.** NextSeg's rule 4, which sends the last segment again once more when nothing else is left, is left out; it is optional
-//! there. A segment that is sent again and lost again waits for the timer, as in the RFC.
+//! **Deviations.** NextSeg's rule 4, which sends the last segment once more when nothing else is left, is left out; it is optional. A
+//! segment that is sent again and lost again waits for the timer, as in the RFC.
 
 use super::{LossRecovery, Verdict};
 use crate::tcp::flight::Flight;
 
-/// Recovery by RFC 6675.
 #[derive(Clone, Debug)]
 pub(crate) struct Sack;
 
@@ -38,12 +37,12 @@ impl LossRecovery for Sack {
         flight.resend = Some(flight.una);
     }
 
-    fn duplicate(&mut self, _flight: &mut Flight, _news: u64) -> Verdict {
-        Verdict::Stays
+    fn on_duplicate_ack(&mut self, _flight: &mut Flight, _news: u64) -> Verdict {
+        Verdict::Continues
     }
 
-    fn progress(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
-        if flight.una >= flight.recover { Verdict::Ends } else { Verdict::Stays }
+    fn on_new_ack(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
+        if flight.una >= flight.recover { Verdict::Ends } else { Verdict::Continues }
     }
 
     fn next(&mut self, flight: &mut Flight) -> Option<u64> {

@@ -1,7 +1,6 @@
-//! Recovery with selective acknowledgements as it was simulated in 1996: a count of what is in flight goes down by one for each duplicate
-//! acknowledgement.
+//! Recovery with selective acknowledgements as simulated in 1996: each duplicate acknowledgement lowers the count of what is in flight by one.
 //!
-//! **Law.** Every segment that leaves the network, as far as an acknowledgement tells, makes room for one.
+//! **Law.** Every segment that an acknowledgement shows to have left the network makes room for one.
 //!
 //! **Source.** Fall and Floyd, "Simulation-based comparisons of Tahoe, Reno, and SACK TCP", Computer Communication Review 26(3), 1996, section
 //! 4.
@@ -15,7 +14,6 @@
 use super::{LossRecovery, Verdict};
 use crate::tcp::flight::Flight;
 
-/// The SACK TCP of Fall and Floyd.
 #[derive(Clone, Debug)]
 pub(crate) struct Sack1996 {
     /// Segments thought to be in flight.
@@ -40,18 +38,18 @@ impl LossRecovery for Sack1996 {
         self.pipe = (flight.max - flight.una).saturating_sub(3) + 1;
     }
 
-    fn duplicate(&mut self, _flight: &mut Flight, _news: u64) -> Verdict {
+    fn on_duplicate_ack(&mut self, _flight: &mut Flight, _news: u64) -> Verdict {
         self.pipe = self.pipe.saturating_sub(1);
-        Verdict::Stays
+        Verdict::Continues
     }
 
-    fn progress(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
+    fn on_new_ack(&mut self, flight: &mut Flight, _acked: u64) -> Verdict {
         if flight.una >= flight.recover {
             return Verdict::Ends;
         }
-        // Both the lost segment and the one sent in its place are gone.
+        // Both the lost segment and its retransmission have left the network.
         self.pipe = self.pipe.saturating_sub(2);
-        Verdict::Stays
+        Verdict::Continues
     }
 
     fn next(&mut self, flight: &mut Flight) -> Option<u64> {

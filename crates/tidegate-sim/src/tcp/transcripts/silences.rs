@@ -106,7 +106,7 @@ fn what_an_acknowledgement_of_two_segments_counts_can_be_chosen() {
         let flight = &mut sender.flight;
         (flight.cwnd, flight.ssthresh) = (10 * u64::from(SEGMENT), ssthresh * u64::from(SEGMENT));
         let mut congestion: AnyCongestion = congestion.build();
-        congestion.acked(MS, flight, 2);
+        congestion.on_ack(MS, flight, 2);
         segments(flight.cwnd) - 10.0
     };
     for (growth, slow_start, avoidance) in [(Growth::PerAck, 1.0, 0.1), (Growth::Rfc5681, 1.0, 0.2), (Growth::Linux, 2.0, 0.2)] {

@@ -1,0 +1,70 @@
+//! Tests of [`super`].
+
+use super::*;
+
+/// One link without propagation, on which 10 bytes take 200 ps.
+fn path() -> PathSummary {
+    PathSummary { links: 1, propagation: 0, last: Rate::MAX, longest_frame: 10 }
+}
+
+#[test]
+fn what_was_on_the_last_link_when_the_warm_up_ended_is_not_measured() {
+    // 10 bytes take 80 ns at 1 Gbit/s.
+    let path = PathSummary { propagation: 50_000, last: Rate::new(1_000_000_000).unwrap(), ..path() };
+    let mut meter = FlowMeter::new(path, 1_000_000, 0);
+    (0..4).for_each(|_| meter.emit(10, true));
+    let measured = [999_999, 1_079_999, 1_080_000, 1_160_000].map(|at| meter.deliver(at, at - 50_000 - 1024 * 80, 10, true));
+    assert_eq!(measured, [false, false, true, true]);
+    let flow = meter.finish(2_000_000, &[LinkId(0)]).unwrap();
+    assert_eq!((flow.delivered.packets, flow.tagged.delivered.packets, flow.delays.count()), (2, 2, 2));
+    assert_eq!(flow.delays.maximum(), Some(131_920e-12));
+}
+
+#[test]
+fn the_warm_up_is_left_out_of_everything_but_the_series() {
+    let mut meter = FlowMeter::new(path(), 1000, 1000);
+    for _ in 0..4 {
+        meter.emit(10, false);
+    }
+    meter.lose(0, 10, DropReason::FlowLimit);
+    // Announced before the end of the warm-up, delivered before and after it.
+    meter.deliver(990, 500, 10, false);
+    meter.deliver(1200, 600, 10, false);
+    meter.restart();
+    meter.emit(10, false);
+    meter.deliver(1500, 880, 10, false);
+    meter.lose(0, 10, DropReason::PushedOut);
+    let flow = meter.finish(2000, &[LinkId(7)]).unwrap();
+    assert_eq!((flow.offered.packets, flow.delivered.packets, flow.in_network.packets), (1, 2, 0));
+    assert_eq!(flow.lost(), Volume { packets: 1, bytes: 10 });
+    assert_eq!(flow.dropped[0].0, LinkId(7));
+    assert_eq!(flow.dropped[0].1[DropReason::PushedOut as usize].packets, 1);
+    assert_eq!((flow.delays.count(), flow.jitter.count(), flow.jitter.maximum()), (2, 1, Some(20e-12)));
+    assert_eq!(flow.delivered_bytes, [10, 20]);
+}
+
+#[test]
+fn a_packet_out_of_nowhere_is_noticed() {
+    let mut meter = FlowMeter::new(path(), 0, 0);
+    meter.deliver(1, 0, 10, false);
+    assert_eq!(meter.finish(10, &[LinkId(0)]), None);
+}
+
+#[test]
+fn what_the_sender_tagged_is_counted_apart_and_conserved_apart() {
+    let mut meter = FlowMeter::new(path(), 1000, 0);
+    meter.emit(10, true);
+    meter.emit(20, true);
+    meter.emit(40, false);
+    meter.deliver(990, 500, 10, true);
+    meter.deliver(1400, 500, 20, true);
+    meter.restart();
+    meter.emit(80, true);
+    meter.deliver(3000, 600, 40, false);
+    let flow = meter.clone().finish(5000, &[LinkId(0)]).unwrap();
+    assert_eq!((flow.tagged.offered.bytes, flow.tagged.delivered.bytes), (80, 20));
+    assert_eq!(flow.delivered_untagged(), Volume { packets: 1, bytes: 40 });
+    // A packet that changes sides on its path leaves the sums right, and is noticed all the same.
+    meter.deliver(4000, 900, 80, false);
+    assert_eq!(meter.finish(5000, &[LinkId(0)]), None);
+}
