@@ -6,8 +6,8 @@
 //!
 //! **Source.** ITU-T I.363.5 for what a receiver makes of cells. The trains are our own.
 //!
-//! **State.** A train per packet that has not wholly arrived (each of its cells, if they come one by one), 8 bytes per queued cell, and a counter
-//! per queue for the receiver.
+//! **State.** A train per packet that has not wholly arrived, or each of its cells if they come one by one; 8 bytes per queued cell. A counter per
+//! queue for the receiver.
 //!
 //! **Cost.** Per cell an offer and a poll of the port, and two changes of a small event set. The rest of the network sees only packets.
 //!

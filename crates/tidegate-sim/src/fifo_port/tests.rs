@@ -39,6 +39,7 @@ struct Course<'a> {
     rest: u64,
 }
 
+/// The sample interval in picoseconds.
 const SAMPLES: u64 = 100_000;
 
 fn on_a_port(setup: PortSetup, course: &Course) -> Played {

@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// The mean of all distributions.
 const MEAN: Duration = Duration::from_milliseconds(2);
 
 fn mean_of(draw: impl FnMut(&mut Stream) -> u64) -> f64 {

@@ -4,8 +4,8 @@
 //! interval, across any number of off periods. The mean rate is then exactly `peak * on / (on + off)`.
 //!
 //! With [`Remainder::Completed`] an on period that is drawn as `x` becomes `ceil(x / interval)` packets. For exponential periods this number is
-//! geometric with mean `N = 1 / (1 - exp(-interval / on))`. The mean rate is `N / (N * interval + off)` packets per second: 810.6 for
-//! packets of 1 kbit at a peak of 1.5 Mbit/s and means of 2 ms, against 750 with the remainder carried.
+//! geometric with mean `N = 1 / (1 - exp(-interval / on))`. The mean rate is `N / (N * interval + off)` packets per second. With
+//! packets of 1 kbit, a peak of 1.5 Mbit/s and means of 2 ms these are 810.6, against 750 with the remainder carried.
 
 use super::role::{Emission, Generator, TrafficSource};
 use super::spacing::Spacing;

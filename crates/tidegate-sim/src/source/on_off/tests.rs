@@ -4,6 +4,7 @@ use super::*;
 use crate::source::{Source, transcripts};
 use tidegate_core::units::Duration;
 
+/// Two milliseconds.
 const TWO: Duration = Duration::from_milliseconds(2);
 
 fn source(on: Holding, off: Holding, remainder: Remainder) -> Source {

@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// A millisecond in picoseconds.
 const MS: u64 = 1_000_000_000;
 
 #[test]

@@ -4,6 +4,7 @@ use super::*;
 use crate::tcp::TimerKind;
 use crate::tcp::timer::fine::Fine;
 
+/// A millisecond in picoseconds.
 const MS: u64 = 1_000_000_000;
 
 #[test]
