@@ -37,7 +37,6 @@ impl Conflict {
     pub const ALL: [Conflict; 4] = [Conflict::Lazy, Conflict::NextFree, Conflict::Tolerance, Conflict::Priority];
 }
 
-/// The slots that are booked.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bookings {
     /// First slot of a run, and the first free slot after it; runs neither touch nor overlap.
@@ -57,7 +56,6 @@ impl Bookings {
         slot
     }
 
-    /// Drops slots before `now`.
     pub(crate) fn forget_before(&mut self, now: u64) {
         while let Some((&start, &end)) = self.runs.first_key_value() {
             if start >= now {

@@ -31,5 +31,4 @@ impl Connection {
     }
 }
 
-/// The bits of a connection's index.
 const INDEX_BITS: u32 = MOST_CONNECTIONS.trailing_zeros();

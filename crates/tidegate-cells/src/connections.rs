@@ -43,7 +43,6 @@ pub(crate) struct Connections<S> {
 }
 
 impl<S: Sharing> Connections<S> {
-    /// The bytes of one connection with one PDU.
     #[cfg(test)]
     pub(crate) const BYTES: usize = size_of::<Line>() + size_of::<Record>() + PduPool::BYTES;
 
@@ -64,7 +63,6 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
-    /// The most connections.
     pub(crate) fn limit(&self) -> usize {
         self.limit as usize
     }
@@ -89,7 +87,6 @@ impl<S: Sharing> Connections<S> {
         Ok(Connection { index, generation: line.generation })
     }
 
-    /// The index of a connection, if it is there.
     pub(crate) fn find(&self, connection: Connection) -> Result<usize, CellError> {
         match self.lines.get(connection.index()) {
             Some(line) if line.generation == connection.generation && !matches!(line.shaping.place, Place::Vacant | Place::Dead) => {
@@ -121,18 +118,15 @@ impl<S: Sharing> Connections<S> {
         start_of(now.wrapping_sub(self.held)).wrapping_sub(self.sharing.delay(self.class(index)))
     }
 
-    /// The rate a connection asks for in its present state.
     fn rate(&self, index: usize) -> CellRate {
         self.lines[index].shaping.rate(self.lines[index].shaping.state())
     }
 
-    /// Takes the rate of a connection out of the demand.
     fn withdraw_demand(&mut self, index: usize) {
         let (class, rate) = (self.class(index), self.rate(index));
         self.sharing.demand_changed(class, rate, CellRate::ZERO);
     }
 
-    /// Adds the rate of a connection to the demand.
     fn declare_demand(&mut self, index: usize) {
         let (class, rate) = (self.class(index), self.rate(index));
         self.sharing.demand_changed(class, CellRate::ZERO, rate);
@@ -275,7 +269,6 @@ impl<S: Sharing> Connections<S> {
         self.declare_demand(index);
     }
 
-    /// A connection was due without a cell on the adapter.
     pub(crate) fn count_underrun(&mut self, index: usize, now: u64, adapter: &mut impl Adapter) {
         self.counts.underruns += 1;
         adapter.underrun(now, self.connection(index));
@@ -341,13 +334,11 @@ impl<S: Sharing> Connections<S> {
         (is_low, is_last)
     }
 
-    /// Cells on the adapter and under way.
     fn ahead(&self, index: usize) -> u32 {
         let line = &self.lines[index];
         u32::from(line.resident(self.counted)) + u32::from(self.records[index].outstanding)
     }
 
-    /// Counts the plain cells of a connection.
     fn count_plain(&mut self, index: usize) {
         self.lines[index].count_plain(self.records[index].outstanding, self.counted, self.low);
     }
@@ -392,7 +383,6 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
-    /// True if a connection waits for a free buffer.
     pub(crate) fn has_queue(&self) -> bool {
         self.transfers.as_ref().is_some_and(|transfers| transfers.first != NONE)
     }
@@ -435,7 +425,6 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
-    /// Takes buffers and tells the adapter.
     fn request(&mut self, index: usize, cells: u32, now: u64, adapter: &mut impl Adapter) {
         let Some(transfers) = &mut self.transfers else { return };
         transfers.free -= cells;
@@ -495,7 +484,6 @@ impl<S: Sharing> Connections<S> {
         }
     }
 
-    /// The next PDU becomes the oldest.
     fn drop_oldest_pdu(&mut self, index: usize) {
         let record = &mut self.records[index];
         let oldest = self.pdus.drop_oldest(record.newest_pdu);

@@ -32,7 +32,6 @@ use alloc::vec::Vec;
 use tidegate_core::serial::is_before;
 use tidegate_core::sharing::{CLASSES, RateScaling, Sharing};
 
-/// An entry of the ready list.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     /// Modulo 2^32, compared serially.
@@ -202,7 +201,6 @@ impl<S: Sharing> HeapScheduler<S> {
         }
     }
 
-    /// The class that sends next.
     fn first_class(&self, now: u64) -> Option<usize> {
         let sharing = &self.connections.sharing;
         let mut occupied = (0..CLASSES).filter(|&class| self.due[class].first().is_some());

@@ -120,7 +120,6 @@ impl<S: Sharing> Planner<S> {
         &self.connections.sharing
     }
 
-    /// Makes the ready list of a class when the class is first used.
     fn open_class(&mut self, contract: &CellContract) {
         let class = usize::from(contract.class);
         if self.lists[class].is_none() {
@@ -130,7 +129,6 @@ impl<S: Sharing> Planner<S> {
         }
     }
 
-    /// Puts a connection on the ready list of its class.
     fn list(&mut self, index: usize) {
         let (class, key) = (self.connections.class(index), self.connections.lines[index].shaping.next());
         if let Some(list) = &mut self.lists[class] {
@@ -285,7 +283,6 @@ impl<S: Sharing> Planner<S> {
         (self.open - self.accounted) as u32
     }
 
-    /// Accounts for the cells that have left.
     fn account(&mut self) {
         self.connections.count_departed(self.unaccounted());
         self.planned = self.planned.checked_shr(self.unaccounted()).unwrap_or(0);

@@ -32,7 +32,6 @@ pub(crate) const STEP: usize = 32;
 /// The shift of the coarsest buckets: 64 of them span the axis.
 const COARSEST: u32 = 58;
 
-/// A connection and when it is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     pub(crate) key: u64,
@@ -57,7 +56,6 @@ impl Entry {
     }
 }
 
-/// 64 buckets of 2^shift ticks.
 #[derive(Clone, Debug)]
 struct Level {
     shift: u32,
@@ -111,7 +109,6 @@ impl Level {
     }
 }
 
-/// The levels, the finest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Levels {
     levels: Box<[Level]>,
@@ -143,7 +140,6 @@ impl Levels {
         Levels::shifts(near).count() * size_of::<Level>()
     }
 
-    /// The number of words in each level.
     #[cfg(test)]
     pub(crate) fn words(&self) -> alloc::vec::Vec<u32> {
         self.levels.iter().map(|level| level.logs.iter().map(Log::len).sum()).collect()
@@ -175,12 +171,10 @@ impl Levels {
         self.levels[above - 1].file(pool, entry);
     }
 
-    /// The places of all logs.
     pub(crate) fn places(&self) -> core::ops::Range<usize> {
         0..64 * self.levels.len()
     }
 
-    /// Takes the log at a place out.
     pub(crate) fn detach(&mut self, at: usize) -> Log {
         let level = &mut self.levels[at / 64];
         level.occupied &= !(1 << (at % 64));
@@ -192,7 +186,6 @@ impl Levels {
         self.levels[at / 64].file(pool, entry);
     }
 
-    /// False if [`Levels::settle`] would do nothing.
     #[inline]
     pub(crate) const fn may_settle(&self, base: u64) -> bool {
         !is_before(base, self.settled)

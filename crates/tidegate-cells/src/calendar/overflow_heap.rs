@@ -31,7 +31,6 @@ pub(crate) struct OverflowHeap {
     ranked: u64,
 }
 
-/// The entry without its rank.
 const fn bare(entry: Entry) -> Entry {
     Entry { key: entry.key, payload: entry.payload & ((1 << RANK) - 1) }
 }
@@ -43,7 +42,6 @@ fn goes_before(a: Entry, b: Entry) -> bool {
 }
 
 impl OverflowHeap {
-    /// The most chunks for this many entries.
     pub(crate) const fn chunks(entries: usize) -> usize {
         // The last chunk of entries and the last table may be partly filled.
         2 + entries / ENTRIES + entries / (ENTRIES * CHUNKS)
@@ -55,12 +53,10 @@ impl OverflowHeap {
         entries.div_ceil(ENTRIES * CHUNKS) * size_of::<u32>()
     }
 
-    /// With room for this many entries.
     pub(crate) fn new(entries: usize) -> OverflowHeap {
         OverflowHeap { tables: Vec::with_capacity(entries.div_ceil(ENTRIES * CHUNKS)), entries: 0, ranked: 0 }
     }
 
-    /// The chunk of an entry.
     fn chunk(&self, pool: &Pool, at: usize) -> u32 {
         let table = pool.items(self.tables[at / (ENTRIES * CHUNKS)]);
         let chunk = at / ENTRIES % CHUNKS;
@@ -77,7 +73,6 @@ impl OverflowHeap {
         (words[at % ENTRIES * 2], words[at % ENTRIES * 2 + 1]) = (entry.key, entry.payload);
     }
 
-    /// Adds a place at the end.
     fn grow(&mut self, pool: &mut Pool) {
         if self.entries.is_multiple_of(ENTRIES * CHUNKS) {
             debug_assert!(self.tables.len() < self.tables.capacity(), "there is room for the most entries");
@@ -92,7 +87,6 @@ impl OverflowHeap {
         self.entries += 1;
     }
 
-    /// Takes the last place away.
     fn shrink(&mut self, pool: &mut Pool) {
         self.entries -= 1;
         if self.entries.is_multiple_of(ENTRIES) {

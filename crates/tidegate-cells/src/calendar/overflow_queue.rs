@@ -42,7 +42,6 @@ impl OverflowQueue {
         OverflowHeap::bytes(entries)
     }
 
-    /// With room for this many entries that come out of order.
     pub(crate) fn new(entries: usize) -> OverflowQueue {
         OverflowQueue { first: None, queue: Log::default(), taken: 0, last: 0, heap: OverflowHeap::new(entries) }
     }
@@ -82,7 +81,6 @@ impl OverflowQueue {
         Some(first)
     }
 
-    /// The first entry of the queue.
     fn queued(&self, pool: &Pool) -> Option<Entry> {
         pool.first(&self.queue).map(|words| Entry { key: words[self.taken], payload: words[self.taken + 1] })
     }

@@ -89,7 +89,6 @@ impl SlotRun {
         &self.words.as_chunks().0[(usize::from(self.next) / AT_ONCE + 1) % (ROOM / AT_ONCE)]
     }
 
-    /// The number of words that have been taken out.
     #[inline]
     pub(crate) const fn place(&self) -> u8 {
         self.next
@@ -107,7 +106,6 @@ impl SlotRun {
         self.next = place;
     }
 
-    /// Takes out the words that are not kept.
     pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(u64) -> bool) {
         // From the last on, so that the end mark stays in place.
         let mut first = self.end;

@@ -21,7 +21,6 @@ const PLACES: usize = 8;
 /// comparisons.
 #[derive(Clone, Debug)]
 pub(crate) struct SlotTable {
-    /// A bit per slot that has entries.
     occupied: u64,
     /// The first word; [`u64::MAX`] if there is none.
     first: u64,
@@ -38,7 +37,6 @@ impl SlotTable {
         SlotTable { occupied: 0, first: u64::MAX, room: PLACES as u8, begins: [0; 64], ends: [0; 64], slots: [[0; PLACES]; 64] }
     }
 
-    /// Empties it for other slots.
     pub(crate) fn clear(&mut self) {
         (self.occupied, self.first, self.room) = (0, u64::MAX, PLACES as u8);
         (self.begins, self.ends) = ([0; 64], [0; 64]);

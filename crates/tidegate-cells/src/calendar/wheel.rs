@@ -45,7 +45,6 @@ const CACHED_CONNECTIONS: usize = 1 << 12;
 /// Fewer tombstones than this start no sweep: it has to visit every log.
 const SWEEP_MINIMUM: usize = 2 * BUCKET_CAPACITY as usize;
 
-/// The part of a wheel that has its first entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Part {
     Run,
@@ -91,7 +90,6 @@ pub(crate) struct SlotWheel {
 }
 
 impl SlotWheel {
-    /// An empty list for this many connections.
     pub(crate) fn new(connections: usize) -> SlotWheel {
         let buckets = SlotWheel::buckets(connections);
         SlotWheel {
@@ -135,7 +133,6 @@ impl SlotWheel {
         (SlotWheel::buckets(connections) as u64) << BITS
     }
 
-    /// The same of this list.
     fn span(&self) -> u64 {
         (self.near.len() as u64) << BITS
     }
@@ -161,7 +158,6 @@ impl SlotWheel {
         chunks + lists * OverflowQueue::chunks(0)
     }
 
-    /// The bytes that they take.
     #[cfg(test)]
     pub(crate) fn bytes(connections: usize, lists: usize) -> usize {
         let own = size_of::<SlotWheel>() + Levels::bytes(SlotWheel::near(connections)) + Bitmap::bytes(SlotWheel::buckets(connections));
@@ -169,13 +165,11 @@ impl SlotWheel {
         SlotWheel::chunks(connections, lists) * Pool::CHUNK_BYTES + lists * own
     }
 
-    /// The number of entries for which the overflow queue has room.
     #[cfg(test)]
     pub(crate) fn capacity(&self) -> usize {
         self.overflow.capacity()
     }
 
-    /// Adds a connection that is not in the list.
     pub(crate) fn add(&mut self, pool: &mut Pool, entry: Entry) {
         if self.listed == 0 && (self.tombstones > 0 || entry.key.wrapping_sub(self.base) >= self.reach) {
             self.begin_at(pool, entry.key);
@@ -357,7 +351,6 @@ impl SlotWheel {
         self.overflow.first().filter(|first| is_before(first.key, self.base.wrapping_add(BUCKET)))
     }
 
-    /// The entry of a word in run or table.
     #[inline]
     const fn entry(&self, word: u64) -> Entry {
         Entry { key: self.base | word >> LOW, payload: word & LOWEST }
@@ -380,7 +373,6 @@ impl SlotWheel {
         self.tombstones += 1;
     }
 
-    /// The number of tombstones.
     pub(crate) const fn tombstones(&self) -> usize {
         self.tombstones
     }
@@ -537,7 +529,6 @@ impl SlotWheel {
         self.update_bounds();
     }
 
-    /// Restarts, empty, at the 64 slots of `key`.
     fn begin_at(&mut self, pool: &mut Pool, key: u64) {
         if self.tombstones > 0 {
             self.sweep(pool, |_| false);

@@ -12,7 +12,6 @@ pub(crate) struct Departure {
     cell: u64,
 }
 
-/// The result of booking a cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Booked {
     /// How long after its planned time the cell leaves, in ticks.
@@ -21,7 +20,6 @@ pub(crate) struct Booked {
     pub(crate) next: u64,
     /// True if a transfer may be due.
     pub(crate) is_low: bool,
-    /// True if the cell ends a PDU.
     pub(crate) is_last: bool,
 }
 
@@ -29,7 +27,6 @@ pub(crate) struct Booked {
 const ENDS_PDU: u64 = 1 << 63;
 const ENDS_QUEUE: u64 = 1 << 62;
 
-/// What a cell ends.
 #[derive(Clone, Copy, Debug)]
 #[repr(u64)]
 pub(crate) enum Last {
@@ -66,7 +63,6 @@ impl Departure {
         self.cell &= !ENDS_QUEUE;
     }
 
-    /// True if the cell ends a PDU.
     #[inline]
     pub(crate) const fn ends_pdu(&self) -> bool {
         self.cell & ENDS_PDU != 0

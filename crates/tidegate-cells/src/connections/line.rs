@@ -25,7 +25,6 @@ pub(crate) struct Line {
 const _: () = assert!(size_of::<Line>() == 64, "a cell touches one cache line of its connection");
 
 impl Line {
-    /// A connection without anything to send.
     pub(crate) const fn new(contract: &CellContract) -> Line {
         Line { shaping: Shaping::new(contract), plain: 0, unsent: 0, resident: 0, generation: 0 }
     }
@@ -89,7 +88,6 @@ impl Line {
         shaping.next()
     }
 
-    /// True if a cell is on the adapter.
     #[inline]
     pub(crate) const fn is_ready(&self) -> bool {
         self.plain > 0 || self.resident > 0
@@ -101,7 +99,6 @@ impl Line {
         self.resident + self.plain * counted
     }
 
-    /// Counts the plain cells as others again.
     #[inline]
     pub(crate) const fn uncount_plain(&mut self, counted: u16) {
         self.unsent += self.plain;

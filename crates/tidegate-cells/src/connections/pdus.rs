@@ -7,12 +7,10 @@ use crate::scheduler::LONGEST_PDU;
 use crate::transfer::NONE;
 use alloc::vec::Vec;
 
-/// Entries of 6 bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct PduPool {
     pdus: Vec<Pdu>,
     limit: u32,
-    /// The first vacant entry.
     vacant: u32,
 }
 
@@ -27,11 +25,9 @@ struct Pdu {
 const _: () = assert!(size_of::<Pdu>() == 6 && LONGEST_PDU <= u16::MAX as u32, "a PDU takes 6 bytes");
 
 impl PduPool {
-    /// The bytes of a PDU.
     #[cfg(test)]
     pub(crate) const BYTES: usize = size_of::<Pdu>();
 
-    /// Room for this many PDUs at one time.
     pub(crate) fn new(limit: u32) -> PduPool {
         let limit = limit.min(NONE - 1);
         PduPool { pdus: Vec::with_capacity(limit as usize), limit, vacant: NONE }

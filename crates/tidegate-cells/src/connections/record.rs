@@ -12,7 +12,6 @@ pub(crate) struct Record {
     pub(crate) transfer_pdu: u32,
     /// Cells of the PDU in transfer that have not been requested.
     pub(crate) unrequested: u16,
-    /// Cells requested that have not arrived.
     pub(crate) outstanding: u16,
     /// Neighbours in the queue for a free buffer; the first is `ABSENT` if the connection is not in it.
     before: Number,
@@ -44,13 +43,11 @@ impl Number {
 }
 
 impl Record {
-    /// A connection without a PDU.
     pub(crate) const fn new() -> Record {
         let (before, after) = (Number::new(ABSENT), Number::new(NONE));
         Record { newest_pdu: NONE, transfer_pdu: NONE, unrequested: 0, outstanding: 0, before, after }
     }
 
-    /// True if a PDU is posted.
     pub(crate) const fn has_pdu(&self) -> bool {
         self.newest_pdu != NONE
     }

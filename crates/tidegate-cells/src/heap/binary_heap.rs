@@ -40,7 +40,6 @@ impl<E: Copy> BinaryHeap<E> {
         self.entries.first()
     }
 
-    /// Adds an entry in the order of `is_before`.
     #[inline]
     pub(crate) fn push(&mut self, entry: E, work: &mut Work, mut is_before: impl FnMut(&E, &E, &mut Work) -> bool) {
         let mut at = self.entries.len();
@@ -59,7 +58,6 @@ impl<E: Copy> BinaryHeap<E> {
         work.entries += 1;
     }
 
-    /// Takes the first entry out.
     #[inline]
     pub(crate) fn pop(&mut self, work: &mut Work, mut is_before: impl FnMut(&E, &E, &mut Work) -> bool) -> Option<E> {
         let first = *self.entries.first()?;

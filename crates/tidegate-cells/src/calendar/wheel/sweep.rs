@@ -68,7 +68,6 @@ impl SlotWheel {
         self.soon = Reader::default();
     }
 
-    /// One entry of a sweep.
     fn keep(&mut self, entry: Entry, is_there: impl Fn(Entry) -> bool, put_back: impl FnOnce(&mut SlotWheel, Entry)) {
         if is_there(entry) {
             put_back(self, entry);
