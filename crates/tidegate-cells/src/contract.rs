@@ -43,7 +43,8 @@ impl Mode {
 ///
 /// ```
 /// use tidegate_cells::{CellContract, Mode, SLOT, Sustained, Ticks};
-/// /// // A video stream of 15 Mbit/s at peak and 4 Mbit/s sustained on the 149.76 Mbit/s of an STM-1, in bursts of 100 cells.
+/// use tidegate_core::units::Rate;
+/// // A video stream of 15 Mbit/s at peak and 4 Mbit/s sustained on the 149.76 Mbit/s of an STM-1, in bursts of 100 cells.
 /// let rate = |bits_per_second| Rate::new(bits_per_second).unwrap();
 /// let link = rate(149_760_000);
 /// let interval = Ticks::ceil_of_rate(rate(4_000_000), link);
