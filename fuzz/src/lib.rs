@@ -1,7 +1,7 @@
 //! The fuzz targets of Tidegate: one per parser, each a plain function that must not panic whatever bytes it is given.
 //!
-//! The same functions run in three places: over a fixed number of mutated inputs in `cargo xtask test` (`src/main.rs`), over the kept
-//! corpus in the tests below, and under libFuzzer (`fuzz_targets/`).
+//! `cargo xtask test` runs the functions on a fixed number of mutated inputs (`src/main.rs`). The tests below run them on the kept corpus, and
+//! libFuzzer as targets (`fuzz_targets/`).
 
 use std::fs;
 use std::io;

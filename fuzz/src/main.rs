@@ -4,9 +4,8 @@
 //! fuzz [TARGET] [--runs N] [--seed N]
 //! ```
 //!
-//! Every run begins with the kept corpus as it is and goes on with mutations of it from a seeded generator: the same command gives the
-//! same inputs on every machine. An input that panics is written to `target/fuzz/`, and the run ends with exit code 1 or, where the
-//! panic cannot be caught, with an abort.
+//! Every run begins with the kept corpus and goes on with mutations of it from a seeded generator. The same command gives the same inputs on every
+//! machine. An input that panics is written to `target/fuzz/`. The run then ends with exit code 1, or with an abort if the panic cannot be caught.
 
 use std::fs;
 use std::io;

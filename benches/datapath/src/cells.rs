@@ -74,7 +74,7 @@ pub fn times(name: &str, connections: u32, cells: u64) -> Result<Vec<u32>, Strin
     Ok(times)
 }
 
-/// What it costs to run a planner of so many connections beside its cells, in nanoseconds each.
+/// What it costs to run a planner of n connections beside its cells, in nanoseconds each.
 #[derive(Clone, Copy, Debug)]
 pub struct Upkeep {
     /// Adding a connection.
@@ -204,7 +204,7 @@ fn wait_while(is_early: impl Fn() -> bool, is_over: impl Fn() -> bool) -> Result
     Ok(())
 }
 
-/// The cells of so many slots, by connection.
+/// The slots whose cells are handed over at once.
 const WINDOW: usize = 64;
 type Window = [u32; WINDOW];
 
@@ -351,7 +351,7 @@ impl<S: CellScheduler> Link<S> {
         }
     }
 
-    /// Sends so many cells, and tells the time from each to the next; returns the number.
+    /// Sends this many cells, and passes the time from each to the next to `note`; returns the number.
     fn run(&mut self, cells: u64, mut note: impl FnMut(u64)) -> u64 {
         let is_timed = !is_nothing(&note);
         for _ in 0..cells {

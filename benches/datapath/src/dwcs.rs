@@ -42,7 +42,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     NAMES.into_iter()
 }
 
-/// Builds the named engine for so many streams.
+/// Builds the named engine for this many streams.
 ///
 /// # Errors
 /// An unknown name, or streams that the engine refuses.
@@ -139,6 +139,7 @@ struct Wheel {
     slot: u64,
 }
 
+/// The length of a slot, at the rate of the bench.
 const SLOT: Duration = Duration::from_nanoseconds(1000);
 
 impl Wheel {

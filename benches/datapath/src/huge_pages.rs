@@ -1,7 +1,7 @@
-//! An allocator that puts large tables on huge pages, as DPDK does with its memory: to find a page of 4 kB among those of a million flows takes
-//! longer than to read what is on it.
+//! An allocator that puts large tables on huge pages, as DPDK does with its memory.
 //!
-//! They are transparent huge pages, which need no privilege and no reservation. A kernel that knows none leaves small ones.
+//! With a million flows, translating the address of a 4 kB page takes longer than reading it. The pages are transparent huge pages, which need no
+//! privilege and no reservation. A kernel without them uses small pages.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -104,7 +104,7 @@ mod mapping {
     /// Unmaps what [`take`] has mapped.
     ///
     /// # Safety
-    /// `block` came from [`take`] with this length, and nobody uses it any more.
+    /// `block` came from [`take`] with this length, and nothing uses it any more.
     pub(super) unsafe fn give_back(block: *mut u8, length: usize) {
         // SAFETY: the caller's promise.
         unsafe { libc::munmap(block.cast(), length) };

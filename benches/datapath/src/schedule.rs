@@ -4,10 +4,16 @@
 //! stays. Flows are activated in random order and have weights, rates, delays and priorities of their own, such that all of them take
 //! turns: the `ready` line says how many do. Only strict priority serves none but the flows of its highest priority, one in eight.
 //!
-//! `rate-controlled` is first in, first out behind a shaper that holds every flow to a rate of its own, `shaped-` another scheduler behind
-//! such a shaper, `tree-` a hierarchy of two levels of a scheduler, with groups of neighbouring flows, all of which have such shapers in
-//! `shaped-tree-`. The rates add up to less than the port's, so that every packet has to wait for its release; with `overloaded-` before the
-//! name they add up to more, and the port is shared in proportion; with `layered-` as well, and every flow is in one of two priorities.
+//! | name | scheduler |
+//! |---|---|
+//! | `rate-controlled` | first in, first out behind a shaper that holds every flow to a rate of its own |
+//! | `shaped-X` | scheduler X behind such a shaper |
+//! | `tree-X` | two levels of X, with groups of neighbouring flows |
+//! | `shaped-tree-X` | the same, with a shaper for every flow and group |
+//! | `overloaded-...` | the rates add up to more than the port's, which is shared in proportion |
+//! | `layered-...` | overloaded, with every flow in one of two priorities |
+//!
+//! Without `overloaded-` or `layered-` the rates add up to less than the port's, so every packet waits for its release.
 
 use crate::flows::Random;
 use crate::{BURST, Benchmark, PACKET_BYTES};

@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 use tidegate_bench::huge_pages::HugePages;
 
-/// The tables of very many flows lie on huge pages.
+/// Puts tables of 16 MiB and more on huge pages.
 #[global_allocator]
 static ALLOCATOR: HugePages<{ 16 << 20 }> = HugePages;
 

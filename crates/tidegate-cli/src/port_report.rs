@@ -1,6 +1,6 @@
 //! From the record of one port, in a replay or on live interfaces, to the run that a report shows.
 //!
-//! In these worlds there is no end to end: a class of the policy takes the place of a flow, and its delay is the time in the port.
+//! A replay or a live run has no flows end to end. A class of the policy takes the place of a flow, and its delay is the time in the port.
 
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
@@ -64,7 +64,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
     }
 }
 
-/// Holds every class that was offered something against what it was promised. `prefix` is put before its name.
+/// Compares every class to which something was offered with its promises. `prefix` is put before its name.
 pub fn judge_classes(run: &mut Run, classes: &[Class], records: &[ClassRecord], prefix: &str, seconds: f64) {
     for (class, record) in classes.iter().zip(records).filter(|(_, record)| record.offered.packets > 0) {
         let Some(promise) = &class.promise else { continue };
@@ -83,7 +83,7 @@ pub fn judged(name: &str, promise: &Promise, measured: &Measured<'_>) -> Vec<Pro
     promise.judge(measured).into_iter().map(row).collect()
 }
 
-/// A class that nothing was offered to stays in the report: that it saw nothing is news to whoever wrote its rules.
+/// A class to which nothing was offered stays in the report: the author of its rules should know.
 fn flow_result(name: &str, port: &str, class: &ClassRecord, seconds: f64) -> FlowResult {
     let lost = class.dropped_in_all().packets;
     FlowResult {

@@ -19,7 +19,7 @@ pub struct Output {
     pub json: bool,
 }
 
-/// Where results go, found out before work begins.
+/// Where results go, determined before work begins.
 pub struct Destination {
     folder: Option<OutputFolder>,
     json: bool,
@@ -79,8 +79,7 @@ impl Destination {
         self.json
     }
 
-    /// Prints `text`, and writes the folder with `write`, which answers the files it wrote. One that fails does not keep the other from
-    /// being tried.
+    /// Prints `text`, and writes the folder with `write`, which returns the files it wrote. If one fails, the other is still tried.
     pub fn deliver(self, text: &str, write: impl FnOnce(OutputFolder) -> Result<Vec<PathBuf>, ReportError>) -> Result<(), Failure> {
         let printed = if self.stdout_is_taken {
             log::line(text.trim_end());
@@ -100,7 +99,7 @@ impl Destination {
     }
 }
 
-/// What is said of packets that a policy's `set` found no field in.
+/// The note on packets that have no field for the code points of a policy's `set`.
 pub fn without_fields(packets: u64) -> String {
     format!("{packets} packets left as they came: they have no field for the code points that the policy sets.")
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Work that is done within this time shows no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A bar that appears on standard error after a second, if that is a terminal, however seldom the work says where it stands.
+/// A bar that appears on standard error after a second, if that is a terminal, however seldom the work reports its position.
 pub struct Progress {
     bar: ProgressBar,
     /// Ends the thread that waits for the second to pass.
@@ -38,13 +38,13 @@ impl Progress {
         Progress { bar, done: Some(done), waiting }
     }
 
-    /// Work stands at `position`.
+    /// Sets the position of the work.
     pub fn at(&self, position: u64) {
         self.bar.set_position(position);
     }
 }
 
-/// The time that is left, once there is something to tell it from.
+/// The time that is left, once it can be estimated.
 fn left(state: &ProgressState, text: &mut dyn Write) {
     if state.pos() > 0 {
         let _ = write!(text, "{:#} left", HumanDuration(state.eta()));
@@ -55,7 +55,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         drop(self.done.take());
         if let Some(waiting) = self.waiting.take() {
-            // It does nothing that could panic, and there would be nothing to do about it.
+            // The thread does nothing that can panic.
             let _ended = waiting.join();
         }
         self.bar.finish_and_clear();

@@ -79,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     places.input("the capture", capture_path);
     scenario.captures.iter().for_each(|capture| places.input("a capture of the scenario", capture));
     let mut destination = Destination::among(&arguments.output, &mut places)?;
-    // Both names are judged before either file is opened.
+    // All names are judged before any file is opened.
     let sent = Target::new(arguments, arguments.sent.as_deref(), "sent", &mut places)?;
     let dropped = Target::new(arguments, arguments.dropped.as_deref(), "dropped", &mut places)?;
     let cells = arguments.cells.as_deref().map(|path| Target::new(arguments, Some(path), "cells", &mut places)).transpose()?;
@@ -163,10 +163,10 @@ fn nothing_replayed(arguments: &Arguments, interfaces: &[Interface], replayed: &
     }
 }
 
-/// The standard streams, where a capture is named.
+/// Names a standard stream in place of a capture.
 const STREAM: &str = "-";
 
-/// Opens the capture; answers its size as well, 0 if that is not known.
+/// Opens the capture; returns its size as well, 0 if unknown.
 fn open(path: &Path) -> Result<(Box<dyn Read>, u64), Failure> {
     if path == Path::new(STREAM) {
         return Ok((Box::new(io::stdin()), 0));
@@ -176,7 +176,7 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, u64), Failure> {
     Ok((Box::new(file), size))
 }
 
-/// True if standard output carries a capture, which only one can, and no terminal shows.
+/// True if standard output carries a capture. Refuses two captures, and a terminal.
 fn judge_outputs(arguments: &Arguments) -> Result<bool, Failure> {
     let named = [("--sent", &arguments.sent), ("--dropped", &arguments.dropped), ("--cells", &arguments.cells)];
     let taking: Vec<&str> =

@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     destination.present(&report)
 }
 
-/// What is to be known of the colours that ports decide. On ATM they go with the cells.
+/// Notes on the colours that ports decide. On ATM, cells carry them.
 fn colour_notes(variant: &Variant, simulation: &Simulation) -> Vec<String> {
     let links = simulation.network.links.iter().zip(&simulation.policy_of_link);
     links.filter(|(link, _)| link.overhead() != Overhead::Aal5).flat_map(|(_, &policy)| variant.policies[policy].notes()).collect()
@@ -111,7 +111,7 @@ fn choose_variants<'s>(variants: &'s [Variant], names: &[String], source: &str) 
     names.iter().map(find).collect()
 }
 
-/// A promise to a group of flows is a promise to each of them: the worst of each figure is what counts.
+/// A promise to a group of flows is a promise to each: the worst of each figure counts.
 fn flow_promises(simulation: &Simulation, outcome: &Outcome) -> Vec<PromiseResult> {
     let judge = |group: &FlowGroup| {
         let promise = group.promise.as_ref()?;
@@ -128,7 +128,7 @@ fn flow_promises(simulation: &Simulation, outcome: &Outcome) -> Vec<PromiseResul
     simulation.groups.iter().filter_map(judge).flatten().collect()
 }
 
-/// What classes are promised at their ports. A class that nothing was offered to is left out.
+/// The promises to classes at their ports. A class to which nothing was offered is left out.
 fn class_promises(variant: &Variant, simulation: &Simulation, outcome: &Outcome) -> Vec<PromiseResult> {
     let mut results = Vec::new();
     for (port, &policy) in outcome.ports.iter().zip(&simulation.policy_of_link) {

@@ -1,7 +1,7 @@
 //! A capture through a port in virtual time, and along the link behind it.
 //!
-//! The port's clock is the capture's: packets arrive at their timestamps and leave when the policy lets them, however long that takes
-//! to compute; on the link they take their time and may get lost. A silence of years is crossed in steps that the port's wrapping clock can follow.
+//! The port's clock is the capture's: packets arrive at their timestamps and leave when the policy lets them, however long that takes to compute.
+//! The link delays and may lose them. A silence of years is crossed in steps that the port's wrapping clock can follow.
 
 use crate::arrivals::{Account, Arrival, Arrivals};
 use crate::capture::{CaptureReader, Interface, Record};
@@ -94,7 +94,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         cells.hold_cells(port.write_cells(link.delay)?);
     }
     let recorder = PortRecorder::new(start, port.classifier());
-    // In virtual time nobody waits for packets on their way: each leaves the line as soon as it has entered.
+    // In virtual time no packet waits on the line: each leaves it as soon as it has entered.
     let mut watcher = Watcher {
         recorder,
         drops: Vec::new(),

@@ -67,7 +67,7 @@ pub(crate) fn tail(delays: &[f64], ccdf: &[f64], limit: usize) -> Points {
     (kept.iter().map(|&index| delays[index]).collect(), kept.iter().map(|&index| ccdf[index]).collect())
 }
 
-/// Decimal logarithms and the distance between their ends; a zero stands where the smallest positive value stands.
+/// Decimal logarithms and the distance between their ends; a zero counts as the smallest positive value.
 fn log_positions(values: &[f64]) -> (Vec<f64>, f64) {
     let smallest = values.iter().copied().filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let logs: Vec<f64> = values.iter().map(|value| value.max(smallest).log10()).collect();

@@ -36,7 +36,7 @@ pub enum ReportError {
     },
     /// A number is not finite, or outside the range its field allows.
     OutOfRange {
-        /// Where it stands, such as "run `a`, flow `voice`, loss".
+        /// Its place, such as "run `a`, flow `voice`, loss".
         place: String,
         /// The number.
         value: f64,

@@ -1,7 +1,7 @@
 //! A folder of results: written beside its place under a temporary name, and put there as a whole.
 //!
-//! An empty folder and one that holds nothing but results of this program are replaced; any other is refused, and so is the current folder,
-//! which a shell may stand in. Where the file system can exchange two names in one step, there is no instant without a folder.
+//! An empty folder is replaced, and one that holds only results of this program. Any other is refused, and so is the current folder, which may be a
+//! shell's. Where the file system can exchange two names in one step, there is no instant without a folder.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

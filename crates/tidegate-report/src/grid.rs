@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::model::{CellResult, ClassResult, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Volume};
 use crate::quantity::{self, NO_BREAK_SPACE, Shown, rate_estimate, ratio_estimate, time_estimate};
 
-/// What stands where there is nothing to tell.
+/// The text of an empty cell.
 pub(crate) const NOTHING: &str = "–";
 
 /// A table: a title, columns, and rows with one cell per column.

@@ -164,7 +164,7 @@ fn cut_last(lines: &mut Vec<String>, width: usize) {
             .map(|(start, character)| start + character.len_utf8())
             .take_while(|&end| last[..end].width() <= width)
             .last()
-            // A character wider than the line stands alone and sticks out.
+            // A character wider than the line has a line of its own, and sticks out.
             .unwrap_or_else(|| last.chars().next().map_or(0, char::len_utf8));
         if fitting == last.len() {
             return;

@@ -1,12 +1,11 @@
 //! Results of a run as a terminal table, JSON, Parquet tables and one self-contained HTML page.
 //!
-//! Whoever ran the traffic fills in a [`Report`]. [`terminal`] shows it as text, [`summary_json`] as JSON, and
-//! [`write_all`] puts the whole folder on disk: `summary.json`, `flows.parquet`, `ports.parquet`, `classes.parquet`,
-//! `series.parquet`, `distributions.parquet`, `drops.parquet`, `replications.parquet` and `report.html`. A [`Reproduction`] is the same for
-//! published experiments.
+//! The command that ran the traffic fills in a [`Report`]. [`terminal`] shows it as text and [`summary_json`] as JSON. [`write_all`] writes the
+//! folder: `summary.json`, `report.html` and the Parquet tables of flows, ports, classes, series, distributions, drops and replications. A
+//! [`Reproduction`] is the same for published experiments.
 //!
-//! [`OutputFile`] and [`OutputFolder`] are how every command writes files: a regular file or a folder of results comes to its place complete
-//! and in one step. [`Places`] keeps outputs apart from inputs and from each other.
+//! Every command writes files through [`OutputFile`] and [`OutputFolder`]: a regular file or a folder of results comes to its place complete and in
+//! one step. [`Places`] keeps outputs apart from inputs and from each other.
 //!
 //! ```
 //! use tidegate_report::{PromiseResult, Report, Run, TerminalOptions, World, terminal};

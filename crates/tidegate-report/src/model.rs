@@ -72,7 +72,7 @@ pub enum World {
 }
 
 impl World {
-    /// The name as it stands in `summary.json` and on the page.
+    /// The name in `summary.json` and on the page.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Simulation => "simulation",
@@ -412,7 +412,7 @@ pub enum SeriesKind {
 }
 
 impl SeriesKind {
-    /// The name as it stands in `summary.json` and `series.parquet`.
+    /// The name in `summary.json` and `series.parquet`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -456,7 +456,7 @@ pub enum DistributionKind {
 }
 
 impl DistributionKind {
-    /// The name as it stands in `distributions.parquet`.
+    /// The name in `distributions.parquet`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Delay => "delay",

@@ -1,7 +1,7 @@
 //! Numbers for people: the unit fits the size, four significant digits, groups of three.
 //!
-//! Inside this crate a no-break space stands in every quantity, so that no line break separates a number from its unit;
-//! the terminal writer turns it into a plain space at the end. The public functions give plain spaces.
+//! Inside this crate a no-break space separates a number from its unit, so that no line breaks between them. The terminal writer turns it into a
+//! plain space at the end. The public functions give plain spaces.
 
 use crate::model::Estimate;
 

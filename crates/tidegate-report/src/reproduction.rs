@@ -1,6 +1,6 @@
 //! Published experiments beside ours: figures with gates, charts and tables.
 //!
-//! Whoever ran the experiments fills in a [`Reproduction`]. [`reproduction_terminal`] shows it as text, [`reproduction_json`] as JSON, and
+//! The command that ran the experiments fills in a [`Reproduction`]. [`reproduction_terminal`] shows it as text, [`reproduction_json`] as JSON, and
 //! [`write_reproduction`] puts `summary.json`, `series.parquet` and `report.html` on disk.
 
 mod files;
@@ -94,7 +94,7 @@ pub struct FigureResult {
     pub id: String,
     /// What it is about.
     pub title: String,
-    /// Where it stands in the publication.
+    /// Its place in the publication.
     pub source: String,
     /// What the publication shows, a sentence each.
     pub paper: Vec<String>,
@@ -227,7 +227,7 @@ pub struct PlainAxis {
 pub struct PlainPanel {
     /// What sets it apart from its neighbours.
     pub name: String,
-    /// Its curves; a name stands for the same thing in all charts of a figure.
+    /// Its curves; a name means the same in all charts of a figure.
     pub curves: Vec<PlainCurve>,
 }
 

@@ -1,7 +1,7 @@
 //! Files and folders under temporary names, known here so that a signal can remove them.
 //!
-//! A destructor does not run when a signal ends the process. Every temporary name is listed from its creation to its renaming, and the
-//! lock is held over both, so that no moment exists at which a name is on disk and not in the list.
+//! A destructor does not run when a signal ends the process. Every temporary name is listed from its creation to its renaming. The lock is held
+//! over both, so a name on disk is always in the list.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Checksums that a network card or a kernel left to be completed: the Internet checksum and the CRC-32c of SCTP.
 //!
-//! With checksum offload on, a frame travels inside the host with the sum over its pseudo-header in the checksum field, and a note
-//! saying where summing starts and where the result goes. Whoever takes the frame out of the host completes it.
+//! With checksum offload, the checksum field of a frame inside the host holds the sum over the pseudo-header. A note beside the frame says where
+//! summing starts and where the result goes. The sender that takes the frame out of the host completes the checksum.
 //!
 //! **Law.** A completed segment verifies: the ones' complement sum over pseudo-header and segment is 0xffff.
 //!

@@ -1,7 +1,7 @@
 //! Cuts a TCP or UDP super-frame, as segmentation offload makes them, into the frames that would have been sent without it.
 //!
-//! **Law.** The payloads of the segments, in order, are the payload of the super-frame; every segment carries at most `size` bytes of
-//! it, all but the last exactly `size`; and every segment is a valid frame.
+//! **Law.** The payloads of the segments, in order, are the payload of the super-frame. Every segment carries exactly `size` bytes of it, the last
+//! one at most `size`. Every segment is a valid frame.
 //!
 //! **Source.** What a network card does with the `gso_type` and `gso_size` of a virtio-net header (VIRTIO 1.3, 5.1.6.2): RFC 9293 for
 //! TCP, RFC 768 for UDP, RFC 3168 section 6.1.2 for the CWR flag.
@@ -31,7 +31,7 @@ pub enum SuperFrameKind {
 /// How the transport checksum of a segment is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChecksumStyle {
-    /// The field holds the sum over the pseudo-header; whoever sends the frame completes it.
+    /// The field holds the sum over the pseudo-header; the sender of the frame completes it.
     Partial,
     /// The field holds the checksum.
     Complete,
@@ -248,7 +248,9 @@ impl<'a> SuperFrame<'a> {
     }
 }
 
+/// The IP protocol number of TCP.
 const TCP: u8 = 6;
+/// The IP protocol number of UDP.
 const UDP: u8 = 17;
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;

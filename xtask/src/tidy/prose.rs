@@ -15,7 +15,6 @@ const WORDS: &[(&str, &str)] = &[
     ("somebody", "name the person, or \"some\" and a noun"),
     ("nobody", "\"no\" and a noun"),
     ("so many", "\"this many\", \"n\", or the number"),
-    ("So many", "\"This many\", \"n\", or the number"),
     ("worth its while", "the condition under which it pays, with its number"),
 ];
 
@@ -47,10 +46,11 @@ pub fn check(root: &Path, files: &[PathBuf], sources: &[Source]) -> Result<Vec<F
 fn words(path: &Path, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
+        let line = line.to_lowercase();
         for (word, remedy) in WORDS {
             // A document that lists the word quotes it.
             let quoted = [format!("\"{word}\""), format!("`{word}`")].iter().any(|quoted| line.contains(quoted.as_str()));
-            if find_word(line, word).is_some() && !quoted {
+            if find_word(&line, word).is_some() && !quoted {
                 findings.push(Finding::new(path, index + 1, format!("\"{word}\""), format!("write {remedy}")));
             }
         }
@@ -58,11 +58,11 @@ fn words(path: &Path, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// The sentences of the header that are too long. Tables, code and lists of links are not prose.
+/// The sentences of the header that are too long. Tables, code, links and lists of sources are not prose.
 fn long_sentences(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut sentence = (1, 0);
-    let mut in_code = false;
+    let (mut in_code, mut in_source) = (false, false);
     let mut judge = |sentence: &mut (usize, usize), next: usize| {
         let (line, words) = std::mem::replace(sentence, (next, 0));
         if words > LONGEST {
@@ -77,7 +77,8 @@ fn long_sentences(source: &Source) -> Vec<Finding> {
         if in_code || text.is_empty() || opens_item || ["```", "|", "["].iter().any(|mark| text.starts_with(mark)) {
             judge(&mut sentence, index + 1);
         }
-        if in_code || text.starts_with("```") || text.starts_with('|') {
+        in_source = !text.is_empty() && !opens_item && (in_source && !text.starts_with("**") || text.starts_with("**Source"));
+        if in_code || in_source || text.starts_with("```") || text.starts_with('|') {
             continue;
         }
         for word in text.split_whitespace() {
@@ -148,6 +149,7 @@ mod tests {
         assert_eq!(problems(&format!("//! {}\n//!\n//! {}\n//! * {}\n", "word ".repeat(20), "word ".repeat(20), of(20))), []);
         assert_eq!(problems(&format!("//! A.\n//! ```\n//! {}\n//! ```\n//! | {} |\n", of(40), of(40))), []);
         assert_eq!(problems(&format!("//! A.\nfn a() {{}}\n//! {}\n", of(40))), []);
+        assert_eq!(problems(&format!("//! **Source.** {}\n//! {}\n//!\n//! {}\n", of(20), of(40), of(31))).len(), 1);
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! Ten thousand contracts kept on real interfaces: `tidegate live` shapes as many UDP flows between namespaces, what arrives is captured
-//! with the kernel's timestamps, and `tidegate replay` polices every stream of the capture by its own contract.
+//! Ten thousand contracts kept on real interfaces.
+//!
+//! `tidegate live` shapes as many UDP flows between namespaces, and what arrives is captured with the kernel's timestamps. `tidegate replay` then
+//! polices every stream of the capture by its own contract.
 //!
 //! Needs root, as the tests of `tidegate-live` do.
 

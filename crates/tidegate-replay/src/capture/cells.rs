@@ -1,8 +1,8 @@
 //! Captures of ATM cells: how a file says that it holds them, and their frames.
 //!
-//! No link type of pcapng holds single cells. A file of cells uses a link type that is left to users, 147, with the 53 bytes of a cell as a packet; the
-//! interface's description says so and names the link type of the frames. Such an interface is read as one of that link type: its packets are the frames
-//! that AAL5 reassembles, each at the instant of its last cell.
+//! No link type of pcapng holds single cells. A file of cells uses link type 147, which is left to users, with the 53 bytes of a cell as a packet. The
+//! interface's description says so and names the link type of the frames. Such an interface is read as one of that link type. Its packets are the
+//! frames that AAL5 reassembles, each at the instant of its last cell.
 
 use super::framed::Oddities;
 use std::collections::BTreeMap;

@@ -184,6 +184,7 @@ impl PcapNg {
     }
 }
 
+/// The kind of a section header.
 const SECTION: u32 = u32::from_be_bytes(SECTION_HEADER);
 
 /// The length of a block of this kind without options and data.

@@ -1,7 +1,7 @@
 //! The port of a replay: one for packets, or that of an ATM adapter, which sends each frame as AAL5 cells.
 //!
-//! The adapter's slots count from the start of the replay. A frame leaves with its last cell. Random loss takes cells, and a frame that has lost one is
-//! lost at the end of the link; so is the frame behind a lost last cell, which AAL5 takes for a part of the one before.
+//! The adapter's slots count from the start of the replay. A frame leaves with its last cell. Random loss takes cells. A frame without one of its
+//! cells is lost at the end of the link. So is the frame after a lost last cell, because AAL5 joins it to the one before.
 
 use super::error::ReplayError;
 use super::segments::Segments;
