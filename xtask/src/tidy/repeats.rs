@@ -4,7 +4,7 @@
 
 use super::dead_files::Tree;
 use super::{Finding, Source};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The longest run of lines that two places may share.
 const LONGEST: usize = 12;
@@ -30,9 +30,17 @@ pub fn check(sources: &[Source], tree: &Tree) -> Vec<Finding> {
         .flat_map(|(file, lines)| lines.iter().map(move |(number, text)| Line { file, number: *number, text }))
         .collect();
 
-    let same = |one: usize, other: usize| lines[one].text == lines[other].text;
+    // Lines by number: equal lines have equal numbers.
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let content: Vec<u32> = lines
+        .iter()
+        .map(|line| {
+            let next = numbers.len() as u32;
+            *numbers.entry(line.text).or_insert(next)
+        })
+        .collect();
     let is_within_a_file = |from: usize, length: usize| lines.get(from + length - 1).is_some_and(|last| last.file == lines[from].file);
-    let mut first: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    let mut first: HashMap<&[u32], usize> = HashMap::new();
     let mut findings = Vec::new();
     let mut at = 0;
     while at < lines.len() {
@@ -40,21 +48,17 @@ pub fn check(sources: &[Source], tree: &Tree) -> Vec<Finding> {
             at += 1;
             continue;
         }
-        let window = lines[at..=at + LONGEST].iter().map(|line| line.text).collect();
-        let before = *first.entry(window).or_insert(at);
+        let before = *first.entry(&content[at..=at + LONGEST]).or_insert(at);
         // A run may not overlap what it repeats.
         if before + LONGEST >= at {
             at += 1;
             continue;
         }
-        let mut length = LONGEST + 1;
-        while before + length < at
-            && is_within_a_file(at, length + 1)
-            && is_within_a_file(before, length + 1)
-            && same(at + length, before + length)
-        {
-            length += 1;
-        }
+        let goes_on = |length: usize| {
+            let are_whole = is_within_a_file(at, length + 1) && is_within_a_file(before, length + 1);
+            are_whole && before + length < at && content[at + length] == content[before + length]
+        };
+        let length = (LONGEST + 1..).find(|&length| !goes_on(length)).expect("a file ends");
         let (here, there) = (&lines[at], &lines[before]);
         let place = format!("{}:{}", sources[there.file].path.display(), there.number);
         findings.push(Finding::new(
