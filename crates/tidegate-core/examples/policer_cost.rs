@@ -3,11 +3,11 @@
 //! `cargo run --release -p tidegate-core --example policer_cost`
 //!
 //! Every flow has a contract of its own; packets of 64 bytes come in random order of flows, with one reading of the clock per 32 of them.
-//! Time is virtual, 10 ns per packet, so that the mix of verdicts depends on the contracts alone. Processor time is measured, which other
-//! programs on the machine disturb less than the time on the wall; the smallest of the rounds is the least disturbed.
+//! Time is virtual, 10 ns per packet, so the mix of verdicts depends only on the contracts. The example measures processor time, which other
+//! programs disturb less than elapsed time; the smallest of the rounds is disturbed least.
 //!
-//! The tables of many flows are spread over thousands of pages. With `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` in the environment glibc asks
-//! for huge ones.
+//! The tables of many flows take thousands of pages. With `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` in the environment glibc requests huge
+//! pages.
 
 use std::hint::black_box;
 use tidegate_core::algorithm::Algorithm;
@@ -15,14 +15,17 @@ use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Contract, DualGcra, Policer, Query, Verdict, police_burst, police_burst_ahead};
 use tidegate_core::units::{Duration, Rate, Time};
 
-const BURST: usize = 32;
-const PACKETS: usize = 1 << 22;
+/// Packets per reading of the clock.
+const BURST_PACKETS: usize = 32;
+const PACKETS_PER_ROUND: usize = 1 << 22;
+/// Rounds per variant; the smallest and the median are printed.
 const ROUNDS: usize = 9;
-const BYTES: u32 = 64;
-const BETWEEN_BURSTS: Duration = Duration::from_nanoseconds(10 * BURST as u64);
+/// Bytes.
+const PACKET_LENGTH: u32 = 64;
+const BETWEEN_BURSTS: Duration = Duration::from_nanoseconds(10 * BURST_PACKETS as u64);
 
 fn main() {
-    println!("ns per packet, smallest (median) of {ROUNDS} rounds of {PACKETS} packets");
+    println!("ns per packet, smallest (median) of {ROUNDS} rounds of {PACKETS_PER_ROUND} packets");
     println!("{:>8}  {:>16} {:>16} {:>16}   conform / marked / discarded", "flows", "one by one", "burst", "burst, next ahead");
     for flows in [1, 1 << 10, 1 << 16, 1 << 20] {
         measure(flows);
@@ -39,37 +42,37 @@ fn measure(flows: u32) {
     };
     let mut policers: Vec<DualGcra> = (0..flows)
         .map(|_| {
-            // 64 bytes every 10 ns are 51.2 Gbit/s in all. A flow may have 30 to 60 % of its share, and 10 to 25 % of it more at peak.
+            // 64 bytes every 10 ns are 51.2 Gbit/s in total. The committed rate is 30 to 60 % of a flow's share, the peak rate 10 to 25 % more.
             let share = 51_200_000_000 / u64::from(flows);
             let committed = share * (3_000 + below(3_001)) / 10_000;
             let peak = Rate::new(committed + share * (1_000 + below(1_501)) / 10_000).expect("a rate within range");
             // A few packets of burst; where few flows share a burst, enough for two bursts.
-            let least = if (flows as usize) < BURST { 2 * BURST as u64 } else { 2 };
+            let least = if (flows as usize) < BURST_PACKETS { 2 * BURST_PACKETS as u64 } else { 2 };
             let mut packets = || (least + below(8)) as u32;
-            let mut contract = Contract::new(Rate::new(committed).expect("a rate within range"), BYTES);
+            let mut contract = Contract::new(Rate::new(committed).expect("a rate within range"), PACKET_LENGTH);
             contract.peak_rate = Some(peak);
-            contract.burst = Some(BYTES * packets());
-            contract.delay_variation_tolerance = Some(peak.time_per_byte().ceil(BYTES * packets()));
+            contract.burst = Some(PACKET_LENGTH * packets());
+            contract.delay_variation_tolerance = Some(peak.time_per_byte().ceil(PACKET_LENGTH * packets()));
             contract.conformance = Some(Conformance::Vbr3);
             DualGcra::build(&contract).expect("a sound contract")
         })
         .collect();
-    let mut queries: Vec<Query> = (0..PACKETS)
+    let mut queries: Vec<Query> = (0..PACKETS_PER_ROUND)
         .map(|_| {
             let colour = if below(4) == 0 { Colour::Yellow } else { Colour::Green };
-            Query { policer: below(u64::from(flows)) as u32, length: BYTES, colour }
+            Query { policer: below(u64::from(flows)) as u32, length: PACKET_LENGTH, colour }
         })
         .collect();
-    queries.extend_from_within(..BURST);
+    queries.extend_from_within(..BURST_PACKETS);
 
     let mut now = Time::ZERO;
     let mut counts = [0u64; 3];
     let mut costs = [const { Vec::new() }; 3];
     for round in 0..=ROUNDS {
         for (way, costs) in costs.iter_mut().enumerate() {
-            let mut verdicts = [Verdict::Conform; BURST];
+            let mut verdicts = [Verdict::Conform; BURST_PACKETS];
             let started = processor_nanoseconds();
-            for (burst, next) in queries.chunks_exact(BURST).zip(queries[BURST..].chunks_exact(BURST)) {
+            for (burst, next) in queries.chunks_exact(BURST_PACKETS).zip(queries[BURST_PACKETS..].chunks_exact(BURST_PACKETS)) {
                 now += BETWEEN_BURSTS;
                 match way {
                     0 => {
@@ -90,7 +93,7 @@ fn measure(flows: u32) {
             }
             // The first round warms the caches and brings the buckets to where a long run has them.
             if round > 0 {
-                costs.push((processor_nanoseconds() - started) / PACKETS as f64);
+                costs.push((processor_nanoseconds() - started) / PACKETS_PER_ROUND as f64);
             }
         }
     }
@@ -98,7 +101,7 @@ fn measure(flows: u32) {
         costs.sort_by(f64::total_cmp);
         format!("{:.2} ({:.2})", costs[0], costs[costs.len() / 2])
     });
-    let percent = counts.map(|count| 100.0 * count as f64 / (3 * PACKETS) as f64);
+    let percent = counts.map(|count| 100.0 * count as f64 / (3 * PACKETS_PER_ROUND) as f64);
     let [one_by_one, burst, ahead] = costs;
     println!("{flows:>8}  {one_by_one:>16} {burst:>16} {ahead:>16}   {:.0} % / {:.0} % / {:.0} %", percent[0], percent[1], percent[2]);
 }
