@@ -22,9 +22,9 @@
 //! 5. A lost head is not charged. A stream that starts afresh with a packet that is taken away at once starts afresh with the next.
 //! 6. The two engines take the same decisions, always.
 //!
-//! **Source**: West and Poellabauer, "Analysis of a window-constrained scheduler for real-time and best-effort packet streams", RTSS 2000;
+//! **Source**: West and Poellabauer, "Analysis of a window-constrained scheduler for real-time and best-effort packet streams", RTSS 2000.
 //! West, Zhang, Schwan and Poellabauer, "Dynamic window-constrained scheduling of real-time streams in media servers", IEEE Transactions on
-//! Computers 53(6), 2004; Krishnamurthy, Yalamanchili, Schwan and West, "ShareStreams", section 2 and Table 1.
+//! Computers 53(6), 2004. Krishnamurthy, Yalamanchili, Schwan and West, "ShareStreams", section 2 and Table 1.
 //!
 //! | item | holds |
 //! |---|---|

@@ -149,7 +149,9 @@ pub struct Tally {
 impl std::fmt::Display for Tally {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Tally { passed, not_reproduced, failed } = self;
-        write!(formatter, "{} figures: {passed} passed, {not_reproduced} not reproduced, {failed} failed", passed + not_reproduced + failed)
+        let figures = passed + not_reproduced + failed;
+        let plural = if figures == 1 { "" } else { "s" };
+        write!(formatter, "{figures} figure{plural}: {passed} passed, {not_reproduced} not reproduced, {failed} failed")
     }
 }
 

@@ -1,8 +1,8 @@
 //! A server that streams many files at contracted rates, reading every chunk from its file just in time.
 //!
-//! The scheduler of ATM cells does all of it: its "cell" is a chunk of 1200 bytes here, its slot the time of a chunk on a link of
-//! 96 Mbit/s. It says which stream sends next and when, and when the next chunks must be read so that they are there in time. A reader
-//! thread plays the host memory and its bus; memory never exceeds the budget of buffers, however large the files are.
+//! The scheduler of ATM cells does all of it: its "cell" is a chunk of 1200 bytes here, and its slot the time of a chunk on a link of
+//! 96 Mbit/s. It decides which stream sends next and when, and when the next chunks must be read. A reader thread plays the host memory
+//! and its bus. Memory never exceeds the budget of buffers, for files of any size.
 //!
 //! ```sh
 //! cargo run --release -p tidegate-reproduce --example paced_server              # 40 files of its own making, 5 seconds
@@ -34,15 +34,16 @@ const CHUNK: usize = 1200;
 const LINK: u64 = 96_000_000;
 const SLOT_TIME: Duration = Duration::from_nanos(CHUNK as u64 * 8 * 1_000_000_000 / LINK);
 
-/// What streams are contracted for, in turn, in bit/s.
+/// The contracted rates of the streams, in turn, in bit/s.
 const RATES: [u64; 4] = [500_000, 1_000_000, 2_000_000, 4_000_000];
 
 /// Chunks that are posted at a time, and how many such pieces of a stream are posted and not yet sent.
 const PIECE: u64 = 64;
 const PIECES_AHEAD: usize = 2;
 
-/// How chunks are fetched: within 10 ms, four at a time; a chunk counts as a tenth of a slot.
+/// The time to fetch chunks, in slots: 10 ms.
 const ACCESS_LATENCY: u32 = 100;
+/// The most chunks of one fetch.
 const BURST: u32 = 4;
 
 /// A datagram's head: the stream, and the number of the chunk within it.
@@ -81,8 +82,8 @@ impl Link {
     }
 }
 
-/// The adapter's side of the scheduler: passes requests to the reader and keeps the accounts.
-struct Desk {
+/// The adapter of the scheduler: passes requests to the reader and counts buffers.
+struct ChunkAdapter {
     requests: Sender<(usize, u32)>,
     /// Chunk buffers that are filled or about to be.
     in_use: usize,
@@ -92,7 +93,7 @@ struct Desk {
     done: Vec<Connection>,
 }
 
-impl Adapter for Desk {
+impl Adapter for ChunkAdapter {
     fn transfer_requested(&mut self, _now: u64, connection: Connection, cells: u32) {
         self.in_use += cells as usize;
         self.peak = self.peak.max(self.in_use);
@@ -113,10 +114,10 @@ impl Adapter for Desk {
     }
 }
 
-/// What the server did.
+/// The totals of a run.
 #[derive(Debug)]
 struct Served {
-    /// Chunk buffers in use at one time, at most.
+    /// The most chunk buffers in use at one time.
     peak: usize,
     underruns: Vec<u64>,
     transfers: u64,
@@ -137,7 +138,7 @@ fn serve(streams: &[Stream], buffers: u32, link: &Link) -> io::Result<Served> {
     let (arrived, arrivals) = mpsc::channel();
     let files = streams.iter().map(|stream| File::open(&stream.file)).collect::<io::Result<Vec<File>>>()?;
     let reader = thread::spawn(move || read(files, &requested, &arrived));
-    let mut desk = Desk { requests, in_use: 0, peak: 0, underruns: vec![0; streams.len()], done: Vec::new() };
+    let mut adapter = ChunkAdapter { requests, in_use: 0, peak: 0, underruns: vec![0; streams.len()], done: Vec::new() };
 
     let mut unposted: Vec<u64> = streams.iter().map(Stream::chunks).collect();
     let mut unsent: u64 = unposted.iter().sum();
@@ -147,18 +148,18 @@ fn serve(streams: &[Stream], buffers: u32, link: &Link) -> io::Result<Served> {
     for stream in streams {
         let connection = scheduler.add(&CellContract::constant(interval(stream.rate)?)).map_err(io::Error::other)?;
         connections.push(connection);
-        desk.done.extend([connection; PIECES_AHEAD]);
+        adapter.done.extend([connection; PIECES_AHEAD]);
     }
 
     let started = Instant::now();
     let mut slot = 0;
     while unsent > 0 {
-        for connection in std::mem::take(&mut desk.done) {
+        for connection in std::mem::take(&mut adapter.done) {
             let unposted = &mut unposted[connection.index()];
             let cells = PIECE.min(*unposted);
             if cells > 0 {
                 *unposted -= cells;
-                scheduler.post(connection, cells as u32, slot, &mut desk).map_err(io::Error::other)?;
+                scheduler.post(connection, cells as u32, slot, &mut adapter).map_err(io::Error::other)?;
             }
         }
         let next = scheduler.next_slot(slot);
@@ -168,11 +169,11 @@ fn serve(streams: &[Stream], buffers: u32, link: &Link) -> io::Result<Served> {
             slot = slot.max(reached.min(next.unwrap_or(reached)));
             let cells = more.len() as u32;
             chunks[stream].extend(more);
-            scheduler.arrived(connections[stream], cells, slot, &mut desk);
+            scheduler.arrived(connections[stream], cells, slot, &mut adapter);
             continue;
         }
         slot = slot.max(next.unwrap_or(slot));
-        if let Some(connection) = scheduler.send(slot, &mut desk) {
+        if let Some(connection) = scheduler.send(slot, &mut adapter) {
             let stream = connection.index();
             let chunk = chunks[stream].pop_front().ok_or_else(|| io::Error::other("a chunk was sent before it arrived"))?;
             link.send(&[&(stream as u32).to_be_bytes()[..], &numbers[stream].to_be_bytes(), &chunk].concat())?;
@@ -182,7 +183,7 @@ fn serve(streams: &[Stream], buffers: u32, link: &Link) -> io::Result<Served> {
         slot += 1;
     }
     let transfers = scheduler.counts().transfers;
-    let Desk { requests, peak, underruns, .. } = desk;
+    let ChunkAdapter { requests, peak, underruns, .. } = adapter;
     drop(requests);
     reader.join().map_err(|_| io::Error::other("the reader ended badly"))?;
     Ok(Served { peak, underruns, transfers })

@@ -1,4 +1,4 @@
-//! What an experiment shows: figures with their gates, charts and tables.
+//! Figures with their gates, charts and tables.
 
 /// One figure of a paper beside ours.
 #[derive(Clone, PartialEq, Debug)]
@@ -11,13 +11,13 @@ pub struct Figure {
     pub source: &'static str,
     /// What the paper shows and says, a sentence each.
     pub paper: Vec<String>,
-    /// Parameters that the paper leaves open, and whatever else a reader must know, a sentence each.
+    /// Parameters that the paper leaves open, and other remarks, a sentence each.
     pub notes: Vec<String>,
-    /// When ours agrees with the paper's.
+    /// The numbers that have to agree with the paper's.
     pub gates: Vec<Gate>,
     /// What is plotted.
     pub charts: Vec<Chart>,
-    /// Figures that are better read than plotted.
+    /// Numbers that are better read than plotted.
     pub tables: Vec<Table>,
 }
 
@@ -28,24 +28,24 @@ impl Figure {
         Figure { id, title: title.into(), source, paper, notes, gates: Vec::new(), charts: Vec::new(), tables: Vec::new() }
     }
 
-    /// Whether every gate holds.
+    /// True if every gate holds.
     pub fn passed(&self) -> bool {
         self.gates.iter().all(Gate::passed)
     }
 }
 
-/// What a gate says of the paper's number and ours.
+/// How our numbers compare with the paper's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// Ours lies in the paper's band.
+    /// Ours are in the paper's band.
     Passed,
-    /// Ours lies where it always lies, and that is outside the paper's band.
+    /// Ours are in the band that is stated for them, which is not the paper's.
     NotReproduced,
-    /// Ours lies outside the band that it has to lie in.
+    /// Ours are outside the band that is required.
     Failed,
 }
 
-/// The paper's band, where ours is another.
+/// The paper's band, where ours differs.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Departure {
     /// The least that the paper gives for each number; `None` without a lower limit.
@@ -56,7 +56,7 @@ pub struct Departure {
     pub why: String,
 }
 
-/// Numbers that were measured and the band in which they have to lie.
+/// Measured numbers, and the band that is required of them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Gate {
     /// What is measured.
@@ -69,18 +69,18 @@ pub struct Gate {
     pub low: Option<Vec<f64>>,
     /// The most that each may be; `None` without an upper limit.
     pub high: Option<Vec<f64>>,
-    /// The paper's band, if ours is another: see [`Gate::not_reproduced`].
+    /// The paper's band, if ours differs: see [`Gate::not_reproduced`].
     pub departure: Option<Departure>,
 }
 
 impl Gate {
-    /// Each number has to lie between its own limits.
+    /// Each number has to be within its own limits.
     pub fn between(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, low: Option<Vec<f64>>, high: Option<Vec<f64>>) -> Gate {
         Gate { name: name.into(), unit, measured, low, high, departure: None }
     }
 
-    /// States that the paper's band, which this gate has, is not reached, and why. Ours has to lie from `low` to `high` instead, so that a fault
-    /// still fails. The gate also fails once the paper's band is reached: then the statement is wrong.
+    /// States that the paper's band, which this gate has, is not reached, and why. Ours have to be from `low` to `high` instead, so that a fault
+    /// still fails. The gate also fails if the paper's band is reached: then the statement is wrong.
     ///
     /// ```
     /// use tidegate_reproduce::figure::{Gate, Verdict};
@@ -107,25 +107,25 @@ impl Gate {
         Gate::between(name, unit, measured, Some(low), Some(high))
     }
 
-    /// Each number may differ by the `fraction` of what is `expected`.
+    /// Each number may differ from what is `expected` by this `fraction` of it.
     pub fn near(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, expected: &[f64], fraction: f64) -> Gate {
         let low = expected.iter().map(|value| value - value.abs() * fraction).collect();
         let high = expected.iter().map(|value| value + value.abs() * fraction).collect();
         Gate::between(name, unit, measured, Some(low), Some(high))
     }
 
-    /// Each of the numbers may be `limit` and more.
+    /// Each of the numbers has to be `limit` or more.
     pub fn all_at_least(name: impl Into<String>, unit: &'static str, measured: Vec<f64>, limit: f64) -> Gate {
         let low = vec![limit; measured.len()];
         Gate::between(name, unit, measured, Some(low), None)
     }
 
-    /// The number may be `limit` and less.
+    /// The number has to be `limit` or less.
     pub fn at_most(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
         Gate::between(name, unit, vec![measured], None, Some(vec![limit]))
     }
 
-    /// The number may be `limit` and more.
+    /// The number has to be `limit` or more.
     pub fn at_least(name: impl Into<String>, unit: &'static str, measured: f64, limit: f64) -> Gate {
         Gate::all_at_least(name, unit, vec![measured], limit)
     }
@@ -133,21 +133,21 @@ impl Gate {
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         match &self.departure {
-            _ if !lies_between(&self.measured, &self.low, &self.high) => Verdict::Failed,
+            _ if !is_between(&self.measured, &self.low, &self.high) => Verdict::Failed,
             None => Verdict::Passed,
-            Some(paper) if lies_between(&self.measured, &paper.low, &paper.high) => Verdict::Failed,
+            Some(paper) if is_between(&self.measured, &paper.low, &paper.high) => Verdict::Failed,
             Some(_) => Verdict::NotReproduced,
         }
     }
 
-    /// Whether it holds: whether every number lies in the band that it has to lie in.
+    /// True if every number is in the band that is required.
     pub fn passed(&self) -> bool {
         self.verdict() != Verdict::Failed
     }
 }
 
-/// Whether every number lies in its band. Nothing measured, or a number too many or too few, lies in none.
-fn lies_between(measured: &[f64], low: &Option<Vec<f64>>, high: &Option<Vec<f64>>) -> bool {
+/// True if every number is in its band. False for no number at all, and for a number too many or too few.
+fn is_between(measured: &[f64], low: &Option<Vec<f64>>, high: &Option<Vec<f64>>) -> bool {
     let fits = |limits: &Option<Vec<f64>>, keeps: fn(f64, f64) -> bool| {
         limits.as_ref().is_none_or(|limits| {
             limits.len() == measured.len() && measured.iter().zip(limits).all(|(&measured, &limit)| keeps(measured, limit))
@@ -157,7 +157,7 @@ fn lies_between(measured: &[f64], low: &Option<Vec<f64>>, high: &Option<Vec<f64>
     finite && fits(low, |measured, low| measured >= low) && fits(high, |measured, high| measured <= high)
 }
 
-/// Whole numbers as they stand in a gate.
+/// Whole numbers as a gate holds them.
 pub(crate) fn numbers<const N: usize>(numbers: [u32; N]) -> [f64; N] {
     numbers.map(f64::from)
 }
@@ -173,7 +173,7 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Whether a value holds until the next point instead of running towards it.
+    /// True if a value holds until the next point instead of running towards it.
     pub steps: bool,
     /// At least one.
     pub panels: Vec<Panel>,
@@ -184,7 +184,7 @@ pub struct Chart {
 pub struct Axis {
     /// The quantity and, in brackets, its unit.
     pub title: &'static str,
-    /// Whether it is logarithmic.
+    /// True if it is logarithmic.
     pub logarithmic: bool,
 }
 
@@ -203,9 +203,9 @@ impl Axis {
 /// Curves on one pair of axes.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Panel {
-    /// What sets it apart from its neighbours.
+    /// What distinguishes it from its neighbours.
     pub name: String,
-    /// Its curves; a name stands for the same thing in all charts of a figure.
+    /// Its curves; a name means the same in all charts of a figure.
     pub curves: Vec<Curve>,
 }
 
@@ -232,7 +232,7 @@ impl Curve {
         self.y.push(y);
     }
 
-    /// The value reached before `x`, 0 before the first point: for a curve that counts, what was counted before `x`.
+    /// The value reached before `x`, 0 before the first point. Of a counting curve: the count before `x`.
     pub fn before(&self, x: f64) -> f64 {
         match self.x.partition_point(|&place| place < x) {
             0 => 0.0,
@@ -240,7 +240,7 @@ impl Curve {
         }
     }
 
-    /// What a counting curve counted from `start` (included) to `end` (left out).
+    /// The count of a counting curve from `start` to `end`, without `end`.
     pub fn between(&self, start: f64, end: f64) -> f64 {
         self.before(end) - self.before(start)
     }
@@ -257,48 +257,12 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gate_holds_within_its_band_and_at_its_limits() {
-        assert!(Gate::within("a", "cells", vec![9.0, 11.0], &[10.0, 10.0], 1.0).passed());
-        assert!(!Gate::within("a", "cells", vec![9.0, 12.0], &[10.0, 10.0], 1.0).passed());
-        assert!(Gate::exactly("a", "cells", vec![3.0], &[3.0]).passed());
-        assert!(!Gate::exactly("a", "cells", vec![3.0], &[4.0]).passed());
-        assert!(Gate::near("a", "cells", vec![98.0, -9.8], &[100.0, -10.0], 0.02).passed());
-        assert!(!Gate::near("a", "cells", vec![100.0, -9.7], &[100.0, -10.0], 0.02).passed());
-        assert!(Gate::all_at_least("a", "cells", vec![5.0, 6.0], 5.0).passed());
-        assert!(!Gate::all_at_least("a", "cells", vec![5.0, 4.0], 5.0).passed());
-        assert!(Gate::at_most("a", "slots", 5.0, 5.0).passed());
-        assert!(!Gate::at_most("a", "slots", 5.5, 5.0).passed());
-        assert!(Gate::at_least("a", "slots", 5.0, 5.0).passed());
-        assert!(!Gate::at_least("a", "slots", 4.0, 5.0).passed());
-    }
-
-    #[test]
-    fn a_gate_without_its_numbers_fails() {
-        assert!(!Gate::exactly("a", "cells", vec![], &[]).passed());
-        assert!(!Gate::exactly("a", "cells", vec![1.0], &[1.0, 1.0]).passed());
-        assert!(!Gate::exactly("a", "cells", vec![1.0, 1.0], &[1.0]).passed());
-        assert!(!Gate::at_most("a", "cells", f64::NAN, 1.0).passed());
-        assert!(!Gate::at_least("a", "cells", f64::INFINITY, 1.0).passed());
-    }
-
-    #[test]
-    fn what_is_not_reproduced_is_held_to_its_own_band_and_must_miss_the_papers() {
-        let verdict = |measured| Gate::at_most("a", "", measured, 0.2).not_reproduced(&[0.3], &[0.4], "It is so.").verdict();
-        assert_eq!([0.29, 0.3, 0.4, 0.41].map(verdict), [Verdict::Failed, Verdict::NotReproduced, Verdict::NotReproduced, Verdict::Failed]);
-        let wide = Gate::at_most("a", "", 0.15, 0.2).not_reproduced(&[0.1], &[0.4], "It is so.");
-        assert_eq!(wide.verdict(), Verdict::Failed, "the paper's band is reached: the statement is wrong");
-    }
-
-    #[test]
-    fn a_counting_curve_answers_for_half_open_intervals() {
-        let curve = Curve { name: "a".into(), x: vec![0.0, 10.0, 20.0], y: vec![1.0, 2.0, 3.0] };
-        assert_eq!([0.0, 0.5, 10.0, 10.5, 99.0].map(|x| curve.before(x)), [0.0, 1.0, 1.0, 2.0, 3.0]);
-        assert_eq!(curve.between(0.0, 20.0), 2.0);
-        assert_eq!(curve.between(10.0, 21.0), 2.0);
+impl Table {
+    /// A table with these heads.
+    pub fn new(title: impl Into<String>, head: &[&str], rows: Vec<Vec<String>>) -> Table {
+        Table { title: title.into(), head: head.iter().map(|&name| name.to_owned()).collect(), rows }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,41 +1,41 @@
 //! A register base block: the attributes of one stream, and the logic that updates them.
 //!
-//! **Law.** In an update cycle a block takes at most one step: the winner is accounted for as served, any other one misses at most one
-//! deadline. All deadlines lie between the clock and 2^14 ticks after it afterwards, so any two of them can be compared.
+//! **Law.** In an update cycle a block takes at most one step: the winner is accounted for as served, any other stream misses at most one
+//! deadline. Afterwards all deadlines are from the clock to 2^14 ticks after it, so any two of them can be compared.
 //!
 //! **Source**: Krishnamurthy et al., "ShareStreams", section 4, Figures 5 and 7.
 //!
-//! **State**: 100 bits and five counters of 16 bits. Deadline, period and arrival have 16 bits each, x, y, x', y' and the penalty 8 each, the
-//! number 5. Infinite, fixed, droppable, valid, drop, violation and fresh have one each. Blocks that compute ahead hold both outcomes, 35 bits
-//! more.
+//! **State**: 100 bits and five counters of 16 bits. Deadline, period and arrival have 16 bits each; x, y, x', y' and the penalty 8; the
+//! number 5. Infinite, fixed, droppable, valid, drop, violation and fresh have one bit each. Blocks that compute ahead hold both outcomes,
+//! 35 bits more.
 //!
 //! **Cost**: one addition and two comparisons of 16 bits, increments and decrements of 8 bits, all in one cycle.
 //!
 //! **RTL twin**: this is the model of it.
 //!
-//! **Deviations**: the paper names the fields and their widths. It has no flags for waiting packets (`valid`), deadlines that never come
-//! (`infinite`), windows that never change (`fixed`) and a window that has just begun (`fresh`). It holds one pair of window registers where
-//! originals and current values are both needed. y' saturates at 255. A deadline that falls behind the clock is moved up to it, so that 16
-//! bits always show that it has come.
+//! **Deviations**: the paper names the fields and their widths. It has no flags for four facts: packets wait (`valid`), the deadline never comes
+//! (`infinite`), the window is never adjusted (`fixed`), a window has just begun (`fresh`). It holds one pair of window registers where
+//! originals and current values are both needed. y' saturates at 255. A deadline that falls behind the clock is moved up to it, so that
+//! 16 bits always tell that it has come.
 
 use crate::decision::Attributes;
 use crate::timeline::Update;
 use tidegate_core::dwcs::{CLAMP, Stream};
 
-/// The latest that a deadline may be, relative to the clock.
+/// The largest distance of a deadline after the clock, in ticks.
 const LATEST: i32 = CLAMP as i32;
 
-/// What the control unit tells all blocks about time.
+/// The time as the control unit tells it to all blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broadcast {
     /// The clock's low bits.
     now: u16,
-    /// More than 2^14 ticks have gone by since the blocks were told last: every deadline has come.
+    /// More than 2^14 ticks since the last broadcast: every deadline has come.
     far: bool,
 }
 
 impl Broadcast {
-    /// `now`, if the blocks were told last at `last`.
+    /// Of `now`; `last` is the time of the last broadcast.
     pub const fn new(now: u64, last: u64) -> Broadcast {
         Broadcast { now: now as u16, far: now.saturating_sub(last) > CLAMP }
     }
@@ -45,7 +45,7 @@ impl Broadcast {
         if self.far { i32::MIN / 2 } else { i32::from(deadline.wrapping_sub(self.now) as i16) }
     }
 
-    /// The deadline `ahead` ticks from now, or as far as deadlines may be.
+    /// The deadline after this many ticks, clamped to the range of deadlines.
     fn after(self, ahead: i32) -> u16 {
         self.now.wrapping_add(ahead.clamp(0, LATEST) as u16)
     }
@@ -114,17 +114,17 @@ pub struct Block {
     valid: bool,
     /// The head has missed its deadline and is to be dropped.
     drop: bool,
-    /// It has begun a new window with its present head, and nothing has happened since.
+    /// The present head began a new window, and nothing has happened since.
     fresh: bool,
     current: Constraint,
     counters: Counters,
     update: Update,
-    /// What both rules would make of `current`, if blocks compute ahead.
+    /// The outcomes of both rules for `current`, if blocks compute ahead.
     ahead: (Constraint, (Constraint, bool)),
 }
 
 impl Block {
-    /// Checks that the registers can hold a contract.
+    /// Checks that the registers can hold the stream.
     pub fn check(stream: &Stream, start: u64) -> Result<(), &'static str> {
         stream.check()?;
         if stream.window.deadlines > 255 {
@@ -141,7 +141,7 @@ impl Block {
         Ok(())
     }
 
-    /// LOAD: a stream that has passed [`Block::check`], without a packet, with the clock at `start`.
+    /// LOAD at the time `start`: a stream without packets that has passed [`Block::check`].
     pub fn load(id: u8, stream: &Stream, start: u64, update: Update) -> Block {
         let whole = Constraint { numerator: stream.window.tolerated as u8, denominator: stream.window.deadlines as u8, violation: false };
         let mut block = Block {
@@ -179,7 +179,7 @@ impl Block {
         }
     }
 
-    /// The stream has got its first packet. If its deadline has come in the meantime, it starts afresh.
+    /// The stream gets its first packet. If its deadline has come, it starts afresh.
     pub fn activate(&mut self, at: Broadcast, arrival: u16) {
         (self.valid, self.arrival) = (true, arrival);
         if !self.infinite && at.until(self.deadline) <= 0 {
@@ -209,7 +209,7 @@ impl Block {
         self.deadline = finish.after(ahead.saturating_add(i32::from(self.period)));
     }
 
-    /// The part of every block in an update: a deadline that has come is missed, unless this is the winner, whose step was its service.
+    /// The part of every block in an update: a deadline that has come is missed. The step of the winner was its service.
     pub fn update(&mut self, at: Broadcast, won: bool) {
         if self.infinite {
             return;
@@ -224,8 +224,8 @@ impl Block {
         self.compute_ahead();
     }
 
-    /// The head is gone without service, and `next` is the arrival of the one behind it. A stream that has just
-    /// begun a new window begins another one with the next packet.
+    /// The head is gone without service, and `next` is the arrival of the one behind it. A stream that has just begun a new window begins
+    /// another with the next packet.
     pub fn lose(&mut self, at: Broadcast, next: Option<u16>) {
         if self.drop {
             self.drop = false;
@@ -238,7 +238,7 @@ impl Block {
         self.latch(next);
     }
 
-    /// Whether the head waits to be dropped.
+    /// True if the head is to be dropped.
     pub fn drops(&self) -> bool {
         self.drop
     }
@@ -271,7 +271,7 @@ impl Block {
         self.counters.violations = self.counters.violations.wrapping_add(u16::from(violated));
     }
 
-    /// What service in time and a missed deadline make of the current constraint, and whether the latter is a violation.
+    /// The constraint after service in time and after a missed deadline, and true if the latter is a violation.
     fn outcomes(&self) -> (Constraint, (Constraint, bool)) {
         if self.fixed {
             (self.current, (self.current, false))

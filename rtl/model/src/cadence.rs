@@ -1,4 +1,4 @@
-//! How often the device orders its streams, and how often it looks for missed deadlines: once per packet, or less.
+//! How often the device orders its streams and looks for missed deadlines: once per packet, or less.
 //!
 //! **Law.** With one packet per decision and one per update the device is the one without a cadence. With n packets per decision a stream
 //! is served at most once per n packets, so its share is at most 1/n.
@@ -12,8 +12,8 @@
 //!
 //! **RTL twin**: none.
 //!
-//! **Deviations**: the paper names both ideas and no rule. Here a winner is always accounted for at once. An update that is left out is the
-//! part of the other streams, whose deadlines may pass unnoticed until the next one. That one misses one deadline, as any update.
+//! **Deviations**: the paper names both ideas and no rule. Here a winner is always accounted for at once. An omitted update concerns the other
+//! streams: their deadlines pass unnoticed until the next update, which misses one deadline, as any update does.
 
 use crate::network::Routing;
 use crate::timeline::{Architecture, Update};
@@ -54,10 +54,10 @@ impl Default for Cadence {
 }
 
 impl Cadence {
-    /// Whether a device of this architecture with `streams` streams can keep it.
+    /// Checks that a device of this architecture with `streams` streams can keep it.
     ///
     /// # Errors
-    /// The reason why it cannot, and what would be right.
+    /// What prevents it, and what would be right.
     pub fn check(self, architecture: Architecture, streams: usize) -> Result<(), &'static str> {
         let ports = architecture.size.ports();
         if self.packets_per_decision == 0 || self.packets_per_update == 0 {

@@ -1,7 +1,7 @@
 //! The decision block: which of two streams comes first, in one cycle.
 //!
 //! **Law.** The order of [`Rank`](tidegate_core::dwcs::Rank), as long as deadlines and arrivals differ by less than 2^15. A stream without a packet
-//! loses against every other, and of two of them the second wins.
+//! loses against every other; of two streams without packets the second wins.
 //!
 //! **Source**: Krishnamurthy et al., "ShareStreams", section 4, Figure 8 and Table 1.
 //!
@@ -11,10 +11,10 @@
 //!
 //! **RTL twin**: this is the model of it.
 //!
-//! **Deviations**: the paper names the comparison, not its terms. Its rules decide ties by the order of arrival, and do not decide among equal
+//! **Deviations**: the paper says what is computed, not by which terms. Its rules leave ties to the order of arrival, and say nothing of equal
 //! arrivals: here the smaller number wins.
 
-/// The word of a stream on the network: all that a decision reads.
+/// The word on the network: the attributes of one stream that a decision compares.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Attributes {
     /// The stream has a packet.

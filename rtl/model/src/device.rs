@@ -1,12 +1,12 @@
-//! The device: ShareStreams as hardware has it, 16 bits of time and 8 of a window, cycle by cycle.
+//! The device: ShareStreams with the registers of hardware, 16 bits of time and 8 of a window, cycle by cycle.
 //!
-//! One register block per stream, half as many decision blocks as the network has ports, a network through which the streams' attributes
-//! recirculate, and a control unit. This is the golden model that hardware is compared with, and an engine like [`Scan`](tidegate_core::dwcs::Scan): through
-//! [`Dwcs`] it takes ticks of 64 bits, of which the blocks see 16.
+//! It has one register block per stream and half as many decision blocks as the network has ports. The streams' attributes recirculate
+//! through the network, and this file is the control unit. The device is the golden model of the hardware, and an engine like
+//! [`Scan`](tidegate_core::dwcs::Scan): through [`Dwcs`] it takes ticks of 64 bits, of which the blocks see 16.
 //!
-//! **Law.** In every [`Architecture`] the device decides as [`Scan`](tidegate_core::dwcs::Scan) with
-//! [`Early::Clamp`](tidegate_core::dwcs::Early::Clamp), and its registers hold the same state. This requires periods at least as long as the
-//! ticks between two decisions, denominators below 256, and heads whose ages differ by less than 2^15.
+//! **Law.** The device decides as [`Scan`](tidegate_core::dwcs::Scan) with [`Early::Clamp`](tidegate_core::dwcs::Early::Clamp), and its registers
+//! hold the records of that, in every [`Architecture`]. This holds if periods are at least as long as the ticks between two decisions,
+//! denominators stay below 256, and the ages of heads differ by less than 2^15.
 //!
 //! **Source**: Krishnamurthy, Yalamanchili, Schwan and West, "ShareStreams: a scalable architecture and hardware support for high-speed QoS
 //! packet schedulers", sections 3 and 4, Figures 5 to 8.
@@ -15,12 +15,12 @@
 //!
 //! **Cost**: the cycles of its [`Timeline`]; as a program, O(N log N) per decision.
 //!
-//! **RTL twin**: this is the model of it: `block`, `decision` and `network` are modules of their own, and this file is the control unit.
+//! **RTL twin**: this is the model of it; `block`, `decision` and `network` are modules of their own.
 //!
-//! **Deviations**: a block misses at most one deadline per update, as one cycle allows. With periods shorter than the ticks between decisions
-//! it therefore falls behind, while software counts every missed deadline. The control unit latches the arrivals of all dropped and served
-//! heads in the cycle of the update; the paper does not say how many its memory delivers at once. The clock has 64 bits; hardware keeps 16, and
-//! a flag for steps of more than 2^14 ticks.
+//! **Deviations**: a block misses at most one deadline per update, as one cycle allows. So it falls behind if periods are shorter than the ticks
+//! between decisions, while software counts every missed deadline. The control unit latches the arrivals of all dropped and served heads in
+//! the update cycle; the paper does not say how many its memory delivers at once. The clock has 64 bits; hardware keeps 16, and a bit for
+//! more than 2^14 ticks since the last update.
 
 use crate::block::{Block, Broadcast};
 use crate::cadence::Cadence;
@@ -42,7 +42,7 @@ pub enum Clock {
     /// The user of the device sets it: `now` and `finish` of every call count.
     #[default]
     Outside,
-    /// It moves on by one tick whenever a winner is served, whatever the calls say, as in the paper's experiments.
+    /// One tick per service, as in the paper's experiments; the times of the calls are ignored.
     Decisions,
 }
 
@@ -69,24 +69,24 @@ pub struct Device {
     architecture: Architecture,
     cadence: Cadence,
     clock: Clock,
-    /// Streams that the last decision has ordered behind the winner and that are still to be served.
+    /// Streams that the last decision has ordered behind the winner and that are not yet served.
     ordered: VecDeque<Flow>,
     /// Packets served since the last PRIORITY_UPDATE.
     served_since_update: u8,
-    /// The time of the last update that was left out.
+    /// The time of the last omitted update.
     left_out: u64,
-    /// The clock at the last broadcast to the blocks.
+    /// The time of the last broadcast to the blocks.
     now: u64,
     /// The clock that counts decisions.
     decided: u64,
     /// The stream whose head is being served.
     winner: Option<Flow>,
-    /// The answer to the last question, as long as nothing has changed.
+    /// The answer of the last `select`, while nothing has changed.
     answer: Option<Choice>,
     blocks: Vec<Block>,
     attributes: Vec<Attributes>,
     network: Network,
-    /// What the host has read from the counters.
+    /// The counters as the host has read and extended them.
     tallies: Vec<Tally>,
     updates: u64,
     schedule: Range<u64>,
@@ -94,7 +94,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device for these streams, none of them backlogged, whose clock stands at `start`. More streams than the network has ports are tiled.
+    /// A device at the time `start` for these streams, none of them backlogged. More streams than the network has ports are tiled.
     ///
     /// # Errors
     /// [`StreamError`] names the first stream that does not fit: into the registers, or into the device.
@@ -143,8 +143,8 @@ impl Device {
         Ok(self)
     }
 
-    /// LOAD of one stream between decisions: it begins anew with this contract, without a packet, its tally at 0, when the clock stands where
-    /// it stood at the last update.
+    /// LOAD of one stream between decisions, at the time of the last update: it begins anew with this contract, without packets, its tally
+    /// at 0.
     ///
     /// # Errors
     /// As [`Device::new`]; nothing is changed then.
@@ -165,12 +165,12 @@ impl Device {
         self.cycle() - 1
     }
 
-    /// What is built.
+    /// The architecture.
     pub fn architecture(&self) -> Architecture {
         self.architecture
     }
 
-    /// The network, with what the last decision left in it.
+    /// The network as the last decision left it.
     pub fn network(&self) -> &Network {
         &self.network
     }
@@ -192,12 +192,12 @@ impl Device {
         }
     }
 
-    /// The cycle after those so far.
+    /// The next cycle.
     fn cycle(&self) -> u64 {
         1 + self.network.cycles() + self.updates
     }
 
-    /// PRIORITY_UPDATE: the winner and the time go to all blocks.
+    /// PRIORITY_UPDATE: winner and time are broadcast to all blocks.
     fn update(&mut self, now: u64) {
         if self.architecture.update == Update::InTurn {
             self.update = Some(self.cycle());
@@ -212,7 +212,7 @@ impl Device {
         (0..self.blocks.len()).for_each(|index| self.read_counters(index));
     }
 
-    /// Updates the blocks if time has passed or a winner was served, unless the cadence lets the update wait for further winners.
+    /// Updates the blocks if time has passed or a winner was served, unless the cadence delays the update.
     fn update_if_due(&mut self, now: u64) {
         if self.winner.is_some() {
             self.served_since_update += 1;
@@ -227,7 +227,7 @@ impl Device {
         }
     }
 
-    /// SCHEDULE: the blocks' attributes go over the network.
+    /// SCHEDULE: the network orders the blocks' attributes.
     fn schedule(&mut self) -> Choice {
         let first = self.cycle();
         self.attributes.clear();
@@ -250,7 +250,7 @@ impl Device {
         self.schedule()
     }
 
-    /// The host adds up what the counters have moved on by.
+    /// The host extends the 16-bit counters of a block.
     fn read_counters(&mut self, index: usize) {
         let (counters, tally) = (self.blocks[index].counters(), &mut self.tallies[index]);
         let extend = |total: &mut u64, counter: u16| *total += u64::from(counter.wrapping_sub(*total as u16));
@@ -320,124 +320,4 @@ impl Dwcs for Device {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::network::Size;
-    use tidegate_core::dwcs::Window;
-
-    fn equal(streams: usize) -> Vec<Stream> {
-        alloc::vec![Stream::windowed(Window::new(3, 4), 1); streams]
-    }
-
-    /// SCHEDULE and PRIORITY_UPDATE cycles of the first decisions.
-    fn cycles(architecture: Architecture, streams: usize, decisions: u64) -> Vec<(Range<u64>, Option<u64>)> {
-        let mut device = Device::new(architecture, Clock::Decisions, 0, &equal(streams)).unwrap();
-        (0..streams as u32).for_each(|stream| device.activate(0, Flow(stream), 0));
-        let mut seen = Vec::new();
-        for arrival in 1..=decisions {
-            let Choice::Serve(stream) = device.select(0) else { panic!("all streams are backlogged") };
-            let schedule = device.schedule_cycles();
-            device.served(stream, 0, Some(arrival));
-            seen.push((schedule, None));
-            device.select(0);
-            seen.last_mut().unwrap().1 = device.update_cycle();
-        }
-        seen
-    }
-
-    /// Oracle S4.
-    #[test]
-    fn cycles_are_those_of_the_timeline() {
-        let base = cycles(Architecture::base(Size::Eight), 8, 3);
-        assert_eq!(base, [(1..4, Some(4)), (5..8, Some(8)), (9..12, Some(12))]);
-        assert_eq!(cycles(Architecture::winner_only(Size::Eight), 8, 3), base);
-        assert_eq!(cycles(Architecture::compute_ahead(Size::Eight), 8, 3), [(1..4, None), (4..7, None), (7..10, None)]);
-        for size in Size::ALL {
-            for architecture in [
-                Architecture::base(size),
-                Architecture::winner_only(size),
-                Architecture::compute_ahead(size),
-                Architecture { routing: Routing::Exact, ..Architecture::base(size) },
-            ] {
-                for streams in [1, size.ports(), 2 * size.ports(), 32] {
-                    let tiles = streams.div_ceil(size.ports());
-                    if streams > 32 || tiles > size.ports() || (tiles > 1 && architecture.routing == Routing::Exact) {
-                        continue;
-                    }
-                    let timeline = architecture.timeline(streams);
-                    for (seen, number) in cycles(architecture, streams, 5).into_iter().zip(0..) {
-                        assert_eq!(seen, (timeline.schedule(number), timeline.update(number)), "{architecture:?}, {streams} streams");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_question_that_is_asked_again_costs_no_cycles() {
-        let mut device = Device::new(Architecture::base(Size::Four), Clock::Outside, 0, &equal(4)).unwrap();
-        assert_eq!(device.select(0), Choice::Idle);
-        device.activate(0, Flow(2), 0);
-        assert_eq!(device.select(0), Choice::Serve(Flow(2)));
-        let cycles = device.schedule_cycles();
-        assert_eq!(device.select(0), Choice::Serve(Flow(2)));
-        assert_eq!(device.schedule_cycles(), cycles);
-        device.served(Flow(2), 1, None);
-        assert_eq!(device.select(1), Choice::Idle);
-    }
-
-    #[test]
-    fn a_stream_that_is_loaded_anew_forgets_what_was() {
-        let mut device = Device::new(Architecture::base(Size::Four), Clock::Outside, 0, &equal(3)).unwrap();
-        (0..3).for_each(|stream| device.activate(0, Flow(stream), 0));
-        assert_eq!(device.select(0), Choice::Serve(Flow(0)));
-        device.served(Flow(0), 1, Some(1));
-        assert_eq!(device.select(1), Choice::Serve(Flow(1)));
-        let others = [0, 2].map(|stream| device.standing(Flow(stream)));
-        let contract = Stream { first_deadline: Some(1), ..Stream::windowed(Window::new(0, 7), 9) };
-        device.load(Flow(1), &contract).unwrap();
-        let standing = device.standing(Flow(1));
-        assert_eq!((standing.deadline, standing.tolerance, standing.tally), (1, Tolerance::of(contract.window), Tally::default()));
-        // It has no packet, so the next one is served.
-        assert_eq!(device.select(1), Choice::Serve(Flow(2)));
-        assert_eq!([0, 2].map(|stream| device.standing(Flow(stream))), others);
-        device.activate(1, Flow(1), 1);
-        assert_eq!(device.standing(Flow(1)).deadline, 10);
-        assert!(device.load(Flow(1), &Stream { penalty: 256, ..contract }).is_err());
-        assert_eq!(device.standing(Flow(1)).deadline, 10);
-    }
-
-    #[test]
-    fn what_does_not_fit_is_refused() {
-        let fits = Stream::windowed(Window::new(1, 2), 1);
-        let refused = |architecture, start, streams: &[Stream]| Device::new(architecture, Clock::Outside, start, streams).unwrap_err();
-        let base = Architecture::base(Size::Four);
-        for (stream, word) in [
-            (Stream { window: Window::new(1, 256), ..fits }, "255 deadlines"),
-            (Stream { penalty: 256, ..fits }, "penalty"),
-            (Stream { period: Some(16_385), ..fits }, "period"),
-            (Stream { first_deadline: Some(16_485), ..fits }, "first deadline"),
-            (Stream { window: Window::new(3, 2), ..fits }, "cannot tolerate"),
-        ] {
-            let error = refused(base, 100, &[fits, stream]);
-            assert!(error.stream == Some(Flow(1)) && error.problem.contains(word), "{error}");
-        }
-        assert_eq!(refused(base, 0, &[fits; 17]).stream, Some(Flow(16)));
-        assert_eq!(refused(Architecture::base(Size::ThirtyTwo), 0, &[fits; 33]).stream, Some(Flow(32)));
-        assert_eq!(refused(Architecture { routing: Routing::Exact, ..base }, 0, &[fits; 5]).stream, Some(Flow(4)));
-        let widest = Stream { window: Window::TIGHTEST, penalty: 255, period: Some(16_384), first_deadline: Some(16_484), ..fits };
-        assert!(Device::new(base, Clock::Outside, 100, &[widest; 16]).is_ok());
-    }
-
-    #[test]
-    fn counters_of_sixteen_bits_add_up() {
-        let mut device = Device::new(Architecture::base(Size::Four), Clock::Decisions, 0, &equal(2)).unwrap();
-        (0..2).for_each(|stream| device.activate(0, Flow(stream), 0));
-        for arrival in 1..=140_000 {
-            let Choice::Serve(stream) = device.select(0) else { panic!("both are backlogged") };
-            device.served(stream, 0, Some(arrival / 16));
-        }
-        let met = [0, 1].map(|stream| device.standing(Flow(stream)).tally.met);
-        assert!(met[0] > 1 << 16 && met[0] + met[1] == 140_000, "{met:?}");
-    }
-}
+mod tests;

@@ -1,7 +1,8 @@
-//! The cycles of SCHEDULE and PRIORITY_UPDATE, and the clock that they need for a link.
+//! The cycles of SCHEDULE and PRIORITY_UPDATE, and what they mean for a clock and a link.
 //!
-//! Cycle 0 is LOAD. Decision m then takes SCHEDULE cycles until its winner is known, and one PRIORITY_UPDATE cycle that updates every register
-//! block. Blocks that compute ahead need none: at the end of the last SCHEDULE cycle they select among results that are ready.
+//! Cycle 0 is LOAD. Decision m then takes SCHEDULE cycles until its winner is known, and one PRIORITY_UPDATE cycle in which every register
+//! block adjusts itself. Register blocks that compute ahead need no such cycle: at the end of the last SCHEDULE cycle they choose between
+//! results that are ready.
 
 use crate::network::{Routing, Size, ceil_log2};
 use core::ops::Range;
@@ -17,12 +18,12 @@ pub enum Update {
     Ahead,
 }
 
-/// What is built.
+/// The parts that are built.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Architecture {
     /// The network's ports.
     pub size: Size,
-    /// What is wired.
+    /// The wiring of the network.
     pub routing: Routing,
     /// How register blocks are updated.
     pub update: Update,
@@ -44,7 +45,7 @@ impl Architecture {
         Architecture { size, routing: Routing::Lattice, update: Update::Ahead }
     }
 
-    /// The timeline for `streams` streams.
+    /// The timeline for this many streams.
     pub const fn timeline(self, streams: usize) -> Timeline {
         let rounds = if streams == 0 { 1 } else { streams.div_ceil(self.size.ports()) };
         let merge = ceil_log2(rounds);

@@ -75,7 +75,7 @@ fn the_published_mixtures_are_those_of_the_scan() {
     }
 }
 
-/// Every architecture that takes `streams` streams.
+/// Every architecture that takes this many streams.
 fn architectures(streams: usize) -> Vec<Architecture> {
     let mut all = Vec::new();
     for size in Size::ALL {
@@ -97,9 +97,9 @@ struct Lockstep {
     devices: Vec<Device>,
     streams: Vec<Stream>,
     backlog: Vec<VecDeque<u64>>,
-    /// When the engines may be asked next.
+    /// The time of the next decision.
     now: u64,
-    /// When they were told something last.
+    /// The time of the last call.
     told: u64,
 }
 
@@ -121,7 +121,7 @@ impl Lockstep {
         self.devices.iter_mut().for_each(|device| call(device));
     }
 
-    /// A packet comes, `early` ticks before the end of the service under way.
+    /// A packet arrives, `early` ticks before the end of the service under way.
     fn arrive(&mut self, stream: usize, early: u64) {
         let now = self.now.saturating_sub(early).max(self.told);
         self.told = now;
@@ -131,7 +131,7 @@ impl Lockstep {
         }
     }
 
-    /// Takes the head and answers for the next.
+    /// Takes the head, and returns the arrival of the next.
     fn take(&mut self, stream: Flow) -> Option<u64> {
         self.backlog[stream.index()].pop_front();
         self.backlog[stream.index()].front().copied()
@@ -145,7 +145,7 @@ impl Lockstep {
         }
     }
 
-    /// One decision for a service of this many ticks: the streams that drop, and the one that is served.
+    /// One decision for a service of this many ticks, with the drops before it. Returns the stream that is served.
     fn decide(&mut self, service: u64) -> Option<Flow> {
         loop {
             let now = self.now;
@@ -172,7 +172,7 @@ impl Lockstep {
 
     fn compare(&self) {
         for index in 0..self.streams.len() {
-            // A deadline that has come while the stream was idle says no more than that.
+            // A deadline that has come while the stream was idle may be anywhere before the clock.
             let idle = self.backlog[index].is_empty();
             let seen = |standing: Standing| Standing { deadline: standing.deadline.max(if idle { self.now } else { 0 }), ..standing };
             let expected = seen(self.scan.standing(Flow(index as u32)));
@@ -274,7 +274,7 @@ enum Action {
     Decide(u8),
     /// A head is taken away.
     Lose(Index),
-    /// Serves everything; then this many ticks pass without a packet.
+    /// Everything is served; then this many ticks pass without a packet.
     Rest(u64),
 }
 
@@ -288,7 +288,7 @@ fn actions() -> impl Strategy<Value = Vec<Action>> {
     proptest::collection::vec(action, 1..40)
 }
 
-/// Streams that are often equal, so that every rule of precedence decides, and some at the limits of the registers.
+/// Streams with frequent ties, so that every rule of precedence decides, and some at the limits of the registers.
 fn streams(service: u64) -> impl Strategy<Value = Vec<Stream>> {
     let period = prop_oneof![
         4 => (service..service + 3).prop_map(Some),

@@ -16,8 +16,8 @@
 //! **State**: 32 bytes per stream, and 32 bytes per node of a tree with up to eight leaves per run. A node holds all that decides about its
 //! winner, and two siblings fill a cache line: a change of a stream reads one line per level.
 //!
-//! **Cost** with r runs: O(log r) per change of the first stream of a run, with one division per level where constraints of different pace
-//! meet; O(1) per change of another stream. O(1) per common miss, O(log r) per expired certificate, and O(1) per stream in an expired run.
+//! **Cost** with r runs: O(log r) per change of the first stream of a run, with one division per level where paces differ. O(1) per change of
+//! another stream. O(1) per common miss, O(log r) per expired certificate, and O(1) per stream in an expired run.
 //!
 //! **RTL twin**: none: hardware compares all streams at once.
 //!

@@ -1,6 +1,10 @@
-//! What the paper does not have: today's TCP, other round-trip times, short flows.
+//! Beyond the paper: today's TCP, other round-trip times, short flows.
 
-use super::*;
+use super::network::{CATEGORIES, Case, Hosts, Mechanisms, Results, Sends};
+use super::report::{
+    KEPT, categories_chart, category_heads, category_row, kept, notes, options, run_all, verdict, verdict_table, with_interval,
+};
+use crate::figure::{Axis, Figure, Table};
 
 pub(super) fn today(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("today", "The eight options with today's TCP", "not in the paper");
@@ -62,10 +66,10 @@ pub(super) fn round_trips(progress: &dyn Fn(f64)) -> Figure {
     figure
 }
 
-/// How many sources of short transfers there are, and what each of them is to get, in Mbit/s.
+/// The number of sources of short transfers, and the target of each, in Mbit/s.
 const SHORT: (usize, f64) = (10, 0.25);
 
-/// The fifteen sources of Table 1, and those of short transfers behind them.
+/// The fifteen sources of Table 1, then those of short transfers.
 pub(super) fn with_short(mechanisms: Mechanisms) -> Case {
     let mut case = Case::unequal(mechanisms, 24_000);
     let (sources, target) = SHORT;

@@ -1,10 +1,10 @@
 //! Tags and drops of the core's port, cell by cell, against the paper's pseudo-code of sections 3.1 and 3.2.
 //!
-//! The model beside the port is slow and shares no code with it: it counts X, Yi, Li and Na anew for every frame, and keeps the leaky bucket in exact
-//! integers. It takes from the port only when a cell leaves.
+//! The model is slow and shares no code with the port: it counts X, Yi, Li and Na anew for every frame, and keeps the leaky bucket in exact
+//! integers. From the port it takes only the departures of cells.
 
-use super::network::{CELL, CELLS, LINK};
-use super::*;
+use super::network::{CELL, CELLS, Case, LINK, Mechanisms};
+use crate::figure::{Figure, Gate, Table};
 use std::collections::VecDeque;
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
@@ -13,16 +13,16 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
 use tidegate_sim::random::Stream;
 
-/// The buffer, in cells: small, so that every test of the rules is met often.
+/// The buffer, in cells: small, so that every test of the rules decides often.
 const BUFFER: u32 = 1200;
-/// What the three sources of a category send, in multiples of their minimum rate.
+/// The loads of the three sources of a category, in multiples of their minimum rate.
 const LOADS: [f64; 3] = [0.5, 1.5, 3.0];
-/// The part of its frames that each of them has tagged in the long run: all but one per load.
+/// The part of each source's frames that is tagged in the long run: `1 - 1/load`.
 const TAGGED: [f64; 3] = [0.0, 1.0 / 3.0, 2.0 / 3.0];
 /// Picoseconds of a run.
 const LENGTH: u64 = 1_000_000_000_000;
 
-/// Which test decided about a frame.
+/// The test that decided about a frame.
 #[derive(Clone, Copy)]
 enum Test {
     Below,
@@ -68,7 +68,7 @@ impl Bucket {
     }
 }
 
-/// The model: what it holds of each connection is a queue of cells, true for a tagged one.
+/// The model: a queue of cells per connection, true for a tagged cell.
 struct Model {
     rule: Rule,
     link: i128,
@@ -77,7 +77,7 @@ struct Model {
     tags: bool,
     queues: Vec<VecDeque<bool>>,
     refusing: Vec<bool>,
-    /// How often each test decided.
+    /// The number of frames that each test decided.
     tests: [u32; 4],
 }
 
@@ -129,12 +129,12 @@ impl Model {
     }
 }
 
-/// What the port did, beside what the model would have.
+/// The port's decisions beside the model's.
 struct Beside {
     model: Model,
     /// The port's decision on the cell that arrived: its tag, and whether it stays.
     decision: (bool, bool),
-    /// Cells of another tag, cells of another fate, and cells that left with another tag than the model's first.
+    /// Cells with another tag, cells accepted by one of the two only, and cells that left with another tag than the model's first.
     differing: [u32; 3],
 }
 
@@ -153,7 +153,7 @@ impl Observer<()> for Beside {
     }
 }
 
-/// The cells of one source's frames: when, and which part.
+/// The cells of one source's frames: the time, the source and the part.
 fn cells(source: usize, rate: f64) -> impl Iterator<Item = (u64, usize, Part)> {
     let mut random = Stream::new(1, source as u32, "decisions");
     let slot = f64::from(CELL) * 8e6 / LINK;
@@ -170,7 +170,7 @@ fn cells(source: usize, rate: f64) -> impl Iterator<Item = (u64, usize, Part)> {
     })
 }
 
-/// One policy: what differs, how often each test decided, and the part of its frames that each load had tagged.
+/// One policy: the differences, the frames by test, and the tagged part of the frames by load.
 fn compare(case: &Case, rule: Rule) -> ([u32; 3], [u32; 4], [f64; 3]) {
     let mut port: Port<()> = Port::new(Time::ZERO, case.bottleneck());
     let sources = case.targets.len();
@@ -208,7 +208,7 @@ fn compare(case: &Case, rule: Rule) -> ([u32; 3], [u32; 4], [f64; 3]) {
     (beside.differing, beside.model.tests, [0, 1, 2].map(|load| tagged[load] / frames[load]))
 }
 
-/// Fifteen sources that send half, one and a half and three times their minimum rates, whatever becomes of it.
+/// Fifteen sources that send 0.5, 1.5 and 3 times their minimum rates regardless of losses.
 pub(super) fn decisions(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("decisions", "Tags and drops, cell by cell, against the paper's pseudo-code", "Sections 3.1 and 3.2");
     figure.paper = vec![
@@ -252,6 +252,6 @@ pub(super) fn decisions(progress: &dyn Fn(f64)) -> Figure {
         progress((number + 1) as f64 / runs.len() as f64);
     }
     let head = ["policy", "X < R", "Li < R*Wi", "third test", "refused", "tagged at 0.5", "at 1.5", "at 3"];
-    figure.tables.push(table("Frames by the test that decided, and the part tagged at each load", &head, rows));
+    figure.tables.push(Table::new("Frames by the test that decided, and the part tagged at each load", &head, rows));
     figure
 }

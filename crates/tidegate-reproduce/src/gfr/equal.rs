@@ -1,21 +1,22 @@
-//! Figure 3: equal shares by selective drop, and what brings the farthest source closer to the mean.
+//! Figure 3: equal shares by selective drop, and the settings that bring the farthest source closer to the mean.
 
-use super::network::{CLOCK, Clock};
-use super::*;
+use super::network::{CLOCK, Case, Clock, Results};
+use super::report::{chart, notes, run_all, with_interval};
+use crate::figure::{Axis, Curve, Figure, Gate, Table};
 
-/// What the paper says of every source's throughput: within this part of the mean.
+/// The paper's band of every source's throughput around the mean.
 const WITHIN: f64 = 0.2;
 
-/// A run, and the bands in which what we measure of it lies, from the lowest to the highest.
+/// A run, and the bands of its measurements here, from the lowest to the highest.
 struct Run {
     sources: usize,
-    /// What the paper gives a source, in Mbit/s.
+    /// The paper's throughput of a source, in Mbit/s.
     rate: f64,
     cells: u32,
-    /// The mean of what each got, of that rate, and its standard deviation.
+    /// The mean throughput and its standard deviation, relative to that rate.
     mean: [f64; 2],
     deviation: [f64; 2],
-    /// How far the farthest source of a run is from the mean, of the mean.
+    /// The largest relative deviation of a source from the mean of its run.
     farthest: [f64; 2],
 }
 
@@ -62,7 +63,7 @@ pub(super) fn figure_3(progress: &dyn Fn(f64)) -> Figure {
         }
         rows.push([vec![name], spread(results, rate)].concat());
     }
-    figure.tables.push(table("What the sources got", &["run", "total Mbit/s", "mean", "deviation", "farthest", "Jain's index"], rows));
+    figure.tables.push(Table::new("What the sources got", &["run", "total Mbit/s", "mean", "deviation", "farthest", "Jain's index"], rows));
     let y = Axis::linear("throughput / 8.2 or 2.5 Mbit/s");
     figure.charts.push(chart(
         "efficiency",
@@ -85,7 +86,7 @@ fn spread(results: &Results, rate: f64) -> Vec<String> {
     ]
 }
 
-/// What the paper leaves open, one setting at a time, with 15 sources and 12,000 cells.
+/// The settings that the paper leaves open, one at a time, with 15 sources and 12,000 cells.
 pub(super) fn open_settings(progress: &dyn Fn(f64)) -> Figure {
     let title = "What brings the farthest source of Figure 3 closer to the mean";
     let mut figure = Figure::new("figure-3-open", title, "Figure 3, section 5.1: what it leaves open");
@@ -93,20 +94,20 @@ pub(super) fn open_settings(progress: &dyn Fn(f64)) -> Figure {
     figure.notes = vec![format!(
         "15 sources, 12,000 cells, {OPEN_SEEDS} seeds; one setting at a time departs from Z = 0.8, R = 0.9 K, ticks of 100 ms, starts within 100 ms, 20 s."
     )];
-    let usual = Case { seeds: OPEN_SEEDS, ..Case::equal(15, 12_000) };
-    let with_clock = |tick, start_within| Case { clock: Clock { tick, start_within }, ..usual.clone() };
+    let base = Case { seeds: OPEN_SEEDS, ..Case::equal(15, 12_000) };
+    let with_clock = |tick, start_within| Case { clock: Clock { tick, start_within }, ..base.clone() };
     let settings = [
-        ("as in figure-3", usual.clone()),
-        ("Z = 0.5", Case { scaling: 50, ..usual.clone() }),
-        ("Z = 1", Case { scaling: 100, ..usual.clone() }),
-        ("R = 0.5 K", Case { threshold: Some(50), ..usual.clone() }),
-        ("R = 0.7 K", Case { threshold: Some(70), ..usual.clone() }),
-        ("R = 0.5 K, Z = 0.5", Case { threshold: Some(50), scaling: 50, ..usual.clone() }),
+        ("as in figure-3", base.clone()),
+        ("Z = 0.5", Case { scaling: 50, ..base.clone() }),
+        ("Z = 1", Case { scaling: 100, ..base.clone() }),
+        ("R = 0.5 K", Case { threshold: Some(50), ..base.clone() }),
+        ("R = 0.7 K", Case { threshold: Some(70), ..base.clone() }),
+        ("R = 0.5 K, Z = 0.5", Case { threshold: Some(50), scaling: 50, ..base.clone() }),
         ("ticks of 10 ms", with_clock(10, CLOCK.start_within)),
         ("ticks of 500 ms", with_clock(500, CLOCK.start_within)),
         ("all start at once", with_clock(CLOCK.tick, 0)),
         ("starts within 2 s", with_clock(CLOCK.tick, 2000)),
-        ("60 s", Case { seconds: 60, ..usual.clone() }),
+        ("60 s", Case { seconds: 60, ..base.clone() }),
     ];
     let (names, cases): (Vec<_>, Vec<_>) = settings.into_iter().unzip();
     let results = run_all(&cases, progress);
@@ -117,9 +118,13 @@ pub(super) fn open_settings(progress: &dyn Fn(f64)) -> Figure {
     let deviations = vec![results[1].deviation(8.2).mean, results[0].deviation(8.2).mean, results[2].deviation(8.2).mean];
     let (low, high) = (vec![0.2, 0.13, 0.05], vec![0.4, 0.26, 0.11]);
     figure.gates.push(Gate::between("Z = 0.5, 0.8 and 1: standard deviation", "of 8.2 Mbit/s", deviations, Some(low), Some(high)));
-    figure.tables.push(table("One setting at a time", &["setting", "total Mbit/s", "mean", "deviation", "farthest", "Jain's index"], rows));
+    figure.tables.push(Table::new(
+        "One setting at a time",
+        &["setting", "total Mbit/s", "mean", "deviation", "farthest", "Jain's index"],
+        rows,
+    ));
     figure
 }
 
-/// Seeds per setting: differences between settings of a few percent are not of interest here.
+/// Seeds per setting, enough for differences of more than a few percent.
 const OPEN_SEEDS: u32 = 4;

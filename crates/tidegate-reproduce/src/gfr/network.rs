@@ -1,4 +1,4 @@
-//! The paper's network: N sources, two switches, N destinations, and one port at which cells contend, with any of the three mechanisms.
+//! The paper's network: N sources, two switches, N destinations, and one port that all cells share, with any of the three mechanisms.
 
 use tidegate_core::buffer::{BufferParameters, Guarantee, Scaling};
 use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Prefix, Rule, Transport};
@@ -25,12 +25,15 @@ const SEGMENT: u32 = 1024;
 const HEADERS: u32 = 20 + 20 + 8;
 /// Cells of a segment.
 pub const CELLS: u32 = 23;
-/// What a link carries in cells, in Mbit/s.
+/// The rate of a link in Mbit/s of cells.
 pub const LINK: f64 = 149.7;
-/// The part of that which is TCP's data, in Mbit/s: 125.75.
+/// The part of it that is TCP's data, in Mbit/s: 125.75.
 pub const TCP_SHARE: f64 = LINK * SEGMENT as f64 / (CELL * CELLS) as f64;
 /// Seeds per run.
 pub const SEEDS: u32 = 8;
+
+/// The targets of the five categories of sources, in Mbit/s of TCP data.
+pub const CATEGORIES: [f64; 5] = [2.6, 5.3, 8.0, 10.7, 13.5];
 
 /// What the port does for guarantees: the three columns of Table 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +71,7 @@ impl Mechanisms {
             .collect()
     }
 
-    /// The buffer manager, and the tenths of the buffer at which it begins.
+    /// The buffer manager, and its threshold in tenths of the buffer.
     fn buffer(self) -> (BufferKind, u64) {
         match self {
             Mechanisms { accounting: true, .. } => (BufferKind::WeightedBufferAllocation, 5),
@@ -142,41 +145,41 @@ impl Hosts {
     }
 }
 
-/// What the paper leaves open of its hosts' time.
+/// The paper leaves these times of its hosts open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// The distance of the ticks of TCP's timer, in milliseconds.
+    /// The interval of TCP's timer ticks, in milliseconds.
     pub tick: u64,
     /// Sources start at random within this many milliseconds.
     pub start_within: u64,
 }
 
-/// What stands in for it, unless a sweep says otherwise.
+/// The values of all figures but the sweeps.
 pub const CLOCK: Clock = Clock { tick: 100, start_within: 100 };
 
-/// What a source sends, besides that it is to get its target.
+/// What a source sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sends {
-    /// Always more, over TCP, and none of it tagged.
+    /// Endless data over TCP, none of it tagged.
     Endless,
-    /// The same, but its host tags what is beyond the minimum rate.
+    /// The same, but its host tags frames beyond the minimum rate.
     Tagged,
-    /// Frames at twice its target whatever becomes of them, none of them tagged.
+    /// Frames at twice its target regardless of losses, none of them tagged.
     Regardless,
-    /// Transfers of the web over TCP: Pareto with a mean of 30 kB and an exponent of 1.3, each over a connection of its own, 100 ms apart on average.
+    /// Web transfers over TCP, each over its own connection: Pareto with a mean of 30 kB and an exponent of 1.3, 100 ms apart on average.
     Short,
 }
 
 /// A run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Case {
-    /// What each source's TCP is to get, in Mbit/s.
+    /// The target of each source's TCP, in Mbit/s.
     pub targets: Vec<f64>,
     /// The buffer of the port, in cells (K).
     pub cells: u32,
-    /// Who may use it, if it is none of the eight options: selective drop, for equal shares.
+    /// One of the eight options; `None` for selective drop with equal shares.
     pub mechanisms: Option<Mechanisms>,
-    /// The threshold R in percent of the buffer, if it is not the mechanism's own.
+    /// The threshold R in percent of the buffer; `None` for the mechanism's own.
     pub threshold: Option<u64>,
     /// Z in percent.
     pub scaling: u32,
@@ -199,7 +202,7 @@ impl Case {
 
     /// Three sources in each of the five categories.
     pub fn unequal(mechanisms: Mechanisms, cells: u32) -> Case {
-        Case::of(super::CATEGORIES.iter().flat_map(|&target| [target; 3]).collect(), cells, Some(mechanisms))
+        Case::of(CATEGORIES.iter().flat_map(|&target| [target; 3]).collect(), cells, Some(mechanisms))
     }
 
     fn of(targets: Vec<f64>, cells: u32, mechanisms: Option<Mechanisms>) -> Case {
@@ -255,13 +258,13 @@ impl Case {
         Source::Tcp(Box::new(tcp))
     }
 
-    /// What a source that tags leaves untagged: frames, where the network's policer counts cells, but with as much tolerance as that one has.
+    /// The frames that a tagging source leaves untagged. The network's policer counts cells; the tolerance is the same.
     fn untagged(&self, source: usize) -> Tagging {
         let frame = CELLS * CELL;
         let contract = Contract {
             peak_rate: Some(mbps(LINK)),
             maximum_frame: Some(frame),
-            // The network's MBS is two frames, whose first cell makes no difference; here it is a frame that makes none.
+            // The network's MBS of two frames excludes the first cell; here the burst excludes the first frame.
             burst: Some(frame + (2 * CELLS - 1) * CELL),
             ..Contract::new(self.cell_rate(source), frame)
         };
@@ -289,7 +292,7 @@ impl Case {
             let (sender, receiver) = (NodeId(nodes.len()), NodeId(nodes.len() + 1));
             nodes.extend([format!("source {source}"), format!("destination {source}")]);
             let begin = links.len();
-            // Each of the six links of the paper takes a sixth; those that all share are without delay here, so that round-trip times can differ.
+            // In the paper each of six links has a sixth of the delay. Here the shared links have none, so that round-trip times can differ.
             let quarter = round_trip / 4.0;
             links.push(link(format!("in {source}"), sender, first, quarter, access(), false));
             links.push(link(format!("out {source}"), second, receiver, quarter, access(), false));
@@ -361,7 +364,7 @@ impl Case {
     }
 }
 
-/// A port of a link that one source has to itself, or that acknowledgements take: nothing is lost there.
+/// A port without losses: of a link with one source, or of the path of acknowledgements.
 fn access() -> PortSetup {
     let classifier = Classifier::new(vec![ClassRules { name: "all".into(), queues: 1, rules: vec![] }], 1).expect("one class");
     let longest_frame = SEGMENT + HEADERS;
@@ -392,22 +395,22 @@ pub struct Results {
     targets: Vec<f64>,
     /// By seed and source, in Mbit/s of data delivered in order.
     rates: Vec<Vec<f64>>,
-    /// The same in frames that the sender did not tag, whether or not they came before.
+    /// The same in frames that the sender did not tag, duplicates included.
     untagged: Vec<Vec<f64>>,
     /// The same as they were sent.
     untagged_offered: Vec<Vec<f64>>,
-    /// By seed, the mean time of a transfer that ended, in milliseconds.
+    /// By seed, the mean time of a completed transfer, in milliseconds.
     completions: Vec<f64>,
     /// By seed and source, the cells at the port.
     cells: Vec<Vec<Cells>>,
     seconds: f64,
 }
 
-/// What became of one source's cells at the port in one run.
+/// The cells of one source at the port in one run.
 #[derive(Clone, Copy, Debug)]
 struct Cells {
     offered: f64,
-    /// In frames that the port's policer tagged: their last cells, which it leaves untagged, included.
+    /// In frames that the port's policer tagged, with their last cells, which it leaves untagged.
     tagged: f64,
     lost: f64,
     lost_tagged: f64,
@@ -431,7 +434,7 @@ impl Results {
         Estimate::of(&values).unwrap_or(Estimate { mean: f64::NAN, half_width: None })
     }
 
-    /// Those of a part of the sources.
+    /// The results of some of the sources.
     pub fn of(&self, part: impl Fn(usize) -> bool) -> Results {
         let pick = |values: &Vec<f64>| values.iter().enumerate().filter(|&(source, _)| part(source)).map(|(_, &value)| value).collect();
         Results {
@@ -454,8 +457,8 @@ impl Results {
         self.by_category(|_, cells| cells.tagged / cells.offered)
     }
 
-    /// By category, the least part that F-GCRA can have tagged of what arrived: untagged frames hold at most `(t + BT/2) * MCR` cells and the frame that
-    /// begins last. It is reached by a source that always has a frame to send when the bucket has room.
+    /// By category, the least part of the arrivals that F-GCRA can have tagged: untagged frames hold at most `(t + BT/2) * MCR` cells and the frame
+    /// that begins last. A source that always has a frame when the bucket has room attains it.
     pub fn least_tagged(&self) -> Vec<f64> {
         let cell = f64::from(CELL) * 8.0;
         let untagged = |target: f64| {
@@ -474,7 +477,7 @@ impl Results {
         [tagged, untagged].map(|part| 100.0 * part)
     }
 
-    /// The farthest that a source is from the mean of its run, of that mean; over the seeds.
+    /// The largest deviation of a source from the mean of its run, relative to that mean; over the seeds.
     pub fn farthest(&self) -> Estimate {
         let farthest = |rates: &Vec<f64>| rates.iter().map(|rate| (rate / mean(rates) - 1.0).abs()).fold(0.0, f64::max);
         Results::estimate(self.rates.iter().map(farthest).collect())
@@ -492,7 +495,7 @@ impl Results {
         (0..5).map(category).collect()
     }
 
-    /// What came of that which senders did not tag, in place of all.
+    /// The results in frames that senders did not tag.
     pub fn untagged(&self) -> Results {
         Results { rates: self.untagged.clone(), ..self.clone() }
     }

@@ -1,14 +1,16 @@
-//! What the paper leaves open or tried without figures: the threshold R, low load, and what brings Figure 3 within 20 %.
+//! What the paper tried without giving figures: the threshold R, and low load.
 
-use super::*;
+use super::network::{CATEGORIES, Case, Mechanisms, Results};
+use super::report::{BUFFERS, categories_chart, category_heads, category_row, means, notes, run_all};
+use crate::figure::{Axis, Figure, Gate, Table};
 
 /// The thresholds tried, in percent of the buffer.
 const THRESHOLDS: [u64; 5] = [10, 25, 50, 75, 90];
 
-/// What all sources get together there, in Mbit/s: a low threshold costs throughput.
+/// The total at each threshold, in Mbit/s: a low threshold costs throughput.
 const TOTALS: [f64; 5] = [113.7, 120.2, 123.9, 124.1, 124.1];
 
-/// Weighted buffer allocation with tags, over its threshold.
+/// Weighted buffer allocation with tags, by its threshold.
 pub(super) fn thresholds(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("thresholds", "Accounting and tagging over the threshold R", "Section 5.2");
     figure.paper = vec![
@@ -41,7 +43,7 @@ pub(super) fn thresholds(progress: &dyn Fn(f64)) -> Figure {
     figure
 }
 
-/// The root of the mean square by which the categories miss their targets, in parts of these.
+/// The root mean square of the relative distances of the categories from their targets.
 fn distance(results: &Results) -> f64 {
     let squares: Vec<f64> = means(&results.categories()).iter().map(|part| (part - 1.0).powi(2)).collect();
     (squares.iter().sum::<f64>() / squares.len() as f64).sqrt()
@@ -50,7 +52,7 @@ fn distance(results: &Results) -> f64 {
 /// The parts of the link that are guaranteed, in percent of the paper's targets.
 const LOADS: [u64; 4] = [25, 50, 75, 100];
 
-/// Accounting alone, and nothing at all, where a part of the link is guaranteed and sources are endless.
+/// Accounting alone, and no mechanism, by the part of the link that is guaranteed; sources are endless.
 pub(super) fn utilisation(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("utilisation", "Accounting alone, over the part of the link that is guaranteed", "Section 5.2");
     figure.paper = vec![

@@ -1,6 +1,11 @@
 //! Figures 4 and 5 and Table 1: unequal shares by the three mechanisms.
 
-use super::*;
+use super::network::{CATEGORIES, Case, Hosts, Mechanisms, Results, TCP_SHARE};
+use super::report::{
+    BUFFERS, KEPT, VERDICTS, categories_chart, category_heads, category_row, kept, means, notes, options, run_all, tagged_share,
+    verdict_table,
+};
+use crate::figure::{Axis, Figure, Gate, Table};
 
 /// Both buffers under one option.
 fn unequal(id: &'static str, title: &str, source: &'static str, mechanisms: Mechanisms, progress: &dyn Fn(f64)) -> (Figure, Vec<Results>) {
@@ -43,11 +48,11 @@ pub(super) fn figure_4(progress: &dyn Fn(f64)) -> Figure {
     figure
 }
 
-/// What this port gives with one queue differs from seed to seed by this part, with a queue per connection by less.
+/// The relative differences between seeds, with one queue and with a queue per connection.
 const FIFO_TOLERANCE: f64 = 0.15;
 const QUEUEING_TOLERANCE: f64 = 0.05;
 
-/// What comes out of a run: a band around it shows faults where the paper's band is wide or missing.
+/// The results of a run here: a band around them finds faults where the paper's band is wide or missing.
 struct Measured {
     /// Of the target, by category.
     categories: [f64; 5],
@@ -60,18 +65,18 @@ const FIGURE_4: [Measured; 2] = [
     Measured { categories: [2.68, 1.41, 1.06, 0.84, 0.70], tagged: [0.942, 0.919, 0.900, 0.877, 0.848] },
 ];
 
-/// The categories within a band around what is measured here.
+/// The categories are in a band around the results here.
 fn near(name: &str, measured: &[f64], expected: &[f64; 5], tolerance: f64) -> Gate {
     Gate::near(format!("{name}: each category, as measured here before"), "of its target", measured.to_vec(), expected, tolerance)
 }
 
-/// Of untagged cells at most a tenth of the part is lost that is lost of tagged ones.
+/// The loss rate of untagged cells is at most a tenth of that of tagged ones.
 fn protected(name: &str, results: &Results) -> Gate {
     let [tagged, untagged] = results.lost_percent();
     Gate::at_most(format!("{name}: lost of untagged cells, of the part lost of tagged ones"), "", untagged / tagged, 0.1)
 }
 
-/// What Figure 5 is here with 12,000 cells.
+/// Figure 5 here with 12,000 cells.
 const FIGURE_5: [f64; 5] = [1.24, 1.21, 1.11, 1.05, 0.87];
 
 pub(super) fn figure_5(progress: &dyn Fn(f64)) -> Figure {
@@ -97,7 +102,7 @@ pub(super) fn figure_5(progress: &dyn Fn(f64)) -> Figure {
     figure
 }
 
-/// What the eight options give here.
+/// The results of the eight options here.
 const TABLE_1: [Measured; 8] = [
     Measured { categories: [3.13, 1.68, 1.01, 0.83, 0.56], tagged: [0.0; 5] },
     Measured { categories: [2.79, 1.46, 0.94, 0.82, 0.75], tagged: [0.0; 5] },

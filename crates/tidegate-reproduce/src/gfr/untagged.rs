@@ -1,24 +1,27 @@
 //! The notes of Table 1: guarantees for untagged frames.
 
-use super::*;
+use super::network::{CATEGORIES, Case, Mechanisms, Results, Sends};
+use super::report::{KEPT, categories_chart, category_heads, kept, means, notes, run_all, verdict, with_interval};
+use crate::figure::{Axis, Figure, Gate, Table};
+use tidegate_sim::Estimate;
 
-/// Two of the three sources of a category tag what is beyond their minimum rate.
+/// Two of the three sources of a category tag frames beyond their minimum rate.
 pub(super) fn is_tagging(source: usize) -> bool {
     source % 3 != 2
 }
 
-/// The third of each category sends something else, and nothing of it tagged.
+/// The third source of each category sends as `others` says, untagged.
 pub(super) fn beside(others: Sends, mechanisms: Mechanisms) -> Case {
     let case = Case::unequal(mechanisms, 24_000);
     let sends = (0..case.targets.len()).map(|source| if is_tagging(source) { Sends::Tagged } else { others });
     Case { sends: sends.collect(), ..case }
 }
 
-/// What the paper says of guarantees for untagged frames; `None` for the option under study.
+/// The paper's verdicts on guarantees for untagged frames; `None` for the option under study.
 const UNTAGGED_VERDICTS: [Option<bool>; 8] =
     [Some(false), Some(false), Some(false), Some(false), Some(false), Some(true), None, Some(true)];
 
-/// Of what the sources that tag left untagged, enough was delivered in every category.
+/// In every category, enough of the frames that tagging sources left untagged was delivered.
 fn kept_untagged(name: &str, tagging: &Results) -> Gate {
     Gate::all_at_least(format!("{name}: every category"), "of its target untagged", means(&tagging.untagged().categories()), KEPT.0)
 }

@@ -1,30 +1,30 @@
-//! Section 4.1: which of several cells that are due goes first, and what the CDVT of a contract does.
+//! Section 4.1: which of several due cells goes first, and the effect of a contract's CDVT.
 //!
-//! Every expected number follows from the rules by hand; each gate fails if the CDVT is left out of the conflict policy, out of the shaper, or out of
-//! the count of cells that leave too late.
+//! Every expected number follows from the rules by hand. The gates fail if the CDVT is left out of the conflict policy, of the shaper, or of the count
+//! of cells that leave too late.
 
-use super::{Source, play};
-use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel};
+use super::playback::{Source, cells_chart, play};
+use crate::figure::{Curve, Figure, Gate, Panel};
 use tidegate_atm::conformance::UsageParameterControl;
 use tidegate_cells::{Adapter, CellContract, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, RateScaling, SLOT, Ticks};
 
 /// The slots in which the second cells of X, Y and Z leave, by conflict policy. X and Z are planned for slot 5, Y for slot 6.
-const CONTENDERS: [(Conflict, &str, [u32; 3]); 4] = [
+const SECOND_CELLS: [(Conflict, &str, [u32; 3]); 4] = [
     (Conflict::Lazy, "lazy", [5, 7, 6]),
     (Conflict::NextFree, "next free", [5, 6, 7]),
     (Conflict::Tolerance, "CDVT", [7, 6, 5]),
     (Conflict::Priority, "priority", [6, 7, 5]),
 ];
 
-/// Who sends in the first 24 slots: three connections that start at once; a dot is an empty slot.
+/// The connection that sends in each of the first 24 slots, of three that start at once; a dot is an empty slot.
 const SCHEDULES: [(Conflict, &str, &str); 3] = [
     (Conflict::Lazy, "lazy", "0122012.012.0122012.012."),
     (Conflict::Tolerance, "CDVT", "1022102.102.1022102.102."),
     (Conflict::Priority, "priority", "1022102.102.1022102.102."),
 ];
 
-/// Connections of one cell every [`CROWD`] slots that start at once: the link is full.
-const CROWD: u64 = 5;
+/// The number of connections that start at once with one cell in as many slots each: the link is full.
+const FULL_LINK: u64 = 5;
 
 /// Slots in which cells of the connection with an interval of 4.5 slots are counted.
 const END: u64 = 450;
@@ -34,8 +34,8 @@ fn constant(interval: u64, tolerance: u64, class: u8) -> CellContract {
     CellContract { delay_variation_tolerance: Ticks::slots(tolerance), class, ..CellContract::constant(Ticks::slots(interval)) }
 }
 
-/// X, Y and Z: their second cells contend.
-fn contenders() -> [Source; 3] {
+/// X, Y and Z, whose second cells conflict.
+fn conflicting() -> [Source; 3] {
     [(constant(4, 4, 1), 1), (constant(4, 1, 1), 2), (constant(2, 0, 0), 3)].map(|(contract, start)| Source { contract, start, cells: 2 })
 }
 
@@ -59,15 +59,15 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
          are planned for slots 5, 6 and 5."
             .into(),
         format!(
-            "The full link: {CROWD} connections with T={CROWD} that start at once. With a CDVT of d slots, those whose first cell is more than \
-             d slots late are planned anew once, and no cell is late by more than d afterwards: {CROWD} - 1 - d cells exceed the CDVT."
+            "The full link: {FULL_LINK} connections with T={FULL_LINK} that start at once. With a CDVT of d slots, those whose first cell is more than \
+             d slots late are planned anew once, and no cell is late by more than d afterwards: {FULL_LINK} - 1 - d cells exceed the CDVT."
         ),
         "An interval of 4.5 slots: with a CDVT of one slot cells are 5 and 4 slots apart in turn, and the rate is kept; without, every cell \
          is rounded up and 10 % of the rate are lost. A policer without CDVT refuses every cell that is 4 slots after the last."
             .into(),
     ];
-    for (conflict, name, expected) in CONTENDERS {
-        let log = play(&contenders(), conflict, RateScaling::strict(), 20);
+    for (conflict, name, expected) in SECOND_CELLS {
+        let log = play(&conflicting(), conflict, RateScaling::strict(), 20);
         let measured = log.curves.iter().map(|curve| curve.x.get(1).copied().unwrap_or(f64::NAN)).collect();
         figure.gates.push(Gate::exactly(format!("{name}: second cells of X, Y and Z"), "slot", measured, &expected.map(f64::from)));
     }
@@ -85,7 +85,7 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     }
     let tolerances = [0, 1, 2, 3, 4];
     let exceeded = tolerances.map(exceeding);
-    let expected = tolerances.map(|tolerance| (CROWD - 1 - tolerance) as f64);
+    let expected = tolerances.map(|tolerance| (FULL_LINK - 1 - tolerance) as f64);
     let name = "full link: cells that exceed a CDVT of 0, 1, 2, 3 and 4 slots, as the scheduler counts them";
     figure.gates.push(Gate::exactly(name, "cells", exceeded.map(|(counted, _)| counted as f64).to_vec(), &expected));
     let name = "full link: the same, from the lateness of every cell";
@@ -102,14 +102,8 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let refused = [kept.refused(), strictly_refused(&kept.curves[0])].map(|refused| refused as f64).to_vec();
     let name = "interval of 4.5 slots: refused by a policer with the CDVT of 1 slot, and without";
     figure.gates.push(Gate::exactly(name, "cells", refused, &[0.0, 49.0]));
-    figure.charts.push(Chart {
-        id: "cells",
-        title: "Three connections that start at once".into(),
-        x: Axis::linear("cell slot"),
-        y: Axis::linear("cells sent"),
-        steps: true,
-        panels: vec![Panel { name: "by conflict policy".into(), curves }],
-    });
+    let panel = Panel { name: "by conflict policy".into(), curves };
+    figure.charts.push(cells_chart("Three connections that start at once", vec![panel]));
     figure
 }
 
@@ -134,14 +128,14 @@ impl Adapter for Lateness {
 
 /// The full link with this CDVT in slots: the cells that exceed it, as the scheduler counts and as the adapter sees.
 fn exceeding(tolerance: u64) -> (u64, u64) {
-    let setup = CellSetup { connections: CROWD as u32, pdus: CROWD as u32, transfer: None };
+    let setup = CellSetup { connections: FULL_LINK as u32, pdus: FULL_LINK as u32, transfer: None };
     let mut scheduler = HeapScheduler::new(&setup, Conflict::Lazy, RateScaling::strict());
     let mut lateness = Lateness { tolerance: tolerance * SLOT, exceeded: 0 };
-    for _ in 0..CROWD {
-        let connection = scheduler.add(&constant(CROWD, tolerance, 0)).expect("the contract can be kept");
+    for _ in 0..FULL_LINK {
+        let connection = scheduler.add(&constant(FULL_LINK, tolerance, 0)).expect("the contract can be kept");
         scheduler.post(connection, 100, 0, &mut lateness).expect("there is room for the PDU");
     }
-    for slot in 0..100 * CROWD {
+    for slot in 0..100 * FULL_LINK {
         scheduler.send(slot, &mut lateness);
     }
     (scheduler.counts().beyond_tolerance, lateness.exceeded)

@@ -1,4 +1,4 @@
-//! Figures 5 and 6: what a cell costs when all connections are identical and start at once, the worst case for a ready list.
+//! Figures 5 and 6: the cost of a cell when all connections are identical and start at once, the worst case for a ready list.
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use std::time::Instant;
@@ -9,28 +9,30 @@ use tidegate_cells::{
 use tidegate_core::units::Rate;
 use tidegate_sim::host::{Bus, Host, Posting};
 
-/// The rate of a connection and that of the adapter's link, in bit/s: 64,167 connections ask for 616 of 622.08 Mbit/s.
+/// The rate of a connection in bit/s: 64,167 connections ask for 616 of 622.08 Mbit/s.
 const CONNECTION: u64 = 9_600;
+/// The rate of the adapter's link, in bit/s.
 const LINK: u64 = 622_080_000;
 
-/// What a connection sends: PDUs, and the cells of one PDU of 5000 bytes.
+/// The PDUs of a connection.
 const PDUS: u32 = 5;
+/// The cells of a PDU of 5000 bytes.
 const PDU: u32 = aal5_cells(5000);
 
-/// The most cells of a transfer; as many buffers are there for every connection.
+/// The most cells of a transfer, and the buffers of every connection.
 const BURST: u32 = 8;
 
 /// Points of a curve.
 const BINS: usize = 200;
 
-/// Times of at least this many nanoseconds count as this in quantiles.
+/// Longer times, in nanoseconds, count as this in quantiles.
 const LONGEST: usize = 1 << 16;
 
-/// What the paper says of one number of connections: cycles of a PentiumPro at 200 MHz.
+/// The paper's figure for one number of connections, in cycles of a PentiumPro at 200 MHz.
 struct Published {
     connections: u32,
     cycles: u32,
-    /// What it says of that number of cycles.
+    /// The word before the number: "about", "under" or "up to".
     says: &'static str,
 }
 
@@ -202,7 +204,7 @@ impl Quantity {
         self.most.iter().copied().max().unwrap_or(0)
     }
 
-    /// The bins that hold cells: where each ends, and how many it holds.
+    /// For each bin with cells, the number of the cell after it, and its number of cells.
     fn bins(&self) -> impl Iterator<Item = (u64, u64)> {
         let starts = (0..BINS as u64).map(|bin| bin * self.cells_per_bin).take_while(|&start| start < self.cells);
         starts.map(|start| {
@@ -211,7 +213,7 @@ impl Quantity {
         })
     }
 
-    /// The means of the bins against the cells that each of the connections has sent.
+    /// The means of the bins against the cells of each connection.
     fn means(&self, name: &str, connections: u32) -> Curve {
         self.curve(name, connections, self.bins().zip(&self.sums).map(|((_, cells), &sum)| sum as f64 / cells as f64))
     }
@@ -227,14 +229,14 @@ impl Quantity {
     }
 }
 
-/// What one run measured.
+/// The measurements of one run.
 #[derive(Debug)]
 struct Measured {
     sent: u64,
     comparisons: Quantity,
     entries: Quantity,
     nanoseconds: Quantity,
-    /// How many cells took so many nanoseconds.
+    /// By nanoseconds, the number of cells that took as long.
     times: Vec<u32>,
 }
 
@@ -289,7 +291,7 @@ impl<S: CellScheduler> CellScheduler for Metered<'_, S> {
         let started = Instant::now();
         let sent = self.scheduler.send(now, adapter);
         let elapsed = started.elapsed();
-        // What was done in an empty slot was done for the next cell.
+        // Work in an empty slot is charged to the next cell.
         self.unassigned += (elapsed.as_nanos() as u64).saturating_sub(self.clock_cost);
         sent?;
         let after = (self.work)(&self.scheduler);
@@ -319,7 +321,7 @@ impl<S: CellScheduler> CellScheduler for Metered<'_, S> {
     }
 }
 
-/// Plays the worst case of so many connections.
+/// Plays the worst case of this many connections.
 fn measure<S: CellScheduler>(scheduler: S, work: fn(&S) -> Work, connections: u32, progress: &dyn Fn(f64)) -> Measured {
     let total = u64::from(connections * PDUS * PDU);
     let quantity = Quantity::new(total);
@@ -338,7 +340,7 @@ fn measure<S: CellScheduler>(scheduler: S, work: fn(&S) -> Work, connections: u3
     metered.measured
 }
 
-/// The nanoseconds between two readings of the clock with nothing in between: the median.
+/// The median of the nanoseconds between two successive readings of the clock.
 fn clock_cost() -> u64 {
     let mut costs: Vec<u64> = (0..10_001).map(|_| Instant::now().elapsed().as_nanos() as u64).collect();
     costs.sort_unstable();
@@ -368,41 +370,8 @@ fn table(measured: &[(&Published, Measured, Measured)]) -> Table {
         rows.push(row("the paper's heap", cells));
         rows.push(row("planner", times(planner)));
     }
-    Table { title: "Time per cell in this run, and counted work per cell".into(), head: head.map(String::from).into(), rows }
+    Table::new("Time per cell in this run, and counted work per cell", &head, rows)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_bounds_are_those_of_a_binary_heap() {
-        assert_eq!(bounds(1), (0.0, 2.0));
-        assert_eq!(bounds(1000), (27.0, 20.0));
-        assert_eq!(bounds(64_167), (45.0, 32.0));
-    }
-
-    #[test]
-    fn bins_keep_sums_and_maxima_of_their_cells() {
-        let mut quantity = Quantity::new(500);
-        (0..500).for_each(|value| quantity.add(value));
-        assert_eq!((quantity.cells_per_bin, quantity.mean(), quantity.most()), (3, 249.5, 499));
-        let (means, maxima) = (quantity.means("a", 10), quantity.maxima("a", 10));
-        assert_eq!((means.x[0], means.y[0], maxima.y[0]), (0.3, 1.0, 2.0));
-        assert_eq!((means.x.len(), means.x[166], means.y[166]), (167, 50.0, 498.5));
-    }
-
-    #[test]
-    fn quantiles_are_those_of_the_sorted_times() {
-        let quantity = Quantity::new(1);
-        let mut measured = Measured {
-            sent: 1000,
-            comparisons: quantity.clone(),
-            entries: quantity.clone(),
-            nanoseconds: quantity,
-            times: vec![0; LONGEST],
-        };
-        (0..1000).for_each(|time| measured.times[time] += 1);
-        assert_eq!([0.5, 0.999, 1.0].map(|part| measured.quantile(part)), [499, 998, 999]);
-    }
-}
+mod tests;

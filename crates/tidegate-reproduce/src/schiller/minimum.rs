@@ -1,10 +1,10 @@
 //! Section 4.5: minimum shares of the link in a long overload, and the stretch of intervals that follows from them.
 //!
-//! Under the lazy conflict policy only the stretch keeps a class to its grant, so a stretch computed from another grant changes every count. Under
-//! priority the dispatch of owed cells would hide it from the counts, and cells that leave late give it away.
+//! Under the lazy conflict policy only the stretch keeps a class to its grant, so a stretch computed from another grant changes every count.
+//! Under priority the counts do not show such a fault, because owed cells are dispatched; cells that leave late do.
 
-use super::{Source, play};
-use crate::figure::{Axis, Chart, Figure, Gate, Panel};
+use super::playback::{Log, Source, cells_chart, play};
+use crate::figure::{Figure, Gate, Panel};
 use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, SLOT, Sharing, Ticks};
 
 /// Cells are counted from the first to the second of these slots: the overload lasts throughout.
@@ -16,10 +16,10 @@ const CONNECTIONS: [(u64, u8); 4] = [(10, 0), (1, 1), (2, 1), (4, 2)];
 /// Cells of each connection in [`WINDOW`] with a tenth of the link for class 2: it and class 0 get 0.1 of the link, class 1 the rest, 2 to 1.
 const SHARED: [f64; 4] = [1000.0, 10_000.0 * 0.8 * 2.0 / 3.0, 10_000.0 * 0.8 / 3.0, 1000.0];
 
-/// The same without: class 1 gets 0.9 of the link, and class 2 lives on idle slots.
+/// The same without a minimum share: class 1 gets 0.9 of the link, and class 2 the idle slots.
 const STRICT: [f64; 4] = [1000.0, 6000.0, 3000.0, 0.0];
 
-/// Counts differ by at most this part.
+/// The relative tolerance of counts.
 const TOLERANCE: f64 = 0.01;
 
 /// Minimum shares with this many hundredths of the link for class 2.
@@ -68,24 +68,21 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let mut panels = Vec::new();
     for (conflict, name) in [(Conflict::Lazy, "lazy"), (Conflict::Tolerance, "CDVT"), (Conflict::Priority, "priority")] {
         let log = play(&sources, conflict, shares(10), WINDOW.1);
-        let cells = log.curves.iter().map(|curve| curve.x.iter().filter(|&&slot| slot >= WINDOW.0 as f64).count() as f64).collect();
         let title = format!("{name}, a tenth for class 2: cells of T=10, T=1, T=2 and T=4");
-        figure.gates.push(Gate::near(title, "cells", cells, &SHARED, TOLERANCE));
+        figure.gates.push(Gate::near(title, "cells", cells(&log), &SHARED, TOLERANCE));
         figure.gates.push(Gate::exactly(format!("{name}: cells that the UPC refuses"), "cells", vec![log.refused() as f64], &[0.0]));
         panels.push(Panel { name: format!("{name}, a tenth for class 2"), curves: log.curves });
     }
     let log = play(&sources, Conflict::Priority, RateScaling::strict(), WINDOW.1);
-    let cells: Vec<f64> = log.curves.iter().map(|curve| curve.x.iter().filter(|&&slot| slot >= WINDOW.0 as f64).count() as f64).collect();
+    let cells = cells(&log);
     figure.gates.push(Gate::near("strict priority: cells of T=10, T=1 and T=2", "cells", cells[..3].to_vec(), &STRICT[..3], TOLERANCE));
     figure.gates.push(Gate::at_most("strict priority: cells of T=4", "cells", cells[3], 10.0));
     panels.push(Panel { name: "strict priority".into(), curves: log.curves });
-    figure.charts.push(Chart {
-        id: "cells",
-        title: "Cells sent against slot".into(),
-        x: Axis::linear("cell slot"),
-        y: Axis::linear("cells sent"),
-        steps: true,
-        panels,
-    });
+    figure.charts.push(cells_chart("Cells sent against slot", panels));
     figure
+}
+
+/// The cells of each connection in [`WINDOW`].
+fn cells(log: &Log) -> Vec<f64> {
+    log.curves.iter().map(|curve| curve.between(WINDOW.0 as f64, WINDOW.1 as f64)).collect()
 }

@@ -1,10 +1,10 @@
 //! Figure 3: ten connections of all modes share a link that is not overloaded.
 
-use super::{Source, WINDOW, contract, play, play_planned};
-use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
+use super::playback::{Source, WINDOW, cells_chart, contract, deviation, play, play_planned};
+use crate::figure::{Curve, Figure, Gate, Panel, numbers};
 use tidegate_cells::{CellContract, Conflict, Mode, RateScaling, Ticks};
 
-/// What the reference model has sent by slots 200, 400, 600, 800 and 1000, by connection.
+/// The cells of the reference model by the slots of [`INSTANTS`], by connection.
 const CELLS_SENT: [(usize, [u32; 5]); 9] = [
     (0, [10, 20, 30, 40, 50]),
     (1, [8, 16, 24, 32, 40]),
@@ -17,13 +17,13 @@ const CELLS_SENT: [(usize, [u32; 5]); 9] = [
     (9, [0, 0, 13, 25, 36]),
 ];
 
-/// Where the cells of [`CELLS_SENT`] are counted.
+/// The slots before which the cells of [`CELLS_SENT`] are counted.
 const INSTANTS: [u32; 5] = [200, 400, 600, 800, 1000];
 
 /// The connections with a constant bit rate.
 const CONSTANT: [usize; 6] = [2, 3, 4, 7, 8, 9];
 
-/// The farthest that conflicts may move a cell of constant bit rate from its straight line, in slots.
+/// The most slots by which conflicts may move a cell of constant bit rate from its straight line.
 const DEVIATION: f64 = 5.0;
 
 /// The last slot of the plot: all connections are done by then.
@@ -91,28 +91,15 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     figure.gates.push(Gate::exactly(name, "cells", differences, &[0.0; INSTANTS.len()]));
     let refused = vec![log.refused() as f64, planned.refused() as f64];
     figure.gates.push(Gate::exactly("cells that the UPC refuses, heap and planner", "cells", refused, &[0.0, 0.0]));
-    figure.charts.push(Chart {
-        id: "cells",
-        title: "Cells sent against slot".into(),
-        x: Axis::linear("cell slot"),
-        y: Axis::linear("cells sent"),
-        steps: true,
-        panels: vec![Panel { name: "ten connections".into(), curves: log.curves }],
-    });
+    let panel = Panel { name: "ten connections".into(), curves: log.curves };
+    figure.charts.push(cells_chart("Cells sent against slot", vec![panel]));
     figure
 }
 
-/// The slots in which bursts of ten cells begin: every tenth cell, if a pause lies before it.
+/// The slots in which bursts of ten cells begin: those of cells after a pause.
 fn burst_starts(curve: &Curve) -> Vec<f64> {
     let paused = |index: usize| index == 0 || curve.x[index] - curve.x[index - 1] > 10.0;
     (0..curve.x.len()).filter(|&index| paused(index)).map(|index| curve.x[index]).collect()
-}
-
-/// How far the farthest cell of a constant connection lies from its ideal slot.
-fn deviation(source: &Source, curve: &Curve) -> f64 {
-    let interval = source.contract.peak_interval.ceil_slots() as f64;
-    let ideal = (0..).map(|cell| source.start as f64 + f64::from(cell) * interval);
-    curve.x.iter().zip(ideal).map(|(slot, ideal)| (slot - ideal).abs()).fold(0.0, f64::max)
 }
 
 #[cfg(test)]

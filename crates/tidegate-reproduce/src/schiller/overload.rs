@@ -1,13 +1,13 @@
 //! Figure 4: a transient overload, shared in proportion within a class and by priority among classes.
 
-use super::{Log, Source, WINDOW, play, play_planned};
-use crate::figure::{Axis, Chart, Figure, Gate, Panel, numbers};
+use super::playback::{Log, Source, WINDOW, cells_chart, deviation, play, play_planned};
+use crate::figure::{Figure, Gate, Panel, numbers};
 use tidegate_cells::{CLASSES, CellContract, CellRate, Conflict, RateScaling, Ticks};
 
-/// The stretches of time in which the load stays the same; the overload begins with the second.
+/// The intervals, in slots, of constant load; the overload begins with the second.
 const INTERVALS: [(u32, u32); 4] = [(0, 200), (200, 250), (250, 300), (300, 390)];
 
-/// What is counted in [`INTERVALS`] may differ by this from what is expected.
+/// The most by which a count in [`INTERVALS`] may differ from the expected one, in cells.
 const TOLERANCE: f64 = 1.0;
 
 /// The cells that the reference model sends in [`INTERVALS`] under strict priority, by connection.
@@ -17,16 +17,16 @@ const STRICT: [(usize, [u32; 4]); 6] =
 /// The same where class 2 has a minimum share.
 const SHARED: [(usize, [u32; 4]); 2] = [(2, [40, 3, 2, 4]), (4, [0, 33, 19, 24])];
 
-/// The fraction of its rate that class 1 gets in the last three of [`INTERVALS`]: 0.9 of the link over what the class asks for.
+/// The fraction of its rate that class 1 gets in the last three of [`INTERVALS`]: 0.9 of the link over the demand of the class.
 const FRACTIONS: [f64; 3] = [0.9 / 1.25, 0.9 / 2.25, 0.9 / 3.25];
 
-/// The slot of the last cell of VC 4, which ends the overload, and one cell's time at its rate by then.
+/// The slot of the last cell of VC 4, which ends the overload, and its tolerance: the time of one cell at the rate by then.
 const OVERLOAD_ENDS: (f64, f64) = (401.0, 4.0);
 
 /// The last slot of the plot.
 const END: u64 = 500;
 
-/// The connections of the figure; there is no VC 0, a silent one keeps its number.
+/// The connections of the figure. The paper has no VC 0: a silent connection takes that number.
 fn sources() -> [Source; 7] {
     let endless = END as u32;
     [(100, 7, END, 1), (4, 1, 0, endless), (5, 2, 0, endless), (10, 0, 0, 50), (1, 1, 200, 84), (1, 1, 250, 48), (1, 1, 300, 28)].map(
@@ -111,18 +111,12 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let refused = [&strict, &shared, &by_window].map(|log| log.refused() as f64);
     figure.gates.push(Gate::exactly("cells that the UPC refuses, in each panel", "cells", refused.to_vec(), &[0.0; 3]));
     let panel = |name: &str, log: Log| Panel { name: name.into(), curves: log.curves.into_iter().skip(1).collect() };
-    figure.charts.push(Chart {
-        id: "cells",
-        title: "Cells sent against slot".into(),
-        x: Axis::linear("cell slot"),
-        y: Axis::linear("cells sent"),
-        steps: true,
-        panels: vec![
-            panel("strict priority", strict),
-            panel("at least 5 % of the link for class 2", shared),
-            panel("strict priority, planner", by_window),
-        ],
-    });
+    let panels = vec![
+        panel("strict priority", strict),
+        panel("at least 5 % of the link for class 2", shared),
+        panel("strict priority, planner", by_window),
+    ];
+    figure.charts.push(cells_chart("Cells sent against slot", panels));
     figure
 }
 
@@ -131,9 +125,9 @@ fn cells(log: &Log, connection: usize) -> [f64; 4] {
     INTERVALS.map(|(start, end)| log.curves[connection].between(start.into(), end.into()))
 }
 
-/// How far VC 3's farthest cell lies from its ideal slot.
+/// The most slots by which a cell of VC 3 is away from its ideal slot.
 fn straight(log: &Log) -> f64 {
-    log.curves[3].x.iter().enumerate().map(|(cell, slot)| (slot - 10.0 * cell as f64).abs()).fold(0.0, f64::max)
+    deviation(&sources()[3], &log.curves[3])
 }
 
 fn counts(variant: &str, log: &Log, connection: usize, expected: [u32; 4]) -> Gate {

@@ -1,7 +1,7 @@
-//! The cost of shaping alone: when the next cell of a connection may leave, without any ready list.
+//! The cost of shaping alone: the time at which the next cell of a connection may leave, without a ready list.
 //!
-//! Measured on the connections in turn, one call per cell. A chain of dependent multiplications, which take three cycles each on x86-64 and AArch64
-//! cores of the last decade, measures the clock beside it, so that the time can be told in cycles.
+//! The connections take turns, one call per cell. A chain of dependent multiplications measures the clock, so that times can be given in cycles:
+//! each takes three cycles on x86-64 and AArch64 cores of the last decade.
 
 use crate::figure::Table;
 use std::hint::black_box;
@@ -11,11 +11,12 @@ use tidegate_cells::{CellContract, Mode, Shaping, Stretch, Sustained, Ticks};
 /// Connections of each measurement.
 const CONNECTIONS: [usize; 4] = [1, 100, 1000, 64_167];
 
-/// Cells of one measurement; the fastest of [`ROUNDS`] counts.
+/// Cells of one round.
 const CELLS: usize = 1 << 18;
+/// Rounds of one measurement; the fastest counts.
 const ROUNDS: usize = 7;
 
-/// What the paper says: cycles of a PentiumPro at 200 MHz, on average, whatever the number of connections.
+/// The paper's mean in cycles of a PentiumPro at 200 MHz, for any number of connections.
 const PUBLISHED: u32 = 85;
 
 /// Multiplications of the chain, and the cycles of each.

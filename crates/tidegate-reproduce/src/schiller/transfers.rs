@@ -1,4 +1,4 @@
-//! Transfers from host memory: buffers and underruns, by when cells are fetched. The paper claims what happens and has no figure of it.
+//! Transfers from host memory: buffers and underruns under each prefetch policy. The paper states the effect and has no figure of it.
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
 use std::num::NonZeroU32;
@@ -9,12 +9,12 @@ use tidegate_cells::{
 use tidegate_sim::host::{Bus, Host, HostCounts, Jitter, Posting};
 use tidegate_sim::random::Stream;
 
-/// The policies and what the report calls them.
+/// The policies and their names in the report.
 const POLICIES: [(Prefetch, &str); 3] =
     [(Prefetch::JustInTime, "just in time"), (Prefetch::Demand, "on demand"), (Prefetch::WholePdu, "whole PDUs")];
 
-/// How many connections share the link, how many PDUs each of them sends, and the La that the adapter plans with, in slots: access latency
-/// and what a transfer waits for those of others.
+/// The number of connections, the PDUs of each, and the La that the adapter plans with, in slots: the access latency and the wait for
+/// transfers of other connections.
 const LOADS: [Load; 3] = [
     Load { connections: 1, pdus: 100, planned_latency: 36 },
     Load { connections: 10, pdus: 40, planned_latency: 150 },
@@ -49,9 +49,10 @@ const LINK_LOAD: u64 = 80;
 /// Cells of a PDU.
 const PDU: u32 = aal5_cells(5000);
 
+/// The seed of phases and jitter.
 const SEED: u64 = 1;
 
-/// Just in time may take this much of the buffers that whole PDUs take.
+/// The most buffers just in time, of those with whole PDUs.
 const BUFFER_SHARE: f64 = 0.5;
 
 /// The measurements of one load: by policy, then by jitter.
@@ -66,7 +67,7 @@ const ON_DEMAND: usize = 1;
 const WHOLE_PDUS: usize = 2;
 
 impl Sweep {
-    /// The jitters at which just-in-time fetching saw no latency above what it planned with.
+    /// The jitters at which just-in-time fetching saw no latency above the planned one.
     fn within(&self) -> impl Iterator<Item = usize> {
         let limit = u64::from(self.load.planned_latency);
         (0..JITTERS.len()).filter(move |&jitter| self.policies[JUST_IN_TIME][jitter].longest_latency <= limit)
@@ -189,10 +190,10 @@ fn table(sweeps: &[Sweep]) -> Table {
             ]
         })
     });
-    Table { title: format!("A jitter of up to {} slots", JITTERS[IN_TABLE]), head: head.map(String::from).into(), rows: rows.collect() }
+    Table::new(format!("A jitter of up to {} slots", JITTERS[IN_TABLE]), &head, rows.collect())
 }
 
-/// What one PDU's transcript holds.
+/// The events of one PDU.
 #[derive(Debug)]
 struct Transcript {
     cells: Curve,

@@ -1,6 +1,6 @@
 //! Section 4, "Scalability and Decision Time": several packets from one sorted list, and relaxed priority updates.
 
-use super::{CLOCK, windows};
+use super::workload::{CLOCK, windows};
 use crate::figure::{Figure, Gate, Table, numbers};
 use tidegate_core::dwcs::{Choice, Dwcs, Stream, Window};
 use tidegate_core::packet::Flow;
@@ -9,11 +9,11 @@ use tidegate_rtl_model::{Architecture, Cadence, Clock, Device, Routing, Size};
 /// Packets of every run.
 const PACKETS: u64 = 64_000;
 
-/// What a device made of four streams that are always backlogged.
+/// A run of a device with four streams that are always backlogged.
 struct Run {
     packets: [f64; 4],
     violations: f64,
-    /// The most packets by which a stream was behind its share at any instant.
+    /// The most packets by which a stream was ever behind its share.
     behind: f64,
     cycles_per_packet: f64,
 }
@@ -44,7 +44,7 @@ impl Run {
 struct Mixture {
     name: &'static str,
     streams: Vec<Stream>,
-    /// What the streams are to get, in this proportion.
+    /// The shares that the streams are to get.
     weights: [f64; 4],
 }
 
@@ -59,7 +59,7 @@ fn mixtures() -> [Mixture; 3] {
     ]
 }
 
-/// A setting of the device, and how it is called.
+/// The settings of the device, and their names.
 fn settings() -> [(&'static str, Routing, Cadence); 7] {
     let cadence = |packets_per_decision, packets_per_update| Cadence { packets_per_decision, packets_per_update };
     [
@@ -154,11 +154,7 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
             ]
         };
         let head = ["setting", "cycles per packet", "million packets/s at 23 MHz", "packets", "most behind its share", "violations"];
-        figure.tables.push(Table {
-            title: format!("Streams {}", mixture.name),
-            head: head.map(String::from).into(),
-            rows: names.iter().zip(runs).map(row).collect(),
-        });
+        figure.tables.push(Table::new(format!("Streams {}", mixture.name), &head, names.iter().zip(runs).map(row).collect()));
     }
     figure
 }

@@ -1,10 +1,10 @@
 //! Figures 12 and 13: bandwidth and queueing delay of an end system.
 
 use super::host::{BACKLOGGED, BURST, FRAMES, Host, Production, WINDOWS, WRITING, decisions};
-use super::{Run, beside, name};
+use super::workload::{Run, beside, name};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table, numbers};
 
-/// What the paper prints, in Mbyte/s.
+/// The paper's bandwidths, in Mbyte/s.
 const PUBLISHED: [f64; 4] = [47.15, 47.15, 95.3, 188.6];
 
 /// The pause that the paper states.
@@ -13,14 +13,14 @@ const ONE_MILLISECOND: Production = Production { pause: 1000.0, turn: 250 };
 /// The same with producers that take turns ten times as often.
 const SHORT_TURNS: Production = Production { turn: 25, ..ONE_MILLISECOND };
 
-/// The pause that the paper's text calls "multi-ms": what a sleep of 1 ms lasts where the clock ticks every 10 ms.
+/// The pause that the paper's text calls "multi-ms": a sleep of 1 ms with clock ticks of 10 ms.
 const TWO_TICKS: Production = Production { pause: 20_000.0, ..ONE_MILLISECOND };
 
-/// The winners of the first 8 decisions, from the rules of Table 1. At the second decision of 1 and 2 both tolerate 7 of 8, and rule 4 takes
-/// the lower numerator.
+/// The winners of the first 8 decisions, by the rules of Table 1. At the second decision between streams 1 and 2 both tolerate 7 of 8, and
+/// rule 4 takes the lower numerator.
 const FIRST: [u32; 8] = [4, 4, 3, 4, 1, 3, 4, 2];
 
-/// The parameters that are ours, a sentence each.
+/// The parameters that the paper does not give, a sentence each.
 fn parameters() -> Vec<String> {
     vec![
         format!(
@@ -38,7 +38,7 @@ fn parameters() -> Vec<String> {
     ]
 }
 
-/// The end system decides as the device does without queues around it, and loses nothing.
+/// The end system takes the decisions of the device alone, and loses no frame.
 fn same_as_the_device(host: &Host, run: &Run) -> Gate {
     let lost = if host.account.check().is_ok() { (host.account.offered.packets - host.account.sent.packets) as f64 } else { f64::NAN };
     Gate::exactly("end system: other winners, lost frames", "frames", vec![host.differing(run), lost], &[0.0; 2])
@@ -96,7 +96,7 @@ pub(super) fn bandwidth(progress: &dyn Fn(f64)) -> Figure {
     };
     let head = ["stream", "window", "the paper's", "ours", "the paper's over its first", "ours over our first"];
     let rows = (0..4).map(row).collect();
-    figure.tables.push(Table { title: "Settled bandwidth".into(), head: head.map(String::from).into(), rows });
+    figure.tables.push(Table::new("Settled bandwidth", &head, rows));
     figure.charts.push(Chart {
         id: "bandwidth",
         title: "Bytes sent over time, while all streams are backlogged".into(),
@@ -116,21 +116,21 @@ pub(super) fn bandwidth(progress: &dyn Fn(f64)) -> Figure {
     figure
 }
 
-/// What Figure 13 shows, of one production.
+/// Figure 13 with one way of production.
 struct Delays {
     curves: Vec<Curve>,
-    /// Numbers of frames at which the order is not 4 < 3 < 1 and 2.
+    /// The number of frame numbers at which the delays are not in the order 4 < 3 < 1 and 2.
     disordered: f64,
     means: Vec<f64>,
-    /// By how much frame 4001 waits less than frame 4000, in milliseconds.
+    /// The delay of frame 4000 less that of frame 4001, in milliseconds.
     drop: Vec<f64>,
-    /// By how much the first 4000 wait longer than any later frame, in milliseconds.
+    /// The least delay of the first 4000 frames less the largest of the others, in milliseconds.
     apart: Vec<f64>,
-    /// By how much the first 4000 wait longer than the others on average, in milliseconds.
+    /// The mean delay of the first 4000 frames less that of the others, in milliseconds.
     mean_apart: Vec<f64>,
     /// The mean rise from the first to the last frame of a turn, in milliseconds.
     rise: Vec<f64>,
-    /// The turns before which the delay falls.
+    /// The number of turns before which the delay falls.
     falls: Vec<f64>,
     turns: usize,
 }
@@ -193,7 +193,7 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
             .into(),
     );
     let all = |turns: usize| [turns as f64 - 1.0; 4];
-    // A pause outlasts the turns of the other three or begins amid them: then frame 4001 waits for its turn.
+    // If the pause ends before the turns of the other three do, frame 4001 waits for its turn.
     let turns_of_others = 3.0 * ONE_MILLISECOND.turn as f64 * WRITING / 1000.0;
     figure.gates = vec![
         Gate::exactly("frame numbers at which not 4 < 3 < 1 and 2", "frames", vec![stated.disordered], &[0.0]),
@@ -225,11 +225,8 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
         "least of the first 4000 over the most of the rest (ms)",
         "streams in which the first 4000 wait longest",
     ];
-    figure.tables.push(Table {
-        title: "What the pause does, streams 1 to 4".into(),
-        head: head.map(String::from).into(),
-        rows: [("1 ms, 250", &stated), ("1 ms, 25", &short), ("20 ms, 250", &long)].map(row).into(),
-    });
+    let rows = [("1 ms, 250", &stated), ("1 ms, 25", &short), ("20 ms, 250", &long)].map(row).into();
+    figure.tables.push(Table::new("What the pause does, streams 1 to 4", &head, rows));
     let start = |curve: &Curve| Curve {
         name: curve.name.clone(),
         x: curve.x[..2 * BURST as usize].to_vec(),

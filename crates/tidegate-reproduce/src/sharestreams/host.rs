@@ -1,9 +1,9 @@
 //! The end system of section 5.2: producers of frames, an engine that is the device model, and a playout, in virtual time.
 //!
-//! All parts are those of [`tidegate_endsystem`]. The producers write every frame first, the arrival times cross the bus, and the
-//! Transmission Engine then takes winners and plays their frames out.
+//! All parts are those of [`tidegate_endsystem`]. First the producers write every frame, and the arrival times cross the bus. Then the
+//! Transmission Engine takes winners and plays their frames out.
 
-use super::{Run, Workload, name, windows};
+use super::workload::{CLOCK, Run, Workload, name, windows};
 use crate::figure::Curve;
 use std::collections::VecDeque;
 use tidegate_core::packet::Colour;
@@ -18,17 +18,18 @@ pub(super) const FRAMES: u64 = 64_000;
 /// Each producer pauses once, after this many frames.
 pub(super) const BURST: u64 = 4000;
 
-/// What writing a frame and its time stamp takes, in microseconds.
+/// The time to write a frame and its time stamp, in microseconds.
 pub(super) const WRITING: f64 = 4.0;
 
-/// What crosses the bus, in bytes per microsecond: the paper's measured 60 Mbyte/s.
+/// The bus, in bytes per microsecond: the paper measured 60 Mbyte/s.
 const BUS: f64 = 60.0;
 
-/// The bytes of an arrival time and of a winner's number on the bus.
+/// The bytes of an arrival time on the bus.
 const ARRIVAL: f64 = 2.0;
+/// The bytes of a winner's number on the bus.
 const WINNER: f64 = 1.0;
 
-/// Winners that the Transmission Engine takes at once.
+/// The number of winners that the Transmission Engine takes at once.
 const BATCH: u32 = 1024;
 
 /// The playout, in bit/s: the sum of the paper's four bandwidths, 378.2 Mbyte/s.
@@ -37,15 +38,16 @@ const PLAYOUT: u64 = 3_025_600_000;
 /// The windows of the four streams.
 pub(super) const WINDOWS: [(u32, u32); 4] = [(7, 8), (14, 16), (6, 8), (4, 8)];
 
-/// A power of two: the engine's ticks per unit of an arrival time. All 256,000 decisions are then less than 2^15 units.
+/// The exponent of the engine's ticks per unit of an arrival time: all 256,000 decisions then take less than 2^15 units.
 const GRAIN: u32 = 3;
 
-/// How many frames come per unit of the arrival time, so that heads of different streams are less than 2^15 ticks apart.
+/// Frames per unit of the arrival time, so that heads of different streams are less than 2^15 ticks apart.
 const FRAMES_PER_ARRIVAL: u64 = 32;
 
-/// The decisions in which all streams are backlogged: until the fourth has sent all of its frames.
+/// The number of decisions while all streams are backlogged: until the fourth has sent all of its frames.
 pub(super) const BACKLOGGED: u64 = 2 * FRAMES;
 
+/// The seed of the frame sizes.
 const SEED: u64 = 12;
 
 /// How the producers share their processor.
@@ -62,13 +64,13 @@ pub(super) struct Production {
 struct Sent {
     stream: usize,
     bytes: f64,
-    /// Microseconds since the producers started: when it was written, when its transmission began and when it ended.
+    /// Microseconds from the start of the producers to the end of writing, and to the start and the end of the transmission.
     written: f64,
     start: f64,
     end: f64,
 }
 
-/// What decides without queues beside it: the winners of the device and of what has to decide the same.
+/// The winners without an end system around them: of the device, and of the engines that have to take the same decisions.
 pub(super) fn decisions(progress: &dyn Fn(f64)) -> Run {
     let backlogged = Workload::backlogged(windows(WINDOWS), 4 * FRAMES);
     Run::new(&Workload { packets: FRAMES, packets_per_arrival: FRAMES_PER_ARRIVAL, ..backlogged }, progress)
@@ -78,9 +80,9 @@ pub(super) fn decisions(progress: &dyn Fn(f64)) -> Run {
 pub(super) struct Host {
     /// All frames in the order of transmission.
     sent: Vec<Sent>,
-    /// When the Transmission Engine begins to play frames out.
+    /// When the Transmission Engine begins to play frames out, in microseconds.
     opens: f64,
-    /// What has become of the frames.
+    /// The account of the frames.
     pub(super) account: Account,
 }
 
@@ -104,7 +106,7 @@ impl Host {
         Host { sent, opens, account: system.account() }
     }
 
-    /// How many winners differ from the decisions of the device alone.
+    /// The number of winners that differ from the decisions of the device alone.
     pub(super) fn differing(&self, run: &Run) -> f64 {
         let same = self.sent.iter().zip(&run.winners).filter(|(frame, winner)| frame.stream == **winner).count();
         (run.winners.len().max(self.sent.len()) - same) as f64
@@ -125,7 +127,7 @@ impl Host {
         self.bytes_at(&starts, |bytes, at| bytes.between(self.opens + at, self.opens + at + WINDOW) / WINDOW)
     }
 
-    /// For each stream, what `rate` makes of its count of bytes at each of the `instants`, which are microseconds since the playout opened.
+    /// For each stream, `rate` of its count of bytes at each of the `instants`, in microseconds since the playout opened.
     fn bytes_at(&self, instants: &[f64], rate: impl Fn(&Curve, f64) -> f64) -> Vec<Curve> {
         let mut counts: Vec<Curve> = (0..4).map(|stream| Curve::new(name(stream))).collect();
         for frame in &self.sent {
@@ -140,7 +142,7 @@ impl Host {
         counts.iter().map(curve).collect()
     }
 
-    /// For each stream, how long each of its frames waits, in milliseconds, by number from 1.
+    /// For each stream, the waiting time of its frames in milliseconds, by number from 1.
     pub(super) fn delays(&self) -> Vec<Curve> {
         let mut curves: Vec<Curve> = (0..4).map(|stream| Curve::new(name(stream))).collect();
         for frame in &self.sent {
@@ -151,7 +153,7 @@ impl Host {
     }
 }
 
-/// An end system of four producers with a stream each, whose frames are the instants at which they were written.
+/// An end system of four producers with a stream each. A frame is the instant at which it was written.
 fn open() -> EndSystem<f64, Slots<Device>> {
     let mut queues = QueueManager::default();
     for (index, stream) in windows(WINDOWS).into_iter().enumerate() {
@@ -191,20 +193,20 @@ fn play_out(system: &mut EndSystem<f64, Slots<Device>>, opens: f64) -> Vec<Sent>
     sent
 }
 
-/// How long after its start the device has made this many decisions, in microseconds.
+/// The time that the device takes for this many decisions, in microseconds.
 fn decided_after(decisions: u64) -> f64 {
     let timeline = Architecture::base(Size::Four).timeline(4);
-    timeline.schedule(decisions - 1).end as f64 / (super::CLOCK as f64 / 1e6)
+    timeline.schedule(decisions - 1).end as f64 / (CLOCK as f64 / 1e6)
 }
 
 impl Production {
-    /// When each frame of each stream is written. One processor serves the four producers in turn; one that pauses leaves it to the others.
+    /// The instants at which the frames of each stream are written. One processor serves the four producers in turn, except those that pause.
     fn written(self) -> Vec<Vec<f64>> {
         let mut written = vec![Vec::new(); 4];
         let mut turns: VecDeque<(usize, f64)> = (0..4).map(|stream| (stream, 0.0)).collect();
         let mut now = 0.0;
         while let Some((stream, ready)) = turns.pop_front() {
-            // A producer that pauses is passed over, unless all of them do.
+            // A producer that pauses is skipped, unless all of them do.
             if ready > now && turns.iter().any(|&(_, other)| other < ready) {
                 turns.push_back((stream, ready));
                 continue;

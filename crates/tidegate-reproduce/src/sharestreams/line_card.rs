@@ -1,11 +1,11 @@
 //! Figures 14 to 16 and the run with deadlines: a line card whose streams are always backlogged.
 
-use super::{CLOCK, Run, Workload, beside, windows};
+use super::workload::{CLOCK, Run, Workload, beside, windows};
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, numbers};
 use tidegate_core::dwcs::{Stream, Window};
 use tidegate_rtl_model::{Architecture, Size};
 
-/// What the notes of every figure say.
+/// A note of every figure.
 fn note() -> String {
     let nanoseconds = Architecture::base(Size::Four).timeline(4).decision_time(CLOCK).picoseconds() as f64 / 1000.0;
     format!(
@@ -108,7 +108,7 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
             .map(|(run, name)| Panel { name: name.into(), curves: shifted(curves(run)) })
             .into()
     };
-    // Nothing is no place on a logarithmic axis.
+    // A logarithmic axis has no 0.
     let bandwidth = |run: &Run| -> Vec<Curve> {
         let positive = |curve: Curve| {
             let none = curve.y.partition_point(|&bandwidth| bandwidth == 0.0);
@@ -186,7 +186,7 @@ fn bandwidth_chart(panels: Vec<Panel>) -> Chart {
     }
 }
 
-/// Instants from 1 to `end` that look dense on a logarithmic axis: every one at first, then fours of decisions.
+/// Instants from 1 to `end`, dense on a logarithmic axis: every one at first, then multiples of four.
 fn settling(end: u64) -> Vec<u64> {
     let mut instants = Vec::new();
     let mut instant = 1;

@@ -1,17 +1,19 @@
 //! Sections 4 and 5: cycles per decision, and the clocks that decide within the time of a packet.
 
-use super::CLOCK;
+use super::workload::CLOCK;
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_core::units::Rate;
 use tidegate_rtl_model::{Architecture, Size, Timeline};
 
-/// The shortest and the longest frame, in bytes.
+/// The shortest frame, in bytes.
 const SHORTEST: u32 = 64;
+/// The longest frame, in bytes.
 const LONGEST: u32 = 1500;
 
+/// One Gbit/s, in bit/s.
 const GIGABIT: u64 = 1_000_000_000;
 
-/// What the paper measured of its components, in slices: register block, decision block, control.
+/// The area of the paper's components, in slices: register block, decision block, control.
 const AREA: [(&str, [u32; 3]); 2] = [("Virtex I", [150, 190, 22]), ("Virtex II", [148, 122, 22])];
 
 /// A frame on a link.
@@ -145,7 +147,7 @@ fn decisions() -> Table {
         let [base, ahead] = timelines(size);
         [row(size, base, "base"), row(size, ahead, "compute-ahead")]
     });
-    Table { title: "Decisions, and the slowest clock for a packet time".into(), head: head.map(String::from).into(), rows: rows.collect() }
+    Table::new("Decisions, and the slowest clock for a packet time", &head, rows.collect())
 }
 
 fn tiles() -> Table {
@@ -161,7 +163,7 @@ fn tiles() -> Table {
         ]
     };
     let rows = [(16, Size::Eight), (32, Size::Eight), (32, Size::Sixteen)].map(row);
-    Table { title: "Tiled streams, base architecture".into(), head: head.map(String::from).into(), rows: rows.into() }
+    Table::new("Tiled streams, base architecture", &head, rows.into())
 }
 
 fn areas() -> Table {
@@ -172,11 +174,7 @@ fn areas() -> Table {
         row.extend(AREA.map(|(_, [block, decision, control])| format!("{} slices", streams * block + streams / 2 * decision + control)));
         row
     };
-    Table {
-        title: "Area by the paper's components (not reproduced)".into(),
-        head: head.map(String::from).into(),
-        rows: Size::ALL.iter().map(row).collect(),
-    }
+    Table::new("Area by the paper's components (not reproduced)", &head, Size::ALL.iter().map(row).collect())
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Table 1: the rules that order two streams, read literally, beside the decision block and the order of the software engine.
+//! Table 1: the rules that order two streams, read literally, compared with the decision block and with the order of the software engine.
 
 use crate::figure::{Figure, Gate, Table, numbers};
 use tidegate_core::dwcs::{Order, Rank, Tolerance};
 use tidegate_rtl_model::Attributes;
 
-/// What the paper's Table 1 says.
+/// The rules of the paper's Table 1.
 const RULES: [&str; 5] = [
     "earliest deadline first",
     "equal deadlines: lowest window constraint first",
@@ -13,7 +13,7 @@ const RULES: [&str; 5] = [
     "all other cases: first come, first served",
 ];
 
-/// One stream as Table 1 sees it.
+/// The attributes of one stream in Table 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Head {
     deadline: u16,
@@ -36,12 +36,12 @@ impl Head {
         heads
     }
 
-    /// A rounded quotient of small numbers is equal for equal fractions, and only for these.
+    /// For small numbers, rounded quotients are equal exactly if the fractions are.
     fn constraint(self) -> f64 {
         f64::from(self.numerator) / f64::from(self.denominator)
     }
 
-    /// Which rule decides between two heads, from 0, and whether it puts `self` first. `None` if the table leaves it open.
+    /// The rule, from 0, that decides between two heads, and true if it puts `self` first. `None` if the table leaves it open.
     fn literally(self, other: Head) -> Option<(usize, bool)> {
         let (ours, theirs) = (self.constraint(), other.constraint());
         if self.deadline != other.deadline {
@@ -70,7 +70,7 @@ impl Head {
     }
 }
 
-/// Of every rule: the pairs that it decides, and those that the decision block and the software engine decide otherwise.
+/// For each rule the number of pairs that it decides, and of those that the decision block and the software engine decide otherwise.
 fn census(block: impl Fn(Head, Head) -> bool, software: impl Fn(Head, Head) -> bool) -> [[u32; 3]; 5] {
     let heads = Head::all();
     let mut census = [[0; 3]; 5];
@@ -115,16 +115,13 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
         vec![(number + 1).to_string(), rule.to_owned(), pairs.to_string(), block.to_string(), software.to_string()]
     };
     let head = ["rule", "puts first", "pairs", "decision block differs", "software differs"];
-    figure.tables.push(Table {
-        title: "Pairs by the rule that decides them".into(),
-        head: head.map(String::from).into(),
-        rows: RULES.into_iter().zip(census).enumerate().map(row).collect(),
-    });
+    let rows = RULES.into_iter().zip(census).enumerate().map(row).collect();
+    figure.tables.push(Table::new("Pairs by the rule that decides them", &head, rows));
     figure
 }
 
-/// How many of the 108^2 ordered pairs each rule decides. There are 27 windows; 6 of them are zero, 21 are not, and 40 of the ordered pairs
-/// of different non-zero windows are equal fractions.
+/// The number of the 108^2 ordered pairs that each rule decides. Of the 27 windows 6 are zero. 40 ordered pairs of different non-zero windows are
+/// equal fractions.
 const PAIRS: [u32; 5] = [2 * 54 * 54, 8 * (27 * 27 - 6 * 6 - 21 - 40), 8 * 6 * 5, 8 * 40, 4 * 27];
 
 #[cfg(test)]

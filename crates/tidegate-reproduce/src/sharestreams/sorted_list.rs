@@ -1,4 +1,4 @@
-//! Section 4: what the recirculating network delivers besides the winner.
+//! Section 4: the order that the recirculating network delivers behind the winner.
 
 use crate::figure::{Axis, Chart, Curve, Figure, Gate, Panel, Table};
 use tidegate_rtl_model::{Attributes, Network, Routing, Size};
@@ -7,18 +7,19 @@ use tidegate_sim::random::Stream;
 /// Random orders of 16 and 32 streams.
 const SAMPLES: u32 = 20_000;
 
+/// The seed of the random orders.
 const SEED: u64 = 4;
 
-/// The outputs that are plotted, from the first.
+/// The number of outputs that are plotted, from the first.
 const PLOTTED: usize = 8;
 
-/// What is counted over many orders of the streams.
+/// Counts over many orders of the streams.
 struct Census {
     size: Size,
     orders: u64,
-    /// In how many of them the first 1, 2, ... outputs are the streams that should be there.
+    /// The number of orders in which the first 1, 2, ... outputs are right.
     right: Vec<u64>,
-    /// The same where the network sorts exactly.
+    /// The same with exact routing.
     exactly_right: Vec<u64>,
 }
 
@@ -51,7 +52,7 @@ impl Census {
         census
     }
 
-    /// The share of orders in which the first `outputs` are right.
+    /// The part of the orders in which the first `outputs` are right.
     fn share(&self, outputs: usize) -> f64 {
         self.right[outputs - 1] as f64 / self.orders as f64
     }
@@ -134,11 +135,7 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
             Routing::Exact.cycles(census.size).to_string(),
         ]
     };
-    figure.tables.push(Table {
-        title: "Sorted lists".into(),
-        head: head.map(String::from).into(),
-        rows: censuses.iter().zip(second).map(row).collect(),
-    });
+    figure.tables.push(Table::new("Sorted lists", &head, censuses.iter().zip(second).map(row).collect()));
     figure
 }
 

@@ -1,4 +1,4 @@
-//! The theorem and its bounds on random sets, and where they end.
+//! The theorem and its bounds on random sets, and sets beyond them that violate.
 
 use super::*;
 use crate::dwcs::{Choice, Dwcs, Early, Missed, Order, Request, Rules, Scan, Service, Window, resolve};
@@ -6,7 +6,7 @@ use crate::packet::Flow;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-/// Numbers that are always the same.
+/// Reproducible numbers.
 struct Random(u64);
 
 impl Random {
@@ -36,7 +36,7 @@ impl Random {
 
 const RULES: Rules = Rules { missed: Missed::Complete, early: Early::Allow };
 
-/// When each stream was served, by tick; all are backlogged where `is_on` says so.
+/// The ticks at which each stream was served, and the violations; `is_on` says which streams are backlogged.
 fn run(rules: Rules, streams: &[Stream], ticks: u64, mut is_on: impl FnMut(usize, u64) -> bool) -> (Vec<Vec<u64>>, u64) {
     let mut engine = Scan::new(rules, Order::default(), streams).unwrap();
     let mut on = alloc::vec![false; streams.len()];
@@ -120,7 +120,7 @@ fn held_back_streams_keep_their_windows_too() {
 
 /// Each is the least sum found among random sets.
 #[test]
-fn where_nothing_is_promised_windows_are_violated() {
+fn without_a_guarantee_windows_are_violated() {
     let stream = |x, y, period, first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::new(x, y), period) };
     let unequal = [stream(4, 5, 1, 1), stream(3, 5, 6, 6), stream(1, 3, 6, 6)];
     assert_eq!(Feasibility::of(&unequal).verdict, Verdict::NotProven);
@@ -163,7 +163,7 @@ fn shares_that_fill_the_link_beside_windows_keep_them() {
 }
 
 #[test]
-fn what_asks_for_too_much_violates_and_still_has_a_bound() {
+fn overload_violates_and_still_has_a_bound() {
     let mut random = Random(17);
     let mut closest = 0;
     for _ in 0..2000 {
@@ -219,7 +219,7 @@ fn shares_take_what_is_left() {
     let whole = Request::of(Service::EarliestDeadline);
     let error = resolve(&[whole, share(1)]).unwrap_err();
     assert_eq!((error.stream, error.problem.contains("nothing is left")), (Some(Flow(1)), true));
-    assert!(resolve(&[whole, whole]).is_ok(), "too much is judged elsewhere");
+    assert!(resolve(&[whole, whole]).is_ok(), "resolving does not check feasibility");
     let wrong = Request::of(Service::Window(Window::new(3, 2)));
     assert_eq!(resolve(&[share(1), wrong]).unwrap_err().stream, Some(Flow(1)));
 }
@@ -242,7 +242,7 @@ fn any_request() -> impl Strategy<Value = Request> {
 }
 
 proptest! {
-    /// Rounded or not, what is shared out is never more than there is, and hardly less.
+    /// Rounded or not, the sum of shares is at most 1, and at least 1 - 1e-8.
     #[test]
     fn shares_are_exact_or_rounded_down(requests in proptest::collection::vec(any_request(), 1..5), weight in 1u32..9) {
         let requests: Vec<Request> = requests.into_iter().chain([share(weight)]).collect();

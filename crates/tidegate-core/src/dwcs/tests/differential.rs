@@ -1,4 +1,4 @@
-//! The fast engine against the one that scans: the same decisions, whatever happens.
+//! The engine for many streams against the scan: both take the same decisions.
 
 extern crate std;
 
@@ -7,12 +7,12 @@ use crate::packet::Flow;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
-/// What happens to the streams of an engine; streams are taken modulo their number.
+/// An event at an engine; streams are taken modulo their number.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// A packet arrives.
     Arrive(u32),
-    /// Decisions are taken and carried out, this many, each service taking this long.
+    /// This many decisions are taken and carried out; each service takes this many ticks.
     Serve(u32, u64),
     /// A queue loses its head.
     Lose(u32),
@@ -71,7 +71,7 @@ impl Pair {
     }
 
     fn arrive(&mut self, index: usize) {
-        // Some arrive together: then the number decides.
+        // Three arrive at a time: then the number decides.
         self.arrivals += 1;
         let arrival = self.arrivals / 3;
         self.queues[index].push_back(arrival);
@@ -176,7 +176,7 @@ impl Random {
     }
 }
 
-/// Runs one random set of streams for so many decisions, in each of which packets may arrive and queues lose packets.
+/// Runs one random set of streams; at each of the `decisions` packets may arrive and queues may lose packets.
 fn long_run(random: &mut Random, count: u64, decisions: u64) {
     let early = [Early::Allow, Early::Allow, Early::Allow, Early::Hold, Early::Clamp][random.below(5) as usize];
     let missed = [Missed::Complete, Missed::Start][random.below(2) as usize];
@@ -191,7 +191,7 @@ fn long_run(random: &mut Random, count: u64, decisions: u64) {
     let always_backlogged = random.below(2) == 0;
     while pair.decisions < decisions {
         if always_backlogged {
-            // Whoever might run empty gets another packet first.
+            // A stream that might run empty gets another packet first.
             if let Choice::Serve(stream) | Choice::Discard(stream) = pair.scan.select(pair.now) {
                 pair.arrive(stream.index());
             }
@@ -209,7 +209,7 @@ fn long_run(random: &mut Random, count: u64, decisions: u64) {
     pair.compare().unwrap();
 }
 
-/// An overload that ends again and again because those who come first lose what they have: of many who tolerate nothing, few are left.
+/// An overload that ends repeatedly because the first streams lose their packets: of many that tolerate nothing, few are left.
 #[test]
 fn an_overload_that_drains() {
     let mut random = Random(1998);
@@ -242,7 +242,7 @@ fn an_overload_that_drains() {
     }
 }
 
-/// The variable TIDEGATE_DWCS says how many decisions are compared, in place of 200,000.
+/// The variable TIDEGATE_DWCS is the number of decisions that are compared, in place of 200,000.
 #[test]
 fn by_the_million() {
     let total = std::env::var("TIDEGATE_DWCS").map_or(200_000, |count| count.parse().expect("TIDEGATE_DWCS: a number of decisions"));

@@ -1,4 +1,4 @@
-//! The schedules that are known: streams that are always backlogged, one packet per tick.
+//! Published schedules: streams that are always backlogged, one packet per tick.
 
 use crate::dwcs::{
     Choice, Dwcs, Early, GroupedDwcs, Missed, Order, Request, Rules, Scan, Service, Stream, StreamError, Tolerance, Window, resolve,
@@ -6,8 +6,8 @@ use crate::dwcs::{
 use crate::packet::Flow;
 use alloc::vec::Vec;
 
-/// Runs `engine` for `slots` slots of one tick from `from` on; packet n of every stream arrives at time n. Returns who was served, from 1.
-pub(super) fn backlogged<E: Dwcs>(engine: &mut E, served: &mut [u64], from: u64, slots: u64) -> Vec<u32> {
+/// Runs `engine` for `slots` slots of one tick from `from` on; packet n of every stream arrives at time n. Returns the streams served, from 1.
+fn backlogged<E: Dwcs>(engine: &mut E, served: &mut [u64], from: u64, slots: u64) -> Vec<u32> {
     let mut winners = Vec::new();
     for slot in from..from + slots {
         let Choice::Serve(stream) = engine.select(slot) else { panic!("a stream is backlogged") };
@@ -18,8 +18,8 @@ pub(super) fn backlogged<E: Dwcs>(engine: &mut E, served: &mut [u64], from: u64,
     winners
 }
 
-/// An oracle of one kind of engine.
-pub(super) trait Build: Dwcs + Sized {
+/// An engine that the schedules are tested with.
+trait Build: Dwcs + Sized {
     fn build(rules: Rules, streams: &[Stream]) -> Self;
 }
 
@@ -58,7 +58,7 @@ fn violations<E: Dwcs>(engine: &E, streams: usize) -> Vec<u64> {
     (0..streams as u32).map(|stream| engine.standing(Flow(stream)).tally.violations).collect()
 }
 
-pub(super) fn published_table<E: Build>() {
+fn published_table<E: Build>() {
     let streams = windows(&[(1, 2), (3, 4), (6, 8)]);
     let mut engine = E::build(COMPLETE, &streams);
     (0..3).for_each(|stream| engine.activate(0, Flow(stream), 0));
@@ -86,7 +86,7 @@ pub(super) fn published_table<E: Build>() {
     assert_eq!(winners, [1, 2, 3, 1, 3, 1, 2, 1, 2, 1, 2, 1, 3, 1, 3, 2]);
 }
 
-pub(super) fn fair_share<E: Build>() {
+fn fair_share<E: Build>() {
     let streams = windows(&[(7, 8), (14, 16), (6, 8), (4, 8)]);
     let (winners, engine) = run::<E>(COMPLETE, &streams, 64_000);
     assert_eq!(counts(&winners, 4), [8000, 8000, 16_000, 32_000]);
@@ -99,7 +99,7 @@ pub(super) fn fair_share<E: Build>() {
     assert_eq!((counts(&winners, 4), &winners[..8]), ([16_000; 4].into(), &[1, 2, 3, 4, 1, 2, 3, 4][..]));
 }
 
-pub(super) fn earliest_deadline_first<E: Build>() {
+fn earliest_deadline_first<E: Build>() {
     let stream = |first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::NONE, 4) };
     let (winners, engine) = run::<E>(COMPLETE, &[4, 3, 2, 1].map(stream), 63_996);
     assert_eq!(counts(&winners, 4), [15_999; 4]);
@@ -107,7 +107,7 @@ pub(super) fn earliest_deadline_first<E: Build>() {
     assert!((0..4).all(|stream| engine.standing(Flow(stream)).tally.missed == 0));
 }
 
-pub(super) fn fair_share_beside_static_priority<E: Build>() {
+fn fair_share_beside_static_priority<E: Build>() {
     for (penalty, after, first_other) in [(0, [0, 0, 0, 190], None), (1, [1, 0, 1, 188], Some(128))] {
         let mut streams = windows(&[(2, 4), (3, 4), (3, 4), (0, 255)]);
         streams.iter_mut().for_each(|stream| stream.penalty = penalty);
@@ -123,7 +123,7 @@ pub(super) fn fair_share_beside_static_priority<E: Build>() {
     }
 }
 
-pub(super) fn fair_share_beside_deadlines<E: Build>() {
+fn fair_share_beside_deadlines<E: Build>() {
     let run_with = |window| {
         let urgent = |first| Stream { first_deadline: Some(first), ..Stream::windowed(window, 4) };
         let shares = windows(&[(2, 3), (5, 6)]);
@@ -136,12 +136,12 @@ pub(super) fn fair_share_beside_deadlines<E: Build>() {
     assert_eq!(counts(&run_with(Window::NONE), 4), [19_113, 14_334, 9557, 14_335]);
 }
 
-pub(super) fn limits_of_the_discipline<E: Build>() {
+fn limits_of_the_discipline<E: Build>() {
     // D7: unequal periods fail at a utilisation of 17/45.
     let stream = |x, y, period| Stream::windowed(Window::new(x, y), period);
     let (_, engine) = run::<E>(COMPLETE, &[stream(4, 5, 1), stream(3, 5, 6), stream(1, 3, 6)], 200);
     assert_eq!(violations(&engine, 3), [0, 0, 2]);
-    // D8: what is left over is not shared by weight.
+    // D8: spare capacity is not shared by weight.
     assert_eq!(counts(&run::<E>(COMPLETE, &windows(&[(1, 2), (3, 4)]), 8000).0, 2), [4000, 4000]);
     assert_eq!(counts(&run::<E>(COMPLETE, &windows(&[(7, 8), (14, 16), (6, 8)]), 8000).0, 3), [2667, 2667, 2666]);
     // Overload: proportional to 1 - W without a penalty.
@@ -151,7 +151,7 @@ pub(super) fn limits_of_the_discipline<E: Build>() {
     assert_eq!(counts(&run::<E>(COMPLETE, &overload, 9000).0, 3), [4500, 3000, 1500]);
 }
 
-pub(super) fn static_priority<E: Build>() {
+fn static_priority<E: Build>() {
     let fixed = |x, y| Stream::without_deadline(Window::new(x, y));
     let mut streams = alloc::vec![fixed(1, 2), fixed(1, 4), fixed(0, 5)];
     for expected in [3, 2, 1] {
@@ -161,13 +161,13 @@ pub(super) fn static_priority<E: Build>() {
     }
     let ranked = [2, 0, 1].map(Stream::static_priority);
     assert_eq!(run::<E>(COMPLETE, &ranked, 3).0, [2; 3]);
-    // In a mixture it goes before everybody.
+    // In a mixture it precedes all other streams.
     let mut mixed = shares(&[1, 1]).unwrap();
     mixed.extend([Stream::earliest_deadline(1), Stream::static_priority(1), Stream::static_priority(0), Stream::static_priority(2)]);
     assert_eq!(run::<E>(COMPLETE, &mixed, 1000).0, [5; 1000]);
 }
 
-pub(super) fn late_packets<E: Build>() {
+fn late_packets<E: Build>() {
     // Two streams that both want every slot: the loser's packets are dropped one per slot, or stay.
     for droppable in [true, false] {
         let mut streams = windows(&[(1, 2), (1, 2)]);
@@ -188,7 +188,7 @@ pub(super) fn late_packets<E: Build>() {
                     engine.lost(stream, (left[stream.index()] > 0).then_some(0));
                 }
                 Choice::Idle => break,
-                Choice::WaitUntil(_) => panic!("nobody is held"),
+                Choice::WaitUntil(_) => panic!("no stream is held back"),
             }
         }
         let tallies = [0, 1].map(|stream| engine.standing(Flow(stream)).tally);
