@@ -34,43 +34,38 @@ impl Engine {
     }
 }
 
+/// The same call of whichever engine it is.
+macro_rules! either {
+    ($self:ident, $engine:ident => $call:expr) => {
+        match $self {
+            Engine::Scan($engine) => $call,
+            Engine::Grouped($engine) => $call,
+        }
+    };
+}
+
 impl Dwcs for Engine {
     #[inline]
     fn activate(&mut self, now: u64, stream: Flow, arrival: u64) {
-        match self {
-            Engine::Scan(engine) => engine.activate(now, stream, arrival),
-            Engine::Grouped(engine) => engine.activate(now, stream, arrival),
-        }
+        either!(self, engine => engine.activate(now, stream, arrival))
     }
 
     #[inline]
     fn select(&mut self, now: u64) -> Choice {
-        match self {
-            Engine::Scan(engine) => engine.select(now),
-            Engine::Grouped(engine) => engine.select(now),
-        }
+        either!(self, engine => engine.select(now))
     }
 
     #[inline]
     fn served(&mut self, stream: Flow, finish: u64, next: Option<u64>) {
-        match self {
-            Engine::Scan(engine) => engine.served(stream, finish, next),
-            Engine::Grouped(engine) => engine.served(stream, finish, next),
-        }
+        either!(self, engine => engine.served(stream, finish, next))
     }
 
     #[inline]
     fn lost(&mut self, stream: Flow, next: Option<u64>) {
-        match self {
-            Engine::Scan(engine) => engine.lost(stream, next),
-            Engine::Grouped(engine) => engine.lost(stream, next),
-        }
+        either!(self, engine => engine.lost(stream, next))
     }
 
     fn standing(&self, stream: Flow) -> Standing {
-        match self {
-            Engine::Scan(engine) => engine.standing(stream),
-            Engine::Grouped(engine) => engine.standing(stream),
-        }
+        either!(self, engine => engine.standing(stream))
     }
 }

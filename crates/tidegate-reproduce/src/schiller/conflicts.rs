@@ -44,7 +44,6 @@ fn trio() -> [Source; 3] {
     [constant(4, 2, 1), constant(4, 1, 0), constant(3, 3, 1)].map(|contract| Source { contract, start: 0, cells: 24 })
 }
 
-/// Runs the figure.
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("conflicts", "Slot conflicts and the cell delay variation tolerance", "section 4.1");
     figure.paper = vec![

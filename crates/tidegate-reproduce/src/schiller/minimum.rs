@@ -38,7 +38,6 @@ fn stretched(mut sharing: RateScaling) -> Vec<f64> {
     [(1, 1), (2, 5)].map(|(class, slots)| sharing.stretch(class).ceil_of(slots * SLOT) as f64 / SLOT as f64).to_vec()
 }
 
-/// Runs the figure.
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("minimum-shares", "Minimum shares in a long overload", "section 4.5");
     figure.paper = vec![

@@ -51,7 +51,6 @@ fn sources() -> [Source; 10] {
     })
 }
 
-/// Runs the figure.
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let sources = sources();
     let log = play(&sources, Conflict::Lazy, RateScaling::strict(), END);

@@ -37,7 +37,6 @@ fn sources() -> [Source; 7] {
     )
 }
 
-/// Runs the figure.
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let mut minimum = [CellRate::ZERO; CLASSES];
     minimum[2] = CellRate::floor_of_ratio(1, 20).expect("twenty slots are more than none");

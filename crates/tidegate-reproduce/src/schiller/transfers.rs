@@ -91,7 +91,6 @@ impl Sweep {
     }
 }
 
-/// Runs the figure.
 pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
     let mut done = 0;
     let mut sweeps = Vec::new();
@@ -243,7 +242,6 @@ fn one_pdu() -> Vec<Gate> {
     ]
 }
 
-/// One run.
 fn play(load: Load, policy: Prefetch, jitter: u64) -> HostCounts {
     let Load { connections, pdus, planned_latency } = load;
     let transfer = TransferSetup {

@@ -73,7 +73,6 @@ fn settings() -> [(&'static str, Routing, Cadence); 7] {
     ]
 }
 
-/// Runs the figure.
 pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
     let (settings, mixtures) = (settings(), mixtures());
     let mut done = 0;

@@ -43,7 +43,6 @@ fn nanoseconds(timeline: Timeline) -> f64 {
     timeline.decision_time(CLOCK).picoseconds() as f64 / 1000.0
 }
 
-/// Runs the figure.
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("packet-times", "Cycles, clocks and packet times", "Sections 4 and 5.1");
     figure.paper = vec![

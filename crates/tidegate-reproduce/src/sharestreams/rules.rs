@@ -94,7 +94,6 @@ fn software(first: Head, second: Head) -> bool {
     first.rank(0).compare(&second.rank(1), Order::DeadlineFirst).is_lt()
 }
 
-/// Runs the table.
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let census = census(decision_block, software);
     let mut figure = Figure::new("table-1", "The five rules of precedence", "Table 1, section 2");

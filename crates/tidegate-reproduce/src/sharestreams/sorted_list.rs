@@ -70,7 +70,6 @@ fn permutations(items: &mut [u16], fixed: usize, visit: &mut impl FnMut(&[u16]))
     }
 }
 
-/// Runs the figure.
 pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
     let censuses = Size::ALL.map(|size| {
         let census = Census::new(size);
