@@ -1,7 +1,7 @@
 //! A server that streams many files at contracted rates, reading every chunk from its file just in time.
 //!
-//! The scheduler of ATM cells does all of it: its "cell" is a chunk of 1200 bytes here, and its slot the time of a chunk on a link of
-//! 96 Mbit/s. It decides which stream sends next and when, and when the next chunks must be read. A reader thread plays the host memory
+//! The scheduler of ATM cells does all of it. Its "cell" is a chunk of 1200 bytes here, and its slot the time of a chunk at 96 Mbit/s. It
+//! decides which stream sends next and when, and when the next chunks must be read. A reader thread plays the host memory
 //! and its bus. Memory never exceeds the budget of buffers, for files of any size.
 //!
 //! ```sh
