@@ -1,10 +1,10 @@
-//! The buffer manager's role: may this packet stay, and at whose expense?
+//! The buffer manager's role: may this packet join its queue, and must another make room for it?
 //!
 //! **Laws** that every registered buffer manager keeps, checked by the conformance suite:
-//! 1. after [`Admission::Accept`] the packet fits: no limit the manager was given is exceeded;
+//! 1. after [`Admission::Accept`] the packet fits: no limit that the manager was given is exceeded;
 //! 2. pushing out ends: every [`Admission::PushOut`] names a flow that holds a packet, and after finitely many of them the answer is
 //!    accept or refuse;
-//! 3. nothing is pushed out in vain: a packet that makes others give way is accepted in the end;
+//! 3. nothing is pushed out in vain: a packet for which others are pushed out is accepted in the end;
 //! 4. the order within a queue is never touched.
 
 use crate::packet::{Colour, DropReason, Flow, Packet, Part};
@@ -45,7 +45,7 @@ pub struct Arrival {
     pub length: u32,
     /// Its colour after policing.
     pub colour: Colour,
-    /// Where it stands in its frame.
+    /// Its position in its frame.
     pub part: Part,
     /// When it arrived.
     pub now: Time,
@@ -78,7 +78,7 @@ impl Change {
     }
 }
 
-/// Which packet of a queue gives way.
+/// The packet to push out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Victim {
     /// The oldest packet of the flow's queue.
@@ -98,15 +98,15 @@ pub enum Admission {
     PushOut(Victim),
 }
 
-/// Decides who may use a port's buffer. The port owns the occupancy; a manager reads it.
+/// Decides which packets may use a port's buffer. The port owns the occupancy; a manager reads it.
 pub trait BufferManager {
-    /// Why it drops packets, besides [`DropReason::FlowLimit`] and [`DropReason::SharedLimit`].
+    /// The reasons for which it drops packets, besides [`DropReason::FlowLimit`] and [`DropReason::SharedLimit`].
     const DROP_REASONS: &'static [DropReason] = &[];
 
     /// Judges an arrival. Called again after every push-out, with the occupancy that results.
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission;
 
-    /// A queue has just grown or shrunk by a packet; `occupancy` is as it now stands.
+    /// A queue has just grown or shrunk by a packet; `occupancy` includes the change.
     #[inline]
     fn changed(&mut self, change: Change, occupancy: &Occupancy) {
         let _ = (change, occupancy);

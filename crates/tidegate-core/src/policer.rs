@@ -7,7 +7,7 @@
 //! 4. [`Policer::refresh`] changes no later verdict.
 //!
 //! An operator describes what a policer enforces as a [`Contract`]; [`crate::registry::PolicerKind`] builds the policer of a given name
-//! from it. Many policers are asked at once, with one reading of the clock, by [`police_burst`] and [`police_burst_ahead`].
+//! from it. [`police_burst`] and [`police_burst_ahead`] ask many policers with one reading of the clock.
 
 use crate::packet::{Colour, Part};
 use crate::units::Time;
@@ -19,6 +19,7 @@ mod frame_bucket;
 mod gcra;
 mod gfr;
 mod gfr_tm41;
+mod marker;
 mod sr_tcm;
 mod tr_tcm_2698;
 mod tr_tcm_4115;
@@ -34,12 +35,12 @@ pub use sr_tcm::SrTcm;
 pub use tr_tcm_2698::TrTcm2698;
 pub use tr_tcm_4115::TrTcm4115;
 
-/// What a policer says of one packet.
+/// The verdict of a policer on one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Within the contract; the packet keeps its colour.
     Conform,
-    /// Pass it on in this colour, which differs from the one it came with.
+    /// Pass it on in this colour, which differs from its own.
     Mark(Colour),
     /// Outside the contract; drop it.
     Discard,
@@ -59,21 +60,21 @@ impl Verdict {
 
 /// Polices one stream of packets.
 pub trait Policer {
-    /// Starts afresh with full buckets: the first packet may arrive at `now` or any time after. A port calls this when it comes into
-    /// being. A policer that was never started behaves as if started at [`Time::ZERO`].
+    /// Starts with full buckets: the first packet may arrive at `now` or any time after. A port calls this when it is created. A policer that
+    /// was never started behaves as if started at [`Time::ZERO`].
     fn start(&mut self, now: Time);
 
     /// Judges a packet of `length` bytes (on the wire) that arrives at `now` with `colour`. Calls come with non-decreasing `now`.
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict;
 
-    /// Judges a packet that is a part of a frame. A policer that judges every packet by itself has no use for `part`; for one that
-    /// judges frames, [`Policer::police`] is about a frame of one packet.
+    /// Judges a packet that is a part of a frame. A policer of single packets ignores `part`; for a policer of frames, [`Policer::police`] is
+    /// about a frame of one packet.
     #[inline]
     fn police_part(&mut self, now: Time, length: u32, colour: Colour, part: Part) -> Verdict {
         let _ = part;
         self.police(now, length, colour)
     }
 
-    /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^61 ps.
+    /// Moves instants far in the past up to where they still compare correctly; called at least every 2^61 ps.
     fn refresh(&mut self, now: Time);
 }

@@ -1,17 +1,17 @@
 //! The scheduler's role: whose packet is next, and not before when?
 //!
-//! A scheduler names flows, never packets. It learns of a flow when the flow's queue gets a head, and from then on knows that head's
-//! length, arrival, number and colour, and nothing else. What it keeps is its own bookkeeping.
+//! A scheduler names flows, never packets. It learns of a flow when the flow's queue gets a head, and knows the length, arrival, number and
+//! colour of that head, nothing else.
 //!
 //! **Laws** that every registered scheduler keeps, checked by the conformance suite:
 //! 1. only backlogged flows are named: a flow is backlogged from `activate` until a `served` or `lost` with no next head;
 //! 2. `select` is idempotent: without another call in between, asking again at the same instant gives the same answer;
-//! 3. a work-conserving scheduler never waits while a flow is backlogged; one that waits names an instant after `now`, and at that
-//!    instant it has something to say (a hierarchy may learn then that another of its contracts forbids the packet, and wait again: once
-//!    per shaped member at most; it never waits too long);
-//! 4. a head that was lost is charged to nobody;
+//! 3. a work-conserving scheduler never waits while a flow is backlogged. One that waits names an instant after `now`, at which it names a
+//!    flow. A hierarchy may then find that another of its contracts forbids the packet and wait again, at most once per shaped member; it
+//!    never waits too long;
+//! 4. a head that was lost is charged to no flow;
 //! 5. ties break by the order of activation;
-//! 6. a flow that its contract suspends keeps what its turn has left, and at most one turn more that passed meanwhile.
+//! 6. a flow that its contract suspends keeps the rest of its turn, and at most one more turn that passed meanwhile.
 
 use crate::algorithm::{Algorithm, Role};
 use crate::dwcs::Request;
@@ -51,7 +51,8 @@ pub use virtual_clock::VirtualClock;
 pub use weighted_round_robin::WeightedRoundRobin;
 pub use wf2q_plus::Wf2qPlus;
 
-/// How many turns ahead the port is told whose turn comes: enough to outlast two fetches from main memory, of a queue and of what it leads to.
+/// The number of turns by which a flow is hinted to the port in advance: enough to outlast two fetches from main memory, of a queue and of
+/// its packets.
 pub(crate) const PREFETCH_DISTANCE: usize = 24;
 
 /// What a scheduler wants done now.
@@ -61,7 +62,7 @@ pub enum Decision {
     Serve(Flow),
     /// Drop the head of this flow because it is late, then call [`Scheduler::lost`].
     Discard(Flow),
-    /// Nothing may leave before this instant, which lies after `now`.
+    /// Nothing may leave before this instant, which is after `now`.
     WaitUntil(Time),
     /// No flow is backlogged.
     Idle,
@@ -76,8 +77,8 @@ pub trait Scheduler {
     /// True if it keeps the flows' contracts ([`FlowParameters::shape`]) itself.
     const SHAPES: bool = false;
 
-    /// Starts afresh at `now` with no flow backlogged. A port calls this when it comes into being; a scheduler that was never started
-    /// behaves as if started at [`Time::ZERO`].
+    /// Starts at `now` with no flow backlogged. A port calls this when it is created; a scheduler that was never started behaves as if started at
+    /// [`Time::ZERO`].
     fn start(&mut self, now: Time) {
         let _ = now;
     }
@@ -85,8 +86,8 @@ pub trait Scheduler {
     /// An empty queue has got a head.
     fn activate(&mut self, now: Time, flow: Flow, head: Head);
 
-    /// Says what to do at `now`. Takes `&mut self` because a scheduler may tidy its lists on the way; the answer stays the same until
-    /// the next `activate`, `served` or `lost`.
+    /// Decides what to do at `now`. Takes `&mut self` because a scheduler may update its lists; the answer stays the same until the next
+    /// `activate`, `served` or `lost`.
     fn select(&mut self, now: Time) -> Decision;
 
     /// The head of `flow`, which `select` has just named, is being transmitted; `next` is the head that follows it.
@@ -96,8 +97,8 @@ pub trait Scheduler {
     /// charged. `next` is the head in its place.
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>);
 
-    /// The head of `flow`, which `select` has just named, is being transmitted; `next` follows it, but its contract does not let it leave
-    /// yet. The flow is not backlogged until [`Scheduler::resume`]; a turn that this interrupts is not forfeited.
+    /// The head of `flow`, which `select` has just named, is being transmitted; `next` follows it, but its contract does not allow it to leave
+    /// yet. The flow is not backlogged until [`Scheduler::resume`]; it does not forfeit a turn that this interrupts.
     fn served_and_suspended(&mut self, now: Time, flow: Flow, next: Head) {
         let _ = next;
         self.served(now, flow, None);
@@ -108,27 +109,27 @@ pub trait Scheduler {
         self.lost(now, flow, None);
     }
 
-    /// A suspended flow may send again, `head` first. One whose queue has run empty meanwhile is activated instead, and forfeits the turn.
+    /// A suspended flow may send again, `head` first. A flow whose queue has run empty meanwhile is activated instead, and forfeits its turn.
     fn resume(&mut self, now: Time, flow: Flow, head: Head) {
         self.activate(now, flow, head);
     }
 
-    /// The flow that is likely to be named two dozen turns from now, or somewhat earlier, for prefetching; to be asked once per turn, after
-    /// [`Scheduler::served`]. The scheduler fetches what it keeps of that flow itself, as [`Scheduler::prefetch`] does. A hint only: it may be
-    /// wrong or absent.
+    /// The flow that is likely to be named up to 24 turns from now, for prefetching; the caller asks once per turn, after
+    /// [`Scheduler::served`]. The scheduler itself fetches its state of that flow, as [`Scheduler::prefetch`] does. A hint may be wrong or
+    /// absent.
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
         None
     }
 
-    /// Fetches what is kept of a flow that is likely to be activated or named some turns from now. A hint only.
+    /// Fetches the state of a flow that is likely to be activated or named in some turns.
     #[inline]
     fn prefetch(&self, flow: Flow) {
         let _ = flow;
     }
 
-    /// Hands this scheduler to `task`. One that stands for another, known only at run time, hands that one over: whoever makes several
-    /// calls finds out once for all of them which it is.
+    /// Runs `task` on this scheduler. [`AnyScheduler`](crate::registry::AnyScheduler) runs it on the scheduler inside, which resolves several
+    /// calls with one `match`.
     #[inline]
     fn drive<T: Task>(&mut self, task: T) -> T::Output
     where
@@ -137,22 +138,22 @@ pub trait Scheduler {
         task.run(self)
     }
 
-    /// Pulls instants that lie far in the past up to where they still compare correctly; called at least every 2^61 ps.
+    /// Moves instants far in the past up to where they still compare correctly; called at least every 2^61 ps.
     fn refresh(&mut self, now: Time) {
         let _ = now;
     }
 }
 
-/// Something to be done with a scheduler of any type ([`Scheduler::drive`]).
+/// A task for a scheduler of any type ([`Scheduler::drive`]).
 pub trait Task {
-    /// What comes of it.
+    /// Its result.
     type Output;
 
     /// Does it.
     fn run<S: Scheduler>(self, scheduler: &mut S) -> Self::Output;
 }
 
-/// What an operator may say about one flow (or one child of a hierarchy). A discipline names the ones it uses.
+/// The parameters of one flow, or of one child of a hierarchy. A scheduler declares which of them it uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowParameters {
     /// Rank under strict priority; 0 is served first.
@@ -163,7 +164,7 @@ pub struct FlowParameters {
     pub rate: Option<Rate>,
     /// Largest tolerable time from arrival to start of transmission.
     pub delay: Option<Duration>,
-    /// The contract it is shaped to, for disciplines that shape ([`Scheduler::SHAPES`]).
+    /// The contract it is shaped to, for schedulers that shape ([`Scheduler::SHAPES`]).
     pub shape: Option<ShapingContract>,
     /// The service asked of [`Dwcs`].
     pub service: Option<Request>,
@@ -210,7 +211,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// What flows share that are served at `rate`; options as they are by default.
+    /// The setup of flows that share `rate`, with default options.
     pub fn new(rate: Rate, longest_packet: u32) -> Setup {
         Setup { rate, longest_packet, dwcs: DwcsOptions::default() }
     }
@@ -251,7 +252,7 @@ impl fmt::Display for BuildError {
 
 impl core::error::Error for BuildError {}
 
-/// The role of schedulers: built from what their flows share, and from the parameters of each.
+/// The role of schedulers: built from what their flows share and from the parameters of each.
 #[derive(Debug)]
 pub enum Scheduling {}
 

@@ -1,8 +1,8 @@
 //! Dynamic threshold: a queue may grow while it is shorter than alpha times the space that is free.
 //!
-//! **Law.** A packet of a queue of length QL is accepted if and only if `QL < alpha * (B - Q)` and it fits in the buffer of size B, of
-//! which Q is used, and its flow has no limit of its own that says otherwise. S saturated queues settle at `alpha * B / (1 + alpha * S)`
-//! each and leave `B / (1 + alpha * S)` free for newcomers.
+//! **Law.** A packet of a queue of length QL is accepted if and only if `QL < alpha * (B - Q)`, where Q of the buffer's size B is used, and
+//! it is within the limits of the buffer and of its flow. S saturated queues settle at `alpha * B / (1 + alpha * S)` each and leave
+//! `B / (1 + alpha * S)` free.
 //! **Source.** A. Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
 //! Networking 6(2), 1998.
 //! **State.** None.
@@ -17,7 +17,7 @@ use crate::algorithm::Algorithm;
 use crate::packet::DropReason;
 use crate::queue::Occupancy;
 
-/// Refuses what would make a queue long in comparison with the free space.
+/// Refuses a packet whose queue is long in comparison with the free space.
 ///
 /// ```
 /// use tidegate_core::buffer::{Alpha, BufferParameters};

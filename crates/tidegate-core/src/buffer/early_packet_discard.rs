@@ -1,6 +1,6 @@
-//! Early packet discard: from a threshold on, no new frame is let in, so that those under way find room to their end.
+//! Early packet discard: from a threshold on, no new frame is accepted, so that frames under way find room to their end.
 //!
-//! **Law.** A frame that begins while the buffer holds R and more is refused; any other is accepted while there is room.
+//! **Law.** A frame that begins while the buffer holds at least R is refused; any other is accepted while there is room.
 //! **Source.** A. Romanow and S. Floyd, "Dynamics of TCP traffic over ATM networks", IEEE JSAC 13(4), 1995, section V.
 //! **State.** As [`super::FrameDiscard`].
 //! **Cost.** One comparison per frame.

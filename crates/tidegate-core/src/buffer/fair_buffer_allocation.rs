@@ -1,7 +1,7 @@
 //! Fair buffer allocation: as the buffer fills above a threshold, what a flow may hold shrinks towards a part Z of an equal share.
 //!
-//! **Law.** A frame is refused if and only if `X > R` and `Yi * Na / X > Z * (K - R) / (X - R)`, with X, Yi and Na as in [`super::SelectiveDrop`] and K
-//! the buffer's size; and when there is no room.
+//! **Law.** A frame is refused if and only if `X > R` and `Yi * Na / X > Z * (K - R) / (X - R)`, or if there is no room. K is the buffer's
+//! size; X, Yi and Na are as in [`super::SelectiveDrop`].
 //! **Source.** J. Heinanen and K. Kilkki, "A fair buffer allocation scheme", Computer Communications 21(3), 1998, in the form of Goyal et al., "UBR+:
 //! improving performance of TCP over ATM-UBR service", ICC 1997.
 //! **State.** As [`super::FrameDiscard`].
@@ -13,7 +13,7 @@ use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRul
 use super::{BufferError, BufferField, BufferParameters, Scaling};
 use crate::algorithm::Algorithm;
 
-/// Refuses the frames of flows that are ahead of the others, the sooner the fuller the buffer.
+/// Refuses the frames of flows that hold more than others, earlier as the buffer fills.
 ///
 /// ```
 /// use tidegate_core::buffer::{BufferParameters, Scaling};

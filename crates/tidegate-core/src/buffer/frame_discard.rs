@@ -1,16 +1,16 @@
-//! What the buffer managers for frames have in common: a frame is taken or left as a whole.
+//! Frame discard, which all buffer managers for frames share: a frame is accepted or refused as a whole.
 //!
-//! **Law.** A rule is asked once per frame, at its first packet, and its answer holds to the frame's end; so a frame is accepted or refused
-//! whole, but for a full buffer. What follows a packet that found no room is dropped too (partial packet discard). The last packet of
-//! several is kept unless there is no room for it: it tells a receiver where the next frame begins.
+//! **Law.** A rule is asked at a frame's first packet, and its answer holds to the frame's end. Only a full buffer divides a frame: what
+//! follows a packet that found no room is dropped too (partial packet discard). The last packet of several is kept if there is room for it,
+//! because it tells a receiver where the next frame begins.
 //! **Source.** A. Romanow and S. Floyd, "Dynamics of TCP traffic over ATM networks", IEEE JSAC 13(4), 1995; the per-flow counts are those of
 //! R. Goyal, R. Jain, S. Kalyanaraman, S. Fahmy and S. Kim, "UBR+: improving performance of TCP over ATM-UBR service", ICC 1997.
-//! **State.** Eight bytes per flow (what becomes of its present frame, how much of its queue is untagged), and the number of active flows.
+//! **State.** Eight bytes per flow (the verdict on its present frame, the untagged part of its queue), and the number of active flows.
 //! **Cost.** O(1) per packet; the rule is evaluated for first packets only.
 //! **RTL twin.** None yet.
-//! **Deviations.** Packets instead of cells, so that a plain packet is a frame of one and is refused like any other frame. What is measured
-//! is bytes if the buffer's size is in bytes, packets (cells) otherwise. Packets whose frame has lost its first packet further up are
-//! dropped, all but the last.
+//! **Deviations.** Packets instead of cells: a plain packet is a frame of one and is refused like any other frame. Occupancy is measured in
+//! bytes if the buffer's size is in bytes, in packets (cells) otherwise. Of a frame that has lost its first packet upstream, all packets but
+//! the last are dropped.
 
 use super::limits::Limits;
 use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change};
@@ -19,24 +19,24 @@ use crate::packet::{Colour, DropReason, Flow};
 use crate::queue::Occupancy;
 use alloc::vec::Vec;
 
-/// What a rule knows when the first packet of a frame arrives. All but the number of flows is in the buffer's unit, and without the packet.
+/// What a rule knows when the first packet of a frame arrives. Amounts are in the buffer's unit and exclude the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameContext {
     /// The flow.
     pub flow: Flow,
-    /// What the buffer holds (X).
+    /// The occupancy of the buffer (X).
     pub total: u64,
-    /// What it holds of the flow (Yi).
+    /// The occupancy of the flow's queue (Yi).
     pub queue: u64,
-    /// What of that is untagged (Li).
+    /// The untagged part of that (Li).
     pub untagged: u64,
-    /// The number of flows of which it holds anything (Na).
+    /// The number of queues that are not empty (Na).
     pub active: u64,
     /// True if the packet is tagged: not green.
     pub is_tagged: bool,
 }
 
-/// The role of the rules by which frames are discarded: built from the parameters of the buffer and its size (K) in its unit.
+/// The role of the rules by which frames are discarded: built from the buffer's parameters and its size (K) in its unit.
 #[derive(Debug)]
 pub enum FrameDiscarding {}
 
@@ -55,7 +55,7 @@ pub trait FrameRule: Algorithm<FrameDiscarding> {
     fn refuses(&self, context: &FrameContext) -> bool;
 }
 
-/// A buffer manager that takes or leaves frames by a rule.
+/// A buffer manager that accepts or refuses frames by a rule.
 #[derive(Clone, Debug)]
 pub struct FrameDiscard<R> {
     limits: Limits,
@@ -70,7 +70,7 @@ pub struct FrameDiscard<R> {
 /// One flow's present frame.
 #[derive(Clone, Copy, Debug)]
 struct FlowFrames {
-    /// What of the queue is untagged.
+    /// The untagged part of the queue.
     untagged: u32,
     verdict: FrameVerdict,
 }
@@ -81,7 +81,7 @@ enum FrameVerdict {
     Accepted,
     /// The rule has refused it.
     Refused,
-    /// Something of it has been lost, or no frame has begun.
+    /// A packet of it has been dropped, or no frame has begun.
     Broken,
 }
 
@@ -149,7 +149,7 @@ impl<R: FrameRule> Algorithm<Buffering> for FrameDiscard<R> {
         let Some(size) = parameters.bytes.or(parameters.packets.map(u64::from)) else {
             return Err(BufferField::Limit.wrong("this buffer manager needs it, in bytes or in packets"));
         };
-        // So that no product of the rules exceeds 127 bits.
+        // No product of the rules exceeds 127 bits.
         if size >= 1 << 40 {
             return Err(BufferField::Limit.wrong("must be less than 2^40 bytes"));
         }
@@ -177,7 +177,7 @@ mod tests {
     use crate::units::{Overhead, Time};
     use Part::{First, Last, Middle, Whole};
 
-    /// A buffer of so many cells under a rule that refuses whatever is tagged.
+    /// A buffer with a manager, counted in cells.
     struct Cells<M> {
         manager: M,
         queues: Queues<()>,
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(cells.offer(1, Whole, Colour::Green), Ok(()));
         assert_eq!(cells.offer(0, Last, Colour::Green), full);
         cells.leave(0);
-        // The next frame begins afresh; one whose beginning was lost elsewhere does not.
+        // The next frame is judged anew; one whose beginning was lost upstream is not.
         assert_eq!(cells.offer(0, Middle, Colour::Green), Err(DropReason::PartialFrame));
         assert_eq!(cells.offer(0, Last, Colour::Green), Ok(()));
         cells.leave(0);

@@ -1,4 +1,4 @@
-//! Limits on a buffer as an operator states them: for all flows together, for each flow, and for the flows of a class.
+//! Limits of a buffer as an operator states them: for all flows together, for each flow, and for the flows of a class.
 
 use super::Arrival;
 use crate::algorithm::{FieldError, Role};
@@ -27,12 +27,12 @@ pub struct Override {
     pub limit: FlowLimit,
 }
 
-/// What a buffer manager is made of.
+/// What a buffer manager is built from.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct BufferParameters {
     /// The number of flows (queues) of the port.
     pub flows: usize,
-    /// The most packets in the whole buffer. A port has a limit of its own besides; a manager that pushes out should be given that one.
+    /// The most packets in the whole buffer. A manager that pushes out should be given the packet limit of the port.
     pub packets: Option<u32>,
     /// The most bytes in the whole buffer, without link overhead.
     pub bytes: Option<u64>,
@@ -52,11 +52,11 @@ pub struct BufferParameters {
     pub guarantees: Vec<Guarantee>,
     /// The rate that the guarantees are parts of: the link's.
     pub capacity: Option<Rate>,
-    /// How weighted buffer allocation is read.
+    /// The description of weighted buffer allocation that is followed.
     pub reading: Option<Reading>,
 }
 
-/// The minimum rate of some flows, each.
+/// The minimum rate of each of some flows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Guarantee {
     /// The first flow it applies to.
@@ -67,7 +67,7 @@ pub struct Guarantee {
     pub rate: Rate,
 }
 
-/// A fraction from 0 to 1, exactly.
+/// An exact fraction from 0 to 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scaling {
     numerator: u32,
@@ -75,17 +75,17 @@ pub struct Scaling {
 }
 
 impl Scaling {
-    /// `numerator / denominator`; `None` if that lies above 1, or if the denominator is 0 or above a million.
+    /// `numerator / denominator`; `None` if that is above 1, or if the denominator is 0 or above a million.
     pub const fn new(numerator: u32, denominator: u32) -> Option<Scaling> {
         if denominator == 0 || denominator > 1_000_000 || numerator > denominator { None } else { Some(Scaling { numerator, denominator }) }
     }
 
-    /// The number above the line.
+    /// The numerator.
     pub const fn numerator(self) -> u32 {
         self.numerator
     }
 
-    /// The number below the line.
+    /// The denominator.
     pub const fn denominator(self) -> u32 {
         self.denominator
     }
@@ -98,13 +98,13 @@ impl Default for Scaling {
     }
 }
 
-/// The two descriptions that the source of weighted buffer allocation gives; they differ in tagged frames of a flow below its share.
+/// The two descriptions in the source of weighted buffer allocation, which differ for tagged frames of a flow below its share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Reading {
-    /// The pseudo-code: such a frame stays if its flow is also within its part of the excess, which is then always so.
+    /// The pseudo-code: such a frame is accepted if its flow is within its part of the excess, as it then always is.
     #[default]
     PseudoCode,
-    /// The prose: such a frame is discarded.
+    /// The prose: such a frame is refused.
     Prose,
 }
 
@@ -124,7 +124,7 @@ impl Alpha {
     }
 }
 
-/// The role of buffer managers: built from the limits of the buffer and what else they use.
+/// The role of buffer managers.
 #[derive(Debug)]
 pub enum Buffering {}
 
@@ -164,7 +164,7 @@ fields! {
 }
 
 impl BufferField {
-    /// Those that only some managers use.
+    /// The fields that only some managers use.
     pub const SPECIAL: &'static [BufferField] = &[
         BufferField::Alpha,
         BufferField::Threshold,
@@ -224,7 +224,7 @@ impl BufferParameters {
     }
 }
 
-/// The limits in the form in which a packet is held against them.
+/// The limits as a packet is tested against them.
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
     packets: u32,
@@ -242,7 +242,7 @@ struct Bound {
 
 impl From<FlowLimit> for Bound {
     fn from(limit: FlowLimit) -> Bound {
-        // The largest numbers are the sizes that the queues can count to: limits that always hold.
+        // Queues cannot count beyond the largest numbers, so these limits always hold.
         Bound { packets: limit.packets.unwrap_or(u32::MAX), bytes: limit.bytes.unwrap_or(u32::MAX) }
     }
 }
@@ -287,7 +287,7 @@ impl Limits {
         occupancy.packets() < self.packets && occupancy.bytes() + u64::from(arrival.length) <= self.bytes
     }
 
-    /// Why the packet cannot stay without another one giving way, if so: its flow's limit first.
+    /// The limit that the packet would exceed, its flow's first; `None` if it fits.
     #[inline]
     pub(super) fn exceeded(&self, arrival: &Arrival, occupancy: &Occupancy) -> Option<DropReason> {
         if !self.flow_has_room(arrival, occupancy) {

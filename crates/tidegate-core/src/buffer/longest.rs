@@ -1,12 +1,12 @@
-//! Which of many queues is the longest: a tree of maxima, sixteen to a node.
+//! The longest of many queues: a tree of maxima, sixteen to a node.
 //!
-//! **Law.** `first` names the longest of all queues, of several the one with the lowest number.
+//! **Law.** `first` names the longest of all queues; among equals the one with the lowest number.
 //! **Source.** A tournament tree with a fan-out of sixteen: D. Knuth, "The Art of Computer Programming", volume 3, section 5.2.3.
 //! **State.** 4.3 bytes per queue.
-//! **Cost.** A change touches one cache line per level (five for a million queues), and usually ends at the first, because most changes do
-//! not touch the maximum of their sixteen. Finding the longest touches one per level.
+//! **Cost.** A change touches at most one cache line per level (five for a million queues). It usually ends at the first, because most
+//! changes leave the maximum of their sixteen as it was. Finding the longest touches one per level.
 //! **RTL twin.** None yet.
-//! **Deviations.** Nodes hold lengths instead of the winners' numbers, so that a change needs no comparison beyond its own sixteen.
+//! **Deviations.** Nodes hold lengths instead of the winners' numbers, so a change needs no comparison beyond its own sixteen.
 
 use alloc::vec::Vec;
 

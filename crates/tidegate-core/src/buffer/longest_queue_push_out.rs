@@ -1,8 +1,8 @@
-//! Push-out of the longest queue: when the buffer is full, the queue that takes most of it gives way.
+//! Push-out of the longest queue: when the buffer is full, the longest queue gives way.
 //!
 //! **Law.** A packet that fits is accepted. One that does not is refused if its own queue, the packet included, would be at least as long
-//! as every other; otherwise heads of the longest queue are dropped until it fits. Lengths are in bytes, equally long queues give way in
-//! the order of their numbers, and a flow below its fair share of the buffer never loses a packet to one above it.
+//! as every other. Otherwise heads of the longest queue are dropped until it fits. Lengths are in bytes; equally long queues give way in
+//! the order of their numbers. A flow below its fair share of the buffer never loses a packet to one above it.
 //! **Source.** S. Suter, T. Lakshman, D. Stiliadis and A. Choudhury, "Design considerations for supporting TCP with per-flow queueing",
 //! INFOCOM 1998 (longest queue drop, drop from front).
 //! **State.** A tree of maxima, 4.3 bytes per flow, and one flag.
@@ -10,11 +10,11 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** The source's single longest-queue register is approximate; this is exact.
 //!
-//! **Head or tail.** The head is pushed out: whoever controls congestion from end to end learns of the loss a queue's length earlier, and
-//! what stays is the fresher part. The scheduler is told that the head was lost, so nobody is charged for it.
+//! **Head or tail.** The head is pushed out, so that end-to-end congestion control learns of the loss a queue's length earlier, and the
+//! newer packets stay. The scheduler is told that the head was lost, so no flow is charged for it.
 //!
-//! **Not in vain.** Whether to push out is decided once per arrival. A large packet may need several; by then its own queue may have
-//! become the longest, and then gives way itself, because to refuse the packet now would waste what was pushed out before.
+//! **Not in vain.** Whether to push out is decided once per arrival. A large packet may need several push-outs, after which its own queue
+//! may be the longest. That queue then gives way itself: refusing the packet would waste the earlier push-outs.
 
 use super::limits::Limits;
 use super::longest::Longest;
@@ -46,7 +46,7 @@ impl BufferManager for LongestQueuePushOut {
 
     #[inline]
     fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
-        // What its own limit refuses is never pushed out for, so this cannot strike once room is being made.
+        // No packet beyond its own limit is pushed out for, so this cannot occur while room is being made.
         if !self.limits.flow_has_room(arrival, occupancy) {
             return Admission::Refuse(DropReason::FlowLimit);
         }
@@ -57,7 +57,7 @@ impl BufferManager for LongestQueuePushOut {
         let (longest, bytes) = self.queues.first();
         if !self.is_making_room {
             let joined = u64::from(occupancy.flow_bytes(arrival.flow)) + u64::from(arrival.length);
-            // This refuses also what is larger than the whole buffer, which no queue in it exceeds.
+            // This also refuses a packet larger than the whole buffer, since no queue is longer than that.
             if joined >= u64::from(bytes) {
                 return Admission::Refuse(DropReason::SharedLimit);
             }
@@ -110,7 +110,7 @@ mod tests {
             Buffer { manager: LongestQueuePushOut::build(&parameters).unwrap(), queues: Queues::new(flows, 1000, Overhead::None) }
         }
 
-        /// Offers a packet and does what the manager says; every answer until it is accepted or refused.
+        /// Offers a packet, obeys the manager, and returns every answer until the packet is accepted or refused.
         fn offer(&mut self, flow: u32, length: u32) -> Vec<Admission> {
             let arrival = Arrival { flow: Flow(flow), length, colour: Colour::Green, part: Part::Whole, now: Time::ZERO };
             let mut answers = Vec::new();

@@ -1,6 +1,6 @@
-//! Partial packet discard: when a packet of a frame finds the buffer full, what follows of the frame is dropped too.
+//! Partial packet discard: when a packet of a frame finds the buffer full, the rest of the frame is dropped too.
 //!
-//! **Law.** As [`super::TailDrop`], and the buffer holds nothing of a frame that came after something of it was lost, except its end.
+//! **Law.** As [`super::TailDrop`]; and after a packet of a frame was dropped, no later packet of it is accepted but the last.
 //! **Source.** G. Armitage and K. Adams, "Packet reassembly during cell loss", IEEE Network 7(5), 1993; Romanow and Floyd, IEEE JSAC 13(4),
 //! 1995, section V.
 //! **State.** As [`super::FrameDiscard`].

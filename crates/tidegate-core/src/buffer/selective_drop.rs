@@ -1,7 +1,7 @@
-//! Selective drop: from a threshold on, frames of flows that hold more than a part Z of an equal share of what is queued are refused.
+//! Selective drop: from a threshold on, frames of flows that hold more than Z times an equal share of what is queued are refused.
 //!
-//! **Law.** A frame is refused if and only if `X > R` and `Yi * Na > Z * X`, where X is what the buffer holds, Yi what it holds of the flow and
-//! Na the number of flows it holds anything of; and when there is no room.
+//! **Law.** A frame is refused if and only if `X > R` and `Yi * Na > Z * X`, or if there is no room. X is the occupancy of the buffer, Yi
+//! that of the flow's queue, and Na the number of queues that are not empty.
 //! **Source.** R. Goyal, R. Jain, S. Kalyanaraman, S. Fahmy and S. Kim, "UBR+: improving performance of TCP over ATM-UBR service", ICC 1997.
 //! **State.** As [`super::FrameDiscard`].
 //! **Cost.** Three multiplications per frame, no division.
@@ -12,7 +12,7 @@ use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRul
 use super::{BufferError, BufferField, BufferParameters, Scaling};
 use crate::algorithm::Algorithm;
 
-/// Refuses the frames of flows that are ahead of the others.
+/// Refuses the frames of flows that hold more than others.
 ///
 /// ```
 /// use tidegate_core::buffer::{BufferParameters, Scaling};

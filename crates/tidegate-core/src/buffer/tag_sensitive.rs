@@ -1,13 +1,13 @@
-//! Thresholds that look at the tag: tagged frames are let in up to a low threshold, untagged ones up to a high one.
+//! Thresholds by tag: tagged frames are accepted up to a low threshold, untagged ones up to a high one.
 //!
-//! **Law.** A tagged frame that begins while the buffer holds `tagged_threshold` and more is refused, and any frame that begins while it
-//! holds `threshold` and more.
+//! **Law.** A tagged frame that begins while the buffer holds at least `tagged_threshold` is refused, and any frame that begins while it
+//! holds at least `threshold`.
 //! **Source.** D. Basak and S. Pappu, "TCP over GFR implementation with different service disciplines: a simulation study", ATM Forum 97-0310;
 //! "GFR implementation alternatives with fair buffer allocation schemes", ATM Forum 97-0528, 1997.
 //! **State.** As [`super::FrameDiscard`].
 //! **Cost.** One comparison per frame.
 //! **RTL twin.** None yet.
-//! **Deviations.** The contributions are known from those who cite them; the rule is theirs, the usual thresholds (5 and 9 tenths) are ours.
+//! **Deviations.** The contributions are known from papers that cite them. The rule is theirs, the default thresholds (5 and 9 tenths) are ours.
 
 use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters};

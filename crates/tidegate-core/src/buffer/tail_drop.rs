@@ -1,6 +1,6 @@
-//! Tail drop: a packet stays if its flow's queue and the whole buffer have room for it, and is refused otherwise.
+//! Tail drop: a packet is accepted if its flow's queue and the whole buffer have room for it, and refused otherwise.
 //!
-//! **Law.** No queue exceeds its flow's limit and all of them together do not exceed the shared one, in packets or in bytes.
+//! **Law.** No queue exceeds its flow's limit, and all together do not exceed the shared one, in packets or in bytes.
 //! **Source.** Common practice.
 //! **State.** None; the limits are 8 bytes per flow if some flows have their own.
 //! **Cost.** Four comparisons.
@@ -12,7 +12,7 @@ use super::{Admission, Arrival, BufferError, BufferManager, BufferParameters, Bu
 use crate::algorithm::Algorithm;
 use crate::queue::Occupancy;
 
-/// Refuses what would exceed a limit.
+/// Refuses a packet that would exceed a limit.
 ///
 /// ```
 /// use tidegate_core::buffer::{BufferParameters, FlowLimit};

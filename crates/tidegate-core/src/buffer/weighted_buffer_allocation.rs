@@ -1,19 +1,20 @@
-//! Weighted buffer allocation (WBA): below a threshold all frames are let in; above it each flow has a part of the threshold to itself, by its
-//! minimum rate, and the room above the threshold is shared equally.
+//! Weighted buffer allocation (WBA): below a threshold all frames are accepted. Above it each flow has a part of the threshold to itself,
+//! by its minimum rate, and the room above the threshold is shared equally.
 //!
-//! **Law**, with X, Yi, Li (untagged) and Na as the buffer holds them, and Wi the flow's minimum rate as a part of the link's: a frame that begins
-//! while `X < R` is accepted; otherwise if it is untagged and `Li < R * Wi`; otherwise if `(Yi - R * Wi) * Na < Z * (X - R)`; otherwise refused; and
-//! when there is no room. So no untagged frame of a flow below its share is refused while there is room.
+//! **Law.** X, Yi, Li (the untagged part) and Na are occupancies as in [`super::FrameContext`]; Wi is the flow's minimum rate as a part of the
+//! link's. While there is room, a frame is accepted if any of three tests holds when it begins: `X < R`; it is untagged and `Li < R * Wi`;
+//! `(Yi - R * Wi) * Na < Z * (X - R)`. So no untagged frame of a flow below its share is refused while there is room.
 //! **Source.** R. Goyal, R. Jain, S. Fahmy, B. Vandalore and S. Kalyanaraman, "Design issues for providing minimum rate guarantees to the ATM
 //! unspecified bit rate service", 1998, section 3.2.
 //! **State.** As [`super::FrameDiscard`], and the minimum rate, 8 bytes per flow.
 //! **Cost.** Seven multiplications per frame that begins above the threshold, no division.
 //! **RTL twin.** None yet.
-//! **Deviations.** `X = R`, which the source leaves open, counts as above. Wi is never formed: both sides are multiplied by the link's rate, so
-//! that the comparisons are exact. The sum of Wi may reach 1, which the source excludes.
+//! **Deviations.** `X = R`, which the source leaves open, counts as above. Wi is never formed: both sides are multiplied by the link's rate,
+//! which makes the comparisons exact. The sum of Wi may reach 1, which the source excludes.
 //!
-//! **Two readings.** The source's prose says that a tagged frame of a flow below its share is dropped; its pseudo-code goes on to the third test, which such a
-//! frame always passes while the whole queue is below the share. The pseudo-code is the rule unless [`super::Reading::Prose`] is chosen.
+//! **Two readings.** By the source's prose a tagged frame of a flow below its share is dropped. By its pseudo-code the third test follows,
+//! which such a frame always passes while the whole queue is below the share. The pseudo-code is the rule unless
+//! [`super::Reading::Prose`] is chosen.
 
 use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
 use super::{BufferError, BufferField, BufferParameters, Reading, Scaling};
@@ -21,7 +22,7 @@ use crate::algorithm::Algorithm;
 use crate::units::Rate;
 use alloc::vec::Vec;
 
-/// Refuses the frames of flows beyond their part of the buffer.
+/// Refuses the frames of flows that exceed their part of the buffer.
 ///
 /// ```
 /// use tidegate_core::buffer::{BufferParameters, Guarantee};
@@ -88,7 +89,7 @@ impl FrameRule for AboveWeightedShare {
             return false;
         }
         let is_tagged = is_tagged && !fault!(WbaIgnoresTags);
-        // Everything below is multiplied by the capacity, and by Z's denominator: at most 2^40 * 2^39 * 2^23 * 2^20.
+        // Both sides are multiplied by the capacity and by Z's denominator: at most 2^40 * 2^39 * 2^23 * 2^20.
         let capacity = i128::from(self.capacity);
         let rate = if fault!(WbaEqualWeights) { self.capacity / self.rates.len() as u64 } else { self.rates[flow.index()] };
         let share = i128::from(self.threshold) * i128::from(rate);

@@ -1,4 +1,4 @@
-//! Policing a burst of packets with one reading of the clock, fetching the policers' state ahead.
+//! Policing a burst of packets with one reading of the clock, while the policers' state is prefetched.
 
 use super::{Policer, Verdict};
 use crate::packet::Colour;
@@ -43,14 +43,14 @@ pub fn police_burst<P: Policer>(now: Time, batch: &[Query], policers: &mut [P], 
     police_burst_ahead(now, batch, &[], policers, verdicts);
 }
 
-/// Polices a burst as [`police_burst`] does, and meanwhile fetches what policing `next` will touch. `batch` itself is taken to have been
-/// fetched, by having been `next` before or by [`prefetch_burst`]. Fetching is a hint: it changes the speed and nothing else.
+/// Polices a burst as [`police_burst`] does, and meanwhile fetches the state that policing `next` will touch. The caller has fetched that of
+/// `batch`, as `next` of the call before or by [`prefetch_burst`]. Fetching is a hint: it changes the speed and nothing else.
 ///
 /// # Panics
 /// As [`police_burst`].
 pub fn police_burst_ahead<P: Policer>(now: Time, batch: &[Query], next: &[Query], policers: &mut [P], verdicts: &mut [Verdict]) {
     let verdicts = &mut verdicts[..batch.len()];
-    // One is fetched while one is policed: processors keep track of a dozen or two of cache lines under way.
+    // One policer is fetched while another polices: processors keep track of 12 to 24 cache lines under way.
     let (soon, later) = next.split_at(next.len().min(batch.len()));
     for ((query, verdict), ahead) in batch.iter().zip(verdicts.iter_mut()).zip(soon) {
         prefetch_burst(slice::from_ref(ahead), policers);

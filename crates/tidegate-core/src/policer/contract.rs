@@ -24,8 +24,8 @@ use crate::units::{Duration, Rate, TimePerByte};
 pub struct Contract {
     /// The committed (sustained) rate: CIR, SCR; for a contract without a second rate, the rate.
     pub rate: Rate,
-    /// The longest packet the stream may hold, in bytes on the wire, at least 1 (53 for ATM cells). A port knows it and lets none pass
-    /// that is longer. A policer can weigh packets of up to this length, and of up to 128 KiB in any case.
+    /// The longest packet of the stream, in bytes on the wire, at least 1 (53 for ATM cells). A port drops longer ones. A policer can weigh
+    /// packets of up to this length, and of up to 128 KiB in any case.
     pub longest_packet: u32,
     /// The peak rate: PIR, PCR.
     pub peak_rate: Option<Rate>,
@@ -43,7 +43,7 @@ pub struct Contract {
     pub delay_variation_tolerance: Option<Duration>,
     /// The ATM conformance definition.
     pub conformance: Option<Conformance>,
-    /// True if the colour of arriving packets counts; a colour-blind marker takes them all for green.
+    /// True if the colour of arriving packets counts; a colour-blind marker assumes green.
     pub colour_aware: Option<bool>,
     /// What becomes of packets outside the contract.
     pub violation: Option<Violation>,
@@ -85,7 +85,7 @@ impl Contract {
         }
     }
 
-    /// Checks what does not depend on the policer, and that the fields given are those it wants.
+    /// Checks what does not depend on the policer, and that the fields given are those it uses.
     pub(crate) fn check(&self, required: &[ContractField], accepted: &[ContractField]) -> Result<(), ContractError> {
         if let Some(&field) = required.iter().find(|&&field| !self.has(field)) {
             return Err(field.wrong("this policer needs it"));
@@ -136,8 +136,8 @@ pub(super) const TOO_SMALL: &str = "must hold at least the longest packet, which
 /// The largest number of bytes in a packet or a burst that a policer accepts: 2^29 - 1.
 pub(super) const MAX_WEIGHED: u32 = (1 << 29) - 1;
 
-/// What a byte weighs in ticks of 2^-shift ps: [`TimePerByte::mantissa`] and [`TimePerByte::shift`], ready for use, in 8 bytes. Policers that
-/// lose nothing to rounding count in ticks.
+/// The weight of a byte in ticks of 2^-shift ps: [`TimePerByte::mantissa`] and [`TimePerByte::shift`] in 8 bytes. Counting in ticks loses
+/// nothing to rounding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Increment(u64);
 
@@ -148,10 +148,10 @@ impl From<TimePerByte> for Increment {
 }
 
 impl Increment {
-    /// Where the shift begins; the mantissa stands below.
+    /// The position of the shift; the mantissa is below.
     const SHIFT_POSITION: u32 = 40;
 
-    /// What `length` bytes weigh, in ticks: below 2^62.
+    /// The weight of `length` bytes in ticks: below 2^62.
     #[inline]
     pub(super) const fn weight(self, length: u32) -> u64 {
         debug_assert!(length <= MAX_WEIGHED);
@@ -170,7 +170,7 @@ pub enum Violation {
     /// It is dropped.
     #[default]
     Discard,
-    /// It passes in this colour, unless its own is worse already: marking never improves a packet.
+    /// It passes in this colour, unless its own is worse: marking never improves a packet.
     Mark(Colour),
 }
 
@@ -183,47 +183,6 @@ impl Violation {
             Violation::Mark(mark) if mark as u8 > colour as u8 => Verdict::Mark(mark),
             Violation::Mark(_) => Verdict::Conform,
         }
-    }
-}
-
-/// What the three-colour markers have in common besides their buckets.
-///
-/// Their four combinations are the rows of a marker's decision table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct MarkerTerms {
-    colour_aware: bool,
-    /// True if red packets are dropped, false if they are passed on in red.
-    discards: bool,
-}
-
-impl MarkerTerms {
-    pub(super) fn of(contract: &Contract) -> Result<MarkerTerms, ContractError> {
-        let violation = contract.violation.unwrap_or_default();
-        if violation == Violation::Mark(Colour::Yellow) {
-            return Err(ContractField::Violation.wrong("must be to discard or to mark red: yellow lies within the contract"));
-        }
-        Ok(MarkerTerms { colour_aware: contract.colour_aware.unwrap_or(false), discards: violation == Violation::Discard })
-    }
-
-    /// The number of combinations.
-    pub(super) const COMBINATIONS: usize = 4;
-
-    pub(super) const fn row(self) -> usize {
-        (self.colour_aware as usize) << 1 | self.discards as usize
-    }
-
-    pub(super) const fn of_row(row: usize) -> MarkerTerms {
-        MarkerTerms { colour_aware: row & 2 != 0, discards: row & 1 != 0 }
-    }
-
-    /// What becomes of red packets.
-    pub(super) const fn fate(&self) -> Violation {
-        if self.discards { Violation::Discard } else { Violation::Mark(Colour::Red) }
-    }
-
-    /// The colour that the marker takes a packet for.
-    pub(super) const fn assumed(&self, colour: Colour) -> Colour {
-        if self.colour_aware { colour } else { Colour::Green }
     }
 }
 
@@ -292,7 +251,7 @@ impl Conformance {
     }
 }
 
-/// The role of policers: built from a contract.
+/// The role of policers.
 #[derive(Debug)]
 pub enum Policing {}
 

@@ -1,11 +1,10 @@
 //! Two GCRAs with coordinated update: a peak rate and a sustained rate over one stream, by ATM's conformance definitions.
 //!
-//! **Law.** Conforming packets keep both contracts: in any interval of length t they hold at most `longest packet + peak rate * (t + CDVT)`
-//! bytes, and those tested against the sustained rate at most `burst + sustained rate * (t + CDVT)`.
+//! **Law.** Conforming packets keep both contracts. In any interval of length t they hold at most `longest packet + peak rate * (t + CDVT)`
+//! bytes; those tested against the sustained rate hold at most `burst + sustained rate * (t + CDVT)`.
 //! **Source.** ATM Forum Traffic Management 4.0, conformance definitions CBR.1, VBR.1 to VBR.3, UBR.1 and UBR.2.
 //! **State.** 64 bytes, one cache line: an instant, two bucket levels and the whole contract.
-//! **Cost.** Two multiplications and no branch: which test fails is not predictable in mixed traffic, so both are made, a table of the
-//! definitions says what to commit, and selects commit it.
+//! **Cost.** Two multiplications, one look-up and no branch: both tests are always made, and a table of the definitions says what to charge.
 //! **RTL twin.** None yet.
 //! **Deviations.** Packets of any length, as in [`super::VirtualScheduling`]. Green is CLP = 0; yellow and red are both CLP = 1. The leaky
 //! bucket form, because both buckets then share one instant.
@@ -17,7 +16,7 @@ use crate::algorithm::Algorithm;
 use crate::packet::Colour;
 use crate::units::{Duration, Time, TimePerByte};
 
-/// Peak and sustained rate with coordinated update: a packet is charged to both or to none, except where the definition says one.
+/// Peak and sustained rate with coordinated update: a packet is charged to both buckets or to neither, unless the definition says one.
 ///
 /// ```
 /// use tidegate_core::packet::Colour;
@@ -43,7 +42,9 @@ pub struct DualGcra {
 
 const _: () = assert!(size_of::<DualGcra>() == 64, "one cache line per flow");
 
+/// The index of the bucket of the peak rate.
 const PEAK: usize = 0;
+/// The index of the bucket of the sustained rate.
 const SUSTAINED: usize = 1;
 
 /// Every definition that differs from the others; UBR.1 is CBR.1.
@@ -113,10 +114,10 @@ impl Algorithm<Policing> for DualGcra {
         let sustained =
             Demand { rate: contract.rate, field: ContractField::Rate, bytes: beyond_first, less_bytes_of_other: beyond_first, time };
         let violation = contract.violation.unwrap_or_default();
-        let fate = VIOLATIONS.iter().position(|&fate| fate == violation);
-        let fate = fate.ok_or(ContractField::Violation.wrong("must be to discard, or to mark yellow or red"))?;
+        let choice = VIOLATIONS.iter().position(|&known| known == violation);
+        let choice = choice.ok_or(ContractField::Violation.wrong("must be to discard, or to mark yellow or red"))?;
         let known = if definition == Conformance::Ubr1 { Conformance::Cbr1 } else { definition };
-        let row = DEFINITIONS.iter().position(|&distinct| distinct == known).unwrap_or(0) * VIOLATIONS.len() + fate;
+        let row = DEFINITIONS.iter().position(|&distinct| distinct == known).unwrap_or(0) * VIOLATIONS.len() + choice;
         let buckets = TwinBuckets::new(contract.longest_packet, [peak, sustained], Row::new(row))?;
         Ok(DualGcra { buckets })
     }
@@ -130,7 +131,7 @@ pub fn burst_tolerance(cells: u32, peak: Duration, sustained: Duration) -> Durat
 }
 
 /// The maximum burst size in cells that a burst tolerance stands for: `1 + floor(tolerance / (sustained - peak))`; `None` if the two
-/// intervals are equal, for then a burst never ends.
+/// intervals are equal, because then a burst never ends.
 pub fn maximum_burst_size(tolerance: Duration, peak: Duration, sustained: Duration) -> Option<u64> {
     super::back_to_back_cells(sustained, tolerance, peak)
 }

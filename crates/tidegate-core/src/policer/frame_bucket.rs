@@ -1,12 +1,11 @@
 //! A leaky bucket that is asked at the first packet of a frame and charged for every packet of it.
 //!
 //! **Law.** The bucket drains at its rate and never overstates what has drained; a packet adds its length times the time of a byte, exactly.
-//! **Source.** ATM Forum Traffic Management 4.0, the continuous-state leaky bucket; what is a frame's in it is in [`super::Gfr`] and
-//! [`super::GfrTm41`].
+//! **Source.** ATM Forum Traffic Management 4.0, the continuous-state leaky bucket; [`super::Gfr`] and [`super::GfrTm41`] apply it to frames.
 //! **State.** 32 bytes: an instant, the level, the rate and the limit.
 //! **Cost.** One multiplication, three shifts, no division.
 //! **RTL twin.** None yet.
-//! **Deviations.** The level stops at 2^62 ticks, beyond which a frame without end would drive it.
+//! **Deviations.** The level saturates at 2^62 ticks, which only an endless frame reaches.
 
 use super::contract::{Contract, ContractError, ContractField, Increment, TOO_SMALL};
 use crate::units::{SERIAL_HORIZON, Time, TimePerByte};
@@ -98,7 +97,7 @@ impl FrameBucket {
         (self.last, self.level) = (now, (self.level_at(now) + weight).min(HIGHEST_LEVEL));
     }
 
-    /// Pulls the instant up to `now`.
+    /// Moves the instant up to `now`.
     pub(super) fn refresh(&mut self, now: Time) {
         (self.last, self.level) = (now, self.level_at(now));
     }

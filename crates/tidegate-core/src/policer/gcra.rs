@@ -1,6 +1,6 @@
 //! The generic cell rate algorithm GCRA(I, L) for packets of any length, in its two equivalent forms.
 //!
-//! **Law.** In every interval of length t the conforming packets before the last hold at most `(L + t) / I` packets' worth of bytes; with
+//! **Law.** In every interval of length t the conforming packets before the last hold at most `(L + t) / I` packets' worth of bytes. With
 //! `L = (burst - longest packet) at the rate + tolerance`, all of them hold at most `burst + rate * (t + tolerance)` bytes.
 //! **Source.** ITU-T I.371 and ATM Forum Traffic Management 4.0, where every packet is one cell; I = 1 / rate.
 //! **State.** Virtual scheduling: the theoretical arrival time (TAT) and the ticks by which it is rounded up. Leaky bucket: the level X and
@@ -8,7 +8,7 @@
 //! **Cost.** One multiplication, four shifts, no division and no branch.
 //! **RTL twin.** None yet.
 //! **Deviations.** A packet of n bytes adds n times the time of a byte instead of one fixed increment. The tolerance test is the
-//! source's, on the backlog before the packet, so a packet longer than the burst allows is delayed in effect but never starved. The
+//! source's, on the backlog before the packet: a packet longer than the burst waits longer but is never refused for good. The
 //! arithmetic carries what rounding to picoseconds would lose, so a long stream is accepted at the rate to within 2^-32.
 //!
 //! The forms agree packet by packet, and after each conforming packet `X = TAT - LCT`; the tests of this file assert both.
@@ -46,7 +46,7 @@ pub struct VirtualScheduling {
 
 const _: () = assert!(size_of::<VirtualScheduling>() == 32, "two flows per cache line");
 
-/// What the two forms have in common: rate, limit and the fate of violating packets.
+/// What the two forms share: rate, limit and what becomes of violating packets.
 ///
 /// The arithmetic is in ticks of 2^-shift ps, with the shift of the rate's [`TimePerByte`]: the weight of a packet is its length times the
 /// mantissa, exactly.
@@ -56,7 +56,7 @@ struct Terms<T> {
     /// The tolerance L, in ticks, at most 2^62.
     limit: u64,
     violation: Violation,
-    /// What one form keeps besides; it stands here because here is room for it.
+    /// Further state of one form, in what would be padding.
     excess: T,
 }
 
@@ -119,12 +119,12 @@ impl Policer for VirtualScheduling {
         let backlog = self.backlog(now);
         let conforms = backlog <= self.terms.limit;
         let backlog = backlog + self.terms.increment.weight(length);
-        // Rounded up to a picosecond, and what that added is remembered: the next backlog is exact again.
+        // Rounded up to a picosecond; the excess is kept, which makes the next backlog exact.
         let shift = self.terms.increment.shift();
         let ceiling = (backlog + ((1 << shift) - 1)) >> shift;
         let arrival = now + Duration::from_picoseconds(ceiling);
         let excess = ((ceiling << shift) - backlog) as u32;
-        // Selects, because nobody can predict which packet of a mixed stream conforms.
+        // Selects, because which packet of a mixed stream conforms is not predictable.
         self.theoretical_arrival = select_unpredictable(conforms || fault!(GcraChargesViolations), arrival, self.theoretical_arrival);
         self.terms.excess = select_unpredictable(conforms, excess, self.terms.excess);
         select_unpredictable(conforms, Verdict::Conform, self.terms.violation.verdict(colour))

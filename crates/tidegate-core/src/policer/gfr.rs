@@ -1,16 +1,16 @@
 //! Guaranteed frame rate by a test of first cells: frames within the minimum rate pass as they are, all others are tagged as a whole.
 //!
-//! **Law.** With I the time of a cell at the minimum rate and BT = (MBS - 1 cell) * (1/MCR - 1/PCR), a frame is untagged if its first cell comes when
-//! the bucket holds at most BT/2 + CDVT; only untagged frames fill the bucket. So in any interval of length t untagged frames hold at most
-//! `(BT/2 + CDVT + t) * MCR` and the frame that begins last.
+//! **Law.** A frame is untagged if the bucket holds at most BT/2 + CDVT when its first cell comes, with BT = (MBS - 1 cell) * (1/MCR - 1/PCR);
+//! only untagged frames fill the bucket. So in any interval of length t untagged frames hold at most `(BT/2 + CDVT + t) * MCR` and the frame
+//! that begins last.
 //! **Source.** R. Goyal, R. Jain, S. Fahmy, B. Vandalore and S. Kalyanaraman, "Design issues for providing minimum rate guarantees to the ATM
 //! unspecified bit rate service", 1998, section 3.1.
 //! **State.** 40 bytes: level (X), last compliance time (LCT), TAGGING, and the contract.
 //! **Cost.** One multiplication, no division.
 //! **RTL twin.** None yet.
-//! **Deviations.** Packets of any length. The last cell of several is never tagged, as in the source's implementation; a frame of one packet is judged
-//! as a first cell and can be tagged, or plain packets never would be. A frame whose first cell comes tagged stays so and fills nothing. MBS is
-//! twice the longest frame unless given.
+//! **Deviations.** Packets of any length. The last cell of several is never tagged, as in the source's implementation. A frame of one packet is
+//! judged as a first cell and can be tagged; otherwise plain packets never would be. A frame whose first cell arrives tagged stays tagged and
+//! does not fill the bucket. MBS is twice the longest frame unless given.
 
 use super::contract::{Contract, ContractError, ContractField, Violation};
 use super::frame_bucket::FrameBucket;

@@ -1,16 +1,16 @@
-//! Guaranteed frame rate as Traffic Management 4.1 and I.371.1 have it: three tests of conformance for every cell, and one of eligibility for frames.
+//! Guaranteed frame rate of Traffic Management 4.1 and I.371.1: three tests of conformance for every cell, and one of eligibility for frames.
 //!
 //! **Law.** A cell conforms if it is within GCRA(1/PCR, CDVT), has the cell loss priority of its frame's first cell, and its frame has not grown
-//! beyond MFS. A conforming frame of CLP 0 is eligible for the minimum rate if its first cell passes F-GCRA(1/MCR, BT + CDVT) with
-//! BT = (MBS - 1 cell) * (1/MCR - 1/PCR); eligible frames alone fill that bucket.
+//! beyond MFS. A conforming frame of CLP 0 is eligible for the minimum rate if its first cell passes F-GCRA(1/MCR, BT + CDVT). BT is
+//! (MBS - 1 cell) * (1/MCR - 1/PCR); only eligible frames fill that bucket.
 //! **Source.** ATM Forum Traffic Management 4.1 (af-tm-0121.000), sections 4.5.5 and 4.7.3, appendix VI; ITU-T I.371.1.
 //! **State.** 80 bytes: two buckets, the length of the present frame and four flags.
 //! **Cost.** Two multiplications, no division.
 //! **RTL twin.** None yet.
-//! **Deviations.** Packets of any length, frames measured in bytes. What conforms is not marked under GFR.1; under GFR.2 frames that are not
-//! eligible are tagged as a whole, the last cell included. A cell that does not conform meets the contract's violation, and what follows of its
-//! frame does too, because half a frame is worth nothing; the last cell of several passes to mark the frame's end, if any of the frame has passed
-//! and the peak rate allows it. Cells that do not conform fill no bucket.
+//! **Deviations.** Packets of any length; frames are measured in bytes. Under GFR.1 conforming cells are not marked; under GFR.2 frames that
+//! are not eligible are tagged as a whole, the last cell included. A cell that does not conform is treated as the contract says of violations,
+//! and so is the rest of its frame, because half a frame is useless. The last cell of several passes to mark the frame's end, if any cell of
+//! the frame has passed and the peak rate allows it. Cells that do not conform fill no bucket.
 
 use super::contract::{Conformance, Contract, ContractError, ContractField, Violation};
 use super::frame_bucket::{FrameBucket, maximum_frame};
@@ -75,7 +75,7 @@ impl Policer for GfrTm41 {
         }
         self.length = self.length.saturating_add(length);
         let within_peak = self.peak.has_room(now);
-        // One that is not the last announces at least one more.
+        // A cell that is not the last announces at least one more.
         let within_size = if part.is_last() { self.length <= self.maximum_frame } else { self.length < self.maximum_frame };
         let conforms = within_peak && is_tagged == self.is_tagged && within_size && !self.is_broken;
         if part.is_first() {

@@ -1,5 +1,5 @@
-//! The single rate three colour marker: one rate, a committed burst, and an excess burst that fills with what the committed one cannot
-//! take.
+//! The single rate three colour marker: one rate, a committed burst, and an excess burst that takes the tokens that overflow the committed
+//! one.
 //!
 //! **Law.** In every interval of length t the green packets hold at most `CBS + CIR * t` bytes, green and yellow together at most
 //! `CBS + EBS + CIR * t`.
@@ -7,15 +7,16 @@
 //! **State.** 64 bytes: an instant, two bucket levels and the contract.
 //! **Cost.** Two multiplications, one look-up, no division and no branch.
 //! **RTL twin.** None yet.
-//! **Deviations.** Tokens are not whole bytes: they accrue continuously and exactly, starting when a bucket is first drawn on, where the
-//! RFC adds one token CIR times per second. The two differ by less than the time of a byte.
+//! **Deviations.** Tokens are not whole bytes: they accrue continuously and exactly, from when a bucket is first drawn on. The RFC adds one
+//! token CIR times per second; the two differ by less than the time of a byte.
 
-use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
-use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions, positive_part};
+use super::contract::{Contract, ContractError, ContractField, TOO_SMALL};
+use super::marker::{self, COMMITTED, MarkerTerms, SECOND, decide_by_excess};
+use super::twin_buckets::{Decisions, Row, TwinBuckets, decisions, positive_part};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::Colour;
-use crate::units::{Duration, Time};
+use crate::units::Time;
 
 /// The marker of RFC 2697.
 ///
@@ -38,29 +39,16 @@ pub struct SrTcm {
     buckets: TwinBuckets<Row>,
 }
 
-const COMMITTED: usize = 0;
-const EXCESS: usize = 1;
-
-static DECISIONS: Decisions = decisions!(MarkerTerms::COMBINATIONS, decide);
-
-/// The two modes of the RFC, in one: blind, every packet is assumed to be green.
-const fn decide(row: usize, colour: Colour, [fits_committed, fits_excess]: [bool; 2]) -> Decision {
-    let terms = MarkerTerms::of_row(row);
-    match terms.assumed(colour) {
-        Colour::Green if fits_committed => Decision::pass(colour, Colour::Green, [true, false]),
-        Colour::Green | Colour::Yellow if fits_excess => Decision::pass(colour, Colour::Yellow, [false, true]),
-        _ => Decision::violate(terms.fate(), colour),
-    }
-}
+static DECISIONS: Decisions = decisions!(MarkerTerms::COMBINATIONS, decide_by_excess);
 
 impl SrTcm {
     #[inline]
     fn drain(&mut self, now: Time) {
         let ticks = self.buckets.elapse(now);
-        // Both buckets have the same rate: what the first does not need goes to the second.
+        // Both buckets have the same rate: the ticks that the first does not need drain the second.
         let overflow = positive_part(ticks, self.buckets.levels[COMMITTED]);
         self.buckets.levels[COMMITTED] = positive_part(self.buckets.levels[COMMITTED], ticks);
-        self.buckets.levels[EXCESS] = positive_part(self.buckets.levels[EXCESS], overflow);
+        self.buckets.levels[SECOND] = positive_part(self.buckets.levels[SECOND], overflow);
     }
 }
 
@@ -74,7 +62,7 @@ impl Policer for SrTcm {
         self.drain(now);
         let buckets = &mut self.buckets;
         let weights = buckets.weights_of(length);
-        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED]), buckets.lacks_room(EXCESS, weights[EXCESS])];
+        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED]), buckets.lacks_room(SECOND, weights[SECOND])];
         buckets.decide(&DECISIONS, if fault!(SrTcmColourBlind) { Colour::Green } else { colour }, failed, weights)
     }
 
@@ -100,18 +88,14 @@ impl Algorithm<Policing> for SrTcm {
                 return Err(field.wrong(TOO_SMALL));
             }
         }
-        let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
-        let committed = bucket(contract.rate, ContractField::Rate, burst);
-        let excess = bucket(contract.rate, ContractField::Rate, excess_burst);
-        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], Row::new(MarkerTerms::of(contract)?.row()))?;
-        Ok(SrTcm { buckets })
+        Ok(SrTcm { buckets: marker::buckets(contract, [burst, excess_burst], contract.rate, ContractField::Rate)? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Rate;
+    use crate::units::{Duration, Rate};
     use Colour::{Green, Red, Yellow};
     use Verdict::{Conform, Discard, Mark};
 

@@ -8,12 +8,13 @@
 //! **RTL twin.** None yet.
 //! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`].
 
-use super::contract::{Contract, ContractError, ContractField, MarkerTerms, TOO_SMALL};
-use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
+use super::contract::{Contract, ContractError, ContractField, TOO_SMALL};
+use super::marker::{self, COMMITTED, MarkerTerms, SECOND};
+use super::twin_buckets::{Decision, Decisions, Row, TwinBuckets, decisions};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::Colour;
-use crate::units::{Duration, Time};
+use crate::units::Time;
 
 /// The marker of RFC 2698.
 ///
@@ -37,12 +38,9 @@ pub struct TrTcm2698 {
     buckets: TwinBuckets<Row>,
 }
 
-const COMMITTED: usize = 0;
-const PEAK: usize = 1;
-
 static DECISIONS: Decisions = decisions!(MarkerTerms::COMBINATIONS, decide);
 
-/// The two modes of the RFC, in one: blind, every packet is assumed to be green.
+/// The two modes of the RFC in one: a colour-blind marker assumes green.
 const fn decide(row: usize, colour: Colour, [fits_committed, fits_peak]: [bool; 2]) -> Decision {
     let terms = MarkerTerms::of_row(row);
     match terms.assumed(colour) {
@@ -62,7 +60,7 @@ impl Policer for TrTcm2698 {
         let buckets = &mut self.buckets;
         buckets.drain(now);
         let weights = buckets.weights_of(length);
-        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED]), buckets.lacks_room(PEAK, weights[PEAK])];
+        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED]), buckets.lacks_room(SECOND, weights[SECOND])];
         buckets.decide(&DECISIONS, colour, failed, weights)
     }
 
@@ -89,18 +87,14 @@ impl Algorithm<Policing> for TrTcm2698 {
         if peak_rate < contract.rate {
             return Err(ContractField::PeakRate.wrong("must be at least the committed rate"));
         }
-        let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
-        let committed = bucket(contract.rate, ContractField::Rate, burst);
-        let peak = bucket(peak_rate, ContractField::PeakRate, peak_burst);
-        let buckets = TwinBuckets::new(contract.longest_packet, [committed, peak], Row::new(MarkerTerms::of(contract)?.row()))?;
-        Ok(TrTcm2698 { buckets })
+        Ok(TrTcm2698 { buckets: marker::buckets(contract, [burst, peak_burst], peak_rate, ContractField::PeakRate)? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Rate;
+    use crate::units::{Duration, Rate};
     use Colour::{Green, Red, Yellow};
     use Verdict::{Conform, Discard, Mark};
 

@@ -1,5 +1,5 @@
-//! The two rate three colour marker with efficient handling of in-profile traffic: a committed and an excess rate, each with a bucket of
-//! its own, and yellow packets that leave the committed one alone.
+//! The two rate three colour marker with efficient handling of in-profile traffic: a committed and an excess rate, each with its own bucket.
+//! Yellow packets leave the committed bucket alone.
 //!
 //! **Law.** In every interval of length t the green packets hold less than `CBS + CIR * t` bytes and the yellow ones less than
 //! `EBS + EIR * t`.
@@ -8,14 +8,15 @@
 //! **Cost.** Two multiplications, one look-up, no division and no branch.
 //! **RTL twin.** None yet.
 //! **Deviations.** Tokens accrue continuously instead of byte by byte, as in [`super::SrTcm`]. The RFC's test `Tc(t) - B > 0` is kept to
-//! the letter: a packet must leave something in the bucket, so a burst has to exceed the longest packet, which is checked.
+//! the letter: a packet must leave something in the bucket. So a burst must exceed the longest packet, which is checked.
 
-use super::contract::{Contract, ContractError, ContractField, MarkerTerms};
-use super::twin_buckets::{Decision, Decisions, Demand, Row, TwinBuckets, decisions};
+use super::contract::{Contract, ContractError, ContractField};
+use super::marker::{self, COMMITTED, MarkerTerms, SECOND, decide_by_excess};
+use super::twin_buckets::{Decisions, Row, TwinBuckets, decisions};
 use super::{Policer, Policing, Verdict};
 use crate::algorithm::Algorithm;
 use crate::packet::Colour;
-use crate::units::{Duration, Time};
+use crate::units::Time;
 
 /// The marker of RFC 4115.
 ///
@@ -41,20 +42,7 @@ pub struct TrTcm4115 {
     buckets: TwinBuckets<Row>,
 }
 
-const COMMITTED: usize = 0;
-const EXCESS: usize = 1;
-
-static DECISIONS: Decisions = decisions!(MarkerTerms::COMBINATIONS, decide);
-
-/// The two modes of the RFC, in one: blind, every packet is assumed to be green.
-const fn decide(row: usize, colour: Colour, [fits_committed, fits_excess]: [bool; 2]) -> Decision {
-    let terms = MarkerTerms::of_row(row);
-    match terms.assumed(colour) {
-        Colour::Green if fits_committed => Decision::pass(colour, Colour::Green, [true, false]),
-        Colour::Green | Colour::Yellow if fits_excess => Decision::pass(colour, Colour::Yellow, [false, true]),
-        _ => Decision::violate(terms.fate(), colour),
-    }
-}
+static DECISIONS: Decisions = decisions!(MarkerTerms::COMBINATIONS, decide_by_excess);
 
 impl Policer for TrTcm4115 {
     fn start(&mut self, now: Time) {
@@ -66,8 +54,8 @@ impl Policer for TrTcm4115 {
         let buckets = &mut self.buckets;
         buckets.drain(now);
         let weights = buckets.weights_of(length);
-        // One tick more than the packet: it has to leave something.
-        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED] + 1), buckets.lacks_room(EXCESS, weights[EXCESS] + 1)];
+        // One tick more than the packet, which has to leave something in the bucket.
+        let failed = [buckets.lacks_room(COMMITTED, weights[COMMITTED] + 1), buckets.lacks_room(SECOND, weights[SECOND] + 1)];
         buckets.decide(&DECISIONS, colour, failed, weights)
     }
 
@@ -92,19 +80,15 @@ impl Algorithm<Policing> for TrTcm4115 {
                 );
             }
         }
-        let bucket = |rate, field, bytes| Demand { rate, field, bytes, less_bytes_of_other: 0, time: Duration::ZERO };
-        let committed = bucket(contract.rate, ContractField::Rate, burst);
         let excess_rate = contract.excess_rate.unwrap_or(contract.rate);
-        let excess = bucket(excess_rate, ContractField::ExcessRate, excess_burst);
-        let buckets = TwinBuckets::new(contract.longest_packet, [committed, excess], Row::new(MarkerTerms::of(contract)?.row()))?;
-        Ok(TrTcm4115 { buckets })
+        Ok(TrTcm4115 { buckets: marker::buckets(contract, [burst, excess_burst], excess_rate, ContractField::ExcessRate)? })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::units::Rate;
+    use crate::units::{Duration, Rate};
     use Colour::{Green, Red, Yellow};
     use Verdict::{Conform, Discard, Mark};
 

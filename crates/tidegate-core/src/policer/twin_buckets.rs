@@ -1,13 +1,13 @@
-//! The two buckets that every policer with two tests is made of: levels that rise by a packet's weight and fall with time, in exact integer
-//! arithmetic on one common tick.
+//! The two buckets of a policer with two tests. Their levels rise by a packet's weight and fall with time, in exact integer arithmetic on one
+//! common tick.
 //!
 //! The tick is 2^-scale picoseconds; the scale is as large as the contract allows. A byte weighs the time of a byte at the bucket's rate,
 //! in ticks, rounded up when the contract is read: that is the only rounding. A policer thus enforces rates that are at most 2^-32 below
 //! those of the contract (2^-24 for extreme contracts, see [`TwinBuckets::new`]) and never above them. Nothing is divided, and no error
 //! grows with the number of packets.
 //!
-//! Every sum stays below 2^63, so the sign of a difference says which is larger. In mixed traffic nobody can predict which test fails: a
-//! sign turned into a mask costs less than a branch taken wrongly.
+//! Every sum stays below 2^63, so the sign of a difference says which is larger. In mixed traffic the failing test is not predictable: a
+//! sign turned into a mask costs less than a mispredicted branch.
 
 mod decision;
 
@@ -17,15 +17,15 @@ use super::contract::{ContractError, ContractField};
 use crate::units::{Duration, PICOSECONDS_PER_SECOND, Rate, Time};
 use core::hint::select_unpredictable;
 
-/// Two buckets that drain together, and what else a policer knows of its contract; with up to 7 bytes of that, 64 bytes in all.
+/// Two buckets that drain together, and further terms of a contract: 64 bytes with up to 7 bytes of terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct TwinBuckets<T> {
-    /// Up to when the levels are drained.
+    /// The instant up to which the levels are drained.
     last: Time,
-    /// What has been poured in and has not yet drained, in ticks: at most 2^62.
+    /// What was charged and has not yet drained, in ticks: at most 2^62.
     pub(super) levels: [u64; 2],
-    /// What the tests compare with, in ticks: at most 2^61.
+    /// The capacities, in ticks: at most 2^61.
     capacities: [u64; 2],
     /// The weight of a byte, in ticks.
     weights: [u64; 2],
@@ -33,7 +33,7 @@ pub(super) struct TwinBuckets<T> {
     pub(super) terms: T,
 }
 
-/// What one bucket has to be.
+/// The terms of one bucket.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) rate: Rate,
@@ -41,7 +41,7 @@ pub(super) struct Demand {
     pub(super) field: ContractField,
     /// Its capacity: bytes at the rate ...
     pub(super) bytes: u32,
-    /// ... less the time of so many bytes at the other bucket's rate ...
+    /// ... less the time of this number of bytes at the other bucket's rate ...
     pub(super) less_bytes_of_other: u32,
     /// ... and a time.
     pub(super) time: Duration,
@@ -99,7 +99,7 @@ impl<T> TwinBuckets<T> {
     /// The ticks since the last call, or more than the buckets can hold if it was long ago.
     #[inline]
     pub(super) fn elapse(&mut self, now: Time) -> u64 {
-        // What is cut off lies above 2^62, which both levels together do not reach if each had been full.
+        // The cut is above 2^62 ticks, which no level reaches.
         let longest = (i64::MAX as u64) >> self.scale;
         let elapsed = now.picoseconds().wrapping_sub(self.last.picoseconds());
         debug_assert!(elapsed <= i64::MAX as u64, "time runs backwards");

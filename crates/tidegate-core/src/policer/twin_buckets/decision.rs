@@ -1,7 +1,7 @@
 //! Decision tables: what a policer with two tests does with a packet, looked up instead of branched to.
 //!
-//! Which test fails is not predictable in mixed traffic, and a branch taken wrongly costs more than a whole verdict. So a policer makes
-//! both tests always and asks its table; what its source says in sentences fills the table when the program is compiled.
+//! In mixed traffic the failing test is not predictable, and a mispredicted branch costs more than a whole verdict. So a policer always makes
+//! both tests and asks its table, which is computed at compile time from the rules of its source.
 
 use super::TwinBuckets;
 use crate::packet::Colour;
@@ -17,13 +17,13 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    /// The packet, which came in colour `from`, is found to be of colour `to` and charged to the buckets that say true.
+    /// The packet came in colour `from`, is found to be of colour `to`, and is charged to the buckets that are true.
     pub(crate) const fn pass(from: Colour, to: Colour, charges: [bool; 2]) -> Decision {
         let verdict = if from as u8 == to as u8 { Verdict::Conform } else { Verdict::Mark(to) };
         Decision { verdict, charges: [(charges[0] as u64).wrapping_neg(), (charges[1] as u64).wrapping_neg()] }
     }
 
-    /// The packet is outside the contract and charged to nobody.
+    /// The packet is outside the contract and charged to neither bucket.
     pub(crate) const fn violate(fate: Violation, from: Colour) -> Decision {
         Decision { verdict: fate.verdict(from), charges: [0; 2] }
     }
