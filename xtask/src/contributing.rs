@@ -1,10 +1,12 @@
-//! Performs the worked example of CONTRIBUTING.md on a copy of the core: it has to compile and to pass the conformance suite.
+//! Performs the worked examples of CONTRIBUTING.md on a copy of the crates that they extend, so that they compile, pass the conformance suites
+//! and stay true.
 //!
-//! A block is a file if the line before it names a path in backticks and ends with a colon. A `diff` block begins with `--- path`; its other
-//! lines are context or additions.
+//! A block is a file if the line before it names a path in backticks and ends with a colon; a `diff` block begins with `--- path`, and its
+//! other lines are context or additions.
 
 use crate::cargo::{cargo, root, succeed, target_directory};
 use crate::failure::Failure;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,13 +23,16 @@ enum Line {
     Addition(String),
 }
 
-/// The scheduler's name in the example, by which its tests are found.
-const EXAMPLE: &str = "shortest_packet_first";
+/// The names of the examples' modules, by which their tests are found: a scheduler and a buffer manager in the core, a source in the simulator.
+const EXAMPLES: [&str; 3] = ["shortest_packet_first", "square_root", "uniform"];
 
-/// Copies the core, applies the steps, and tests the result.
+/// The crates that the examples extend. The last one uses the others.
+const EXTENDED: [&str; 3] = ["tidegate-core", "tidegate-sim", "tidegate-scenario"];
+
+/// Copies the crates, applies the steps, and tests the result.
 ///
 /// # Errors
-/// [`Failure::Check`] if a step no longer fits the tree, or what comes out of it does not pass.
+/// [`Failure::Check`] if a step no longer fits the tree, or if the result does not pass.
 pub fn run() -> Result<(), Failure> {
     let root = root();
     let target = target_directory()?;
@@ -35,11 +40,19 @@ pub fn run() -> Result<(), Failure> {
     let document = read(&root.join("CONTRIBUTING.md"))?;
     prepare(&root, &copy)?;
     let steps = steps(&document);
-    if steps.len() < 4 {
-        return Err(Failure::Check(format!("CONTRIBUTING.md has only {} of the four steps that change a file", steps.len())));
+    for example in EXAMPLES {
+        let is_created = |step: &Step| matches!(step, Step::Create { path, .. } if path.ends_with(&format!("{example}.rs")));
+        if !steps.iter().any(is_created) {
+            return Err(Failure::Check(format!("CONTRIBUTING.md has no step that makes {example}.rs")));
+        }
     }
     for step in &steps {
         apply(step, &copy)?;
+    }
+    for created in steps.iter().filter_map(|step| if let Step::Create { path, .. } = step { Some(path) } else { None }) {
+        if created.ends_with(".rs") {
+            succeed(Command::new("rustfmt").args(["--check", "--edition", "2024", created]).current_dir(&copy))?;
+        }
     }
     let cargo_in_copy = |arguments: &[&str]| {
         let mut command = cargo();
@@ -47,37 +60,54 @@ pub fn run() -> Result<(), Failure> {
         command.current_dir(&copy).args(arguments).env("CARGO_TARGET_DIR", &target);
         succeed(&mut command)
     };
-    for created in steps.iter().filter_map(|step| if let Step::Create { path, .. } = step { Some(path) } else { None }) {
-        if created.ends_with(".rs") {
-            succeed(Command::new("rustfmt").args(["--check", "--edition", "2024", created]).current_dir(&copy))?;
-        }
-    }
-    cargo_in_copy(&["test", "--quiet", "--package", "tidegate-core", "--lib", "--", EXAMPLE])?;
-    cargo_in_copy(&["test", "--quiet", "--package", "tidegate-core", "--doc", "--", EXAMPLE])?;
-    cargo_in_copy(&["test", "--quiet", "--package", "tidegate-core", "--test", "conformance_scheduler", "every_scheduler"])?;
-    cargo_in_copy(&["clippy", "--quiet", "--package", "tidegate-core", "--", "-D", "warnings"])
+    let [core, sim, scenario] = EXTENDED;
+    let examples =
+        |kind: &[&str], package: &str| cargo_in_copy(&[&["test", "--quiet", "--package", package], kind, &["--"], &EXAMPLES].concat());
+    examples(&["--lib"], core)?;
+    examples(&["--doc"], core)?;
+    examples(&["--lib"], sim)?;
+    cargo_in_copy(&["test", "--quiet", "--package", core, "--test", "conformance_scheduler", "every_scheduler"])?;
+    cargo_in_copy(&["test", "--quiet", "--package", core, "--test", "conformance_buffer"])?;
+    cargo_in_copy(&["clippy", "--quiet", "--package", core, "--package", sim, "--package", scenario, "--", "-D", "warnings"])
 }
 
-/// Lays out a workspace that holds the core alone.
+/// Lays out a workspace that holds the extended crates and those that they use.
 fn prepare(root: &Path, copy: &Path) -> Result<(), Failure> {
     let crates = copy.join("crates");
     if crates.exists() {
         // What was built stays, the sources begin anew.
         std::fs::remove_dir_all(&crates).map_err(|error| environment("remove", &crates, &error))?;
     }
-    let keep_core_alone = |line: &str| match line.split_once(" = ").map(|(key, _)| key) {
-        Some("members") => "members = [\"crates/tidegate-core\"]".to_owned(),
+    let mut members = BTreeSet::new();
+    for name in EXTENDED {
+        add_with_dependencies(root, name, &mut members)?;
+    }
+    let listed: Vec<String> = members.iter().map(|name| format!("\"crates/{name}\"")).collect();
+    let keep_members = |line: &str| match line.split_once(" = ").map(|(key, _)| key) {
+        Some("members") => format!("members = [{}]", listed.join(", ")),
         Some("default-members") => String::new(),
-        // To Cargo it is another package than the original, so that neither is taken for the other.
+        // To Cargo these are other packages than the originals, so that neither are taken for the others.
         Some("version") => "version = \"0.0.0\"".to_owned(),
         _ => line.to_owned(),
     };
-    let manifest: Vec<String> = read(&root.join("Cargo.toml"))?.lines().map(keep_core_alone).collect();
+    let manifest: Vec<String> = read(&root.join("Cargo.toml"))?.lines().map(keep_members).collect();
     write(&copy.join("Cargo.toml"), &manifest.join("\n"))?;
     for file in ["Cargo.lock", "rustfmt.toml", "rust-toolchain.toml"] {
         write(&copy.join(file), &read(&root.join(file))?)?;
     }
-    copy_folder(&root.join("crates/tidegate-core"), &copy.join("crates/tidegate-core"))
+    members.iter().try_for_each(|name| copy_folder(&root.join("crates").join(name), &crates.join(name)))
+}
+
+/// Adds a crate of the workspace and all crates of the workspace that it depends on, in its tests too.
+fn add_with_dependencies(root: &Path, name: &str, members: &mut BTreeSet<String>) -> Result<(), Failure> {
+    if members.insert(name.to_owned()) {
+        let manifest = read(&root.join("crates").join(name).join("Cargo.toml"))?;
+        for line in manifest.lines().filter(|line| line.starts_with("tidegate-")) {
+            let dependency = line.split([' ', '=', '.']).next().unwrap_or_default();
+            add_with_dependencies(root, dependency, members)?;
+        }
+    }
+    Ok(())
 }
 
 fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {

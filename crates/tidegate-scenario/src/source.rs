@@ -3,7 +3,8 @@
 use crate::choice::{Holding as HoldingName, SourceKind};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
 use crate::document::SourceTable;
-use crate::units::print_size;
+use crate::promise::about;
+use crate::units::{plural, print_duration, print_rate, print_size};
 use crate::value::{At, Block, Bytes};
 use std::sync::Arc;
 use tidegate_core::units::{Duration, MAX_BYTES, Overhead, PICOSECONDS_PER_SECOND, Rate};
@@ -327,4 +328,32 @@ pub(crate) fn wire_rate(source: &Source, overhead: Overhead) -> Option<f64> {
             mean * wire as f64 / bytes as f64
         }
     })
+}
+
+/// One line that describes the source.
+pub(crate) fn describe(source: &Source) -> String {
+    let mean = source.mean_bits_per_second().map_or(String::new(), |mean| format!("{} ", about(mean)));
+    let size = |length: u32| print_size(u64::from(length));
+    match source {
+        Source::Cbr(Cbr { length, .. }) => format!("{mean}constant bit rate in packets of {}", size(*length)),
+        Source::Poisson(Poisson { length, .. }) => match length {
+            LengthDistribution::Fixed(length) => format!("{mean}Poisson in packets of {}", size(*length)),
+            LengthDistribution::Exponential { mean: length } => format!("{mean}Poisson in packets of {length} B on average, exponential"),
+            other => format!("{mean}Poisson in packets of {:.0} B on average", other.mean()),
+        },
+        Source::OnOff(OnOff { peak, length, on, off, .. }) => {
+            let tail = if let Holding::Pareto { shape, .. } = on { format!(", Pareto {shape}") } else { String::new() };
+            let (on, off) = (print_duration(on.mean()), print_duration(off.mean()));
+            format!("{mean}on/off at {} for {on}, silent for {off}{tail}, in packets of {}", print_rate(*peak), size(*length))
+        }
+        Source::FrameTrace(FrameTrace { frames, interval, packet_length, .. }) => {
+            let (sizes, interval) = (plural(frames.len(), "frame size"), print_duration(*interval));
+            format!("{mean}video, {sizes} in turn every {interval}, in packets of {}", size(*packet_length))
+        }
+        Source::Capture(Capture { packets }) => format!("{mean}capture of {}", plural(packets.len(), "packet")),
+        Source::Greedy(Greedy { length, window }) => {
+            format!("greedy, {} of {} kept queued", plural(*window as usize, "packet"), size(*length))
+        }
+        Source::Tcp(tcp) => crate::tcp::describe(tcp),
+    }
 }

@@ -9,7 +9,10 @@ use crate::remark;
 use crate::scenario::{Scenario, Variant, load};
 use crate::simulation::{FlowGroup, Simulation};
 use crate::slots::{print_part, print_service};
-use crate::units::{Limit, Ratio, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time};
+use crate::source::describe;
+use crate::units::{
+    Limit, Ratio, plural, print_count, print_duration, print_limit, print_rate, print_ratio, print_size, print_slots, print_time,
+};
 use std::fmt::Write;
 use std::path::Path;
 use tidegate_atm::adapter::AdapterSetup;
@@ -18,9 +21,7 @@ use tidegate_core::scheduler::FlowParameters;
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Link;
-use tidegate_sim::source::{Capture, Cbr, FrameTrace, Greedy, OnOff, Poisson};
-use tidegate_sim::tcp::{Application, Tcp};
-use tidegate_sim::{Holding, LengthDistribution, Source, Tagging};
+use tidegate_sim::Tagging;
 
 /// Reads a file and describes it, warnings first.
 ///
@@ -324,54 +325,9 @@ fn flows(simulation: &Simulation, detail: Detail) -> String {
         let tags = flow.tagging.map_or(String::new(), |Tagging { policer, contract }| {
             format!("; tags what is beyond {} ({})", print_rate(contract.rate), policer.name())
         });
-        let _ = writeln!(text, "  {name}{times} over {}: {}{tags}{promise}", path.join(", "), source(&flow.source));
+        let _ = writeln!(text, "  {name}{times} over {}: {}{tags}{promise}", path.join(", "), describe(&flow.source));
     }
     text + &detail.rest(groups, "flows")
-}
-
-fn source(source: &Source) -> String {
-    let mean = source.mean_bits_per_second().map_or(String::new(), |mean| format!("{} ", about(mean)));
-    let size = |length: u32| print_size(u64::from(length));
-    match source {
-        Source::Cbr(Cbr { length, .. }) => format!("{mean}constant bit rate in packets of {}", size(*length)),
-        Source::Poisson(Poisson { length, .. }) => match length {
-            LengthDistribution::Fixed(length) => format!("{mean}Poisson in packets of {}", size(*length)),
-            LengthDistribution::Exponential { mean: length } => format!("{mean}Poisson in packets of {length} B on average, exponential"),
-            other => format!("{mean}Poisson in packets of {:.0} B on average", other.mean()),
-        },
-        Source::OnOff(OnOff { peak, length, on, off, .. }) => {
-            let tail = if let Holding::Pareto { shape, .. } = on { format!(", Pareto {shape}") } else { String::new() };
-            let (on, off) = (print_duration(on.mean()), print_duration(off.mean()));
-            format!("{mean}on/off at {} for {on}, silent for {off}{tail}, in packets of {}", print_rate(*peak), size(*length))
-        }
-        Source::FrameTrace(FrameTrace { frames, interval, packet_length, .. }) => {
-            let (sizes, interval) = (plural(frames.len(), "frame size"), print_duration(*interval));
-            format!("{mean}video, {sizes} in turn every {interval}, in packets of {}", size(*packet_length))
-        }
-        Source::Capture(Capture { packets }) => format!("{mean}capture of {}", plural(packets.len(), "packet")),
-        Source::Greedy(Greedy { length, window }) => {
-            format!("greedy, {} of {} kept queued", plural(*window as usize, "packet"), size(*length))
-        }
-        Source::Tcp(tcp) => connection(tcp),
-    }
-}
-
-fn connection(tcp: &Tcp) -> String {
-    let size = |bytes: u64| print_size(bytes);
-    let data = match &tcp.application {
-        Application::Endless => "always more to send".to_owned(),
-        Application::Transfers(transfers) => {
-            let many = transfers.count.map_or("transfers".to_owned(), |count| plural(count as usize, "transfer"));
-            let asked = if transfers.request.is_some() { ", each on request" } else { "" };
-            format!("{many} of {}{asked}", size(transfers.size.mean() as u64))
-        }
-    };
-    let (congestion, recovery) = (tcp.congestion.name(), tcp.recovery.name());
-    format!("TCP, {congestion} and {recovery}, window {} in segments of {}, {data}", size(tcp.window), size(u64::from(tcp.segment)))
-}
-
-fn plural(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn listed(parts: impl IntoIterator<Item = String>) -> String {

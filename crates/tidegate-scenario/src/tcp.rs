@@ -3,6 +3,7 @@
 use crate::choice::Holding as HoldingName;
 use crate::diagnostic::Diagnostic;
 use crate::document::SourceTable;
+use crate::units::{plural, print_size};
 use crate::value::{At, Bytes};
 use tidegate_core::units::Duration;
 use tidegate_sim::Holding;
@@ -148,4 +149,19 @@ fn shape(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<f64> {
         }
         (_, shape) => Some(shape.as_ref().map_or(0.0, |shape| shape.as_f64())),
     }
+}
+
+/// One line that describes the connection.
+pub(crate) fn describe(tcp: &Tcp) -> String {
+    let size = |bytes: u64| print_size(bytes);
+    let data = match &tcp.application {
+        Application::Endless => "always more to send".to_owned(),
+        Application::Transfers(transfers) => {
+            let many = transfers.count.map_or("transfers".to_owned(), |count| plural(count as usize, "transfer"));
+            let asked = if transfers.request.is_some() { ", each on request" } else { "" };
+            format!("{many} of {}{asked}", size(transfers.size.mean() as u64))
+        }
+    };
+    let (congestion, recovery) = (tcp.congestion.name(), tcp.recovery.name());
+    format!("TCP, {congestion} and {recovery}, window {} in segments of {}, {data}", size(tcp.window), size(u64::from(tcp.segment)))
 }

@@ -247,6 +247,11 @@ pub fn print_size(bytes: u64) -> String {
     SIZE.print(u128::from(bytes))
 }
 
+/// A number of things, with the noun in its singular or plural.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Writes a number of packets so that [`count`] reads the same value.
 pub fn print_count(packets: u64) -> String {
     if packets == 1 { "1 packet".to_owned() } else { format!("{packets} packets") }
