@@ -1,21 +1,21 @@
 //! The classifier's role: which flow does a packet belong to? It never changes a packet.
 //!
-//! Rules are tried in order and the first that matches names the class; the last class is the default and takes what no rule matched,
-//! so every packet has a class. A class has one queue or many; with many, packets are spread over them by a hash of their flow key, so
-//! that packets of one transport flow share a queue and stay in order.
+//! Rules are tried in order, and the first that matches names the class. The last class is the default for packets that no rule matches, so
+//! every packet has a class. A class has one queue or many. With many, a hash of the flow key spreads packets over them, so that packets of one
+//! transport flow share a queue and stay in order.
 //!
 //! **Law.** The class is that of the first matching rule in the order of classes and, within a class, of its rules. Packets that agree in
 //! addresses, protocol and ports share a queue, and so do all fragments of one datagram.
 //! **Source.** Tuple space search: V. Srinivasan, S. Suri and G. Varghese, "Packet classification using tuple space search", SIGCOMM 1999.
 //! **State.** Per rule about 100 bytes; nothing per packet.
-//! **Cost.** One hash probe per combination of masks that the rules use, cheapest where few combinations hold many rules; rules
-//! that differ in nothing but port ranges or sets of code points are scanned.
+//! **Cost.** One hash probe per combination of masks that the rules use, cheapest where few combinations hold many rules. Rules that differ
+//! only in port ranges or sets of code points are scanned.
 //! **RTL twin.** None yet.
 //! **Deviations.** Port ranges and sets of code points stay outside the tuples instead of being expanded into prefixes.
 //!
-//! **Fragments.** Only the first fragment of a datagram shows ports. A rule with ports therefore never matches the later ones; where that
-//! matters, add a rule without ports, or one for [`Rule::fragment`]. Queues are safe from this: every fragment, the first included, is
-//! spread by addresses and protocol alone, so that the fragments of a datagram stay in order if their class is the same.
+//! **Fragments.** Only the first fragment of a datagram has ports, so a rule with ports never matches the later ones. Where that matters, add a
+//! rule without ports, or one for [`Rule::fragment`]. Every fragment, the first included, is spread over queues by addresses and protocol alone.
+//! The fragments of a datagram thus stay in order if their class is the same.
 
 mod flow_hash;
 mod header;

@@ -6,9 +6,8 @@
 //! classify -> police (mark, discard) -> admit (accept, refuse, push out) -> queue -> select -> remark -> transmit
 //! ```
 //!
-//! Nothing here reads a clock, a socket or a random number: time comes in as an argument, decisions go out as return values and every
-//! change of state can be observed. The same port therefore runs in the simulator, in a replay, on live interfaces, and as the model
-//! that hardware is checked against.
+//! Nothing here reads a clock, a socket or a random number. Time is an argument, decisions are return values, and every change of state can be
+//! observed. The same port therefore runs in the simulator, in a replay and on live interfaces.
 //!
 //! | module | holds |
 //! |---|---|
@@ -24,7 +23,7 @@
 //! | [`ready`] | flows in the order of a key |
 //! | [`queue`] | per-flow queues and their occupancy |
 //! | [`port`] | the path of a packet through all of them, with its conservation law |
-//! | [`observer`] | who watches a port |
+//! | [`observer`] | observers of a port |
 //! | [`algorithm`] | what algorithms state about themselves, and the macro that lists them |
 //! | [`registry`] | every algorithm by name |
 //! | [`serial`] | comparisons on a wrapping axis |

@@ -1,4 +1,4 @@
-//! Observers: who watches a port. One method per change of state; an observer cannot influence the port.
+//! Observers of a port: one method per change of state. An observer cannot influence the port.
 
 use crate::packet::{Colour, DropReason, Packet};
 use crate::queue::Occupancy;
@@ -40,5 +40,5 @@ pub trait Observer<P> {
     }
 }
 
-/// Nobody watches.
+/// Observes nothing.
 impl<P> Observer<P> for () {}

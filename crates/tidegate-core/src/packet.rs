@@ -39,7 +39,7 @@ impl Colour {
     }
 }
 
-/// Where a packet stands in its frame. A plain packet is a whole frame; an ATM cell is a part of one, so that a policy for frames works on
+/// The position of a packet in its frame. A plain packet is a whole frame; an ATM cell is a part of one, so that a policy for frames works on
 /// both. The parts of a frame come in order, and those of a flow's frames one frame after the other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
@@ -94,9 +94,9 @@ pub struct Packet<P> {
     pub arrival: Time,
     /// Its colour, after policing.
     pub colour: Colour,
-    /// Where it stands in its frame.
+    /// Its position in its frame.
     pub part: Part,
-    /// What the world attached to it.
+    /// The data that the world attached to it.
     pub payload: P,
 }
 

@@ -39,7 +39,7 @@ pub struct PortSetup<S = AnyScheduler, B = AnyBufferManager> {
     pub classifier: Classifier,
     /// One policer, or none, per class.
     pub policers: Vec<Option<AnyPolicer>>,
-    /// Who may use the buffer.
+    /// Admits packets to the buffer.
     pub buffer: B,
     /// The order of service among the classifier's flows.
     pub scheduler: S,
@@ -69,7 +69,7 @@ impl Volume {
     }
 }
 
-/// What has become of everything a port was offered.
+/// Counts what a port was offered, and what became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Everything offered.
@@ -81,7 +81,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Checks the conservation law, given what is queued.
+    /// Checks the conservation law against what is queued.
     ///
     /// # Errors
     /// [`Unbalanced`] with all the figures.
@@ -119,7 +119,7 @@ impl core::error::Error for Unbalanced {}
 pub enum Next<P> {
     /// This packet's transmission starts now.
     Transmit(Transmission<P>),
-    /// Nothing can start before this instant, which lies after `now`.
+    /// Nothing can start before this instant, which is after `now`.
     WaitUntil(Time),
     /// Nothing is queued.
     Idle,
@@ -152,7 +152,7 @@ pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
     next_refresh: Time,
 }
 
-/// What a scheduler's decisions are carried out on.
+/// Carries out the scheduler's decisions: queues, buffer manager and link.
 #[derive(Clone, Debug)]
 struct Datapath<P, B> {
     queues: Queues<P>,
@@ -287,8 +287,8 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         &self.classifier
     }
 
-    /// What a packet of this flow is given on the wire if it leaves in this colour. The world that holds its bytes carries it out. From when it
-    /// joins its queue a packet keeps both.
+    /// The remark of a packet of this flow that leaves in this colour; the world that holds its bytes rewrites them. Flow and colour of a packet
+    /// are fixed when it joins its queue.
     #[inline]
     pub fn remark(&self, flow: Flow, colour: Colour) -> Remark {
         if self.remarks.is_empty() { Remark::KEEP } else { self.remarks.of(self.classifier.class_of(flow), colour) }

@@ -1,18 +1,19 @@
-//! Per-flow queues over one pool of packets, and the occupancy that everybody else reads.
+//! Per-flow queues over one pool of packets, and the occupancy that other roles read.
 //!
-//! A queue and what is known of its first packet share half a cache line, which is found, and fetched, by the number of the flow alone. The
-//! packets behind it form a linked list through a pool, and move up one by one. All memory is allocated once, for the number of flows and
-//! the port's limit in packets.
+//! A queue and the head of its first packet share half a cache line, whose address follows from the number of the flow. The packets behind
+//! it form a linked list through a pool, and move up one by one. All memory is allocated once, for the number of flows and the port's limit in
+//! packets.
 
 use crate::packet::{Colour, Flow, Head, LONGEST_FRAME, Packet, Part};
 use crate::prefetch::{prefetch, prefetch_in};
 use crate::units::{Overhead, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
+/// No slot of the pool.
 const NONE: u32 = u32::MAX;
 
-/// The queues stand behind so many that are nobody's, half a page. A scheduler with as many bytes per flow has them at the beginning of a page,
-/// too, and what is written to one would be taken for written to the other while only the place within the page is known.
+/// The number of unused queues in front, half a page. A scheduler with the same number of bytes per flow starts at the beginning of a page, too;
+/// without the offset, stores to one table would seem to alias loads from the other, because processors first compare the offset in the page.
 const PADDING_QUEUES: usize = 64;
 
 #[inline]
@@ -28,7 +29,8 @@ pub struct Occupancy {
     flows: Vec<FlowQueue>,
 }
 
-/// One flow's queue: its size, its first packet, and the slots of its second and its last; what it does not hold is meaningless.
+/// One flow's queue: its size, its first packet, and the slots of its second and its last. Fields of packets that it does not hold are
+/// meaningless.
 // As small as it is, 65,536 of them lie on so few pages that processors find their translations at once.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
@@ -96,7 +98,7 @@ impl Queued {
 }
 
 impl Occupancy {
-    /// Nothing in any of so many queues.
+    /// This number of empty queues.
     pub fn new(flows: usize) -> Occupancy {
         let empty = FlowQueue { packets: 0, bytes: 0, first: Queued::NONE, second: NONE, last: NONE };
         Occupancy { packets: 0, bytes: 0, flows: alloc::vec![empty; PADDING_QUEUES + flows] }
@@ -194,7 +196,7 @@ pub struct Queues<P> {
     named: usize,
 }
 
-/// So many more flows are named before the packets behind the first of a queue are fetched: enough for the queue itself to come.
+/// The number of hints between fetching a queue and fetching the packets behind its first: enough for the queue itself to arrive.
 const PAYLOAD_FETCH_LAG: usize = 16;
 
 impl<P> Queues<P> {
@@ -237,7 +239,7 @@ impl<P> Queues<P> {
         (queue.packets > 0).then(|| queue.first.head(self.overhead))
     }
 
-    /// Fetches what [`Queues::pop`] of this flow will touch, which is expected in some turns.
+    /// Fetches what [`Queues::pop`] of this flow will touch in some turns.
     #[inline]
     pub fn prefetch(&mut self, flow: Flow) {
         prefetch_in(&self.occupancy.flows, place(flow));
@@ -251,7 +253,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Fetches what becomes the first packet of a queue, and the last one's link.
+    /// Fetches the next first packet of a queue, and the link of its last.
     // A slot may lie on two cache lines.
     #[inline(never)]
     fn expect_behind(&self, second: u32, last: u32) {

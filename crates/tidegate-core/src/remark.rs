@@ -1,9 +1,9 @@
 //! Remarks: the code points that packets are given on the wire, by class and colour.
 //!
 //! A remark is the step between select and transmit. The core says what a packet gets; the world that holds its bytes rewrites them
-//! (`tidegate-wire`), and a simulation rewrites the header that later ports see. A port without remarks looks at nothing.
+//! (`tidegate-wire`), and a simulation rewrites the header that later ports see. A port without remarks reads no header.
 //!
-//! The code points are those of RFC 2474; drop precedence within a class of assured forwarding is that of RFC 2597, section 6; priority code
+//! The code points are those of RFC 2474. Drop precedence within a class of assured forwarding is that of RFC 2597, section 6. Priority code
 //! point and drop eligible indicator are those of IEEE 802.1Q, 6.9.3.
 
 use crate::classifier::{Header, Network};

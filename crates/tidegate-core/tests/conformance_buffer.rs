@@ -1,5 +1,5 @@
-//! The conformance suite of the buffer managers: every registered manager keeps the laws of its role in a real port under random and
-//! hostile traffic and does what its definition says, and defective managers are caught.
+//! The conformance suite of the buffer managers. Every registered manager keeps the laws of its role in a real port under random and hostile
+//! traffic and follows its definition. Defective managers are caught.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! The policies for frames beside slow models that know nothing but their definitions: every count is taken anew from a list of what is queued, every
-//! comparison is made in exact rational arithmetic, and frames are looked at as wholes.
+//! The policies for frames beside slow models of their definitions. The models count a list of the queued packets anew for every decision,
+//! compare in exact rational arithmetic, and treat frames as wholes.
 
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -344,7 +344,7 @@ proptest! {
         tolerance in 0u64..5000,
         frames in prop::collection::vec((1u32..20, prop::bool::weighted(0.8), 0u64..200, 0u64..8), 1..60),
     ) {
-        // Cells of four bytes in nanoseconds: one in so many at the minimum and at the peak rate, which divide 32 Gbit/s.
+        // Cells of four bytes in nanoseconds: one cell in n at the minimum and at the peak rate, which divide 32 Gbit/s.
         let (minimum, peak) = (divisor(slots.0), divisor(slots.1.min(slots.0)));
         let interval = |every: u64| Rate::new(32_000_000_000 / every).unwrap();
         let contract = Contract {

@@ -1,5 +1,5 @@
-//! What a hierarchy promises on every level: the same order as a slow model that asks the whole tree each time, shares as configured,
-//! strict priority between groups, and contracts of flows, groups and the whole.
+//! The laws of a hierarchy on every level. It serves in the order of a slow model that asks the whole tree each time, and keeps shares, strict
+//! priority between groups, and contracts of flows, groups and the whole.
 
 mod workload;
 
@@ -217,7 +217,7 @@ fn nothing_is_held_longer_than_the_contract_demands() {
     let sent = Time::from_nanoseconds(120_000);
     let release = Time::from_nanoseconds(1_500_000);
     assert_eq!(tree.select(sent), Decision::WaitUntil(release));
-    // Whoever is not held back goes on meanwhile.
+    // Flows that are not held back continue.
     tree.activate(sent, Flow(1), head(2));
     assert_eq!(tree.select(sent), Decision::Serve(Flow(1)));
     tree.served(sent, Flow(1), None);

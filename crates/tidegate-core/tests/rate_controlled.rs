@@ -14,7 +14,7 @@ use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 
 const LONGEST: u32 = 1500;
-/// By so many of the longest packets sharing may be off, for good: what is late by less is not overload yet.
+/// The number of longest packets by which sharing may be off for good: less lateness is not overload yet.
 const CATCH_UP_PACKETS: u64 = 64;
 const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
 
@@ -178,7 +178,7 @@ fn a_transient_overload_disturbs_no_higher_priority_and_starves_lower_ones_but_f
     let in_second = |departures: &[Departure], flow, second: u64| {
         (sent_by(departures, flow, (second + 1) * PICOSECONDS_PER_SECOND) - sent_by(departures, flow, second * PICOSECONDS_PER_SECOND)) * 8
     };
-    // Off by the slack at most, in the second in which somebody joins.
+    // Off by the slack at most, in the second in which a flow joins.
     let near = |actual: u64, mbit: f64| (actual as f64 - mbit * 1e6).abs() < (CATCH_UP_PACKETS * u64::from(LONGEST) * 8) as f64;
 
     let departures = run(&mut built::<Wheel>(link, &parameters), link, parameters.len(), &arrivals);

@@ -1,5 +1,6 @@
-//! Shares among shaped members: always backlogged members of weights 1 to 4, each shaped to three times its share, get 1 : 2 : 3 : 4 under
-//! every discipline that shares by weight, with any burst of longest packets, on any level of a hierarchy and behind the shaper of a flat port.
+//! Shares among shaped members. Always backlogged members of weights 1 to 4, each shaped to three times its share, get 1 : 2 : 3 : 4. That
+//! holds under every discipline that shares by weight, with any burst of longest packets, on any level of a hierarchy, and behind the shaper of
+//! a flat port.
 
 use tidegate_core::dwcs::{Request, Service};
 use tidegate_core::packet::{Colour, Flow, Head};

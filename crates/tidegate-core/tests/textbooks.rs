@@ -1,5 +1,5 @@
-//! Every choice of the schedulers ordered by time and by key, checked by a referee that knows the discipline as a textbook states it:
-//! all heads in a table, searched from end to end, no wrap.
+//! Every choice of the schedulers ordered by time and by key beside a model of the textbook: all heads in a table, searched from end to end,
+//! without wrap-around.
 
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,7 +10,7 @@ use tidegate_core::scheduler::{
 };
 use tidegate_core::units::{Duration, Rate, Time, TimePerByte};
 
-/// Few flows, so that queues are long, or so many that the wheel cannot keep all of them in its sorted run when all have packets.
+/// Few flows, so that queues are long, or more than the sorted run of the wheel holds.
 const FEW_FLOWS: usize = 6;
 const MANY_FLOWS: usize = 200;
 

@@ -1,7 +1,7 @@
 //! The hash that spreads a class's packets over its queues.
 //!
-//! It takes the direction of a flow into account, depends on a seed in every bit so that nobody outside can aim at a queue, and reads the
-//! ports only of packets that are no fragments: a datagram's fragments go where its addresses and protocol say.
+//! The two directions of a flow hash differently. Every bit of the hash depends on a seed, so that traffic from outside cannot be aimed at a
+//! queue. Ports count only for packets that are no fragments: addresses and protocol alone place the fragments of a datagram.
 
 use super::header::{Header, Network, Transport};
 

@@ -1,9 +1,9 @@
 //! Finding the first matching rule among thousands: one hash table per combination of masks.
 //!
-//! A header becomes a key of six words. A rule asks for some bits of the key (its mask) to have certain values; rules with the same mask
-//! form a tuple and are found by one probe with the masked key. What a mask cannot say, ranges of ports and sets of code points, is checked
-//! one rule after the other among those that share mask and values. Tuples are tried in the order of their first rule, and the search ends
-//! when no remaining tuple can hold an earlier rule than the one found.
+//! A header becomes a key of six words. A rule requires values of some bits of the key, its mask. Rules with the same mask form a tuple and are
+//! found by one probe with the masked key. Ranges of ports and sets of code points, which no mask expresses, are checked one rule after the
+//! other among those that share mask and values. Tuples are tried in the order of their first rule, and the search ends when no remaining tuple
+//! can hold an earlier rule than the one found.
 
 use super::flow_hash::FlowHash;
 use super::header::{Header, Network};
@@ -64,7 +64,7 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     rule: Rule,
-    /// True if mask and values say all there is to say.
+    /// True if mask and values are all of the rule.
     is_exact: bool,
     class: u32,
     index: u32,
@@ -231,7 +231,7 @@ fn key_of(header: &Header) -> Key {
     key
 }
 
-/// A rule as mask and values, and whether they say all that the rule says.
+/// A rule as mask and values, and whether they are all of it.
 fn ternary(rule: &Rule) -> (Key, Key, bool) {
     let (mut mask, mut values, mut is_exact) = ([0; 6], [0; 6], true);
     let mut want = |word: usize, bits: u64, value: u64| {

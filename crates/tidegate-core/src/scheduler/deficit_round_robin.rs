@@ -1,13 +1,13 @@
-//! Deficit round robin: backlogged flows take turns, and on each turn a flow may send its quantum of bytes plus what earlier turns left
-//! over.
+//! Deficit round robin: backlogged flows take turns, and on each turn a flow may send its quantum of bytes plus the rest of earlier turns.
 //!
-//! **Law.** With quanta `Q_i` of which the smallest is `Q`, and packets of at most `L` bytes, two flows that are backlogged throughout an
-//! interval receive service `S_i`, `S_j` with `|S_i Q/Q_i - S_j Q/Q_j| <= Q + 2 L`. A flow that becomes backlogged is served at its rate
-//! `C Q_i/F` after a latency of at most `(3 F - 2 Q_i)/C`, where `F` is the sum of all quanta and `C` the link's rate.
+//! **Law.** Let `Q_i` be the quanta, `Q` the smallest of them, and `L` the longest packet. Two flows that are backlogged throughout an interval
+//! receive service `S_i`, `S_j` with `|S_i Q/Q_i - S_j Q/Q_j| <= Q + 2 L`. A flow that becomes backlogged is served at its rate `C Q_i/F` after
+//! a latency of at most `(3 F - 2 Q_i)/C`; `F` is the sum of all quanta and `C` the link's rate.
 //!
-//! A flow that its contract suspends keeps what its turn has left, and resumes the turn when it comes back. If its round has ended meanwhile
-//! it has one quantum more, and no more however long it was away: what a flow saves up is less than two quanta and a packet. Every suspended
-//! flow `j` thus adds at most `Q_j/C` to the latency of the others. Flows that are back before each round ends keep the law above.
+//! A suspended flow keeps the rest of its turn, and resumes the turn when it comes back. If its round has ended meanwhile, it gets one quantum
+//! more, however long it was away: it saves up less than two quanta and a packet. Every suspended flow `j` thus adds at most `Q_j/C` to the
+//! latency of the others. Flows that are back before each round ends keep the law above.
+//!
 //! **Source.** M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3),
 //! 1996, section III and its theorem on fairness. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM
 //! Transactions on Networking 6(5), 1998, table I.
@@ -19,11 +19,10 @@
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** The quantum follows from the weight: the flow of the least weight gets the longest packet, the others in proportion,
-//! so every turn sends at least one packet whatever the weights are. Weights are shares relative to the least one, hence a large ratio
-//! buys a long round: `F = L (sum of weights) / (least weight)`, and with it the latency above. Deficits are counted in units of one byte
-//! divided by the least weight, which makes every quantum a whole number: shares are exact, without rounding, for any weights. A turn is granted its quantum when the turn before it ends, which comes to the same
-//! order and tells a suspended flow what it comes back to.
+//! **Deviations.** The quantum follows from the weight: the flow of the least weight gets the longest packet, the others in proportion. So
+//! every turn sends at least one packet, and a large ratio of weights makes a long round: `F = L (sum of weights) / (least weight)`. Deficits
+//! count units of one byte divided by the least weight, in which every quantum is whole: shares are exact for any weights. A turn is granted
+//! its quantum when the flow's turn before it ends; the order is the same, and a suspended flow knows what it comes back to.
 
 use super::active_list::{Links, PrefetchPredictor, Rounds, in_rounds};
 use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, weight_of};
@@ -69,7 +68,7 @@ pub struct DeficitRoundRobin {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Turn {
-    /// What is left of the turn under way; of a flow that waits for its turn, what that turn will have.
+    /// The rest of the turn under way, or the bytes of the next turn.
     deficit: u64,
     weight: u32,
     /// The round of that turn.

@@ -12,12 +12,11 @@
 //!
 //! **RTL twin**: ShareStreams.
 //!
-//! **Deviations**: the papers count time in packets served. Here a tick is a slot, the time that the longest packet takes on the link:
-//! every packet served (or slot's worth of bytes) takes one, and while the link is idle they pass as time does. With shares in packets a
-//! tick therefore never lasts longer than a slot, and a deadline promised in time is kept in time. But they favour flows of long packets;
-//! [`Shares::Bytes`] gives the winner of a slot the slot's bytes and carries what it overdraws to its next slot, so that shares are
-//! exact in bytes, and ticks together last longer than their slots by less than one packet per flow. Heads are told apart by age as
-//! long as fewer than 2^31 packets have come between them.
+//! **Deviations**: the papers count time in packets served. Here a tick is a slot, the longest packet's time on the link. Every packet served
+//! (or slot's worth of bytes) takes one tick, and while the link is idle ticks pass as time does. With shares in packets a tick never lasts
+//! longer than a slot, so a deadline promised in time is kept in time; but flows of long packets are favoured. [`Shares::Bytes`] gives the winner
+//! of a slot the slot's bytes and charges an overdraft to its next slot. Shares are then exact in bytes, and all ticks together last longer than
+//! their slots by less than one packet per flow. Heads are told apart by age while fewer than 2^31 packets have come between them.
 
 use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, Shares};
 use crate::algorithm::Algorithm;

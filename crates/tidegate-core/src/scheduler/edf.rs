@@ -1,12 +1,12 @@
-//! Earliest deadline first: every packet has to start within its flow's delay after its arrival, and the most urgent head goes first.
+//! Earliest deadline first: every packet is to start within its flow's delay after its arrival, and the head with the earliest deadline goes
+//! first.
 //!
-//! **Law**: a packet's deadline is its arrival plus its flow's delay. Whenever the link takes a packet, no head has an earlier deadline.
-//! If the flows are feasible, that is if for every t the work that must have started within t of its arrival takes at most t (for token
-//! buckets: the sum over flows with `delay <= t` of `time(burst + rate * (t - delay))` is at most `t`), every packet has left the link by
-//! its deadline plus the longest packet's time on the link.
+//! **Law**: a packet's deadline is its arrival plus its flow's delay. Whenever the link takes a packet, no head has an earlier deadline. If
+//! the flows are feasible, every packet has left the link by its deadline plus the longest packet's time on the link. Token buckets are
+//! feasible if for every t the sum over flows with `delay <= t` of `time(burst + rate * (t - delay))` is at most `t`.
 //!
-//! **Source**: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment", JACM 20(1), 1973, section
-//! 7; the feasibility test for packets is Liebeherr, Wrege and Ferrari, "Exact admission control for networks with a bounded delay
+//! **Source**: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment", JACM 20(1), 1973, section 7.
+//! The feasibility test for packets is that of Liebeherr, Wrege and Ferrari, "Exact admission control for networks with a bounded delay
 //! service", IEEE/ACM ToN 4(6), 1996.
 //!
 //! **State**: 8 bytes per flow (its delay) and the ready list.

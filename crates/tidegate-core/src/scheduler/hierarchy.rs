@@ -1,29 +1,29 @@
-//! Hierarchy: a tree of schedulers over the flows of a port, each of which shares what the node above it gets among its own children.
+//! Hierarchy: a tree of schedulers over the flows of a port. Each shares the service of its node among the node's children.
 //!
 //! **Law.**
-//! 1. Every node's scheduler keeps its own promise among the node's children, each of which counts as one flow: it is backlogged while
-//!    anything below it may be sent, its head is the packet that its own scheduler would send next, and it is charged for every packet
-//!    sent below it. With one level the order of service is that of the scheduler alone.
-//! 2. What is sent by a shaped flow, or by all flows below a shaped node together, is accepted by a policer of the same contract. A
-//!    packet that may be sent is not held back.
+//! 1. Every node's scheduler keeps its own law among the node's children, each of which counts as one flow. A child is backlogged while any
+//!    packet below it may be sent, its head is the packet that its own scheduler would send next, and it is charged for every packet sent
+//!    below it. With one level the order of service is that of the scheduler alone.
+//! 2. A policer of the same contract accepts all packets of a shaped flow, or of all flows below a shaped node together. A packet that may be
+//!    sent is not held back.
 //!
 //! **Source.** J. C. R. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM Transactions on Networking 5(5), 1997,
 //! section III (nodes with logical queues of one packet, restarted along the path when a packet has left), here for any disciplines.
 //!
 //! **State.** 68 bytes per flow and per node, 48 per contract, 96 per node of a large tree, and the nodes' schedulers.
 //!
-//! **Cost.** Per packet and level of the tree: the node's scheduler is told that the child was served, names the next, and is asked once
-//! more on the way down; the scheduler above has the head replaced. An arrival to a queue that is not empty costs nothing; one to an
-//! empty queue, one activation per level up to the first node that is backlogged already.
+//! **Cost.** Per packet and level of the tree: one `served` and two `select` of the node's scheduler, and one head replaced in the scheduler
+//! above. An arrival to a queue that is not empty costs nothing. One to an empty queue costs an activation per level, up to the first node
+//! that is already backlogged.
 //!
 //! **RTL twin.** None.
 //!
-//! **Deviations.** The source restarts the path of a packet when its transmission is over; so does this, when the link asks for the next
-//! one. Until then a node keeps its place above, even if nothing is left below it, with the old head standing in for the next. Likewise
-//! a node that becomes backlogged, or on which something changes, has its winner determined only when the link asks. Every scheduler in
-//! the tree is thus asked when a scheduler without a tree would be, and a flow that becomes backlogged during a transmission is
-//! considered on every level. A head that turns out to be another one is replaced above, which is charged to nobody. A packet that is lost
-//! before the link asks is no reason to ask a node: what a scheduler makes of the time that has passed may depend on when it is asked.
+//! **Deviations.** The source restarts the path of a packet when its transmission is over; here that happens when the link asks for the next
+//! packet. Until then a node keeps its place above, with the old head in place of the next, even if nothing is left below it. The winner of a
+//! node that becomes backlogged or changes is determined only when the link asks, too. Every scheduler in the tree is thus asked when a
+//! scheduler without a tree would be, and a flow that becomes backlogged during a transmission is considered on every level. If the winner is
+//! another packet than assumed, its head is replaced above, which is charged to no flow. A node is not asked because of a packet that is lost
+//! before the link asks: a scheduler's answer may depend on when it is asked.
 
 use super::{Decision, PREFETCH_DISTANCE, Scheduler};
 use crate::packet::{Flow, Head};
@@ -85,21 +85,21 @@ pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 #[derive(Clone, Debug)]
 pub struct Hierarchy<S> {
     nodes: Vec<Node<S>>,
-    /// The nodes and then the leaves, as children of the node above. Nobody is above the root: its entry holds only its contract.
+    /// The nodes and then the leaves, as children of the node above. No node is above the root, whose entry holds only its contract.
     members: Vec<Child>,
-    /// For each node in turn the members below it: its scheduler's `Flow` is a position in its part of this table.
+    /// For each node in turn the members below it. A `Flow` of its scheduler is a position in its part of this table.
     children: Vec<u32>,
     allowances: Vec<Allowance>,
     /// Members that have something to send, but not before an instant.
     waiting: Wheel,
-    /// Nodes whose winner may have changed since it was presented. Children have higher indices than their parents, so the greatest
-    /// comes first. It has room for all nodes.
+    /// Nodes whose winner may have changed since it was presented, the greatest index first, because children have higher indices than their
+    /// parents. It has room for all nodes.
     unsettled: BinaryHeap<u32>,
     /// The node above the flow served last, while the nodes from there up count as in service.
     served: Option<u32>,
-    /// So many members have stopped waiting in whose place none has been named yet that soon will.
+    /// The number of members that have stopped waiting and for which no other has been hinted yet.
     unnamed: usize,
-    /// Only of a tree so large that it does not stay in the cache.
+    /// Only for a tree too large to stay in the cache.
     predictor: Option<PrefetchPredictor>,
 }
 
@@ -180,7 +180,7 @@ impl<S: Scheduler> Hierarchy<S> {
             if parent == ROOT || above.presented {
                 return;
             }
-            // What its contract holds back stays back whatever comes; its own scheduler may think again.
+            // A node that its contract holds back stays so; one whose scheduler waits is asked again.
             if above.waits {
                 if !core::mem::take(&mut self.nodes[parent].scheduler_waits) {
                     return;
@@ -208,7 +208,7 @@ impl<S: Scheduler> Hierarchy<S> {
             }
             node.backlogged -= 1;
             let keeps_its_place = node.backlogged > 0 || node.in_service;
-            // Not asked, it need not answer whatever comes of the time that has passed: a packet that is lost at once changes nothing.
+            // A node that was not asked since the packet came is not asked because of it: a packet lost at once changes nothing.
             let had_just_come = node.news == News::Came(place.0);
             self.unsettle(parent, if had_just_come { News::WentAgain } else { News::Some });
             if parent == ROOT || keeps_its_place {
@@ -247,7 +247,7 @@ impl<S: Scheduler> Hierarchy<S> {
         self.unsettle(parent, News::Some);
     }
 
-    /// Fetches what leads on from a member that has been fetched.
+    /// Fetches what a member that has been fetched leads to.
     #[inline]
     fn prefetch_member(&self, member: usize) {
         let child = &self.members[member];
@@ -366,7 +366,7 @@ impl<S: Scheduler> Hierarchy<S> {
                     }
                 }
                 _ => {
-                    // Time alone has changed the node's mind: those above hear of it and are asked again.
+                    // The node's answer has changed with time alone: the nodes above are told and asked again.
                     self.unsettle(node, News::Some);
                     self.settle(now);
                     (node, late) = (ROOT, false);
@@ -378,7 +378,7 @@ impl<S: Scheduler> Hierarchy<S> {
 
 impl<S: Scheduler> Scheduler for Hierarchy<S> {
     fn start(&mut self, now: Time) {
-        // A clone has no more room than it needs; the packet path must not have to make any.
+        // A clone has no spare capacity, and the packet path must not allocate.
         self.unsettled.reserve(self.nodes.len());
         for node in &mut self.nodes {
             node.scheduler.start(now);
@@ -419,7 +419,7 @@ impl<S: Scheduler> Scheduler for Hierarchy<S> {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         let leaf = self.leaf(flow);
         let Child { head: Head { length, .. }, parent, place, allowance, .. } = self.members[leaf];
-        // The turns of flows that are shaped come as their times do.
+        // The turns of shaped flows follow their releases, not their last round.
         if let Some(predictor) = &mut self.predictor
             && allowance == UNSHAPED
         {
@@ -474,7 +474,7 @@ impl<S: Scheduler> Scheduler for Hierarchy<S> {
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        // One for each that has stopped waiting, also if many have at once: they will be next.
+        // One for each member that has stopped waiting, also if many have at once: they are next.
         if let Some(others) = self.unnamed.min(PREFETCH_DISTANCE).checked_sub(1) {
             self.unnamed = others;
             if let Some(Flow(member)) = self.waiting.ahead(PREFETCH_DISTANCE - 1 - others)

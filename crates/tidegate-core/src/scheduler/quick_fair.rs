@@ -2,10 +2,10 @@
 //!
 //! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`. Its slot `s_i` is the time of the longest
 //! packet at rate `r_i`, rounded up to a power of two of picoseconds: less than two such times.
-//! 1. Any flow's packets leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus
-//!    `3 s_i + 2 * longest packet / C`, whatever the other flows do and however many they are.
-//! 2. While flow `i` is backlogged from t1 to t2, when one of its packets departs, it gets at least `r_i * (t2 - t1 - 3 s_i) - 2 r_i / C *
-//!    longest packet`: it is not made to wait for long for having been served early.
+//! 1. A flow's packets leave by the time that a fluid server of rate `r_i` would have finished them, plus `3 s_i + 2 * longest packet / C`,
+//!    for any number of other flows.
+//! 2. A flow backlogged from t1 to t2, when one of its packets departs, gets at least `r_i * (t2 - t1 - 3 s_i) - 2 r_i / C * longest packet`:
+//!    it waits only briefly for having been served early.
 //! 3. Flows that were idle have no claim to what they did not use.
 //!
 //! **Source**: Checconi, Rizzo and Valente, "QFQ: Efficient packet scheduling with tight guarantees", IEEE/ACM ToN 21(3), 2013.
@@ -14,19 +14,19 @@
 //!
 //! **Cost**: O(1) in the worst case, two multiplications, no division. Nothing is sorted.
 //!
-//! **RTL twin**: none yet; all order among groups lies in four words of 64 bits with a priority encoder.
+//! **RTL twin**: none yet; four words of 64 bits with a priority encoder hold all order among groups.
 //!
-//! **Deviations**: slots are powers of two of picoseconds at the flow's rate, and a flow takes turns with the others of its slot also where several of its
-//! packets fit. A slot is a ring of flows, from which one that loses its only packet is taken without a search; the last takes its place. A flow
-//! whose last packet is being sent is backlogged, as in [`super::Wf2qPlus`]. Virtual time jumps to the smallest
-//! virtual start when the link asks for a packet, not before; and by two of the longest slots when the last packet has left, which
-//! forgives all flows alike. A packet longer than the longest that was announced is charged one slot.
+//! **Deviations**: slots are powers of two of picoseconds at the flow's rate. A flow takes turns with the others of its slot even where several
+//! of its packets fit. A slot is a ring of flows; a flow that loses its only packet leaves it without a search, and the last flow takes its
+//! place. A flow whose last packet is being sent is backlogged, as in [`super::Wf2qPlus`]. Virtual time jumps to the smallest virtual start when
+//! the link asks for a packet, not before. When the last packet has left, it jumps by two of the longest slots, which forgives all flows alike.
+//! A packet longer than the longest that was announced is charged one slot.
 //!
-//! * Flows of one slot length form a group. Within it they stand in slots by their virtual start, and in each of them they take turns.
-//! * The start of a group is that of its first slot, and it is finished two slots later. A group is early until virtual time has come to
-//!   its start. It is blocked by a ready group of longer slots that is finished before it; those of shorter slots never block it.
-//! * So of the ready groups those of shorter slots are finished first, and the lowest bit tells whose turn it is. When virtual time passes the
-//!   bounds of slots up to some length, all early groups of such slots become eligible, for they begin at these bounds.
+//! * Flows of one slot length form a group. Within it they are in slots by their virtual start, and in each slot they take turns.
+//! * The start of a group is that of its first slot, and it is finished two slots later. A group is early until virtual time has reached its
+//!   start. A ready group of longer slots that is finished before it blocks it; groups of shorter slots never do.
+//! * So among ready groups those of shorter slots are finished first, and the lowest bit is the group to serve. When virtual time passes the
+//!   bounds of slots of some length, all early groups of such slots become eligible, because they begin at these bounds.
 
 use super::wf2q_plus::guaranteed_rates;
 use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
@@ -113,13 +113,13 @@ struct Share {
     group: u8,
 }
 
-/// Slots of a group. Those that hold flows lie from four before virtual time up to two after it.
+/// Slots of a group. Flows are in slots from four before virtual time up to two after it.
 const SLOTS_PER_GROUP: usize = 8;
 
 /// Groups: one for each bit of a time.
 const GROUP_COUNT: usize = 64;
 
-/// The longest slots, in picoseconds: a group's slots lie within 2^62 ps, half of the times that compare.
+/// The longest slots, in picoseconds: a group's slots span 2^62 ps, half of the times that compare.
 const LONGEST_SLOT: u64 = 1 << 59;
 
 #[derive(Clone, Copy, Debug)]

@@ -1,40 +1,38 @@
-//! Rate-controlled service: every flow is shaped to its own contract, what is released leaves first in, first out within its priority, and
-//! an overloaded link is shared in proportion to the contracts.
+//! Rate-controlled service: every flow is shaped to its own contract, and released packets leave first in, first out within their priority.
+//! An overloaded link is shared in proportion to the contracts.
 //!
 //! **Law.**
 //! 1. Every flow's packets are accepted without exception by a policer of its contract.
-//! 2. While the link keeps up, packets of one priority leave in the order in which they are released, which is when the contract allows
-//!    them, or when they arrive if that is later; ties in the order in which they came to the head of their queues.
-//! 3. When flows of one priority are released faster than the link takes them, each gets a part of what is left for them in proportion to
-//!    the rate at which its contract would have it send, however long that lasts, as far as its contract tolerates to wait for others'
-//!    packets; afterwards nobody catches up beyond its contract. (An overload of more than 256 times is shared as one of 256 times.)
-//! 4. A priority waits only for packets of higher ones, for what the guarantees of lower ones claim, and for the packet being transmitted.
-//!    With guaranteed rates `g` that sum up to at most the link's, a priority whose flows would send at `g` or more gets at least `g`,
-//!    whatever those of higher priorities do, with or without contracts.
+//! 2. While the link keeps up, packets of one priority leave in the order of their release: when the contract allows them, or at their arrival
+//!    if that is later. Ties break by the order in which they became heads.
+//! 3. When flows of one priority are released faster than the link takes them, each gets a part of the rest of the link in proportion to the
+//!    rate that its contract asks for, however long that lasts, as far as its contract tolerates to wait for others' packets. Afterwards no
+//!    flow catches up beyond its contract. (An overload of more than 256 times is shared as one of 256 times.)
+//! 4. A priority waits only for packets of higher ones, for the guarantees of lower ones, and for the packet being transmitted. Let guaranteed
+//!    rates `g` sum up to at most the link's. A priority whose flows would send at `g` or more then gets at least `g`, whatever flows of
+//!    higher priorities do.
 //!
 //! **Source.** Zhang and Ferrari, "Rate-controlled service disciplines", Journal of High Speed Networks 3(4), 1994 (rate-controlled static
-//! priority); the demands on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler with
-//! advanced shaping", section 4.5.
+//! priority). The requirements on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler
+//! with advanced shaping", section 4.5.
 //!
-//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates, and a ready list per priority; 24 bytes for the clock of each, 32 per
-//! guarantee.
+//! **State.** One cache line per flow (64 bytes) and 16 bytes for its rates; a ready list and 24 bytes per priority; 32 bytes per guarantee.
 //!
-//! **Cost.** One insertion and one removal of a ready list per packet, two multiplications; a look at the first of every priority and, if there
-//! are any, at every guarantee, with a multiplication for the one of the packet's priority. If the flows'
-//! contracts together exceed the link: when a flow comes or goes, an addition, and in an overload one more multiplication per packet, two with
-//! several priorities, and, before the packet after a flow came or went, two divisions per priority. With a flow without a contract above
-//! one that has one, two multiplications per packet in any case.
+//! **Cost.** One insertion and one removal of a ready list per packet, and two multiplications. Each decision looks at the first flow of every
+//! priority and at every guarantee; a guaranteed packet costs one more multiplication. If the contracts together exceed the link, a flow that
+//! comes or goes costs an addition. In an overload a packet costs one more multiplication (two with several priorities), and the packet after
+//! such a change two divisions per priority. With a flow without a contract above one with a contract, each packet costs two multiplications.
 //!
 //! **RTL twin.** None yet.
 //!
-//! **Deviations.** Packets are held back per flow, in the port's queues: one list per priority, of flows by the release of their heads,
-//! serves as the calendar of the shaper and as the queue behind it. Sharing is [`RateScaling`], as for cells: while the backlogged flows of
-//! a priority ask for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate
-//! during a burst and for its sustained rate afterwards, or for nothing while a dual bucket fills; one without a peak rate bursts unshared. The share is counted on a clock beside
-//! those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. Who has nothing queued asks for nothing, so while a higher
-//! priority sends now and then, lower ones are granted a little more than it leaves. Guarantees are kept by clocks of their own, and
-//! proportions by a clock per priority, in which its shares are counted: it stands still while the priority gets less than it is granted
-//! (as in `ClassTime` of the cell scheduler, but with the grant as the measure), and makes up for that when the priority could send more.
+//! **Deviations.** Packets are held back per flow, in the port's queues. One list per priority, of flows by the release of their heads, is both
+//! the calendar of the shaper and the queue behind it. Sharing is [`RateScaling`], as for cells: while the backlogged flows of a priority ask
+//! for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate during a burst and
+//! for its sustained rate afterwards, or for nothing while a dual bucket fills. One without a peak rate bursts unshared. The share is counted on a
+//! clock beside those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. A flow with nothing queued asks for nothing. So while a higher priority
+//! sends intermittently, lower ones are granted slightly more than it leaves. Guarantees have clocks of their own. Proportions have a clock per
+//! priority, on which its shares are counted. It stops while the priority gets less than it is granted (as in `ClassTime` of the cell
+//! scheduler, but with the grant as the measure), and catches up when the priority could send more.
 
 use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
@@ -46,13 +44,13 @@ use crate::sharing::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
 use crate::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
-/// How many of the longest packets' times, or as much as its contract tolerates, a flow may be late and still make up for it.
+/// The lateness up to which a flow catches up, in times of the longest packet; more if its contract tolerates more.
 const CATCH_UP_PACKETS: u64 = 64;
 
-/// For how many of the longest packets' times a priority may get less than it is granted before its clock stands still.
+/// The lateness from which the clock of a priority stops, in times of the longest packet.
 const OVERLOAD_LATENESS_PACKETS: u64 = 2;
 
-/// How many of the longest packets of its guarantee a priority may claim late.
+/// The most that a priority may claim late of its guarantee, in longest packets.
 const LATE_CLAIM_PACKETS: u64 = 4;
 
 /// Rate-controlled static priority with proportional sharing.
@@ -74,14 +72,14 @@ const LATE_CLAIM_PACKETS: u64 = 4;
 #[derive(Clone, Debug)]
 pub struct RateControlled<R = Wheel> {
     flows: Vec<Stream>,
-    /// What each flow asks for in each [`Demand`].
+    /// The rate that each flow asks for in each [`Demand`].
     rates: Vec<[CellRate; 2]>,
     /// Flows by the release of their heads, for each priority in use, highest first.
     releases: Vec<R>,
     demands: Demands,
     /// Of the priorities that have one, highest first.
     guarantees: Vec<Guarantee>,
-    /// Of each priority; one that is alone gets the whole link, and its clock never stands still.
+    /// Of each priority. The clock of a single priority never stops.
     clocks: [Clock; CLASSES],
     has_clocks: bool,
     /// True if a flow may get less than its contract says.
@@ -94,7 +92,7 @@ pub struct RateControlled<R = Wheel> {
     latest: usize,
 }
 
-/// All that is kept of one flow.
+/// The state of one flow.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Stream {
@@ -110,7 +108,7 @@ struct Stream {
 
 const _: () = assert!(size_of::<Stream>() == 64, "one cache line per flow");
 
-/// What a flow asks for.
+/// The rate that a flow asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 enum Demand {
@@ -139,20 +137,20 @@ impl Stream {
     }
 }
 
-/// What a priority gets in any case.
+/// The guaranteed rate of a priority.
 #[derive(Clone, Copy, Debug)]
 struct Guarantee {
     level: u8,
     per_byte: TimePerByte,
     /// The time of [`LATE_CLAIM_PACKETS`] of the longest packets at its rate.
     claim: Duration,
-    /// From when on its first packet goes before those of all priorities that are owed none.
+    /// The instant from which its first packet goes before those of priorities that are owed none.
     owed: Time,
 }
 
 impl Guarantee {
-    /// A packet of the priority leaves. Clamped both ways: one that had nothing to send has a few packets to claim and no more, and what it was
-    /// given beyond its guarantee does not count against it.
+    /// A packet of the priority leaves. Clamped both ways: after a silence the priority may claim [`LATE_CLAIM_PACKETS`], and service beyond the
+    /// guarantee does not count against it.
     #[inline]
     fn sent(&mut self, now: Time, length: u32) {
         // Rounded down: the guarantee is at least its rate.
@@ -161,43 +159,43 @@ impl Guarantee {
     }
 }
 
-/// The time in which flows of a priority are given their shares: it stands still while the priority gets less than it is granted, as
-/// when a higher one asks for nothing and sends now and then. So all of its flows get less in the same proportion. When the priority has
-/// sent all that was released, the clock makes up for that: so it is behind for good only in an overload.
+/// The clock on which the shares of a priority are counted. It stops while the priority gets less than it is granted, as when a higher one
+/// asks for nothing and sends intermittently; so all of its flows get less in the same proportion. When the priority has sent all that was
+/// released, the clock catches up: it stays behind only in an overload.
 #[derive(Clone, Copy, Default, Debug)]
 struct Clock {
-    /// How far it is behind.
+    /// The time by which it is behind.
     held: Duration,
-    /// How much of that it may make up for.
+    /// The part of that which it may catch up.
     lost: Duration,
-    /// When by the priority's grant its next packet should leave, in real time.
+    /// The instant at which the priority's next packet should leave by its grant.
     next: Time,
 }
 
 impl Clock {
-    /// A packet of the priority that was released at `release` has been waiting until now. What it waits for longer than the slack, since
-    /// the priority's last packet has had its time, the clock has stood still.
+    /// A packet of the priority that was released at `release` has been waiting until now. The clock has stopped for the time that it waited
+    /// beyond the slack, counted from the end of the time of the priority's last packet.
     #[inline]
     fn hold(&mut self, now: Time, release: Time, slack: Duration) {
         let (due, latest) = (self.next.later(release), now - slack);
         if due.is_before(latest) {
             let still = latest.since(due).picoseconds();
-            // It goes round as time does.
+            // It wraps as time does.
             self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_add(still));
             self.lost = Duration::from_picoseconds(self.lost.picoseconds().saturating_add(still));
             self.next = latest;
         }
     }
 
-    /// A packet leaves that was released at `release` and takes so long at what the priority is granted. What the priority gets beyond that
-    /// makes up for less later, within the slack.
+    /// A packet leaves that was released at `release` and takes `time` at the rate that the priority is granted. Service beyond that rate is
+    /// balanced against less service later, within the slack.
     #[inline]
     fn sent(&mut self, now: Time, release: Time, time: Duration, slack: Duration) {
         self.lost = self.lost.min(slack);
         self.next = (self.next.later(release) + time).earlier(now + time + slack);
     }
 
-    /// A packet leaves that by its share should leave at `share` on the clock, which goes on to there, as far as it has lost time.
+    /// A packet leaves that by its share should leave at `share` on the clock, which advances to there, as far as it has lost time.
     #[inline]
     fn catch_up(&mut self, now: Time, share: Time) {
         let ahead = (share + self.held).later(now).since(now).min(self.lost).picoseconds();
@@ -212,7 +210,7 @@ impl Clock {
     }
 }
 
-/// What all flows ask for together, and what becomes of it.
+/// What all flows ask for together, and what they are granted.
 #[derive(Clone, Debug)]
 struct Demands {
     sharing: RateScaling,
@@ -222,7 +220,7 @@ struct Demands {
 }
 
 impl Demands {
-    /// A flow asks for something else from now on.
+    /// A flow asks for another rate from now on.
     #[inline]
     fn ask(&mut self, stream: &mut Stream, rates: &[[CellRate; 2]], flow: Flow, demand: Demand) {
         if self.may_exceed_link && stream.demand != demand {
@@ -245,16 +243,15 @@ fn of_level<R>(releases: &mut [R], level: usize) -> &mut R {
     }
 }
 
-// What only a link needs that all flows together may ask for more than it has, and what only flows need that are backlogged, are calls: the
-// rest should not pay for the registers that they take.
+// The work for links that may be overloaded, and for flows that stay backlogged, is in calls: other packets do not pay for its registers.
 impl<R: ReadyList> RateControlled<R> {
-    /// Notes what a flow asks for after a packet of it has been charged, and when its share allows the next.
+    /// After a packet of a flow has been charged: updates what the flow asks for, and the instant at which its share allows the next.
     #[inline(never)]
     fn share(&mut self, now: Time, flow: Flow, goes_on: bool) {
         let stream = &mut self.flows[flow.index()];
         let demand = if goes_on { stream.demand(now) } else { Demand::Nothing };
         self.demands.ask(stream, &self.rates, flow, demand);
-        // The clock of the share is behind those of the contract unless it is stretched or has stood still.
+        // The clock of the share is behind those of the contract unless it is stretched or has stopped.
         if self.demands.sum > CellRate::LINK.0 || self.has_clocks {
             let stretch = self.demands.sharing.stretch(self.latest);
             let oldest = self.clocks[self.latest % CLASSES].at(now) - self.slack.max(stream.allowance.tolerance());
@@ -275,7 +272,7 @@ impl<R: ReadyList> RateControlled<R> {
         stream.file(&mut self.releases[level], self.clocks[level % CLASSES].held, flow, head);
     }
 
-    /// Keeps the clock of a priority whose first packet, if there is one, has been waiting until now, and leaves if it `is_sent`.
+    /// Updates the clock of a priority whose first packet, if any, has been waiting until now, and leaves if `is_sent`.
     #[inline(never)]
     fn keep_clock(&mut self, now: Time, level: usize, is_sent: bool) {
         let clock = &mut self.clocks[level % CLASSES];
@@ -295,7 +292,7 @@ impl<R: ReadyList> RateControlled<R> {
         }
     }
 
-    /// Notes what a flow asks for that has been idle, and files it.
+    /// Updates what a flow that was idle asks for, and files it.
     #[inline(never)]
     fn ask_and_file(&mut self, now: Time, flow: Flow, head: Head) {
         if self.has_clocks {
@@ -502,7 +499,7 @@ impl<R: ReadyList> Algorithm<Scheduling> for RateControlled<R> {
                 parameter: Parameter::Rate,
                 problem: error.problem,
             })?;
-            // Who is not shaped takes what is left, and asks for what is guaranteed.
+            // A flow without a contract takes the rest, and asks for its guarantee.
             let sustained = given.shape.map(|contract| contract.rate).or(given.rate).map_or(CellRate::ZERO, part_of_link);
             let peak = given.shape.and_then(|contract| contract.peak).map_or(sustained, part_of_link);
             rates.push([peak, sustained]);
@@ -514,7 +511,7 @@ impl<R: ReadyList> Algorithm<Scheduling> for RateControlled<R> {
             return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
         };
         let most_of_all = rates.iter().fold(0, |sum, [peak, sustained]: &[CellRate; 2]| sum + peak.0.max(sustained.0));
-        // A priority that is alone has the link anyway.
+        // A single priority has the whole link.
         let guarantee = |(level, rate): (usize, u64)| {
             let per_byte = Rate::new(rate).ok()?.time_per_byte();
             // Later instants would compare as earlier ones.
@@ -524,7 +521,7 @@ impl<R: ReadyList> Algorithm<Scheduling> for RateControlled<R> {
         let guarantees = if ranks.len() > 1 { of_level.into_iter().enumerate().filter_map(guarantee).collect() } else { Vec::new() };
         let longest = setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
         let may_exceed_link = most_of_all > CellRate::LINK.0;
-        // The link, or what those without a contract leave of it.
+        // The link, or what flows without a contract leave of it.
         let lowest = flows.iter().filter(|given| given.shape.is_some()).map(priority).max();
         let may_get_less = may_exceed_link || flows.iter().any(|given| given.shape.is_none() && Some(priority(given)) < lowest);
         let has_clocks = may_get_less && ranks.len() > 1;

@@ -1,13 +1,13 @@
-//! Self-clocked fair queueing (SCFQ): packets leave in the order in which shares would have finished them, by a clock that is read off the packet in
+//! Self-clocked fair queueing (SCFQ): packets leave in the order of their virtual finish. The clock is the virtual finish of the packet in
 //! service.
 //!
 //! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`.
 //! 1. Over any interval in which flows `i` and `j` are both backlogged, `|W_i / r_i - W_j / r_j|` is at most `L_i / r_i + L_j / r_j`.
-//! 2. A flow's packets leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus one longest packet of each
-//!    other flow at rate `C`: the more flows, the longer, unlike in WF2Q+.
+//! 2. A flow's packets leave by the time that a fluid server of rate `r_i` would have finished them, plus one longest packet of each other
+//!    flow at rate `C`. Unlike in WF2Q+, this grows with the number of flows.
 //! 3. Flows that were idle have no claim to what they did not use.
-//! 4. A flow that its contract suspends keeps its place behind the clock when it comes back, by at most the time `R` of the longest packet at
-//!    the lowest rate: others wait for at most `r_i R` bytes of it more.
+//! 4. A suspended flow keeps its stamp when it resumes, up to `R` behind the clock, where `R` is the time of the longest packet at the lowest
+//!    rate. Others wait for at most `r_i R` more bytes of it.
 //!
 //! **Source**: Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994; as a latency-rate server Stiliadis and
 //! Varma, IEEE/ACM ToN 6(5), 1998.
@@ -18,9 +18,9 @@
 //!
 //! **RTL twin**: none yet.
 //!
-//! **Deviations**: a packet is stamped when it becomes the head, which gives the same stamp as stamping on arrival (the packet before it has a later stamp
-//! than whatever was in service when it arrived) and lets a lost head go uncharged. The source sets the clock to zero when all queues are empty; here it
-//! stands still, which comes to the same, because then no flow's stamp lies ahead of it. Virtual time has 128 bits, as in WF2Q+.
+//! **Deviations**: a packet is stamped when it becomes the head, and a lost head is not charged. The stamp is that of stamping on arrival,
+//! because the packet before it has a later stamp than the packet in service at its arrival. The source sets the clock to zero when all queues
+//! are empty; here it stops, which is equivalent, because then no flow's stamp is ahead of it. Virtual time has 128 bits, as in WF2Q+.
 
 use super::wf2q_plus::guaranteed_rates;
 use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};

@@ -1,7 +1,7 @@
 //! Strict priority: of the backlogged flows one of the highest priority is served; flows of equal priority take turns, packet by packet.
 //!
-//! **Law.** A packet whose transmission starts finds no flow of higher priority backlogged. Hence, if the flows above priority `k` send
-//! at most `b_j + r_j t` in any time `t`, all flows of priority `k` together get the rest: the rate `C - sum r_j` after a latency of
+//! **Law.** When a packet's transmission starts, no flow of higher priority is backlogged. If the flows above priority `k` send at most
+//! `b_j + r_j t` in any time `t`, all flows of priority `k` together get the rest. That is the rate `C - sum r_j` after a latency of
 //! `(sum b_j + L)/(C - sum r_j)`, where `L` is the longest packet of lower priority and `C` the link's rate.
 //!
 //! **Source.** A. Cobham, "Priority Assignment in Waiting Line Problems", Operations Research 2(1), 1954, for the discipline and its mean
@@ -84,7 +84,7 @@ impl Scheduler for StrictPriority {
         let Some(rank) = self.occupied.first() else { return Decision::Idle };
         let level = &mut self.levels[rank as usize];
         if core::mem::take(&mut level.turn_is_over) {
-            // Passed on only now: whoever became backlogged during the packet stands before the flow that sent it.
+            // Passed on only now, so that a flow that became backlogged during the packet is before the flow that sent it.
             level.active.pass(&self.flows);
         }
         match level.active.front() {

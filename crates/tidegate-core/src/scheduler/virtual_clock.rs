@@ -1,13 +1,13 @@
-//! Virtual clock: every flow has a clock that its packets advance by their time at the flow's own rate, and the head whose clock shows
-//! the earliest time leaves first.
+//! Virtual clock: every flow has a clock that its packets advance by their time at the flow's own rate. The head with the earliest clock
+//! leaves first.
 //!
-//! **Law**: with `F = max(arrival, F of the flow's packet before) + time(length at the flow's rate)` and rates that sum up to at most the
-//! link's, every packet has left the link by `F` plus the longest packet's time on the link. So a flow that
-//! keeps within a token bucket is delayed by at most `burst / rate + longest packet / link rate`, whatever the others do.
+//! **Law**: a packet's stamp is `F = max(arrival, F of the flow's packet before) + time(length at the flow's rate)`. If the rates sum up to at
+//! most the link's, every packet has left the link by `F` plus the longest packet's time on the link. So a flow within a token bucket is
+//! delayed by at most `burst / rate + longest packet / link rate`, whatever the others do.
 //!
-//! **Source**: Zhang, "VirtualClock: a new traffic control algorithm for packet switching networks", SIGCOMM 1990; the bound
-//! is Figueira and Pasquale, "An upper bound on delay for the VirtualClock service discipline", IEEE/ACM ToN 3(4), 1995; as a latency-rate
-//! server Stiliadis and Varma, IEEE/ACM ToN 6(5), 1998.
+//! **Source**: Zhang, "VirtualClock: a new traffic control algorithm for packet switching networks", SIGCOMM 1990. The bound is that of
+//! Figueira and Pasquale, "An upper bound on delay for the VirtualClock service discipline", IEEE/ACM ToN 3(4), 1995. As a latency-rate server
+//! it is in Stiliadis and Varma, IEEE/ACM ToN 6(5), 1998.
 //!
 //! **State**: 24 bytes per flow and the ready list.
 //!
@@ -15,9 +15,9 @@
 //!
 //! **RTL twin**: none yet.
 //!
-//! **Deviations**: a packet is stamped when it becomes the head, with its own arrival, which gives the same stamp as stamping on arrival
-//! and lets a lost head go uncharged. A flow that used idle capacity pays for it later: its clock has run ahead. That is the discipline,
-//! not a defect; WF2Q+ forgives.
+//! **Deviations**: a packet is stamped when it becomes the head, with its own arrival. That gives the same stamp as stamping on arrival, and a
+//! lost head is not charged. A flow that used idle capacity pays for it later, because its clock has run ahead: that is the discipline; WF2Q+
+//! forgives.
 
 use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
@@ -49,15 +49,15 @@ pub struct VirtualClock<R = Wheel> {
 
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    /// What the clock shows once the packets served so far are counted.
+    /// The clock after the packets served so far.
     charged: Time,
-    /// What it will show when the present head is served.
+    /// The clock after the present head.
     finish: Time,
     rate: TimePerByte,
 }
 
-/// How far a clock may run ahead of the time, 2^62 ps (53 days): a slow flow alone on a fast link would otherwise drive its clock out of
-/// the reach of serial comparison within milliseconds.
+/// The most by which a clock runs ahead of the time, 2^62 ps (53 days). Without it a slow flow alone on a fast link would drive its clock out
+/// of the reach of serial comparison within milliseconds.
 const MAXIMUM_CLOCK_LEAD: Duration = Duration::from_picoseconds(2 * SERIAL_HORIZON.picoseconds());
 
 impl<R: ReadyList> VirtualClock<R> {

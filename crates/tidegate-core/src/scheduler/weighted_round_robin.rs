@@ -1,12 +1,11 @@
 //! Weighted round robin: backlogged flows take turns, and on each turn a flow may send as many packets as its weight.
 //!
 //! **Law.** Two flows of weights `w_i`, `w_j` that are backlogged throughout an interval send `n_i`, `n_j` packets with
-//! `|n_i/w_i - n_j/w_j| <= 1`. With packets of one length `L` a flow that becomes backlogged is served at its rate `C w_i/W` after a
-//! latency of at most `(W - w_i + 1) L/C`, where `W` is the sum of all weights and `C` the link's rate.
+//! `|n_i/w_i - n_j/w_j| <= 1`. With packets of one length `L`, a flow that becomes backlogged is served at its rate `C w_i/W` after a latency
+//! of at most `(W - w_i + 1) L/C`. `W` is the sum of all weights and `C` the link's rate.
 //!
-//! A flow that its contract suspends resumes its turn when it comes back. If its round has ended meanwhile it has one turn more, and at most
-//! two in all: a suspended flow `j` adds at most `w_j L/C` to the latency of the others. Flows that are back before each round ends keep
-//! the law above.
+//! A suspended flow resumes its turn when it comes back. If its round has ended meanwhile, it gets one turn more, at most two in all: a
+//! suspended flow `j` adds at most `w_j L/C` to the latency of the others. Flows that are back before each round ends keep the law above.
 //!
 //! **Source.** M. Katevenis, S. Sidiropoulos, C. Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose ATM Switch
 //! Chip", IEEE Journal on Selected Areas in Communications 9(8), 1991. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate
@@ -94,7 +93,7 @@ impl Scheduler for WeightedRoundRobin {
             if turn.left > 0 {
                 return Decision::Serve(Flow(front));
             }
-            // Passed on only now: a flow that became backlogged during the last packet of the turn stands before the flow that sent it.
+            // Passed on only now, so that a flow that became backlogged during the last packet is before the flow that sent it.
             turn.left = turn.weight;
             self.active.pass(&mut self.flows);
         }

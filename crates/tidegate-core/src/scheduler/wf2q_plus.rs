@@ -1,12 +1,11 @@
-//! Worst-case fair weighted fair queueing plus (WF2Q+): among the heads that an ideal fluid server would have begun to serve, the one
-//! that it would finish first leaves first.
+//! Worst-case fair weighted fair queueing plus (WF2Q+): of the heads that a fluid server would have begun to serve, the one that it would
+//! finish first leaves first.
 //!
 //! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`.
-//! 1. A flow that keeps within a token bucket of rate `r_i` is delayed by at most `burst / r_i + longest packet / C`; any flow's packets
-//!    leave by the time that a fluid server of rate `r_i` for that flow alone would have finished them, plus `longest packet / C`.
-//! 2. No packet starts before its virtual start, so no flow gets far ahead and is then made to wait for it (worst-case fairness): while
-//!    flow `i` is backlogged from t1 to t2, when one of its packets departs, it gets at least
-//!    `r_i * (t2 - t1) - L_i - (longest packet - L_i) * r_i / C`, where `L_i` is its own longest packet.
+//! 1. A flow's packets leave by the time that a fluid server of rate `r_i` would have finished them, plus `longest packet / C`. So a flow
+//!    within a token bucket of rate `r_i` is delayed by at most `burst / r_i + longest packet / C`.
+//! 2. No packet starts before its virtual start (worst-case fairness). A flow backlogged from t1 to t2, when one of its packets departs, gets
+//!    at least `r_i * (t2 - t1) - L_i - (longest packet - L_i) * r_i / C`, where `L_i` is its own longest packet.
 //! 3. Flows that were idle have no claim to what they did not use.
 //!
 //! **Source**: Bennett and Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM ToN 5(5), 1997.
@@ -17,10 +16,10 @@
 //!
 //! **RTL twin**: none yet.
 //!
-//! **Deviations**: virtual time is kept as 128 bits of picoseconds, of which the lists compare the low 64: a slow flow that is alone on a
-//! fast link drives virtual time around 64 bits within milliseconds, and the stamps of flows that were idle meanwhile must not come to
-//! lie in the future. The maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the
-//! last packet has left, virtual time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
+//! **Deviations**: virtual time has 128 bits of picoseconds, of which the lists compare the low 64. A slow flow alone on a fast link drives
+//! virtual time around 64 bits within milliseconds, and the stamps of flows that were idle meanwhile must not seem to be in the future. The
+//! maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the last packet has left, virtual
+//! time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
 
 use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup, weight_of};
 use crate::algorithm::Algorithm;
@@ -63,7 +62,7 @@ pub struct Wf2qPlus<R = Wheel> {
     service_span: Duration,
     /// The latest virtual finish of all packets served.
     latest_finish: u128,
-    /// Whose packet was served last.
+    /// The flow served last.
     in_service: Flow,
 }
 
@@ -152,7 +151,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
             }
         }
         while let Some(flow) = self.pending.pop_due(low(virtual_time)) {
-            // Flows of one rate that began together become eligible together, more of them than turns were left to fetch them in.
+            // Flows of one rate that began together become eligible together, too many to have been hinted one per turn.
             if let Some(ahead) = self.pending.ahead(PREFETCH_DISTANCE) {
                 self.prefetch(ahead);
             }
@@ -202,7 +201,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        // Few flows are eligible, most of those to come are still pending.
+        // Few flows are eligible; most flows of the next turns are still pending.
         let hint =
             self.eligible.ahead(PREFETCH_DISTANCE).or_else(|| self.pending.ahead(PREFETCH_DISTANCE.saturating_sub(self.eligible.len())))?;
         self.prefetch(hint);
