@@ -1,5 +1,5 @@
-//! The laws of a hierarchy on every level. It serves in the order of a slow model that asks the whole tree each time, and keeps shares, strict
-//! priority between groups, and contracts of flows, groups and the whole.
+//! The laws of a hierarchy on every level. It serves in the order of a slow model that asks the whole tree each time. It keeps shares,
+//! strict priority between groups, and contracts of flows, groups and the whole.
 
 mod workload;
 

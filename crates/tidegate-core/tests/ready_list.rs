@@ -157,7 +157,7 @@ impl<R: ReadyList + Clone, M: ReadyList> Pair<R, M> {
     }
 }
 
-/// A distance of keys: so many units of two to this power.
+/// A distance of keys: a number of units of two to this power.
 #[derive(Clone, Copy, Debug)]
 struct Distance(i8, u8);
 
@@ -208,14 +208,14 @@ enum Step {
     Put(Range, Distance, Distance),
     /// The same at keys that are scattered over a distance of two to this power.
     Scatter(Range, Distance, u8),
-    /// Takes out every so many of the flows.
+    /// Takes out every n-th of the flows.
     Remove(Range, u8),
     /// Takes out the flows and inserts them again at the same keys, behind their equals.
     Again(Range),
     Pop(u16),
     /// Takes out all that is due at this distance from the last key taken out, one by one, but no more than this.
     PopDue(u16, Distance),
-    /// Takes out so many and inserts each again, scattered over a distance of two to this power.
+    /// Takes out this number and inserts each again, scattered over a distance of two to this power.
     Turn(u16, u8),
     Raise(Distance),
     /// Goes on with a copy.
@@ -350,7 +350,7 @@ fn a_queue_of_equal_keys_is_overtaken_wherever_it_has_been_read_to() {
         let mut pair: Pair<Wheel, Heap> = Pair::new(flows, key);
         (0..flows).for_each(|flow| pair.put(flow, key));
         pair.pop_many(popped);
-        // So many that the run of the wheel gives some back.
+        // More than the run of the wheel keeps.
         (0..popped.min(600)).for_each(|flow| pair.put(flow, key - 64));
         pair.drain();
     }

@@ -1,7 +1,7 @@
 //! Dynamic threshold: a queue may grow while it is shorter than alpha times the space that is free.
 //!
-//! **Law.** A packet of a queue of length QL is accepted if and only if `QL < alpha * (B - Q)`, where Q of the buffer's size B is used, and
-//! it is within the limits of the buffer and of its flow. S saturated queues settle at `alpha * B / (1 + alpha * S)` each and leave
+//! **Law.** Let B be the buffer's size and Q its occupancy. A packet within the limits of the buffer and of its flow is accepted if and only if
+//! its queue's length is below `alpha * (B - Q)`. S saturated queues settle at `alpha * B / (1 + alpha * S)` each and leave
 //! `B / (1 + alpha * S)` free.
 //! **Source.** A. Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
 //! Networking 6(2), 1998.

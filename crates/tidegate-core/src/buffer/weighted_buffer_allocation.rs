@@ -2,7 +2,7 @@
 //! by its minimum rate, and the room above the threshold is shared equally.
 //!
 //! **Law.** X, Yi, Li (the untagged part) and Na are occupancies as in [`super::FrameContext`]; Wi is the flow's minimum rate as a part of the
-//! link's. While there is room, a frame is accepted if any of three tests holds when it begins: `X < R`; it is untagged and `Li < R * Wi`;
+//! link's. While there is room, a frame is accepted if one of three tests holds when it begins. They are `X < R`; untagged and `Li < R * Wi`; and
 //! `(Yi - R * Wi) * Na < Z * (X - R)`. So no untagged frame of a flow below its share is refused while there is room.
 //! **Source.** R. Goyal, R. Jain, S. Fahmy, B. Vandalore and S. Kalyanaraman, "Design issues for providing minimum rate guarantees to the ATM
 //! unspecified bit rate service", 1998, section 3.2.

@@ -1,7 +1,7 @@
 //! Two GCRAs with coordinated update: a peak rate and a sustained rate over one stream, by ATM's conformance definitions.
 //!
 //! **Law.** Conforming packets keep both contracts. In any interval of length t they hold at most `longest packet + peak rate * (t + CDVT)`
-//! bytes; those tested against the sustained rate hold at most `burst + sustained rate * (t + CDVT)`.
+//! bytes. Those tested against the sustained rate hold at most `burst + sustained rate * (t + CDVT)`.
 //! **Source.** ATM Forum Traffic Management 4.0, conformance definitions CBR.1, VBR.1 to VBR.3, UBR.1 and UBR.2.
 //! **State.** 64 bytes, one cache line: an instant, two bucket levels and the whole contract.
 //! **Cost.** Two multiplications, one look-up and no branch: both tests are always made, and a table of the definitions says what to charge.

@@ -1,8 +1,8 @@
 //! Deficit round robin: backlogged flows take turns, and on each turn a flow may send its quantum of bytes plus the rest of earlier turns.
 //!
 //! **Law.** Let `Q_i` be the quanta, `Q` the smallest of them, and `L` the longest packet. Two flows that are backlogged throughout an interval
-//! receive service `S_i`, `S_j` with `|S_i Q/Q_i - S_j Q/Q_j| <= Q + 2 L`. A flow that becomes backlogged is served at its rate `C Q_i/F` after
-//! a latency of at most `(3 F - 2 Q_i)/C`; `F` is the sum of all quanta and `C` the link's rate.
+//! receive service `S_i`, `S_j` with `|S_i Q/Q_i - S_j Q/Q_j| <= Q + 2 L`. Let `F` be the sum of all quanta and `C` the link's rate. A flow that
+//! becomes backlogged is served at its rate `C Q_i/F` after a latency of at most `(3 F - 2 Q_i)/C`.
 //!
 //! A suspended flow keeps the rest of its turn, and resumes the turn when it comes back. If its round has ended meanwhile, it gets one quantum
 //! more, however long it was away: it saves up less than two quanta and a packet. Every suspended flow `j` thus adds at most `Q_j/C` to the

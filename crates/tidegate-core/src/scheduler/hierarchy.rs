@@ -2,13 +2,13 @@
 //!
 //! **Law.**
 //! 1. Every node's scheduler keeps its own law among the node's children, each of which counts as one flow. A child is backlogged while any
-//!    packet below it may be sent, its head is the packet that its own scheduler would send next, and it is charged for every packet sent
+//!    packet below it may be sent. Its head is the packet that its own scheduler would send next, and it is charged for every packet sent
 //!    below it. With one level the order of service is that of the scheduler alone.
 //! 2. A policer of the same contract accepts all packets of a shaped flow, or of all flows below a shaped node together. A packet that may be
 //!    sent is not held back.
 //!
 //! **Source.** J. C. R. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM Transactions on Networking 5(5), 1997,
-//! section III (nodes with logical queues of one packet, restarted along the path when a packet has left), here for any disciplines.
+//! section III: nodes with logical queues of one packet, restarted along the path when a packet has left. Here nodes have any scheduler.
 //!
 //! **State.** 68 bytes per flow and per node, 48 per contract, 96 per node of a large tree, and the nodes' schedulers.
 //!

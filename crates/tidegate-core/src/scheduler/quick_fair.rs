@@ -2,10 +2,10 @@
 //!
 //! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`. Its slot `s_i` is the time of the longest
 //! packet at rate `r_i`, rounded up to a power of two of picoseconds: less than two such times.
-//! 1. A flow's packets leave by the time that a fluid server of rate `r_i` would have finished them, plus `3 s_i + 2 * longest packet / C`,
-//!    for any number of other flows.
-//! 2. A flow backlogged from t1 to t2, when one of its packets departs, gets at least `r_i * (t2 - t1 - 3 s_i) - 2 r_i / C * longest packet`:
-//!    it waits only briefly for having been served early.
+//! 1. A flow's packets leave at most `3 s_i + 2 * longest packet / C` after a fluid server of rate `r_i` would have finished them, for any
+//!    number of other flows.
+//! 2. A flow backlogged from t1 to t2, when one of its packets departs, gets at least `r_i * (t2 - t1 - 3 s_i) - 2 r_i / C * longest packet`.
+//!    So it waits only briefly for having been served early.
 //! 3. Flows that were idle have no claim to what they did not use.
 //!
 //! **Source**: Checconi, Rizzo and Valente, "QFQ: Efficient packet scheduling with tight guarantees", IEEE/ACM ToN 21(3), 2013.

@@ -5,9 +5,9 @@
 //! 1. Every flow's packets are accepted without exception by a policer of its contract.
 //! 2. While the link keeps up, packets of one priority leave in the order of their release: when the contract allows them, or at their arrival
 //!    if that is later. Ties break by the order in which they became heads.
-//! 3. When flows of one priority are released faster than the link takes them, each gets a part of the rest of the link in proportion to the
-//!    rate that its contract asks for, however long that lasts, as far as its contract tolerates to wait for others' packets. Afterwards no
-//!    flow catches up beyond its contract. (An overload of more than 256 times is shared as one of 256 times.)
+//! 3. When flows of one priority are released faster than the link takes them, each gets a part of the rest of the link. The parts are in
+//!    proportion to the rates of the contracts, for any duration, as far as a contract tolerates to wait for others' packets. Afterwards no flow
+//!    catches up beyond its contract. (An overload of more than 256 times is shared as one of 256 times.)
 //! 4. A priority waits only for packets of higher ones, for the guarantees of lower ones, and for the packet being transmitted. Let guaranteed
 //!    rates `g` sum up to at most the link's. A priority whose flows would send at `g` or more then gets at least `g`, whatever flows of
 //!    higher priorities do.
@@ -26,7 +26,7 @@
 //! **RTL twin.** None yet.
 //!
 //! **Deviations.** Packets are held back per flow, in the port's queues. One list per priority, of flows by the release of their heads, is both
-//! the calendar of the shaper and the queue behind it. Sharing is [`RateScaling`], as for cells: while the backlogged flows of a priority ask
+//! the calendar of the shaper and the queue behind it. Sharing is [`RateScaling`], as for cells. While the backlogged flows of a priority ask
 //! for more than it is granted, the intervals of each are stretched in the same proportion. A flow asks for its peak rate during a burst and
 //! for its sustained rate afterwards, or for nothing while a dual bucket fills. One without a peak rate bursts unshared. The share is counted on a
 //! clock beside those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. A flow with nothing queued asks for nothing. So while a higher priority

@@ -4,7 +4,7 @@
 //! `|n_i/w_i - n_j/w_j| <= 1`. With packets of one length `L`, a flow that becomes backlogged is served at its rate `C w_i/W` after a latency
 //! of at most `(W - w_i + 1) L/C`. `W` is the sum of all weights and `C` the link's rate.
 //!
-//! A suspended flow resumes its turn when it comes back. If its round has ended meanwhile, it gets one turn more, at most two in all: a
+//! A suspended flow resumes its turn when it comes back. If its round has ended meanwhile, it gets one turn more, at most two in all. A
 //! suspended flow `j` adds at most `w_j L/C` to the latency of the others. Flows that are back before each round ends keep the law above.
 //!
 //! **Source.** M. Katevenis, S. Sidiropoulos, C. Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose ATM Switch

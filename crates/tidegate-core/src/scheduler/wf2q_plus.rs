@@ -4,8 +4,8 @@
 //! **Law**: flow `i` has a guaranteed rate `r_i`, the sum of which is at most the link's rate `C`.
 //! 1. A flow's packets leave by the time that a fluid server of rate `r_i` would have finished them, plus `longest packet / C`. So a flow
 //!    within a token bucket of rate `r_i` is delayed by at most `burst / r_i + longest packet / C`.
-//! 2. No packet starts before its virtual start (worst-case fairness). A flow backlogged from t1 to t2, when one of its packets departs, gets
-//!    at least `r_i * (t2 - t1) - L_i - (longest packet - L_i) * r_i / C`, where `L_i` is its own longest packet.
+//! 2. No packet starts before its virtual start (worst-case fairness). Let `L_i` be the flow's own longest packet. Backlogged from t1 to t2, when
+//!    one of its packets departs, it gets at least `r_i * (t2 - t1) - L_i - (longest packet - L_i) * r_i / C`.
 //! 3. Flows that were idle have no claim to what they did not use.
 //!
 //! **Source**: Bennett and Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM ToN 5(5), 1997.
@@ -17,7 +17,7 @@
 //! **RTL twin**: none yet.
 //!
 //! **Deviations**: virtual time has 128 bits of picoseconds, of which the lists compare the low 64. A slow flow alone on a fast link drives
-//! virtual time around 64 bits within milliseconds, and the stamps of flows that were idle meanwhile must not seem to be in the future. The
+//! virtual time around 64 bits within milliseconds. The stamps of flows that were idle meanwhile must not seem to be in the future. The
 //! maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the last packet has left, virtual
 //! time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
 

@@ -9,6 +9,7 @@ use crate::shaper::{Shaped, ShapingContract};
 use crate::units::{Duration, Rate};
 use alloc::boxed::Box;
 
+/// The longest packet, in bytes.
 const LONGEST: u32 = 1500;
 
 fn head(number: u32) -> Head {

@@ -9,6 +9,7 @@ use crate::units::Rate;
 use alloc::collections::VecDeque;
 use proptest::prelude::*;
 
+/// The longest packet, in bytes.
 const LONGEST: u32 = 1500;
 
 /// A tree in round robin: groups with these parents, and this number of flows below each node in turn.
