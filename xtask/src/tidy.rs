@@ -1,7 +1,6 @@
 //! `cargo xtask tidy`: the rules of layout and style that neither the compiler nor clippy knows.
 //!
-//! Every check is a function from what it looks at to a list of findings; each finding names a file and a line, says what is wrong and
-//! what would be right.
+//! Every check is a function that returns a list of findings. A finding names a file and a line, says what is wrong, and what would be right.
 
 use crate::Failure;
 use crate::cargo::{metadata, root};

@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_line_of_a_list_is_where_it_is_filled() {
-        let registry = "macro_rules! policers {\n}\n\npolicers! {\n    Gcra = crate::policer::Gcra;\n}\n";
+        let registry = "crate::registry! { $\n    pub any AnyPolicer;\n\n    match_policer {\n        Gcra(policer::Gcra),\n    }\n}\n";
         assert_eq!(line_of_list(registry, "match_policer"), 4);
     }
 }

@@ -1,5 +1,6 @@
-//! The SystemVerilog of the design: one module per file, named like it, with a header that says whence it comes and how long it takes, and a
-//! comment on every parameter and port.
+//! The SystemVerilog of the design: one module per file, named like it.
+//!
+//! A module has a header that names its source and its latency, and a comment on every parameter and port.
 
 use super::{Failure, Finding, has_extension, read};
 use std::path::{Path, PathBuf};
