@@ -1,8 +1,8 @@
-//! Performs the worked examples of CONTRIBUTING.md on a copy of the crates that they extend, so that they compile, pass the conformance suites
-//! and stay true.
+//! Performs the worked examples of CONTRIBUTING.md on a copy of the crates that they extend. They have to compile and to pass the conformance
+//! suites.
 //!
-//! A block is a file if the line before it names a path in backticks and ends with a colon; a `diff` block begins with `--- path`, and its
-//! other lines are context or additions.
+//! A block is a file if the line before it names a path in backticks and ends with a colon. A `diff` block begins with `--- path`, and its other
+//! lines are context or additions.
 
 use crate::cargo::{cargo, root, succeed, target_directory};
 use crate::failure::Failure;

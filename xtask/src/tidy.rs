@@ -29,7 +29,7 @@ mod unfinished;
 /// # Errors
 /// [`Failure::Check`] with the number of findings, which have been printed.
 pub fn run(arguments: &[String]) -> Result<(), Failure> {
-    if let Some(argument) = arguments.iter().find(|argument| *argument != "--next") {
+    if let Some(argument) = arguments.first() {
         return Err(Failure::Usage(format!("tidy takes no options, not \"{argument}\"")));
     }
     let root = root();
@@ -49,16 +49,9 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
     findings.extend(dialect::check(&sources, &tree));
     findings.extend(unfinished::check(&root, &files, &sources)?);
     findings.extend(disciplines::check(&root));
-
-    // The tree does not yet keep these.
-    let mut to_come = circles::check(&sources, &roots, &tree);
-    to_come.extend(repeats::check(&sources, &tree));
-    to_come.extend(prose::check(&root, &files, &sources)?);
-    if arguments.is_empty() {
-        println!("tidy: {} findings of rules to come; --next prints them", to_come.len());
-    } else {
-        findings.extend(to_come);
-    }
+    findings.extend(circles::check(&sources, &roots, &tree));
+    findings.extend(repeats::check(&sources, &tree));
+    findings.extend(prose::check(&root, &files, &sources)?);
 
     findings.sort();
     for finding in &findings {

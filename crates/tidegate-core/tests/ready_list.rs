@@ -136,7 +136,7 @@ impl<R: ReadyList + Clone, M: ReadyList> Pair<R, M> {
         self.agree();
     }
 
-    /// Whom the list names ahead, it takes out then.
+    /// The list takes out the flows in the order in which it named them ahead.
     #[track_caller]
     fn check_hints(&self) {
         let mut copy = self.list.clone();

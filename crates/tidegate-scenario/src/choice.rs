@@ -186,7 +186,7 @@ const DEADLINES: [Entry<DeadlineName>; 2] = [
 pub struct EarlyName(pub Early);
 
 const EARLY: [Entry<EarlyName>; 2] = [
-    ("allow", EarlyName(Early::Allow), "whoever has a packet may be served ahead of its period, and the link never idles"),
+    ("allow", EarlyName(Early::Allow), "any stream with a packet may be served ahead of its period, and the link never idles"),
     ("hold", EarlyName(Early::Hold), "at most one slot per period, even if the link idles"),
 ];
 

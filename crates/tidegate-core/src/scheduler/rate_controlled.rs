@@ -31,8 +31,8 @@
 //! for its sustained rate afterwards, or for nothing while a dual bucket fills. One without a peak rate bursts unshared. The share is counted on a
 //! clock beside those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. A flow with nothing queued asks for nothing. So while a higher priority
 //! sends intermittently, lower ones are granted slightly more than it leaves. Guarantees have clocks of their own. Proportions have a clock per
-//! priority, on which its shares are counted. It stops while the priority gets less than it is granted (as in `ClassTime` of the cell
-//! scheduler, but with the grant as the measure), and catches up when the priority could send more.
+//! priority, on which its shares are counted. The clock stops while the priority gets less than its grant, and catches up when the priority could
+//! send more (compare `ClassTime` of the cell scheduler).
 
 use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
