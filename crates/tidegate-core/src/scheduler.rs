@@ -9,7 +9,8 @@
 //! 3. a work-conserving scheduler never waits while a flow is backlogged. One that waits names an instant after `now`, at which it names a
 //!    flow. A hierarchy may then find that another of its contracts forbids the packet and wait again, at most once per shaped member; it
 //!    never waits too long;
-//! 4. a head that was lost is charged to no flow;
+//! 4. a lost head is not charged. Two calls in a row that activate a flow and lose its only packet, or resume a flow and suspend it again,
+//!    change nothing;
 //! 5. ties break by the order of activation;
 //! 6. a flow that its contract suspends keeps the rest of its turn, and at most one more turn that passed meanwhile.
 
@@ -105,6 +106,7 @@ pub trait Scheduler {
     }
 
     /// The head of `flow`, which is backlogged, may not leave for a while: as in [`Scheduler::served_and_suspended`], with nothing sent.
+    /// Directly after [`Scheduler::resume`] of the same flow it takes that back.
     fn suspend(&mut self, now: Time, flow: Flow) {
         self.lost(now, flow, None);
     }

@@ -165,13 +165,30 @@ pub(super) struct Rounds {
     first: u32,
     /// The last of the flows at the front that have come back to their turns; `NO_FLOW` if there are none.
     resumed: u32,
+    comeback: Comeback,
     /// While the ring is empty, the number of this round.
     round: u32,
 }
 
+/// The flow that was resumed last, and what is restored if it is suspended before it has sent.
+#[derive(Clone, Copy, Debug)]
+struct Comeback {
+    /// `NO_FLOW` once another flow has joined the ring.
+    flow: u32,
+    /// Its turn before it was resumed and after: the round, and what is left of the turn in the unit of the discipline.
+    turns: [(u32, u64); 2],
+    /// The number of the ring's round before, if the ring was empty.
+    empty_round: Option<u32>,
+}
+
+impl Comeback {
+    const NONE: Comeback = Comeback { flow: NO_FLOW, turns: [(0, 0); 2], empty_round: None };
+}
+
 impl Rounds {
     /// An empty ring.
-    pub(super) const EMPTY: Rounds = Rounds { ring: ActiveList::EMPTY, first: NO_FLOW, resumed: NO_FLOW, round: 0 };
+    pub(super) const EMPTY: Rounds =
+        Rounds { ring: ActiveList::EMPTY, first: NO_FLOW, resumed: NO_FLOW, comeback: Comeback::NONE, round: 0 };
 
     /// The flow whose turn it is.
     #[inline]
@@ -188,6 +205,7 @@ impl Rounds {
     /// Adds `flow`, which is in no ring, behind all others.
     #[inline]
     pub(super) fn join<T: InRounds>(&mut self, flows: &mut [T], flow: u32) {
+        self.comeback.flow = NO_FLOW;
         let mut round = self.round;
         if let Some(front) = self.front() {
             round = flows[front as usize].round().wrapping_add(1);
@@ -232,6 +250,7 @@ impl Rounds {
     /// `has_begun` or its round is over; to the end of its round otherwise. True if its round is over: it missed a turn.
     pub(super) fn resume<T: InRounds>(&mut self, flows: &mut [T], flow: u32, has_begun: bool) -> bool {
         let (mut round, due) = (self.round(flows), flows[flow as usize].round());
+        self.comeback.empty_round = self.front().is_none().then_some(self.round);
         let is_next = due == round.wrapping_add(1);
         let missed = due != round && !is_next;
         let goes_first = missed || has_begun;
@@ -264,6 +283,26 @@ impl Rounds {
         }
         *flows[flow as usize].round_mut() = round;
         missed
+    }
+
+    /// Remembers that `flow` has been resumed: the round and the rest of its turn, before and after.
+    pub(super) fn remember(&mut self, flow: u32, turns: [(u32, u64); 2]) {
+        (self.comeback.flow, self.comeback.turns) = (flow, turns);
+    }
+
+    /// Takes `flow` out, which has `left` of its turn, and returns what it keeps of the turn. If it was the last to join and has sent nothing
+    /// since it was resumed, its turn is as if it had stayed away.
+    pub(super) fn suspend<T: InRounds>(&mut self, flows: &mut [T], flow: u32, left: u64) -> u64 {
+        self.leave(flows, flow);
+        let Comeback { flow: resumed, turns: [before, after], empty_round } = self.comeback;
+        let round = flows[flow as usize].round_mut();
+        if resumed != flow || after != (*round, left) {
+            return left;
+        }
+        self.comeback.flow = NO_FLOW;
+        *round = before.0;
+        self.round = empty_round.unwrap_or(self.round);
+        before.1
     }
 }
 

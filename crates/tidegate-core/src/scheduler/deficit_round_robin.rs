@@ -173,12 +173,14 @@ impl Scheduler for DeficitRoundRobin {
     }
 
     fn suspend(&mut self, _now: Time, flow: Flow) {
-        self.active.leave(&mut self.flows, flow.0);
+        let deficit = self.flows[flow.index()].deficit;
+        self.flows[flow.index()].deficit = self.active.suspend(&mut self.flows, flow.0, deficit);
     }
 
     fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
         let quantum = self.quantum(&self.flows[flow.index()]);
         let turn = &mut self.flows[flow.index()];
+        let (round, kept) = (turn.round, turn.deficit);
         turn.length = head.length;
         // Decided only now: a head that was lost meanwhile has no part in whether the turn was over.
         if turn.deficit < u64::from(head.length) * self.cost {
@@ -189,6 +191,8 @@ impl Scheduler for DeficitRoundRobin {
         if self.active.resume(&mut self.flows, flow.0, deficit < quantum) {
             self.flows[flow.index()].deficit = deficit.max((deficit + quantum).min(2 * quantum));
         }
+        let turn = &self.flows[flow.index()];
+        self.active.remember(flow.0, [(round, kept), (turn.round, turn.deficit)]);
     }
 
     #[inline]

@@ -23,7 +23,8 @@
 //! node that becomes backlogged or changes is determined only when the link asks, too. Every scheduler in the tree is thus asked when a
 //! scheduler without a tree would be, and a flow that becomes backlogged during a transmission is considered on every level. If the winner is
 //! another packet than assumed, its head is replaced above, which is charged to no flow. A node is not asked because of a packet that is lost
-//! before the link asks: a scheduler's answer may depend on when it is asked.
+//! before the link asks: a scheduler's answer may depend on when it is asked. A suspended node resumes above when a packet comes below it. If
+//! that packet is lost at once, the node is suspended again, which changes nothing above.
 
 use super::{Decision, PREFETCH_DISTANCE, Scheduler};
 use crate::packet::{Flow, Head};

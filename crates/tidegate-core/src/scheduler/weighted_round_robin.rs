@@ -130,18 +130,22 @@ impl Scheduler for WeightedRoundRobin {
     }
 
     fn suspend(&mut self, _now: Time, flow: Flow) {
-        self.active.leave(&mut self.flows, flow.0);
+        let left = self.flows[flow.index()].left;
+        let left = self.active.suspend(&mut self.flows, flow.0, u64::from(left)) as u32;
         let turn = &mut self.flows[flow.index()];
+        turn.left = left;
         if turn.left == 0 {
             (turn.left, turn.round) = (turn.weight, turn.round.wrapping_add(1));
         }
     }
 
     fn resume(&mut self, _now: Time, flow: Flow, _head: Head) {
-        let Turn { left, weight, .. } = self.flows[flow.index()];
+        let Turn { left, weight, round, .. } = self.flows[flow.index()];
         if self.active.resume(&mut self.flows, flow.0, left < weight) {
             self.flows[flow.index()].left = left.saturating_add(weight).min(weight.saturating_mul(2));
         }
+        let turn = &self.flows[flow.index()];
+        self.active.remember(flow.0, [(round, left), (turn.round, turn.left)].map(|(round, left)| (round, u64::from(left))));
     }
 
     #[inline]
