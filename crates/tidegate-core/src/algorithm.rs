@@ -90,6 +90,7 @@ macro_rules! fields {
 ///     const SUMMARY: &'static str;
 ///     fn greet(&self) -> &'static str;
 /// }
+/// #[derive(Clone, Debug, Default)]
 /// struct Short;
 /// impl Greeting for Short {
 ///     const NAME: &'static str = "short";
@@ -104,7 +105,7 @@ macro_rules! fields {
 ///     pub(crate) any AnyGreeting;
 ///     match_greeting { Short = Short; }
 /// }
-/// let any = match_greeting!(GreetingKind::Short, G, any => any(G));
+/// let any = match_greeting!(GreetingKind::Short, G, any => any(G::default()));
 /// assert_eq!(match_greeting!(any, greeting => greeting.greet()), "Hi");
 /// assert_eq!(GreetingKind::from_name("short"), Some(GreetingKind::Short));
 /// ```

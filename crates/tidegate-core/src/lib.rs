@@ -25,7 +25,7 @@
 //! | [`port`] | the path of a packet through all of them, with its conservation law |
 //! | [`observer`] | observers of a port |
 //! | [`algorithm`] | what algorithms state about themselves, and the macro that lists them |
-//! | [`registry`] | every algorithm by name |
+//! | [`mod@registry`] | every algorithm by name |
 //! | [`serial`] | comparisons on a wrapping axis |
 //! | [`prefetch`] | cache hints |
 //! | `mutants` | seeded faults, in no build that is shipped |

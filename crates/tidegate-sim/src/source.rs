@@ -2,7 +2,7 @@
 //!
 //! Lengths are frame lengths, and rates count frames without any link's overhead.
 //!
-//! To add a source: write its file, with its parameters ([`role::TrafficSource`]) and its running form ([`role::Generator`]), and add its line to
+//! To add a source: write its file, with its parameters (`role::TrafficSource`) and its running form (`role::Generator`), and add its line to
 //! the list below.
 
 use crate::fault::Fault;

@@ -10,7 +10,7 @@ use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::units::{Overhead, Time};
 
 /// What a sending host leaves untagged. Rates and bursts count packets as the first link of the path carries them, with its
-/// [overhead](Link::overhead), at the instants at which they leave the host.
+/// [overhead](crate::network::Link::overhead), at the instants at which they leave the host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tagging {
     /// What judges the packets.

@@ -105,7 +105,7 @@ pub fn measure(design: &Design, grades: &[Grade], seeds: u64, patience: Duration
 /// True if the kept results of a design were made from today's sources by today's tools.
 ///
 /// # Errors
-/// As [`sources`].
+/// [`Failure`] if a source or a tool cannot be read.
 pub fn is_current(design: &Design) -> Result<bool, Failure> {
     let file = root().join(RESULTS).join(format!("{}.json", design.name));
     let Ok(text) = std::fs::read_to_string(&file) else { return Ok(false) };
