@@ -105,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     drop(progress);
     let replayed = replayed.map_err(|error| match error {
         ReplayError::Capture(error) => in_capture(error),
-        ReplayError::Output(error) => Failure::file(&sent.path, "written", &error),
+        ReplayError::Output(error) => sent.unwritable(&error),
         ReplayError::Cells(problem) => Failure::BadInput(format!("error: --cells: {problem}")),
         ReplayError::Unbalanced(error) => Failure::Defect(error.to_string()),
     })?;
@@ -264,12 +264,20 @@ impl Target {
             _ if self.is_stream() => Sink::Stream(io::stdout()),
             _ => Sink::File(OutputFile::create(&self.path)?),
         };
-        CaptureWriter::new(BufWriter::new(file), comment).map_err(|error| Failure::file(&self.path, "written", &error))
+        CaptureWriter::new(BufWriter::new(file), comment).map_err(|error| self.unwritable(&error))
+    }
+
+    fn unwritable(&self, error: &io::Error) -> Failure {
+        if self.is_stream() {
+            Failure::Environment(format!("error: standard output cannot be written: {error}"))
+        } else {
+            Failure::file(&self.path, "written", error)
+        }
     }
 
     fn finish(&self, writer: CaptureWriter<BufWriter<Sink>>) -> Result<(), Failure> {
-        let buffered = writer.finish().map_err(|error| Failure::file(&self.path, "written", &error))?;
-        match buffered.into_inner().map_err(|error| Failure::file(&self.path, "written", error.error()))? {
+        let buffered = writer.finish().map_err(|error| self.unwritable(&error))?;
+        match buffered.into_inner().map_err(|error| self.unwritable(error.error()))? {
             Sink::File(file) => Ok(file.finish()?),
             Sink::Stream(_) => Ok(()),
         }
@@ -286,14 +294,21 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Sink::File(file) => file.write(bytes),
-            Sink::Stream(stream) => stream.write(bytes),
+            // A reader that has gone, such as `head`, is no error: the replay goes on to its report.
+            Sink::Stream(stream) => match stream.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(bytes.len()),
+                written => written,
+            },
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Sink::File(file) => file.flush(),
-            Sink::Stream(stream) => stream.flush(),
+            Sink::Stream(stream) => match stream.flush() {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                flushed => flushed,
+            },
         }
     }
 }

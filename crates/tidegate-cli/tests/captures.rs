@@ -166,6 +166,12 @@ fn captures_come_and_go_through_pipes() {
     assert_eq!(std::iter::from_fn(|| reader.next_record().unwrap()).count(), 2);
     assert!(table.contains("standard input through p"), "{table}");
     assert!(folder.0.join("stdin.dropped.pcapng").exists() && !folder.0.join("stdin.sent.pcapng").exists());
+    // A reader that has gone is no error, and the report is complete.
+    let command =
+        format!("{} replay p.toml - --sent - --dropped d.pcapng <c.pcap | :; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_tidegate"));
+    fs::write(folder.0.join("c.pcap"), capture(&vec![(0, 100, 1000); 20_000])).unwrap();
+    let gone = Command::new("bash").args(["-c", &command]).current_dir(&folder.0).output().unwrap();
+    assert!(gone.status.success() && String::from_utf8_lossy(&gone.stderr).contains("packets sent: standard output"), "{gone:?}");
     let (dropped, _) = folder.feed(0, &["replay", "p.toml", "-", "--dropped", "-"], &file);
     assert_eq!(dropped[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
     let (out, error) = folder.feed(2, &["replay", "p.toml", "-", "--sent", "-", "--dropped", "-"], &file);

@@ -36,10 +36,13 @@ pub fn text(scenario: &Scenario) -> String {
         if scenario.variants.len() > 1 {
             let _ = writeln!(text, "\nvariant `{}`", variant.name);
         }
-        for (name, _, nodes) in ports(variant) {
+        for (name, policy, nodes) in ports(variant) {
             let contracts = "the cell scheduler keeps contracts, and no bound is computed for it";
             let rate = nodes.first().map_or(contracts.to_owned(), |node| print_rate(node.rate));
             let _ = writeln!(text, "\n{name}: {rate}");
+            if let Some(condition) = policy.buffer_condition() {
+                let _ = writeln!(text, "  {condition}");
+            }
             nodes.iter().for_each(|node| write_node(&mut text, node));
         }
     }
@@ -142,7 +145,8 @@ pub fn json(scenario: &Scenario) -> Value {
         .map(|variant| {
             let ports = ports(variant).into_iter().enumerate().map(|(index, (_, policy, nodes))| {
                 let link = variant.simulation.as_ref().map(|simulation| simulation.network.links[index].name.clone());
-                json!({ "link": link, "policy": policy.name, "nodes": nodes.iter().map(node_json).collect::<Vec<_>>() })
+                let nodes: Vec<Value> = nodes.iter().map(node_json).collect();
+                json!({ "link": link, "policy": policy.name, "condition": policy.buffer_condition(), "nodes": nodes })
             });
             json!({ "name": variant.name, "ports": ports.collect::<Vec<_>>() })
         })

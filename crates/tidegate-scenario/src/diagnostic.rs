@@ -245,7 +245,12 @@ fn harmless(text: &str) -> String {
 }
 
 fn is_harmless(c: char) -> bool {
-    !c.is_control() || matches!(c, '\n' | '\t')
+    !is_control(c) || matches!(c, '\n' | '\t')
+}
+
+/// True for a control character, and for one that changes the direction of the text around it.
+pub(crate) fn is_control(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 impl fmt::Display for Problems {

@@ -175,6 +175,28 @@ impl Policy {
             names.join(", ")
         )]
     }
+
+    /// The condition on every guaranteed rate, if one class may fill the buffer and keep the packets of others out.
+    pub(crate) fn buffer_condition(&self) -> Option<String> {
+        let is_shared = matches!(
+            self.buffer.kind,
+            BufferKind::TailDrop | BufferKind::PartialPacketDiscard | BufferKind::EarlyPacketDiscard | BufferKind::TagSensitive
+        );
+        let guarantees_rates = self.adapter.is_none() && self.classes.iter().any(|class| class.guarantee.rate().is_some());
+        let taken = |class: &Class| match (self.buffer.limit, class.limit?) {
+            (Limit::Bytes(_), Limit::Bytes(limit)) | (Limit::Packets(_), Limit::Packets(limit)) => Some(limit * u64::from(class.queues)),
+            _ => None,
+        };
+        let (Limit::Bytes(size) | Limit::Packets(size)) = self.buffer.limit;
+        let fits = self.classes.iter().map(taken).sum::<Option<u64>>().is_some_and(|taken| taken <= size);
+        (is_shared && guarantees_rates && self.classes.len() > 1 && !fits).then(|| {
+            format!(
+                "guarantees hold for queued packets: a class that floods this buffer keeps the others out ({} protects none; longest-queue-push-out or limits of \
+                 classes do)",
+                self.buffer.kind.name()
+            )
+        })
+    }
 }
 
 /// The work of [`Policy::resolve`].

@@ -119,6 +119,9 @@ fn policy(policy: &Policy, detail: Detail) -> String {
     let longest = print_size(u64::from(policy.longest_frame));
     let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
     let scheduler = policy.adapter.as_ref().map_or(policy.scheduler.name().to_owned(), scheduled_cells);
+    if let Some(condition) = policy.buffer_condition() {
+        let _ = writeln!(text, "  {condition}");
+    }
     let _ = writeln!(text, "  link: {}", listed([scheduler, slots_of(policy, None), behind(policy)]));
     let mut rows = Vec::new();
     branches(policy, None, "  ", &mut rows);

@@ -2,7 +2,7 @@
 //!
 //! Every value is a [`Leaf`]. Tables hold values as [`At`], with their place.
 
-use crate::diagnostic::{Span, alternatives, closest};
+use crate::diagnostic::{Span, alternatives, closest, is_control};
 use crate::units::{self, Limit, Period, Ratio, pattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -217,7 +217,7 @@ pub struct Name(pub String);
 impl Leaf for Name {
     const NAME: &'static str = "name";
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": "^[^.\"\\u0000-\\u001f\\u007f-\\u009f]{1,64}$" })
+        json!({ "type": "string", "pattern": "^[^.\"\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]{1,64}$" })
     }
     fn read(scalar: &Scalar<'_>) -> Result<Name, String> {
         let text = expect_text(scalar, "a name in quotes")?;
@@ -227,7 +227,7 @@ impl Leaf for Name {
         if text.chars().count() > 64 {
             return Err("a name has at most 64 characters".to_owned());
         }
-        match text.chars().find(|c| c.is_control() || matches!(c, '.' | '"')) {
+        match text.chars().find(|&c| is_control(c) || matches!(c, '.' | '"')) {
             Some(c) => Err(format!("a name cannot contain {c:?}, because names are parts of dotted keys like policy.access.rate")),
             None => Ok(Name(text.to_owned())),
         }
@@ -241,7 +241,7 @@ pub struct Title(pub String);
 impl Leaf for Title {
     const NAME: &'static str = "title";
     fn schema() -> Value {
-        json!({ "type": "string", "maxLength": 200, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" })
+        json!({ "type": "string", "maxLength": 200, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$" })
     }
     fn read(scalar: &Scalar<'_>) -> Result<Title, String> {
         prose(scalar, 200, &[]).map(Title)
@@ -258,7 +258,7 @@ fn prose(scalar: &Scalar<'_>, most: usize, allowed: &[char]) -> Result<String, S
     if length > most {
         return Err(format!("a text of {length} characters, where at most {most} are shown; shorten it"));
     }
-    match text.chars().find(|c| c.is_control() && !allowed.contains(c)) {
+    match text.chars().find(|&c| is_control(c) && !allowed.contains(&c)) {
         Some(c) => Err(format!("a control character, {c:?}, which a terminal would obey; remove it")),
         None => Ok(text.to_owned()),
     }
@@ -267,7 +267,7 @@ fn prose(scalar: &Scalar<'_>, most: usize, allowed: &[char]) -> Result<String, S
 impl Leaf for Text {
     const NAME: &'static str = "text";
     fn schema() -> Value {
-        json!({ "type": "string", "maxLength": 4000, "pattern": "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$" })
+        json!({ "type": "string", "maxLength": 4000, "pattern": "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$" })
     }
     fn read(scalar: &Scalar<'_>) -> Result<Text, String> {
         prose(scalar, 4000, &['\n', '\t']).map(Text)

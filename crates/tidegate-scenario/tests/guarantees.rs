@@ -445,3 +445,34 @@ fn wrr_takes_turns_by_the_ratio_of_its_weights() {
     };
     assert_eq!(order(20_000, 10_000), order(2, 1));
 }
+
+/// A peak rate is blamed for what it costs, and the tolerance that is named suffices.
+#[test]
+fn the_tolerance_that_a_peak_rate_needs_does() {
+    let text = |tolerance: &str| {
+        "[policy.p]\nrate = \"10 Mbit/s\"\nlongest_frame = \"1500 B\"\nscheduler = \"drr\"\n".to_owned()
+            + &class("a", &format!("shape = {{ rate = \"5 Mbit/s\", peak_rate = \"9 Mbit/s\", burst = \"15 kB\"{tolerance} }}\n"))
+    };
+    let short = printed(&text(""))[0].1.clone();
+    assert!(short.contains("none guaranteed, because its peak rate makes up for no wait"), "{short}");
+    let wanted = short.split("a delay_variation_tolerance of ").nth(1).and_then(|rest| rest.strip_suffix(" would")).expect("a remedy");
+    assert_eq!(printed(&text(&format!(", delay_variation_tolerance = \"{wanted}\"")))[0].1, "5 Mbit/s guaranteed");
+}
+
+/// A buffer that one class may fill puts a condition on every guaranteed rate.
+#[test]
+fn a_buffer_that_one_class_may_fill_is_told() {
+    let told = |buffer: &str, classes: &str| {
+        let text = format!("[policy.p]\nrate = \"10 Mbit/s\"\nscheduler = \"drr\"\n{buffer}{classes}");
+        tidegate_scenario::bounds::text(&parse_str("p.toml", &text).unwrap()).contains("guarantees hold for queued packets")
+    };
+    let two = class("a", "") + &class("b", "");
+    let limited = class("a", "limit = \"40 packets\"\n") + "[[policy.p.class]]\nname = \"rest\"\nlimit = \"60 packets\"\n";
+    assert!(told("", &two));
+    assert!(told("buffer = { manager = \"early-packet-discard\", limit = \"100 packets\" }\n", &two));
+    assert!(told("buffer = { limit = \"99 packets\" }\n", &limited));
+    assert!(!told("buffer = { limit = \"100 packets\" }\n", &limited));
+    assert!(!told("buffer = { manager = \"longest-queue-push-out\" }\n", &two));
+    assert!(!told("buffer = { manager = \"dynamic-threshold\", alpha = 1 }\n", &two));
+    assert!(!told("", ""));
+}

@@ -91,10 +91,13 @@ fn control_characters_are_refused_and_never_drawn() {
         format!("{HEAD}[policy.\"\\u001bx\"]\nrate = \"1 Mbit/s\""),
         format!("{HEAD}\"\\u001bx\" = 1"),
         "title = \"\u{1b}[2J\"".to_owned(),
+        "title = \"\u{202e}2J\"".to_owned(),
+        format!("{HEAD}[policy.\"\u{2067}x\"]\nrate = \"1 Mbit/s\""),
     ];
     for text in files {
         let drawn = refusal(&text).render(false);
-        assert!(drawn.chars().all(|c| !c.is_control() || c == '\n'), "{drawn:?}");
+        let reverses = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(drawn.chars().all(|c| (!c.is_control() || c == '\n') && !reverses(c)), "{drawn:?}");
     }
 }
 

@@ -17,7 +17,7 @@ use super::members::{Choice, Member, Starvation, Tree, slot};
 use crate::contract::Bursts;
 use crate::guarantee::{Ceiling, Guarantee, LeastRate, Service};
 use crate::slots::Slots;
-use crate::units::print_size;
+use crate::units::{print_size, print_time};
 use std::collections::BTreeMap;
 use tidegate_core::dwcs::Early;
 use tidegate_core::registry::SchedulerKind;
@@ -434,11 +434,11 @@ impl Tree {
     /// The part of an offer that a shape passes on, and the reason why it is not more. A peak rate is a first shape without a burst.
     fn through(&self, offer: Offer, shape: &ShapingContract, kind: &str) -> (Option<Service>, Option<String>) {
         let tolerance = shape.tolerance.picoseconds() as f64 / 1e12;
-        let (first, mut wanted) = match shape.peak {
+        let (first, peak_wanted) = match shape.peak {
             Some(peak) => self.kept(offer, LeastRate::whole(peak.bits_per_second()), tolerance),
             None => (Some(Service { rate: offer.rate, latency: offer.latency }), None),
         };
-        let mut service = None;
+        let (mut service, mut wanted) = (None, None);
         if let Some(first) = first {
             let spare = excess(shape) * 8.0 / shape.rate.bits_per_second() as f64 + tolerance;
             let offer = Offer { rate: first.rate, latency: first.latency, ..offer };
@@ -446,17 +446,27 @@ impl Tree {
                 return self.through_dual(offer, shape, kind);
             }
             let (second, more) = self.kept(offer, LeastRate::whole(shape.rate.bits_per_second()), spare);
-            (service, wanted) = (second, more.or(wanted));
+            (service, wanted) = (second, more);
         }
-        let reason = wanted.map(|wanted| {
-            let wanted = wanted + f64::from(self.longest) - tolerance * shape.rate.bits_per_second() as f64 / 8.0;
-            let would_do = shape.peak.is_none() && wanted.is_finite();
-            let rest = if would_do { format!("; {} would do", print_size(wanted.max(0.0).ceil() as u64 + 1)) } else { String::new() };
-            format!(
-                "its burst of {} is too small to wait for its turn under {kind}{rest}",
-                print_size(Bursts::of_shape(shape).depth.into())
-            )
-        });
+        let reason = match (shape.peak, peak_wanted, wanted) {
+            (_, None, None) => None,
+            _ if offer.latency.is_infinite() => Some(format!("nothing bounds how long it waits for its turn under {kind}")),
+            (Some(peak), Some(wanted), _) => {
+                let late = (wanted * 8.0 / peak.bits_per_second() as f64 * 1e12).ceil() as u128 + 1;
+                Some(format!(
+                    "its peak rate makes up for no wait for its turn under {kind}; a delay_variation_tolerance of {} would",
+                    print_time(late)
+                ))
+            }
+            (peak, _, Some(wanted)) => {
+                let wanted = wanted + f64::from(self.longest) - tolerance * shape.rate.bits_per_second() as f64 / 8.0;
+                let would_do = peak.is_none() && wanted.is_finite();
+                let rest = if would_do { format!("; {} would do", print_size(wanted.max(0.0).ceil() as u64 + 1)) } else { String::new() };
+                let depth = print_size(Bursts::of_shape(shape).depth.into());
+                Some(format!("its burst of {depth} is too small to wait for its turn under {kind}{rest}"))
+            }
+            (None, Some(_), None) => unreachable!("without a peak rate nothing is wanted of it"),
+        };
         (service, reason)
     }
 
