@@ -76,7 +76,16 @@ pub fn print_disciplines() -> Result<ExitCode, Failure> {
 
 /// Reads a scenario or policy file; its warnings go to standard error.
 pub fn load(path: &Path, changes: &[String]) -> Result<Scenario, Failure> {
-    let scenario = tidegate_scenario::load(path, changes).map_err(|problems| Failure::Findings(drawn(&problems)))?;
+    told(tidegate_scenario::load(path, changes))
+}
+
+/// The same for a command that uses only the policies of the file.
+pub fn load_policies(path: &Path, changes: &[String]) -> Result<Scenario, Failure> {
+    told(tidegate_scenario::load_policies(path, changes))
+}
+
+fn told(loaded: Result<Scenario, Problems>) -> Result<Scenario, Failure> {
+    let scenario = loaded.map_err(|problems| Failure::Findings(drawn(&problems)))?;
     if let Some(warnings) = &scenario.warnings {
         log::styled(&drawn(warnings));
     }

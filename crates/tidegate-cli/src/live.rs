@@ -82,7 +82,7 @@ fn duration(text: &str) -> Result<tidegate_core::units::Duration, String> {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let scenario = crate::check::load(&arguments.policy, &arguments.set)?;
+    let scenario = crate::check::load_policies(&arguments.policy, &arguments.set)?;
     let there = crate::check::choose(&scenario, arguments.name.as_deref(), "--policy")?;
     let back = match &arguments.reverse_policy {
         Some(name) => crate::check::choose(&scenario, Some(name), "--reverse-policy")?,

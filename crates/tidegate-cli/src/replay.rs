@@ -51,7 +51,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let scenario = crate::check::load(&arguments.policy, &arguments.set)?;
+    let scenario = crate::check::load_policies(&arguments.policy, &arguments.set)?;
     let policy = crate::check::choose(&scenario, arguments.name.as_deref(), "--policy")?;
 
     if arguments.cells.is_some() && policy.adapter.is_none() {

@@ -146,6 +146,9 @@ fn damage_is_refused_unless_asked_for() {
         assert!(error.contains("246 bytes from there on were not read"), "{error}");
     }
     assert!(!Path::new(&folder.0.join("c.sent.pcapng")).exists());
+    // A replay uses the policies of a scenario, and not its damaged sources.
+    fs::write(folder.0.join("whole.pcap"), capture(&[(0, 100, 1000)])).unwrap();
+    folder.expect(0, &["replay", "s.toml", "whole.pcap"]);
     let (json, _) = folder.expect(0, &["run", "s.toml", "--json", "--set", "flow.f.source.until_damage=true"]);
     let (packets, notes) = offered(&json);
     assert!(packets == 1 && notes[0].contains("damaged at record 2"), "{notes:?}");

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tidegate_core::classifier::Header;
 use tidegate_core::units::Duration;
 use tidegate_replay::{Account, Arrivals, CaptureError, CaptureReader};
 use tidegate_sim::CapturePacket;
@@ -22,6 +23,8 @@ pub(crate) struct Read {
 pub(crate) struct Captures {
     /// The folder that names are relative to; `None` for a text without a file, which cannot use captures.
     directory: Option<PathBuf>,
+    /// True if no capture is opened, and one packet replaces each.
+    are_unopened: bool,
     /// By name and `until_damage`.
     read: BTreeMap<(String, bool), Result<Read, String>>,
 }
@@ -29,7 +32,12 @@ pub(crate) struct Captures {
 impl Captures {
     /// Captures beside the scenario file at `path`.
     pub fn beside(path: &Path) -> Captures {
-        Captures { directory: Some(path.parent().unwrap_or(Path::new("")).to_owned()), read: BTreeMap::new() }
+        Captures { directory: Some(path.parent().unwrap_or(Path::new("")).to_owned()), ..Captures::default() }
+    }
+
+    /// Captures beside the scenario file at `path`, which are not opened: one packet replaces each.
+    pub fn unopened_beside(path: &Path) -> Captures {
+        Captures { are_unopened: true, ..Captures::beside(path) }
     }
 
     /// The files that were read.
@@ -50,10 +58,13 @@ impl Captures {
             return Err(format!("the capture {name} is looked for beside the scenario file, and this text has no file"));
         };
         let path = directory.join(name);
-        let read = self
-            .read
-            .entry((name.to_owned(), until_damage))
-            .or_insert_with(|| read(&path, until_damage).map_err(|problem| format!("the capture {} {problem}", path.display())));
+        let read = self.read.entry((name.to_owned(), until_damage)).or_insert_with(|| {
+            if self.are_unopened {
+                let packet = CapturePacket { offset: Duration::ZERO, length: 64, header: Header::default() };
+                return Ok(Read { packets: [packet].into(), account: Account::default() });
+            }
+            read(&path, until_damage).map_err(|problem| format!("the capture {} {problem}", path.display()))
+        });
         read.clone().map(|read| read.packets)
     }
 

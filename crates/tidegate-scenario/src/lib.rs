@@ -76,7 +76,7 @@ pub use diagnostic::Problems;
 pub use guarantee::{Guarantee, LeastRate};
 pub use policy::Policy;
 pub use promise::Promise;
-pub use scenario::{Scenario, Variant, load, parse_str};
+pub use scenario::{Scenario, Variant, load, load_policies, parse_str};
 pub use schema::schema;
 pub use simulation::Simulation;
 pub use value::Percentile;

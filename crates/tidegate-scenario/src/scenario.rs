@@ -64,12 +64,26 @@ pub struct Variant {
 /// # Errors
 /// Everything that is wrong with the file or with an override.
 pub fn load(path: &Path, overrides: &[String]) -> Result<Scenario, Problems> {
+    load_with(path, overrides, Captures::beside(path))
+}
+
+/// Reads only the policies of the file at `path`: captures that its sources name are not opened, and its variants have no simulation.
+///
+/// # Errors
+/// Everything else that is wrong with the file or with an override.
+pub fn load_policies(path: &Path, overrides: &[String]) -> Result<Scenario, Problems> {
+    let mut scenario = load_with(path, overrides, Captures::unopened_beside(path))?;
+    scenario.variants.iter_mut().for_each(|variant| variant.simulation = None);
+    Ok(scenario)
+}
+
+fn load_with(path: &Path, overrides: &[String], captures: Captures) -> Result<Scenario, Problems> {
     let name = path.display().to_string();
     let text = std::fs::read(path).map_err(|error| error.to_string()).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| format!("it is not UTF-8 text (byte {})", error.utf8_error().valid_up_to()))
     });
     match text {
-        Ok(text) => parse(&name, &text, overrides, Captures::beside(path)),
+        Ok(text) => parse(&name, &text, overrides, captures),
         Err(problem) => {
             let span = None;
             let problem = format!("cannot read {name}: {problem}");
