@@ -43,7 +43,11 @@ impl fmt::Display for CaptureError {
             }
             CaptureError::Damaged { place, problem, unread } => {
                 write!(f, "is damaged at {place}: {problem}")?;
-                if *unread > 0 { write!(f, "; {unread} bytes from there on were not read") } else { Ok(()) }
+                if *unread > 0 {
+                    write!(f, "; {unread} bytes from there on were not read")?;
+                }
+                // Several variants of pcap have its first bytes and other records.
+                if place.starts_with("record") { f.write_str(" (`editcap -F pcapng IN OUT` converts variants of pcap)") } else { Ok(()) }
             }
         }
     }
