@@ -48,6 +48,7 @@ pub fn police_burst<P: Policer>(now: Time, batch: &[Query], policers: &mut [P], 
 ///
 /// # Panics
 /// As [`police_burst`].
+#[inline]
 pub fn police_burst_ahead<P: Policer>(now: Time, batch: &[Query], next: &[Query], policers: &mut [P], verdicts: &mut [Verdict]) {
     let verdicts = &mut verdicts[..batch.len()];
     // One policer is fetched while another polices: processors keep track of 12 to 24 cache lines under way.
