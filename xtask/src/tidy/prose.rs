@@ -1,4 +1,4 @@
-//! How the project speaks: words that say less than they could, and sentences that nobody reads twice.
+//! Prose in comments, headers and documents: words with plainer alternatives, long sentences, unexplained constants.
 //!
 //! Checked in the comments of Rust files and in documents. What a header says in one sentence has at most [`LONGEST`] words.
 
