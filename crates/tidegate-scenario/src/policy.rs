@@ -177,22 +177,21 @@ impl Policy {
     }
 
     /// The condition on every guaranteed rate, if one class may fill the buffer and keep the packets of others out.
+    ///
+    /// Only push-out always has room for a short queue. Byte limits leave it to the length of the frames whether packets run out first.
     pub(crate) fn buffer_condition(&self) -> Option<String> {
-        let is_shared = matches!(
-            self.buffer.kind,
-            BufferKind::TailDrop | BufferKind::PartialPacketDiscard | BufferKind::EarlyPacketDiscard | BufferKind::TagSensitive
-        );
         let guarantees_rates = self.adapter.is_none() && self.classes.iter().any(|class| class.guarantee.rate().is_some());
-        let taken = |class: &Class| match (self.buffer.limit, class.limit?) {
-            (Limit::Bytes(_), Limit::Bytes(limit)) | (Limit::Packets(_), Limit::Packets(limit)) => Some(limit * u64::from(class.queues)),
-            _ => None,
+        let packets = |class: &Class| match class.limit? {
+            Limit::Packets(limit) => Some(limit.saturating_mul(class.queues.into())),
+            Limit::Bytes(_) => None,
         };
-        let (Limit::Bytes(size) | Limit::Packets(size)) = self.buffer.limit;
-        let fits = self.classes.iter().map(taken).sum::<Option<u64>>().is_some_and(|taken| taken <= size);
-        (is_shared && guarantees_rates && self.classes.len() > 1 && !fits).then(|| {
+        let taken = self.classes.iter().try_fold(0u64, |sum, class| Some(sum.saturating_add(packets(class)?)));
+        let fits = matches!((self.buffer.limit, taken), (Limit::Packets(size), Some(taken)) if taken <= size);
+        let is_safe = self.buffer.kind == BufferKind::LongestQueuePushOut || self.buffer.kind == BufferKind::TailDrop && fits;
+        (guarantees_rates && self.classes.len() > 1 && !is_safe).then(|| {
             format!(
-                "guarantees hold for queued packets: a class that floods this buffer keeps the others out ({} protects none; longest-queue-push-out or limits of \
-                 classes do)",
+                "guarantees hold for queued packets: a class that floods this buffer may keep the others out ({} does not prevent it; longest-queue-push-out \
+                 does, or tail-drop with packet limits of classes that fit)",
                 self.buffer.kind.name()
             )
         })
