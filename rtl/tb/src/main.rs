@@ -92,7 +92,7 @@ fn run(options: &Options) -> ExitCode {
                 println!("scenario={name} decisions={} cycles={}{period} seconds={seconds:.2}", done.decisions, done.cycles);
             }
             Err(Failure::Mismatch(mismatch, seed)) => {
-                let Setup { library, parameters, .. } = &options.setup;
+                let Setup { design: library, parameters, .. } = &options.setup;
                 let parameters: Vec<String> = parameters.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 println!("{mismatch}");
                 println!("  scenario \"{}\": {}", scenario.name, scenario.about);
@@ -148,5 +148,5 @@ fn options(arguments: &[String]) -> Result<Options, String> {
         return Err("a design has at least 2 streams".to_owned());
     }
     let scenarios = engine.selected(&names)?;
-    Ok(Options { engine, setup: Setup { library, timing: engine.timing, parameters, streams, trace }, scenarios, decisions, seed })
+    Ok(Options { engine, setup: Setup { design: library, timing: engine.timing, parameters, streams, trace }, scenarios, decisions, seed })
 }

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 /// A design and what it is said to be.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    pub library: PathBuf,
+    /// The shared library of the compiled design.
+    pub design: PathBuf,
     /// How it decides, if its queues are outside.
     pub timing: Option<Timing>,
     pub parameters: Parameters,
@@ -24,7 +25,7 @@ impl Setup {
     /// # Errors
     /// If the library holds none.
     pub fn design(&self, seed: u64) -> Result<Design, Failure> {
-        Design::load(&self.library, seed).map_err(Failure::Setup)
+        Design::load(&self.design, seed).map_err(Failure::Setup)
     }
 }
 

@@ -71,7 +71,7 @@ pub fn run(step: &str, options: &Options) -> Result<(), Failure> {
 /// Measures the cycles per decision of the engine by events under several loads.
 fn loads(bench: &Path, sources: &BTreeMap<String, String>) -> Result<(), Failure> {
     let Some(pair) = pairs().find(|pair| pair.name() == "heap-1024") else { return Ok(()) };
-    let library = pair.library(&pair.name(), sources, Effort::Some)?;
+    let library = pair.compiled(&pair.name(), sources, Effort::Some)?;
     let outcome = pair.compare(bench, &library, &["--scenario", "loads", "--decisions", "5000"])?;
     outcome.failed.map_or(Ok(()), |(_, said)| Err(Failure::Check(format!("not as the model under a steady load: {said}"))))
 }
@@ -93,7 +93,7 @@ impl Pair {
     ///
     /// # Errors
     /// As [`verilate::library`].
-    pub fn library(&self, name: &str, sources: &BTreeMap<String, String>, effort: Effort) -> Result<PathBuf, Failure> {
+    pub fn compiled(&self, name: &str, sources: &BTreeMap<String, String>, effort: Effort) -> Result<PathBuf, Failure> {
         let (top, parameters) = (self.variant.top.to_owned(), self.parameters());
         verilate::library(&Design { name: name.to_owned(), top, parameters, sources: sources.clone(), effort })
     }
@@ -102,7 +102,7 @@ impl Pair {
     fn measured(&self, bench: &Path, sources: &BTreeMap<String, String>, decisions: u64) -> Result<Option<String>, Failure> {
         let begun = Instant::now();
         let name = self.name();
-        let library = self.library(&name, sources, Effort::Some)?;
+        let library = self.compiled(&name, sources, Effort::Some)?;
         let built = begun.elapsed().as_secs_f64();
         let outcome = self.compare(bench, &library, &["--decisions", &decisions.div_ceil(self.size.share).to_string()])?;
         let Outcome { decisions, cycles, period, failed } = outcome;

@@ -71,7 +71,7 @@ fn pair(mutant: &Mutant) -> Result<Pair, Failure> {
 fn caught_by(mutant: &Mutant, bench: &Path, number: usize, sources: &BTreeMap<String, String>) -> Result<(Option<String>, f64), Failure> {
     let begun = Instant::now();
     let pair = pair(mutant)?;
-    let library = pair.library(&format!("mutants/{number}"), sources, Effort::Least)?;
+    let library = pair.compiled(&format!("mutants/{number}"), sources, Effort::Least)?;
     let traffic = TRAFFIC.iter().find(|(step, _)| *step == pair.variant.step).map_or::<&[&str], _>(&[], |(_, words)| words);
     let outcome = pair.compare(bench, &library, traffic)?;
     Ok((outcome.failed.map(|(check, _)| check), begun.elapsed().as_secs_f64()))
