@@ -232,7 +232,7 @@ impl Store {
         let mut waited = 0;
         loop {
             match scheduler.select(self.now) {
-                Decision::Serve(flow) => {
+                Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
                     let next = self.queues.pop(flow).and_then(|(_, next)| next);
                     scheduler.served(self.now, flow, next);
                     if let Some(hint) = scheduler.prefetch_hint() {

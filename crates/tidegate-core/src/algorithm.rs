@@ -80,6 +80,7 @@ macro_rules! fields {
 /// `kind` declares an enum of the names, `any` an enum of the algorithms themselves, and the third name is a macro for use in the same file:
 ///
 /// * `m!(any, a => expression)` evaluates the expression with `a` bound to the algorithm in `any`;
+/// * `m!(any, other, a, b => expression, else otherwise)` does so with `a` and `b` bound if both hold the same algorithm;
 /// * `m!(kind, A, any => expression)` evaluates it with `A` standing for the algorithm's type and `any` for its variant.
 ///
 /// Variants in a second list have no name in files. The dollar sign in front is for the macro that is declared.
@@ -150,7 +151,16 @@ macro_rules! registry {
         #[allow(missing_docs)]
         $any_visibility enum $any { $($variant($type),)* $($($(#[$doc])* $unnamed($unnamed_type),)*)? }
 
+        #[allow(unused_macros)]
         macro_rules! $matcher {
+            ($d any:expr, $d other:expr, $d algorithm:ident, $d same:ident => $d expression:expr, else $d otherwise:expr) => {
+                match ($d any, $d other) {
+                    $(($any::$variant($d algorithm), $any::$variant($d same)) => $d expression,)*
+                    $($(($any::$unnamed($d algorithm), $any::$unnamed($d same)) => $d expression,)*)?
+                    #[allow(unreachable_patterns)]
+                    _ => $d otherwise,
+                }
+            };
             ($d any:expr, $d algorithm:ident => $d expression:expr) => {
                 match $d any {
                     $($any::$variant($d algorithm) => $d expression,)*

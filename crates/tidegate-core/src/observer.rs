@@ -21,6 +21,12 @@ pub trait Observer<P> {
         let _ = (now, packet, from);
     }
 
+    /// The scheduler has changed the packet's colour from `from` to what it leaves in; `sent` follows.
+    #[inline]
+    fn remarked(&mut self, now: Time, packet: &Packet<P>, from: Colour) {
+        let _ = (now, packet, from);
+    }
+
     /// The packet has joined its queue, payload and all; `occupancy` includes it.
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {

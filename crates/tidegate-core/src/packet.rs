@@ -135,11 +135,13 @@ pub enum DropReason {
     EarlyDiscard,
     /// A packet of its frame before it was dropped, which makes the rest useless.
     PartialFrame,
+    /// Its flow was removed while it was queued.
+    Removed,
 }
 
 impl DropReason {
     /// Every reason, in the order of its discriminant.
-    pub const ALL: [DropReason; 9] = [
+    pub const ALL: [DropReason; 10] = [
         DropReason::Policed,
         DropReason::FlowLimit,
         DropReason::SharedLimit,
@@ -149,6 +151,7 @@ impl DropReason {
         DropReason::Oversize,
         DropReason::EarlyDiscard,
         DropReason::PartialFrame,
+        DropReason::Removed,
     ];
 
     /// The name used in reports and capture comments.
@@ -163,6 +166,7 @@ impl DropReason {
             DropReason::Oversize => "oversize",
             DropReason::EarlyDiscard => "early-discard",
             DropReason::PartialFrame => "partial-frame",
+            DropReason::Removed => "removed",
         }
     }
 }

@@ -171,9 +171,10 @@ impl<P, B: BufferManager> Datapath<P, B> {
             return Next::WaitUntil(self.busy_until);
         }
         loop {
-            match scheduler.select(now) {
-                Decision::Serve(flow) => {
-                    let Some((packet, next)) = self.queues.pop(flow) else {
+            let decision = scheduler.select(now);
+            match decision {
+                Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
+                    let Some((mut packet, next)) = self.queues.pop(flow) else {
                         unreachable!("the scheduler named a flow that is not backlogged")
                     };
                     scheduler.served(now, flow, next);
@@ -184,6 +185,12 @@ impl<P, B: BufferManager> Datapath<P, B> {
                     let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
                     self.busy_until = finish;
                     self.counters.sent.add(packet.length);
+                    if let Decision::ServeAs(_, colour) = decision
+                        && colour != packet.colour
+                    {
+                        let from = core::mem::replace(&mut packet.colour, colour);
+                        observer.remarked(now, &packet, from);
+                    }
                     observer.sent(now, &packet, finish, self.queues.occupancy());
                     return Next::Transmit(Transmission { packet, start: now, finish });
                 }

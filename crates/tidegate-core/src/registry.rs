@@ -8,7 +8,7 @@ use crate::buffer::{Admission, Arrival, BufferError, BufferField, BufferManager,
 use crate::packet::{Colour, DropReason, Flow, Head, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
 use crate::queue::Occupancy;
-use crate::scheduler::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, Task};
+use crate::scheduler::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, Task, activate_in_order};
 use crate::units::Time;
 use alloc::boxed::Box;
 
@@ -185,6 +185,18 @@ impl Scheduler for AnyScheduler {
     #[inline]
     fn drive<T: Task>(&mut self, task: T) -> T::Output {
         match_scheduler!(self, s => s.outlined_drive(task))
+    }
+
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        match_scheduler!(self, s => s.change(now, flow, parameters))
+    }
+
+    fn forget(&mut self, now: Time, flow: Flow) {
+        match_scheduler!(self, s => s.forget(now, flow));
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut AnyScheduler, kept: &[Kept]) {
+        match_scheduler!(&mut *self, old, s, old => s.adopt(now, old, kept), else activate_in_order(self, now, kept));
     }
 
     fn refresh(&mut self, now: Time) {

@@ -12,13 +12,19 @@
 //! 4. a lost head is not charged. Two calls in a row that activate a flow and lose its only packet, or resume a flow and suspend it again,
 //!    change nothing;
 //! 5. ties break by the order of activation;
-//! 6. a flow that its contract suspends keeps the rest of its turn, and at most one more turn that passed meanwhile.
+//! 6. a flow that its contract suspends keeps the rest of its turn, and at most one more turn that passed meanwhile;
+//! 7. flows change while packets are queued. `change` touches one flow: its stamps and turns already granted stay, and the new parameters hold
+//!    from its next head on. `forget` leaves nothing behind: the next flow in that place is served as on a new scheduler. Neither changes the
+//!    order of other flows beyond what their shares demand;
+//! 8. a scheduler that adopts another of the same parameters continues as the other would have.
 
 use crate::algorithm::{Algorithm, Role};
 use crate::dwcs::Request;
-use crate::packet::{Flow, Head};
+use crate::packet::{Colour, Flow, Head};
 use crate::shaper::ShapingContract;
 use crate::units::{Duration, Rate, Time};
+use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt;
 
 mod active_list;
@@ -61,6 +67,8 @@ pub(crate) const PREFETCH_DISTANCE: usize = 24;
 pub enum Decision {
     /// Transmit the head of this flow, then call [`Scheduler::served`].
     Serve(Flow),
+    /// The same; the packet leaves in this colour.
+    ServeAs(Flow, Colour),
     /// Drop the head of this flow because it is late, then call [`Scheduler::lost`].
     Discard(Flow),
     /// Nothing may leave before this instant, which is after `now`.
@@ -116,6 +124,31 @@ pub trait Scheduler {
         self.activate(now, flow, head);
     }
 
+    /// The parameters of `flow`, backlogged or not, are these from now on. A vacant place below [`Setup::capacity`] is filled with this call.
+    /// Stamps made stay; the new parameters hold from the next head on. An error changes nothing.
+    ///
+    /// # Errors
+    /// [`BuildError`] for a parameter that is missing or out of range, as when the scheduler is built.
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let _ = (now, flow, parameters);
+        Ok(())
+    }
+
+    /// `flow`, which is not backlogged, leaves: its place is vacant until [`Scheduler::change`] fills it, and nothing of the flow is remembered.
+    fn forget(&mut self, now: Time, flow: Flow) {
+        let _ = (now, flow);
+    }
+
+    /// Takes over from `old`, which serves no more. This scheduler has just been built and started; each of its backlogged flows is in `kept`
+    /// with its head. A flow with a place in both keeps its stamps, turns and tokens, and its head counts as the same.
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept])
+    where
+        Self: Sized,
+    {
+        let _ = old;
+        activate_in_order(self, now, kept);
+    }
+
     /// The flow that is likely to be named up to 24 turns from now, for prefetching; the caller asks once per turn, after
     /// [`Scheduler::served`]. The scheduler itself fetches its state of that flow, as [`Scheduler::prefetch`] does. A hint may be wrong or
     /// absent.
@@ -144,6 +177,31 @@ pub trait Scheduler {
     fn refresh(&mut self, now: Time) {
         let _ = now;
     }
+}
+
+/// A flow that stays when one scheduler takes over from another ([`Scheduler::adopt`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Its place in the old scheduler.
+    pub from: Flow,
+    /// Its place in the new one.
+    pub to: Flow,
+    /// Its head, if it is backlogged.
+    pub head: Option<Head>,
+}
+
+/// Activates the flows that are backlogged, in the order in which their heads were queued.
+pub fn activate_in_order<S: Scheduler>(scheduler: &mut S, now: Time, kept: &[Kept]) {
+    let mut heads: Vec<(Flow, Head)> = kept.iter().filter_map(|kept| Some((kept.to, kept.head?))).collect();
+    heads.sort_unstable_by(|(_, one), (_, other)| serial_order(one.number, other.number));
+    for (flow, head) in heads {
+        scheduler.activate(now, flow, head);
+    }
+}
+
+/// The order of two numbers that wrap and are less than 2^31 apart.
+fn serial_order(one: u32, other: u32) -> Ordering {
+    (one.wrapping_sub(other) as i32).cmp(&0)
 }
 
 /// A task for a scheduler of any type ([`Scheduler::drive`]).
@@ -208,6 +266,8 @@ pub struct Setup {
     pub rate: Rate,
     /// The longest packet on the wire, in bytes, overhead included.
     pub longest_packet: u32,
+    /// The number of places for flows, if it is more than the flows at first: the others are vacant. Nothing is allocated when they are filled.
+    pub capacity: usize,
     /// For [`Dwcs`].
     pub dwcs: DwcsOptions,
 }
@@ -215,7 +275,7 @@ pub struct Setup {
 impl Setup {
     /// The setup of flows that share `rate`, with default options.
     pub fn new(rate: Rate, longest_packet: u32) -> Setup {
-        Setup { rate, longest_packet, dwcs: DwcsOptions::default() }
+        Setup { rate, longest_packet, capacity: 0, dwcs: DwcsOptions::default() }
     }
 
     /// Builds a scheduler whose type is known; [`crate::registry::SchedulerKind::build`] builds one that is named at run time.
@@ -224,6 +284,11 @@ impl Setup {
     /// [`BuildError`] for a parameter that is missing or out of range.
     pub fn build<S: Algorithm<Scheduling>>(&self, flows: &[FlowParameters]) -> Result<S, BuildError> {
         S::build((self, flows))
+    }
+
+    /// The number of places for these flows.
+    pub fn places(&self, flows: &[FlowParameters]) -> usize {
+        self.capacity.max(flows.len())
     }
 
     /// A slot: the time that the longest packet takes.

@@ -112,7 +112,7 @@ impl<S: Scheduler> Bench<S> {
         let mut at = self.now.later(self.free);
         while !at.is_after(until) {
             match self.scheduler.select(at) {
-                Decision::Serve(flow) => {
+                Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
                     let Some(sent) = self.queues[flow.index()].pop_front() else { panic!("{flow:?} is not backlogged") };
                     if let Some(policer) = &mut self.policers[flow.index()] {
                         let verdict = policer.police(at, sent.length, Colour::Green);

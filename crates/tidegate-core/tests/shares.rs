@@ -102,7 +102,7 @@ fn run<S: Scheduler>(scheduler: &mut S, link: u64, flows: usize, member: impl Fn
     let mut packets = 0;
     while packets < 40_000 {
         match scheduler.select(now) {
-            Decision::Serve(flow) => {
+            Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
                 let length = heads[flow.index()].length;
                 // What the bursts let pass at first is over by then.
                 sent[member(flow.index())] += if packets > 20_000 { u64::from(length) } else { 0 };

@@ -323,7 +323,7 @@ fn judge(
                 while free.max(now) <= until {
                     let at = free.max(now);
                     match scheduler.select(instant(at)) {
-                        Decision::Serve(flow) => {
+                        Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
                             let index = flow.index();
                             prop_assert!(!queues[index].is_empty(), "flow {} is not backlogged", index);
                             referee.check(at, &queues, index)?;

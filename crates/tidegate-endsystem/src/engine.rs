@@ -210,7 +210,7 @@ impl<S: Scheduler> DecisionEngine<S> {
                 return Next::Waiting;
             }
             match self.scheduler.select(self.clock) {
-                Decision::Serve(stream) => {
+                Decision::Serve(stream) | Decision::ServeAs(stream, _) => {
                     is_low = self.take_head(stream, self.clock, false);
                     self.clock += Duration::from_picoseconds(1);
                 }
@@ -247,7 +247,7 @@ impl<S: Scheduler> DecisionEngine<S> {
             }
             self.clock = start;
             match self.scheduler.select(start) {
-                Decision::Serve(stream) => is_low = self.take_head(stream, start, false),
+                Decision::Serve(stream) | Decision::ServeAs(stream, _) => is_low = self.take_head(stream, start, false),
                 Decision::Discard(stream) => is_low = self.take_head(stream, start, true),
                 Decision::WaitUntil(time) => {
                     if let Some((arrival, announced)) = self.pending.pop_front_if(|(arrival, _)| arrival.is_before(time)) {

@@ -27,7 +27,7 @@
 //! that packet is lost at once, the node is suspended again, which changes nothing above.
 
 use super::{Decision, PREFETCH_DISTANCE, Scheduler};
-use crate::packet::{Flow, Head};
+use crate::packet::{Colour, Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
 use crate::shaper::Allowance;
@@ -102,6 +102,14 @@ pub struct Hierarchy<S> {
     unnamed: usize,
     /// Only for a tree too large to stay in the cache.
     predictor: Option<PrefetchPredictor>,
+}
+
+/// What the nodes of a path say of the packet at its end, the least first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Send,
+    SendAs(Colour),
+    Discard,
 }
 
 impl<S: Scheduler> Hierarchy<S> {
@@ -328,7 +336,7 @@ impl<S: Scheduler> Hierarchy<S> {
     #[inline]
     fn settle_node(&mut self, now: Time, node: usize) {
         let winner = match self.nodes[node].scheduler.select(now) {
-            Decision::Serve(place) | Decision::Discard(place) => self.members[self.child(node, place)].head,
+            Decision::Serve(place) | Decision::ServeAs(place, _) | Decision::Discard(place) => self.members[self.child(node, place)].head,
             Decision::WaitUntil(time) => {
                 self.withdraw(now, node, true);
                 self.nodes[node].scheduler_waits = true;
@@ -345,15 +353,20 @@ impl<S: Scheduler> Hierarchy<S> {
         }
     }
 
-    /// The flow at the end of the winners' path from the root down, and whether its head is to be discarded; otherwise the root's answer.
+    /// What to do with the flow at the end of the winners' path from the root down; otherwise the root's answer. A packet that several nodes
+    /// mark leaves in the worst of their colours.
     #[inline]
-    fn descend(&mut self, now: Time) -> Result<(Flow, bool), Decision> {
-        let (mut node, mut late) = (ROOT, false);
+    fn descend(&mut self, now: Time) -> Result<(Flow, Verdict), Decision> {
+        let (mut node, mut verdict) = (ROOT, Verdict::Send);
         loop {
             let member = match self.nodes[node].scheduler.select(now) {
                 Decision::Serve(place) => Some(self.child(node, place)),
+                Decision::ServeAs(place, colour) => {
+                    verdict = verdict.max(Verdict::SendAs(colour));
+                    Some(self.child(node, place))
+                }
                 Decision::Discard(place) => {
-                    late = true;
+                    verdict = Verdict::Discard;
                     Some(self.child(node, place))
                 }
                 nothing if node == ROOT => return Err(nothing),
@@ -362,7 +375,7 @@ impl<S: Scheduler> Hierarchy<S> {
             match member {
                 Some(member) if node == ROOT || self.members[member].head.number == self.members[node].head.number => {
                     match member.checked_sub(self.nodes.len()) {
-                        Some(leaf) => return Ok((Flow(leaf as u32), late)),
+                        Some(leaf) => return Ok((Flow(leaf as u32), verdict)),
                         None => node = member,
                     }
                 }
@@ -370,7 +383,7 @@ impl<S: Scheduler> Hierarchy<S> {
                     // The node's answer has changed with time alone: the nodes above are told and asked again.
                     self.unsettle(node, News::Some);
                     self.settle(now);
-                    (node, late) = (ROOT, false);
+                    (node, verdict) = (ROOT, Verdict::Send);
                 }
             }
         }
@@ -402,8 +415,9 @@ impl<S: Scheduler> Scheduler for Hierarchy<S> {
         // The root's own contract holds everything back.
         let root = self.forbidden_until(now, ROOT);
         match answer {
-            Ok((flow, true)) => Decision::Discard(flow),
-            Ok((flow, false)) => root.map_or(Decision::Serve(flow), Decision::WaitUntil),
+            Ok((flow, Verdict::Discard)) => Decision::Discard(flow),
+            Ok((flow, Verdict::Send)) => root.map_or(Decision::Serve(flow), Decision::WaitUntil),
+            Ok((flow, Verdict::SendAs(colour))) => root.map_or(Decision::ServeAs(flow, colour), Decision::WaitUntil),
             Err(answer) => {
                 let first = self.waiting.first().map(|(key, _)| Time::from_picoseconds(key));
                 let next = match (answer, first) {

@@ -166,7 +166,7 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
             self.release(now);
         }
         let decision = self.inner.select(now);
-        if matches!(decision, Decision::Serve(_) | Decision::Discard(_)) {
+        if matches!(decision, Decision::Serve(_) | Decision::ServeAs(..) | Decision::Discard(_)) {
             return decision;
         }
         match (decision, self.waiting.first()) {

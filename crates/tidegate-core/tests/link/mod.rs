@@ -46,7 +46,7 @@ pub fn run(scheduler: &mut impl Scheduler, rate: Rate, flows: usize, arrivals: &
         let horizon = coming.peek().map(|(_, arrival)| Time::from_picoseconds(arrival.time));
         while horizon.is_none_or(|horizon| !now.is_after(horizon)) {
             match scheduler.select(now) {
-                Decision::Serve(flow) => {
+                Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
                     assert_eq!(scheduler.select(now), Decision::Serve(flow), "asking twice changes nothing");
                     let queue = &mut queues[flow.index()];
                     let (head, index) = queue.pop_front().expect("only backlogged flows are named");

@@ -293,7 +293,7 @@ impl<S: Scheduler> Link<S> {
             }
             let backlogged = self.queues.iter().any(|queue| !queue.is_empty());
             match answer {
-                Decision::Serve(flow) | Decision::Discard(flow) => {
+                Decision::Serve(flow) | Decision::ServeAs(flow, _) | Decision::Discard(flow) => {
                     let at = flow.index();
                     let Some(packet) = self.queues.get_mut(at).and_then(VecDeque::pop_front) else {
                         return Err(breach(1, format!("{answer:?}, but flow {at} is not backlogged")));

@@ -140,7 +140,7 @@ impl Hierarchy<AnyScheduler> {
                     Member::Leaf(flow) => leaves[flow.index()].parameters,
                 });
             }
-            let setup = Setup { rate: spec.rate, longest_packet, dwcs: spec.dwcs };
+            let setup = Setup { dwcs: spec.dwcs, ..Setup::new(spec.rate, longest_packet) };
             let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
                 let child = flow.map(|flow| member(children[flow.index()]));
                 HierarchyError::Parameters { node: index, child, parameter, problem }
