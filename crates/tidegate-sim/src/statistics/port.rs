@@ -43,6 +43,8 @@ pub struct ClassStatistics {
     pub offered: Volume,
     /// What was transmitted.
     pub sent: Volume,
+    /// What of that left in another colour than green.
+    pub sent_tagged: Volume,
     /// What was dropped.
     pub dropped: Dropped,
     /// What of that was not green.
@@ -87,6 +89,7 @@ pub(crate) struct PortMeter {
 struct ClassMeter {
     offered: Volume,
     sent: Volume,
+    sent_tagged: Volume,
     dropped: Dropped,
     dropped_tagged: Volume,
     marked: Volume,
@@ -101,6 +104,7 @@ impl PortMeter {
         let class = ClassMeter {
             offered: Volume::default(),
             sent: Volume::default(),
+            sent_tagged: Volume::default(),
             dropped: Dropped::default(),
             dropped_tagged: Volume::default(),
             marked: Volume::default(),
@@ -210,6 +214,7 @@ impl PortMeter {
             class.occupancy.restart(now);
             class.offered = Volume { packets: class.queued_packets, bytes: class.occupancy.value() };
             class.sent = Volume::default();
+            class.sent_tagged = Volume::default();
             class.dropped = Dropped::default();
             class.dropped_tagged = Volume::default();
             class.marked = Volume::default();
@@ -263,6 +268,9 @@ impl<P> Observer<P> for PortMeter {
 
     #[inline]
     fn sent(&mut self, now: Time, packet: &Packet<P>, finish: Time, _occupancy: &Occupancy) {
+        if packet.colour != Colour::Green {
+            self.class(packet.flow).sent_tagged.add(packet.length);
+        }
         self.sent(now.picoseconds(), packet.flow, packet.length, packet.arrival.picoseconds(), finish.picoseconds());
     }
 }
@@ -273,6 +281,7 @@ impl ClassMeter {
         ClassStatistics {
             offered: self.offered,
             sent: self.sent,
+            sent_tagged: self.sent_tagged,
             dropped: self.dropped,
             dropped_tagged: self.dropped_tagged,
             queued: Volume { packets: self.queued_packets, bytes: self.occupancy.value() },
