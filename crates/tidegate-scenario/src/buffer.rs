@@ -30,7 +30,7 @@ impl Resolution<'_> {
     /// Reports a limit that keeps out every packet, or the longest ones.
     fn judge_limit(&mut self, limit: &At<Limit>, what: &str, most_bytes: u64) {
         let longest = self.longest_frame;
-        let finding = |problem: String| Diagnostic::error(limit.span.clone(), problem);
+        let finding = |problem: String| limit.error(problem);
         match limit.value {
             Limit::Packets(0) | Limit::Bytes(0) => {
                 self.findings.push(finding(format!("{what} could hold nothing")).help("write a limit of at least one packet"));
@@ -86,14 +86,14 @@ impl Resolution<'_> {
                     && at.value.0 < wanted
                 {
                     let problem = format!("the port holds at most {} packets, fewer than the buffer's {}", at.value.0, print_limit(limit));
-                    let finding = Diagnostic::error(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
+                    let finding = at.error(problem).context(written.span.clone(), "the buffer's limit");
                     self.findings.push(finding.help("remove `packet_limit`: the buffer's limit is enough"));
                 }
                 // The smaller of the two holds.
                 match (limit, written) {
                     (Limit::Packets(packets), Some(written)) if at.value.0 > packets => {
                         let problem = format!("`packet_limit` has no effect: the buffer holds at most {}", print_limit(limit));
-                        let finding = Diagnostic::warning(at.span.clone(), problem).context(written.span.clone(), "the buffer's limit");
+                        let finding = at.warning(problem).context(written.span.clone(), "the buffer's limit");
                         self.findings.push(finding.help("remove `packet_limit`, or raise the buffer's limit"));
                         packets
                     }
@@ -245,8 +245,7 @@ const LONG_BUFFER: u128 = 180 * PICOSECONDS_PER_SECOND as u128;
 fn remark_on_buffer(bytes: u64, rate: Rate, written: &At<Limit>, findings: &mut Vec<Diagnostic>) {
     let time = u128::from(bytes) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
     if time > LONG_BUFFER {
-        let problem = format!("the buffer holds as much as the link sends in {}", print_time(time));
-        let finding = Diagnostic::warning(written.span.clone(), problem);
+        let finding = written.warning(format!("the buffer holds as much as the link sends in {}", print_time(time)));
         findings
             .push(finding.help("packets that wait for so long are of no use: write a smaller limit, like buffer = { limit = \"100 kB\" }"));
     }

@@ -22,7 +22,7 @@ const DEFAULT_TRANSFER_CELLS: u32 = 8;
 pub(crate) fn judge(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
     let Some(cells) = &table.cells else {
         for contract in table.class.iter().filter_map(|class| class.contract.as_ref()) {
-            let finding = Diagnostic::error(contract.span.clone(), "`contract` has no effect: the policy has no `cells`");
+            let finding = contract.error("`contract` has no effect: the policy has no `cells`");
             findings.push(finding.help("add cells = { } to the policy, or use `shape`"));
         }
         return;
@@ -46,14 +46,14 @@ pub(crate) fn judge(table: &PolicyTable, findings: &mut Vec<Diagnostic>) {
         }
     }
     if let Some(at) = table.overhead.as_ref().filter(|at| at.value.0 != Overhead::Aal5) {
-        let finding = Diagnostic::error(at.span.clone(), "a link of cells has the overhead of AAL5");
+        let finding = at.error("a link of cells has the overhead of AAL5");
         findings.push(finding.context(cells.span.clone(), "the cell scheduler").help("remove `overhead`, or remove `cells`"));
     }
     if let Some(at) = table.buffer.as_ref().and_then(|buffer| buffer.manager.as_ref()) {
         let kind = at.value.0;
         if kind.name() == "longest-queue-push-out" || kind.accepts().contains(&BufferField::Threshold) {
             let problem = format!("{} cannot be used with `cells`: frames are not taken back, and come whole", kind.name());
-            findings.push(Diagnostic::error(at.span.clone(), problem).help("choose tail-drop or dynamic-threshold"));
+            findings.push(at.error(problem).help("choose tail-drop or dynamic-threshold"));
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn adapter(
     let encapsulation = cells.encapsulation.as_ref().map_or(Encapsulation::VcMultiplexed, |at| at.value.0);
     if longest_frame + encapsulation.header() > LONGEST_FRAME {
         let problem = format!("AAL5 carries frames up to {LONGEST_FRAME} B, the LLC/SNAP header included");
-        findings.push(Diagnostic::error(cells.span.clone(), problem).help("lower `longest_frame`"));
+        findings.push(cells.error(problem).help("lower `longest_frame`"));
     }
     let mut contracts = Vec::new();
     for (index, &queues) in queues.iter().enumerate() {
@@ -91,7 +91,7 @@ pub(crate) fn adapter(
     if findings.len() > before {
         return None;
     }
-    setup.check().map_err(|error| findings.push(Diagnostic::error(cells.span.clone(), error.to_string()))).ok().map(|()| setup)
+    setup.check().map_err(|error| findings.push(cells.error(error.to_string()))).ok().map(|()| setup)
 }
 
 /// The minimum share of each priority. Their sum is at most the link.
@@ -99,13 +99,12 @@ fn minimum_shares(shares: &Block<Vec<At<Ratio>>>, findings: &mut Vec<Diagnostic>
     const WHOLE: u64 = 1_000_000_000;
     let mut minimum = [CellRate::ZERO; CLASSES];
     if shares.len() > CLASSES {
-        let finding =
-            Diagnostic::error(shares.span.clone(), format!("{} minimum shares, but there are {CLASSES} priorities", shares.len()));
+        let finding = shares.error(format!("{} minimum shares, but there are {CLASSES} priorities", shares.len()));
         findings.push(finding.help("write one share for each of priorities 0 to 7, the first for priority 0"));
     }
     let sum = shares.iter().fold(0u64, |sum, at| sum.saturating_add(at.value.billionths()));
     if sum > WHOLE {
-        let finding = Diagnostic::error(shares.span.clone(), format!("the minimum shares add up to {} %", sum as f64 / 1e7));
+        let finding = shares.error(format!("the minimum shares add up to {} %", sum as f64 / 1e7));
         findings.push(finding.help("write shares that add up to at most 100 %"));
         return minimum;
     }
@@ -133,12 +132,12 @@ fn transfer(table: &TransferTable, link: Rate, findings: &mut Vec<Diagnostic>) -
     };
     let most = 1u64 << 20;
     if latency > most {
-        let finding = Diagnostic::error(table.access_latency.span.clone(), format!("an access latency of {latency} cell slots"));
+        let finding = table.access_latency.error(format!("an access latency of {latency} cell slots"));
         findings.push(finding.help(format!("at most {most} cell slots are possible")));
         return None;
     }
     if setup.cell_time.0 > most * SLOT {
-        let finding = Diagnostic::error(table.bus_rate.span.clone(), format!("a cell takes more than {most} cell slots on this bus"));
+        let finding = table.bus_rate.error(format!("a cell takes more than {most} cell slots on this bus"));
         findings.push(finding.help("raise the rate of the bus"));
         return None;
     }
@@ -149,9 +148,7 @@ fn transfer(table: &TransferTable, link: Rate, findings: &mut Vec<Diagnostic>) -
 fn contract(table: &CellContractTable, link: &At<Rate>, findings: &mut Vec<Diagnostic>) -> Option<CellContract> {
     let above = |at: &At<Rate>, what: &str, limit: Rate, limit_at: Span, limit_is: &str| {
         let problem = format!("a {what} of {} is above {limit_is} of {}", print_rate(at.value), print_rate(limit));
-        Diagnostic::error(at.span.clone(), problem)
-            .context(limit_at, limit_is.to_owned())
-            .help(format!("lower it to at most {}", print_rate(limit)))
+        at.error(problem).context(limit_at, limit_is.to_owned()).help(format!("lower it to at most {}", print_rate(limit)))
     };
     let peak = &table.peak_cell_rate;
     if peak.value > link.value {
@@ -161,19 +158,19 @@ fn contract(table: &CellContractTable, link: &At<Rate>, findings: &mut Vec<Diagn
     let mode = match (&table.sustainable_cell_rate, &table.maximum_burst_size) {
         (None, None) => {
             if let Some(at) = &table.bucket {
-                let finding = Diagnostic::error(at.span.clone(), "`bucket` has no effect without a sustainable cell rate");
+                let finding = at.error("`bucket` has no effect without a sustainable cell rate");
                 findings.push(finding.help("remove it, or add `sustainable_cell_rate` and `maximum_burst_size`"));
                 return None;
             }
             Mode::Constant
         }
         (None, Some(at)) => {
-            let finding = Diagnostic::error(at.span.clone(), "`maximum_burst_size` has no effect without a sustainable cell rate");
+            let finding = at.error("`maximum_burst_size` has no effect without a sustainable cell rate");
             findings.push(finding.help("remove it, or add `sustainable_cell_rate`"));
             return None;
         }
         (Some(at), None) => {
-            let finding = Diagnostic::error(at.span.clone(), "a sustainable cell rate needs `maximum_burst_size`");
+            let finding = at.error("a sustainable cell rate needs `maximum_burst_size`");
             findings.push(finding.help("add the most cells at the peak cell rate, like maximum_burst_size = 100"));
             return None;
         }

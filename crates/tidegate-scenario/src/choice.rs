@@ -32,228 +32,128 @@ fn read_one<T: Copy>(scalar: &Scalar<'_>, what: &str, entries: &[Entry<T>]) -> R
     one_of(scalar, what, &known)
 }
 
-macro_rules! choices {
-    ($($type:ty, $name:literal, $what:literal, $entries:expr;)*) => {$(
+macro_rules! leaf {
+    ($type:ty, $name:literal, $what:literal, $entries:expr) => {
         impl Leaf for $type {
             const NAME: &'static str = $name;
             fn schema() -> Value {
-                schema_of(&$entries)
+                schema_of::<$type>(&$entries)
             }
             fn read(scalar: &Scalar<'_>) -> Result<$type, String> {
-                read_one(scalar, $what, &$entries)
+                read_one::<$type>(scalar, $what, &$entries)
             }
         }
+    };
+}
+
+/// Names of a registry: each has the list `ALL`, names and summaries.
+macro_rules! registered {
+    ($($(#[$about:meta])* $type:ident($kind:ty), $name:literal, $what:literal;)*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $type(pub $kind);
+        leaf! { $type, $name, $what, <$kind>::ALL.iter().map(|&kind| (kind.name(), $type(kind), kind.summary())).collect::<Vec<_>>() }
     )*};
 }
 
-choices! {
-    SchedulerName, "scheduler", "a scheduler", schedulers();
-    BufferName, "buffer manager", "a buffer manager", buffer_managers();
-    PolicerName, "policer", "a policer", policers();
-    ConformanceName, "conformance definition", "a conformance definition", conformance_definitions();
-    ViolationName, "violation", "an answer to a violation", VIOLATIONS;
-    LateName, "late packets", "an answer to lateness", LATE;
-    DeadlineName, "deadline", "what a deadline ends", DEADLINES;
-    EarlyName, "early service", "an answer to earliness", EARLY;
-    BucketName, "bucket", "what follows a burst", BUCKETS;
-    ConflictName, "conflict", "a conflict policy", CONFLICTS;
-    EncapsulationName, "encapsulation", "an encapsulation", ENCAPSULATIONS;
-    PrefetchName, "prefetch", "a way to fetch cells", PREFETCH;
-    ReadingName, "reading", "a reading of weighted buffer allocation", READINGS;
-    SharesName, "measure of shares", "a measure of shares", SHARES;
-    Admission, "admission", "an answer to infeasibility", ADMISSION;
-    CongestionName, "congestion control", "a congestion control", congestion_controls();
-    RecoveryName, "loss recovery", "a loss recovery", loss_recoveries();
-    TimerName, "retransmission timer", "a retransmission timer", retransmission_timers();
-    GrowthName, "window growth", "a window growth", window_growths();
-    AfterIdleName, "window after a silence", "an answer to a silence", windows_after_idle();
-    SourceKind, "kind of source", "a kind of source", sources();
-    Holding, "distribution", "a distribution", Holding::ENTRIES;
+/// Names that are listed here, each with its value and one sentence.
+macro_rules! named {
+    ($($(#[$about:meta])* $type:ident($inner:ty), $name:literal, $what:literal { $($entry:literal => $value:expr, $meaning:literal;)* })*) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $type(pub $inner);
+        leaf! { $type, $name, $what, [$(($entry, $type($value), $meaning)),*] }
+    )*};
 }
 
-/// A registered scheduler.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SchedulerName(pub SchedulerKind);
-
-fn schedulers() -> Vec<Entry<SchedulerName>> {
-    SchedulerKind::ALL.iter().map(|&kind| (kind.name(), SchedulerName(kind), kind.summary())).collect()
+registered! {
+    /// A registered scheduler.
+    SchedulerName(SchedulerKind), "scheduler", "a scheduler";
+    /// A registered buffer manager.
+    BufferName(BufferKind), "buffer manager", "a buffer manager";
+    /// A registered policer.
+    PolicerName(PolicerKind), "policer", "a policer";
+    /// A registered congestion control.
+    CongestionName(CongestionKind), "congestion control", "a congestion control";
+    /// A registered loss recovery.
+    RecoveryName(RecoveryKind), "loss recovery", "a loss recovery";
+    /// A registered retransmission timer.
+    TimerName(TimerKind), "retransmission timer", "a retransmission timer";
+    /// How a congestion window grows.
+    GrowthName(Growth), "window growth", "a window growth";
+    /// The congestion window after an idle period.
+    AfterIdleName(AfterIdle), "window after a silence", "an answer to a silence";
 }
 
-/// A registered buffer manager.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BufferName(pub BufferKind);
-
-fn buffer_managers() -> Vec<Entry<BufferName>> {
-    BufferKind::ALL.iter().map(|&kind| (kind.name(), BufferName(kind), kind.summary())).collect()
+named! {
+    /// An ATM conformance definition.
+    ConformanceName(Conformance), "conformance definition", "a conformance definition" {
+        "cbr.1" => Conformance::Cbr1, "every packet within the peak rate";
+        "vbr.1" => Conformance::Vbr1, "every packet within the peak rate and the sustained rate";
+        "vbr.2" => Conformance::Vbr2, "every packet within the peak rate, green ones also within the sustained rate";
+        "vbr.3" => Conformance::Vbr3, "as vbr.2, but green packets above the sustained rate are marked yellow instead of dropped";
+        "ubr.1" => Conformance::Ubr1, "every packet within the peak rate";
+        "ubr.2" => Conformance::Ubr2, "every packet within the peak rate, and every packet is marked yellow";
+        "gfr.1" => Conformance::Gfr1, "every packet within the peak rate, in the colour of its frame's first, in a frame that is not too long";
+        "gfr.2" => Conformance::Gfr2, "as gfr.1, and green frames above the minimum rate are marked yellow";
+    }
+    /// The action on a packet outside its contract.
+    ViolationName(Violation), "violation", "an answer to a violation" {
+        "discard" => Violation::Discard, "the packet is dropped";
+        "yellow" => Violation::Mark(Colour::Yellow), "the packet passes, marked yellow";
+        "red" => Violation::Mark(Colour::Red), "the packet passes, marked red";
+    }
+    /// The action on a packet that has missed its deadline: true if it is dropped.
+    LateName(bool), "late packets", "an answer to lateness" {
+        "send" => false, "the packet stays and gets the next deadline";
+        "drop" => true, "the packet is dropped, and the next one gets the next deadline";
+    }
+    /// The event that a deadline refers to.
+    DeadlineName(Missed), "deadline", "what a deadline ends" {
+        "complete" => Missed::Complete, "a slot has to end by the deadline";
+        "start" => Missed::Start, "a slot has to begin by the deadline, which gives one slot more";
+    }
+    /// Whether there may be service before its period.
+    EarlyName(Early), "early service", "an answer to earliness" {
+        "allow" => Early::Allow, "any stream with a packet may be served ahead of its period, and the link never idles";
+        "hold" => Early::Hold, "at most one slot per period, even if the link idles";
+    }
+    /// The unit of shares.
+    SharesName(Shares), "measure of shares", "a measure of shares" {
+        "bytes" => Shares::Bytes, "a slot is worth the bytes of the longest packet, so that shares are exact whatever the lengths";
+        "packets" => Shares::Packets, "a slot is one packet, whatever its length";
+    }
+    /// The description of weighted buffer allocation to follow.
+    ReadingName(Reading), "reading", "a reading of weighted buffer allocation" {
+        "pseudo-code" => Reading::PseudoCode, "a tagged frame of a queue below its share may stay within the excess";
+        "prose" => Reading::Prose, "a tagged frame of a queue below its share is refused";
+    }
+    /// What follows a burst of packets or cells.
+    BucketName(Bucket), "bucket", "what follows a burst" {
+        "single" => Bucket::Single, "single leaky bucket (SLB): after a burst each cell or packet leaves as soon as the bucket allows it";
+        "dual" => Bucket::Dual, "dual leaky bucket (DLB): after a burst nothing leaves until the bucket is full again";
+    }
+    /// The connection that sends when several are due.
+    ConflictName(Conflict), "conflict", "a conflict policy" {
+        "lazy" => Conflict::Lazy, "the connection with the earliest planned time";
+        "next-free" => Conflict::NextFree, "the connection that has booked the slot: the first free one when its cell was planned";
+        "cdvt" => Conflict::Tolerance, "the connection with the earliest planned time plus CDVT";
+        "priority" => Conflict::Priority, "the connection with the lowest priority number, then the earliest planned time";
+    }
+    /// What AAL5 carries before each frame.
+    EncapsulationName(Encapsulation), "encapsulation", "an encapsulation" {
+        "vc-multiplexed" => Encapsulation::VcMultiplexed, "nothing: each connection carries one protocol";
+        "llc-snap" => Encapsulation::LlcSnap, "8 bytes of LLC/SNAP, which name the protocol";
+    }
+    /// When cells are fetched from host memory.
+    PrefetchName(Prefetch), "prefetch", "a way to fetch cells" {
+        "just-in-time" => Prefetch::JustInTime, "as late as the access latency allows";
+        "demand" => Prefetch::Demand, "when the adapter has no cell of the connection";
+        "whole-pdu" => Prefetch::WholePdu, "whole frames as soon as they come and buffers are free";
+    }
 }
 
-/// A registered policer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PolicerName(pub PolicerKind);
-
-fn policers() -> Vec<Entry<PolicerName>> {
-    PolicerKind::ALL.iter().map(|&kind| (kind.name(), PolicerName(kind), kind.summary())).collect()
-}
-
-/// An ATM conformance definition.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ConformanceName(pub Conformance);
-
-fn conformance_definitions() -> Vec<Entry<ConformanceName>> {
-    let meaning = |definition| match definition {
-        Conformance::Cbr1 => "every packet within the peak rate",
-        Conformance::Vbr1 => "every packet within the peak rate and the sustained rate",
-        Conformance::Vbr2 => "every packet within the peak rate, green ones also within the sustained rate",
-        Conformance::Vbr3 => "as vbr.2, but green packets above the sustained rate are marked yellow instead of dropped",
-        Conformance::Ubr1 => "every packet within the peak rate",
-        Conformance::Ubr2 => "every packet within the peak rate, and every packet is marked yellow",
-        Conformance::Gfr1 => "every packet within the peak rate, in the colour of its frame's first, in a frame that is not too long",
-        Conformance::Gfr2 => "as gfr.1, and green frames above the minimum rate are marked yellow",
-    };
-    Conformance::ALL.iter().map(|&definition| (definition.name(), ConformanceName(definition), meaning(definition))).collect()
-}
-
-/// A registered congestion control.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CongestionName(pub CongestionKind);
-
-fn congestion_controls() -> Vec<Entry<CongestionName>> {
-    CongestionKind::ALL.iter().map(|&kind| (kind.name(), CongestionName(kind), kind.summary())).collect()
-}
-
-/// How a congestion window grows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GrowthName(pub Growth);
-
-fn window_growths() -> Vec<Entry<GrowthName>> {
-    Growth::ALL.iter().map(|&growth| (growth.name(), GrowthName(growth), growth.summary())).collect()
-}
-
-/// The congestion window after an idle period.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AfterIdleName(pub AfterIdle);
-
-fn windows_after_idle() -> Vec<Entry<AfterIdleName>> {
-    AfterIdle::ALL.iter().map(|&after| (after.name(), AfterIdleName(after), after.summary())).collect()
-}
-
-/// A registered loss recovery.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecoveryName(pub RecoveryKind);
-
-fn loss_recoveries() -> Vec<Entry<RecoveryName>> {
-    RecoveryKind::ALL.iter().map(|&kind| (kind.name(), RecoveryName(kind), kind.summary())).collect()
-}
-
-/// A registered retransmission timer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TimerName(pub TimerKind);
-
-fn retransmission_timers() -> Vec<Entry<TimerName>> {
-    TimerKind::ALL.iter().map(|&kind| (kind.name(), TimerName(kind), kind.summary())).collect()
-}
-
-/// The action on a packet outside its contract.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ViolationName(pub Violation);
-
-const VIOLATIONS: [Entry<ViolationName>; 3] = [
-    ("discard", ViolationName(Violation::Discard), "the packet is dropped"),
-    ("yellow", ViolationName(Violation::Mark(Colour::Yellow)), "the packet passes, marked yellow"),
-    ("red", ViolationName(Violation::Mark(Colour::Red)), "the packet passes, marked red"),
-];
-
-/// The action on a packet that has missed its deadline: true if it is dropped.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LateName(pub bool);
-
-const LATE: [Entry<LateName>; 2] = [
-    ("send", LateName(false), "the packet stays and gets the next deadline"),
-    ("drop", LateName(true), "the packet is dropped, and the next one gets the next deadline"),
-];
-
-/// The event that a deadline refers to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DeadlineName(pub Missed);
-
-const DEADLINES: [Entry<DeadlineName>; 2] = [
-    ("complete", DeadlineName(Missed::Complete), "a slot has to end by the deadline"),
-    ("start", DeadlineName(Missed::Start), "a slot has to begin by the deadline, which gives one slot more"),
-];
-
-/// Whether there may be service before its period.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EarlyName(pub Early);
-
-const EARLY: [Entry<EarlyName>; 2] = [
-    ("allow", EarlyName(Early::Allow), "any stream with a packet may be served ahead of its period, and the link never idles"),
-    ("hold", EarlyName(Early::Hold), "at most one slot per period, even if the link idles"),
-];
-
-/// The unit of shares.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SharesName(pub Shares);
-
-const SHARES: [Entry<SharesName>; 2] = [
-    ("bytes", SharesName(Shares::Bytes), "a slot is worth the bytes of the longest packet, so that shares are exact whatever the lengths"),
-    ("packets", SharesName(Shares::Packets), "a slot is one packet, whatever its length"),
-];
-
-/// The description of weighted buffer allocation to follow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReadingName(pub Reading);
-
-const READINGS: [Entry<ReadingName>; 2] = [
-    ("pseudo-code", ReadingName(Reading::PseudoCode), "a tagged frame of a queue below its share may stay within the excess"),
-    ("prose", ReadingName(Reading::Prose), "a tagged frame of a queue below its share is refused"),
-];
-
-/// What follows a burst of packets or cells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BucketName(pub Bucket);
-
-const BUCKETS: [Entry<BucketName>; 2] = [
-    (
-        "single",
-        BucketName(Bucket::Single),
-        "single leaky bucket (SLB): after a burst each cell or packet leaves as soon as the bucket allows it",
-    ),
-    ("dual", BucketName(Bucket::Dual), "dual leaky bucket (DLB): after a burst nothing leaves until the bucket is full again"),
-];
-
-/// The connection that sends when several are due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ConflictName(pub Conflict);
-
-const CONFLICTS: [Entry<ConflictName>; 4] = [
-    ("lazy", ConflictName(Conflict::Lazy), "the connection with the earliest planned time"),
-    (
-        "next-free",
-        ConflictName(Conflict::NextFree),
-        "the connection that has booked the slot: the first free one when its cell was planned",
-    ),
-    ("cdvt", ConflictName(Conflict::Tolerance), "the connection with the earliest planned time plus CDVT"),
-    ("priority", ConflictName(Conflict::Priority), "the connection with the lowest priority number, then the earliest planned time"),
-];
-
-/// What AAL5 carries before each frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EncapsulationName(pub Encapsulation);
-
-const ENCAPSULATIONS: [Entry<EncapsulationName>; 2] = [
-    ("vc-multiplexed", EncapsulationName(Encapsulation::VcMultiplexed), "nothing: each connection carries one protocol"),
-    ("llc-snap", EncapsulationName(Encapsulation::LlcSnap), "8 bytes of LLC/SNAP, which name the protocol"),
-];
-
-/// When cells are fetched from host memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PrefetchName(pub Prefetch);
-
-const PREFETCH: [Entry<PrefetchName>; 3] = [
-    ("just-in-time", PrefetchName(Prefetch::JustInTime), "as late as the access latency allows"),
-    ("demand", PrefetchName(Prefetch::Demand), "when the adapter has no cell of the connection"),
-    ("whole-pdu", PrefetchName(Prefetch::WholePdu), "whole frames as soon as they come and buffers are free"),
-];
+leaf! { SourceKind, "kind of source", "a kind of source", SourceKind::ALL.iter().map(|&kind| (kind.name(), kind, kind.summary())).collect::<Vec<_>>() }
 
 /// The reaction to a policy that cannot keep its windows and deadlines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -265,13 +165,10 @@ pub enum Admission {
     Refuse,
 }
 
-const ADMISSION: [Entry<Admission>; 2] =
-    [("warn", Admission::Warn, "the policy is used, with a warning"), ("refuse", Admission::Refuse, "the policy is refused")];
-
-/// The registered sources.
-fn sources() -> Vec<Entry<SourceKind>> {
-    SourceKind::ALL.iter().map(|&kind| (kind.name(), kind, kind.summary())).collect()
-}
+leaf! { Admission, "admission", "an answer to infeasibility", [
+    ("warn", Admission::Warn, "the policy is used, with a warning"),
+    ("refuse", Admission::Refuse, "the policy is refused"),
+] }
 
 /// How the on and off periods of a source are distributed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -284,13 +181,11 @@ pub enum Holding {
     Constant,
 }
 
-impl Holding {
-    const ENTRIES: [Entry<Holding>; 3] = [
-        ("exponential", Holding::Exponential, "periods without memory"),
-        ("pareto", Holding::Pareto, "mostly short periods and a few very long ones; the sum of many such sources is self-similar"),
-        ("constant", Holding::Constant, "periods that are all the same"),
-    ];
-}
+leaf! { Holding, "distribution", "a distribution", [
+    ("exponential", Holding::Exponential, "periods without memory"),
+    ("pareto", Holding::Pareto, "mostly short periods and a few very long ones; the sum of many such sources is self-similar"),
+    ("constant", Holding::Constant, "periods that are all the same"),
+] }
 
 #[cfg(test)]
 mod tests;

@@ -91,7 +91,7 @@ pub(crate) fn police(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec
 pub(crate) fn tag(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<Tagging> {
     let contract = contract(table, wire, findings)?;
     if let Some(at) = table.violation.as_ref().filter(|at| at.value.0 == Violation::Discard) {
-        let finding = Diagnostic::error(at.span.clone(), "a sender marks what is beyond its contract, and discards nothing");
+        let finding = at.error("a sender marks what is beyond its contract, and discards nothing");
         findings.push(finding.help("write violation = \"yellow\" or \"red\", or remove it; a class of a policy can discard"));
         return None;
     }
@@ -114,8 +114,7 @@ fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnost
                 is_complete = false;
             }
             None if kind.requires().contains(&field) => {
-                let finding = Diagnostic::error(table.policer.span.clone(), format!("policer {} needs `{}`", kind.name(), field.name()));
-                findings.push(finding.help(uses(kind)));
+                findings.push(table.policer.error(format!("policer {} needs `{}`", kind.name(), field.name())).help(uses(kind)));
                 is_complete = false;
             }
             _ => {}
@@ -125,7 +124,7 @@ fn contract(table: &Block<PoliceTable>, wire: &Wire, findings: &mut Vec<Diagnost
         if let Some(at) =
             written.as_ref().filter(|_| is_used(kind, ContractField::Burst) && !keys(kind, ContractField::Burst).contains(&key))
         {
-            let finding = Diagnostic::error(at.span.clone(), format!("`{key}` is not used by policer {}", kind.name()));
+            let finding = at.error(format!("`{key}` is not used by policer {}", kind.name()));
             findings.push(finding.context(table.policer.span.clone(), "chosen here").help(uses(kind)));
             is_complete = false;
         }
@@ -257,7 +256,7 @@ fn burst(
     remark_on_burst(depth, rate.value, findings);
     remark_on_burst(maximum, rate.value, findings);
     if let (Some(depth), Some(maximum)) = (depth, maximum) {
-        let finding = Diagnostic::error(maximum.span.clone(), "`burst` and `maximum_burst` both measure the burst");
+        let finding = maximum.error("`burst` and `maximum_burst` both measure the burst");
         let help = "keep one: `burst` counts what passes ahead of the rate, `maximum_burst` what passes back to back at `peak_rate`";
         findings.push(finding.context(depth.span.clone(), "`burst` is given here").help(help));
         return Err(());
@@ -271,7 +270,7 @@ fn burst(
             print_size(bytes.into()),
             print_rate(peak.value)
         );
-        let finding = Diagnostic::error(at.span.clone(), problem).context(peak.span.clone(), "so near the rate");
+        let finding = at.error(problem).context(peak.span.clone(), "so near the rate");
         findings.push(finding.help("write a higher `peak_rate`, a smaller `burst`, or a `maximum_burst` in place of `burst`"));
         return Err(());
     }
@@ -284,7 +283,7 @@ const MOST_BACK_TO_BACK: u32 = (1 << 29) - 1;
 /// Builds the contract that a class or a group is shaped to.
 pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<Diagnostic>) -> Option<ShapingContract> {
     if let (Some(at), None) = (&table.maximum_burst, &table.peak_rate) {
-        let finding = Diagnostic::error(at.span.clone(), "`maximum_burst` needs `peak_rate`, at which it is counted");
+        let finding = at.error("`maximum_burst` needs `peak_rate`, at which it is counted");
         findings.push(finding.help("write `peak_rate` too, or `burst`, which counts what leaves ahead of the rate"));
         return None;
     }
@@ -298,12 +297,12 @@ pub(crate) fn shape(table: &Block<ShapeTable>, wire: &Wire, findings: &mut Vec<D
         bucket: table.bucket.as_ref().map_or(Bucket::Single, |at| at.value.0),
     };
     if let (Some(at), true) = (&table.bucket, contract.bucket == Bucket::Dual && contract.burst == contract.longest_packet) {
-        let finding = Diagnostic::warning(at.span.clone(), "a dual bucket makes no difference to a burst of one longest frame");
+        let finding = at.warning("a dual bucket makes no difference to a burst of one longest frame");
         findings.push(finding.help("write a larger `burst`, after which it pauses until the bucket is full again"));
     }
     if table.rate.value > wire.rate {
         let problem = format!("shaping to {} does nothing on a link of {}", print_rate(table.rate.value), print_rate(wire.rate));
-        findings.push(Diagnostic::warning(table.rate.span.clone(), problem));
+        findings.push(table.rate.warning(problem));
     }
     match contract.allowance() {
         Ok(_) => Some(contract),
@@ -329,7 +328,7 @@ fn remark_on_burst(burst: &Option<At<Bytes>>, rate: Rate, findings: &mut Vec<Dia
     let time = u128::from(at.value.0) * 8 * u128::from(PICOSECONDS_PER_SECOND) / u128::from(rate.bits_per_second());
     if time > u128::from(LONG_BURST * PICOSECONDS_PER_SECOND) {
         let problem = format!("a burst of {} is what {} lets through in {}", print_size(at.value.0), print_rate(rate), print_time(time));
-        let finding = Diagnostic::warning(at.span.clone(), problem);
+        let finding = at.warning(problem);
         findings.push(finding.help("that much may pass at once, at the rate of the link, after every pause: write a smaller burst"));
     }
 }
@@ -356,7 +355,7 @@ fn value<T: Copy>(value: &Option<At<T>>) -> Option<T> {
 fn bytes(value: &Option<At<Bytes>>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
     let value = value.as_ref()?;
     if value.value.0 > u64::from(MAX_BYTES) {
-        findings.push(Diagnostic::error(value.span.clone(), "a burst is less than 2^30 bytes (1073.741824 MB)"));
+        findings.push(value.error("a burst is less than 2^30 bytes (1073.741824 MB)"));
     }
     Some(value.value.0.min(u64::from(MAX_BYTES)) as u32)
 }

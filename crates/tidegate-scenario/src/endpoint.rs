@@ -34,10 +34,7 @@ impl Endpoint {
         if let (Some(from), Some(to), Some(at)) = (source, destination, &table.destination)
             && from.is_ipv4() != to.is_ipv4()
         {
-            findings.push(
-                Diagnostic::error(at.span.clone(), "source and destination are of different IP versions")
-                    .help("write both as IPv4 or both as IPv6"),
-            );
+            findings.push(at.error("source and destination are of different IP versions").help("write both as IPv4 or both as IPv6"));
         }
         let protocol = table.protocol.as_ref().map_or(if is_tcp { TCP } else { UDP }, |at| at.value.0);
         let ports = WITH_PORTS.contains(&protocol).then(|| {
@@ -47,12 +44,12 @@ impl Endpoint {
         judge_ports(table, protocol, ports, source.is_some(), count, findings);
         if let (Some(at), None) = (&table.vlan_priority, &table.vlan) {
             findings.push(
-                Diagnostic::error(at.span.clone(), "`vlan_priority` is part of a VLAN tag")
+                at.error("`vlan_priority` is part of a VLAN tag")
                     .help("add `vlan`; identifier 0 stands for a tag with nothing but a priority"),
             );
         }
         if let (Some(at), None) = (&table.mpls_traffic_class, &table.mpls_label) {
-            findings.push(Diagnostic::error(at.span.clone(), "`mpls_traffic_class` is part of a label").help("add `mpls_label`"));
+            findings.push(at.error("`mpls_traffic_class` is part of a label").help("add `mpls_label`"));
         }
         let is_v6 = source.or(destination).is_some_and(|address| address.is_ipv6());
         let transport = Transport { dscp: table.dscp.as_ref().map_or(0, |at| at.value.0), protocol, fragment: false, ports };
@@ -114,8 +111,7 @@ fn count_up(transport: &mut Transport, index: u32) {
 
 fn single(at: &At<Prefix>, findings: &mut Vec<Diagnostic>) -> Option<IpAddr> {
     if !at.value.is_single() {
-        findings
-            .push(Diagnostic::error(at.span.clone(), "a packet has one address, not a prefix").help("remove the part from the slash on"));
+        findings.push(at.error("a packet has one address, not a prefix").help("remove the part from the slash on"));
         return None;
     }
     Some(at.value.address)

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tidegate_core::units::{Duration, Rate};
 
 macro_rules! leaves {
-    ($($leaf:ty),* $(,)?) => {
+    ($($leaf:ty),*) => {
         /// Judges a scalar by the schema of its place: the leaf's name and, for integers, the range.
         pub fn check(schema: &Value, scalar: &Scalar<'_>) -> Result<(), String> {
             let name = schema[LEAF].as_str().unwrap_or_default();
@@ -28,40 +28,8 @@ macro_rules! leaves {
     };
 }
 
-leaves!(
-    Name,
-    Title,
-    Text,
-    bool,
-    Rate,
-    Duration,
-    Bytes,
-    Limit,
-    Packets,
-    Period,
-    Ratio,
-    Percentile,
-    Decimal,
-    AlphaFactor,
-    Dscp,
-    Protocol,
-    EthernetType,
-    Prefix,
-    PortRange,
-    DscpChange,
-    Overhead,
-    SchedulerName,
-    BufferName,
-    PolicerName,
-    ConformanceName,
-    ViolationName,
-    ReadingName,
-    LateName,
-    DeadlineName,
-    EarlyName,
-    SharesName,
-    Admission,
-    ServiceName,
-    SourceKind,
-    Holding,
-);
+leaves! {
+    Name, Title, Text, bool, Rate, Duration, Bytes, Limit, Packets, Period, Ratio, Percentile, Decimal, AlphaFactor, Dscp, Protocol, EthernetType,
+    Prefix, PortRange, DscpChange, Overhead, SchedulerName, BufferName, PolicerName, ConformanceName, ViolationName, ReadingName, LateName,
+    DeadlineName, EarlyName, SharesName, Admission, ServiceName, SourceKind, Holding
+}

@@ -293,13 +293,13 @@ impl<'a> Resolution<'a> {
     fn judge_link(&mut self) {
         let Some(table) = &self.table.link else { return };
         if let (None, Some(seed)) = (&table.loss, &table.seed) {
-            let finding = Diagnostic::error(seed.span.clone(), "`seed` has no effect: the link loses nothing");
+            let finding = seed.error("`seed` has no effect: the link loses nothing");
             self.findings.push(finding.help("remove it, or add the share of packets that are lost, like loss = \"0.1 %\""));
         }
         let Some(at) = &table.delay else { return };
         let extent = self.link().extent(self.rate.value, self.overhead, self.longest_frame as u32);
         if at.value > LONGEST_DURATION {
-            self.findings.push(Diagnostic::error(at.span.clone(), "a link with a delay of more than 26 days cannot be followed"));
+            self.findings.push(at.error("a link with a delay of more than 26 days cannot be followed"));
         } else if extent.packets > MOST_ON_LINK.packets || extent.bytes > MOST_ON_LINK.bytes {
             let problem = format!(
                 "up to {} packets, {} in all, would be on their way along this link at once",
@@ -311,8 +311,7 @@ impl<'a> Resolution<'a> {
                 MOST_ON_LINK.packets,
                 print_size(MOST_ON_LINK.bytes)
             );
-            let finding = Diagnostic::error(at.span.clone(), problem);
-            self.findings.push(finding.context(self.rate.span.clone(), "the rate of the link").help(help));
+            self.findings.push(at.error(problem).context(self.rate.span.clone(), "the rate of the link").help(help));
         }
     }
 
@@ -322,15 +321,14 @@ impl<'a> Resolution<'a> {
         let mut seen: HashMap<&str, (&At<Name>, &str)> = HashMap::new();
         for (name, role) in groups.chain(classes) {
             if let Some((first, other)) = seen.insert(&name.0, (name, role)) {
-                let finding = Diagnostic::error(name.span.clone(), format!("`{}` is already the name of a {other}", name.0));
+                let finding = name.error(format!("`{}` is already the name of a {other}", name.0));
                 self.findings
                     .push(finding.context(first.span.clone(), "first used here").help("give every class and group a name of its own"));
             }
         }
         let is_complete = self.table.class.last().is_some_and(|last| last.rules.is_none());
         if let (false, Some((taken, _))) = (is_complete, seen.get(DEFAULT)) {
-            let finding =
-                Diagnostic::error(taken.span.clone(), "`default` is the name of the class that is added for packets that no rule matches");
+            let finding = taken.error("`default` is the name of the class that is added for packets that no rule matches");
             self.findings.push(finding.help("rename it, or make it that class: move it to the end and remove its `match`"));
         }
     }
@@ -362,8 +360,7 @@ impl<'a> Resolution<'a> {
         let queue_scheduler = table.queue_scheduler.as_ref().map_or(SchedulerKind::DeficitRoundRobin, |at| at.value.0);
         if let Some(at) = &table.queue_scheduler {
             if queues == 1 {
-                let finding =
-                    Diagnostic::error(at.span.clone(), format!("`queue_scheduler` has no effect: class `{}` has one queue", given.name));
+                let finding = at.error(format!("`queue_scheduler` has no effect: class `{}` has one queue", given.name));
                 self.findings.push(finding.help("remove it, or give the class several queues, like queues = 1024"));
             } else if let [parameter, ..] = queue_scheduler.requires() {
                 let problem = format!(
@@ -371,7 +368,7 @@ impl<'a> Resolution<'a> {
                     queue_scheduler.name(),
                     parameter.name()
                 );
-                self.findings.push(Diagnostic::error(at.span.clone(), problem).help("choose drr, wrr, wf2q+, dwcs or fifo"));
+                self.findings.push(at.error(problem).help("choose drr, wrr, wf2q+, dwcs or fifo"));
             }
         }
         Leaf { given, queues, queue_scheduler, admits: None, marks: false }
@@ -522,7 +519,7 @@ fn overhead(table: &PolicyTable, findings: &mut Vec<Diagnostic>) -> Overhead {
     let Some(at) = &table.minimum_packet_unit else { return overhead };
     let Some(minimum) = u16::try_from(at.value.0).ok().filter(|&minimum| minimum <= MOST_OVERHEAD) else {
         let problem = format!("no link pads frames to {}: the minimum packet unit is at most {MOST_OVERHEAD} B", print_size(at.value.0));
-        findings.push(Diagnostic::error(at.span.clone(), problem).help("Ethernet has 84 B with its overhead"));
+        findings.push(at.error(problem).help("Ethernet has 84 B with its overhead"));
         return overhead;
     };
     match overhead {
@@ -530,7 +527,7 @@ fn overhead(table: &PolicyTable, findings: &mut Vec<Diagnostic>) -> Overhead {
         Overhead::PerPacket { bytes, .. } => Overhead::PerPacket { bytes, minimum },
         Overhead::Aal5 => {
             let problem = "`minimum_packet_unit` has no effect: AAL5 pads every frame to whole cells";
-            findings.push(Diagnostic::error(at.span.clone(), problem).help("remove it, or choose another `overhead`"));
+            findings.push(at.error(problem).help("remove it, or choose another `overhead`"));
             overhead
         }
     }

@@ -45,11 +45,10 @@ impl Promise {
     /// Reads the table.
     pub(crate) fn resolve(table: &Block<PromiseTable>, findings: &mut Vec<Diagnostic>) -> Promise {
         if let (None, Some(percentile)) = (&table.delay, &table.percentile) {
-            let finding = Diagnostic::error(percentile.span.clone(), "`percentile` promises nothing without `delay`");
+            let finding = percentile.error("`percentile` promises nothing without `delay`");
             findings.push(finding.help("add the delay that this percentile of packets is to stay within"));
         } else if table.delay.is_none() && table.loss.is_none() && table.rate.is_none() {
-            let finding = Diagnostic::error(table.span.clone(), "this promise is empty");
-            findings.push(finding.help("promise at least one of `delay`, `loss` and `rate`, or remove it"));
+            findings.push(table.error("this promise is empty").help("promise at least one of `delay`, `loss` and `rate`, or remove it"));
         }
         Promise {
             delay: table.delay.as_ref().map(|delay| delay.value),
@@ -125,8 +124,7 @@ pub(crate) fn judge_promised_rate(
             format!("the promised rate, in frames without overhead, is above the {most} that {what} carries of them at most")
         }
     };
-    let finding = Diagnostic::error(at.span.clone(), problem).context(wire.span.clone(), what);
-    findings.push(finding.help(format!("promise less, or raise {what}")));
+    findings.push(at.error(problem).context(wire.span.clone(), what).help(format!("promise less, or raise {what}")));
     false
 }
 

@@ -18,13 +18,12 @@ pub(crate) fn remarks(class: &ClassTable, police: Option<&Policing>, findings: &
     let Some(table) = &class.set else { return Default::default() };
     let remarks = COLOURS.map(|colour| of_colour(table, colour));
     if remarks == ClassRemarks::default() {
-        let finding = Diagnostic::error(table.span.clone(), "`set` is empty: it changes nothing");
+        let finding = table.error("`set` is empty: it changes nothing");
         findings.push(finding.help("remove it, or say what packets leave with, like set = { dscp = \"by-colour\" }"));
     }
     let by_colour = table.dscp.as_ref().filter(|at| at.value == DscpChange::ByColour);
     if let (Some(at), false) = (by_colour, police.is_some_and(Policing::marks)) {
-        let problem = format!("nothing changes the colours of class `{}`: every code point stays", class.name.0);
-        let finding = Diagnostic::warning(at.span.clone(), problem);
+        let finding = at.warning(format!("nothing changes the colours of class `{}`: every code point stays", class.name.0));
         findings.push(finding.help("give the class a `police` that marks, like sr-tcm, or a code point"));
     }
     remarks

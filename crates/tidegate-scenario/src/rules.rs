@@ -44,7 +44,7 @@ pub(crate) fn classifier(
                     names[class], names[by_class]
                 )
             };
-            let finding = Diagnostic::error(table.span.clone(), problem).context(earlier.span.clone(), "this rule comes first");
+            let finding = table.error(problem).context(earlier.span.clone(), "this rule comes first");
             finding.help("put the more specific rule first, or remove the one that never matches")
         }
         other => Diagnostic::error(tables.first()?.span.clone(), other.to_string()),
@@ -104,7 +104,7 @@ pub(crate) fn judge_presence(tables: &[Block<ClassTable>], findings: &mut Vec<Di
                     table.name.0,
                     tables[index + 1].name.0
                 );
-                findings.push(Diagnostic::error(table.name.span.clone(), problem).help("give it rules, or move it to the end"));
+                findings.push(table.name.error(problem).help("give it rules, or move it to the end"));
             }
             Some(rules) if rules.value.is_empty() => {
                 let problem = format!("class `{}` can never be served: its `match` is empty", table.name.0);
@@ -113,11 +113,11 @@ pub(crate) fn judge_presence(tables: &[Block<ClassTable>], findings: &mut Vec<Di
                 } else {
                     "list the packets that belong to it, like match = [{ dscp = \"ef\" }]"
                 };
-                findings.push(Diagnostic::error(rules.span.clone(), problem).help(help));
+                findings.push(rules.error(problem).help(help));
             }
             Some(rules) => {
                 for rule in rules.value.iter().filter(|rule| convert(rule) == Rule::default()) {
-                    let finding = Diagnostic::error(rule.span.clone(), "a rule without conditions matches every packet");
+                    let finding = rule.error("a rule without conditions matches every packet");
                     findings.push(finding.help("give it a condition, or leave `match` out of the last class to take whatever is left"));
                 }
             }

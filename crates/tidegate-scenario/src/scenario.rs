@@ -195,7 +195,7 @@ impl<'i> Loader<'_, 'i> {
         }
         report_duplicates(file.variant.iter().map(|variant| &variant.name), "variant", self.findings);
         if let (Some(variant), None) = (file.variant.first(), &file.simulation) {
-            let finding = Diagnostic::error(variant.span.clone(), "a variant without a simulation");
+            let finding = variant.error("a variant without a simulation");
             self.findings.push(finding.help("add [simulation], links and flows, or remove the variants to make it a policy file"));
         }
         let mut found = Vec::new();

@@ -59,8 +59,7 @@ impl Asked {
             findings.push(chosen(Diagnostic::error(span.clone(), problem).help(help)));
         }
         if let (ServiceName::EarliestDeadline, Some(service), None) = (service, &self.service, &self.period) {
-            let finding =
-                Diagnostic::error(service.span.clone(), format!("{member} lacks `period`, the time between two of its deadlines"));
+            let finding = service.error(format!("{member} lacks `period`, the time between two of its deadlines"));
             findings.push(finding.help("add one, in slots or as a duration: period = \"4 slots\"").context(at.clone(), "here"));
         }
     }

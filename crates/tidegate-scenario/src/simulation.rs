@@ -86,10 +86,8 @@ impl Simulation {
         let before = findings.len();
         let experiment = experiment(table, findings);
         if file.flow.is_empty() {
-            findings.push(
-                Diagnostic::error(table.span.clone(), "a simulation without a flow")
-                    .help("add a [[flow]], or remove [simulation] to make it a policy file"),
-            );
+            findings
+                .push(table.error("a simulation without a flow").help("add a [[flow]], or remove [simulation] to make it a policy file"));
         }
         let mut building = Building {
             file,
@@ -154,7 +152,7 @@ fn judge_events(file: &File, simulation: &Simulation, findings: &mut Vec<Diagnos
         if events > MOST_EVENTS {
             let problem =
                 format!("flow `{}` would make about {events:.0e} events, and at most {MOST_EVENTS:.0e} can be simulated", group.name);
-            let finding = Diagnostic::error(table.source.span.clone(), problem);
+            let finding = table.source.error(problem);
             findings.push(finding.help("write longer times between its packets or periods, or simulate a shorter time"));
         }
     }
@@ -164,12 +162,9 @@ fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) ->
     let duration = table.duration.value;
     let warm_up = table.warm_up.as_ref().map_or(Duration::ZERO, |at| at.value);
     if duration == Duration::ZERO || duration > LONGEST_DURATION {
-        findings.push(
-            Diagnostic::error(table.duration.span.clone(), "the duration is outside 1 ps to 26 days")
-                .help("write a duration like \"30 s\""),
-        );
+        findings.push(table.duration.error("the duration is outside 1 ps to 26 days").help("write a duration like \"30 s\""));
     } else if let (true, Some(at)) = (warm_up >= duration, &table.warm_up) {
-        let finding = Diagnostic::error(at.span.clone(), "the warm-up leaves nothing to measure");
+        let finding = at.error("the warm-up leaves nothing to measure");
         findings
             .push(finding.context(table.duration.span.clone(), "the whole duration").help("make the warm-up shorter than the duration"));
     }
@@ -178,8 +173,7 @@ fn experiment(table: &Block<SimulationTable>, findings: &mut Vec<Diagnostic>) ->
     if let Some(at) = &table.sample
         && (sample == Duration::ZERO || duration.picoseconds() / MOST_SAMPLES >= sample.picoseconds())
     {
-        let finding =
-            Diagnostic::error(at.span.clone(), format!("one point every {} makes a million points or more", print_duration(sample)));
+        let finding = at.error(format!("one point every {} makes a million points or more", print_duration(sample)));
         findings.push(finding.context(table.duration.span.clone(), "over this time").help("write a longer interval"));
     }
     Experiment {
@@ -211,13 +205,13 @@ impl Building<'_> {
         for table in &self.file.link {
             let (from, to) = (self.node(&table.from), self.node(&table.to));
             if from == to {
-                let finding = Diagnostic::error(table.to.span.clone(), format!("link `{}` leads back to where it starts", table.name.0));
+                let finding = table.to.error(format!("link `{}` leads back to where it starts", table.name.0));
                 self.findings.push(finding.context(table.from.span.clone(), "it starts here").help("name another node"));
             }
             let delay = table.delay.as_ref().or_else(|| self.link_of_policy(table)?.delay.as_ref());
             let propagation = delay.map_or(Duration::ZERO, |at| at.value);
             if let (true, Some(at)) = (propagation > LONGEST_DURATION, delay) {
-                self.findings.push(Diagnostic::error(at.span.clone(), "a delay of more than 26 days cannot be simulated"));
+                self.findings.push(at.error("a delay of more than 26 days cannot be simulated"));
             }
             let port = self.port(table);
             let name = table.name.0.clone();
@@ -227,18 +221,18 @@ impl Building<'_> {
                     let cells = table.cells.as_ref().is_some_and(|at| at.value);
                     if let (true, Some(at)) = (cells && adapter.is_some(), &table.cells) {
                         let problem = format!("policy `{}` sends cells itself", table.policy.0);
-                        let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
+                        let finding = at.error(problem).context(table.policy.span.clone(), "the policy");
                         self.findings.push(finding.help("remove `cells` from the link, or from the policy"));
                     } else if let (true, Some(at)) =
                         (cells && (port.longest_frame != CELL || port.overhead != Overhead::None), &table.cells)
                     {
                         let problem = format!("policy `{}` is not one for cells", table.policy.0);
-                        let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
+                        let finding = at.error(problem).context(table.policy.span.clone(), "the policy");
                         self.findings.push(finding.help("give it longest_frame = \"53 B\" and no `overhead`, or remove `cells`"));
                     }
                     if let (true, Some(at)) = (cells && !port.remarks.is_empty(), &table.cells) {
                         let problem = format!("the policy `{}` sets code points, and cells have none", table.policy.0);
-                        let finding = Diagnostic::error(at.span.clone(), problem).context(table.policy.span.clone(), "the policy");
+                        let finding = at.error(problem).context(table.policy.span.clone(), "the policy");
                         self.findings.push(finding.help("remove every `set` from the policy's classes, or `cells`"));
                     }
                     self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment, cells, adapter });
@@ -252,7 +246,7 @@ impl Building<'_> {
     fn impairment(&mut self, table: &LinkTable) -> Impairment {
         let loss = table.loss.as_ref().or_else(|| self.link_of_policy(table)?.loss.as_ref()).cloned();
         if let Some(at) = loss.as_ref().filter(|at| at.value.as_f64() >= 1.0) {
-            let finding = Diagnostic::error(at.span.clone(), format!("link `{}` would lose every packet", table.name.0));
+            let finding = at.error(format!("link `{}` would lose every packet", table.name.0));
             self.findings.push(finding.help("write less than 100 %, or remove the link"));
         }
         let seed = self.link_of_policy(table).and_then(|link| link.seed.as_ref()).map_or(1, |at| at.value.0);
@@ -277,7 +271,7 @@ impl Building<'_> {
     fn port(&mut self, table: &LinkTable) -> Option<(PortSetup, Vec<NodeBounds>, Option<AdapterSetup>)> {
         let policies = &self.file.policy.0;
         let Some(index) = policies.iter().position(|(name, _)| name.value == table.policy.value) else {
-            let finding = Diagnostic::error(table.policy.span.clone(), format!("there is no policy `{}`", table.policy.0));
+            let finding = table.policy.error(format!("there is no policy `{}`", table.policy.0));
             self.findings.push(suggest(
                 finding,
                 &table.policy.0,
@@ -307,8 +301,7 @@ impl Building<'_> {
             let count = table.count.as_ref().map_or(1, |at| at.value.0 as u32);
             let mut source = source(&table.source, capture, self.findings);
             if let (Some(Source::Capture(_)), Some(header)) = (&source, &table.header) {
-                let finding = Diagnostic::error(header.span.clone(), "the packets of a capture bring their own headers");
-                self.findings.push(finding.help("remove `header`"));
+                self.findings.push(header.error("the packets of a capture bring their own headers").help("remove `header`"));
             }
             let is_tcp = table.source.kind.value == SourceKind::Tcp;
             let endpoint = Endpoint::resolve(table.header.as_ref(), is_tcp, count, self.findings);
@@ -354,10 +347,10 @@ impl Building<'_> {
 
     fn judge_times(&mut self, table: &FlowTable, start: Duration) {
         if let (true, Some(at)) = (start > LONGEST_DURATION, &table.start) {
-            self.findings.push(Diagnostic::error(at.span.clone(), "a start after 26 days cannot be simulated"));
+            self.findings.push(at.error("a start after 26 days cannot be simulated"));
         }
         if let Some(stop) = table.stop.as_ref().filter(|stop| stop.value <= start) {
-            let finding = Diagnostic::error(stop.span.clone(), format!("flow `{}` would stop before it starts", table.name.0));
+            let finding = stop.error(format!("flow `{}` would stop before it starts", table.name.0));
             let finding = match &table.start {
                 Some(start) => finding.context(start.span.clone(), "it starts here"),
                 None => finding,
@@ -391,10 +384,7 @@ impl Building<'_> {
             }
             if let Some(mean) = source.mean_bits_per_second().filter(|mean| *mean < rate.bits_per_second() as f64 * 0.999) {
                 let sends = Rate::new(mean.round() as u64).map_or_else(|_| format!("{mean:.0} bit/s"), print_rate);
-                let finding = Diagnostic::error(
-                    at.span.clone(),
-                    format!("flow `{}` is promised more than it sends, {sends} on average", table.name.0),
-                );
+                let finding = at.error(format!("flow `{}` is promised more than it sends, {sends} on average", table.name.0));
                 self.findings.push(finding.context(table.source.span.clone(), "its source").help("promise less, or send more"));
             }
         }
@@ -403,7 +393,7 @@ impl Building<'_> {
             && delay.picoseconds() < propagation
         {
             let problem = format!("the links of the path alone take {}", print_duration(Duration::from_picoseconds(propagation)));
-            self.findings.push(Diagnostic::error(at.span.clone(), problem).help("promise a longer delay, or shorten the links"));
+            self.findings.push(at.error(problem).help("promise a longer delay, or shorten the links"));
         }
     }
 
@@ -416,10 +406,7 @@ impl Building<'_> {
                 path
             }
             (Some(path), Some(end), _) | (Some(path), _, Some(end)) => {
-                let finding = Diagnostic::error(
-                    end.span.clone(),
-                    format!("flow `{}` has a path both ways: by its links and by its ends", table.name.0),
-                );
+                let finding = end.error(format!("flow `{}` has a path both ways: by its links and by its ends", table.name.0));
                 self.findings.push(finding.context(path.span.clone(), "by its links").help("keep `path`, or `from` and `to`"));
                 None
             }
@@ -440,7 +427,7 @@ impl Building<'_> {
         let kind = &table.source.kind;
         if kind.value != SourceKind::Tcp {
             if let Some(back) = &table.back {
-                let finding = Diagnostic::error(back.span.clone(), format!("nothing comes back to a {} source", kind.value.name()));
+                let finding = back.error(format!("nothing comes back to a {} source", kind.value.name()));
                 self.findings.push(finding.context(kind.span.clone(), "chosen here").help("remove `back`"));
             }
             return None;
@@ -451,7 +438,7 @@ impl Building<'_> {
         let Some(listed) = &table.back else {
             let back = network.shortest_path(end, start);
             if back.is_none() {
-                let finding = Diagnostic::error(table.name.span.clone(), format!("no links lead back from `{from}` to `{to}`"));
+                let finding = table.name.error(format!("no links lead back from `{from}` to `{to}`"));
                 self.findings.push(finding.context(kind.span.clone(), "acknowledgements come back as packets").help("add links for them"));
             }
             self.warn_of_alternative(&table.name.span, back.as_deref(), "acknowledgements", "back", network);
@@ -460,7 +447,7 @@ impl Building<'_> {
         let back = self.listed_path(table, listed)?;
         let ends = back.first().zip(back.last()).map(|(first, last)| (network.links[first.0].from, network.links[last.0].to));
         if ends != Some((end, start)) {
-            let finding = Diagnostic::error(listed.span.clone(), "it does not lead back to where the flow starts");
+            let finding = listed.error("it does not lead back to where the flow starts");
             self.findings.push(finding.help(format!("list links from `{from}` to `{to}`")));
             return None;
         }
@@ -482,14 +469,13 @@ impl Building<'_> {
         let end = self.known_node(to, network);
         let (start, end) = (start?, end?);
         if start == end {
-            let finding = Diagnostic::error(to.span.clone(), "a flow ends at another node than it starts");
-            self.findings.push(finding.context(from.span.clone(), "it starts here"));
+            self.findings.push(to.error("a flow ends at another node than it starts").context(from.span.clone(), "it starts here"));
             return None;
         }
         // Paths may be missing because links are.
         let path = network.shortest_path(NodeId(start), NodeId(end)).filter(|_| self.is_complete);
         if path.is_none() && self.is_complete {
-            let finding = Diagnostic::error(to.span.clone(), format!("no links lead from `{}` to `{}`", from.0, to.0));
+            let finding = to.error(format!("no links lead from `{}` to `{}`", from.0, to.0));
             self.findings.push(
                 finding.context(from.span.clone(), "from here").help("links have one direction: add the missing ones, or the one back"),
             );
@@ -500,7 +486,7 @@ impl Building<'_> {
     fn known_node(&mut self, name: &At<Name>, network: &Network) -> Option<usize> {
         let found = self.node_of.get(&name.0).copied();
         if found.is_none() {
-            let finding = Diagnostic::error(name.span.clone(), format!("no link starts or ends at a node `{}`", name.0));
+            let finding = name.error(format!("no link starts or ends at a node `{}`", name.0));
             self.findings.push(suggest(finding, &name.0, network.nodes.iter().map(String::as_str), "nodes"));
         }
         found
@@ -508,16 +494,13 @@ impl Building<'_> {
 
     fn listed_path(&mut self, table: &FlowTable, path: &Block<Vec<At<Name>>>) -> Option<Vec<LinkId>> {
         if path.value.is_empty() {
-            self.findings.push(
-                Diagnostic::error(path.span.clone(), format!("the path of flow `{}` is empty", table.name.0))
-                    .help("list at least one link"),
-            );
+            self.findings.push(path.error(format!("the path of flow `{}` is empty", table.name.0)).help("list at least one link"));
             return None;
         }
         let mut links: Vec<(LinkId, &At<Name>)> = Vec::new();
         for name in &path.value {
             let Some(index) = self.file.link.iter().position(|link| link.name.value == name.value) else {
-                let finding = Diagnostic::error(name.span.clone(), format!("there is no link `{}`", name.0));
+                let finding = name.error(format!("there is no link `{}`", name.0));
                 self.findings.push(suggest(finding, &name.0, self.file.link.iter().map(|link| link.name.0.as_str()), "links"));
                 return None;
             };
@@ -533,13 +516,12 @@ impl Building<'_> {
                     "the path breaks: `{}` ends at `{}`, but `{}` starts at `{}`",
                     before.name.0, before.to.0, link.name.0, link.from.0
                 );
-                let finding = Diagnostic::error(name.span.clone(), problem).context(earlier.span.clone(), "the link before");
-                self.findings.push(finding.help("list links that join up"));
+                self.findings.push(name.error(problem).context(earlier.span.clone(), "the link before").help("list links that join up"));
                 return None;
             }
             if visited.contains(&&link.to.value) {
                 let problem = format!("the path comes back to `{}`", link.to.0);
-                self.findings.push(Diagnostic::error(name.span.clone(), problem).help("a path passes every node once at most"));
+                self.findings.push(name.error(problem).help("a path passes every node once at most"));
                 return None;
             }
             visited.push(&link.to.value);
@@ -561,7 +543,7 @@ pub(crate) fn report_duplicates<'a>(names: impl Iterator<Item = &'a At<Name>>, w
     let mut seen: HashMap<&str, Span> = HashMap::new();
     for name in names {
         if let Some(first) = seen.insert(&name.0, name.span.clone()) {
-            let finding = Diagnostic::error(name.span.clone(), format!("another {what} is named `{}` already", name.0));
+            let finding = name.error(format!("another {what} is named `{}` already", name.0));
             findings.push(finding.context(first, "first used here").help("give each a name of its own"));
         }
     }

@@ -45,60 +45,8 @@ const fn keys(kind: SourceKind) -> (&'static [&'static [&'static str]], &'static
         SourceKind::FrameTrace => (&[&["sizes"], &["interval"], &["packet"]], &["random_phase"]),
         SourceKind::Capture => (&[&["file"]], &["until_damage"]),
         SourceKind::Greedy => (&[&["packet"]], &["window"]),
-        SourceKind::Tcp => (&[], crate::tcp::KEYS),
+        SourceKind::Tcp => (&[], SourceTable::KEYS),
     }
-}
-
-fn given(table: &SourceTable) -> Vec<(&'static str, Span)> {
-    fn of<T>(key: &'static str, value: &Option<At<T>>) -> Option<(&'static str, Span)> {
-        value.as_ref().map(|value| (key, value.span.clone()))
-    }
-    let all = [
-        of("rate", &table.rate),
-        of("interval", &table.interval),
-        of("packet", &table.packet),
-        of("mean_packet", &table.mean_packet),
-        table.packet_mix.as_ref().map(|block| ("packet_mix", block.span.clone())),
-        of("peak", &table.peak),
-        of("on", &table.on),
-        of("off", &table.off),
-        of("holding", &table.holding),
-        of("pareto_shape", &table.pareto_shape),
-        table.sizes.as_ref().map(|block| ("sizes", block.span.clone())),
-        of("file", &table.file),
-        of("until_damage", &table.until_damage),
-        of("window", &table.window),
-        of("random_phase", &table.random_phase),
-        of("congestion", &table.congestion),
-        of("recovery", &table.recovery),
-        of("timer", &table.timer),
-        of("granularity", &table.granularity),
-        of("minimum_timeout", &table.minimum_timeout),
-        of("maximum_timeout", &table.maximum_timeout),
-        of("initial_timeout", &table.initial_timeout),
-        of("segment", &table.segment),
-        of("headers", &table.headers),
-        of("initial_window", &table.initial_window),
-        of("receive_window", &table.receive_window),
-        of("window_scale", &table.window_scale),
-        of("delayed_ack", &table.delayed_ack),
-        of("growth", &table.growth),
-        of("after_idle", &table.after_idle),
-        of("limited_transmit", &table.limited_transmit),
-        of("halve_pipe", &table.halve_pipe),
-        of("handshake", &table.handshake),
-        of("ecn", &table.ecn),
-        of("start_within", &table.start_within),
-        of("processing", &table.processing),
-        of("jitter", &table.jitter),
-        of("transfer", &table.transfer),
-        of("transfer_sizes", &table.transfer_sizes),
-        of("transfers", &table.transfers),
-        of("think", &table.think),
-        of("request", &table.request),
-        of("reconnect", &table.reconnect),
-    ];
-    all.into_iter().flatten().collect()
 }
 
 fn span_of(table: &SourceTable, key: &str) -> Option<Span> {
@@ -111,13 +59,13 @@ fn span_of(table: &SourceTable, key: &str) -> Option<Span> {
         "transfer_shape" => "pareto_shape",
         key => key,
     };
-    given(table).into_iter().find(|entry| entry.0 == key).map(|entry| entry.1)
+    table.given().into_iter().find(|entry| entry.0 == key).map(|entry| entry.1)
 }
 
 fn judge_keys(table: &Block<SourceTable>, findings: &mut Vec<Diagnostic>) {
     let kind = table.kind.value;
     let (needed, optional) = keys(kind);
-    let given = given(table);
+    let given = table.given();
     for (key, span) in &given {
         if !needed.iter().any(|group| group.contains(key)) && !optional.contains(key) {
             let finding = Diagnostic::error(span.clone(), format!("`{key}` is not used by a {} source", kind.name()));
@@ -133,8 +81,7 @@ fn judge_keys(table: &Block<SourceTable>, findings: &mut Vec<Diagnostic>) {
         let present: Vec<&(&str, Span)> = given.iter().filter(|(key, _)| group.contains(key)).collect();
         match present.as_slice() {
             [] => {
-                let problem = format!("a {} source lacks {}", kind.name(), alternatives(group.iter().copied()));
-                findings.push(Diagnostic::error(table.kind.span.clone(), problem));
+                findings.push(table.kind.error(format!("a {} source lacks {}", kind.name(), alternatives(group.iter().copied()))));
             }
             [_] => {}
             [first, second, ..] => {
@@ -168,10 +115,7 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
             let name = table.holding.as_ref().map_or(HoldingName::Exponential, |at| at.value);
             match (&table.pareto_shape, name) {
                 (Some(at), HoldingName::Pareto) if at.as_f64() <= 1.0 => {
-                    findings.push(
-                        Diagnostic::error(at.span.clone(), "a Pareto shape of 1 or less has no mean")
-                            .help("write a shape above 1, like 1.5"),
-                    );
+                    findings.push(at.error("a Pareto shape of 1 or less has no mean").help("write a shape above 1, like 1.5"));
                 }
                 (None, HoldingName::Pareto) => {
                     let span = table.holding.as_ref().map_or(table.kind.span.clone(), |at| at.span.clone());
@@ -181,7 +125,7 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
                 }
                 (Some(at), _) if name != HoldingName::Pareto => {
                     findings.push(
-                        Diagnostic::error(at.span.clone(), "`pareto_shape` has no effect on periods that are not pareto")
+                        at.error("`pareto_shape` has no effect on periods that are not pareto")
                             .help("set holding = \"pareto\", or remove it"),
                     );
                 }
@@ -212,7 +156,7 @@ fn build(table: &SourceTable, capture: &mut ReadCapture<'_>, findings: &mut Vec<
             match capture(&file.0, until_damage) {
                 Ok(packets) => Some(Source::Capture(Capture { packets })),
                 Err(problem) => {
-                    findings.push(Diagnostic::error(file.span.clone(), problem));
+                    findings.push(file.error(problem));
                     None
                 }
             }
@@ -231,8 +175,7 @@ fn lengths(table: &SourceTable, packet: Option<u32>, findings: &mut Vec<Diagnost
     }
     if let Some(mix) = &table.packet_mix {
         if mix.value.is_empty() {
-            findings
-                .push(Diagnostic::error(mix.span.clone(), "the mix is empty").help("list at least one { packet = \"64 B\", weight = 1 }"));
+            findings.push(mix.error("the mix is empty").help("list at least one { packet = \"64 B\", weight = 1 }"));
             return None;
         }
         let entries: Option<Vec<(u32, f64)>> =
@@ -245,12 +188,12 @@ fn lengths(table: &SourceTable, packet: Option<u32>, findings: &mut Vec<Diagnost
 fn length(at: &At<Bytes>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
     match at.value.0 {
         0 => {
-            findings.push(Diagnostic::error(at.span.clone(), "a packet has at least one byte"));
+            findings.push(at.error("a packet has at least one byte"));
             None
         }
         bytes if bytes > 65_535 => {
             let problem = format!("a packet of {} is longer than any IP packet", print_size(bytes));
-            findings.push(Diagnostic::error(at.span.clone(), problem).help("at most 65535 B; Ethernet carries 1518 B"));
+            findings.push(at.error(problem).help("at most 65535 B; Ethernet carries 1518 B"));
             None
         }
         bytes => Some(bytes as u32),
@@ -259,7 +202,7 @@ fn length(at: &At<Bytes>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
 
 fn frame_size(at: &At<Bytes>, findings: &mut Vec<Diagnostic>) -> Option<u32> {
     if at.value.0 > u64::from(MAX_BYTES) {
-        findings.push(Diagnostic::error(at.span.clone(), "a video frame has less than 2^30 bytes"));
+        findings.push(at.error("a video frame has less than 2^30 bytes"));
     }
     u32::try_from(at.value.0).ok()
 }
@@ -272,7 +215,7 @@ fn one_per_interval(length: u32, interval: &At<Duration>, findings: &mut Vec<Dia
         (bits + picoseconds / 2).checked_div(picoseconds).and_then(|bps| u64::try_from(bps).ok()).and_then(|bps| Rate::new(bps).ok());
     if rate.is_none() {
         let problem = format!("a packet of {} in each such interval is outside 1 kbit/s to 400 Gbit/s", print_size(u64::from(length)));
-        findings.push(Diagnostic::error(interval.span.clone(), problem));
+        findings.push(interval.error(problem));
     }
     rate
 }

@@ -9,40 +9,6 @@ use tidegate_core::units::Duration;
 use tidegate_sim::Holding;
 use tidegate_sim::tcp::{Application, RecoveryKind, Tcp, TimerSettings, TransferSize, Transfers};
 
-/// The keys of a TCP source, all optional.
-pub(crate) const KEYS: &[&str] = &[
-    "congestion",
-    "recovery",
-    "timer",
-    "granularity",
-    "minimum_timeout",
-    "maximum_timeout",
-    "initial_timeout",
-    "segment",
-    "headers",
-    "initial_window",
-    "receive_window",
-    "window_scale",
-    "delayed_ack",
-    "growth",
-    "after_idle",
-    "limited_transmit",
-    "halve_pipe",
-    "handshake",
-    "ecn",
-    "start_within",
-    "processing",
-    "jitter",
-    "transfer",
-    "transfer_sizes",
-    "transfers",
-    "think",
-    "holding",
-    "pareto_shape",
-    "request",
-    "reconnect",
-];
-
 /// The connection of a judged table, without its reverse path.
 pub(crate) fn tcp(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<Tcp> {
     let mut tcp = Tcp::modern(Vec::new());
@@ -86,16 +52,9 @@ fn bytes(at: &Option<At<Bytes>>, usual: u32) -> u32 {
 
 fn application(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<Application> {
     let Some(transfer) = &table.transfer else {
-        let orphans = [
-            table.transfer_sizes.as_ref().map(|at| ("transfer_sizes", at.span.clone())),
-            table.transfers.as_ref().map(|at| ("transfers", at.span.clone())),
-            table.think.as_ref().map(|at| ("think", at.span.clone())),
-            table.holding.as_ref().map(|at| ("holding", at.span.clone())),
-            table.pareto_shape.as_ref().map(|at| ("pareto_shape", at.span.clone())),
-            table.request.as_ref().map(|at| ("request", at.span.clone())),
-            table.reconnect.as_ref().map(|at| ("reconnect", at.span.clone())),
-        ];
-        let mut orphans = orphans.into_iter().flatten().peekable();
+        const OF_TRANSFERS: &str = "transfer_sizes transfers think holding pareto_shape request reconnect";
+        let orphans = table.given().into_iter().filter(|(key, _)| OF_TRANSFERS.split(' ').any(|of| of == *key));
+        let mut orphans = orphans.peekable();
         if orphans.peek().is_none() {
             return Some(Application::Endless);
         }
@@ -133,17 +92,15 @@ fn shape(table: &SourceTable, findings: &mut Vec<Diagnostic>) -> Option<f64> {
     let pareto = [&table.transfer_sizes, &table.holding].into_iter().flatten().find(|at| at.value == HoldingName::Pareto);
     match (pareto, &table.pareto_shape) {
         (Some(at), None) => {
-            let finding = Diagnostic::error(at.span.clone(), "a Pareto distribution needs `pareto_shape`");
-            findings.push(finding.help("add pareto_shape = 1.5, or any number above 1"));
+            findings.push(at.error("a Pareto distribution needs `pareto_shape`").help("add pareto_shape = 1.5, or any number above 1"));
             None
         }
         (Some(_), Some(shape)) if shape.as_f64() <= 1.0 => {
-            let finding = Diagnostic::error(shape.span.clone(), "a Pareto shape of 1 or less has no mean");
-            findings.push(finding.help("write a shape above 1, like 1.5"));
+            findings.push(shape.error("a Pareto shape of 1 or less has no mean").help("write a shape above 1, like 1.5"));
             None
         }
         (None, Some(shape)) => {
-            let finding = Diagnostic::error(shape.span.clone(), "`pareto_shape` has no effect where nothing is pareto");
+            let finding = shape.error("`pareto_shape` has no effect where nothing is pareto");
             findings.push(finding.help("set transfer_sizes = \"pareto\" or holding = \"pareto\", or remove it"));
             None
         }

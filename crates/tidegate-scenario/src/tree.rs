@@ -135,7 +135,7 @@ impl Tree {
             {
                 let wanted = print_rate(rate.value);
                 let problem = format!("group `{}` shares {wanted}, but is guaranteed {share}", given.name);
-                findings.push(Diagnostic::warning(rate.span.clone(), problem).help("raise its weight, or lower its rate"));
+                findings.push(rate.warning(problem).help("raise its weight, or lower its rate"));
             }
         }
     }
@@ -287,7 +287,7 @@ impl Tree {
                 let at = member_of(built).map_or(self.rate.span.clone(), |member| self.given(member).at.clone());
                 Diagnostic::error(at, format!("`shape`: {error}"))
             }
-            other => Diagnostic::error(self.rate.span.clone(), format!("the scheduling tree: {other}")),
+            other => self.rate.error(format!("the scheduling tree: {other}")),
         })?;
         Ok(AnyScheduler::Hierarchy(Box::new(hierarchy)))
     }

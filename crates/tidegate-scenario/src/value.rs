@@ -2,7 +2,7 @@
 //!
 //! Every value is a [`Leaf`]. Tables hold values as [`At`], with their place.
 
-use crate::diagnostic::{Span, alternatives, closest, is_control};
+use crate::diagnostic::{Diagnostic, Span, alternatives, closest, is_control};
 use crate::units::{self, Limit, Period, Ratio, pattern};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -70,6 +70,18 @@ impl<T> Deref for At<T> {
     }
 }
 
+impl<T> At<T> {
+    /// An error at this place.
+    pub(crate) fn error(&self, problem: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(self.span.clone(), problem)
+    }
+
+    /// A warning at this place.
+    pub(crate) fn warning(&self, problem: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(self.span.clone(), problem)
+    }
+}
+
 impl<'de, T: Leaf> Deserialize<'de> for At<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<At<T>, D::Error> {
         let spanned = Spanned::<OwnedScalar>::deserialize(deserializer)?;
@@ -101,6 +113,13 @@ pub struct Block<T> {
     pub span: Span,
 }
 
+impl<T> Block<T> {
+    /// An error at this place.
+    pub(crate) fn error(&self, problem: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(self.span.clone(), problem)
+    }
+}
+
 impl<T> Deref for Block<T> {
     type Target = T;
     fn deref(&self) -> &T {
@@ -124,6 +143,23 @@ impl<T: JsonSchema> JsonSchema for Block<T> {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         T::json_schema(generator)
+    }
+}
+
+/// The place of an optional key, if it is given.
+pub(crate) trait Given {
+    fn place(&self) -> Option<Span>;
+}
+
+impl<T> Given for Option<At<T>> {
+    fn place(&self) -> Option<Span> {
+        self.as_ref().map(|at| at.span.clone())
+    }
+}
+
+impl<T> Given for Option<Block<T>> {
+    fn place(&self) -> Option<Span> {
+        self.as_ref().map(|block| block.span.clone())
     }
 }
 

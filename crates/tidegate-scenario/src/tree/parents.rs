@@ -19,7 +19,7 @@ pub(crate) fn find_parents(groups: &[Block<GroupTable>], classes: &[Block<ClassT
         let parent = parent.as_ref()?;
         let found = by_name.get(parent.0.as_str()).copied();
         if found.is_none() {
-            let finding = Diagnostic::error(parent.span.clone(), format!("there is no group `{}`", parent.0));
+            let finding = parent.error(format!("there is no group `{}`", parent.0));
             let names = groups.iter().map(|group| group.name.0.as_str());
             findings.push(match closest(&parent.0, names.clone()) {
                 Some(name) => finding.help(format!("did you mean `{name}`?")),

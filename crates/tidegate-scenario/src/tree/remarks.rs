@@ -59,7 +59,7 @@ impl Tree {
             if let Some(delay) = given.delay.as_ref().filter(|delay| delay.value < longest && !given.is_added) {
                 let (wanted, longest) = (print_duration(delay.value), print_time(longest.picoseconds().into()));
                 let problem = format!("a delay of {wanted} is less than the {longest} that one of the longest frames takes on the link");
-                let finding = Diagnostic::warning(delay.span.clone(), problem);
+                let finding = delay.warning(problem);
                 findings.push(
                     finding.help("no packet that is being sent is interrupted: allow more, lower `longest_frame`, or raise the rate"),
                 );

@@ -19,7 +19,7 @@ impl Tree {
                 let (wanted, most) = (print_rate(rate.value), print_rate(contract.rate));
                 let problem = format!("a guarantee of {wanted} is above the {most} that `{}` is shaped to", shaped.name);
                 let at = shaped.shape_at.clone().unwrap_or(shaped.at.clone());
-                let finding = Diagnostic::error(rate.span.clone(), problem).context(at, format!("shaped to {most}"));
+                let finding = rate.error(problem).context(at, format!("shaped to {most}"));
                 findings.push(finding.help(format!("lower the guarantee to {most} or less, or raise the shape")));
                 continue;
             }
@@ -34,7 +34,7 @@ impl Tree {
             } else {
                 format!("the guarantees below {name} add up to {total}, more than its {limit}")
             };
-            let finding = Diagnostic::error(rate.span.clone(), problem).context(shared.span.clone(), format!("{limit} to share"));
+            let finding = rate.error(problem).context(shared.span.clone(), format!("{limit} to share"));
             findings.push(finding.help("lower the guarantees, or raise what they are part of"));
             return;
         }
