@@ -19,6 +19,7 @@
 //! | [`scheduler`] | whose packet is next, and not before when |
 //! | [`shaper`] | schedulers that delay to keep a contract |
 //! | [`sharing`] | how an overloaded link is shared among priority classes |
+//! | [`admission`] | may this flow come in, and what is it promised |
 //! | [`dwcs`] | Dynamic Window-Constrained Scheduling: the engines that decide |
 //! | [`ready`] | flows in the order of a key |
 //! | [`queue`] | per-flow queues and their occupancy |
@@ -39,6 +40,7 @@ mod mutants;
 #[macro_use]
 pub mod algorithm;
 
+pub mod admission;
 pub mod buffer;
 pub mod classifier;
 pub mod dwcs;
