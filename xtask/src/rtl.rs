@@ -8,6 +8,7 @@ use std::thread;
 
 mod design;
 mod designs;
+mod fault;
 mod flow;
 mod formal;
 mod grade;

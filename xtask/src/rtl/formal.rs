@@ -7,16 +7,18 @@
 //!
 //! By default each harness is proved in its first size, which finds its faults, and one fault is seeded; with `--deep` all sizes and faults.
 
+use super::fault::Fault;
 use super::options::Options;
 use super::parallel::at_once;
-use super::sources::sources;
+use super::sources::{sources, texts};
 use super::tools::program;
 use crate::cargo::{root, target_directory};
 use crate::failure::Failure;
-use harness::{Fault, Harness, Method, Size};
+use harness::{Harness, Method, Size};
 use proofs::HARNESSES;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 mod fractions;
@@ -35,6 +37,9 @@ type Lemma = (&'static str, fn() -> Result<(), String>);
 /// What proofs rest on.
 const LEMMAS: &[Lemma] =
     &[("fractions by ranks", fractions::compare_as_ranks), ("fractions by logarithms", fractions::compare_as_logarithms)];
+
+/// Each makes the proof of the first size of a harness fail; by default the first one is seeded.
+static FAULTS: LazyLock<Vec<Fault>> = LazyLock::new(|| Fault::list(include_str!("faults/proofs.diff")));
 
 /// A harness of one size.
 #[derive(Clone, Copy)]
@@ -69,7 +74,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let selected: Vec<Proof> = all().filter(|proof| options.deep || !proof.size.is_deep).collect();
     let jobs: Vec<(Proof, Option<&Fault>)> = selected
         .iter()
-        .flat_map(|&proof| std::iter::once((proof, None)).chain(proof.faults(options.deep).iter().map(move |fault| (proof, Some(fault)))))
+        .flat_map(|&proof| std::iter::once((proof, None)).chain(proof.faults(options.deep).map(move |fault| (proof, Some(fault)))))
         .collect();
     let outcomes = at_once(&jobs, |(proof, fault)| match fault {
         None => proof.run(&folder),
@@ -113,13 +118,10 @@ impl Proof {
         format!("{} {}", self.harness.name, self.size.parameters).trim_end().to_owned()
     }
 
-    /// The faults that are seeded in this size: the first size has them, one of them unless `deep`.
-    fn faults(self, deep: bool) -> &'static [Fault] {
-        match self.harness.faults {
-            all if deep && std::ptr::eq(self.size, &self.harness.sizes[0]) => all,
-            [first, ..] if std::ptr::eq(self.size, &self.harness.sizes[0]) => std::slice::from_ref(first),
-            _ => &[],
-        }
+    /// The faults that are seeded in this size, one of them unless `deep`.
+    fn faults(self, deep: bool) -> impl Iterator<Item = &'static Fault> {
+        let most = if deep { usize::MAX } else { 1 };
+        FAULTS.iter().filter(move |fault| fault.check == self.name()).take(most)
     }
 
     /// The file names of this proof begin so.
@@ -129,8 +131,8 @@ impl Proof {
 
     /// The file names of a fault of this proof go on so.
     fn mark(self, fault: &Fault) -> String {
-        let number = self.harness.faults.iter().position(|other| std::ptr::eq(other, fault)).unwrap_or_default();
-        format!("-fault-{number}-{}", fault.module())
+        let number = self.faults(true).position(|other| std::ptr::eq(other, fault)).unwrap_or_default();
+        format!("-fault-{number}-{}", fault.file)
     }
 
     /// Proves it and looks for the witnesses; true if all is as it should be.
@@ -155,8 +157,8 @@ impl Proof {
         let started = Instant::now();
         let model = self.translate(folder, Some(fault))?;
         let (found, what) = match self.prove(&model)? {
-            Answer::Fails(problem) => (Ok(()), format!("a fault in {} refutes {problem}", fault.module())),
-            Answer::Holds => (Err(format!("a fault in {} passes: {}", fault.module(), fault.replacement)), String::new()),
+            Answer::Fails(problem) => (Ok(()), format!("a fault in {} refutes {problem}", fault.file)),
+            Answer::Holds => (Err(format!("a fault in {} passes: {}", fault.file, fault.replacement)), String::new()),
         };
         row(&format!("  {}", self.harness.name), "fault", SOLVER, started, &found, &what);
         Ok(found.is_ok())
@@ -211,15 +213,10 @@ impl Proof {
             files.extend(replacements);
         }
         if let Some(fault) = fault {
-            let original = std::fs::read_to_string(root().join(fault.file));
-            let original = original.map_err(|error| Failure::Environment(format!("cannot read {}: {error}", fault.file)))?;
-            if original.matches(fault.text).count() != 1 {
-                return Err(Failure::Check(format!("{} does not have \"{}\" once, where a fault is to be seeded", fault.file, fault.text)));
-            }
             let faulty = folder.join(format!("{}{}.sv", self.stem(), self.mark(fault)));
-            std::fs::write(&faulty, original.replace(fault.text, fault.replacement))
+            std::fs::write(&faulty, fault.seed(&texts()?)?)
                 .map_err(|error| Failure::Environment(format!("cannot write {}: {error}", faulty.display())))?;
-            for file in files.iter_mut().filter(|file| **file == Path::new(fault.file)) {
+            for file in files.iter_mut().filter(|file| file.file_stem() == Some(fault.file.as_ref())) {
                 file.clone_from(&faulty);
             }
         }
@@ -298,11 +295,13 @@ mod tests {
             assert!(HARNESSES.iter().any(|harness| harness.name == name), "{name}");
         }
         for harness in HARNESSES {
-            assert!(!harness.faults.is_empty() && !harness.sizes[0].is_deep, "{}", harness.name);
-            for fault in harness.faults {
-                let text = std::fs::read_to_string(root().join(fault.file)).unwrap();
-                assert_eq!(text.matches(fault.text).count(), 1, "{}: {}", fault.file, fault.text);
-            }
+            let first = Proof { harness, size: &harness.sizes[0] };
+            assert!(first.faults(true).next().is_some() && !first.size.is_deep, "{}", harness.name);
+        }
+        let sources = texts().ok().unwrap();
+        for fault in FAULTS.iter() {
+            assert!(HARNESSES.iter().any(|harness| Proof { harness, size: &harness.sizes[0] }.name() == fault.check), "{}", fault.check);
+            assert_ne!(fault.seed(&sources).ok().unwrap(), sources[fault.file]);
         }
     }
 }

@@ -1,6 +1,4 @@
-//! What is proved of the design: groups of properties, their sizes, and the faults that refute them.
-
-use std::path::Path;
+//! What is proved of the design: groups of properties and their sizes.
 
 /// A group of properties, proved for several sizes.
 pub struct Harness {
@@ -11,8 +9,6 @@ pub struct Harness {
     pub abstraction: Option<&'static str>,
     /// Yosys passes on the flattened design.
     pub passes: &'static [&'static str],
-    /// Faults that make the proof of its first size fail; by default the first one is seeded.
-    pub faults: &'static [Fault],
     pub sizes: &'static [Size],
 }
 
@@ -36,20 +32,6 @@ pub enum Method {
     Bounded(u32),
     /// All runs, by induction over cycles.
     Induction,
-}
-
-/// A fault: in one file of the design, one text is replaced by another.
-pub struct Fault {
-    pub file: &'static str,
-    pub text: &'static str,
-    pub replacement: &'static str,
-}
-
-impl Fault {
-    /// The module that it is in.
-    pub fn module(&self) -> String {
-        Path::new(self.file).file_stem().unwrap_or_default().to_string_lossy().into_owned()
-    }
 }
 
 impl Method {
