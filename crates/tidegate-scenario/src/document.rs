@@ -389,6 +389,10 @@ pub struct FlowTable {
     /// tagged apart. Counted is what packets take on the first link of the path, with AAL5 where it carries cells.
     #[schemars(extend("default" = "none", "examples" = [{ "policer": "gfr", "rate": "2 Mbit/s", "peak_rate": "20 Mbit/s" }]))]
     pub tag: Option<Block<PoliceTable>>,
+    /// The contract to which the sender delays its own packets, counted as in `tag`. Delays count from when a packet leaves the sender. Not for `tcp` and
+    /// `greedy`.
+    #[schemars(extend("default" = "none", "examples" = [{ "rate": "1 Mbit/s", "burst": "15 kB" }]))]
+    pub shape: Option<Block<ShapeTable>>,
     /// When it starts.
     #[schemars(extend("default" = "0 s"))]
     pub start: Option<At<Duration>>,

@@ -3,7 +3,7 @@
 use crate::choice::SourceKind;
 use crate::contract::Wire;
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
-use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, SimulationTable, SourceTable};
+use crate::document::{File, FlowTable, LinkTable, PoliceTable, PolicyLinkTable, ShapeTable, SimulationTable, SourceTable};
 use crate::endpoint::Endpoint;
 use crate::policy::Policy;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
@@ -14,6 +14,7 @@ use crate::value::{At, Block, Name};
 use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::port::PortSetup;
+use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead, Rate};
 use tidegate_link::Loss;
 use tidegate_sim::experiment::MOST_SAMPLES;
@@ -317,6 +318,7 @@ impl Building<'_> {
             }
             let (Some(source), Some(path)) = (source, path) else { continue };
             let tagging = table.tag.as_ref().and_then(|tag| self.tagging(tag, &table.source, &source, &network.links[path[0].0]));
+            let shaping = table.shape.as_ref().and_then(|shape| self.shaping(shape, &table.source, &source, &network.links[path[0].0]));
             let links: Vec<&Link> = path.iter().map(|link| &network.links[link.0]).collect();
             self.judge_packets(table, &source, &links);
             self.judge_promise(table, promise, &source, &links);
@@ -324,7 +326,7 @@ impl Building<'_> {
                 let name = if count == 1 { table.name.0.clone() } else { format!("{}-{}", table.name.0, index + 1) };
                 let header = endpoint.header(network.flows.len() as u32, index);
                 let stop = table.stop.as_ref().map(|at| at.value);
-                network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop, tagging });
+                network.flows.push(FlowSpec { name, source: source.clone(), header, path: path.clone(), start, stop, tagging, shaping });
             }
         }
         self.is_complete.then_some(Simulation {
@@ -336,13 +338,19 @@ impl Building<'_> {
         })
     }
 
-    /// The contract of a tagging sender, in bytes on the first link of its path.
+    /// The contract of a tagging sender.
     fn tagging(&mut self, tag: &Block<PoliceTable>, table: &SourceTable, source: &Source, first: &Link) -> Option<Tagging> {
-        // The first port drops longer packets, and no IP packet is longer than 65,535 bytes.
-        let most = if first.cells { 65_535 } else { first.port.longest_frame };
-        let longest = longest_packet(source, table).map_or(most, |(longest, _)| longest);
-        let wire = Wire { rate: first.port.rate, longest: first.overhead().wire_length(longest) };
-        crate::contract::tag(tag, &wire, self.findings)
+        crate::contract::tag(tag, &sender_wire(table, source, first), self.findings)
+    }
+
+    /// The contract of a shaping sender.
+    fn shaping(&mut self, shape: &Block<ShapeTable>, table: &SourceTable, source: &Source, first: &Link) -> Option<ShapingContract> {
+        if matches!(source, Source::Tcp(_) | Source::Greedy(_)) {
+            let finding = shape.error("the network drives this source, not a clock");
+            self.findings.push(finding.help("shape its class at the first port instead"));
+            return None;
+        }
+        crate::contract::shape(shape, &sender_wire(table, source, first), self.findings)
     }
 
     fn judge_times(&mut self, table: &FlowTable, start: Duration) {
@@ -547,4 +555,11 @@ pub(crate) fn report_duplicates<'a>(names: impl Iterator<Item = &'a At<Name>>, w
             findings.push(finding.context(first, "first used here").help("give each a name of its own"));
         }
     }
+}
+/// The first link of a sender's path, in whose bytes its contracts count.
+fn sender_wire(table: &SourceTable, source: &Source, first: &Link) -> Wire {
+    // The first port drops longer packets, and no IP packet is longer than 65,535 bytes.
+    let most = if first.cells { 65_535 } else { first.port.longest_frame };
+    let longest = longest_packet(source, table).map_or(most, |(longest, _)| longest);
+    Wire { rate: first.port.rate, longest: first.overhead().wire_length(longest) }
 }

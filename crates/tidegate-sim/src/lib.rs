@@ -57,7 +57,7 @@
 //! // 8 Mbit/s of 1000-byte packets.
 //! let source = Source::Cbr(Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false });
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
-//! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None };
+//! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None, shaping: None };
 //! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow] };
 //!
 //! let experiment = Experiment { duration: Duration::from_seconds(2), warm_up: Duration::from_seconds(1), ..Experiment::default() };

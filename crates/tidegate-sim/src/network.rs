@@ -2,13 +2,14 @@
 
 use crate::error::{Problem, Subject};
 use crate::id::{LinkId, NodeId};
-use crate::source::Source;
+use crate::source::{Source, sender_shaper};
 use crate::tagging::Tagging;
 use crate::time::LONGEST_DURATION;
 use std::collections::{HashSet, VecDeque};
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
 use tidegate_core::classifier::Header;
 use tidegate_core::port::PortSetup;
+use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Overhead};
 use tidegate_link::Loss;
 
@@ -100,6 +101,9 @@ pub struct FlowSpec {
     pub stop: Option<Duration>,
     /// The contract by which the sender tags. `None`: all packets have the colour of their header.
     pub tagging: Option<Tagging>,
+    /// The contract to which the sender delays its packets; delays count from when they leave it. `None`: they leave when they are emitted. Not for
+    /// sources that the network drives.
+    pub shaping: Option<ShapingContract>,
 }
 
 /// The most links that a path may have.
@@ -247,6 +251,12 @@ impl Network {
             }
             if flow.stop.is_some_and(|stop| stop <= flow.start) {
                 return refuse("stop", "not after the start".into(), "a later instant, or none".into());
+            }
+            if flow.shaping.is_some() && matches!(flow.source, Source::Tcp(_) | Source::Greedy(_)) {
+                return refuse("shape", "the network drives this source".into(), "a source that the clock drives".into());
+            }
+            if let Some(Err(fault)) = flow.shaping.as_ref().map(sender_shaper::check) {
+                return refuse(fault.key, fault.problem, fault.expected);
             }
             if let Err(fault) = flow.source.check().and_then(|()| flow.tagging.map_or(Ok(()), |tagging| tagging.check())) {
                 return refuse(fault.key, fault.problem, fault.expected);

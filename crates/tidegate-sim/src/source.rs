@@ -18,6 +18,7 @@ mod length;
 mod on_off;
 mod poisson;
 pub(crate) mod role;
+pub(crate) mod sender_shaper;
 mod spacing;
 
 pub use capture::{Capture, CapturePacket};

@@ -46,6 +46,7 @@ fn network(flows: usize, bits_per_second: u64, buffer: u32, kind: BufferKind) ->
             start: Duration::ZERO,
             stop: None,
             tagging: None,
+            shaping: None,
         });
     }
     Network { nodes: (0..flows + 3).map(|node| node.to_string()).collect(), links, flows: specs }

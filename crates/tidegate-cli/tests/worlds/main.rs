@@ -344,6 +344,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             start: Duration::ZERO,
             stop: None,
             tagging: None,
+            shaping: None,
         }
     };
     let network = Network {

@@ -308,6 +308,7 @@ impl Case {
                 start: Duration::ZERO,
                 stop: None,
                 tagging: (self.sends[source] == Sends::Tagged).then(|| self.untagged(source)),
+                shaping: None,
             });
         }
         Network { nodes, links, flows }

@@ -9,6 +9,7 @@ use crate::route::Routes;
 use crate::source::Source;
 use crate::source::greedy::GreedyWindow;
 use crate::source::role::Generator;
+use crate::source::sender_shaper::SenderShaper;
 use crate::tagging::Tagger;
 use crate::time::NEVER;
 use tidegate_core::packet::Colour;
@@ -26,12 +27,18 @@ pub(super) struct Sources(Vec<FlowSource>);
 
 impl Sources {
     pub(super) fn new(network: &Network, experiment: &Experiment, routes: &Routes, replication: u32) -> Sources {
+        let overhead = |flow: &FlowSpec| network.links[flow.path[0].0].overhead();
+        let generator = |index: usize, flow: &FlowSpec| -> Option<Box<dyn Generator>> {
+            let source = flow.source.start(&routes.packet_variants[index])?;
+            let Some(contract) = &flow.shaping else { return Some(source) };
+            Some(Box::new(SenderShaper::new(source, contract, overhead(flow))))
+        };
         let source = |(index, flow): (usize, &FlowSpec)| FlowSource {
-            generator: flow.source.start(&routes.packet_variants[index]),
+            generator: generator(index, flow),
             stream: Stream::new(experiment.seed, replication, &flow.name),
             stop: flow.stop.map_or(NEVER, |stop| stop.picoseconds()),
             first_variant: routes.first_variant[index],
-            tagger: Tagger::new(flow.tagging.as_ref(), network.links[flow.path[0].0].overhead()),
+            tagger: Tagger::new(flow.tagging.as_ref(), overhead(flow)),
         };
         Sources(network.flows.iter().enumerate().map(source).collect())
     }

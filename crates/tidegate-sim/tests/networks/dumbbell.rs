@@ -64,6 +64,7 @@ pub fn dumbbell(connections: usize, bits_per_second: u64, propagation: Duration,
             start: Duration::ZERO,
             stop: None,
             tagging: None,
+            shaping: None,
         }
     });
     let flows = flows.collect();

@@ -75,7 +75,7 @@ pub fn link(name: &str, from: usize, to: usize, propagation: Duration, port: Por
 
 pub fn flow(name: &str, source: Source, dscp: u8, path: &[usize]) -> FlowSpec {
     let path = path.iter().map(|&link| LinkId(link)).collect();
-    FlowSpec { name: name.into(), source, header: header(dscp), path, start: Duration::ZERO, stop: None, tagging: None }
+    FlowSpec { name: name.into(), source, header: header(dscp), path, start: Duration::ZERO, stop: None, tagging: None, shaping: None }
 }
 
 /// Random loss with this probability.
