@@ -15,7 +15,7 @@ pub trait Observer<P> {
         let _ = (now, packet);
     }
 
-    /// The policer has changed the packet's colour from `from` to what it is now.
+    /// The policer or the buffer manager has changed the packet's colour from `from` to what it is now.
     #[inline]
     fn marked(&mut self, now: Time, packet: &Packet<P>, from: Colour) {
         let _ = (now, packet, from);

@@ -268,10 +268,14 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         assert!(setup.longest_frame <= LONGEST_FRAME, "frames are shorter than 2^28 bytes");
         setup.policers.iter_mut().flatten().for_each(|policer| policer.start(now));
         setup.scheduler.start(now);
+        let mut queues = Queues::new(setup.classifier.flows(), setup.packet_limit, setup.overhead);
+        if setup.buffer.needs_marked_lists() {
+            queues.keep_marked_lists();
+        }
         Port {
             rate: setup.rate,
             datapath: Datapath {
-                queues: Queues::new(setup.classifier.flows(), setup.packet_limit, setup.overhead),
+                queues,
                 buffer: setup.buffer,
                 link: setup.rate.time_per_byte(),
                 overhead: setup.overhead,
@@ -366,10 +370,15 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         let arrival = Arrival { flow, length, colour: packet.colour, part, now };
         loop {
             match self.datapath.buffer.admit(&arrival, self.datapath.queues.occupancy()) {
-                Admission::Accept if self.datapath.queues.is_full() => {
+                Admission::Accept | Admission::AcceptAs(_) if self.datapath.queues.is_full() => {
                     return self.datapath.drop_packet(now, packet, DropReason::SharedLimit, observer);
                 }
                 Admission::Accept => break,
+                Admission::AcceptAs(colour) => {
+                    let from = core::mem::replace(&mut packet.colour, colour);
+                    observer.marked(now, &packet, from);
+                    break;
+                }
                 Admission::Refuse(reason) => return self.datapath.drop_packet(now, packet, reason, observer),
                 Admission::PushOut(victim) => self.push_out(now, victim, observer),
             }
@@ -431,12 +440,16 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
     fn push_out<O: Observer<P>>(&mut self, now: Time, victim: Victim, observer: &mut O) {
         let (flow, packet, was_head) = match victim {
             Victim::Head(flow) => (flow, self.datapath.queues.pop(flow).map(|(packet, _)| packet), true),
+            Victim::Marked(flow) => match self.datapath.queues.pop_marked(flow) {
+                Some((packet, was_head)) => (flow, Some(packet), was_head),
+                None => (flow, None, false),
+            },
             Victim::Tail(flow) => {
                 let packet = self.datapath.queues.pop_last(flow);
                 (flow, packet, self.datapath.queues.occupancy().flow_packets(flow) == 0)
             }
         };
-        let Some(packet) = packet else { unreachable!("the buffer manager pushed out of an empty queue") };
+        let Some(packet) = packet else { unreachable!("the buffer manager pushed out a packet that is not queued") };
         if was_head {
             self.scheduler.lost(now, flow, self.datapath.queues.head(flow));
         }

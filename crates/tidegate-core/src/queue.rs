@@ -1,13 +1,16 @@
 //! Per-flow queues over one pool of packets, and the occupancy that other roles read.
 //!
-//! A queue and the head of its first packet share half a cache line, whose address follows from the number of the flow. The packets behind
-//! it form a linked list through a pool, and move up one by one. All memory is allocated once, for the number of flows and the port's limit in
+//! A queue and the head of its first packet share half a cache line, whose address follows from the number of the flow. The packets behind it
+//! form a linked list through a pool, and move up one by one. All memory is allocated once, for the number of flows and the port's limit in
 //! packets.
 
 use crate::packet::{Colour, Flow, Head, LONGEST_FRAME, Packet, Part};
 use crate::prefetch::{prefetch, prefetch_in};
 use crate::units::{Overhead, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
+
+#[cfg(test)]
+mod tests;
 
 /// No slot of the pool.
 const NONE: u32 = u32::MAX;
@@ -19,6 +22,33 @@ const PADDING_QUEUES: usize = 64;
 #[inline]
 const fn place(flow: Flow) -> usize {
     flow.index() + PADDING_QUEUES
+}
+
+/// What a buffer manager reads of the buffer that it manages. A whole port has one ([`Occupancy`]), and so has each of its partitions.
+pub trait Backlog {
+    /// Packets queued in the buffer.
+    fn packets(&self) -> u32;
+
+    /// Bytes queued in the buffer, without link overhead.
+    fn bytes(&self) -> u64;
+
+    /// Packets queued for `flow`.
+    fn flow_packets(&self, flow: Flow) -> u32;
+
+    /// Bytes queued for `flow`.
+    fn flow_bytes(&self, flow: Flow) -> u32;
+
+    /// The whole port, whose flows have the port's numbers.
+    fn port(&self) -> &Occupancy;
+}
+
+/// The packets of a queue that are marked, which means not green.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Marked {
+    /// How many.
+    pub packets: u32,
+    /// Their bytes.
+    pub bytes: u32,
 }
 
 /// How much is queued: in all, and per flow. The port owns it; buffer managers and observers read it.
@@ -88,6 +118,11 @@ impl Queued {
     fn head(&self, overhead: Overhead) -> Head {
         let length = overhead.wire_length(self.kind.length());
         Head { length, number: self.number, arrival: self.arrival, colour: self.kind.colour() }
+    }
+
+    #[inline]
+    const fn is_marked(&self) -> bool {
+        self.kind.0 >> 28 & 3 > 0
     }
 
     #[inline]
@@ -167,6 +202,33 @@ impl Occupancy {
     }
 }
 
+impl Backlog for Occupancy {
+    #[inline]
+    fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    #[inline]
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    fn flow_packets(&self, flow: Flow) -> u32 {
+        Occupancy::flow_packets(self, flow)
+    }
+
+    #[inline]
+    fn flow_bytes(&self, flow: Flow) -> u32 {
+        Occupancy::flow_bytes(self, flow)
+    }
+
+    #[inline]
+    fn port(&self) -> &Occupancy {
+        self
+    }
+}
+
 /// A packet behind the first of its queue.
 #[derive(Clone, Debug)]
 #[repr(align(32))]
@@ -190,10 +252,63 @@ pub struct Queues<P> {
     limit: u32,
     overhead: Overhead,
     next_number: u32,
+    /// Lists of marked packets, if the buffer manager needs them.
+    marked: Option<MarkedLists>,
     /// The latest flows of [`Queues::prefetch`], in a ring.
     hinted: [Flow; PAYLOAD_FETCH_LAG],
     /// How many have been named.
     named: usize,
+}
+
+/// For every queue a singly linked list of the slots with marked packets, in the order of the queue. The first packet of a queue has no slot:
+/// if it is marked, it comes before its list.
+#[derive(Clone, Debug)]
+struct MarkedLists {
+    /// The first and the last slot of each flow's list; [`NONE`] and meaningless if it is empty.
+    ends: Vec<[u32; 2]>,
+    /// The slot that follows in its list, by slot.
+    next: Vec<u32>,
+}
+
+impl MarkedLists {
+    fn new(flows: usize, slots: usize) -> MarkedLists {
+        MarkedLists { ends: alloc::vec![[NONE; 2]; flows], next: alloc::vec![NONE; slots] }
+    }
+
+    #[inline]
+    fn append(&mut self, flow: Flow, at: u32) {
+        let [first, last] = &mut self.ends[flow.index()];
+        if *first == NONE {
+            *first = at;
+        } else {
+            self.next[*last as usize] = at;
+        }
+        *last = at;
+        self.next[at as usize] = NONE;
+    }
+
+    #[inline]
+    fn take_first(&mut self, flow: Flow) -> Option<u32> {
+        let [first, _] = &mut self.ends[flow.index()];
+        let at = *first;
+        *first = *self.next.get(at as usize)?;
+        Some(at)
+    }
+
+    /// `at` is the last. Its predecessor is found by a walk: managers that push out marked packets take the oldest.
+    fn take_last(&mut self, flow: Flow, at: u32) {
+        let [first, last] = &mut self.ends[flow.index()];
+        if *first == at {
+            *first = NONE;
+            return;
+        }
+        let mut before = *first;
+        while self.next[before as usize] != at {
+            before = self.next[before as usize];
+        }
+        self.next[before as usize] = NONE;
+        *last = before;
+    }
 }
 
 /// The number of hints between fetching a queue and fetching the packets behind its first: enough for the queue itself to arrive.
@@ -215,6 +330,7 @@ impl<P> Queues<P> {
             limit,
             overhead,
             next_number: 0,
+            marked: None,
             hinted: [Flow(0); PAYLOAD_FETCH_LAG],
             named: 0,
         }
@@ -294,6 +410,11 @@ impl<P> Queues<P> {
             self.slots[queue.last as usize].next = at;
         }
         queue.last = at;
+        if let Some(marked) = &mut self.marked
+            && packet.is_marked()
+        {
+            marked.append(flow, at);
+        }
         None
     }
 
@@ -314,6 +435,11 @@ impl<P> Queues<P> {
         (queue.first, *first) = (slot.packet, slot.payload.take());
         (queue.second, slot.next) = (slot.next, self.free);
         self.free = at;
+        if let Some(marked) = &mut self.marked
+            && queue.first.is_marked()
+        {
+            marked.take_first(flow);
+        }
         Some((packet, Some(queue.first.head(self.overhead))))
     }
 
@@ -329,7 +455,74 @@ impl<P> Queues<P> {
         slot.next = self.free;
         self.free = at;
         self.occupancy.shrink(flow, packet.length).last = slot.previous;
+        if let Some(marked) = &mut self.marked
+            && packet.colour != Colour::Green
+        {
+            marked.take_last(flow, at);
+        }
         Some(packet)
+    }
+
+    /// Keeps a list of the marked packets of each queue from now on, for [`Queues::pop_marked`].
+    pub fn keep_marked_lists(&mut self) {
+        let mut marked = MarkedLists::new(self.occupancy.flows(), self.limit as usize);
+        for (flow, queue) in self.occupancy.flows[PADDING_QUEUES..].iter().enumerate() {
+            let mut at = queue.second;
+            for _ in 1..queue.packets {
+                let slot = &self.slots[at as usize];
+                if slot.packet.is_marked() {
+                    marked.append(Flow(flow as u32), at);
+                }
+                at = slot.next;
+            }
+        }
+        self.marked = Some(marked);
+    }
+
+    /// Takes the oldest marked packet of a flow, and says whether it was the head. `None` if there is none, or if no lists are kept.
+    #[cold]
+    pub fn pop_marked(&mut self, flow: Flow) -> Option<(Packet<P>, bool)> {
+        let queue = &mut self.occupancy.flows[place(flow)];
+        if queue.packets > 0 && queue.first.is_marked() {
+            return self.pop(flow).map(|(packet, _)| (packet, true));
+        }
+        let at = self.marked.as_mut()?.take_first(flow)?;
+        let slot = &mut self.slots[at as usize];
+        let (next, previous) = (slot.next, slot.previous);
+        let packet = slot.packet.packet(flow, slot.payload.take()?);
+        slot.next = self.free;
+        self.free = at;
+        // What is named beyond the ends of the queue is meaningless there: the successor of the last, the predecessor of the second.
+        if at == queue.second {
+            queue.second = next;
+        } else {
+            self.slots[previous as usize].next = next;
+        }
+        if at == queue.last {
+            queue.last = previous;
+        } else {
+            self.slots[next as usize].previous = previous;
+        }
+        self.occupancy.shrink(flow, packet.length);
+        Some((packet, false))
+    }
+
+    /// The marked packets of a flow's queue. It walks through the queue.
+    pub fn marked(&self, flow: Flow) -> Marked {
+        let queue = &self.occupancy.flows[place(flow)];
+        let (mut marked, mut at) = (Marked::default(), queue.second);
+        for index in 0..queue.packets {
+            let mut packet = &queue.first;
+            if index > 0 {
+                let slot = &self.slots[at as usize];
+                (packet, at) = (&slot.packet, slot.next);
+            }
+            if packet.is_marked() {
+                marked.packets += 1;
+                marked.bytes += packet.kind.length();
+            }
+        }
+        marked
     }
 
     /// Moves arrival instants of packets that have been queued for very long up to where they still compare correctly.

@@ -4,10 +4,10 @@
 //! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
 
 use crate::algorithm::Algorithm;
-use crate::buffer::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change};
+use crate::buffer::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare};
 use crate::packet::{Colour, DropReason, Flow, Head, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
-use crate::queue::Occupancy;
+use crate::queue::{Backlog, Marked};
 use crate::scheduler::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, Task, activate_in_order};
 use crate::units::Time;
 use alloc::boxed::Box;
@@ -301,13 +301,33 @@ impl BufferKind {
 }
 
 impl BufferManager for AnyBufferManager {
-    #[inline]
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
-        match_buffer_manager!(self, b => b.admit(arrival, occupancy))
+    fn needs_marked_lists(&self) -> bool {
+        match_buffer_manager!(self, b => b.needs_marked_lists())
     }
 
     #[inline]
-    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
-        match_buffer_manager!(self, b => b.changed(change, occupancy));
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
+        match_buffer_manager!(self, b => b.admit(arrival, backlog))
+    }
+
+    #[inline]
+    fn changed<O: Backlog>(&mut self, change: Change, backlog: &O) {
+        match_buffer_manager!(self, b => b.changed(change, backlog));
+    }
+
+    fn change<O: Backlog>(&mut self, flow: Flow, share: &FlowShare, backlog: &O) -> Result<(), BufferError> {
+        match_buffer_manager!(self, b => b.change(flow, share, backlog))
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        match_buffer_manager!(self, b => b.forget(flow));
+    }
+
+    fn restore<O: Backlog>(&mut self, flow: Flow, marked: Marked, backlog: &O) {
+        match_buffer_manager!(self, b => b.restore(flow, marked, backlog));
+    }
+
+    fn adopt(&mut self, old: &AnyBufferManager, kept: &[Kept]) {
+        match_buffer_manager!(&mut *self, old, b, old => b.adopt(old, kept), else ());
     }
 }

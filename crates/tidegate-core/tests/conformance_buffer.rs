@@ -11,7 +11,7 @@ use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Packet, Part};
 use tidegate_core::port::{Port, PortSetup};
-use tidegate_core::queue::Occupancy;
+use tidegate_core::queue::{Backlog, Occupancy};
 use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, Setup};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
@@ -118,30 +118,30 @@ impl Judge {
         exception.map_or(self.parameters.flow, |o| o.limit)
     }
 
-    fn fits_flow(&self, arrival: &Arrival, occupancy: &Occupancy) -> bool {
+    fn fits_flow(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
         let limit = self.limit_of(arrival.flow);
-        limit.packets.is_none_or(|most| occupancy.flow_packets(arrival.flow) < most)
-            && limit.bytes.is_none_or(|most| occupancy.flow_bytes(arrival.flow) + arrival.length <= most)
+        limit.packets.is_none_or(|most| backlog.flow_packets(arrival.flow) < most)
+            && limit.bytes.is_none_or(|most| backlog.flow_bytes(arrival.flow) + arrival.length <= most)
     }
 
-    fn fits_buffer(&self, arrival: &Arrival, occupancy: &Occupancy) -> bool {
-        self.parameters.packets.is_none_or(|most| occupancy.packets() < most)
-            && self.parameters.bytes.is_none_or(|most| occupancy.bytes() + u64::from(arrival.length) <= most)
+    fn fits_buffer(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
+        self.parameters.packets.is_none_or(|most| backlog.packets() < most)
+            && self.parameters.bytes.is_none_or(|most| backlog.bytes() + u64::from(arrival.length) <= most)
     }
 
     /// What the definition says of an arrival; `None` for the managers of frames, whose definitions are in the tests of frames.
-    fn expected(&self, kind: BufferKind, arrival: &Arrival, occupancy: &Occupancy) -> Option<Admission> {
-        if !self.fits_flow(arrival, occupancy) {
+    fn expected(&self, kind: BufferKind, arrival: &Arrival, backlog: &impl Backlog) -> Option<Admission> {
+        if !self.fits_flow(arrival, backlog) {
             return Some(Admission::Refuse(DropReason::FlowLimit));
         }
-        let fits = self.fits_buffer(arrival, occupancy);
+        let fits = self.fits_buffer(arrival, backlog);
         let expected = match kind {
             BufferKind::TailDrop if fits => Admission::Accept,
             BufferKind::TailDrop => Admission::Refuse(DropReason::SharedLimit),
             BufferKind::DynamicThreshold => {
                 let (queue, free) = match (self.parameters.bytes, self.parameters.packets) {
-                    (Some(size), _) => (u64::from(occupancy.flow_bytes(arrival.flow)), size - occupancy.bytes()),
-                    (None, Some(size)) => (u64::from(occupancy.flow_packets(arrival.flow)), u64::from(size - occupancy.packets())),
+                    (Some(size), _) => (u64::from(backlog.flow_bytes(arrival.flow)), size - backlog.bytes()),
+                    (None, Some(size)) => (u64::from(backlog.flow_packets(arrival.flow)), u64::from(size - backlog.packets())),
                     (None, None) => unreachable!("a size is required"),
                 };
                 // QL < 2^k * (B - Q), as fractions.
@@ -155,14 +155,14 @@ impl Judge {
             }
             BufferKind::LongestQueuePushOut if fits => Admission::Accept,
             BufferKind::LongestQueuePushOut => {
-                let length = |flow: u32| occupancy.flow_bytes(Flow(flow));
+                let length = |flow: u32| backlog.flow_bytes(Flow(flow));
                 let mut longest = 0;
                 for flow in 1..FLOWS as u32 {
                     if length(flow) > length(longest) {
                         longest = flow;
                     }
                 }
-                let own = occupancy.flow_bytes(arrival.flow) + arrival.length;
+                let own = backlog.flow_bytes(arrival.flow) + arrival.length;
                 let never_fits = self.parameters.bytes.is_some_and(|size| u64::from(arrival.length) > size);
                 if !self.has_pushed_out && (own >= length(longest) || never_fits) {
                     Admission::Refuse(DropReason::SharedLimit)
@@ -175,15 +175,15 @@ impl Judge {
         Some(expected)
     }
 
-    fn judge(&mut self, arrival: &Arrival, occupancy: &Occupancy, said: Admission) -> Option<String> {
-        let expected = self.definition.and_then(|kind| self.expected(kind, arrival, occupancy));
+    fn judge(&mut self, arrival: &Arrival, backlog: &impl Backlog, said: Admission) -> Option<String> {
+        let expected = self.definition.and_then(|kind| self.expected(kind, arrival, backlog));
         if let Some(expected) = expected.filter(|&expected| expected != said) {
             return Some(format!("by definition {expected:?}, but it said {said:?}"));
         }
         match said {
-            Admission::Accept => {
+            Admission::Accept | Admission::AcceptAs(_) => {
                 self.has_pushed_out = false;
-                if !self.fits_flow(arrival, occupancy) || !self.fits_buffer(arrival, occupancy) {
+                if !self.fits_flow(arrival, backlog) || !self.fits_buffer(arrival, backlog) {
                     return Some("accepted beyond a limit".into());
                 }
             }
@@ -192,10 +192,10 @@ impl Judge {
                     return Some("pushed out in vain".into());
                 }
             }
-            Admission::PushOut(Victim::Head(flow) | Victim::Tail(flow)) => {
+            Admission::PushOut(Victim::Head(flow) | Victim::Tail(flow) | Victim::Marked(flow)) => {
                 self.has_pushed_out = true;
                 // Every push-out takes a packet: one that never ends arrives here.
-                if flow.index() >= FLOWS || occupancy.flow_packets(flow) == 0 {
+                if flow.index() >= FLOWS || backlog.flow_packets(flow) == 0 {
                     return Some("pushed out of an empty queue".into());
                 }
             }
@@ -212,18 +212,18 @@ struct Watched<B> {
 }
 
 impl<B: BufferManager> BufferManager for Watched<B> {
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
         let mut judge = self.judge.borrow_mut();
         if judge.broken.is_some() {
             return Admission::Refuse(DropReason::SharedLimit);
         }
-        let said = self.manager.admit(arrival, occupancy);
-        judge.broken = judge.judge(arrival, occupancy, said);
+        let said = self.manager.admit(arrival, backlog);
+        judge.broken = judge.judge(arrival, backlog, said);
         if judge.broken.is_some() { Admission::Refuse(DropReason::SharedLimit) } else { said }
     }
 
-    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
-        self.manager.changed(change, occupancy);
+    fn changed<O: Backlog>(&mut self, change: Change, backlog: &O) {
+        self.manager.changed(change, backlog);
     }
 }
 
@@ -432,10 +432,10 @@ struct Defective {
 }
 
 impl BufferManager for Defective {
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
         let size = self.size + u64::from(self.defect == Defect::OffByOne);
-        let fits = occupancy.bytes() + u64::from(arrival.length) <= size;
-        let longest = (0..FLOWS as u32).map(Flow).max_by_key(|&flow| occupancy.flow_bytes(flow)).unwrap();
+        let fits = backlog.bytes() + u64::from(arrival.length) <= size;
+        let longest = (0..FLOWS as u32).map(Flow).max_by_key(|&flow| backlog.flow_bytes(flow)).unwrap();
         let is_hopeless = u64::from(arrival.length) > size;
         match self.defect {
             Defect::AcceptsAll => Admission::Accept,
@@ -443,7 +443,7 @@ impl BufferManager for Defective {
                 self.has_pushed_out = false;
                 Admission::Refuse(DropReason::SharedLimit)
             }
-            Defect::NeverEnds if occupancy.packets() > 3 || self.has_pushed_out => {
+            Defect::NeverEnds if backlog.packets() > 3 || self.has_pushed_out => {
                 self.has_pushed_out = true;
                 Admission::PushOut(Victim::Tail(longest))
             }
@@ -487,8 +487,8 @@ fn defective_managers_are_caught() {
 struct Deaf<B>(B);
 
 impl<B: BufferManager> BufferManager for Deaf<B> {
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
-        self.0.admit(arrival, occupancy)
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
+        self.0.admit(arrival, backlog)
     }
 }
 

@@ -14,7 +14,7 @@ use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
 use tidegate_core::packet::{Colour, DropReason, Flow, Head, Packet};
 use tidegate_core::port::{Port, PortSetup};
-use tidegate_core::queue::Occupancy;
+use tidegate_core::queue::{Backlog, Occupancy};
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 use tidegate_core::shaper::{Bucket, Shaped, ShapingContract};
@@ -340,7 +340,8 @@ struct Ruthless {
 }
 
 impl BufferManager for Ruthless {
-    fn admit(&mut self, _arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+    fn admit<O: Backlog>(&mut self, _arrival: &Arrival, backlog: &O) -> Admission {
+        let occupancy = backlog.port();
         if occupancy.packets() < self.limit {
             return Admission::Accept;
         }

@@ -143,9 +143,13 @@ impl<T> AdapterPort<T> {
         let arrival = Arrival { flow: queue, length, colour: packet.colour, part: Part::Whole, now };
         match self.buffer.admit(&arrival, &self.occupancy) {
             Admission::Accept if self.occupancy.packets() < self.packet_limit => {}
+            Admission::AcceptAs(colour) if self.occupancy.packets() < self.packet_limit => {
+                let from = core::mem::replace(&mut packet.colour, colour);
+                observer.marked(now, &packet, from);
+            }
             Admission::Refuse(reason) => return self.drop_frame(now, packet, reason, observer),
             // The scheduler cannot return a frame, so a manager that pushes out is refused when it is configured.
-            Admission::Accept | Admission::PushOut(_) => return self.drop_frame(now, packet, DropReason::SharedLimit, observer),
+            _ => return self.drop_frame(now, packet, DropReason::SharedLimit, observer),
         }
         self.occupancy.join(queue, length);
         self.buffer.changed(Change::joined(&packet), &self.occupancy);

@@ -1,6 +1,6 @@
 //! Dynamic threshold: a queue may grow while it is shorter than alpha times the space that is free.
 //!
-//! **Law.** Let B be the buffer's size and Q its occupancy. A packet within the limits of the buffer and of its flow is accepted if and only if
+//! **Law.** Let B be the buffer's size and Q its backlog. A packet within the limits of the buffer and of its flow is accepted if and only if
 //! its queue's length is below `alpha * (B - Q)`. S saturated queues settle at `alpha * B / (1 + alpha * S)` each and leave
 //! `B / (1 + alpha * S)` free.
 //! **Source.** A. Choudhury and E. Hahne, "Dynamic queue length thresholds for shared-memory packet switches", IEEE/ACM Transactions on
@@ -15,7 +15,7 @@ use super::limits::Limits;
 use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering};
 use crate::algorithm::Algorithm;
 use crate::packet::DropReason;
-use crate::queue::Occupancy;
+use crate::queue::Backlog;
 
 /// Refuses a packet whose queue is long in comparison with the free space.
 ///
@@ -41,14 +41,14 @@ impl BufferManager for DynamicThreshold {
     const DROP_REASONS: &'static [DropReason] = &[DropReason::Threshold];
 
     #[inline]
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
-        if let Some(reason) = self.limits.exceeded(arrival, occupancy) {
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
+        if let Some(reason) = self.limits.exceeded(arrival, backlog) {
             return Admission::Refuse(reason);
         }
         let (queue, free) = if self.in_bytes {
-            (u64::from(occupancy.flow_bytes(arrival.flow)), self.limits.bytes() - occupancy.bytes())
+            (u64::from(backlog.flow_bytes(arrival.flow)), self.limits.bytes() - backlog.bytes())
         } else {
-            (u64::from(occupancy.flow_packets(arrival.flow)), u64::from(self.limits.packets() - occupancy.packets()))
+            (u64::from(backlog.flow_packets(arrival.flow)), u64::from(self.limits.packets() - backlog.packets()))
         };
         // Whole numbers on both sides: a fraction of alpha would be lost if the free space were shifted right.
         let free = if fault!(DynamicThresholdDoubled) { 2 * free } else { free };

@@ -16,7 +16,7 @@ use super::limits::Limits;
 use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change};
 use crate::algorithm::{Algorithm, Role};
 use crate::packet::{Colour, DropReason, Flow};
-use crate::queue::Occupancy;
+use crate::queue::Backlog;
 use alloc::vec::Vec;
 
 /// What a rule knows when the first packet of a frame arrives. Amounts are in the buffer's unit and exclude the packet.
@@ -87,12 +87,12 @@ enum FrameVerdict {
 
 impl<R: FrameRule> FrameDiscard<R> {
     #[inline]
-    fn context(&self, arrival: &Arrival, occupancy: &Occupancy) -> FrameContext {
+    fn context(&self, arrival: &Arrival, backlog: &impl Backlog) -> FrameContext {
         let Arrival { flow, colour, .. } = *arrival;
         let (total, queue) = if self.in_bytes {
-            (occupancy.bytes(), occupancy.flow_bytes(flow))
+            (backlog.bytes(), backlog.flow_bytes(flow))
         } else {
-            (u64::from(occupancy.packets()), occupancy.flow_packets(flow))
+            (u64::from(backlog.packets()), backlog.flow_packets(flow))
         };
         let untagged = u64::from(self.flows[flow.index()].untagged);
         FrameContext { flow, total, queue: u64::from(queue), untagged, active: u64::from(self.active), is_tagged: colour != Colour::Green }
@@ -103,11 +103,11 @@ impl<R: FrameRule> BufferManager for FrameDiscard<R> {
     const DROP_REASONS: &'static [DropReason] = R::DROP_REASONS;
 
     #[inline]
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
-        let (part, lack) = (arrival.part, self.limits.exceeded(arrival, occupancy));
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
+        let (part, lack) = (arrival.part, self.limits.exceeded(arrival, backlog));
         let mut verdict = self.flows[arrival.flow.index()].verdict;
         if part.is_first() {
-            verdict = if self.rule.refuses(&self.context(arrival, occupancy)) { FrameVerdict::Refused } else { FrameVerdict::Accepted };
+            verdict = if self.rule.refuses(&self.context(arrival, backlog)) { FrameVerdict::Refused } else { FrameVerdict::Accepted };
         }
         let delimits = part.is_last() && !part.is_first() && !fault!(FramesLoseTheirEnds);
         let admission = match (lack, verdict) {
@@ -125,11 +125,11 @@ impl<R: FrameRule> BufferManager for FrameDiscard<R> {
     }
 
     #[inline]
-    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
+    fn changed<O: Backlog>(&mut self, change: Change, backlog: &O) {
         let flow = &mut self.flows[change.flow.index()];
         let amount = if self.in_bytes { change.length } else { 1 };
         let untagged = if change.colour == Colour::Green { amount } else { 0 };
-        let queued = occupancy.flow_packets(change.flow);
+        let queued = backlog.flow_packets(change.flow);
         if change.has_joined {
             flow.untagged += untagged;
             self.active += u32::from(queued == 1);
@@ -216,7 +216,7 @@ mod tests {
                     Ok(())
                 }
                 Admission::Refuse(reason) => Err(reason),
-                Admission::PushOut(_) => panic!("nothing is pushed out"),
+                other => panic!("{other:?}: frames are accepted or refused"),
             }
         }
 

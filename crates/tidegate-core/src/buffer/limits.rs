@@ -3,7 +3,7 @@
 use super::Arrival;
 use crate::algorithm::{FieldError, Role};
 use crate::packet::{DropReason, Flow};
-use crate::queue::Occupancy;
+use crate::queue::Backlog;
 use crate::units::Rate;
 use alloc::vec::Vec;
 
@@ -25,6 +25,19 @@ pub struct Override {
     pub flows: u32,
     /// Their limit, each.
     pub limit: FlowLimit,
+}
+
+/// What one flow may use of a buffer, when that changes while the port runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct FlowShare {
+    /// The partition of a flow that fills a vacant place; 0 in a buffer without partitions.
+    pub partition: u32,
+    /// The limit of its queue.
+    pub limit: FlowLimit,
+    /// Its reserved bytes, for managers that mark what exceeds them.
+    pub reserve: Option<u32>,
+    /// Its minimum rate, for managers that share by rates.
+    pub guarantee: Option<Rate>,
 }
 
 /// What a buffer manager is built from.
@@ -275,24 +288,24 @@ impl Limits {
 
     /// True if the packet would be within its flow's own limit.
     #[inline]
-    pub(super) fn flow_has_room(&self, arrival: &Arrival, occupancy: &Occupancy) -> bool {
+    pub(super) fn flow_has_room(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
         let bound = self.each.get(arrival.flow.index()).unwrap_or(&self.all);
-        occupancy.flow_packets(arrival.flow) < bound.packets
-            && u64::from(occupancy.flow_bytes(arrival.flow)) + u64::from(arrival.length) <= u64::from(bound.bytes)
+        backlog.flow_packets(arrival.flow) < bound.packets
+            && u64::from(backlog.flow_bytes(arrival.flow)) + u64::from(arrival.length) <= u64::from(bound.bytes)
     }
 
     /// True if the packet would be within the limit that all flows share.
     #[inline]
-    pub(super) fn buffer_has_room(&self, arrival: &Arrival, occupancy: &Occupancy) -> bool {
-        occupancy.packets() < self.packets && occupancy.bytes() + u64::from(arrival.length) <= self.bytes
+    pub(super) fn buffer_has_room(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
+        backlog.packets() < self.packets && backlog.bytes() + u64::from(arrival.length) <= self.bytes
     }
 
     /// The limit that the packet would exceed, its flow's first; `None` if it fits.
     #[inline]
-    pub(super) fn exceeded(&self, arrival: &Arrival, occupancy: &Occupancy) -> Option<DropReason> {
-        if !self.flow_has_room(arrival, occupancy) {
+    pub(super) fn exceeded(&self, arrival: &Arrival, backlog: &impl Backlog) -> Option<DropReason> {
+        if !self.flow_has_room(arrival, backlog) {
             Some(DropReason::FlowLimit)
-        } else if !self.buffer_has_room(arrival, occupancy) {
+        } else if !self.buffer_has_room(arrival, backlog) {
             Some(DropReason::SharedLimit)
         } else {
             None

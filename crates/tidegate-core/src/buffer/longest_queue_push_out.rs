@@ -21,7 +21,7 @@ use super::longest::Longest;
 use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, Victim};
 use crate::algorithm::Algorithm;
 use crate::packet::{DropReason, Flow};
-use crate::queue::Occupancy;
+use crate::queue::Backlog;
 
 /// Makes room at the expense of the longest queue.
 ///
@@ -45,33 +45,33 @@ impl BufferManager for LongestQueuePushOut {
     const DROP_REASONS: &'static [DropReason] = &[DropReason::PushedOut];
 
     #[inline]
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
         // No packet beyond its own limit is pushed out for, so this cannot occur while room is being made.
-        if !self.limits.flow_has_room(arrival, occupancy) {
+        if !self.limits.flow_has_room(arrival, backlog) {
             return Admission::Refuse(DropReason::FlowLimit);
         }
-        if self.limits.buffer_has_room(arrival, occupancy) {
+        if self.limits.buffer_has_room(arrival, backlog) {
             self.is_making_room = false;
             return Admission::Accept;
         }
         let (longest, bytes) = self.queues.first();
         if !self.is_making_room {
-            let joined = u64::from(occupancy.flow_bytes(arrival.flow)) + u64::from(arrival.length);
+            let joined = u64::from(backlog.flow_bytes(arrival.flow)) + u64::from(arrival.length);
             // This also refuses a packet larger than the whole buffer, since no queue is longer than that.
             if joined >= u64::from(bytes) {
                 return Admission::Refuse(DropReason::SharedLimit);
             }
             self.is_making_room = true;
         }
-        if fault!(PushOutOfTheWrongQueue) && occupancy.flow_packets(arrival.flow) > 0 {
+        if fault!(PushOutOfTheWrongQueue) && backlog.flow_packets(arrival.flow) > 0 {
             return Admission::PushOut(Victim::Head(arrival.flow));
         }
         Admission::PushOut(Victim::Head(Flow(longest as u32)))
     }
 
     #[inline]
-    fn changed(&mut self, change: Change, occupancy: &Occupancy) {
-        self.queues.set(change.flow.index(), occupancy.flow_bytes(change.flow));
+    fn changed<O: Backlog>(&mut self, change: Change, backlog: &O) {
+        self.queues.set(change.flow.index(), backlog.flow_bytes(change.flow));
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
                         let (packet, _) = self.queues.pop(victim).unwrap();
                         self.manager.changed(Change::left(&packet), self.queues.occupancy());
                     }
-                    PushOut(Victim::Tail(_)) => panic!("heads are pushed out"),
+                    PushOut(_) | Admission::AcceptAs(_) => panic!("heads are pushed out"),
                     Accept => {
                         let colour = Colour::Green;
                         let packet = Packet { flow: Flow(flow), length, arrival: Time::ZERO, colour, part: Part::Whole, payload: () };

@@ -10,7 +10,7 @@
 use super::limits::Limits;
 use super::{Admission, Arrival, BufferError, BufferManager, BufferParameters, Buffering};
 use crate::algorithm::Algorithm;
-use crate::queue::Occupancy;
+use crate::queue::Backlog;
 
 /// Refuses a packet that would exceed a limit.
 ///
@@ -30,8 +30,8 @@ pub struct TailDrop {
 
 impl BufferManager for TailDrop {
     #[inline]
-    fn admit(&mut self, arrival: &Arrival, occupancy: &Occupancy) -> Admission {
-        match self.limits.exceeded(arrival, occupancy) {
+    fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
+        match self.limits.exceeded(arrival, backlog) {
             Some(reason) => Admission::Refuse(reason),
             None => Admission::Accept,
         }
