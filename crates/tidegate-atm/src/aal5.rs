@@ -10,6 +10,7 @@
 
 use crate::cell::{Cell, Header, HeaderError, Interface, PAYLOAD, PayloadType};
 use crc::{CRC_32_BZIP2, Crc, Digest, Table};
+use thiserror::Error;
 use tidegate_core::packet::Part;
 
 /// Bytes of the trailer.
@@ -37,24 +38,15 @@ pub const fn part(bytes: usize, number: usize) -> Part {
 }
 
 /// Why a frame cannot be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum SegmentationError {
     /// It is longer than [`LONGEST_FRAME`].
+    #[error("a frame of {0} bytes: AAL5 carries at most {LONGEST_FRAME}")]
     TooLong(usize),
     /// A field of its header does not fit.
-    Header(HeaderError),
+    #[error(transparent)]
+    Header(#[from] HeaderError),
 }
-
-impl std::fmt::Display for SegmentationError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SegmentationError::TooLong(bytes) => write!(f, "a frame of {bytes} bytes: AAL5 carries at most {LONGEST_FRAME}"),
-            SegmentationError::Header(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SegmentationError {}
 
 /// Cuts a frame into cells with this header, apart from the payload type. `user_to_user` is carried unchanged.
 ///
@@ -62,7 +54,7 @@ impl std::error::Error for SegmentationError {}
 /// [`SegmentationError`] if the frame or the header is out of range.
 pub fn segment(header: Header, interface: Interface, user_to_user: u8, frame: &[u8]) -> Result<Segmentation<'_>, SegmentationError> {
     let Ok(length) = u16::try_from(frame.len()) else { return Err(SegmentationError::TooLong(frame.len())) };
-    header.bytes(interface).map_err(SegmentationError::Header)?;
+    header.bytes(interface)?;
     Ok(Segmentation { header, interface, user_to_user, frame, length, left: cells(frame.len()), digest: CHECK.digest() })
 }
 

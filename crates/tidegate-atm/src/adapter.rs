@@ -12,7 +12,7 @@
 use crate::conformance::UsageParameterControl;
 use crate::{aal5, cell, llc_snap};
 use std::collections::VecDeque;
-use std::fmt;
+use thiserror::Error;
 use tidegate_cells::{
     CLASSES, CellContract, CellRate, CellScheduler, CellSetup, Conflict, Connection, HeapScheduler, MOST_CONNECTIONS, RateScaling, SLOT,
     Ticks, TransferSetup, aal5_cells,
@@ -75,16 +75,9 @@ pub struct AdapterSetup {
 }
 
 /// Why an adapter cannot be built.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
 pub struct AdapterError(String);
-
-impl fmt::Display for AdapterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for AdapterError {}
 
 impl AdapterSetup {
     /// Checks all fields.

@@ -8,7 +8,7 @@
 //! **Deviations.** None.
 
 use crate::hec;
-use std::fmt;
+use thiserror::Error;
 use tidegate_core::packet::Colour;
 
 /// Bytes of a cell.
@@ -78,24 +78,15 @@ pub struct Header {
 }
 
 /// A field of a [`Header`] that does not fit in its bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum HeaderError {
     /// Generic flow control above 15, or not 0 between networks.
+    #[error("flow control {0}: 0 to 15 at the user's side, 0 between networks")]
     FlowControl(u8),
     /// A virtual path above 255 at the user's side, or above 4095 between networks.
+    #[error("virtual path {0}: 0 to 255 at the user's side, 0 to 4095 between networks")]
     VirtualPath(u16),
 }
-
-impl fmt::Display for HeaderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            HeaderError::FlowControl(gfc) => write!(f, "flow control {gfc}: 0 to 15 at the user's side, 0 between networks"),
-            HeaderError::VirtualPath(vpi) => write!(f, "virtual path {vpi}: 0 to 255 at the user's side, 0 to 4095 between networks"),
-        }
-    }
-}
-
-impl std::error::Error for HeaderError {}
 
 impl Header {
     /// The fields of five bytes that have passed [`hec::HeaderCheck`].

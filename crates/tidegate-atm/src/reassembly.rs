@@ -11,7 +11,7 @@
 
 use crate::aal5::{CHECK, TRAILER, cells};
 use crate::cell::{Header, PAYLOAD};
-use std::fmt;
+use thiserror::Error;
 
 /// A complete frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,11 +27,13 @@ pub struct Frame<'a> {
 }
 
 /// Why cells do not make a frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Damage {
     /// The CRC is wrong.
+    #[error("the CRC is wrong: a cell was lost or damaged")]
     Checksum,
     /// The CRC is right, but the length does not fit the number of cells.
+    #[error("a length of {bytes} bytes does not fit {cells} cells")]
     Length {
         /// The length in the trailer.
         bytes: u16,
@@ -39,23 +41,12 @@ pub enum Damage {
         cells: usize,
     },
     /// There are more cells than the longest frame has.
+    #[error("longer than the longest frame: a last cell was lost")]
     TooLong,
     /// The sender aborted the frame: length 0.
+    #[error("aborted by the sender")]
     Aborted,
 }
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Damage::Checksum => f.write_str("the CRC is wrong: a cell was lost or damaged"),
-            Damage::Length { bytes, cells } => write!(f, "a length of {bytes} bytes does not fit {cells} cells"),
-            Damage::TooLong => f.write_str("longer than the longest frame: a last cell was lost"),
-            Damage::Aborted => f.write_str("aborted by the sender"),
-        }
-    }
-}
-
-impl std::error::Error for Damage {}
 
 /// Tells which frames of one virtual channel a receiver delivers, from the positions of lost cells alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

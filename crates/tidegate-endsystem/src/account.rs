@@ -1,6 +1,6 @@
 //! The conservation law of an end system.
 
-use std::fmt;
+use thiserror::Error;
 use tidegate_core::port::Volume;
 
 /// What a producer has counted.
@@ -45,13 +45,6 @@ impl Account {
 }
 
 /// A violation of the conservation law.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("offered differs from sent + dropped + queued: {0:?}")]
 pub struct Leak(pub Account);
-
-impl fmt::Display for Leak {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offered differs from sent + dropped + queued: {:?}", self.0)
-    }
-}
-
-impl std::error::Error for Leak {}

@@ -1,6 +1,6 @@
 //! The request with which a stream is admitted.
 
-use std::fmt;
+use thiserror::Error;
 use tidegate_core::packet::Flow;
 
 /// What happens to a frame whose ring is full.
@@ -49,18 +49,11 @@ impl<A> Descriptor<A> {
 }
 
 /// Why a stream is not admitted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("stream {}: {problem}", stream.0)]
 pub struct AdmissionError {
     /// The stream.
     pub stream: Flow,
     /// What is wrong, and what would be right.
     pub problem: &'static str,
 }
-
-impl fmt::Display for AdmissionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stream {}: {}", self.stream.0, self.problem)
-    }
-}
-
-impl std::error::Error for AdmissionError {}

@@ -1,16 +1,17 @@
 //! The machine's clock, and precise waiting for frames or instants.
 #![allow(unsafe_code)]
 
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::time::{ClockId, clock_gettime};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use tidegate_core::units::{Duration, Time};
 
 /// The instant on CLOCK_MONOTONIC, to the nanosecond.
 #[inline]
 pub(crate) fn now() -> Time {
-    let mut at = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes one timespec. It cannot fail: every Linux has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut at) };
+    let at = clock_gettime(ClockId::Monotonic);
     Time::from_nanoseconds((at.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(at.tv_nsec as u64))
 }
 
@@ -41,8 +42,7 @@ pub(crate) fn wait(socket: Option<BorrowedFd>, timeout: Duration) -> Woken {
 /// # Errors
 /// The kernel refused the real-time policy (it needs CAP_SYS_NICE); the timer slack has been set nevertheless.
 pub(crate) fn set_real_time_priority(priority: i32) -> io::Result<()> {
-    // SAFETY: sets a number of this thread.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0 as libc::c_ulong, 0 as libc::c_ulong, 0 as libc::c_ulong) };
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
     // SAFETY: the parameters live for the call; 0 means the calling thread. Zeroed parameters are valid ones.
     let refused = unsafe {
         let mut parameters: libc::sched_param = std::mem::zeroed();
@@ -57,17 +57,12 @@ pub(crate) fn set_real_time_priority(priority: i32) -> io::Result<()> {
 /// # Errors
 /// There is no such core, or this process may not use it.
 pub(crate) fn stay_on(core: usize) -> io::Result<()> {
-    // SAFETY: an empty set of processors is a valid one.
-    let mut cores: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    if core >= libc::CPU_SETSIZE as usize {
+    if core >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: the number has just been checked against the size of the set; the kernel reads the set, which lives for the call.
-    let refused = unsafe {
-        libc::CPU_SET(core, &mut cores);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &cores)
-    };
-    if refused == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    Ok(sched_setaffinity(None, &cores)?)
 }
 
 #[cfg(test)]

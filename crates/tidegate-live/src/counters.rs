@@ -1,7 +1,7 @@
 //! The counters of one direction, and their conservation law.
 
 use crate::io::KernelCounters;
-use std::fmt;
+use thiserror::Error;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::{Counters, Volume};
 use tidegate_core::units::Duration;
@@ -134,26 +134,17 @@ impl DirectionCounters {
 }
 
 /// A violation of the conservation law.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error(
+    "received {} packets of {} bytes in all, but {} packets of {} bytes are accounted for",
+    received.packets, received.bytes, accounted.packets, accounted.bytes
+)]
 pub struct Leak {
     /// Packets received.
     pub received: Volume,
     /// Packets delivered, dropped and held.
     pub accounted: Volume,
 }
-
-impl fmt::Display for Leak {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Leak { received, accounted } = self;
-        write!(
-            f,
-            "received {} packets of {} bytes in all, but {} packets of {} bytes are accounted for",
-            received.packets, received.bytes, accounted.packets, accounted.bytes
-        )
-    }
-}
-
-impl std::error::Error for Leak {}
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,19 @@
 //! The errors of a bridge.
 
-use std::{fmt, io};
+use std::io;
+use thiserror::Error;
 
 /// Why a bridge cannot start. Every message says what is missing and how to get it.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum LiveError {
     /// Both interfaces are the same.
+    #[error("both sides of the bridge are the interface `{name}`: name two different ones")]
     SameInterface {
         /// Its name.
         name: String,
     },
     /// There is no interface of this name.
+    #[error("{}", unknown(name, known))]
     UnknownInterface {
         /// The name asked for.
         name: String,
@@ -18,6 +21,9 @@ pub enum LiveError {
         known: Vec<String>,
     },
     /// The interface does not carry Ethernet frames.
+    #[error(
+        "the interface `{name}` does not carry Ethernet frames (hardware type {hardware_type}): use an Ethernet, veth or TAP interface"
+    )]
     NotEthernet {
         /// Its name.
         name: String,
@@ -25,6 +31,10 @@ pub enum LiveError {
         hardware_type: u16,
     },
     /// Another process carries packets on the interface.
+    #[error(
+        "{} already carries packets on `{name}`, and every packet would pass twice: stop it, or carry packets beside it with --force",
+        process.map_or("another process".to_owned(), |number| format!("process {number}"))
+    )]
     InUse {
         /// The interface's name.
         name: String,
@@ -32,31 +42,46 @@ pub enum LiveError {
         process: Option<u32>,
     },
     /// The process may not open packet sockets.
+    #[error(
+        "not permitted: {doing}. Carrying packets needs the capabilities CAP_NET_RAW and CAP_NET_ADMIN (and CAP_SYS_NICE for precise \
+         timing): run as root, or grant them once with `sudo setcap cap_net_raw,cap_net_admin,cap_sys_nice+ep \"$(command -v tidegate)\"`"
+    )]
     NotPermitted {
         /// What the kernel refused.
         doing: &'static str,
     },
     /// The frames that the policy may hold do not fit into memory.
+    #[error(
+        "no memory for the frames of {direction}: {bytes} bytes ({cause}). Lower the policy's packet_limit, longest_frame or the delay of \
+         its link"
+    )]
     Memory {
         /// The direction, as "A -> B".
         direction: String,
         /// The bytes asked for.
         bytes: u128,
         /// What the kernel said.
+        #[source]
         cause: io::Error,
     },
     /// An end system cannot run a policy that pushes packets out of queues, because a ring is emptied at its head only.
+    #[error(
+        "{direction}: the policy's buffer manager pushes packets out of their queues, but the rings of an end system are emptied at their \
+         heads only: use another manager (`tail-drop`, `dynamic-threshold`), or carry packets without the end system"
+    )]
     PushOut {
         /// The direction, as "A -> B".
         direction: String,
     },
     /// Another call was refused.
+    #[error("{}", failed(doing, interface, cause))]
     System {
         /// What was being done.
         doing: &'static str,
         /// The interface.
         interface: String,
         /// What the kernel said.
+        #[source]
         cause: io::Error,
     },
 }
@@ -82,67 +107,22 @@ impl LiveError {
     }
 }
 
-impl fmt::Display for LiveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            LiveError::SameInterface { name } => {
-                write!(f, "both sides of the bridge are the interface `{name}`: name two different ones")
-            }
-            LiveError::UnknownInterface { name, known } if known.is_empty() => {
-                write!(f, "there is no interface `{name}`, nor any other in this network namespace")
-            }
-            LiveError::UnknownInterface { name, known } => {
-                write!(f, "there is no interface `{name}` in this network namespace; there are: {}", known.join(", "))
-            }
-            LiveError::NotEthernet { name, hardware_type } => write!(
-                f,
-                "the interface `{name}` does not carry Ethernet frames (hardware type {hardware_type}): use an Ethernet, veth or TAP \
-                 interface"
-            ),
-            LiveError::InUse { name, process } => {
-                let process = process.map_or("another process".to_owned(), |number| format!("process {number}"));
-                write!(
-                    f,
-                    "{process} already carries packets on `{name}`, and every packet would pass twice: stop it, or carry packets beside it \
-                     with --force"
-                )
-            }
-            LiveError::NotPermitted { doing } => write!(
-                f,
-                "not permitted: {doing}. Carrying packets needs the capabilities CAP_NET_RAW and CAP_NET_ADMIN (and CAP_SYS_NICE for \
-                 precise timing): run as root, or grant them once with \
-                 `sudo setcap cap_net_raw,cap_net_admin,cap_sys_nice+ep \"$(command -v tidegate)\"`"
-            ),
-            LiveError::PushOut { direction } => write!(
-                f,
-                "{direction}: the policy's buffer manager pushes packets out of their queues, but the rings of an end system are emptied at \
-                 their heads only: use another manager (`tail-drop`, `dynamic-threshold`), or carry packets without the end system"
-            ),
-            LiveError::Memory { direction, bytes, cause } => write!(
-                f,
-                "no memory for the frames of {direction}: {bytes} bytes ({cause}). Lower the policy's packet_limit, longest_frame or \
-                 the delay of its link"
-            ),
-            LiveError::System { doing, interface, cause } => match cause.raw_os_error() {
-                Some(libc::EAFNOSUPPORT) => {
-                    write!(f, "this kernel has no packet sockets (CONFIG_PACKET): load the module with `modprobe af_packet`")
-                }
-                Some(libc::ENOPROTOOPT) => write!(
-                    f,
-                    "this kernel's packet sockets are too old for {doing} on `{interface}` ({cause}): Linux 4.20 or later is needed"
-                ),
-                _ => write!(f, "{doing} on `{interface}` failed: {cause}"),
-            },
-        }
+fn unknown(name: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return format!("there is no interface `{name}`, nor any other in this network namespace");
     }
+    format!("there is no interface `{name}` in this network namespace; there are: {}", known.join(", "))
 }
 
-impl std::error::Error for LiveError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            LiveError::Memory { cause, .. } | LiveError::System { cause, .. } => Some(cause),
-            _ => None,
+fn failed(doing: &str, interface: &str, cause: &io::Error) -> String {
+    match cause.raw_os_error() {
+        Some(libc::EAFNOSUPPORT) => {
+            "this kernel has no packet sockets (CONFIG_PACKET): load the module with `modprobe af_packet`".to_owned()
         }
+        Some(libc::ENOPROTOOPT) => {
+            format!("this kernel's packet sockets are too old for {doing} on `{interface}` ({cause}): Linux 4.20 or later is needed")
+        }
+        _ => format!("{doing} on `{interface}` failed: {cause}"),
     }
 }
 

@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use crate::error::LiveError;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::ffi::CStr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::{fs, io};
 
 /// A socket for requests to the kernel, in the network namespace of the thread that opened it.
@@ -27,13 +28,7 @@ pub(crate) const ETHERNET: u16 = libc::ARPHRD_ETHER;
 
 impl ControlSocket {
     pub(crate) fn new() -> io::Result<ControlSocket> {
-        // SAFETY: opens a new descriptor.
-        let descriptor = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just opened, and owned from here on.
-        Ok(ControlSocket(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+        Ok(ControlSocket(socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?))
     }
 
     /// The state of the interface of this name.

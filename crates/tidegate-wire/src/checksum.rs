@@ -17,10 +17,12 @@
 //! **Deviations.** A result of zero is written as 0xffff for every protocol, not for UDP only: both verify, and the frame need not be
 //! parsed to tell.
 
-use core::fmt;
+use crc::{CRC_32_ISCSI, Crc};
+use thiserror::Error;
 
 /// A checksum that was to be completed outside the frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("a checksum from byte {start} to be stored at byte {start} + {offset} lies outside a frame of {length} bytes")]
 pub struct OutOfRange {
     /// Where summing was to start, in bytes from the start of the frame.
     pub start: usize,
@@ -29,15 +31,6 @@ pub struct OutOfRange {
     /// The frame's length in bytes.
     pub length: usize,
 }
-
-impl fmt::Display for OutOfRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OutOfRange { start, offset, length } = self;
-        write!(f, "a checksum from byte {start} to be stored at byte {start} + {offset} lies outside a frame of {length} bytes")
-    }
-}
-
-impl core::error::Error for OutOfRange {}
 
 /// Completes a partial Internet checksum: sums from byte `start` of the frame to its end, the pseudo-header's sum already being in the
 /// field at `start + offset`, and stores the complement there.
@@ -110,11 +103,7 @@ pub const fn finish(sum: u16) -> u16 {
 /// assert_eq!(tidegate_wire::checksum::crc32c(b"123456789"), 0xe306_9283);
 /// ```
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    let mut register = u32::MAX;
-    for &byte in bytes {
-        register = CRC32C[usize::from(register as u8 ^ byte)] ^ (register >> 8);
-    }
-    !register
+    CRC32C.checksum(bytes)
 }
 
 const fn fold(total: u32) -> u16 {
@@ -122,22 +111,7 @@ const fn fold(total: u32) -> u16 {
     ((total >> 16) + (total & 0xffff)) as u16
 }
 
-const CRC32C: [u32; 256] = {
-    let mut table = [0; 256];
-    let mut index = 0;
-    while index < 256 {
-        let mut register = index as u32;
-        let mut bit = 0;
-        while bit < 8 {
-            // 0x1edc6f41 with its bits reversed, because the register shifts towards its least significant bit.
-            register = if register & 1 == 1 { 0x82f6_3b78 ^ (register >> 1) } else { register >> 1 };
-            bit += 1;
-        }
-        table[index] = register;
-        index += 1;
-    }
-    table
-};
+static CRC32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,7 @@
 //! under the don't-fragment flag, for which RFC 6864 gives it no meaning.
 
 use crate::checksum;
-use core::fmt;
+use thiserror::Error;
 
 /// The transport protocol of a super-frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +26,16 @@ pub enum SuperFrameKind {
     Tcp,
     /// UDP over IPv4 or IPv6: every segment becomes a datagram of its own.
     Udp,
+}
+
+impl SuperFrameKind {
+    /// The number of the protocol in IP headers.
+    const fn protocol(self) -> u8 {
+        match self {
+            SuperFrameKind::Tcp => 6,
+            SuperFrameKind::Udp => 17,
+        }
+    }
 }
 
 /// How the transport checksum of a segment is left.
@@ -38,33 +48,24 @@ pub enum ChecksumStyle {
 }
 
 /// Why a super-frame cannot be cut.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum SegmentError {
     /// The segment size is zero, or makes segments longer than an IP packet can be.
+    #[error("a super-frame with an impossible segment size")]
     Size,
     /// What the frame carries is not IPv4 or IPv6 with the announced transport directly above it.
+    #[error("a super-frame that is not TCP or UDP over IP")]
     NotTransport,
     /// The headers, or the payload behind them, are missing.
+    #[error("a super-frame whose headers or payload are cut short")]
     CutShort,
     /// The checksum to be completed is not that of the outermost transport header: the frame is a tunnel's.
+    #[error("a super-frame inside a tunnel")]
     Encapsulated,
     /// The frame is an IPv6 jumbogram, as hosts make of more than 64 kB ("BIG TCP").
+    #[error("a super-frame of more than 64 kB over IPv6")]
     Jumbogram,
 }
-
-impl fmt::Display for SegmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SegmentError::Size => "a super-frame with an impossible segment size",
-            SegmentError::NotTransport => "a super-frame that is not TCP or UDP over IP",
-            SegmentError::CutShort => "a super-frame whose headers or payload are cut short",
-            SegmentError::Encapsulated => "a super-frame inside a tunnel",
-            SegmentError::Jumbogram => "a super-frame of more than 64 kB over IPv6",
-        })
-    }
-}
-
-impl core::error::Error for SegmentError {}
 
 /// A super-frame whose headers have been found.
 ///
@@ -113,15 +114,11 @@ impl<'a> SuperFrame<'a> {
             Version::V4 => find_transport_v4(frame, network)?,
             Version::V6 => find_transport_v6(frame, network)?,
         };
-        let expected = match kind {
-            SuperFrameKind::Tcp => TCP,
-            SuperFrameKind::Udp => UDP,
-        };
         // Where the checksum starts tells a tunnel even if its outermost transport happens to be the announced one.
         if checksum_start.is_some_and(|start| start != transport) {
             return Err(SegmentError::Encapsulated);
         }
-        if protocol != expected {
+        if protocol != kind.protocol() {
             return Err(SegmentError::NotTransport);
         }
         let header_length = match kind {
@@ -234,11 +231,7 @@ impl<'a> SuperFrame<'a> {
             Version::V4 => self.network + 12..self.network + 20,
             Version::V6 => self.network + 8..self.network + 40,
         };
-        let protocol = match self.kind {
-            SuperFrameKind::Tcp => TCP,
-            SuperFrameKind::Udp => UDP,
-        };
-        let partial = checksum::pseudo_header(&out[addresses], protocol, (out.len() - self.transport) as u32);
+        let partial = checksum::pseudo_header(&out[addresses], self.kind.protocol(), (out.len() - self.transport) as u32);
         let at = self.transport + self.checksum_offset();
         put_u16(out, at, partial);
         if style == ChecksumStyle::Complete {
@@ -248,10 +241,6 @@ impl<'a> SuperFrame<'a> {
     }
 }
 
-/// The IP protocol number of TCP.
-const TCP: u8 = 6;
-/// The IP protocol number of UDP.
-const UDP: u8 = 17;
 const TCP_FIN: u8 = 0x01;
 const TCP_PSH: u8 = 0x08;
 const TCP_CWR: u8 = 0x80;

@@ -1,8 +1,9 @@
 //! Opening and binding packet sockets.
 #![allow(unsafe_code)]
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// A packet socket.
 #[derive(Debug)]
@@ -17,13 +18,9 @@ impl AsFd for Socket {
 impl Socket {
     /// A raw packet socket, not bound yet, whose messages start with a virtio-net header.
     pub(super) fn open() -> io::Result<Socket> {
-        // SAFETY: opens a new descriptor. Protocol 0 keeps frames of other interfaces out until the socket is bound.
-        let descriptor = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just opened, and owned from here on.
-        let socket = Socket(unsafe { OwnedFd::from_raw_fd(descriptor) });
+        // Without a protocol, frames of other interfaces stay out until the socket is bound.
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = Socket(socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?);
         socket.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)?;
         Ok(socket)
     }
@@ -73,9 +70,7 @@ impl Socket {
 
     /// Clears a pending error, which would end every wait at once.
     pub(super) fn clear_error(&self) {
-        let mut error: libc::c_int = 0;
-        // The error itself does not matter: the state of the interface is read afterwards.
-        let _ = self.get(libc::SOL_SOCKET, libc::SO_ERROR, &mut error);
+        let _ = sockopt::socket_error(self);
     }
 
     fn get<T: Copy>(&self, level: libc::c_int, option: libc::c_int, value: &mut T) -> io::Result<()> {

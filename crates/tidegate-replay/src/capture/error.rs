@@ -1,17 +1,20 @@
 //! Why a capture cannot be read.
 
 use super::input::ReadError;
-use std::fmt;
 use std::io;
+use thiserror::Error;
 
 /// Why a capture cannot be read.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum CaptureError {
     /// The file cannot be read at all.
-    Io(io::Error),
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
     /// The file is something else; what it is, and the way out.
+    #[error("{0}")]
     NotACapture(String),
     /// The format has a version that is not known here.
+    #[error("is {format} of version {major}.{minor}, and {expected} is expected; `editcap -F pcapng IN OUT` may convert it")]
     Version {
         /// pcap or pcapng.
         format: &'static str,
@@ -23,6 +26,7 @@ pub enum CaptureError {
         expected: &'static str,
     },
     /// The file is damaged.
+    #[error("{}", damage(place, problem, *unread))]
     Damaged {
         /// Which record or block it is, counted from 1.
         place: String,
@@ -33,32 +37,11 @@ pub enum CaptureError {
     },
 }
 
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CaptureError::Io(error) => write!(f, "cannot be read: {error}"),
-            CaptureError::NotACapture(what) => f.write_str(what),
-            CaptureError::Version { format, major, minor, expected } => {
-                write!(f, "is {format} of version {major}.{minor}, and {expected} is expected; `editcap -F pcapng IN OUT` may convert it")
-            }
-            CaptureError::Damaged { place, problem, unread } => {
-                write!(f, "is damaged at {place}: {problem}")?;
-                if *unread > 0 {
-                    write!(f, "; {unread} bytes from there on were not read")?;
-                }
-                // Several variants of pcap have its first bytes and other records.
-                if place.starts_with("record") { f.write_str(" (`editcap -F pcapng IN OUT` converts variants of pcap)") } else { Ok(()) }
-            }
-        }
-    }
-}
-
-impl std::error::Error for CaptureError {}
-
-impl From<io::Error> for CaptureError {
-    fn from(error: io::Error) -> CaptureError {
-        CaptureError::Io(error)
-    }
+fn damage(place: &str, problem: &str, unread: u64) -> String {
+    let unread = if unread > 0 { format!("; {unread} bytes from there on were not read") } else { String::new() };
+    // Several variants of pcap have its first bytes and other records.
+    let way_out = if place.starts_with("record") { " (`editcap -F pcapng IN OUT` converts variants of pcap)" } else { "" };
+    format!("is damaged at {place}: {problem}{unread}{way_out}")
 }
 
 impl From<ReadError> for CaptureError {

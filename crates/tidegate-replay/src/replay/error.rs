@@ -1,44 +1,23 @@
 //! Why a replay stopped.
 
 use crate::capture::CaptureError;
-use std::fmt;
 use std::io;
+use thiserror::Error;
 use tidegate_core::port::Unbalanced;
 
 /// Why a replay stopped.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum ReplayError {
     /// The capture cannot be read.
-    Capture(CaptureError),
+    #[error("the capture {0}")]
+    Capture(#[from] CaptureError),
     /// A result cannot be written.
-    Output(io::Error),
+    #[error("the result cannot be written: {0}")]
+    Output(#[from] io::Error),
     /// The frames cannot be written as cells.
+    #[error("the cells cannot be written: {0}")]
     Cells(String),
     /// The port lost track of a packet: a defect.
+    #[error("{0}")]
     Unbalanced(Box<Unbalanced>),
-}
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReplayError::Capture(error) => write!(f, "the capture {error}"),
-            ReplayError::Output(error) => write!(f, "the result cannot be written: {error}"),
-            ReplayError::Cells(problem) => write!(f, "the cells cannot be written: {problem}"),
-            ReplayError::Unbalanced(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for ReplayError {}
-
-impl From<CaptureError> for ReplayError {
-    fn from(error: CaptureError) -> ReplayError {
-        ReplayError::Capture(error)
-    }
-}
-
-impl From<io::Error> for ReplayError {
-    fn from(error: io::Error) -> ReplayError {
-        ReplayError::Output(error)
-    }
 }
