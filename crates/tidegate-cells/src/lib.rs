@@ -8,7 +8,7 @@
 //! | [`CellContract`] | peak and sustained rate of one connection, in ticks |
 //! | [`Shaping`] | when the next cell of one connection may leave |
 //! | [`Conflict`] | the order of connections that are due |
-//! | [`RateScaling`], [`ClassTime`] | how an overloaded link is shared, within a class and among classes |
+//! | [`RateScaling`] | how an overloaded link is shared, within a class and among classes |
 //! | [`Transfers`] | when cells are fetched from the host, and how many |
 //! | [`HeapScheduler`] | the scheduler of the paper, on binary heaps: the oracle |
 //! | [`Planner`] | the fast scheduler, which plans windows of slots |
@@ -18,7 +18,6 @@
 extern crate alloc;
 
 mod calendar;
-mod class_time;
 mod conflict;
 mod connection;
 mod connections;
@@ -32,7 +31,6 @@ mod tests;
 mod time;
 mod transfer;
 
-pub use class_time::ClassTime;
 pub use conflict::Conflict;
 pub use connection::{Connection, MOST_CONNECTIONS};
 pub use contract::{CellContract, CellContractError, CellContractField, Mode, Sustained};
@@ -41,8 +39,6 @@ pub use heap::binary_heap::Work;
 pub use planner::Planner;
 pub use scheduler::{Adapter, CellError, CellScheduler, CellSetup, Counts, LONGEST_PDU, SetupError, aal5_cells};
 pub use shaping::{Shaping, State};
-pub use tidegate_core::sharing::{
-    CLASSES, CellRate, LONGEST_INTERVAL, NoSharing, RateScaling, SLOT, SharesError, Sharing, Stretch, water_fill,
-};
+pub use tidegate_core::sharing::{CLASSES, CellRate, LONGEST_INTERVAL, NoSharing, RateScaling, SLOT, SharesError, Sharing, Stretch};
 pub use time::Ticks;
 pub use transfer::{Prefetch, TransferSetup, Transfers};

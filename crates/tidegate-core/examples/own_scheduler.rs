@@ -7,7 +7,7 @@ use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::port::{Port, PortSetup};
-use tidegate_core::ready::{Heap, ReadyList};
+use tidegate_core::ready::{ReadyList, Wheel};
 use tidegate_core::registry::{AnyBufferManager, BufferKind};
 use tidegate_core::scheduler::{Decision, Scheduler};
 use tidegate_core::units::{Overhead, Rate, Time};
@@ -15,7 +15,7 @@ use tidegate_core::units::{Overhead, Rate, Time};
 /// The longest head goes first; of equal ones, the one that became head first.
 struct LongestFirst {
     /// Flows in the order of their key. The ready list breaks ties by insertion.
-    heads: Heap,
+    heads: Wheel,
 }
 
 impl Scheduler for LongestFirst {
@@ -51,7 +51,7 @@ pub fn run() -> String {
         classifier: Classifier::new(vec![all], 0).expect("the last class needs no rule"),
         policers: vec![None],
         buffer: BufferKind::TailDrop.build(&buffer).expect("the limits are valid"),
-        scheduler: LongestFirst { heads: Heap::new(FLOWS as usize) },
+        scheduler: LongestFirst { heads: Wheel::new(FLOWS as usize) },
         packet_limit: 16,
         longest_frame: 1500,
         remarks: Default::default(),

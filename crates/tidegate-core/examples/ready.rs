@@ -5,9 +5,13 @@
 //! A popped flow is inserted again at a random distance ahead, the same sequence of distances for every list. The median of the rounds
 //! is shown; rounds of the two lists alternate, so that their ratio holds on a noisy machine.
 
+#[path = "../tests/heap/mod.rs"]
+mod heap;
+
+use heap::Heap;
 use std::time::Instant;
 use tidegate_core::packet::Flow;
-use tidegate_core::ready::{Heap, ReadyList, Wheel};
+use tidegate_core::ready::{ReadyList, Wheel};
 
 /// Pairs of insertion and removal in a round.
 const PAIRS: usize = 1 << 21;

@@ -28,7 +28,7 @@ mod twin_buckets;
 pub use burst::{Query, police_burst, police_burst_ahead, prefetch_burst};
 pub use contract::{Conformance, Contract, ContractError, ContractField, Policing, Violation};
 pub use dual_gcra::{DualGcra, burst_tolerance, maximum_burst_size, packet_burst_tolerance};
-pub use gcra::{LeakyBucket, VirtualScheduling, back_to_back_cells};
+pub use gcra::{VirtualScheduling, back_to_back_cells};
 pub use gfr::Gfr;
 pub use gfr_tm41::GfrTm41;
 pub use sr_tcm::SrTcm;

@@ -20,9 +20,7 @@
 //! takes slots that are not in its grant. While a lower class gets less than its grant, its clock stands still, so that all of its
 //! connections get less in the same proportion.
 //!
-//! This rule is the default of two. It works with a CDVT of one slot, because connections are slowed down before their cells collide.
-//! `ClassTime`, of the cell scheduler, needs no bookkeeping, but learns of the overload from cells that leave late, and shares in proportion
-//! only if the contracts tolerate that lateness.
+//! It works with a CDVT of one slot, because connections are slowed down before their cells collide.
 
 use crate::serial::{earlier, is_before, later};
 use core::fmt;
@@ -109,9 +107,6 @@ const LEAD_LIMIT: u64 = 64 * SLOT;
 
 /// A rule that shares an overloaded link. Instants are in ticks, classes below [`CLASSES`].
 pub trait Sharing {
-    /// True if the clock of a class may stand still while the class is not stretched.
-    const HOLDS_UNSTRETCHED: bool = false;
-
     /// A connection of the class asks for `to` from now on, and for `from` no longer.
     #[inline]
     fn demand_changed(&mut self, class: usize, from: CellRate, to: CellRate) {
@@ -138,7 +133,7 @@ pub trait Sharing {
         let _ = (class, planned, now);
     }
 
-    /// The same while the class is not stretched.
+    /// The same while the class is not stretched; its clock does not stand still then.
     #[inline]
     fn sent_unstretched(&mut self, class: usize, planned: u64, now: u64) {
         self.sent(class, planned, now);
@@ -227,31 +222,6 @@ impl Guarantees {
     }
 }
 
-/// The grant of every class: the smaller of its minimum share and its demand, then of the rest as much as it asks for, class by class.
-///
-/// ```
-/// use tidegate_core::sharing::{CLASSES, CellRate, water_fill};
-/// let percent = |n| CellRate::floor_of_ratio(n, 100).unwrap();
-/// let (mut demand, mut minimum) = ([CellRate::ZERO; CLASSES], [CellRate::ZERO; CLASSES]);
-/// (demand[0], demand[1], demand[2], minimum[2]) = (percent(10), percent(325), percent(20), percent(5));
-/// let granted = water_fill(&demand, &minimum).map(|rate| (rate.0 * 1000 + (1 << 39)) >> 40);
-/// assert_eq!(granted[..3], [100, 850, 50]); // thousandths of the link
-/// ```
-pub fn water_fill(demand: &[CellRate; CLASSES], minimum: &[CellRate; CLASSES]) -> [CellRate; CLASSES] {
-    let mut left = CellRate::LINK.0;
-    let mut granted = [CellRate::ZERO; CLASSES];
-    for class in 0..CLASSES {
-        granted[class] = demand[class].min(minimum[class]);
-        left = left.saturating_sub(granted[class].0);
-    }
-    for class in 0..CLASSES {
-        let more = (demand[class].0 - granted[class].0).min(left);
-        granted[class].0 += more;
-        left -= more;
-    }
-    granted
-}
-
 /// Stretches the intervals of a class by demand over grant, where the demand is the sum of its connections' present rates.
 ///
 /// ```
@@ -322,11 +292,6 @@ impl RateScaling {
     /// The present demand of a class.
     pub fn demand(&self, class: usize) -> CellRate {
         self.demand[class]
-    }
-
-    /// The present grant of a class.
-    pub fn granted(&self, class: usize) -> CellRate {
-        water_fill(&self.demand, &self.minimum)[class]
     }
 
     /// By how much a packet of a class that is stretched takes longer at its grant than at the link's rate.
@@ -455,6 +420,31 @@ impl Sharing for RateScaling {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// The grant of every class: the smaller of its minimum share and its demand, then of the rest as much as it asks for, class by class.
+    ///
+    /// ```
+    /// use tidegate_core::sharing::{CLASSES, CellRate, water_fill};
+    /// let percent = |n| CellRate::floor_of_ratio(n, 100).unwrap();
+    /// let (mut demand, mut minimum) = ([CellRate::ZERO; CLASSES], [CellRate::ZERO; CLASSES]);
+    /// (demand[0], demand[1], demand[2], minimum[2]) = (percent(10), percent(325), percent(20), percent(5));
+    /// let granted = water_fill(&demand, &minimum).map(|rate| (rate.0 * 1000 + (1 << 39)) >> 40);
+    /// assert_eq!(granted[..3], [100, 850, 50]); // thousandths of the link
+    /// ```
+    fn water_fill(demand: &[CellRate; CLASSES], minimum: &[CellRate; CLASSES]) -> [CellRate; CLASSES] {
+        let mut left = CellRate::LINK.0;
+        let mut granted = [CellRate::ZERO; CLASSES];
+        for class in 0..CLASSES {
+            granted[class] = demand[class].min(minimum[class]);
+            left = left.saturating_sub(granted[class].0);
+        }
+        for class in 0..CLASSES {
+            let more = (demand[class].0 - granted[class].0).min(left);
+            granted[class].0 += more;
+            left -= more;
+        }
+        granted
+    }
 
     proptest! {
         /// Every class is stretched by its demand over the grant of `water_fill`.

@@ -5,7 +5,7 @@ mod textbook;
 
 use textbook::{Textbook, Volume};
 use tidegate_core::packet::Colour;
-use tidegate_core::policer::{Conformance, Contract, LeakyBucket, Policer, Query, Verdict, Violation, police_burst, police_burst_ahead};
+use tidegate_core::policer::{Conformance, Contract, Policer, Query, Verdict, Violation, police_burst, police_burst_ahead};
 use tidegate_core::registry::{AnyPolicer, PolicerKind};
 use tidegate_core::units::{Duration, Rate, SERIAL_HORIZON, Time};
 
@@ -264,14 +264,6 @@ fn every_policer_keeps_the_laws_and_follows_its_textbook() {
             let (policer, contract) = registered(kind, seed);
             check(&policer, kind, &contract, seed).unwrap_or_else(|broken| panic!("{}: {broken}", kind.name()));
         }
-    }
-}
-
-#[test]
-fn the_leaky_bucket_form_does_too() {
-    for seed in 0..SEEDS {
-        let (_, contract) = registered(PolicerKind::Gcra, seed);
-        check(&LeakyBucket::build(&contract).unwrap(), PolicerKind::Gcra, &contract, seed).unwrap();
     }
 }
 

@@ -1,11 +1,13 @@
 //! The theorems that the schedulers ordered by time and by key promise, on random traffic that tries to break them.
 
+mod heap;
 mod link;
 
+use heap::Heap;
 use link::{Arrival, Departure, in_order, run};
 use proptest::prelude::*;
 use tidegate_core::packet::Flow;
-use tidegate_core::ready::{Heap, ReadyList, Wheel};
+use tidegate_core::ready::{ReadyList, Wheel};
 use tidegate_core::scheduler::{EarliestDeadlineFirst, FlowParameters, Parameter, QuickFair, SelfClocked, Setup, VirtualClock, Wf2qPlus};
 use tidegate_core::units::{Duration, Rate};
 

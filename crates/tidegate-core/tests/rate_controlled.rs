@@ -1,13 +1,15 @@
 //! What rate-controlled service promises: contracts are kept whatever happens, an overloaded link is shared in proportion to them, and
 //! priorities hold.
 
+mod heap;
 mod link;
 
+use heap::Heap;
 use link::{Arrival, Departure, in_order, run};
 use proptest::prelude::*;
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Policer, Verdict};
-use tidegate_core::ready::{Heap, ReadyList, Wheel};
+use tidegate_core::ready::{ReadyList, Wheel};
 use tidegate_core::registry::PolicerKind;
 use tidegate_core::scheduler::{FlowParameters, RateControlled, Setup};
 use tidegate_core::shaper::{Bucket, ShapingContract};

@@ -1,9 +1,12 @@
 //! The laws of the ready lists: every implementation against a sorted list, under key sequences that are mostly trouble.
 
+mod heap;
+
+use heap::Heap;
 use proptest::prelude::*;
 use std::fmt::Debug;
 use tidegate_core::packet::Flow;
-use tidegate_core::ready::{Heap, ReadyList, Wheel};
+use tidegate_core::ready::{ReadyList, Wheel};
 
 /// The definition: everything in one list, searched from end to end.
 #[derive(Clone, Default)]

@@ -1,10 +1,13 @@
 //! The laws of shapers: every shaped stream passes the policer of its contract, and no packet waits longer than its contract demands.
 
+mod heap;
+
+use heap::Heap;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::policer::{Contract, ContractField, Policer, Verdict};
-use tidegate_core::ready::{Heap, Wheel};
+use tidegate_core::ready::Wheel;
 use tidegate_core::registry::{AnyPolicer, AnyScheduler, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup};
 use tidegate_core::shaper::{Allowance, Bucket, Shaped, ShapingContract};

@@ -1,10 +1,13 @@
 //! Every choice of the schedulers ordered by time and by key beside a model of the textbook: all heads in a table, searched from end to end,
 //! without wrap-around.
 
+mod heap;
+
+use heap::Heap;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use tidegate_core::packet::{Colour, Flow, Head};
-use tidegate_core::ready::{Heap, ReadyList, Wheel};
+use tidegate_core::ready::{ReadyList, Wheel};
 use tidegate_core::scheduler::{
     Decision, EarliestDeadlineFirst, Fifo, FlowParameters, QuickFair, Scheduler, SelfClocked, Setup, VirtualClock, Wf2qPlus,
 };

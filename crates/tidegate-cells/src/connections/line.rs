@@ -57,9 +57,6 @@ impl Line {
         let delay = sharing.delay(class);
         counts.beyond_tolerance += u64::from(late > self.shaping.tolerance().0);
         sharing.sent_unstretched(class, planned, planned.wrapping_add(late).wrapping_add(delay));
-        if S::HOLDS_UNSTRETCHED && sharing.delay(class) != delay {
-            return Some(self.compute_next(class, planned, late, delay, sharing));
-        }
         Some(self.shaping.plan_steady(planned))
     }
 

@@ -131,7 +131,7 @@ impl<S: Sharing> ClassPlan<'_, S> {
             |connections, index| connections.fetch_line(index),
             |connections, index| connections.fetch_record(index),
             |connections, entry| {
-                if !slots.has_last() || S::HOLDS_UNSTRETCHED && connections.sharing.delay(*class) != slots.delay {
+                if !slots.has_last() {
                     return None;
                 }
                 let (at, late) = slots.slot_of(entry.key);
@@ -151,13 +151,12 @@ impl<S: Sharing> ClassPlan<'_, S> {
         let Some(mut next) = self.connections.book_plain(index, self.class, entry.key, late) else { return false };
         self.slots.book(at, self.window, Departure::new(entry.payload, late));
         let is_stretched = !self.connections.sharing.stretch(self.class).is_none();
-        let mut is_held = self.is_clock_held();
+        let is_held = self.is_clock_held();
         while self.list.goes_first(next) && self.slots.has_last() && !is_stretched && !is_held {
             let (at, late) = self.slots.slot_of(next);
             let Some(after) = self.connections.book_steady(index, self.class, next, late) else { break };
             self.slots.book(at, self.window, Departure::new(entry.payload, late));
             next = after;
-            is_held = S::HOLDS_UNSTRETCHED && self.is_clock_held();
         }
         self.list.insert(self.pool, Entry { key: next, ..entry });
         true

@@ -1,6 +1,5 @@
 //! The planner against the heaps, slot by slot.
 
-use crate::class_time::ClassTime;
 use crate::conflict::Conflict;
 use crate::connection::Connection;
 use crate::contract::{CellContract, Mode};
@@ -13,7 +12,7 @@ use crate::time::Ticks;
 use crate::transfer::TransferSetup;
 use alloc::vec::Vec;
 use proptest::prelude::*;
-use tidegate_core::sharing::{NoSharing, RateScaling, SLOT, Sharing};
+use tidegate_core::sharing::{NoSharing, RateScaling, Sharing};
 
 /// A scheduler, its host, and the connections in the order in which they joined: the two sides reuse numbers at different times.
 struct Side<C> {
@@ -140,30 +139,19 @@ proptest! {
     }
 
     #[test]
-    fn slot_by_slot_the_planner_is_the_heaps_in_class_time(
-        transfer in transfers(), minimum in minimum_shares(), slack in 0u64..70 * SLOT, start in starts(), by in 1u64..8,
-        script in prop::collection::vec(steps(), 1..300),
-    ) {
-        compare(ClassTime::new(Ticks(slack), minimum).unwrap(), 1, ample(transfer), 1, start, &slowed(script, by))?;
-    }
-
-    #[test]
     fn window_by_window_one_class_is_the_heaps_schedule(
-        start in starts(), by in 1u64..8, slack in 0u64..70 * SLOT, minimum in minimum_shares(),
-        script in prop::collection::vec(steps_of_one_class(), 1..100),
+        start in starts(), by in 1u64..8, script in prop::collection::vec(steps_of_one_class(), 1..100),
     ) {
         let script = slowed(script, by);
         compare(RateScaling::strict(), 64, None, 64, start, &script)?;
-        compare(ClassTime::new(Ticks(slack), minimum).unwrap(), 64, None, 64, start, &script)?;
     }
 
     #[test]
     fn window_by_window_classes_that_share_nothing_are_the_heaps_schedule(
-        start in starts(), by in 1u64..8, slack in 0u64..70 * SLOT, script in prop::collection::vec(steps(), 1..100),
+        start in starts(), by in 1u64..8, script in prop::collection::vec(steps(), 1..100),
     ) {
         let script: Vec<_> = slowed(script, by).into_iter().filter(|step| !matches!(step, Step::Busy(_))).collect();
         compare(NoSharing, 64, None, 64, start, &script)?;
-        compare(ClassTime::new(Ticks(slack), Default::default()).unwrap(), 64, None, 64, start, &script)?;
     }
 
     #[test]

@@ -2,7 +2,6 @@
 
 extern crate std;
 
-use crate::class_time::ClassTime;
 use crate::conflict::Conflict;
 use crate::connection::Connection;
 use crate::contract::{CellContract, Mode, Sustained};
@@ -18,7 +17,7 @@ use proptest::prelude::*;
 use tidegate_core::algorithm::Algorithm;
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Contract, DualGcra, Policer, Verdict};
-use tidegate_core::sharing::{CLASSES, CellRate, NoSharing, RateScaling, SLOT, Sharing};
+use tidegate_core::sharing::{CLASSES, CellRate, NoSharing, RateScaling, SLOT};
 use tidegate_core::units::{Rate, Time};
 
 /// The most connections of a script.
@@ -220,30 +219,11 @@ proptest! {
     }
 
     #[test]
-    fn the_heaps_keep_the_laws_in_class_time(
-        conflict in conflicts(), transfer in transfers(), minimum in minimum_shares(), slack in 0u64..70 * SLOT, start in starts(),
-        script in prop::collection::vec(steps(), 1..400),
-    ) {
-        let scheduler = HeapScheduler::new(&setup(transfer), conflict, ClassTime::new(Ticks(slack), minimum).unwrap());
-        hold(scheduler, transfer, conflict != Conflict::NextFree, 0, start, &script)?;
-    }
-
-    #[test]
     fn the_planner_keeps_the_laws_while_rates_are_scaled(
         window in 1u32..=64, transfer in transfers(), minimum in minimum_shares(), start in starts(),
         script in prop::collection::vec(steps(), 1..400),
     ) {
         let scheduler: Planner = Planner::with_window(&setup(transfer), window, RateScaling::new(minimum).unwrap());
-        hold(scheduler, transfer, true, window, start, &script)?;
-    }
-
-    #[test]
-    fn the_planner_keeps_the_laws_in_class_time(
-        window in 1u32..=64, transfer in transfers(), minimum in minimum_shares(), slack in 0u64..70 * SLOT, start in starts(),
-        script in prop::collection::vec(steps(), 1..400),
-    ) {
-        let sharing = ClassTime::new(Ticks(slack), minimum).unwrap();
-        let scheduler: Planner<ClassTime> = Planner::with_window(&setup(transfer), window, sharing);
         hold(scheduler, transfer, true, window, start, &script)?;
     }
 
@@ -389,26 +369,6 @@ fn an_overload_that_has_ended_is_soon_forgotten() {
     scheduler.post(high, 100, 0, &mut ()).unwrap();
     let sent: Vec<u64> = (0..1000).filter(|&now| scheduler.send(now, &mut ()) == Some(low)).collect();
     assert_eq!(sent, (0..1).chain(256..265).collect::<Vec<_>>());
-}
-
-#[test]
-fn class_time_with_little_slack_loses_throughput_near_full_load() {
-    // The reason why scaling rates is the default: contracts that tolerate a slot allow a slack of a slot.
-    fn throughput(sharing: impl Sharing) -> usize {
-        let mut scheduler = HeapScheduler::new(&CellSetup { connections: 49, pdus: 49, transfer: None }, Conflict::Lazy, sharing);
-        for index in 0..49 {
-            let mut contract = constant(50, 100, 0);
-            contract.peak_interval.0 = 50 * SLOT + 777 * index - 777 * 24;
-            let connection = scheduler.add(&contract).unwrap();
-            scheduler.post(connection, 60_000, 0, &mut ()).unwrap();
-        }
-        (0..100_000).filter(|&now| scheduler.send(now, &mut ()).is_some()).count()
-    }
-    let class_time = |slack| throughput(ClassTime::new(Ticks::slots(slack), [CellRate::ZERO; CLASSES]).unwrap());
-    // The load is 0.98.
-    assert!(throughput(RateScaling::strict()) > 97_900);
-    assert!(class_time(64) > 97_900);
-    assert!(class_time(1) < 85_000);
 }
 
 #[test]

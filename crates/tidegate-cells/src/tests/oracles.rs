@@ -1,6 +1,5 @@
 //! The published experiments and the worked examples, cell by cell.
 
-use crate::class_time::ClassTime;
 use crate::conflict::Conflict;
 use crate::connection::Connection;
 use crate::contract::{CellContract, Mode, Sustained};
@@ -270,18 +269,6 @@ fn figure_4_with_a_minimum_share_nobody_starves() {
 }
 
 #[test]
-fn figure_4_in_class_time_needs_a_tolerance_that_covers_the_slack() {
-    let in_class_time = |slack, minimum| ClassTime::new(Ticks::slots(slack), minimum).unwrap();
-    let none = [CellRate::ZERO; CLASSES];
-    assert_within_a_cell(counts_of_figure_4(in_class_time(1, none), 1).0, STRICT);
-    let shared = [[50, 9, 5, 6], [40, 3, 2, 4], [20, 5, 5, 9], [0, 33, 19, 24], [0, 0, 19, 23], [0, 0, 0, 24]];
-    assert_within_a_cell(counts_of_figure_4(in_class_time(1, minimum_of_class_2()), 1).0, shared);
-    // Contracts replan cells that are more than a slot late: the class does not learn of the overload, and the slowest gain.
-    let (counts, _) = counts_of_figure_4(in_class_time(8, none), 1);
-    assert!(counts[0][1..].iter().zip(&STRICT[0][1..]).all(|(sent, share)| sent >= &(share + 3)), "{counts:?}");
-}
-
-#[test]
 fn figure_4_by_windows_begins_to_share_a_window_later() {
     let planner = |window| Planner::<RateScaling>::with_window(&SETUP, window, RateScaling::strict());
     assert_within_a_cell(counts_with(planner(1), 1).0, STRICT);
@@ -309,12 +296,9 @@ fn grants_become_cells() {
     let none = [CellRate::ZERO; CLASSES];
     for (minimum, expected) in [(none, [1000, 9000, 0]), (minimum_of_class_2(), [1000, 8500, 500])] {
         let scaling = || RateScaling::new(minimum).unwrap();
-        let class_time = || ClassTime::new(Ticks::slots(1), minimum).unwrap();
         for cells in [
             cells_of_classes(HeapScheduler::new(&SETUP, Conflict::Priority, scaling())),
-            cells_of_classes(HeapScheduler::new(&SETUP, Conflict::Priority, class_time())),
             cells_of_classes(Planner::<RateScaling>::new(&SETUP, scaling())),
-            cells_of_classes(Planner::<ClassTime>::new(&SETUP, class_time())),
         ] {
             let apart = cells.iter().zip(expected).map(|(sent, granted): (&usize, usize)| sent.abs_diff(granted)).max();
             assert!(apart <= Some(20), "{cells:?} instead of {expected:?}");

@@ -186,55 +186,29 @@ impl Violation {
     }
 }
 
-/// The conformance definitions of the ATM Forum's Traffic Management 4.0, and those of 4.1 for frames. Green stands for CLP = 0, yellow and red for CLP = 1.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum Conformance {
-    /// Constant bit rate: every packet within the peak rate.
-    Cbr1,
-    /// Variable bit rate: every packet within the peak rate and the sustained rate.
-    Vbr1,
-    /// Every packet within the peak rate, green ones also within the sustained rate.
-    Vbr2,
-    /// As VBR.2, but a green packet within the peak rate and above the sustained one is marked yellow instead.
-    Vbr3,
-    /// Unspecified bit rate: every packet within the peak rate, as CBR.1.
-    Ubr1,
-    /// As UBR.1, and every conforming packet is marked yellow.
-    Ubr2,
-    /// Guaranteed frame rate: every packet within the peak rate, in the colour of its frame's first, in a frame that is not too long.
-    Gfr1,
-    /// As GFR.1, and green frames above the minimum rate are marked yellow.
-    Gfr2,
+fields! {
+    /// The conformance definitions of the ATM Forum's Traffic Management 4.0, and those of 4.1 for frames. Green stands for CLP = 0, yellow and red for CLP = 1.
+    pub enum Conformance {
+        /// Constant bit rate: every packet within the peak rate.
+        Cbr1 = "cbr.1",
+        /// Variable bit rate: every packet within the peak rate and the sustained rate.
+        Vbr1 = "vbr.1",
+        /// Every packet within the peak rate, green ones also within the sustained rate.
+        Vbr2 = "vbr.2",
+        /// As VBR.2, but a green packet within the peak rate and above the sustained one is marked yellow instead.
+        Vbr3 = "vbr.3",
+        /// Unspecified bit rate: every packet within the peak rate, as CBR.1.
+        Ubr1 = "ubr.1",
+        /// As UBR.1, and every conforming packet is marked yellow.
+        Ubr2 = "ubr.2",
+        /// Guaranteed frame rate: every packet within the peak rate, in the colour of its frame's first, in a frame that is not too long.
+        Gfr1 = "gfr.1",
+        /// As GFR.1, and green frames above the minimum rate are marked yellow.
+        Gfr2 = "gfr.2",
+    }
 }
 
 impl Conformance {
-    /// Every definition.
-    pub const ALL: &'static [Conformance] = &[
-        Conformance::Cbr1,
-        Conformance::Vbr1,
-        Conformance::Vbr2,
-        Conformance::Vbr3,
-        Conformance::Ubr1,
-        Conformance::Ubr2,
-        Conformance::Gfr1,
-        Conformance::Gfr2,
-    ];
-
-    /// The name used in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Conformance::Cbr1 => "cbr.1",
-            Conformance::Vbr1 => "vbr.1",
-            Conformance::Vbr2 => "vbr.2",
-            Conformance::Vbr3 => "vbr.3",
-            Conformance::Ubr1 => "ubr.1",
-            Conformance::Ubr2 => "ubr.2",
-            Conformance::Gfr1 => "gfr.1",
-            Conformance::Gfr2 => "gfr.2",
-        }
-    }
-
     /// The definition of this name.
     pub fn from_name(name: &str) -> Option<Conformance> {
         Conformance::ALL.iter().copied().find(|definition| definition.name() == name)

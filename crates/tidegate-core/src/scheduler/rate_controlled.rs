@@ -32,7 +32,7 @@
 //! clock beside those of the contract, which forgets lateness of more than [`CATCH_UP_PACKETS`] packets. A flow with nothing queued asks for nothing. So while a higher priority
 //! sends intermittently, lower ones are granted slightly more than it leaves. Guarantees have clocks of their own. Proportions have a clock per
 //! priority, on which its shares are counted. The clock stops while the priority gets less than its grant, and catches up when the priority could
-//! send more (compare `ClassTime` of the cell scheduler).
+//! send more.
 
 use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;

@@ -1,38 +1,13 @@
-//! Keeps flows in the exact order of their keys in a 4-ary heap that knows the place of every flow.
-//!
-//! **Law**: the laws of [`ReadyList`].
+//! The oracle of the ready lists: flows in the exact order of their keys, in a 4-ary heap that knows the place of every flow.
 //!
 //! **Source**: Williams, "Algorithm 232: Heapsort", CACM 7(6), 1964; four children per node after Johnson, "Priority queues with update
-//! and finding minimum spanning trees", Information Processing Letters 4(3), 1975.
-//!
-//! **State**: 24 bytes per flow for the entry, 4 for its position.
-//!
-//! **Cost**: O(log n) for every change, O(1) for the first. It chases cache misses level by level; [`super::Wheel`] is faster from a few
-//! dozen flows.
-//!
-//! **RTL twin**: none; a shift register of comparators takes its place in hardware.
-//!
-//! **Deviations**: ties break by a 64-bit insertion number, so equal keys leave first in, first out, which plain heaps do not guarantee.
+//! and finding minimum spanning trees", Information Processing Letters 4(3), 1975. Ties break by a 64-bit insertion number.
 
-use super::ReadyList;
-use crate::packet::Flow;
-use crate::serial::is_before;
-use alloc::vec;
-use alloc::vec::Vec;
+use tidegate_core::packet::Flow;
+use tidegate_core::ready::ReadyList;
+use tidegate_core::serial::is_before;
 
 /// An indexed heap with exact keys.
-///
-/// ```
-/// use tidegate_core::packet::Flow;
-/// use tidegate_core::ready::{Heap, ReadyList};
-/// let mut list = Heap::new(3);
-/// list.insert(Flow(0), 7);
-/// list.insert(Flow(1), u64::MAX); // just before the wrap: the smallest of the three
-/// list.insert(Flow(2), 7);
-/// assert_eq!(list.pop_first(), Some((u64::MAX, Flow(1))));
-/// assert_eq!(list.pop_first(), Some((7, Flow(0))));
-/// assert_eq!(list.pop_first(), Some((7, Flow(2))));
-/// ```
 #[derive(Debug)]
 pub struct Heap {
     entries: Vec<Entry>,
