@@ -34,8 +34,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
     for class in recorder.classes() {
         let flow = if prefix { format!("{name} / {}", class.name) } else { class.name.clone() };
         for (sum, volume) in dropped.iter_mut().zip(&class.dropped) {
-            sum.packets += volume.packets;
-            sum.bytes += volume.bytes;
+            *sum += *volume;
         }
         sum.offered = sum.offered.saturating_add(volume(class.offered));
         sum.sent = sum.sent.saturating_add(volume(class.sent));

@@ -76,10 +76,7 @@ fn flow_row(replication: u32, name: &str, flow: &FlowStatistics, span: f64) -> R
 }
 
 fn port_row(replication: u32, name: &str, port: &PortStatistics, span: f64) -> ReplicationRow {
-    let dropped = port
-        .dropped
-        .iter()
-        .fold(Volume::default(), |all, part| Volume { packets: all.packets + part.packets, bytes: all.bytes + part.bytes });
+    let dropped: Volume = port.dropped.into_iter().sum();
     ReplicationRow {
         replication,
         is_port: true,

@@ -24,6 +24,8 @@ use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
 use crate::remark::{Remark, Remarks};
 use crate::scheduler::{Decision, Scheduler, Task};
 use crate::units::{Overhead, Rate, SERIAL_HORIZON, Time, TimePerByte};
+use core::iter::Sum;
+use core::ops::{AddAssign, Sub};
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -69,6 +71,36 @@ impl Volume {
     }
 }
 
+impl AddAssign for Volume {
+    #[inline]
+    fn add_assign(&mut self, more: Volume) {
+        self.packets += more.packets;
+        self.bytes += more.bytes;
+    }
+}
+
+impl core::ops::Add for Volume {
+    type Output = Volume;
+    fn add(mut self, more: Volume) -> Volume {
+        self += more;
+        self
+    }
+}
+
+/// What is left without a part.
+impl Sub for Volume {
+    type Output = Volume;
+    fn sub(self, part: Volume) -> Volume {
+        Volume { packets: self.packets - part.packets, bytes: self.bytes - part.bytes }
+    }
+}
+
+impl Sum for Volume {
+    fn sum<I: Iterator<Item = Volume>>(volumes: I) -> Volume {
+        volumes.fold(Volume::default(), |all, part| all + part)
+    }
+}
+
 /// Counts what a port was offered, and what became of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -88,11 +120,7 @@ impl Counters {
     // The error is large because it holds every figure, and never made unless the port is defective.
     #[allow(clippy::result_large_err)]
     pub fn check(&self, queued: Volume) -> Result<(), Unbalanced> {
-        let mut accounted = queued;
-        for volume in self.dropped.iter().chain([&self.sent]) {
-            accounted.packets += volume.packets;
-            accounted.bytes += volume.bytes;
-        }
+        let accounted = queued + self.sent + self.dropped.into_iter().sum();
         if accounted == self.offered { Ok(()) } else { Err(Unbalanced { counters: *self, queued }) }
     }
 }

@@ -35,11 +35,7 @@ impl Account {
     /// # Errors
     /// [`Leak`] with all the figures: a defect of this crate.
     pub fn check(&self) -> Result<(), Leak> {
-        let mut accounted = Volume::default();
-        for part in [self.sent, self.ring_full, self.late, self.queued] {
-            accounted.packets += part.packets;
-            accounted.bytes += part.bytes;
-        }
+        let accounted = self.sent + self.ring_full + self.late + self.queued;
         if accounted == self.offered { Ok(()) } else { Err(Leak(*self)) }
     }
 }

@@ -166,10 +166,8 @@ impl<F> TransmissionEngine<F> {
     pub fn account(&mut self, producers: &[ProducerCounters]) -> Account {
         let mut account = Account { sent: self.counters.sent, late: self.counters.late, ..Account::default() };
         for producer in producers {
-            for (sum, volume) in [(&mut account.offered, producer.offered), (&mut account.ring_full, producer.ring_full)] {
-                sum.packets += volume.packets;
-                sum.bytes += volume.bytes;
-            }
+            account.offered += producer.offered;
+            account.ring_full += producer.ring_full;
         }
         for ring in &mut self.rings {
             let Ok(chunk) = ring.read_chunk(ring.slots()) else { continue };

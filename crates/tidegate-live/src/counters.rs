@@ -22,9 +22,7 @@ pub struct Refused {
 impl Refused {
     /// The sum over all reasons.
     pub fn total(&self) -> Volume {
-        self.by_reason()
-            .iter()
-            .fold(Volume::default(), |sum, (_, volume)| Volume { packets: sum.packets + volume.packets, bytes: sum.bytes + volume.bytes })
+        self.by_reason().into_iter().map(|(_, volume)| volume).sum()
     }
 
     /// The volume of each reason, by name.
@@ -124,11 +122,7 @@ impl DirectionCounters {
     /// # Errors
     /// [`Leak`] with both sides of the equation: a defect of this crate or of the port.
     pub fn check(&self) -> Result<(), Leak> {
-        let mut accounted = self.delivered;
-        for volume in self.dropped().map(|(_, volume)| volume).chain([self.queued, self.in_flight]) {
-            accounted.packets += volume.packets;
-            accounted.bytes += volume.bytes;
-        }
+        let accounted = self.delivered + self.queued + self.in_flight + self.dropped().map(|(_, volume)| volume).sum();
         if accounted == self.received { Ok(()) } else { Err(Leak { received: self.received, accounted }) }
     }
 }

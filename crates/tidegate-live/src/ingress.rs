@@ -65,12 +65,9 @@ pub(crate) fn take_in(
                     arrived.slot.into_iter().for_each(|slot| pool.release(slot));
                 }
             });
-            refused.no_memory.packets += no_room.packets;
-            refused.no_memory.bytes += no_room.bytes;
+            refused.no_memory += no_room;
             // Refused packets count as received.
-            let refused_now = refused.total();
-            volume.packets += refused_now.packets - refused_before.packets;
-            volume.bytes += refused_now.bytes - refused_before.bytes;
+            *volume += refused.total() - refused_before;
         });
         if !taken {
             break;

@@ -156,8 +156,7 @@ impl FifoPort {
             let passed = Volume { packets: self.count, bytes: self.count * u64::from(self.length) };
             let counters = &mut self.rest.counters;
             for volume in [&mut counters.offered, &mut counters.sent] {
-                volume.packets += passed.packets;
-                volume.bytes += passed.bytes;
+                *volume += passed;
             }
             meter.passed(self.flow, self.length, passed, self.time);
         }

@@ -33,16 +33,6 @@ use tidegate_core::port::Volume;
 /// Drops by reason, in the order of [`DropReason::ALL`].
 pub type Dropped = [Volume; DropReason::ALL.len()];
 
-/// `a + b`.
-pub(crate) fn sum(a: Volume, b: Volume) -> Volume {
-    Volume { packets: a.packets + b.packets, bytes: a.bytes + b.bytes }
-}
-
-/// `a - b`; `b` is part of `a`.
-pub(crate) fn difference(a: Volume, b: Volume) -> Volume {
-    Volume { packets: a.packets - b.packets, bytes: a.bytes - b.bytes }
-}
-
 /// Bytes or packets counted per sample interval from the start of the simulation.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Bins {

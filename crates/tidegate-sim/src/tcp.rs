@@ -13,6 +13,26 @@
 //! **Scope.** Data goes one way; acknowledgements come back as packets of their own. A connection begins with a handshake or exists from its
 //! start; it is never closed. There is no Nagle algorithm and there are no timestamps; the receiver's window is constant.
 
+/// Calls on whichever algorithm of a role is in use: those that read it, and those that change it.
+macro_rules! forward {
+    (
+        $any:ident by $matcher:ident;
+        $(read $read:ident($($read_name:ident: $read_type:ty),*) -> $read_result:ty;)*
+        $(change $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*
+    ) => {
+        impl $any {
+            $(#[inline]
+            pub(crate) fn $read(&self, $($read_name: $read_type),*) -> $read_result {
+                $matcher!(self, algorithm => algorithm.$read($($read_name),*))
+            })*
+            $(#[inline]
+            pub(crate) fn $name(&mut self, $($argument: $type),*) -> $result {
+                $matcher!(self, algorithm => algorithm.$name($($argument),*))
+            })*
+        }
+    };
+}
+
 pub(crate) mod application;
 pub(crate) mod congestion;
 pub(crate) mod connection;

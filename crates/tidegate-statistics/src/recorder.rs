@@ -33,17 +33,12 @@ pub struct ClassRecord {
 impl ClassRecord {
     /// Everything dropped, whatever the reason.
     pub fn dropped_in_all(&self) -> Volume {
-        let add = |sum: Volume, v: &Volume| Volume { packets: sum.packets + v.packets, bytes: sum.bytes + v.bytes };
-        self.dropped.iter().fold(Volume::default(), add)
+        self.dropped.into_iter().sum()
     }
 
     /// What is still queued.
     pub fn queued(&self) -> Volume {
-        let dropped = self.dropped_in_all();
-        Volume {
-            packets: self.offered.packets - self.sent.packets - dropped.packets,
-            bytes: self.offered.bytes - self.sent.bytes - dropped.bytes,
-        }
+        self.offered - self.sent - self.dropped_in_all()
     }
 }
 

@@ -6,7 +6,7 @@ use super::link::{LinkPort, LinkState, PortKind};
 use crate::error::SimulationError;
 use crate::network::Network;
 use crate::statistics::tcp::AckMeter;
-use crate::statistics::{ClassStatistics, Replication, sum};
+use crate::statistics::{ClassStatistics, Replication};
 use tidegate_core::port::Volume;
 
 /// What does not add up: a name, what went in, and what is accounted for.
@@ -21,30 +21,28 @@ pub(super) fn check(plane: &DataPlane, connections: &Connections, network: &Netw
         if let Err(figures) = counters.check(queued) {
             return Err(SimulationError::Unbalanced { replication, link: link.name.clone(), figures: Box::new(figures) });
         }
-        accounted = sum(accounted, held_or_lost(state));
+        accounted += held_or_lost(state);
         plane.flights.on(state.flying).for_each(|in_flight| accounted.add(in_flight.packet.length));
     }
     let not_conserved = |(place, emitted, accounted)| SimulationError::NotConserved { replication, place, emitted, accounted };
     check_connections(plane, connections, network).map_err(not_conserved)?;
     let (meters, reverse) = (&plane.flows.meters, &plane.flows.reverse_path.meters);
-    accounted = meters.iter().fold(accounted, |all, flow| sum(all, flow.delivered()));
-    accounted = reverse.iter().fold(accounted, |all, meter| sum(all, meter.delivered));
-    let emitted = meters.iter().fold(Volume::default(), |all, flow| sum(all, flow.emitted));
-    let emitted = reverse.iter().fold(emitted, |all, meter| sum(all, meter.emitted));
+    accounted += meters.iter().map(|flow| flow.delivered()).chain(reverse.iter().map(|meter| meter.delivered)).sum();
+    let emitted: Volume = meters.iter().map(|flow| flow.emitted).chain(reverse.iter().map(|meter| meter.emitted)).sum();
     if accounted == emitted { Ok(()) } else { Err(not_conserved(("the network".into(), emitted, accounted))) }
 }
 
 /// The packets that a port holds, and those that it has dropped or the link has lost.
 fn held_or_lost(state: &LinkState) -> Volume {
     let (counters, queued) = state.accounts();
-    let dropped = || counters.dropped.iter().fold(Volume::default(), |all, &part| sum(all, part));
+    let dropped = || counters.dropped.into_iter().sum::<Volume>();
     match &state.port {
         // What waits at a FIFO is on its way already.
         LinkPort::Fifo(_) => dropped(),
         LinkPort::Driven(port) => match &port.kind {
             // The port counts cells; `lost` counts the packets of which one was dropped.
-            PortKind::Cells(cells) => sum(cells.inside, port.lost),
-            PortKind::Packets { .. } | PortKind::Adapter(_) => sum(sum(queued, dropped()), port.lost),
+            PortKind::Cells(cells) => cells.inside + port.lost,
+            PortKind::Packets { .. } | PortKind::Adapter(_) => queued + dropped() + port.lost,
         },
     }
 }
@@ -59,7 +57,7 @@ fn check_connections(plane: &DataPlane, connections: &Connections, network: &Net
         }
         let AckMeter { emitted, delivered, lost } = *back;
         if back.under_way().is_none() {
-            return Err((place(), emitted, sum(delivered, lost)));
+            return Err((place(), emitted, delivered + lost));
         }
     }
     Ok(())
@@ -69,7 +67,7 @@ fn check_connections(plane: &DataPlane, connections: &Connections, network: &Net
 pub(super) fn check_classes(network: &Network, statistics: &Replication, replication: u32) -> Result<(), SimulationError> {
     for (link, port) in network.links.iter().zip(&statistics.ports) {
         for (class, ClassStatistics { offered, sent, dropped, queued, .. }) in link.port.classifier.classes().iter().zip(&port.classes) {
-            let accounted = dropped.iter().fold(sum(*sent, *queued), |all, &part| sum(all, part));
+            let accounted = *sent + *queued + dropped.iter().copied().sum();
             if accounted != *offered {
                 let place = format!("class {} at link {}", class.name, link.name);
                 return Err(SimulationError::NotConserved { replication, place, emitted: *offered, accounted });

@@ -1,6 +1,6 @@
 //! One flow, end to end, in one replication.
 
-use super::{Bins, CoarseHistogram, Dropped, Histogram, TcpStatistics, difference, sum};
+use super::{Bins, CoarseHistogram, Dropped, Histogram, TcpStatistics};
 use crate::id::LinkId;
 use crate::network::{FlowSpec, Network};
 use crate::time::NEVER;
@@ -45,18 +45,18 @@ pub struct Tagged {
 impl FlowStatistics {
     /// What the source emitted and did not tag.
     pub fn offered_untagged(&self) -> Volume {
-        difference(self.offered, self.tagged.offered)
+        self.offered - self.tagged.offered
     }
 
     /// What reached the sink of that which the sender did not tag.
     pub fn delivered_untagged(&self) -> Volume {
-        difference(self.delivered, self.tagged.delivered)
+        self.delivered - self.tagged.delivered
     }
 
     /// Everything lost.
     pub fn lost(&self) -> Volume {
         let dropped = self.dropped.iter().flat_map(|(_, by_reason)| by_reason);
-        dropped.chain(self.lost_on_links.iter().map(|(_, lost)| lost)).fold(Volume::default(), |all, &part| sum(all, part))
+        dropped.chain(self.lost_on_links.iter().map(|(_, lost)| lost)).copied().sum()
     }
 
     /// Packets lost per packet emitted since the warm-up, at most 1; `None` if none was emitted.
@@ -199,18 +199,18 @@ impl FlowMeter {
 
     /// The statistics of a flow with this path; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn finish(self, end: u64, path: &[LinkId]) -> Option<FlowStatistics> {
-        let gone = sum(self.delivered, self.lost);
+        let gone = self.delivered + self.lost;
         let in_network = left(self.emitted, gone)?;
         // Neither more of what was tagged nor more of what was not.
         left(left(self.emitted, self.tagged.offered)?, left(self.delivered, self.tagged.delivered)?)?;
         left(self.tagged.offered, self.tagged.delivered)?;
         let tagged = Tagged {
-            offered: difference(self.tagged.offered, self.tagged_before.offered),
-            delivered: difference(self.tagged.delivered, self.tagged_before.delivered),
+            offered: self.tagged.offered - self.tagged_before.offered,
+            delivered: self.tagged.delivered - self.tagged_before.delivered,
         };
         Some(FlowStatistics {
-            offered: difference(self.emitted, self.emitted_before),
-            delivered: difference(self.delivered, self.delivered_before),
+            offered: self.emitted - self.emitted_before,
+            delivered: self.delivered - self.delivered_before,
             tagged,
             in_network,
             dropped: path.iter().copied().zip(self.dropped).collect(),
@@ -228,7 +228,7 @@ impl FlowMeter {
 
     /// Everything delivered or lost since the start of the simulation.
     pub(crate) fn gone(&self) -> Volume {
-        sum(self.delivered, self.lost)
+        self.delivered + self.lost
     }
 }
 

@@ -1,6 +1,6 @@
 //! All replications together.
 
-use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics, difference, sum};
+use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics};
 use crate::id::LinkId;
 use crate::network::Network;
 use tidegate_atm::adapter::CellRecord;
@@ -256,7 +256,7 @@ impl FlowOutcome {
         let mut drops: Vec<(LinkId, DropReason, Volume)> = Vec::new();
         for hop in 0..runs.first().map_or(0, |run| run.dropped.len()) {
             for reason in DropReason::ALL {
-                let volume = total(runs.iter().map(|run| run.dropped[hop].1[reason as usize]));
+                let volume: Volume = runs.iter().map(|run| run.dropped[hop].1[reason as usize]).sum();
                 if volume.packets > 0 {
                     drops.push((runs[0].dropped[hop].0, reason, volume));
                 }
@@ -265,9 +265,9 @@ impl FlowOutcome {
         FlowOutcome {
             name,
             classes,
-            offered: total(runs.iter().map(|run| run.offered)),
-            delivered: total(runs.iter().map(|run| run.delivered)),
-            in_network: total(runs.iter().map(|run| run.in_network)),
+            offered: runs.iter().map(|run| run.offered).sum(),
+            delivered: runs.iter().map(|run| run.delivered).sum(),
+            in_network: runs.iter().map(|run| run.in_network).sum(),
             drops,
             lost_on_links: lost_on_links(runs),
             tcp: TcpOutcome::of(runs, span),
@@ -289,12 +289,12 @@ impl FlowOutcome {
 impl TaggedOutcome {
     fn of(runs: &[&FlowStatistics], span: f64) -> TaggedOutcome {
         let tagged = Tagged {
-            offered: total(runs.iter().map(|run| run.tagged.offered)),
-            delivered: total(runs.iter().map(|run| run.tagged.delivered)),
+            offered: runs.iter().map(|run| run.tagged.offered).sum(),
+            delivered: runs.iter().map(|run| run.tagged.delivered).sum(),
         };
         let untagged = Tagged {
-            offered: difference(total(runs.iter().map(|run| run.offered)), tagged.offered),
-            delivered: difference(total(runs.iter().map(|run| run.delivered)), tagged.delivered),
+            offered: runs.iter().map(|run| run.offered_untagged()).sum(),
+            delivered: runs.iter().map(|run| run.delivered_untagged()).sum(),
         };
         let untagged_bps = estimate(runs.iter().map(|run| Some(bits_per_second(run.delivered_untagged(), span))));
         TaggedOutcome { tagged, untagged, untagged_bps: untagged_bps.unwrap_or_default() }
@@ -327,7 +327,7 @@ fn lost_on_links(runs: &[&FlowStatistics]) -> Vec<(LinkId, Volume)> {
     let mut all: Vec<(LinkId, Volume)> = Vec::new();
     for &(link, lost) in runs.iter().flat_map(|run| &run.lost_on_links) {
         match all.iter_mut().find(|known| known.0 == link) {
-            Some(known) => known.1 = sum(known.1, lost),
+            Some(known) => known.1 += lost,
             None => all.push((link, lost)),
         }
     }
@@ -352,10 +352,10 @@ impl PortOutcome {
         PortOutcome {
             name,
             rate_bps,
-            offered: total(runs.iter().map(|run| run.offered)),
-            sent: total(runs.iter().map(|run| run.sent)),
+            offered: runs.iter().map(|run| run.offered).sum(),
+            sent: runs.iter().map(|run| run.sent).sum(),
             dropped,
-            queued: total(runs.iter().map(|run| run.queued)),
+            queued: runs.iter().map(|run| run.queued).sum(),
             utilisation: estimate(runs.iter().map(|run| Some(run.utilisation))).unwrap_or_default(),
             occupancy_mean_bytes: estimate(runs.iter().map(|run| Some(run.occupancy_mean_bytes))).unwrap_or_default(),
             occupancy_max_bytes: runs.iter().map(|run| run.occupancy_max_bytes).max().unwrap_or(0),
@@ -376,11 +376,11 @@ impl ClassOutcome {
         });
         ClassOutcome {
             name,
-            offered: total(runs.iter().map(|run| run.offered)),
-            sent: total(runs.iter().map(|run| run.sent)),
+            offered: runs.iter().map(|run| run.offered).sum(),
+            sent: runs.iter().map(|run| run.sent).sum(),
             dropped: all_dropped(runs.iter().map(|run| &run.dropped)),
-            queued: total(runs.iter().map(|run| run.queued)),
-            marked: total(runs.iter().map(|run| run.marked)),
+            queued: runs.iter().map(|run| run.queued).sum(),
+            marked: runs.iter().map(|run| run.marked).sum(),
             throughput_bps: estimate(runs.iter().map(|run| Some(bits_per_second(run.sent, span)))).unwrap_or_default(),
             loss: estimate(loss).unwrap_or_default(),
             wait_s: estimate(runs.iter().map(|run| run.mean_wait())),
@@ -412,12 +412,8 @@ fn estimate(values: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
     Estimate::of(&values.flatten().collect::<Vec<f64>>())
 }
 
-fn total(volumes: impl Iterator<Item = Volume>) -> Volume {
-    volumes.fold(Volume::default(), sum)
-}
-
 fn all_dropped<'a>(runs: impl Iterator<Item = &'a Dropped>) -> Dropped {
-    runs.fold(Dropped::default(), |all, run| std::array::from_fn(|reason| sum(all[reason], run[reason])))
+    runs.fold(Dropped::default(), |all, run| std::array::from_fn(|reason| all[reason] + run[reason]))
 }
 
 fn merged<'a, const FINE: u32>(histograms: impl Iterator<Item = &'a Buckets<FINE>>) -> Buckets<FINE> {

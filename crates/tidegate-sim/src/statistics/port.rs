@@ -1,6 +1,6 @@
 //! One port and its classes in one replication.
 
-use super::{Bins, Dropped, Histogram, TimeWeighted, difference, sum};
+use super::{Bins, Dropped, Histogram, TimeWeighted};
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
@@ -62,6 +62,21 @@ pub struct ClassStatistics {
 }
 
 impl ClassStatistics {
+    fn new(occupancy: TimeWeighted) -> ClassStatistics {
+        ClassStatistics {
+            offered: Volume::default(),
+            sent: Volume::default(),
+            sent_tagged: Volume::default(),
+            dropped: Dropped::default(),
+            dropped_tagged: Volume::default(),
+            queued: Volume::default(),
+            marked: Volume::default(),
+            occupancy,
+            delays: Histogram::default(),
+            waiting: 0,
+        }
+    }
+
     /// The mean time from arrival to the start of transmission, in seconds; `None` if nothing was transmitted.
     pub fn mean_wait(&self) -> Option<f64> {
         (self.sent.packets > 0).then(|| self.waiting as f64 / self.sent.packets as f64 / 1e12)
@@ -74,7 +89,7 @@ pub(crate) struct PortMeter {
     backlog: u64,
     greatest_backlog: u64,
     class_of: Vec<u32>,
-    classes: Vec<ClassMeter>,
+    classes: Vec<ClassStatistics>,
     drops_over_time: [Bins; DropReason::ALL.len()],
     /// Time spent transmitting since the warm-up, and when the last transmission ends.
     busy: u64,
@@ -85,34 +100,9 @@ pub(crate) struct PortMeter {
     start: u64,
 }
 
-#[derive(Clone, Debug)]
-struct ClassMeter {
-    offered: Volume,
-    sent: Volume,
-    sent_tagged: Volume,
-    dropped: Dropped,
-    dropped_tagged: Volume,
-    marked: Volume,
-    queued_packets: u64,
-    occupancy: TimeWeighted,
-    delays: Histogram,
-    waiting: u128,
-}
-
 impl PortMeter {
     pub(crate) fn new(classifier: &Classifier, sample_interval: u64) -> PortMeter {
-        let class = ClassMeter {
-            offered: Volume::default(),
-            sent: Volume::default(),
-            sent_tagged: Volume::default(),
-            dropped: Dropped::default(),
-            dropped_tagged: Volume::default(),
-            marked: Volume::default(),
-            queued_packets: 0,
-            occupancy: TimeWeighted::new(sample_interval),
-            delays: Histogram::default(),
-            waiting: 0,
-        };
+        let class = ClassStatistics::new(TimeWeighted::new(sample_interval));
         PortMeter {
             backlog: 0,
             greatest_backlog: 0,
@@ -128,7 +118,7 @@ impl PortMeter {
     }
 
     #[inline]
-    fn class(&mut self, flow: Flow) -> &mut ClassMeter {
+    fn class(&mut self, flow: Flow) -> &mut ClassStatistics {
         &mut self.classes[self.class_of[flow.index()] as usize]
     }
 
@@ -147,7 +137,7 @@ impl PortMeter {
         self.backlog += u64::from(length);
         self.greatest_backlog = self.greatest_backlog.max(self.backlog);
         let class = self.class(flow);
-        class.queued_packets += 1;
+        class.queued.packets += 1;
         class.occupancy.set(now, class.occupancy.value() + u64::from(length));
     }
 
@@ -161,7 +151,7 @@ impl PortMeter {
         class.sent.add(length);
         class.waiting += u128::from(now - arrival);
         class.delays.record(finish - arrival);
-        class.queued_packets -= 1;
+        class.queued.packets -= 1;
         class.occupancy.set(now, class.occupancy.value() - u64::from(length));
     }
 
@@ -171,8 +161,8 @@ impl PortMeter {
         self.greatest_backlog = self.greatest_backlog.max(u64::from(length));
         self.busy += passed.packets * time;
         let class = self.class(flow);
-        class.offered = sum(class.offered, passed);
-        class.sent = sum(class.sent, passed);
+        class.offered += passed;
+        class.sent += passed;
         class.delays.record_times(time, passed.packets);
         class.occupancy.touch(u64::from(length));
     }
@@ -199,7 +189,7 @@ impl PortMeter {
             class.dropped_tagged.add(length);
         }
         if was_queued {
-            class.queued_packets -= 1;
+            class.queued.packets -= 1;
             class.occupancy.set(now, class.occupancy.value() - u64::from(length));
         }
     }
@@ -212,34 +202,31 @@ impl PortMeter {
         self.greatest_backlog = self.backlog;
         for class in &mut self.classes {
             class.occupancy.restart(now);
-            class.offered = Volume { packets: class.queued_packets, bytes: class.occupancy.value() };
-            class.sent = Volume::default();
-            class.sent_tagged = Volume::default();
-            class.dropped = Dropped::default();
-            class.dropped_tagged = Volume::default();
-            class.marked = Volume::default();
-            class.delays = Histogram::default();
-            class.waiting = 0;
+            let queued = Volume { bytes: class.occupancy.value(), ..class.queued };
+            *class = ClassStatistics { offered: queued, queued, ..ClassStatistics::new(class.occupancy.clone()) };
         }
     }
 
     pub(crate) fn finish(mut self, end: u64, counters: &Counters, queued: Volume) -> PortStatistics {
-        let classes: Vec<ClassStatistics> = self.classes.into_iter().map(|class| class.finish(end)).collect();
+        for class in &mut self.classes {
+            class.queued.bytes = class.occupancy.value();
+            class.occupancy.finish(end);
+        }
         let busy = self.busy - self.busy_until.saturating_sub(end);
         let span = end - self.start;
         PortStatistics {
-            offered: sum(difference(counters.offered, self.before.offered), self.backlog_before),
-            sent: difference(counters.sent, self.before.sent),
-            dropped: std::array::from_fn(|reason| difference(counters.dropped[reason], self.before.dropped[reason])),
+            offered: counters.offered - self.before.offered + self.backlog_before,
+            sent: counters.sent - self.before.sent,
+            dropped: std::array::from_fn(|reason| counters.dropped[reason] - self.before.dropped[reason]),
             queued,
             utilisation: if span == 0 { 0.0 } else { busy as f64 / span as f64 },
-            occupancy_mean_bytes: classes.iter().map(|class| class.occupancy.mean()).sum(),
+            occupancy_mean_bytes: self.classes.iter().map(|class| class.occupancy.mean()).sum(),
             occupancy_max_bytes: self.greatest_backlog,
             drops_over_time: std::array::from_fn(|reason| {
                 let bins = &mut self.drops_over_time[reason];
                 if counters.dropped[reason].packets == 0 { Vec::new() } else { std::mem::take(bins).finish(end) }
             }),
-            classes,
+            classes: self.classes,
             cells: Vec::new(),
         }
     }
@@ -272,23 +259,5 @@ impl<P> Observer<P> for PortMeter {
             self.class(packet.flow).sent_tagged.add(packet.length);
         }
         self.sent(now.picoseconds(), packet.flow, packet.length, packet.arrival.picoseconds(), finish.picoseconds());
-    }
-}
-
-impl ClassMeter {
-    fn finish(mut self, end: u64) -> ClassStatistics {
-        self.occupancy.finish(end);
-        ClassStatistics {
-            offered: self.offered,
-            sent: self.sent,
-            sent_tagged: self.sent_tagged,
-            dropped: self.dropped,
-            dropped_tagged: self.dropped_tagged,
-            queued: Volume { packets: self.queued_packets, bytes: self.occupancy.value() },
-            marked: self.marked,
-            occupancy: self.occupancy,
-            delays: self.delays,
-            waiting: self.waiting,
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! One TCP connection in one replication.
 
-use super::{Histogram, TimeWeighted, difference, sum};
+use super::{Histogram, TimeWeighted};
 use crate::tcp::counts::Counts;
 use tidegate_core::port::Volume;
 
@@ -83,7 +83,7 @@ pub(crate) struct AckMeter {
 impl AckMeter {
     /// What is under way; `None` if more came out than went in, which only a defect can cause.
     pub(crate) fn under_way(&self) -> Option<Volume> {
-        let gone = sum(self.delivered, self.lost);
-        (gone.packets <= self.emitted.packets && gone.bytes <= self.emitted.bytes).then(|| difference(self.emitted, gone))
+        let gone = self.delivered + self.lost;
+        (gone.packets <= self.emitted.packets && gone.bytes <= self.emitted.bytes).then(|| self.emitted - gone)
     }
 }

@@ -78,29 +78,12 @@ impl CongestionKind {
     }
 }
 
-impl AnyCongestion {
-    #[inline]
-    pub(crate) fn on_ack(&mut self, now: u64, flight: &mut Flight, acked: u64) {
-        match_congestion!(self, control => control.on_ack(now, flight, acked))
-    }
-
-    pub(crate) fn on_loss(&mut self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.on_loss(flight))
-    }
-
-    pub(crate) fn on_rto(&mut self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.on_rto(flight))
-    }
-
-    pub(crate) fn on_ecn(&mut self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.on_ecn(flight))
-    }
-
-    pub(crate) fn on_rate_sample(&mut self, now: u64, flight: &mut Flight, sample: &Sample) -> bool {
-        match_congestion!(self, control => control.on_rate_sample(now, flight, sample))
-    }
-
-    pub(crate) fn pacing_interval(&self, flight: &Flight) -> u64 {
-        match_congestion!(self, control => control.pacing_interval(flight))
-    }
+forward! {
+    AnyCongestion by match_congestion;
+    read pacing_interval(flight: &Flight) -> u64;
+    change on_ack(now: u64, flight: &mut Flight, acked: u64) -> ();
+    change on_loss(flight: &Flight) -> u64;
+    change on_rto(flight: &Flight) -> u64;
+    change on_ecn(flight: &Flight) -> u64;
+    change on_rate_sample(now: u64, flight: &mut Flight, sample: &Sample) -> bool;
 }

@@ -132,52 +132,18 @@ impl RecoveryKind {
     }
 }
 
-impl AnyRecovery {
-    pub(crate) fn begins(&self, flight: &Flight) -> bool {
-        match_recovery!(self, recovery => recovery.begins(flight))
-    }
-
-    pub(crate) fn begin(&mut self, flight: &mut Flight) {
-        match_recovery!(self, recovery => recovery.begin(flight))
-    }
-
-    pub(crate) fn on_duplicate_ack(&mut self, flight: &mut Flight, news: u64) -> Verdict {
-        match_recovery!(self, recovery => recovery.on_duplicate_ack(flight, news))
-    }
-
-    pub(crate) fn on_new_ack(&mut self, flight: &mut Flight, acked: u64) -> Verdict {
-        match_recovery!(self, recovery => recovery.on_new_ack(flight, acked))
-    }
-
-    pub(crate) fn next(&mut self, flight: &mut Flight) -> Option<u64> {
-        match_recovery!(self, recovery => recovery.next(flight))
-    }
-
-    pub(crate) fn pipe(&self, flight: &Flight) -> u64 {
-        match_recovery!(self, recovery => recovery.pipe(flight))
-    }
-
-    pub(crate) fn on_sent(&mut self, now: u64, segment: u64) {
-        match_recovery!(self, recovery => recovery.on_sent(now, segment))
-    }
-
-    pub(crate) fn on_delivered(&mut self, now: u64, segment: u64) {
-        match_recovery!(self, recovery => recovery.on_delivered(now, segment))
-    }
-
-    pub(crate) fn round_trip(&mut self) -> Option<u64> {
-        match_recovery!(self, recovery => recovery.round_trip())
-    }
-
-    pub(crate) fn on_reports(&mut self, flight: &Flight) {
-        match_recovery!(self, recovery => recovery.on_reports(flight))
-    }
-
-    pub(crate) fn on_rto(&mut self, now: u64, flight: &Flight) {
-        match_recovery!(self, recovery => recovery.on_rto(now, flight))
-    }
-
-    pub(crate) fn restarts_timer(&self, nth: u32) -> bool {
-        match_recovery!(self, recovery => recovery.restarts_timer(nth))
-    }
+forward! {
+    AnyRecovery by match_recovery;
+    read begins(flight: &Flight) -> bool;
+    read pipe(flight: &Flight) -> u64;
+    read restarts_timer(nth: u32) -> bool;
+    change begin(flight: &mut Flight) -> ();
+    change on_duplicate_ack(flight: &mut Flight, news: u64) -> Verdict;
+    change on_new_ack(flight: &mut Flight, acked: u64) -> Verdict;
+    change next(flight: &mut Flight) -> Option<u64>;
+    change on_sent(now: u64, segment: u64) -> ();
+    change on_delivered(now: u64, segment: u64) -> ();
+    change round_trip() -> Option<u64>;
+    change on_reports(flight: &Flight) -> ();
+    change on_rto(now: u64, flight: &Flight) -> ();
 }

@@ -73,16 +73,11 @@ impl AnyTimer {
     pub(crate) fn new(settings: &TimerSettings, phase: u64) -> AnyTimer {
         match_timer!(settings.kind, T, any => any(T::new(settings, phase)))
     }
+}
 
-    pub(crate) fn on_rtt_sample(&mut self, sent: u64, now: u64) {
-        match_timer!(self, timer => timer.on_rtt_sample(sent, now))
-    }
-
-    pub(crate) fn on_rto(&mut self) {
-        match_timer!(self, timer => timer.on_rto())
-    }
-
-    pub(crate) fn deadline(&self, now: u64) -> u64 {
-        match_timer!(self, timer => timer.deadline(now))
-    }
+forward! {
+    AnyTimer by match_timer;
+    read deadline(now: u64) -> u64;
+    change on_rtt_sample(sent: u64, now: u64) -> ();
+    change on_rto() -> ();
 }
