@@ -5,10 +5,8 @@ use crate::present::{Destination, Output, terminal_options};
 use crate::progress::Progress;
 use clap::Args;
 use std::process::ExitCode;
-use tidegate_report::{
-    DepartureResult, ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable, Reproduction,
-};
-use tidegate_reproduce::{Axis, Chart, Curve, Departure, EXPERIMENTS, Experiment, Figure, Gate, Panel, Plan, Table, Verdict};
+use tidegate_report::{ExperimentResult, Reproduction};
+use tidegate_reproduce::{EXPERIMENTS, Experiment, Plan};
 
 /// What `tidegate reproduce` takes.
 #[derive(Args)]
@@ -43,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             id: experiment.id.into(),
             title: experiment.title.into(),
             source: experiment.source.into(),
-            figures: figures.by_ref().take(plans.len()).map(figure_result).collect(),
+            figures: figures.by_ref().take(plans.len()).collect(),
         });
     }
     reproduction.validate().map_err(|error| Failure::Defect(error.to_string()))?;
@@ -86,38 +84,4 @@ fn list() -> String {
         format!("  {:<16} {}\n  {:<16} {}", experiment.id, experiment.title, "", figures.join(", "))
     };
     EXPERIMENTS.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-fn figure_result(figure: Figure) -> FigureResult {
-    let Figure { id, title, source, paper, notes, gates, charts, tables } = figure;
-    FigureResult {
-        id: id.into(),
-        title,
-        source: source.into(),
-        paper,
-        notes,
-        gates: gates.into_iter().map(gate_result).collect(),
-        tables: tables.into_iter().map(|Table { title, head, rows }| PlainTable { title, head, rows }).collect(),
-        charts: charts.into_iter().map(chart).collect(),
-    }
-}
-
-fn gate_result(gate: Gate) -> GateResult {
-    let verdict = match gate.verdict() {
-        Verdict::Passed => tidegate_report::Verdict::Passed,
-        Verdict::NotReproduced => tidegate_report::Verdict::NotReproduced,
-        Verdict::Failed => tidegate_report::Verdict::Failed,
-    };
-    let passed = gate.passed();
-    let Gate { name, unit, measured, low, high, departure } = gate;
-    let published = departure.map(|Departure { low, high, why }| DepartureResult { low, high, why });
-    GateResult { name, unit: unit.into(), measured, low, high, passed, verdict, published }
-}
-
-fn chart(chart: Chart) -> PlainChart {
-    let axis = |Axis { title, logarithmic }: Axis| PlainAxis { title: title.into(), logarithmic };
-    let curve = |Curve { name, x, y }| PlainCurve { name, x, y };
-    let panel = |Panel { name, curves }| PlainPanel { name, curves: curves.into_iter().map(curve).collect() };
-    let Chart { id, title, x, y, steps, panels } = chart;
-    PlainChart { id: id.into(), title, x: axis(x), y: axis(y), steps, panels: panels.into_iter().map(panel).collect() }
 }

@@ -29,6 +29,7 @@ mod chart;
 mod columnar;
 mod decimate;
 mod error;
+pub mod figure;
 mod folder;
 mod grid;
 mod html;
@@ -58,8 +59,8 @@ pub use output::OutputFile;
 pub use places::Places;
 pub use quantity::{format_bytes, format_count, format_rate, format_ratio, format_time};
 pub use reproduction::{
-    DepartureResult, ExperimentResult, FigureResult, GateResult, PlainAxis, PlainChart, PlainCurve, PlainPanel, PlainTable,
-    REPRODUCTION_SCHEMA, Reproduction, Tally, Verdict, reproduction_html, reproduction_json, reproduction_terminal, write_reproduction,
+    ExperimentResult, REPRODUCTION_SCHEMA, Reproduction, Tally, reproduction_html, reproduction_json, reproduction_terminal,
+    write_reproduction,
 };
 pub use table::{TerminalOptions, terminal};
 pub use unfinished::remove_unfinished;

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Display;
+use std::hash::Hash;
 
 use crate::error::ReportError;
 use crate::model::{DelaySummary, Distribution, DropCount, Estimate, FlowResult, PortResult, Report, Run, Series, TaggingResult, Volume};
@@ -21,14 +22,10 @@ impl Report {
         non_negative(&at, "duration_s", self.duration_s)?;
         non_negative(&at, "warm_up_s", self.warm_up_s)?;
         if self.warm_up_s > self.duration_s {
-            return Err(ReportError::OutOfRange {
-                place: format!("{at}, warm_up_s"),
-                value: self.warm_up_s,
-                expected: "at most duration_s",
-            });
+            return Err(out_of_range(&at, "warm_up_s", self.warm_up_s, "at most duration_s"));
         }
         if self.replications == 0 {
-            return Err(ReportError::OutOfRange { place: format!("{at}, replications"), value: 0.0, expected: "at least 1" });
+            return Err(out_of_range(&at, "replications", 0.0, "at least 1"));
         }
         unique(&at, "run", self.runs.iter().map(|run| run.name.as_str()))?;
         self.runs.iter().try_for_each(check_run)
@@ -39,10 +36,10 @@ fn check_run(run: &Run) -> Result<(), ReportError> {
     let at = format!("run `{}`", run.name);
     unique(&at, "flow", run.flows.iter().map(|flow| flow.name.as_str()))?;
     unique(&at, "port", run.ports.iter().map(|port| port.name.as_str()))?;
-    unique(&at, "series", run.series.iter().map(|series| (series.kind.name(), series.name.as_str())).map(Pair))?;
-    unique(&at, "distribution", run.distributions.iter().map(|one| (one.kind.name(), one.flow.as_str())).map(Pair))?;
+    unique(&at, "series", run.series.iter().map(|series| format!("{}: {}", series.kind.name(), series.name)))?;
+    unique(&at, "distribution", run.distributions.iter().map(|one| format!("{}: {}", one.kind.name(), one.flow)))?;
     run.flows.iter().try_for_each(|flow| check_flow(&at, flow))?;
-    run.ports.iter().try_for_each(|port| check_port(run, &at, port))?;
+    run.ports.iter().try_for_each(|port| check_port(&at, port))?;
     run.series.iter().try_for_each(|series| check_series(&at, series))?;
     run.distributions.iter().try_for_each(|distribution| check_distribution(&at, distribution))
 }
@@ -62,9 +59,7 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
         colours(&at, "offered", flow.offered, untagged_offered, tagged_offered)?;
         colours(&at, "sent", flow.sent, untagged_sent, tagged_sent)?;
     }
-    let Some(delay) = flow.delay else {
-        return Ok(());
-    };
+    let Some(delay) = flow.delay else { return Ok(()) };
     let DelaySummary { mean_s, p50_s, p99_s, p999_s, max_s, jitter_s, jitter_p99_s, jitter_max_s, .. } = delay;
     estimate(&at, "mean_s", mean_s)?;
     estimate(&at, "jitter_s", jitter_s)?;
@@ -82,37 +77,33 @@ fn check_flow(at: &str, flow: &FlowResult) -> Result<(), ReportError> {
     Ok(())
 }
 
-fn colours(at: &str, what: &'static str, all: Volume, untagged: Volume, tagged: Volume) -> Result<(), ReportError> {
-    let accounted = untagged.checked_add(tagged);
-    if accounted == Some(all) { Ok(()) } else { Err(ReportError::Colours { place: at.to_owned(), what, all, accounted }) }
+fn colours(at: &str, what: &str, all: Volume, untagged: Volume, tagged: Volume) -> Result<(), ReportError> {
+    adds_up(at, what, all, "tagged and untagged together are", untagged.checked_add(tagged))
 }
 
-fn check_port(run: &Run, at: &str, port: &PortResult) -> Result<(), ReportError> {
+fn adds_up(at: &str, what: &str, whole: Volume, parts: &str, sum: Option<Volume>) -> Result<(), ReportError> {
+    if sum == Some(whole) {
+        return Ok(());
+    }
+    let sum =
+        sum.map_or("beyond the range of a 64-bit counter".to_owned(), |sum| format!("{} packets and {} bytes", sum.packets, sum.bytes));
+    contradiction(at, format!("{what} {} packets and {} bytes, but {parts} {sum}", whole.packets, whole.bytes))
+}
+
+fn check_port(at: &str, port: &PortResult) -> Result<(), ReportError> {
     let at = format!("{at}, port `{}`", port.name);
     estimate(&at, "utilisation", port.utilisation)?;
     non_negative(&at, "occupancy_mean_bytes", port.occupancy_mean_bytes)?;
-    conserved(run, port, None, port.offered, [port.sent, port.queued], &port.drops)?;
+    conserved(&at, port.offered, [port.sent, port.queued], &port.drops)?;
     unique(&at, "class", port.classes.iter().map(|class| class.name.as_str()))?;
-    for class in &port.classes {
-        conserved(run, port, Some(&class.name), class.offered, [class.sent, class.queued], &class.drops)?;
-    }
-    Ok(())
+    port.classes
+        .iter()
+        .try_for_each(|class| conserved(&format!("{at}, class `{}`", class.name), class.offered, [class.sent, class.queued], &class.drops))
 }
 
-fn conserved(
-    run: &Run,
-    port: &PortResult,
-    class: Option<&str>,
-    offered: Volume,
-    sent_and_queued: [Volume; 2],
-    drops: &[DropCount],
-) -> Result<(), ReportError> {
-    let accounted =
-        sent_and_queued.into_iter().chain(drops.iter().map(|drop| drop.volume)).try_fold(Volume::default(), Volume::checked_add);
-    if accounted == Some(offered) {
-        return Ok(());
-    }
-    Err(ReportError::Unbalanced { run: run.name.clone(), port: port.name.clone(), class: class.map(str::to_owned), offered, accounted })
+fn conserved(at: &str, offered: Volume, sent_and_queued: [Volume; 2], drops: &[DropCount]) -> Result<(), ReportError> {
+    let mut parts = sent_and_queued.into_iter().chain(drops.iter().map(|drop| drop.volume));
+    adds_up(at, "offered", offered, "sent, dropped and queued together are", parts.try_fold(Volume::default(), Volume::checked_add))
 }
 
 fn check_series(at: &str, series: &Series) -> Result<(), ReportError> {
@@ -126,31 +117,31 @@ fn check_distribution(at: &str, distribution: &Distribution) -> Result<(), Repor
     let at = format!("{at}, {} distribution of `{}`", distribution.kind.name(), distribution.flow);
     same_length(&at, &distribution.values_s, &distribution.ccdf)?;
     ordered(&at, "values_s", &distribution.values_s)?;
-    for (index, &share) in distribution.ccdf.iter().enumerate() {
+    for &share in &distribution.ccdf {
         non_negative(&at, "ccdf", share)?;
         at_most_one(&at, "ccdf", share)?;
-        if index > 0 && share > distribution.ccdf[index - 1] {
-            return Err(ReportError::OutOfOrder { place: format!("{at}, ccdf"), index });
-        }
     }
-    Ok(())
+    in_order(&format!("{at}, ccdf"), &distribution.ccdf, |before, share| share <= before)
 }
 
 fn ordered(at: &str, quantity: &str, values: &[f64]) -> Result<(), ReportError> {
-    for (index, &value) in values.iter().enumerate() {
-        non_negative(at, quantity, value)?;
-        if index > 0 && value < values[index - 1] {
-            return Err(ReportError::OutOfOrder { place: format!("{at}, {quantity}"), index });
-        }
-    }
-    Ok(())
+    values.iter().try_for_each(|&value| non_negative(at, quantity, value))?;
+    in_order(&format!("{at}, {quantity}"), values, |before, value| value >= before)
 }
 
-fn same_length(at: &str, first: &[f64], second: &[f64]) -> Result<(), ReportError> {
+/// Checks that each value may follow the one before.
+pub(crate) fn in_order(place: &str, values: &[f64], follows: fn(f64, f64) -> bool) -> Result<(), ReportError> {
+    match values.windows(2).position(|pair| !follows(pair[0], pair[1])) {
+        Some(before) => contradiction(place, format!("value {} is out of order", before + 1)),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn same_length<A, B>(at: &str, first: &[A], second: &[B]) -> Result<(), ReportError> {
     if first.len() == second.len() {
         return Ok(());
     }
-    Err(ReportError::LengthMismatch { place: at.to_owned(), first: first.len(), second: second.len() })
+    contradiction(at, format!("{} and {} values, expected equally many", first.len(), second.len()))
 }
 
 fn estimate(at: &str, quantity: &str, estimate: Estimate) -> Result<(), ReportError> {
@@ -162,36 +153,26 @@ fn estimate(at: &str, quantity: &str, estimate: Estimate) -> Result<(), ReportEr
 }
 
 fn non_negative(at: &str, quantity: &str, value: f64) -> Result<(), ReportError> {
-    if value.is_finite() && value >= 0.0 {
-        return Ok(());
-    }
-    Err(ReportError::OutOfRange { place: format!("{at}, {quantity}"), value, expected: "a finite number, 0 or more" })
+    if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(out_of_range(at, quantity, value, "a finite number, 0 or more")) }
 }
 
 fn at_most_one(at: &str, quantity: &str, value: f64) -> Result<(), ReportError> {
-    if value <= 1.0 {
-        return Ok(());
-    }
-    Err(ReportError::OutOfRange { place: format!("{at}, {quantity}"), value, expected: "a ratio from 0 to 1" })
+    if value <= 1.0 { Ok(()) } else { Err(out_of_range(at, quantity, value, "a ratio from 0 to 1")) }
 }
 
-#[derive(PartialEq, Eq, Hash, Clone, Copy)]
-struct Pair<'a>((&'a str, &'a str));
-
-impl Display for Pair<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.0.0, self.0.1)
-    }
+fn out_of_range(at: &str, quantity: &str, value: f64, expected: &str) -> ReportError {
+    ReportError::Contradiction { place: format!("{at}, {quantity}"), problem: format!("{value} found, {expected} expected") }
 }
 
-fn unique<N>(at: &str, kind: &str, names: impl Iterator<Item = N>) -> Result<(), ReportError>
-where
-    N: Eq + std::hash::Hash + Copy + Display,
-{
+pub(crate) fn contradiction(place: &str, problem: String) -> Result<(), ReportError> {
+    Err(ReportError::Contradiction { place: place.to_owned(), problem })
+}
+
+pub(crate) fn unique<N: Eq + Hash + Display>(at: &str, kind: &str, names: impl Iterator<Item = N>) -> Result<(), ReportError> {
     let mut seen = HashSet::new();
     for name in names {
-        if !seen.insert(name) {
-            return Err(ReportError::DuplicateName { place: format!("{at}, {kind}"), name: name.to_string() });
+        if let Some(name) = seen.replace(name) {
+            return contradiction(&format!("{at}, {kind}"), format!("the name `{name}` stands for two things"));
         }
     }
     Ok(())

@@ -8,10 +8,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tidegate_report::{
-    ExperimentResult, FigureResult, OutputFolder, PlainAxis, PlainChart, PlainCurve, PlainPanel, Report, Reproduction, World, write_all,
-    write_reproduction,
-};
+use tidegate_report::figure::{Axis, Chart, Curve, Figure, Panel};
+use tidegate_report::{ExperimentResult, OutputFolder, Report, Reproduction, World, write_all, write_reproduction};
 
 mod sample;
 
@@ -102,30 +100,28 @@ fn odd_reports_are_drawn_without_an_error() {
 
 #[test]
 fn the_page_of_published_experiments_is_drawn() {
-    let curve = |name: &str, scale: f64| PlainCurve {
+    let curve = |name: &str, scale: f64| Curve {
         name: name.into(),
         x: (0..=300).map(f64::from).collect(),
         y: (0..=300).map(|x| f64::from(x) * scale).collect(),
     };
-    let axis = |title: &str, logarithmic| PlainAxis { title: title.into(), logarithmic };
-    let chart = |id: &str, steps, logarithmic| PlainChart {
-        id: id.into(),
+    let axis = |title, logarithmic| Axis { title, logarithmic };
+    let chart = |id, steps, logarithmic| Chart {
+        id,
         title: "Cells sent against slot".into(),
         x: axis("cell slot", logarithmic),
         y: axis("cells sent", logarithmic),
         steps,
-        panels: ["strict", "shared"]
-            .map(|name| PlainPanel { name: name.into(), curves: vec![curve("VC 1", 0.5), curve("VC 2", 1e4)] })
-            .into(),
+        panels: ["strict", "shared"].map(|name| Panel { name: name.into(), curves: vec![curve("VC 1", 0.5), curve("VC 2", 1e4)] }).into(),
     };
     let mut zero = chart("zero", false, true);
     zero.panels[0].curves[0].y.fill(0.0);
     zero.panels.truncate(1);
     zero.panels[0].curves.truncate(1);
-    let figure = FigureResult {
-        id: "figure-4".into(),
+    let figure = Figure {
+        id: "figure-4",
         title: "A transient overload".into(),
-        source: "Figure 4".into(),
+        source: "Figure 4",
         paper: vec![],
         notes: vec![],
         gates: vec![],

@@ -1,6 +1,6 @@
 //! Published experiments, run again and held to their figures.
 //!
-//! An [`Experiment`] reproduces a paper figure by figure. A [`Figure`] holds what the paper shows, the curves measured here, and [`Gate`]s: numbers
+//! An [`Experiment`] reproduces a paper figure by figure. A [`Figure`](figure::Figure) holds what the paper shows, the curves measured here, and [`Gate`](figure::Gate)s: numbers
 //! and the bands within which they agree with the paper. Gates are computed from the plotted curves, so a plot cannot look right while its
 //! gate is wrong. `docs/reproduce.md` lists all figures.
 //!
@@ -20,13 +20,12 @@
 #![warn(missing_docs)]
 
 mod experiment;
-pub mod figure;
 pub mod gfr;
 pub mod schiller;
 pub mod sharestreams;
 
 pub use experiment::{Experiment, Plan};
-pub use figure::{Axis, Chart, Curve, Departure, Figure, Gate, Panel, Table, Verdict};
+pub use tidegate_report::figure;
 
 /// Every experiment. A new one is a module of this crate and a line here.
 pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT];
@@ -44,7 +43,7 @@ pub fn find(id: &str) -> Option<(&'static Experiment, &'static [Plan])> {
 }
 
 /// Runs the figures in turn. `progress` gets the fraction of all work that is done, from 0 to 1.
-pub fn run(plans: &[Plan], progress: &dyn Fn(f64)) -> Vec<Figure> {
+pub fn run(plans: &[Plan], progress: &dyn Fn(f64)) -> Vec<figure::Figure> {
     let total = f64::from(plans.iter().map(|plan| plan.effort).sum::<u32>().max(1));
     let mut done = 0.0;
     let run = |plan: &Plan| {

@@ -57,7 +57,15 @@ const RULES: &[Rule] = &[
     Rule { package: "tidegate-report", may_use: &[], third_party: true },
     Rule {
         package: "tidegate-reproduce",
-        may_use: &["tidegate-core", "tidegate-cells", "tidegate-atm", "tidegate-endsystem", "tidegate-rtl-model", "tidegate-sim"],
+        may_use: &[
+            "tidegate-core",
+            "tidegate-cells",
+            "tidegate-atm",
+            "tidegate-endsystem",
+            "tidegate-rtl-model",
+            "tidegate-sim",
+            "tidegate-report",
+        ],
         third_party: true,
     },
     Rule {

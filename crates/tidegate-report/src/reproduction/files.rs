@@ -1,8 +1,9 @@
 //! The folder of a reproduction: `summary.json`, `series.parquet` and `report.html`.
 
-use super::{FigureResult, GateResult, PlainTable, Reproduction, Verdict, reproduction_html};
+use super::{Reproduction, reproduction_html};
 use crate::columnar::{Column, Values};
 use crate::error::ReportError;
+use crate::figure::{Departure, Figure, Gate, Table, Verdict};
 use crate::folder::OutputFolder;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -37,13 +38,24 @@ struct FigureSummary<'a> {
     verdict: Verdict,
     paper: &'a [String],
     notes: &'a [String],
-    gates: &'a [GateResult],
-    tables: &'a [PlainTable],
+    gates: Vec<GateSummary<'a>>,
+    tables: &'a [Table],
+}
+
+#[derive(Serialize)]
+struct GateSummary<'a> {
+    #[serde(flatten)]
+    gate: &'a Gate,
+    passed: bool,
+    verdict: Verdict,
+    published: &'a Option<Departure>,
 }
 
 impl<'a> FigureSummary<'a> {
-    fn new(figure: &'a FigureResult) -> Self {
-        let FigureResult { id, title, source, paper, notes, gates, tables, charts: _ } = figure;
+    fn new(figure: &'a Figure) -> Self {
+        let Figure { id, title, source, paper, notes, gates, tables, charts: _ } = figure;
+        let summary = |gate: &'a Gate| GateSummary { gate, passed: gate.passed(), verdict: gate.verdict(), published: &gate.departure };
+        let gates = gates.iter().map(summary).collect();
         Self { id, title, source, passed: figure.passed(), verdict: figure.verdict(), paper, notes, gates, tables }
     }
 }
@@ -75,9 +87,9 @@ fn series(reproduction: &Reproduction) -> Vec<Column<'_>> {
         for chart in &figure.charts {
             for panel in &chart.panels {
                 for curve in &panel.curves {
-                    let keys = [&experiment.id, &figure.id, &chart.id, &panel.name, &curve.name];
+                    let keys = [experiment.id.as_str(), figure.id, chart.id, &panel.name, &curve.name];
                     for (names, key) in names.iter_mut().zip(keys) {
-                        names.extend(std::iter::repeat_n(key.as_str(), curve.x.len()));
+                        names.extend(std::iter::repeat_n(key, curve.x.len()));
                     }
                     x.extend_from_slice(&curve.x);
                     y.extend_from_slice(&curve.y);

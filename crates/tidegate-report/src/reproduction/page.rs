@@ -1,9 +1,10 @@
 //! A reproduction as one self-contained page: verdicts first, then each figure with its plots, gates and tables.
 
 use super::terminal::{departures, gates, plain, verdict};
-use super::{ExperimentResult, FigureResult, PlainAxis, PlainChart, Reproduction, Verdict};
+use super::{ExperimentResult, Reproduction};
 use crate::chart::{Curve, Entry, LinePanel, rounded};
 use crate::decimate;
+use crate::figure::{Axis, Chart, Figure, Verdict};
 use crate::html::{self, escaped};
 use serde::Serialize;
 
@@ -27,8 +28,8 @@ struct LineChart {
 
 #[derive(Serialize)]
 struct Axes {
-    x: PlainAxis,
-    y: PlainAxis,
+    x: Axis,
+    y: Axis,
     steps: bool,
 }
 
@@ -60,15 +61,15 @@ pub fn reproduction_html(reproduction: &Reproduction) -> String {
     html::document("Published experiments", &body, &reproduction.tidegate_version, &charts)
 }
 
-fn figure_section(experiment: &ExperimentResult, figure: &FigureResult, charts: &mut Charts) -> String {
+fn figure_section(experiment: &ExperimentResult, figure: &Figure, charts: &mut Charts) -> String {
     let paragraphs = |open: &str, sentences: &[String]| -> String {
         sentences.iter().map(|sentence| format!("{open}{}</p>\n", escaped(sentence))).collect()
     };
     let mut html = format!(
         "<section>\n<h2>{}: {}</h2>\n<p class=\"explanation\">{}</p>\n",
-        escaped(&figure.id),
+        escaped(figure.id),
         escaped(&figure.title),
-        escaped(&figure.source)
+        escaped(figure.source)
     );
     html.push_str(&paragraphs("<p><strong>The paper:</strong> ", &figure.paper));
     html.push_str("</section>\n");
@@ -80,11 +81,11 @@ fn figure_section(experiment: &ExperimentResult, figure: &FigureResult, charts: 
     }
     html.push_str("<section class=\"tables\">\n");
     if !figure.gates.is_empty() {
-        html.push_str(&html::table(&gates(figure), "Gates", &figure.id));
+        html.push_str(&html::table(&gates(figure), "Gates", figure.id));
     }
     html.push_str(&paragraphs("<p class=\"note\">", &departures(figure).collect::<Vec<_>>()));
     for table in &figure.tables {
-        html.push_str(&html::table(&plain(table), &table.title, &figure.id));
+        html.push_str(&html::table(&plain(table), &table.title, figure.id));
     }
     html.push_str(&paragraphs("<p class=\"note\">", &figure.notes));
     html.push_str("</section>\n");
@@ -108,7 +109,7 @@ impl Legend {
     }
 }
 
-fn line_chart(id: String, chart: &PlainChart, colours: &mut Legend) -> LineChart {
+fn line_chart(id: String, chart: &Chart, colours: &mut Legend) -> LineChart {
     let mut legend: Vec<Entry> = Vec::new();
     let mut panels = Vec::new();
     for panel in &chart.panels {
@@ -124,7 +125,7 @@ fn line_chart(id: String, chart: &PlainChart, colours: &mut Legend) -> LineChart
         }
         panels.push(LinePanel { run: panel.name.clone(), curves });
     }
-    let axes = Axes { x: chart.x.clone(), y: chart.y.clone(), steps: chart.steps };
+    let axes = Axes { x: chart.x, y: chart.y, steps: chart.steps };
     LineChart { id, title: chart.title.clone(), legend, panels, axes }
 }
 

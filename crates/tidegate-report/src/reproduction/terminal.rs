@@ -1,6 +1,7 @@
 //! A reproduction as text for a terminal: all figures at one glance, then each with its gates.
 
-use super::{FigureResult, GateResult, PlainTable, Reproduction, Verdict};
+use super::Reproduction;
+use crate::figure::{Figure, Gate, Table, Verdict};
 use crate::grid::{Cell, Column, Grid, Place, Tone};
 use crate::quantity::NO_BREAK_SPACE;
 use crate::table::{TerminalOptions, heading, render};
@@ -29,8 +30,8 @@ pub fn reproduction_terminal(reproduction: &Reproduction, options: TerminalOptio
 }
 
 /// Such as "all 12 gates hold".
-pub(super) fn verdict(figure: &FigureResult) -> String {
-    let count = |verdict| figure.gates.iter().filter(|gate| gate.verdict == verdict).count();
+pub(super) fn verdict(figure: &Figure) -> String {
+    let count = |verdict| figure.gates.iter().filter(|gate| gate.verdict() == verdict).count();
     match (figure.gates.len(), count(Verdict::Failed), count(Verdict::NotReproduced)) {
         (0, ..) => "nothing to hold".to_owned(),
         (1, 0, 0) => "its one gate holds".to_owned(),
@@ -41,10 +42,10 @@ pub(super) fn verdict(figure: &FigureResult) -> String {
 }
 
 /// A sentence for each number that is not the paper's: both, and why.
-pub(super) fn departures(figure: &FigureResult) -> impl Iterator<Item = String> {
+pub(super) fn departures(figure: &Figure) -> impl Iterator<Item = String> {
     figure.gates.iter().filter_map(|gate| {
-        let published = gate.published.as_ref()?;
-        let paper = band(&gate.unit, published.low.as_ref(), published.high.as_ref());
+        let published = gate.departure.as_ref()?;
+        let paper = band(gate.unit, published.low.as_ref(), published.high.as_ref());
         Some(format!("not reproduced: {}: the paper has {paper}, ours is {}. {}", gate.name, list(&gate.measured), published.why))
     })
 }
@@ -54,23 +55,23 @@ pub(super) fn glance(reproduction: &Reproduction) -> Grid {
     let columns = ["experiment", "figure", "shows", "verdict"].map(|head| column(head, false)).into();
     let rows = reproduction.figures().map(|(experiment, figure)| {
         let verdict = unbroken(&verdict(figure));
-        vec![text_cell(&experiment.id), text_cell(&figure.id), text_cell(&figure.title), outcome(verdict, figure.verdict())]
+        vec![text_cell(&experiment.id), text_cell(figure.id), text_cell(&figure.title), outcome(verdict, figure.verdict())]
     });
     Grid { title: "figures", rows: rows.collect(), columns, left_out: 0 }
 }
 
 /// One row per gate.
-pub(super) fn gates(figure: &FigureResult) -> Grid {
+pub(super) fn gates(figure: &Figure) -> Grid {
     let columns = ["gate", "ours", "band", "verdict"].map(|head| column(head, false)).into();
-    let row = |gate: &GateResult| {
-        let band = band(&gate.unit, gate.low.as_ref(), gate.high.as_ref());
-        vec![text_cell(&gate.name), text_cell(&list(&gate.measured)), text_cell(&band), outcome(String::new(), gate.verdict)]
+    let row = |gate: &Gate| {
+        let band = band(gate.unit, gate.low.as_ref(), gate.high.as_ref());
+        vec![text_cell(&gate.name), text_cell(&list(&gate.measured)), text_cell(&band), outcome(String::new(), gate.verdict())]
     };
     Grid { title: "gates", rows: figure.gates.iter().map(row).collect(), columns, left_out: 0 }
 }
 
 /// A table as it is.
-pub(super) fn plain(table: &PlainTable) -> Grid {
+pub(super) fn plain(table: &Table) -> Grid {
     let columns = table.head.iter().enumerate().map(|(index, head)| column(head, index > 0)).collect();
     let row = |row: &Vec<String>| row.iter().map(|cell| text_cell(&unbroken(cell))).collect();
     Grid { title: "rows", rows: table.rows.iter().map(row).collect(), columns, left_out: 0 }

@@ -1,4 +1,6 @@
-//! Figures with their gates, charts and tables.
+//! The figures of published experiments, with their gates, charts and tables.
+
+use serde::Serialize;
 
 /// One figure of a paper beside ours.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,23 +32,31 @@ impl Figure {
 
     /// True if every gate holds.
     pub fn passed(&self) -> bool {
-        self.gates.iter().all(Gate::passed)
+        self.verdict() != Verdict::Failed
+    }
+
+    /// The worst verdict of its gates.
+    pub fn verdict(&self) -> Verdict {
+        self.gates.iter().map(Gate::verdict).max().unwrap_or(Verdict::Passed)
     }
 }
 
-/// How our numbers compare with the paper's.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// How our numbers compare with the paper's, the better first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub enum Verdict {
     /// Ours are in the paper's band.
+    #[serde(rename = "passed")]
     Passed,
     /// Ours are in the band that is stated for them, which is not the paper's.
+    #[serde(rename = "not reproduced")]
     NotReproduced,
     /// Ours are outside the band that is required.
+    #[serde(rename = "failed")]
     Failed,
 }
 
 /// The paper's band, where ours differs.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Departure {
     /// The least that the paper gives for each number; `None` without a lower limit.
     pub low: Option<Vec<f64>>,
@@ -57,7 +67,7 @@ pub struct Departure {
 }
 
 /// Measured numbers, and the band that is required of them.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Gate {
     /// What is measured.
     pub name: String,
@@ -70,6 +80,7 @@ pub struct Gate {
     /// The most that each may be; `None` without an upper limit.
     pub high: Option<Vec<f64>>,
     /// The paper's band, if ours differs: see [`Gate::not_reproduced`].
+    #[serde(skip)]
     pub departure: Option<Departure>,
 }
 
@@ -83,7 +94,7 @@ impl Gate {
     /// still fails. The gate also fails if the paper's band is reached: then the statement is wrong.
     ///
     /// ```
-    /// use tidegate_reproduce::figure::{Gate, Verdict};
+    /// use tidegate_report::figure::{Gate, Verdict};
     /// let published = Gate::at_most("farthest source", "of the mean", 0.34, 0.2);
     /// assert_eq!(published.verdict(), Verdict::Failed);
     /// let stated = published.not_reproduced(&[0.3], &[0.4], "Slow start is part of the run.");
@@ -158,7 +169,7 @@ fn is_between(measured: &[f64], low: &Option<Vec<f64>>, high: &Option<Vec<f64>>)
 }
 
 /// Whole numbers as a gate holds them.
-pub(crate) fn numbers<const N: usize>(numbers: [u32; N]) -> [f64; N] {
+pub fn numbers<const N: usize>(numbers: [u32; N]) -> [f64; N] {
     numbers.map(f64::from)
 }
 
@@ -180,11 +191,11 @@ pub struct Chart {
 }
 
 /// An axis.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Axis {
     /// The quantity and, in brackets, its unit.
     pub title: &'static str,
-    /// True if it is logarithmic.
+    /// True if it is logarithmic; then what is not positive is not drawn.
     pub logarithmic: bool,
 }
 
@@ -247,7 +258,7 @@ impl Curve {
 }
 
 /// A table: heads, and rows with one cell per head. Everything after the first column is a figure.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Table {
     /// What it holds.
     pub title: String,
