@@ -82,6 +82,43 @@ const MUTANTS: &[Mutant] = &[
         fault: "of two zero windows the smaller denominator goes first",
         catchers: &[Figure("sharestreams/figure-15"), Tests("lib", "dwcs::rank")],
     },
+    Mutant {
+        name: "cac-always-yes",
+        fault: "admission control admits every flow",
+        catchers: &[Tests("admission", "blocking"), Tests("admission", "laws"), Tests("admission", "measurement")],
+    },
+    Mutant { name: "cac-always-no", fault: "admission control admits no flow", catchers: &[Tests("admission", "blocking")] },
+    Mutant {
+        name: "cac-ignores-load",
+        fault: "admission control takes the measured load for 0",
+        catchers: &[Tests("admission", "controlled"), Tests("admission", "measurement")],
+    },
+    Mutant {
+        name: "cac-sums-peaks",
+        fault: "admission control takes the sum of the peak rates for the measured load",
+        catchers: &[Tests("admission", "not_sent"), Tests("admission", "measurement")],
+    },
+    Mutant {
+        name: "cac-full-utilisation",
+        fault: "admission control gives away the whole capacity",
+        catchers: &[Tests("admission", "controlled"), Tests("admission", "target_utilisation"), Tests("admission", "measurement")],
+    },
+    Mutant {
+        name: "cac-leaks-upstream",
+        fault: "a refusal leaves the reservations of the hops upstream",
+        catchers: &[Tests("admission", "laws"), Tests("admission", "blocking")],
+    },
+    Mutant { name: "arc-never", fault: "the rates of controlled load never change", catchers: &[Tests("admission", "rates_follow")] },
+    Mutant {
+        name: "arc-only-on-controlled-load",
+        fault: "guaranteed flows that come and go do not change the rates of controlled load",
+        catchers: &[Tests("admission", "rates_follow")],
+    },
+    Mutant {
+        name: "arc-on-utilisation",
+        fault: "controlled load divides what the target utilisation leaves",
+        catchers: &[Tests("admission", "rates_follow")],
+    },
     Mutant { name: "cells-without-stretch", fault: "an overload stretches no interval", catchers: &[Figure("schiller/figure-4")] },
 ];
 

@@ -14,14 +14,28 @@
 //! |---|---|
 //! | `flow_spec` | the request: path, traffic specification, target, service |
 //! | `answer` | the answer: allocation at each hop, or port, constraint, shortage and offers |
+//! | `guaranteed` | the formulae of guaranteed service |
+//! | `measurement` | the measured load of controlled load |
+//! | `adaptive_rate` | the rates of controlled load |
+//! | `link` | one link: tests, sums, reservations |
+//! | `path` | a network: the steps of the links, made atomic |
 
 use crate::units::Time;
 
+mod adaptive_rate;
 mod answer;
 mod flow_spec;
+mod flow_table;
+mod guaranteed;
+mod link;
+mod measurement;
+mod path;
 
 pub use answer::{Admitted, Answer, Constraint, Hop, Method, Offer, Offers, Refused, Shortage};
 pub use flow_spec::{FlowSpec, MAX_BURST_BITS, RequestError, Service, Target, TrafficError, TrafficSpec};
+pub use guaranteed::ErrorTerms;
+pub use link::{Demand, Link, LinkSettings, ReserveError, SettingsError, Totals};
+pub use path::PathAdmission;
 
 /// Admits flows to the paths of a network.
 ///

@@ -57,6 +57,15 @@ faults! {
     PriorityWithoutTurns = "priority-without-turns",
     DwcsZeroWindowsReversed = "dwcs-zero-windows-reversed",
     CellsWithoutStretch = "cells-without-stretch",
+    CacAlwaysYes = "cac-always-yes",
+    CacAlwaysNo = "cac-always-no",
+    CacIgnoresLoad = "cac-ignores-load",
+    CacSumsPeaks = "cac-sums-peaks",
+    CacFullUtilisation = "cac-full-utilisation",
+    CacLeaksUpstream = "cac-leaks-upstream",
+    ArcNever = "arc-never",
+    ArcOnlyOnControlledLoad = "arc-only-on-controlled-load",
+    ArcOnUtilisation = "arc-on-utilisation",
 }
 
 /// True if the environment names this fault.

@@ -1,6 +1,7 @@
 //! The answer to a request: what each hop promises, or which port refuses, why, and what it would admit instead.
 
-use crate::units::Duration;
+use super::flow_spec::{FlowSpec, Service, Target, TrafficSpec};
+use crate::units::{Duration, Rate};
 use core::fmt;
 
 /// Admitted with an allocation, or refused with a reason.
@@ -153,12 +154,28 @@ impl fmt::Display for Refused {
 pub enum Offer {
     /// The smallest target of delay, with all the rate that is free.
     Delay(Duration),
-    /// The largest rate `R` of guaranteed service, in bit/s.
+    /// The largest rate, in bit/s: `R` of guaranteed service, the sustained rate of controlled load.
     Rate(u64),
     /// The largest peak rate of controlled load, in bit/s.
     Peak(u64),
     /// The largest burst, in bits.
     Burst(u64),
+}
+
+impl Offer {
+    /// The request that the offer is about: `spec` with the offered value; `None` if it has no such request.
+    pub fn applied_to<'a>(self, spec: &FlowSpec<'a>) -> Option<FlowSpec<'a>> {
+        let (packet, burst, rate, peak) = (spec.traffic.longest_packet(), spec.traffic.burst(), spec.traffic.rate(), spec.traffic.peak());
+        let new = |burst, rate, peak| TrafficSpec::new(packet, burst, rate, peak).ok();
+        let traffic = match (self, spec.kind) {
+            (Offer::Delay(delay), _) => return Some(FlowSpec { target: Some(Target::Delay(delay)), ..*spec }),
+            (Offer::Rate(rate), Service::Guaranteed) => return Some(FlowSpec { target: Some(Target::Rate(rate)), ..*spec }),
+            (Offer::Rate(rate), Service::ControlledLoad) => new(burst, Rate::new(rate).ok()?, peak),
+            (Offer::Peak(peak), _) => new(burst, rate, Rate::new(peak).ok()?),
+            (Offer::Burst(burst), _) => new(burst, rate, peak),
+        };
+        Some(FlowSpec { traffic: traffic?, ..*spec })
+    }
 }
 
 impl fmt::Display for Offer {

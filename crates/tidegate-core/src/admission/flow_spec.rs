@@ -85,6 +85,14 @@ impl TrafficSpec {
         self.rate
     }
 
+    /// The same traffic with another burst.
+    ///
+    /// # Errors
+    /// As [`TrafficSpec::new`].
+    pub const fn with_burst(&self, burst: u64) -> Result<TrafficSpec, TrafficError> {
+        TrafficSpec::new(self.longest_packet, burst, self.rate, self.peak)
+    }
+
     /// The peak rate `p`.
     pub const fn peak(&self) -> Rate {
         self.peak

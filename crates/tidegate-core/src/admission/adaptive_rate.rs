@@ -1,0 +1,348 @@
+//! Adaptive rate allocation (ARC): what guaranteed service leaves of a link is divided among the flows of controlled load, by water-filling.
+//!
+//! **Law**: `r_j = min(p_j, rho_j * level)` to within 1 bit/s. The sum of all `r_j` is exactly `min(left, sum p_j)`, and `r_j >= rho_j` while
+//! `sum rho_j <= left`.
+//!
+//! **Source**: reconstructed from the abstract of the paper that the node of Wu, Hou, Zhang, Chao and Hamada cites for it (ICC 1999), which
+//! is not to be had. Water-filling is max-min fairness with weights: Bertsekas and Gallager, *Data Networks*, section 6.5.
+//!
+//! **State**: 64 bytes per flow: a treap of the flows in the order of `p/rho`, with the sums of `rho` and `p` of every subtree.
+//!
+//! **Cost**: O(log n) expected per flow that comes or goes, and per change of `left`. O(log n) and two divisions per flow that asks for its rate.
+//!
+//! **RTL twin**: none.
+//!
+//! **Deviations**: a change stores the level and touches no other flow; a flow computes its rate when its next head is stamped. The bits per second
+//! that rounding leaves over go one each to flows spread over the order; of equal flows the lowest number has the first.
+
+use super::flow_table::mixed;
+use super::measurement::PeakBucket;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+/// No node.
+const NIL: u32 = u32::MAX;
+
+/// A flow of controlled load.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    id: u64,
+    rho: u64,
+    peak: u64,
+    /// Sums over the subtree.
+    total: Sums,
+    left: u32,
+    right: u32,
+    bucket: PeakBucket,
+}
+
+/// Sums over a set of flows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Sums {
+    /// Of the sustained rates, in bit/s.
+    pub(super) rho: u64,
+    /// Of the peak rates, in bit/s.
+    pub(super) peak: u64,
+}
+
+impl Sums {
+    const fn plus(self, other: Sums) -> Sums {
+        Sums { rho: self.rho + other.rho, peak: self.peak + other.peak }
+    }
+}
+
+/// The flows of controlled load at one link, and the level to which their rates are filled.
+#[derive(Clone, Debug)]
+pub(super) struct AdaptiveRates {
+    nodes: Vec<Node>,
+    vacant: Vec<u32>,
+    root: u32,
+    /// What the flows below their peak share, in bit/s.
+    spare: u64,
+    /// Sums over the flows at their peak: those first in the order.
+    capped: Sums,
+    /// Counts the changes of the level.
+    epoch: u32,
+}
+
+impl AdaptiveRates {
+    pub(super) fn new(capacity: usize) -> AdaptiveRates {
+        let (nodes, vacant) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
+        AdaptiveRates { nodes, vacant, root: NIL, spare: 0, capped: Sums::default(), epoch: 0 }
+    }
+
+    /// The sums over all flows.
+    pub(super) fn total(&self) -> Sums {
+        self.sums(self.root)
+    }
+
+    /// Counts the changes of the level: a rate that was computed in another epoch is out of date.
+    #[inline]
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// Adds a flow and returns its node. The level is out of date until [`AdaptiveRates::fill`].
+    pub(super) fn insert(&mut self, id: u64, rho: u64, peak: u64, bucket: PeakBucket) -> u32 {
+        let fresh = Node { id, rho, peak, total: Sums { rho, peak }, left: NIL, right: NIL, bucket };
+        let node = if let Some(node) = self.vacant.pop() {
+            self.nodes[node as usize] = fresh;
+            node
+        } else {
+            self.nodes.push(fresh);
+            self.nodes.len() as u32 - 1
+        };
+        self.root = self.inserted(self.root, node);
+        node
+    }
+
+    /// Removes a flow. The level is out of date until [`AdaptiveRates::fill`].
+    pub(super) fn remove(&mut self, node: u32) {
+        self.root = self.removed(self.root, node);
+        self.vacant.push(node);
+    }
+
+    /// Finds the level to which `left` bit/s fill the rates.
+    pub(super) fn fill(&mut self, left: u64) {
+        let total = self.total();
+        let mut capped = Sums::default();
+        let mut node = self.root;
+        while node != NIL {
+            let Node { rho, peak, left: before, right: after, .. } = self.nodes[node as usize];
+            let below = capped.plus(self.sums(before));
+            // At its peak: p <= rho * (what those before it leave) / (rho of this flow and those after it).
+            let is_capped = left >= below.peak
+                && u128::from(peak) * u128::from(total.rho - below.rho) <= u128::from(rho) * u128::from(left - below.peak);
+            if is_capped {
+                capped = below.plus(Sums { rho, peak });
+                node = after;
+            } else {
+                node = before;
+            }
+        }
+        (self.spare, self.capped) = (left - capped.peak, capped);
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// The rate of a flow, in bit/s, as of the last [`AdaptiveRates::fill`].
+    pub(super) fn rate(&self, node: u32) -> u64 {
+        let Node { rho, peak, .. } = self.nodes[node as usize];
+        let weight = self.total().rho.saturating_sub(self.capped.rho);
+        if u128::from(peak) * u128::from(weight) <= u128::from(rho) * u128::from(self.spare) {
+            return peak;
+        }
+        // The difference of two rounded partial sums, so that the rates add up to `spare` exactly.
+        let before = self.rho_before(node).saturating_sub(self.capped.rho);
+        let filled = |rho: u64| (u128::from(rho) * u128::from(self.spare)).div_ceil(u128::from(weight));
+        (filled(before + rho) - filled(before)) as u64
+    }
+
+    /// The bucket that limits what is measured of a flow.
+    #[inline]
+    pub(super) fn bucket(&mut self, node: u32) -> &mut PeakBucket {
+        &mut self.nodes[node as usize].bucket
+    }
+
+    /// A flow's sustained rate and peak rate, in bit/s.
+    pub(super) fn rates_of(&self, node: u32) -> Sums {
+        let Node { rho, peak, .. } = self.nodes[node as usize];
+        Sums { rho, peak }
+    }
+
+    fn sums(&self, node: u32) -> Sums {
+        if node == NIL { Sums::default() } else { self.nodes[node as usize].total }
+    }
+
+    /// The order of the flows: by `p/rho`, then by number.
+    fn order(&self, a: u32, b: u32) -> Ordering {
+        let (a, b) = (&self.nodes[a as usize], &self.nodes[b as usize]);
+        let ratio = |p: &Node, q: &Node| u128::from(p.peak) * u128::from(q.rho);
+        ratio(a, b).cmp(&ratio(b, a)).then(a.id.cmp(&b.id))
+    }
+
+    /// The sustained rates of all flows before this one in the order.
+    fn rho_before(&self, node: u32) -> u64 {
+        let (mut before, mut at) = (0, self.root);
+        loop {
+            let Node { rho, left, right, .. } = self.nodes[at as usize];
+            match self.order(node, at) {
+                Ordering::Less => at = left,
+                Ordering::Equal => return before + self.sums(left).rho,
+                Ordering::Greater => {
+                    before += self.sums(left).rho + rho;
+                    at = right;
+                }
+            }
+        }
+    }
+
+    /// The heap key of the treap: pseudo-random by place, so that no order of requests builds a deep tree.
+    fn priority(node: u32) -> u64 {
+        mixed(u64::from(node) + 1)
+    }
+
+    fn update(&mut self, node: u32) {
+        let Node { rho, peak, left, right, .. } = self.nodes[node as usize];
+        self.nodes[node as usize].total = self.sums(left).plus(self.sums(right)).plus(Sums { rho, peak });
+    }
+
+    /// The subtree `root` with `node` in it.
+    fn inserted(&mut self, root: u32, node: u32) -> u32 {
+        if root == NIL {
+            return node;
+        }
+        if Self::priority(node) > Self::priority(root) {
+            (self.nodes[node as usize].left, self.nodes[node as usize].right) = self.split(root, node);
+            self.update(node);
+            return node;
+        }
+        if self.order(node, root) == Ordering::Less {
+            self.nodes[root as usize].left = self.inserted(self.nodes[root as usize].left, node);
+        } else {
+            self.nodes[root as usize].right = self.inserted(self.nodes[root as usize].right, node);
+        }
+        self.update(root);
+        root
+    }
+
+    /// The flows of `root` before `pivot`, and those after it.
+    fn split(&mut self, root: u32, pivot: u32) -> (u32, u32) {
+        if root == NIL {
+            return (NIL, NIL);
+        }
+        let Node { left, right, .. } = self.nodes[root as usize];
+        let halves = if self.order(root, pivot) == Ordering::Less {
+            let (before, after) = self.split(right, pivot);
+            self.nodes[root as usize].right = before;
+            (root, after)
+        } else {
+            let (before, after) = self.split(left, pivot);
+            self.nodes[root as usize].left = after;
+            (before, root)
+        };
+        self.update(root);
+        halves
+    }
+
+    /// The subtree `root`, which holds `node`, without it.
+    fn removed(&mut self, root: u32, node: u32) -> u32 {
+        let Node { left, right, .. } = self.nodes[root as usize];
+        match self.order(node, root) {
+            Ordering::Equal => return self.merged(left, right),
+            Ordering::Less => self.nodes[root as usize].left = self.removed(left, node),
+            Ordering::Greater => self.nodes[root as usize].right = self.removed(right, node),
+        }
+        self.update(root);
+        root
+    }
+
+    /// One tree of two, all flows of the first before all of the second.
+    fn merged(&mut self, first: u32, second: u32) -> u32 {
+        if first == NIL {
+            return second;
+        }
+        if second == NIL {
+            return first;
+        }
+        if Self::priority(first) > Self::priority(second) {
+            self.nodes[first as usize].right = self.merged(self.nodes[first as usize].right, second);
+            self.update(first);
+            first
+        } else {
+            self.nodes[second as usize].left = self.merged(first, self.nodes[second as usize].left);
+            self.update(second);
+            second
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Rate;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    fn bucket() -> PeakBucket {
+        PeakBucket::new(Rate::MIN, 1_000)
+    }
+
+    fn rates_of(left: u64, flows: &[(u64, u64)]) -> Vec<u64> {
+        let mut rates = AdaptiveRates::new(flows.len());
+        let nodes: Vec<u32> = (0..).zip(flows).map(|(id, &(rho, peak))| rates.insert(id, rho, peak, bucket())).collect();
+        rates.fill(left);
+        nodes.into_iter().map(|node| rates.rate(node)).collect()
+    }
+
+    const MBPS: u64 = 1_000_000;
+
+    #[test]
+    fn four_two_and_eight_flows_beside_four_of_guaranteed_service() {
+        let flow = (MBPS, 1_500_000);
+        assert_eq!(rates_of(4 * MBPS, &[flow; 4]), [MBPS; 4]);
+        assert_eq!(rates_of(4 * MBPS, &[flow; 2]), [1_500_000; 2]);
+        assert_eq!(rates_of(4 * MBPS, &[flow; 8]), [MBPS / 2; 8]);
+        assert_eq!(rates_of(0, &[flow; 2]), [0, 0]);
+    }
+
+    #[test]
+    fn a_capped_flow_leaves_its_excess_to_the_others() {
+        assert_eq!(rates_of(10 * MBPS, &[(1, MBPS), (1, 9 * MBPS), (2, 9 * MBPS)]), [MBPS, 3 * MBPS, 6 * MBPS]);
+    }
+
+    #[test]
+    fn of_equal_flows_the_lowest_number_gets_what_rounding_leaves_over() {
+        assert_eq!(rates_of(10, &[(1, 9), (1, 9), (1, 9)]), [4, 3, 3]);
+    }
+
+    /// Water-filling over all flows: those at their peak are taken out until no other reaches it.
+    fn slow(left: u64, flows: &[(u64, u64)]) -> Vec<(u128, u128)> {
+        let mut rates = vec![(0, 1); flows.len()];
+        let (mut left, mut below): (u128, Vec<usize>) = (left.into(), (0..flows.len()).collect());
+        loop {
+            let weight: u128 = below.iter().map(|&flow| u128::from(flows[flow].0)).sum();
+            let is_capped = |&&flow: &&usize| u128::from(flows[flow].1) * weight <= u128::from(flows[flow].0) * left;
+            let Some(at) = below.iter().find(is_capped).copied() else {
+                below.iter().for_each(|&flow| rates[flow] = (u128::from(flows[flow].0) * left, weight));
+                return rates;
+            };
+            rates[at] = (flows[at].1.into(), 1);
+            left -= u128::from(flows[at].1);
+            below.retain(|&flow| flow != at);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_level_is_that_of_water_filling(
+            steps in proptest::collection::vec((any::<bool>(), 1u64..40, prop_oneof![0u64..40, 0u64..4], any::<u16>(), 0u64..800), 1..120),
+            scale in prop_oneof![Just(1u64), Just(1_000_007), Just(9_999_999_967)],
+        ) {
+            let mut rates = AdaptiveRates::new(8);
+            let mut flows: Vec<(u64, u64, u64, u32)> = Vec::new();
+            for (id, (come, rho, above, which, left)) in (0u64..).zip(steps) {
+                if come || flows.is_empty() {
+                    let (rho, peak) = (rho * scale, (rho + above) * scale);
+                    // Numbers that do not come in order.
+                    let id = id ^ 5;
+                    flows.push((id, rho, peak, rates.insert(id, rho, peak, bucket())));
+                } else {
+                    rates.remove(flows.swap_remove(usize::from(which) % flows.len()).3);
+                }
+                let left = left * scale + u64::from(which % 7);
+                rates.fill(left);
+                let expected = slow(left, &flows.iter().map(|&(_, rho, peak, _)| (rho, peak)).collect::<Vec<_>>());
+                let (mut sum, mut peaks, mut rhos) = (0, 0, 0);
+                for (&(_, rho, peak, node), (numerator, denominator)) in flows.iter().zip(expected) {
+                    let rate = rates.rate(node);
+                    let exact = numerator / denominator;
+                    prop_assert!(u128::from(rate) == exact || u128::from(rate) == exact + 1 && numerator % denominator > 0 && rate <= peak);
+                    (sum, peaks, rhos) = (sum + rate, peaks + peak, rhos + rho);
+                }
+                prop_assert_eq!(sum, if flows.is_empty() { 0 } else { peaks.min(left) });
+                prop_assert_eq!(rates.total(), Sums { rho: rhos, peak: peaks });
+                prop_assert!(rhos > left || flows.iter().all(|&(_, rho, _, node)| rates.rate(node) >= rho));
+            }
+        }
+    }
+}
