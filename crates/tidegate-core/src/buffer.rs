@@ -22,8 +22,12 @@ mod frame_discard;
 mod limits;
 mod longest;
 mod longest_queue_push_out;
+mod marked_queues;
 mod partial_packet_discard;
+mod partitioned;
 mod selective_drop;
+mod selective_pushout;
+mod selective_pushout_plus;
 mod tag_sensitive;
 mod tail_drop;
 mod weighted_buffer_allocation;
@@ -33,11 +37,14 @@ pub use early_packet_discard::EarlyPacketDiscard;
 pub use fair_buffer_allocation::FairBufferAllocation;
 pub use frame_discard::FrameDiscard;
 pub use limits::{
-    Alpha, BufferError, BufferField, BufferParameters, Buffering, FlowLimit, FlowShare, Guarantee, Override, Reading, Scaling,
+    Alpha, BufferError, BufferField, BufferParameters, Buffering, FlowLimit, FlowShare, Guarantee, Override, Reading, Reserve, Scaling,
 };
 pub use longest_queue_push_out::LongestQueuePushOut;
 pub use partial_packet_discard::PartialPacketDiscard;
+pub use partitioned::Partitioned;
 pub use selective_drop::SelectiveDrop;
+pub use selective_pushout::SelectivePushout;
+pub use selective_pushout_plus::SelectivePushoutPlus;
 pub use tag_sensitive::TagSensitive;
 pub use tail_drop::TailDrop;
 pub use weighted_buffer_allocation::WeightedBufferAllocation;

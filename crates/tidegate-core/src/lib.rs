@@ -6,7 +6,7 @@
 //! classify -> police (mark, discard) -> admit (accept, refuse, push out) -> queue -> select -> remark -> transmit
 //! ```
 //!
-//! Nothing here reads a clock, a socket or a random number. Time is an argument, decisions are return values, and every change of state can be
+//! Nothing here reads a clock, a socket or a source of randomness. Time and seeds are arguments, decisions are return values, and every change of state can be
 //! observed. The same port therefore runs in the simulator, in a replay and on live interfaces.
 //!
 //! | module | holds |
@@ -28,6 +28,7 @@
 //! | [`algorithm`] | what algorithms state about themselves, and the macro that lists them |
 //! | [`mod@registry`] | every algorithm by name |
 //! | [`serial`] | comparisons on a wrapping axis |
+//! | [`random`] | a generator for algorithms that draw lots |
 //! | [`prefetch`] | cache hints |
 //! | `mutants` | seeded faults, in no build that is shipped |
 #![no_std]
@@ -50,6 +51,7 @@ pub mod policer;
 pub mod port;
 pub mod prefetch;
 pub mod queue;
+pub mod random;
 pub mod ready;
 pub mod registry;
 pub mod remark;

@@ -4,13 +4,16 @@
 //! To add an algorithm: write its file, add its line here, and add its page under `docs/disciplines/`.
 
 use crate::algorithm::Algorithm;
-use crate::buffer::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare};
+use crate::buffer::{
+    Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare, Partitioned,
+};
 use crate::packet::{Colour, DropReason, Flow, Head, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
 use crate::queue::{Backlog, Marked};
 use crate::scheduler::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, Task, activate_in_order};
 use crate::units::Time;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 crate::registry! { $
     /// The registered schedulers by name.
@@ -270,12 +273,47 @@ crate::registry! { $
         TailDrop = crate::buffer::TailDrop;
         DynamicThreshold = crate::buffer::DynamicThreshold;
         LongestQueuePushOut = crate::buffer::LongestQueuePushOut;
+        SelectivePushout = crate::buffer::SelectivePushout;
+        SelectivePushoutPlus = crate::buffer::SelectivePushoutPlus;
         PartialPacketDiscard = crate::buffer::PartialPacketDiscard;
         EarlyPacketDiscard = crate::buffer::EarlyPacketDiscard;
         TagSensitive = crate::buffer::TagSensitive;
         SelectiveDrop = crate::buffer::SelectiveDrop;
         FairBufferAllocation = crate::buffer::FairBufferAllocation;
         WeightedBufferAllocation = crate::buffer::WeightedBufferAllocation;
+    }
+    unnamed {
+        /// A buffer in partitions, built by [`AnyBufferManager::partitioned`].
+        Partitioned = Box<crate::buffer::Partitioned<AnyBufferManager>>;
+    }
+}
+
+/// One partition of a buffer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PartitionSpec {
+    /// Its manager.
+    pub kind: BufferKind,
+    /// What that is built from: as many flows as the partition has places, and a limit in packets. Flows have the partition's numbers.
+    pub parameters: BufferParameters,
+}
+
+impl AnyBufferManager {
+    /// A buffer in partitions; `partition_of` is as in [`Partitioned::new`].
+    ///
+    /// # Errors
+    /// The partition whose parameters are wrong, as in [`BufferKind::build`], or `None` for what is wrong with `partition_of`.
+    pub fn partitioned(specs: &[PartitionSpec], partition_of: &[Option<u32>]) -> Result<AnyBufferManager, (Option<usize>, BufferError)> {
+        let mut managers = Vec::with_capacity(specs.len());
+        for (number, PartitionSpec { kind, parameters }) in specs.iter().enumerate() {
+            if parameters.packets.is_none() {
+                let problem =
+                    "a partition needs it in packets: otherwise it could fill the memory of the port, and others would share the loss";
+                return Err((Some(number), BufferError { field: BufferField::Limit, problem }));
+            }
+            managers.push((kind.build(parameters).map_err(|error| (Some(number), error))?, parameters.flows));
+        }
+        let buffer = Partitioned::new(managers, partition_of).map_err(|error| (None, error))?;
+        Ok(AnyBufferManager::Partitioned(Box::new(buffer)))
     }
 }
 
@@ -328,6 +366,6 @@ impl BufferManager for AnyBufferManager {
     }
 
     fn adopt(&mut self, old: &AnyBufferManager, kept: &[Kept]) {
-        match_buffer_manager!(&mut *self, old, b, old => b.adopt(old, kept), else ());
+        match_buffer_manager!(self, old, b, old => b.adopt(old, kept), else ());
     }
 }

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use tidegate_core::buffer::{
-    Admission, Alpha, Arrival, BufferField, BufferManager, BufferParameters, Change, FlowLimit, Guarantee, Override, Reading, Scaling,
-    Victim,
+    Admission, Alpha, Arrival, BufferField, BufferManager, BufferParameters, Change, FlowLimit, Guarantee, Override, Partitioned, Reading,
+    Reserve, Scaling, Victim,
 };
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
@@ -66,12 +66,12 @@ fn parameters(kind: BufferKind, random: &mut Random) -> BufferParameters {
         flow: random.maybe(flow).unwrap_or(unlimited),
         overrides: random.maybe(vec![exception]).unwrap_or_default(),
         alpha: Alpha::from_exponent(exponent).filter(|_| kind.accepts().contains(&BufferField::Alpha)),
-        ..frame_parameters(kind, in_bytes.or(packets.map(u64::from)).unwrap(), random)
+        ..special_parameters(kind, in_bytes.or(packets.map(u64::from)).unwrap(), random)
     }
 }
 
-/// What the managers for frames take besides, each with and without; the others take nothing of it.
-fn frame_parameters(kind: BufferKind, size: u64, random: &mut Random) -> BufferParameters {
+/// What some managers take besides, each with and without.
+fn special_parameters(kind: BufferKind, size: u64, random: &mut Random) -> BufferParameters {
     let takes = |field| kind.accepts().contains(&field);
     let mut parameters = BufferParameters::default();
     if takes(BufferField::Threshold) {
@@ -91,6 +91,15 @@ fn frame_parameters(kind: BufferKind, size: u64, random: &mut Random) -> BufferP
         let each = random.below(rate().bits_per_second() / FLOWS as u64 - 1000) + 1000;
         let guarantee = Guarantee { first_flow: Flow(1), flows: 3, rate: Rate::new(each).unwrap() };
         parameters.guarantees = random.maybe(vec![guarantee]).unwrap_or_default();
+    }
+    if takes(BufferField::Reserve) {
+        let [all, one] = [1 + random.below(size) as u32, random.below(3_000) as u32];
+        parameters.reserve = random.maybe(all);
+        parameters.reserves = random.maybe(vec![Reserve { first_flow: Flow(2), flows: 2, bytes: one }]).unwrap_or_default();
+        parameters.seed = random.below(u64::MAX);
+    }
+    if takes(BufferField::DepartureUpdating) {
+        parameters.departure_updating = random.maybe(false);
     }
     if takes(BufferField::Reading) {
         parameters.reading = random.maybe(Reading::Prose);
@@ -129,7 +138,7 @@ impl Judge {
             && self.parameters.bytes.is_none_or(|most| backlog.bytes() + u64::from(arrival.length) <= most)
     }
 
-    /// What the definition says of an arrival; `None` for the managers of frames, whose definitions are in the tests of frames.
+    /// What the definition says of an arrival; `None` for the managers of frames and of marks, whose definitions are in tests of their own.
     fn expected(&self, kind: BufferKind, arrival: &Arrival, backlog: &impl Backlog) -> Option<Admission> {
         if !self.fits_flow(arrival, backlog) {
             return Some(Admission::Refuse(DropReason::FlowLimit));
@@ -212,6 +221,10 @@ struct Watched<B> {
 }
 
 impl<B: BufferManager> BufferManager for Watched<B> {
+    fn needs_marked_lists(&self) -> bool {
+        self.manager.needs_marked_lists()
+    }
+
     fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
         let mut judge = self.judge.borrow_mut();
         if judge.broken.is_some() {
@@ -230,7 +243,7 @@ impl<B: BufferManager> BufferManager for Watched<B> {
 /// Checks that each flow's packets leave in the order in which they came, and counts what the traffic has brought about.
 #[derive(Default)]
 struct Order {
-    last_sent: [u64; FLOWS],
+    last_sent: [u64; 2 * FLOWS],
     is_broken: bool,
     accepted: u64,
     dropped: [u64; DropReason::ALL.len()],
@@ -243,8 +256,8 @@ impl Observer<u64> for Order {
 
     fn dropped(&mut self, _now: Time, packet: Packet<u64>, reason: DropReason, _occupancy: &Occupancy) {
         self.dropped[reason as usize] += 1;
-        // A head that is pushed out counts as gone: nothing before it may follow.
-        if reason == DropReason::PushedOut {
+        // A head that is pushed out counts as gone: nothing before it may follow. Marked packets give way from the middle of a queue, too.
+        if reason == DropReason::PushedOut && packet.colour == Colour::Green {
             self.advance(packet.flow, packet.payload);
         }
     }
@@ -291,6 +304,12 @@ impl Traffic {
     }
 }
 
+/// A manager under observation.
+fn watched<B>(manager: B, definition: Option<BufferKind>, parameters: &BufferParameters) -> Watched<B> {
+    let judge = Judge { parameters: parameters.clone(), definition, has_pushed_out: false, broken: None };
+    Watched { manager, judge: Rc::new(RefCell::new(judge)) }
+}
+
 /// Runs traffic through a port with this manager.
 fn check<B: BufferManager>(
     manager: B,
@@ -299,21 +318,28 @@ fn check<B: BufferManager>(
     traffic: Traffic,
     random: &mut Random,
 ) -> Result<Order, String> {
-    let judge = Judge { parameters: parameters.clone(), definition, has_pushed_out: false, broken: None };
-    let judge = Rc::new(RefCell::new(judge));
-    let classifier = Classifier::new(vec![ClassRules { name: "all".into(), queues: FLOWS as u32, rules: vec![] }], 0).unwrap();
+    let buffer = watched(manager, definition, parameters);
+    let judge = buffer.judge.clone();
+    run(buffer, &[judge], traffic, random)
+}
+
+/// Runs traffic through a port with this buffer. It has as many partitions as there are judges, and their flows alternate.
+fn run<M: BufferManager>(buffer: M, judges: &[Rc<RefCell<Judge>>], traffic: Traffic, random: &mut Random) -> Result<Order, String> {
+    let partitions = judges.len() as u32;
+    let queues = FLOWS as u32 * partitions;
+    let classifier = Classifier::new(vec![ClassRules { name: "all".into(), queues, rules: vec![] }], 0).unwrap();
     let rate = rate();
-    let flows = [FlowParameters::default(); FLOWS];
-    let mut port: Port<u64, AnyScheduler, Watched<B>> = Port::new(
+    let flows = vec![FlowParameters::default(); queues as usize];
+    let mut port: Port<u64, AnyScheduler, M> = Port::new(
         Time::ZERO,
         PortSetup {
             rate,
             overhead: Overhead::None,
             classifier,
             policers: vec![None],
-            buffer: Watched { manager, judge: judge.clone() },
+            buffer,
             scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, 65_535), &flows).unwrap(),
-            packet_limit: PACKETS,
+            packet_limit: PACKETS * partitions,
             longest_frame: 65_535,
             remarks: Default::default(),
         },
@@ -321,15 +347,19 @@ fn check<B: BufferManager>(
     let mut order = Order::default();
     let mut now = Time::ZERO;
     // Frames of some packets, and plain packets.
-    let mut begun = [false; FLOWS];
+    let mut begun = [false; 2 * FLOWS];
     for number in 1..=400 {
         let (flow, length) = traffic.packet(number, random);
+        let flow = Flow(flow.0 * partitions + random.below(u64::from(partitions)) as u32);
         let part = random.part(&mut begun[flow.index()]);
         let colour = [Colour::Green, Colour::Yellow][random.below(2) as usize];
         port.offer_packet(Packet { flow, length, arrival: now, colour, part, payload: number }, &mut order);
         port.check().map_err(|unbalanced| unbalanced.to_string())?;
-        if let Some(broken) = judge.borrow_mut().broken.take() {
-            return Err(format!("packet {number} of {traffic:?}: {broken} under {parameters:?}"));
+        for judge in judges {
+            let Judge { broken, parameters, .. } = &mut *judge.borrow_mut();
+            if let Some(broken) = broken.take() {
+                return Err(format!("packet {number} of {traffic:?}: {broken} under {parameters:?}"));
+            }
         }
         // Mostly too little time for what has come, now and then enough to run empty.
         let pause = if random.below(60) == 0 { 1 << 36 } else { random.below(500) * 1_000_000 };
@@ -337,6 +367,7 @@ fn check<B: BufferManager>(
         port.advance(now, &mut order, |_| {});
     }
     if order.is_broken {
+        let parameters = &judges[0].borrow().parameters;
         return Err(format!("{traffic:?}: packets of a queue changed places under {parameters:?}"));
     }
     Ok(order)
@@ -364,6 +395,28 @@ fn every_manager_keeps_the_laws_and_does_what_it_says() {
             let is_declared = is_limit || kind.drop_reasons().contains(&reason);
             let dropped = seen[reason as usize];
             assert!(if is_declared { dropped > 100 } else { dropped == 0 }, "{}: {reason}: {dropped} of {seen:?}", kind.name());
+        }
+    }
+}
+
+#[test]
+fn every_manager_keeps_the_laws_in_a_partition() {
+    for (&kind, &other) in BufferKind::ALL.iter().zip(BufferKind::ALL.iter().cycle().skip(1)) {
+        for seed in 0..40 {
+            let mut random = Random(seed);
+            let mut part = |kind: BufferKind| {
+                let parameters = parameters(kind, &mut random);
+                watched(kind.build(&parameters).unwrap(), Some(kind), &parameters)
+            };
+            let parts = [part(kind), part(other)];
+            for traffic in TRAFFIC {
+                let judges = parts.each_ref().map(|part| part.judge.clone());
+                let managers = parts.iter().map(|part| (part.clone(), FLOWS)).collect();
+                let partition_of: Vec<_> = (0..2 * FLOWS as u32).map(|flow| Some(flow % 2)).collect();
+                let buffer = Partitioned::new(managers, &partition_of).unwrap();
+                run(buffer, &judges, traffic, &mut random)
+                    .unwrap_or_else(|broken| panic!("{} and {}: {broken}", kind.name(), other.name()));
+            }
         }
     }
 }
@@ -398,6 +451,8 @@ fn parameters_are_checked_field_by_field() {
                 BufferField::Scaling => p.scaling = Scaling::new(1, 2),
                 BufferField::Guarantees => p.guarantees = vec![guarantee],
                 BufferField::Reading => p.reading = Some(Reading::Prose),
+                BufferField::Reserve => p.reserve = Some(1000),
+                BufferField::DepartureUpdating => p.departure_updating = Some(false),
                 other => panic!("{other:?} is not special"),
             });
             assert_eq!(refused, (!kind.accepts().contains(&special)).then_some(special), "{}", kind.name());
@@ -487,6 +542,10 @@ fn defective_managers_are_caught() {
 struct Deaf<B>(B);
 
 impl<B: BufferManager> BufferManager for Deaf<B> {
+    fn needs_marked_lists(&self) -> bool {
+        self.0.needs_marked_lists()
+    }
+
     fn admit<O: Backlog>(&mut self, arrival: &Arrival, backlog: &O) -> Admission {
         self.0.admit(arrival, backlog)
     }

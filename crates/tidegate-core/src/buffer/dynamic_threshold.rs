@@ -12,9 +12,9 @@
 //! packet.
 
 use super::limits::Limits;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, FlowShare};
 use crate::algorithm::Algorithm;
-use crate::packet::DropReason;
+use crate::packet::{DropReason, Flow};
 use crate::queue::Backlog;
 
 /// Refuses a packet whose queue is long in comparison with the free space.
@@ -52,7 +52,16 @@ impl BufferManager for DynamicThreshold {
         };
         // Whole numbers on both sides: a fraction of alpha would be lost if the free space were shifted right.
         let free = if fault!(DynamicThresholdDoubled) { 2 * free } else { free };
+        let queue = if fault!(DynamicThresholdHalved) { 2 * queue } else { queue };
         if queue << self.shift_queue < free << self.shift_free { Admission::Accept } else { Admission::Refuse(DropReason::Threshold) }
+    }
+
+    fn change<O: Backlog>(&mut self, flow: Flow, share: &FlowShare, _backlog: &O) -> Result<(), BufferError> {
+        self.limits.change(flow, share.limit)
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        self.limits.forget(flow);
     }
 }
 
@@ -82,7 +91,7 @@ impl Algorithm<Buffering> for DynamicThreshold {
 mod tests {
     use super::*;
     use crate::buffer::Alpha;
-    use crate::packet::{Colour, Flow, Packet, Part};
+    use crate::packet::{Colour, Packet, Part};
     use crate::queue::Queues;
     use crate::units::{Overhead, Time};
     use alloc::vec::Vec;

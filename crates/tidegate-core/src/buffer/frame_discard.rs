@@ -13,10 +13,11 @@
 //! the last are dropped.
 
 use super::limits::Limits;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare};
 use crate::algorithm::{Algorithm, Role};
 use crate::packet::{Colour, DropReason, Flow};
-use crate::queue::Backlog;
+use crate::queue::{Backlog, Marked};
+use crate::scheduler::Kept;
 use alloc::vec::Vec;
 
 /// What a rule knows when the first packet of a frame arrives. Amounts are in the buffer's unit and exclude the packet.
@@ -53,6 +54,20 @@ pub trait FrameRule: Algorithm<FrameDiscarding> {
 
     /// True if the frame that begins is to be refused.
     fn refuses(&self, context: &FrameContext) -> bool;
+
+    /// As [`BufferManager::change`], before the flow's limit changes.
+    ///
+    /// # Errors
+    /// As there.
+    fn change(&mut self, flow: Flow, share: &FlowShare) -> Result<(), BufferError> {
+        let _ = (flow, share);
+        Ok(())
+    }
+
+    /// As [`BufferManager::forget`].
+    fn forget(&mut self, flow: Flow) {
+        let _ = flow;
+    }
 }
 
 /// A buffer manager that accepts or refuses frames by a rule.
@@ -136,6 +151,30 @@ impl<R: FrameRule> BufferManager for FrameDiscard<R> {
         } else {
             flow.untagged -= untagged;
             self.active -= u32::from(queued == 0);
+        }
+    }
+
+    fn change<O: Backlog>(&mut self, flow: Flow, share: &FlowShare, _backlog: &O) -> Result<(), BufferError> {
+        share.limit.check(BufferField::FlowLimit)?;
+        self.rule.change(flow, share)?;
+        self.limits.change(flow, share.limit)
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        self.rule.forget(flow);
+        self.limits.forget(flow);
+        self.flows[flow.index()].verdict = FrameVerdict::Broken;
+    }
+
+    fn restore<O: Backlog>(&mut self, flow: Flow, marked: Marked, backlog: &O) {
+        let (packets, bytes) = (backlog.flow_packets(flow), backlog.flow_bytes(flow));
+        self.flows[flow.index()].untagged = if self.in_bytes { bytes - marked.bytes } else { packets - marked.packets };
+        self.active += u32::from(packets > 0);
+    }
+
+    fn adopt(&mut self, old: &FrameDiscard<R>, kept: &[Kept]) {
+        for kept in kept {
+            self.flows[kept.to.index()].verdict = old.flows[kept.from.index()].verdict;
         }
     }
 }

@@ -67,6 +67,28 @@ pub struct BufferParameters {
     pub capacity: Option<Rate>,
     /// The description of weighted buffer allocation that is followed.
     pub reading: Option<Reading>,
+    /// The reserved bytes of each flow; what it queues beyond them counts as marked. No flow has a reserve unless given.
+    pub reserve: Option<u32>,
+    /// Exceptions to it, in increasing order of flows and without overlap.
+    pub reserves: Vec<Reserve>,
+    /// True if the register of the longest queue follows departures as well as arrivals; true unless given.
+    pub departure_updating: Option<bool>,
+    /// The seed of a manager that draws lots. The same seed gives the same lots.
+    pub seed: u64,
+    /// True if single flows get other limits or reserves while the port runs: the tables for them are made when the manager is built.
+    /// Otherwise the first such change makes them.
+    pub changes: bool,
+}
+
+/// The reserved bytes of each of some flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reserve {
+    /// The first flow it applies to.
+    pub first_flow: Flow,
+    /// The number of flows it applies to, from there on.
+    pub flows: u32,
+    /// The bytes of each.
+    pub bytes: u32,
 }
 
 /// The minimum rate of each of some flows.
@@ -173,6 +195,12 @@ fields! {
         Guarantees = "minimum_rate",
         /// [`BufferParameters::reading`].
         Reading = "reading",
+        /// [`BufferParameters::reserve`] and [`BufferParameters::reserves`].
+        Reserve = "reserve",
+        /// [`BufferParameters::departure_updating`].
+        DepartureUpdating = "departure_updating",
+        /// [`FlowShare::partition`].
+        Partition = "partition",
     }
 }
 
@@ -185,6 +213,8 @@ impl BufferField {
         BufferField::Scaling,
         BufferField::Guarantees,
         BufferField::Reading,
+        BufferField::Reserve,
+        BufferField::DepartureUpdating,
     ];
 
     pub(super) const fn wrong(self, problem: &'static str) -> BufferError {
@@ -206,6 +236,9 @@ impl BufferParameters {
             BufferField::Scaling => self.scaling.is_some(),
             BufferField::Guarantees => !self.guarantees.is_empty(),
             BufferField::Reading => self.reading.is_some(),
+            BufferField::Reserve => self.reserve.is_some() || !self.reserves.is_empty(),
+            BufferField::DepartureUpdating => self.departure_updating.is_some(),
+            BufferField::Partition => false,
         }
     }
 
@@ -213,26 +246,81 @@ impl BufferParameters {
         if self.packets == Some(0) || self.bytes == Some(0) {
             return Err(BufferField::Limit.wrong("must be larger than 0: nothing could ever be queued"));
         }
-        let zero = |limit: &FlowLimit| limit.packets == Some(0) || limit.bytes == Some(0);
-        if zero(&self.flow) {
-            return Err(BufferField::FlowLimit.wrong("must be larger than 0: nothing could ever be queued"));
-        }
-        let mut from = 0;
+        self.flow.check(BufferField::FlowLimit)?;
+        let flows = self.flows;
         for exception in &self.overrides {
-            if zero(&exception.limit) {
-                return Err(BufferField::Overrides.wrong("must be larger than 0: nothing could ever be queued"));
-            }
-            if exception.first_flow.index() < from {
-                return Err(BufferField::Overrides.wrong("must come in increasing order of flows, without overlap"));
-            }
-            from = exception.first_flow.index().saturating_add(exception.flows as usize);
-            if from > self.flows {
-                return Err(BufferField::Overrides.wrong("names a flow that the port does not have"));
-            }
+            exception.limit.check(BufferField::Overrides)?;
         }
+        in_order(self.overrides.iter().map(|o| (o.first_flow, o.flows)), flows, BufferField::Overrides)?;
+        in_order(self.reserves.iter().map(|r| (r.first_flow, r.flows)), flows, BufferField::Reserve)?;
         match BufferField::SPECIAL.iter().find(|&&field| self.has(field) && !accepted.contains(&field)) {
             Some(field) => Err(field.wrong("this buffer manager does not use it")),
             None => Ok(()),
+        }
+    }
+}
+
+impl FlowLimit {
+    pub(super) fn check(self, field: BufferField) -> Result<(), BufferError> {
+        if self.packets == Some(0) || self.bytes == Some(0) {
+            return Err(field.wrong("must be larger than 0: nothing could ever be queued"));
+        }
+        Ok(())
+    }
+}
+
+/// Checks ranges of flows, each given by its first and its number.
+fn in_order(ranges: impl Iterator<Item = (Flow, u32)>, flows: usize, field: BufferField) -> Result<(), BufferError> {
+    let mut from = 0;
+    for (first, number) in ranges {
+        if first.index() < from {
+            return Err(field.wrong("must come in increasing order of flows, without overlap"));
+        }
+        from = first.index().saturating_add(number as usize);
+        if from > flows {
+            return Err(field.wrong("names a flow that the port does not have"));
+        }
+    }
+    Ok(())
+}
+
+/// A value per flow, most of which have the same one.
+#[derive(Clone, Debug)]
+pub(super) struct PerFlow<T> {
+    flows: usize,
+    all: T,
+    /// One entry per flow; empty if every flow has `all`.
+    each: Vec<T>,
+}
+
+impl<T: Copy + PartialEq> PerFlow<T> {
+    /// `all` for each flow but those of the exceptions, which are ranges given by first flow and number. The table is made if `changes`
+    /// or if there is an exception.
+    pub(super) fn new(flows: usize, all: T, exceptions: impl Iterator<Item = (Flow, u32, T)>, changes: bool) -> PerFlow<T> {
+        let mut table = PerFlow { flows, all, each: Vec::new() };
+        if changes {
+            table.each.resize(flows, all);
+        }
+        for (first, number, value) in exceptions {
+            table.each.resize(flows, all);
+            table.each[first.index()..first.index() + number as usize].fill(value);
+        }
+        table
+    }
+
+    #[inline]
+    pub(super) fn of(&self, flow: Flow) -> T {
+        *self.each.get(flow.index()).unwrap_or(&self.all)
+    }
+
+    /// `flow` has this value from now on, `None` the one that all have.
+    pub(super) fn change(&mut self, flow: Flow, value: Option<T>) {
+        let value = value.unwrap_or(self.all);
+        if self.each.is_empty() && value != self.all {
+            self.each.resize(self.flows, self.all);
+        }
+        if let Some(place) = self.each.get_mut(flow.index()) {
+            *place = value;
         }
     }
 }
@@ -242,12 +330,10 @@ impl BufferParameters {
 pub(super) struct Limits {
     packets: u32,
     bytes: u64,
-    all: Bound,
-    /// One entry per flow; empty if every flow has the limit `all`.
-    each: Vec<Bound>,
+    flows: PerFlow<Bound>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 struct Bound {
     packets: u32,
     bytes: u32,
@@ -262,16 +348,24 @@ impl From<FlowLimit> for Bound {
 
 impl Limits {
     pub(super) fn new(parameters: &BufferParameters) -> Limits {
-        let all = Bound::from(parameters.flow);
-        let mut each = Vec::new();
-        if !parameters.overrides.is_empty() {
-            each.resize(parameters.flows, all);
-            for exception in &parameters.overrides {
-                let first = exception.first_flow.index();
-                each[first..first + exception.flows as usize].fill(Bound::from(exception.limit));
-            }
+        let exceptions = parameters.overrides.iter().map(|o| (o.first_flow, o.flows, Bound::from(o.limit)));
+        Limits {
+            packets: parameters.packets.unwrap_or(u32::MAX),
+            bytes: parameters.bytes.unwrap_or(u64::MAX),
+            flows: PerFlow::new(parameters.flows, Bound::from(parameters.flow), exceptions, parameters.changes),
         }
-        Limits { packets: parameters.packets.unwrap_or(u32::MAX), bytes: parameters.bytes.unwrap_or(u64::MAX), all, each }
+    }
+
+    /// `flow` has this limit from its next packet on; none of its own if it has none.
+    pub(super) fn change(&mut self, flow: Flow, limit: FlowLimit) -> Result<(), BufferError> {
+        limit.check(BufferField::FlowLimit)?;
+        self.flows.change(flow, Some(Bound::from(limit)));
+        Ok(())
+    }
+
+    /// `flow` has the limit that it had on a new buffer without exceptions.
+    pub(super) fn forget(&mut self, flow: Flow) {
+        self.flows.change(flow, None);
     }
 
     /// The most bytes in the whole buffer.
@@ -289,7 +383,7 @@ impl Limits {
     /// True if the packet would be within its flow's own limit.
     #[inline]
     pub(super) fn flow_has_room(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
-        let bound = self.each.get(arrival.flow.index()).unwrap_or(&self.all);
+        let bound = self.flows.of(arrival.flow);
         backlog.flow_packets(arrival.flow) < bound.packets
             && u64::from(backlog.flow_bytes(arrival.flow)) + u64::from(arrival.length) <= u64::from(bound.bytes)
     }
@@ -298,6 +392,12 @@ impl Limits {
     #[inline]
     pub(super) fn buffer_has_room(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
         backlog.packets() < self.packets && backlog.bytes() + u64::from(arrival.length) <= self.bytes
+    }
+
+    /// True if the packet would be within the shared limit without these packets and their bytes.
+    #[inline]
+    pub(super) fn buffer_would_have_room(&self, arrival: &Arrival, backlog: &impl Backlog, packets: u32, bytes: u64) -> bool {
+        backlog.packets() - packets < self.packets && backlog.bytes() - bytes + u64::from(arrival.length) <= self.bytes
     }
 
     /// The limit that the packet would exceed, its flow's first; `None` if it fits.
@@ -310,5 +410,34 @@ impl Limits {
         } else {
             None
         }
+    }
+}
+
+/// The reserved bytes of each flow.
+#[derive(Clone, Debug)]
+pub(super) struct Reserves(PerFlow<u32>);
+
+impl Reserves {
+    pub(super) fn new(parameters: &BufferParameters) -> Reserves {
+        // No queue counts beyond the largest number, so that stands for no reserve.
+        let all = parameters.reserve.unwrap_or(u32::MAX);
+        let exceptions = parameters.reserves.iter().map(|r| (r.first_flow, r.flows, r.bytes));
+        Reserves(PerFlow::new(parameters.flows, all, exceptions, parameters.changes))
+    }
+
+    /// True if the packet would bring its queue beyond its flow's reserve.
+    #[inline]
+    pub(super) fn is_exceeded(&self, arrival: &Arrival, backlog: &impl Backlog) -> bool {
+        u64::from(backlog.flow_bytes(arrival.flow)) + u64::from(arrival.length) > u64::from(self.0.of(arrival.flow))
+    }
+
+    /// `flow` has this reserve from its next packet on, none if it has none.
+    pub(super) fn change(&mut self, flow: Flow, reserve: Option<u32>) {
+        self.0.change(flow, Some(reserve.unwrap_or(u32::MAX)));
+    }
+
+    /// `flow` has the reserve that it had on a new buffer without exceptions.
+    pub(super) fn forget(&mut self, flow: Flow) {
+        self.0.change(flow, None);
     }
 }

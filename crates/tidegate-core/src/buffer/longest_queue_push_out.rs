@@ -18,10 +18,10 @@
 
 use super::limits::Limits;
 use super::longest::Longest;
-use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, Victim};
+use super::{Admission, Arrival, BufferError, BufferField, BufferManager, BufferParameters, Buffering, Change, FlowShare, Victim};
 use crate::algorithm::Algorithm;
 use crate::packet::{DropReason, Flow};
-use crate::queue::Backlog;
+use crate::queue::{Backlog, Marked};
 
 /// Makes room at the expense of the longest queue.
 ///
@@ -72,6 +72,18 @@ impl BufferManager for LongestQueuePushOut {
     #[inline]
     fn changed<O: Backlog>(&mut self, change: Change, backlog: &O) {
         self.queues.set(change.flow.index(), backlog.flow_bytes(change.flow));
+    }
+
+    fn change<O: Backlog>(&mut self, flow: Flow, share: &FlowShare, _backlog: &O) -> Result<(), BufferError> {
+        self.limits.change(flow, share.limit)
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        self.limits.forget(flow);
+    }
+
+    fn restore<O: Backlog>(&mut self, flow: Flow, _marked: Marked, backlog: &O) {
+        self.queues.set(flow.index(), backlog.flow_bytes(flow));
     }
 }
 

@@ -8,8 +8,9 @@
 //! **Deviations.** None.
 
 use super::limits::Limits;
-use super::{Admission, Arrival, BufferError, BufferManager, BufferParameters, Buffering};
+use super::{Admission, Arrival, BufferError, BufferManager, BufferParameters, Buffering, FlowShare};
 use crate::algorithm::Algorithm;
+use crate::packet::Flow;
 use crate::queue::Backlog;
 
 /// Refuses a packet that would exceed a limit.
@@ -35,6 +36,14 @@ impl BufferManager for TailDrop {
             Some(reason) => Admission::Refuse(reason),
             None => Admission::Accept,
         }
+    }
+
+    fn change<O: Backlog>(&mut self, flow: Flow, share: &FlowShare, _backlog: &O) -> Result<(), BufferError> {
+        self.limits.change(flow, share.limit)
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        self.limits.forget(flow);
     }
 }
 

@@ -17,8 +17,9 @@
 //! [`super::Reading::Prose`] is chosen.
 
 use super::frame_discard::{FrameContext, FrameDiscard, FrameDiscarding, FrameRule, threshold};
-use super::{BufferError, BufferField, BufferParameters, Reading, Scaling};
+use super::{BufferError, BufferField, BufferParameters, FlowShare, Reading, Scaling};
 use crate::algorithm::Algorithm;
+use crate::packet::Flow;
 use crate::units::Rate;
 use alloc::vec::Vec;
 
@@ -46,9 +47,12 @@ pub struct AboveWeightedShare {
     reading: Reading,
     /// The link's rate, in bit/s.
     capacity: u64,
-    /// The flows' minimum rates, in bit/s.
+    /// The flows' minimum rates, in bit/s, and their sum.
     rates: Vec<u64>,
+    sum: u64,
 }
+
+const TOO_MUCH: &str = "sums up to more than the rate of the link: lower it";
 
 impl Algorithm<FrameDiscarding> for AboveWeightedShare {
     const NAME: &'static str = "weighted-buffer-allocation";
@@ -73,11 +77,12 @@ impl Algorithm<FrameDiscarding> for AboveWeightedShare {
         }
         // Without guarantees all shares are 0, parts of whatever rate.
         let capacity = parameters.capacity.unwrap_or(Rate::MIN).bits_per_second();
-        if rates.iter().fold(0u64, |sum, rate| sum.saturating_add(*rate)) > capacity {
-            return Err(BufferField::Guarantees.wrong("sums up to more than the rate of the link: lower it"));
+        let sum = rates.iter().fold(0u64, |sum, rate| sum.saturating_add(*rate));
+        if sum > capacity {
+            return Err(BufferField::Guarantees.wrong(TOO_MUCH));
         }
         let scaling = parameters.scaling.unwrap_or_default();
-        Ok(AboveWeightedShare { threshold, scaling, reading: parameters.reading.unwrap_or_default(), capacity, rates })
+        Ok(AboveWeightedShare { threshold, scaling, reading: parameters.reading.unwrap_or_default(), capacity, rates, sum })
     }
 }
 
@@ -99,13 +104,26 @@ impl FrameRule for AboveWeightedShare {
         let beyond = (i128::from(queue) * capacity - share) * i128::from(active) * i128::from(self.scaling.denominator());
         fault!(WbaWithoutThirdTest) || beyond >= i128::from(self.scaling.numerator()) * i128::from(total - self.threshold) * capacity
     }
+
+    fn change(&mut self, flow: Flow, share: &FlowShare) -> Result<(), BufferError> {
+        let rate = share.guarantee.map_or(0, Rate::bits_per_second);
+        let others = self.sum - self.rates[flow.index()];
+        if rate > self.capacity - others {
+            return Err(BufferField::Guarantees.wrong(TOO_MUCH));
+        }
+        (self.sum, self.rates[flow.index()]) = (others + rate, rate);
+        Ok(())
+    }
+
+    fn forget(&mut self, flow: Flow) {
+        self.sum -= core::mem::take(&mut self.rates[flow.index()]);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::buffer::Guarantee;
-    use crate::packet::Flow;
 
     fn rule(reading: Reading) -> AboveWeightedShare {
         let parameters = BufferParameters {
