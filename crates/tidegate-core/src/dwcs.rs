@@ -35,11 +35,13 @@
 //! | [`Tolerance`] | a stream's current constraint, and the two rules that adjust it |
 //! | [`Rank`] | the total order of precedence |
 //! | [`Dwcs`], [`Choice`] | the calls of an engine |
+//! | [`Changing`], [`Saved`] | streams that change, come and go |
 //! | [`Scan`] | the engine as published, which looks at every stream at every decision: the oracle |
 //! | [`GroupedDwcs`] | the engine for many streams |
 //! | [`Engine`] | the faster of the two for a number of streams |
 
 mod adaptive_group;
+mod allotment;
 mod engine;
 mod feasibility;
 mod grouped;
@@ -57,10 +59,11 @@ mod stream;
 mod tests;
 mod tolerance;
 
+pub(crate) use allotment::Allotment;
 pub use engine::Engine;
 pub use feasibility::{Feasibility, LeastService, Utilisation, Verdict};
 pub use grouped::GroupedDwcs;
-pub use interface::{Choice, Dwcs, Standing, Tally};
+pub use interface::{Changing, Choice, Dwcs, Saved, Standing, Tally};
 pub use rank::Rank;
 pub use rules::{CLAMP, Early, LONGEST_PERIOD, Missed, NEVER, Order, Rules};
 pub use scan::Scan;

@@ -1,7 +1,7 @@
 //! The engine of a port: the faster of [`Scan`] and [`GroupedDwcs`] for the number of streams.
 
 use crate::dwcs::grouped::GroupedDwcs;
-use crate::dwcs::interface::{Choice, Dwcs, Standing};
+use crate::dwcs::interface::{Changing, Choice, Dwcs, Saved, Standing};
 use crate::dwcs::rules::{Order, Rules};
 use crate::dwcs::scan::Scan;
 use crate::dwcs::stream::{Stream, StreamError};
@@ -67,5 +67,23 @@ impl Dwcs for Engine {
 
     fn standing(&self, stream: Flow) -> Standing {
         either!(self, engine => engine.standing(stream))
+    }
+}
+
+impl Changing for Engine {
+    fn change(&mut self, stream: Flow, attributes: &Stream) -> Result<(), StreamError> {
+        either!(self, engine => engine.change(stream, attributes))
+    }
+
+    fn forget(&mut self, stream: Flow) {
+        either!(self, engine => engine.forget(stream));
+    }
+
+    fn save(&self, stream: Flow) -> Saved {
+        either!(self, engine => engine.save(stream))
+    }
+
+    fn restore(&mut self, now: u64, stream: Flow, saved: &Saved, head: Option<u64>) {
+        either!(self, engine => engine.restore(now, stream, saved, head));
     }
 }

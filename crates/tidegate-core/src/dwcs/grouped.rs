@@ -13,7 +13,7 @@
 //!
 //! **Source**: ours; the discipline is West and Poellabauer's, RTSS 2000.
 //!
-//! **State**: 136 bytes per stream, and its place in a ready list and in a queue or a tree.
+//! **State**: 184 bytes per stream, and its place in a ready list and in a queue or a tree.
 //!
 //! **Cost** per decision: O(log n), and O(1) amortised for every group or single stream whose deadline passes. Uniting two groups moves the
 //! members of the smaller one. Streams whose late packets are dropped stay single: each miss costs them a packet anyway.
@@ -34,6 +34,7 @@ use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
+mod changing;
 mod front;
 mod group;
 mod groups;
@@ -78,6 +79,10 @@ pub struct GroupedDwcs<R = Wheel> {
     staged: Vec<u32>,
     /// By period, the place in `staged` of the item with that period, or [`UNSTAGED`].
     staged_by_period: Vec<u32>,
+    /// The index of each period that a stream has had.
+    periods: BTreeMap<u64, u32>,
+    /// By stream, the attributes that hold from its next head on, if its record says so.
+    changes: Vec<Stream>,
 }
 
 /// No item of this period is staged.
@@ -100,12 +105,13 @@ impl<R: ReadyList> GroupedDwcs<R> {
                 period: stream.period.unwrap_or(NEVER),
                 window: stream.window,
                 penalty: if stream.is_fixed || stream.window.deadlines == 0 { 0 } else { stream.penalty },
-                period_index: *periods.entry(stream.period).or_insert(unused),
+                period_index: *periods.entry(stream.period.unwrap_or(NEVER)).or_insert(unused),
                 stamp: 0,
                 place: Place::Idle,
                 droppable: stream.droppable,
                 is_fixed: stream.is_fixed,
                 is_fresh: false,
+                changes: false,
             });
         }
         let mut engine = GroupedDwcs {
@@ -120,6 +126,8 @@ impl<R: ReadyList> GroupedDwcs<R> {
             late: BinaryHeap::new(),
             staged: Vec::new(),
             staged_by_period: alloc::vec![UNSTAGED; periods.len()],
+            periods,
+            changes: alloc::vec![Stream::earliest_deadline(1); streams.len()],
         };
         engine.rank_background();
         Ok(engine)
@@ -418,10 +426,15 @@ impl<R: ReadyList> Dwcs for GroupedDwcs<R> {
                 record.tolerance.serve(record.window);
             }
         }
+        let changes = record.changes;
+        if changes {
+            self.renew(stream);
+        }
+        let record = &mut self.groups.records[index];
         let regular = record.deadline + record.period;
         record.deadline = if self.rules.early == Early::Clamp { regular.min(finish + CLAMP) } else { regular };
         if let Place::Member(number) = place {
-            let stays = record.deadline == regular && self.rules.early != Early::Hold;
+            let stays = !changes && record.deadline == regular && self.rules.early != Early::Hold;
             if let Some(arrival) = next.filter(|_| stays) {
                 return self.groups.keep_served(number, stream.0, arrival);
             }
@@ -449,6 +462,9 @@ impl<R: ReadyList> Dwcs for GroupedDwcs<R> {
         if next.is_none() && record.is_fresh {
             record.is_fresh = false;
             record.deadline = 0;
+        }
+        if record.changes {
+            self.renew(stream);
         }
         self.set_head(stream, next);
     }

@@ -1,5 +1,6 @@
 //! How an engine is driven: the trait [`Dwcs`], and what its calls exchange.
 
+use crate::dwcs::stream::{Stream, StreamError};
 use crate::dwcs::tolerance::Tolerance;
 use crate::packet::Flow;
 
@@ -60,4 +61,39 @@ pub trait Dwcs {
 
     /// The state of `stream` at the instant of the last `select`.
     fn standing(&self, stream: Flow) -> Standing;
+}
+
+/// An engine whose streams change, come and go.
+pub trait Changing: Dwcs {
+    /// The attributes of a stream are these from its next head on: its window starts afresh, and its deadlines follow at the new period. The
+    /// deadline of the present head stays. Nothing happens if they are the same.
+    ///
+    /// # Errors
+    /// [`StreamError`] for attributes that cannot be served, and for streams without deadlines.
+    fn change(&mut self, stream: Flow, attributes: &Stream) -> Result<(), StreamError>;
+
+    /// A stream without packets is as in a new engine.
+    fn forget(&mut self, stream: Flow);
+
+    /// What there is of a stream, for another engine to go on with.
+    fn save(&self, stream: Flow) -> Saved;
+
+    /// Takes over a stream, which has no packets here, from an engine that was last asked at `now`; `head` is the arrival of its head, if it
+    /// has one. The attributes given to this engine hold from its next head on.
+    fn restore(&mut self, now: u64, stream: Flow, saved: &Saved, head: Option<u64>);
+}
+
+/// What another engine goes on with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Saved {
+    /// The attributes of the stream, those of its present head if others hold from the next one on.
+    pub attributes: Stream,
+    /// Its state.
+    pub standing: Standing,
+    /// It has packets.
+    pub is_backlogged: bool,
+    /// Its head has missed its deadline and is to be discarded.
+    pub is_late: bool,
+    /// Its head began a new window, and nothing has happened since.
+    pub is_fresh: bool,
 }

@@ -13,7 +13,7 @@
 //! **Deviations**: the papers do not say what happens to an idle stream whose deadline has passed. Here its next packet begins a new window,
 //! with a deadline one period after the arrival. Streams without packets miss no deadlines.
 
-use crate::dwcs::interface::{Choice, Dwcs, Standing, Tally};
+use crate::dwcs::interface::{Changing, Choice, Dwcs, Saved, Standing, Tally};
 use crate::dwcs::rank::Rank;
 use crate::dwcs::rules::{CLAMP, Early, NEVER, Order, Rules};
 use crate::dwcs::stream::{Stream, StreamError};
@@ -46,6 +46,8 @@ pub struct Scan {
 #[derive(Clone, Debug)]
 struct Record {
     stream: Stream,
+    /// What it becomes with the next head.
+    next: Option<Stream>,
     deadline: u64,
     tolerance: Tolerance,
     /// Of the head; `None` if the stream has no packet.
@@ -69,7 +71,8 @@ impl Scan {
             let deadline = if stream.period.is_some() { stream.first_deadline.unwrap_or(0) } else { NEVER };
             let tolerance = Tolerance::of(stream.window);
             records.push(Record {
-                stream: *stream,
+                stream: stream.kept(),
+                next: None,
                 deadline,
                 tolerance,
                 arrival: None,
@@ -106,6 +109,22 @@ impl Record {
             return;
         }
         self.tally.violations += self.tolerance.miss(self.stream.window, self.stream.penalty, times);
+    }
+
+    /// The head has gone: a change holds from now on.
+    fn renew(&mut self) {
+        if let Some(stream) = self.next.take() {
+            self.stream = stream;
+            self.tolerance = Tolerance::of(stream.window);
+        }
+    }
+
+    /// These attributes hold from the next head on.
+    fn change(&mut self, attributes: Stream) {
+        self.next = Some(attributes).filter(|attributes| *attributes != self.stream);
+        if self.arrival.is_none() {
+            self.renew();
+        }
     }
 
     /// The first instant at which it may be served.
@@ -160,10 +179,10 @@ impl Dwcs for Scan {
         let record = &mut self.streams[stream.index()];
         record.arrival = next;
         record.is_fresh = false;
-        let Some(period) = record.stream.period else {
+        if record.stream.period.is_none() {
             record.tally.met += 1;
             return;
-        };
+        }
         if rules.missed.is_late(record.deadline, start, finish) {
             record.tally.late += 1;
             record.miss(1);
@@ -173,7 +192,8 @@ impl Dwcs for Scan {
                 record.tolerance.serve(record.stream.window);
             }
         }
-        record.deadline += period;
+        record.renew();
+        record.deadline += record.stream.period.unwrap_or_default();
         if rules.early == Early::Clamp {
             record.deadline = record.deadline.min(finish + CLAMP);
         }
@@ -190,10 +210,41 @@ impl Dwcs for Scan {
             record.is_fresh = false;
             record.deadline = 0;
         }
+        record.renew();
     }
 
     fn standing(&self, stream: Flow) -> Standing {
         let record = &self.streams[stream.index()];
         Standing { deadline: record.deadline, tolerance: record.tolerance, tally: record.tally }
+    }
+}
+
+impl Changing for Scan {
+    fn change(&mut self, stream: Flow, attributes: &Stream) -> Result<(), StreamError> {
+        let record = &mut self.streams[stream.index()];
+        attributes.check_change(stream, record.stream.period)?;
+        record.change(attributes.kept());
+        Ok(())
+    }
+
+    fn forget(&mut self, stream: Flow) {
+        let record = &mut self.streams[stream.index()];
+        (record.deadline, record.tolerance, record.tally) = (0, Tolerance::of(record.stream.window), Tally::default());
+        record.is_fresh = false;
+    }
+
+    fn save(&self, stream: Flow) -> Saved {
+        let &Record { stream: attributes, arrival, is_late, is_fresh, .. } = &self.streams[stream.index()];
+        Saved { attributes, standing: self.standing(stream), is_backlogged: arrival.is_some(), is_late, is_fresh }
+    }
+
+    fn restore(&mut self, now: u64, stream: Flow, saved: &Saved, head: Option<u64>) {
+        self.now = self.now.max(now);
+        let Saved { attributes, standing: Standing { deadline, tolerance, tally }, is_late, is_fresh, .. } = *saved;
+        let record = &mut self.streams[stream.index()];
+        let given = record.stream;
+        let is_late = is_late && head.is_some();
+        *record = Record { stream: attributes, next: None, deadline, tolerance, arrival: head, is_late, is_fresh, tally };
+        record.change(given);
     }
 }

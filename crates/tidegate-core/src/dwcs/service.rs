@@ -88,7 +88,7 @@ pub fn resolve(requests: &[Request]) -> Result<Vec<Stream>, StreamError> {
 
 impl Request {
     /// The stream that gives this service; `share` is the window of a fair share.
-    fn stream(&self, share: Window) -> Stream {
+    pub(super) fn stream(&self, share: Window) -> Stream {
         let stream = match self.service {
             Service::Window(window) => Stream::windowed(window, self.period),
             Service::EarliestDeadline => Stream::earliest_deadline(self.period),
@@ -100,7 +100,7 @@ impl Request {
 }
 
 /// The window, one deadline per slot, of the share `left * weight / weights`, rounded down if necessary; `None` if that is 0.
-fn window_of_share((numerator, denominator): (u128, u128), weight: u32, weights: u32) -> Option<Window> {
+pub(super) fn window_of_share((numerator, denominator): (u128, u128), weight: u32, weights: u32) -> Option<Window> {
     // Shortened to 62 bits, so that no product overflows.
     let excess = (128 - denominator.leading_zeros()).saturating_sub(62);
     let round_up = u128::from(excess > 0);

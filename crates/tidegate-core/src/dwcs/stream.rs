@@ -69,6 +69,22 @@ impl Stream {
         Stream { window, period: None, first_deadline: None, penalty: 0, droppable: false, is_fixed: true }
     }
 
+    /// What an engine keeps of it: the penalty only where something can be violated, and not the first deadline.
+    pub(super) const fn kept(&self) -> Stream {
+        let penalty = if self.is_fixed || self.window.deadlines == 0 { 0 } else { self.penalty };
+        Stream { penalty, first_deadline: None, ..*self }
+    }
+
+    /// Checks that an engine can serve it in place of a stream with this period.
+    pub(super) fn check_change(&self, stream: Flow, period: Option<u64>) -> Result<(), StreamError> {
+        let problem = match self.check() {
+            Err(problem) => problem,
+            Ok(()) if self.period.is_none() || period.is_none() => "a stream without deadlines does not change: build the engine anew",
+            Ok(()) => return Ok(()),
+        };
+        Err(StreamError { stream: Some(stream), problem })
+    }
+
     /// Checks that an engine can serve it.
     ///
     /// # Errors

@@ -9,8 +9,10 @@
 //! The flows of a long ring are scattered in memory, so following the links misses the cache at each of them. But rounds resemble each other:
 //! each flow remembers which flow had a turn [`PREDICTION_DISTANCE`] turns after it in the last round, and that flow's state is fetched.
 
+use super::moves::Moves;
 use crate::packet::Flow;
 use crate::prefetch::prefetch;
+use alloc::vec::Vec;
 
 /// No flow: the front of an empty ring, or the link of a flow that is in none.
 const NO_FLOW: u32 = u32::MAX;
@@ -29,6 +31,11 @@ pub(super) struct Links {
 impl Links {
     /// The links of a flow that is in no ring.
     pub(super) const NONE: Links = Links { next: NO_FLOW, previous: NO_FLOW, later: 0 };
+
+    /// True if the flow is in a ring.
+    pub(super) const fn is_in_ring(&self) -> bool {
+        self.next != NO_FLOW
+    }
 }
 
 /// The state a discipline keeps of one flow, with the flow's links in it.
@@ -143,6 +150,12 @@ impl ActiveList {
         if self.front == flow {
             self.front = next;
         }
+    }
+
+    /// All flows, in the order of their turns.
+    pub(super) fn flows<T: Linked>(self, flows: &[T]) -> Vec<u32> {
+        let next = |&flow: &u32| Some(flows[flow as usize].links().next).filter(|&next| next != self.front);
+        core::iter::successors(self.front(), next).collect()
     }
 
     /// Passes the turn on: the front goes behind all others.
@@ -283,6 +296,28 @@ impl Rounds {
         }
         *flows[flow as usize].round_mut() = round;
         missed
+    }
+
+    /// The next suspension takes nothing back.
+    pub(super) fn forget_comeback(&mut self) {
+        self.comeback = Comeback::NONE;
+    }
+
+    /// Takes over the flows that stay from `old`, in the order of their turns. `flows`, which are in no ring, have the rounds of their turns.
+    pub(super) fn adopt<T: InRounds>(&mut self, flows: &mut [T], old: &mut Rounds, old_flows: &mut [T], moves: &mut Moves) {
+        for flow in old.ring.flows(old_flows) {
+            if moves.to(Flow(flow)).is_none() {
+                old.leave(old_flows, flow);
+            }
+        }
+        let place = |flow: u32| if flow == NO_FLOW { NO_FLOW } else { moves.to(Flow(flow)).map_or(NO_FLOW, |flow| flow.0) };
+        (self.first, self.resumed, self.round) = (place(old.first), place(old.resumed), old.round);
+        self.comeback = Comeback { flow: place(old.comeback.flow), ..old.comeback };
+        for flow in old.ring.flows(old_flows) {
+            if let Some(flow) = moves.take(Flow(flow)) {
+                self.ring.join(flows, flow.0);
+            }
+        }
     }
 
     /// Remembers that `flow` has been resumed: the round and the rest of its turn, before and after.

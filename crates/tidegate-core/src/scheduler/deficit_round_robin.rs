@@ -8,14 +8,17 @@
 //! more, however long it was away: it saves up less than two quanta and a packet. Every suspended flow `j` thus adds at most `Q_j/C` to the
 //! latency of the others. Flows that are back before each round ends keep the law above.
 //!
+//! A changed weight holds from the flow's next quantum on; deficits stay. When the least weight changes, all later quanta scale alike.
+//!
 //! **Source.** M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin", IEEE/ACM Transactions on Networking 4(3),
 //! 1996, section III and its theorem on fairness. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate Servers", IEEE/ACM
 //! Transactions on Networking 6(5), 1998, table I.
 //!
-//! **State.** 32 bytes per flow: deficit, quantum, length of the head, and the links of the active list.
+//! **State.** 41 bytes per flow: deficit, quantum, length of the head, the links of the active list, and a tree over all weights.
 //!
 //! **Cost.** Constant per packet: one cache line of the flow that is served and one of the next. Quanta given by hand that are smaller
-//! than packets cost one step per turn that a flow cannot use.
+//! than packets cost one step per turn that a flow cannot use. A change of weight costs a step per 16-fold of flows. If the least weight falls
+//! or rises by many orders of magnitude, it converts all deficits to another unit, a step per flow.
 //!
 //! **RTL twin.** None.
 //!
@@ -25,7 +28,9 @@
 //! its quantum when the flow's turn before it ends; the order is the same, and a suspended flow knows what it comes back to.
 
 use super::active_list::{Links, PrefetchPredictor, Rounds, in_rounds};
-use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, weight_of};
+use super::least::Least;
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, weight_of};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -61,6 +66,10 @@ pub struct DeficitRoundRobin {
     cost: u64,
     /// What a turn grants per unit of weight, in the same unit.
     grant: u64,
+    /// The least quantum in bytes.
+    quantum: u32,
+    /// By place; [`VACANT`] without a flow.
+    weights: Least<u64>,
     predictor: PrefetchPredictor,
 }
 
@@ -80,6 +89,18 @@ struct Turn {
 
 in_rounds!(Turn);
 
+/// In place of a weight: there is no flow.
+const VACANT: u64 = u64::MAX;
+
+/// From this grant on, rounding it up makes no quantum longer by more than a thousandth.
+const FINE_GRANT: u128 = 1024;
+
+/// A deficit where a byte costs `to` in place of `from`, rounded down.
+fn converted(deficit: u64, from: u64, to: u64) -> u64 {
+    // Below three quanta, unless parameters differ by more than 62 bits can hold.
+    (u128::from(deficit) * u128::from(to) / u128::from(from)).min(1 << 62) as u64
+}
+
 impl DeficitRoundRobin {
     /// Flows with these quanta in bytes, each from 1 to [`MAX_BYTES`], in place of quanta derived from weights.
     ///
@@ -87,12 +108,42 @@ impl DeficitRoundRobin {
     /// If a quantum is out of range; a flow without a quantum could never be served.
     pub fn with_quanta(quanta: &[u32]) -> DeficitRoundRobin {
         assert!(quanta.iter().all(|quantum| (1..=MAX_BYTES).contains(quantum)), "quanta lie between 1 and 2^30 - 1 bytes");
-        DeficitRoundRobin::new(quanta, 1, 1)
+        DeficitRoundRobin::new(quanta, quanta.len(), 1, 1)
     }
 
-    fn new(weights: &[u32], grant: u64, cost: u64) -> DeficitRoundRobin {
-        let flows = weights.iter().map(|&weight| Turn { deficit: 0, weight, round: 0, length: 0, links: Links::NONE }).collect();
-        DeficitRoundRobin { flows, active: Rounds::EMPTY, cost, grant, predictor: PrefetchPredictor::NEW }
+    fn new(weights: &[u32], places: usize, quantum: u32, cost: u64) -> DeficitRoundRobin {
+        let mut flows = alloc::vec![Turn { deficit: 0, weight: 1, round: 0, length: 0, links: Links::NONE }; places];
+        flows.iter_mut().zip(weights).for_each(|(turn, &weight)| turn.weight = weight);
+        let mut by_place = alloc::vec![VACANT; places];
+        by_place.iter_mut().zip(weights).for_each(|(place, &weight)| *place = weight.into());
+        DeficitRoundRobin {
+            flows,
+            active: Rounds::EMPTY,
+            cost,
+            grant: quantum.into(),
+            quantum,
+            weights: Least::new(by_place),
+            predictor: PrefetchPredictor::NEW,
+        }
+    }
+
+    /// The weight of a place is this one from the next quantum on, and the least quantum is that of the least weight.
+    fn set_weight(&mut self, flow: Flow, weight: u64) {
+        self.weights.set(flow.index(), weight);
+        let Some((_, least)) = self.weights.least().filter(|&(_, least)| least != VACANT) else { return };
+        let product = u128::from(self.quantum) * u128::from(self.cost);
+        let grant = product.div_ceil(least.into());
+        let is_coarse = self.cost < least && grant < FINE_GRANT && !product.is_multiple_of(least.into());
+        if !is_coarse && grant <= u128::from(MAX_BYTES) {
+            self.grant = grant as u64;
+            return;
+        }
+        // In another unit, so that quanta are fine enough and do not overflow: that of a scheduler built anew.
+        for turn in &mut self.flows {
+            turn.deficit = converted(turn.deficit, self.cost, least);
+        }
+        self.active.forget_comeback();
+        (self.cost, self.grant) = (least, self.quantum.into());
     }
 
     #[inline]
@@ -195,6 +246,35 @@ impl Scheduler for DeficitRoundRobin {
         self.active.remember(flow.0, [(round, kept), (turn.round, turn.deficit)]);
     }
 
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let weight = weight_of(flow.index(), parameters)?;
+        if self.weights.get(flow.index()) != u64::from(weight) {
+            self.flows[flow.index()].weight = weight;
+            self.set_weight(flow, weight.into());
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        self.set_weight(flow, VACANT);
+        let turn = &mut self.flows[flow.index()];
+        (turn.deficit, turn.round) = (0, 0);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        for kept in kept {
+            let turn = &mut self.flows[kept.to.index()];
+            let Turn { deficit, round, length, .. } = old.flows[kept.from.index()];
+            (turn.deficit, turn.round, turn.length) = (converted(deficit, old.cost, self.cost), round, length);
+        }
+        let mut moves = Moves::new(old.flows.len(), kept);
+        self.active.adopt(&mut self.flows, &mut old.active, &mut old.flows, &mut moves);
+        if old.cost != self.cost {
+            self.active.forget_comeback();
+        }
+        moves.activate_others(self, now, kept);
+    }
+
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
         Some(self.predictor.prefetch_hint())
@@ -219,7 +299,7 @@ impl Algorithm<Scheduling> for DeficitRoundRobin {
         // In units of one byte divided by the least weight a byte costs the least weight, and the quantum of a weight is that weight
         // times the longest packet. Below 2^30 bytes and 2^32 nothing overflows: a deficit is less than three quanta.
         let least = weights.iter().copied().min().unwrap_or(1);
-        Ok(DeficitRoundRobin::new(&weights, u64::from(setup.longest_packet.max(1)), u64::from(least)))
+        Ok(DeficitRoundRobin::new(&weights, setup.places(flows), setup.longest_packet.max(1), u64::from(least)))
     }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! **Law**: the flow with the earliest deadline goes first, and among equal deadlines the one whose window tolerates least
 //! ([`crate::dwcs`]). If `sum((1 - x/y) / period) <= 1` over all flows and all periods are equal, no flow misses more than x of any y
-//! deadlines. Flows that are always backlogged and whose windows fill the link exactly share it as `1 - x/y`.
+//! deadlines. Flows that are always backlogged and whose windows fill the link exactly share it as `1 - x/y`. A changed request holds from the
+//! flow's next head on, with a new window; the head keeps its deadline. So does a fair share that follows from changes of other flows.
 //!
 //! **Source**: West and Poellabauer, RTSS 2000; West, Zhang, Schwan and Poellabauer, IEEE Transactions on Computers 53(6), 2004.
 //!
 //! **State**: that of the engine, and 16 bytes per flow if shares are counted in bytes.
 //!
-//! **Cost**: one decision of the engine per packet, or per slot if shares are counted in bytes.
+//! **Cost**: one decision of the engine per packet, or per slot if shares are counted in bytes. A fair share costs a few divisions at its first
+//! head after a change. A change of a window or a deadline costs a step per flow if there are fair shares.
 //!
 //! **RTL twin**: ShareStreams.
 //!
@@ -18,9 +20,10 @@
 //! of a slot the slot's bytes and charges an overdraft to its next slot. Shares are then exact in bytes, and all ticks together last longer than
 //! their slots by less than one packet per flow. Heads are told apart by age while fewer than 2^31 packets have come between them.
 
-use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, Shares};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, Shares};
 use crate::algorithm::Algorithm;
-use crate::dwcs::{Choice, Dwcs as Decide, Engine, Request, StreamError, resolve};
+use crate::dwcs::{Allotment, Changing, Choice, Engine, Request, StreamError};
 use crate::packet::{Flow, Head};
 use crate::units::{Duration, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
@@ -43,6 +46,9 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct Dwcs<E = Engine> {
     engine: E,
+    allotment: Allotment,
+    /// By flow, the version of the allotment that the engine has.
+    versions: Vec<u32>,
     clock: SlotClock,
     /// The highest number of any packet seen, unwrapped.
     newest: u64,
@@ -96,7 +102,23 @@ impl SlotClock {
     }
 }
 
-impl<E: Decide> Dwcs<E> {
+impl<E: Changing> Dwcs<E> {
+    /// The flow is about to get another head: a change of its share holds from then on.
+    #[inline]
+    fn renew(&mut self, flow: Flow) {
+        if self.versions[flow.index()] != self.allotment.version() {
+            self.update(flow);
+        }
+    }
+
+    /// The engine gets the stream of a flow.
+    #[inline(never)]
+    fn update(&mut self, flow: Flow) {
+        self.versions[flow.index()] = self.allotment.version();
+        // The allotment has checked it, and all of its streams have deadlines.
+        _ = self.engine.change(flow, &self.allotment.stream(flow));
+    }
+
     /// The age of a head as the engine compares it: the number of its packet, unwrapped.
     #[inline]
     fn age(&mut self, head: &Head) -> u64 {
@@ -112,11 +134,12 @@ impl<E: Decide> Dwcs<E> {
         self.holder = None;
         let finish = self.clock.served(now + self.clock.slot);
         let next = next.map(|head| self.age(&head));
+        self.renew(flow);
         self.engine.served(flow, finish, next);
     }
 }
 
-impl<E: Decide> Scheduler for Dwcs<E> {
+impl<E: Changing> Scheduler for Dwcs<E> {
     const WORK_CONSERVING: bool = true;
 
     fn start(&mut self, now: Time) {
@@ -131,6 +154,7 @@ impl<E: Decide> Scheduler for Dwcs<E> {
         let age = self.age(&head);
         // A slot that has been begun is one tick, however long it lasts.
         let tick = if self.holder.is_some() { self.clock.tick } else { self.clock.advance(now) };
+        self.renew(flow);
         self.engine.activate(tick, flow, age);
     }
 
@@ -182,7 +206,48 @@ impl<E: Decide> Scheduler for Dwcs<E> {
             }
         }
         let next = next.map(|head| self.age(&head));
+        self.renew(flow);
         self.engine.lost(flow, next);
+    }
+
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        self.allotment.change(flow, parameters.service.unwrap_or_default()).map_err(refused)?;
+        self.update(flow);
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        self.allotment.forget(flow);
+        self.engine.forget(flow);
+        if let Some(balance) = self.balances.get_mut(flow.index()) {
+            *balance = Balance::default();
+        }
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        let mut moves = Moves::new(old.versions.len(), kept);
+        if let Some(flow) = old.holder.filter(|&flow| moves.to(flow).is_none()) {
+            old.lost(now, flow, None);
+        } else if let Some(flow) = old.holder.filter(|_| self.balances.is_empty()) {
+            let head = kept.iter().find(|kept| kept.from == flow).and_then(|kept| kept.head);
+            old.end_slot(now, flow, head);
+        }
+        (self.newest, self.clock.tick, self.clock.since) = (old.newest, old.clock.tick, old.clock.since);
+        for kept in kept {
+            if let (Some(balance), Some(before)) = (self.balances.get_mut(kept.to.index()), old.balances.get(kept.from.index())) {
+                *balance = *before;
+            }
+            if old.holder == Some(kept.from) {
+                self.holder = Some(kept.to);
+            }
+            let saved = old.engine.save(kept.from);
+            let head = kept.head.filter(|_| saved.is_backlogged).map(|head| self.age(&head));
+            self.engine.restore(self.clock.tick, kept.to, &saved, head);
+            if head.is_some() {
+                moves.take(kept.from);
+            }
+        }
+        moves.activate_others(self, now, kept);
     }
 
     fn refresh(&mut self, now: Time) {
@@ -191,22 +256,28 @@ impl<E: Decide> Scheduler for Dwcs<E> {
     }
 }
 
+fn refused(error: StreamError) -> BuildError {
+    BuildError { flow: error.stream, parameter: Parameter::Service, problem: error.problem }
+}
+
 impl Algorithm<Scheduling> for Dwcs {
     const NAME: &'static str = "dwcs";
     const SUMMARY: &'static str = "of every y deadlines of a flow at most x are missed: deadlines, priorities and fair shares in one";
     const ACCEPTS: &'static [Parameter] = &[Parameter::Service];
 
     fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
-        let refused = |error: StreamError| BuildError { flow: error.stream, parameter: Parameter::Service, problem: error.problem };
         let requests: Vec<Request> = flows.iter().map(|flow| flow.service.unwrap_or_default()).collect();
-        let streams = resolve(&requests).map_err(refused)?;
+        let places = setup.places(flows);
+        let (allotment, streams) = Allotment::new(places, &requests).map_err(refused)?;
         let options = setup.dwcs;
         let balances = match options.shares {
             Shares::Packets => Vec::new(),
-            Shares::Bytes => alloc::vec![Balance::default(); flows.len()],
+            Shares::Bytes => alloc::vec![Balance::default(); places],
         };
         Ok(Dwcs {
             engine: Engine::new(options.rules, &streams).map_err(refused)?,
+            versions: alloc::vec![allotment.version(); places],
+            allotment,
             clock: SlotClock { tick: 0, since: Time::ZERO, slot: setup.slot() },
             newest: 0,
             balances,

@@ -3,7 +3,8 @@
 //!
 //! **Law**: a packet's deadline is its arrival plus its flow's delay. Whenever the link takes a packet, no head has an earlier deadline. If
 //! the flows are feasible, every packet has left the link by its deadline plus the longest packet's time on the link. Token buckets are
-//! feasible if for every t the sum over flows with `delay <= t` of `time(burst + rate * (t - delay))` is at most `t`.
+//! feasible if for every t the sum over flows with `delay <= t` of `time(burst + rate * (t - delay))` is at most `t`. A changed delay holds
+//! from the flow's next head on; the head keeps its deadline.
 //!
 //! **Source**: Liu and Layland, "Scheduling algorithms for multiprogramming in a hard-real-time environment", JACM 20(1), 1973, section 7.
 //! The feasibility test for packets is that of Liebeherr, Wrege and Ferrari, "Exact admission control for networks with a bounded delay
@@ -17,7 +18,8 @@
 //!
 //! **Deviations**: transmissions are not interrupted, hence the longest packet in the law. Late packets are sent, not dropped.
 
-use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -78,6 +80,26 @@ impl<R: ReadyList> Scheduler for EarliestDeadlineFirst<R> {
         }
     }
 
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let wrong = |problem| BuildError { flow: Some(flow), parameter: Parameter::Delay, problem };
+        let delay = parameters.delay.ok_or(wrong("earliest deadline first needs it for every flow"))?;
+        if delay > SERIAL_HORIZON {
+            return Err(wrong("must be at most 26 days"));
+        }
+        self.delays[flow.index()] = delay;
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        self.delays[flow.index()] = Duration::ZERO;
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        let mut moves = Moves::new(old.delays.len(), kept);
+        moves.take_list(&mut old.deadlines, &mut self.deadlines);
+        moves.activate_others(self, now, kept);
+    }
+
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
         let hint = self.deadlines.ahead(PREFETCH_DISTANCE)?;
@@ -100,16 +122,12 @@ impl<R: ReadyList> Algorithm<Scheduling> for EarliestDeadlineFirst<R> {
     const SUMMARY: &'static str = "the packet whose deadline (arrival plus its flow's delay) comes first leaves first";
     const REQUIRES: &'static [Parameter] = &[Parameter::Delay];
 
-    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
-        let mut delays = Vec::with_capacity(flows.len());
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
+        let places = setup.places(flows);
+        let mut scheduler = EarliestDeadlineFirst { delays: alloc::vec![Duration::ZERO; places], deadlines: R::new(places) };
         for (index, given) in flows.iter().enumerate() {
-            let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Delay, problem };
-            let delay = given.delay.ok_or(wrong("earliest deadline first needs it for every flow"))?;
-            if delay > SERIAL_HORIZON {
-                return Err(wrong("must be at most 26 days"));
-            }
-            delays.push(delay);
+            scheduler.change(Time::ZERO, Flow(index as u32), given)?;
         }
-        Ok(EarliestDeadlineFirst { delays, deadlines: R::new(flows.len()) })
+        Ok(scheduler)
     }
 }

@@ -1,7 +1,7 @@
 //! First in, first out: packets leave in the order in which they arrived at the port, over all flows.
 //!
 //! **Law**: a packet's transmission starts after that of every packet that was queued before it, and before that of every packet queued
-//! after it, unless it is dropped.
+//! after it, unless it is dropped. There is nothing to change of a flow.
 //!
 //! **Source**: folklore; the order is that of one common queue.
 //!
@@ -94,6 +94,12 @@ impl Scheduler for Fifo {
         }
     }
 
+    fn change(&mut self, _now: Time, _flow: Flow, _parameters: &FlowParameters) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, _flow: Flow) {}
+
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
         if self.is_single { None } else { self.heads.ahead(PREFETCH_DISTANCE) }
@@ -104,7 +110,8 @@ impl Algorithm<Scheduling> for Fifo {
     const NAME: &'static str = "fifo";
     const SUMMARY: &'static str = "packets leave in the order in which they arrived";
 
-    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<Fifo, BuildError> {
-        Ok(Fifo { heads: Wheel::new(flows.len()), is_single: flows.len() == 1, has_head: false })
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Fifo, BuildError> {
+        let places = setup.places(flows);
+        Ok(Fifo { heads: Wheel::new(places), is_single: places == 1, has_head: false })
     }
 }

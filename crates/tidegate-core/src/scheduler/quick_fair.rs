@@ -7,18 +7,20 @@
 //! 2. A flow backlogged from t1 to t2, when one of its packets departs, gets at least `r_i * (t2 - t1 - 3 s_i) - 2 r_i / C * longest packet`.
 //!    So it waits only briefly for having been served early.
 //! 3. Flows that were idle have no claim to what they did not use.
+//! 4. When parameters change, heads keep their stamps and slots, and the new rates hold from each flow's next head on. A flow whose slots change
+//!    in length then joins at virtual time, or up to a slot later if it has been served ahead.
 //!
 //! **Source**: Checconi, Rizzo and Valente, "QFQ: Efficient packet scheduling with tight guarantees", IEEE/ACM ToN 21(3), 2013.
 //!
-//! **State**: 64 bytes per flow, and 6 kB for the groups.
+//! **State**: 81 bytes per flow, and 3 kB for the groups.
 //!
-//! **Cost**: O(1) in the worst case, two multiplications, no division. Nothing is sorted.
+//! **Cost**: O(1) in the worst case, two multiplications, no division. Nothing is sorted. A flow whose rate follows
+//! from a weight costs two divisions at its first head after the sums of rates and weights have changed.
 //!
 //! **RTL twin**: none yet; four words of 64 bits with a priority encoder hold all order among groups.
 //!
 //! **Deviations**: slots are powers of two of picoseconds at the flow's rate. A flow takes turns with the others of its slot even where several
-//! of its packets fit. A slot is a ring of flows; a flow that loses its only packet leaves it without a search, and the last flow takes its
-//! place. A flow whose last packet is being sent is backlogged, as in [`super::Wf2qPlus`]. Virtual time jumps to the smallest virtual start when
+//! of its packets fit. A slot is a ring of flows, linked so that a flow that loses its only packet leaves it without a search. A flow whose last packet is being sent is backlogged, as in [`super::Wf2qPlus`]. Virtual time jumps to the smallest virtual start when
 //! the link asks for a packet, not before. When the last packet has left, it jumps by two of the longest slots, which forgives all flows alike.
 //! A packet longer than the longest that was announced is charged one slot.
 //!
@@ -28,8 +30,10 @@
 //! * So among ready groups those of shorter slots are finished first, and the lowest bit is the group to serve. When virtual time passes the
 //!   bounds of slots of some length, all early groups of such slots become eligible, because they begin at these bounds.
 
-use super::wf2q_plus::guaranteed_rates;
-use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use super::active_list::{ActiveList, Links, PrefetchPredictor, linked};
+use super::guaranteed_rates::{GuaranteedRates, STALE};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -57,8 +61,8 @@ pub struct QuickFair {
     shares: Vec<Share>,
     /// By the binary logarithm of their slots' length in picoseconds.
     groups: Box<[Group; GROUP_COUNT]>,
-    /// The rings of all slots.
-    members: Vec<u32>,
+    rates: GuaranteedRates,
+    longest_packet: u32,
     /// ER of the paper, one bit per backlogged group, as in the three sets below: eligible and ready, so it may be served.
     ready: u64,
     /// EB: eligible, but blocked by a group that finishes first.
@@ -77,8 +81,7 @@ pub struct QuickFair {
     in_service: Option<Flow>,
     /// It has a packet behind that.
     goes_on: bool,
-    /// By how much no flow is ever ahead of virtual time: two of the longest slots.
-    lead: u64,
+    predictor: PrefetchPredictor,
 }
 
 /// A virtual time, in picoseconds.
@@ -100,7 +103,7 @@ impl Stamp {
 }
 
 #[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
+#[repr(align(64))]
 struct Share {
     /// Virtual start of the head; without one, virtual finish of the last packet served.
     time: u64,
@@ -108,10 +111,13 @@ struct Share {
     /// Length of the head.
     length: u32,
     rate: TimePerByte,
-    /// Where in the ring of its slot the flow stands.
-    place: u32,
+    /// The version of `rate` and `group`.
+    version: u32,
     group: u8,
+    links: Links,
 }
+
+linked!(Share);
 
 /// Slots of a group. Flows are in slots from four before virtual time up to two after it.
 const SLOTS_PER_GROUP: usize = 8;
@@ -129,47 +135,20 @@ struct Group {
     first: usize,
     /// Slots that are not empty, a bit each.
     filled: u8,
-    /// How many places each of its rings has, and where the first of them begins.
-    places: u32,
-    base: usize,
-    slots: [Ring; SLOTS_PER_GROUP],
-}
-
-/// The flows of a slot.
-#[derive(Clone, Copy, Debug)]
-struct Ring {
-    front: u32,
-    length: u32,
+    slots: [ActiveList; SLOTS_PER_GROUP],
 }
 
 impl Group {
-    const EMPTY: Group =
-        Group { start: 0, first: 0, filled: 0, places: 0, base: 0, slots: [Ring { front: 0, length: 0 }; SLOTS_PER_GROUP] };
+    const EMPTY: Group = Group { start: 0, first: 0, filled: 0, slots: [ActiveList::EMPTY; SLOTS_PER_GROUP] };
 
-    /// The place in a ring that comes `ahead` places after `place`.
+    /// Takes a flow out of this slot; true if that is empty now.
     #[inline]
-    fn after(&self, place: u32, ahead: u32) -> u32 {
-        let (place, left) = (place + ahead, self.places);
-        if place >= left { place - left } else { place }
-    }
-
-    /// Where a place in the ring of a slot is among the places of all rings.
-    #[inline]
-    fn position(&self, slot: usize, place: u32) -> usize {
-        self.base + slot * self.places as usize + place as usize
-    }
-
-    /// Takes out the first flow of the first slot; true if that is empty now.
-    #[inline]
-    fn drop_first(&mut self) -> bool {
-        let slot = self.first % SLOTS_PER_GROUP;
-        let Ring { front, length } = self.slots[slot];
-        self.slots[slot] = Ring { front: self.after(front, 1), length: length - 1 };
-        if length > 1 {
-            return false;
-        }
-        self.filled &= !(1 << slot);
-        true
+    fn leave(&mut self, shares: &mut [Share], slot: usize, flow: Flow) -> bool {
+        let members = &mut self.slots[slot];
+        members.leave(shares, flow.0);
+        let is_empty = members.front().is_none();
+        self.filled &= !(u8::from(is_empty) << slot);
+        is_empty
     }
 }
 
@@ -177,6 +156,11 @@ impl Group {
 #[inline]
 fn slot_of(time: u64, group: u8) -> usize {
     (time >> group) as usize % SLOTS_PER_GROUP
+}
+
+/// The slot for packets that take up to this long.
+fn slot_of_packets(longest: Duration) -> u64 {
+    longest.picoseconds().max(1).next_power_of_two()
 }
 
 /// Moves those of a set of groups that are among `which` to another set.
@@ -200,6 +184,12 @@ impl QuickFair {
     #[inline]
     fn is_empty(&self) -> bool {
         self.ready | self.early | self.blocked | self.early_blocked == 0
+    }
+
+    /// All flows that are in slots.
+    fn flows(&self) -> Vec<Flow> {
+        let slots = self.groups.iter().flat_map(|group| group.slots);
+        slots.flat_map(|slot| slot.flows(&self.shares)).map(Flow).collect()
     }
 
     /// When a group is finished.
@@ -263,45 +253,72 @@ impl QuickFair {
         }
     }
 
+    /// The group of flows of this rate.
+    fn group_of(&self, rate: TimePerByte) -> u8 {
+        slot_of_packets(rate.ceil(self.longest_packet)).trailing_zeros() as u8
+    }
+
+    /// By how much no flow is ever ahead of virtual time: two of the longest slots.
+    fn lead(&self) -> u64 {
+        2 * slot_of_packets(self.rates.slowest())
+    }
+
+    /// Takes the rate of a flow anew, which is in no slot.
+    #[inline(never)]
+    fn renew(&mut self, flow: Flow) {
+        let rate = self.rates.time_per_byte(flow);
+        let group = self.group_of(rate);
+        let share = &mut self.shares[flow.index()];
+        if group != share.group {
+            let (earliest, latest) = (self.virtual_time, self.virtual_time.after(1 << group));
+            let start = Stamp { lap: share.lap, time: share.time }.max(earliest).min(latest);
+            (share.lap, share.time) = (start.lap, start.time);
+        }
+        (share.rate, share.group, share.version) = (rate, group, self.rates.version());
+    }
+
+    /// A flow that is in no slot is in that of its virtual start from now on, which may come before all others of its group.
+    #[inline]
+    fn enter(&mut self, flow: Flow) {
+        let Share { time, group, .. } = self.shares[flow.index()];
+        let members = &mut self.groups[usize::from(group) % GROUP_COUNT];
+        let time = time >> group << group;
+        if members.filled == 0 || is_before(time, members.start) {
+            members.start = time;
+            members.first = slot_of(time, group);
+            self.early &= !(1 << group);
+            self.early_blocked &= !(1 << group);
+            self.classify(group);
+        }
+        self.join(flow);
+    }
+
     /// Adds a flow to the slot of its virtual start.
     #[inline]
     fn join(&mut self, flow: Flow) {
-        let share = &mut self.shares[flow.index()];
-        let members = &mut self.groups[usize::from(share.group) % GROUP_COUNT];
-        debug_assert!(
-            (share.time >> share.group).wrapping_sub(members.start >> share.group) << share.group >> share.group < SLOTS_PER_GROUP as u64
-        );
-        let slot = slot_of(share.time, share.group);
-        let Ring { front, length } = members.slots[slot];
-        share.place = members.after(front, length);
-        self.members[members.position(slot, share.place)] = flow.0;
-        members.slots[slot].length = length + 1;
+        let Share { time, group, .. } = self.shares[flow.index()];
+        let members = &mut self.groups[usize::from(group) % GROUP_COUNT];
+        debug_assert!((time >> group).wrapping_sub(members.start >> group) << group >> group < SLOTS_PER_GROUP as u64);
+        let slot = slot_of(time, group);
+        members.slots[slot].join(&mut self.shares, flow.0);
         members.filled |= 1 << slot;
     }
 
     /// Takes out a flow that waits.
     #[cold]
     fn leave(&mut self, flow: Flow) {
-        let Share { time, place, group, .. } = self.shares[flow.index()];
+        let Share { time, group, .. } = self.shares[flow.index()];
         let members = &mut self.groups[usize::from(group) % GROUP_COUNT];
         let slot = slot_of(time, group);
-        let Ring { front, length } = members.slots[slot];
-        let length = length - 1;
-        members.slots[slot].length = length;
-        if place == front {
-            members.slots[slot].front = members.after(front, 1);
-        } else {
-            // The last one takes its place.
-            let last = self.members[members.position(slot, members.after(front, length))];
-            self.members[members.position(slot, place)] = last;
-            self.shares[last as usize].place = place;
+        if members.leave(&mut self.shares, slot, flow) && slot == members.first {
+            self.advance(group);
         }
-        if length == 0 {
-            members.filled &= !(1 << slot);
-            if slot == members.first {
-                self.advance(group);
-            }
-        }
+    }
+
+    /// Every rate has to be taken anew, if `all`; that of `flow` in any case.
+    fn mark_stale(&mut self, flow: Flow, all: bool) {
+        let stale = if all { &mut *self.shares } else { &mut self.shares[flow.index()..=flow.index()] };
+        stale.iter_mut().for_each(|share| share.version = STALE);
     }
 
     /// Whether the latest service is over.
@@ -314,13 +331,23 @@ impl QuickFair {
     #[inline]
     fn settle(&mut self) {
         let Some(flow) = self.in_service.take() else { return };
-        let Share { time, group, .. } = self.shares[flow.index()];
-        let is_empty = self.group_mut(group).drop_first();
-        if self.goes_on {
+        let group = self.shares[flow.index()].group;
+        let members = &mut self.groups[usize::from(group) % GROUP_COUNT];
+        let slot = members.first % SLOTS_PER_GROUP;
+        let is_empty = members.leave(&mut self.shares, slot, flow);
+        if self.goes_on && self.shares[flow.index()].version != self.rates.version() {
+            self.renew(flow);
+        }
+        let Share { time, group: next, .. } = self.shares[flow.index()];
+        let stays = self.goes_on && next == group;
+        if stays {
             self.join(flow);
         }
-        if is_empty && !(self.goes_on && slot_of(time, group) == self.group(group).first) {
+        if is_empty && !(stays && slot_of(time, group) == self.group(group).first) {
             self.advance(group);
+        }
+        if self.goes_on && !stays {
+            self.enter(flow);
         }
     }
 }
@@ -342,23 +369,16 @@ impl Scheduler for QuickFair {
             return;
         }
         if self.is_empty() && self.is_over(now) {
-            self.virtual_time = self.virtual_time.after(self.lead);
+            self.virtual_time = self.virtual_time.after(self.lead());
+        }
+        if self.shares[flow.index()].version != self.rates.version() {
+            self.renew(flow);
         }
         let share = &mut self.shares[flow.index()];
         share.length = head.length;
         let start = self.virtual_time.max(Stamp { lap: share.lap, time: share.time });
         (share.lap, share.time) = (start.lap, start.time);
-        let group = share.group;
-        let members = &mut self.groups[usize::from(group) % GROUP_COUNT];
-        let time = start.time >> group << group;
-        if members.filled == 0 || is_before(time, members.start) {
-            members.start = time;
-            members.first = slot_of(time, group);
-            self.early &= !(1 << group);
-            self.early_blocked &= !(1 << group);
-            self.classify(group);
-        }
-        self.join(flow);
+        self.enter(flow);
     }
 
     #[inline(always)]
@@ -373,12 +393,15 @@ impl Scheduler for QuickFair {
             self.pass(self.virtual_time.after(start.wrapping_sub(self.virtual_time.time)));
         }
         let members = self.group(self.ready.trailing_zeros() as u8);
-        let slot = members.first % SLOTS_PER_GROUP;
-        Decision::Serve(Flow(self.members[members.position(slot, members.slots[slot].front)]))
+        match members.slots[members.first % SLOTS_PER_GROUP].front() {
+            Some(flow) => Decision::Serve(Flow(flow)),
+            None => Decision::Idle,
+        }
     }
 
     #[inline(always)]
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
+        self.predictor.turn_of(&mut self.shares, flow.0);
         let share = &mut self.shares[flow.index()];
         let span = share.rate.ceil(share.length).picoseconds().min(1 << share.group);
         let finish = Stamp { lap: share.lap, time: share.time }.after(span);
@@ -402,22 +425,62 @@ impl Scheduler for QuickFair {
         }
     }
 
-    #[inline]
-    fn prefetch_hint(&mut self) -> Option<Flow> {
-        let backlogged = if self.ready != 0 { self.ready } else { self.early };
-        let members = self.group(backlogged.trailing_zeros() as u8);
-        let mut slot = members.first % SLOTS_PER_GROUP;
-        let mut ahead = PREFETCH_DISTANCE as u32;
-        if members.slots[slot].length <= ahead {
-            ahead -= members.slots[slot].length;
-            slot = (slot + 1) % SLOTS_PER_GROUP;
-            if members.slots[slot].length <= ahead {
-                return None;
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let all = self.rates.change(flow, parameters)?;
+        self.mark_stale(flow, all);
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        if self.in_service == Some(flow) {
+            self.settle();
+        }
+        let all = self.rates.forget(flow);
+        self.mark_stale(flow, all);
+        let share = &mut self.shares[flow.index()];
+        (share.lap, share.time) = (Stamp::ZERO.lap, Stamp::ZERO.time);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        let mut moves = Moves::new(old.shares.len(), kept);
+        if let Some(flow) = old.in_service.filter(|&flow| moves.to(flow).is_none()) {
+            old.goes_on = false;
+            if !kept.iter().any(|kept| kept.from == flow) {
+                old.settle();
             }
         }
-        let hint = Flow(self.members[members.position(slot, members.after(members.slots[slot].front, ahead))]);
-        self.prefetch(hint);
-        Some(hint)
+        for flow in old.flows() {
+            if moves.to(flow).is_none() && old.in_service != Some(flow) {
+                old.leave(flow);
+            }
+        }
+        (self.ready, self.blocked, self.early, self.early_blocked) = (old.ready, old.blocked, old.early, old.early_blocked);
+        (self.virtual_time, self.service_start, self.service_span) = (old.virtual_time, old.service_start, old.service_span);
+        self.goes_on = old.goes_on;
+        for kept in kept {
+            let links = self.shares[kept.to.index()].links;
+            self.shares[kept.to.index()] = Share { version: STALE, links, ..old.shares[kept.from.index()] };
+            if old.in_service == Some(kept.from) {
+                self.in_service = Some(kept.to);
+            }
+        }
+        for (members, group) in self.groups.iter_mut().zip(old.groups.iter()) {
+            (members.start, members.first, members.filled) = (group.start, group.first, group.filled);
+            for (slot, other) in members.slots.iter_mut().zip(group.slots) {
+                for flow in other.flows(&old.shares) {
+                    let is_last = old.in_service == Some(Flow(flow)) && !old.goes_on;
+                    if let Some(to) = if is_last { self.in_service } else { moves.take(Flow(flow)) } {
+                        slot.join(&mut self.shares, to.0);
+                    }
+                }
+            }
+        }
+        moves.activate_others(self, now, kept);
+    }
+
+    #[inline]
+    fn prefetch_hint(&mut self) -> Option<Flow> {
+        Some(self.predictor.prefetch_hint())
     }
 
     #[inline]
@@ -439,41 +502,25 @@ impl Algorithm<Scheduling> for QuickFair {
     const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
 
     fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<QuickFair, BuildError> {
-        let mut groups = Box::new([Group::EMPTY; GROUP_COUNT]);
-        let mut shares = Vec::with_capacity(flows.len());
-        let mut lead = 0;
-        for (index, rate) in guaranteed_rates(setup, flows)?.into_iter().enumerate() {
-            let rate = rate.time_per_byte();
-            let slot = rate.ceil(setup.longest_packet.max(1)).picoseconds().next_power_of_two();
-            if slot > LONGEST_SLOT {
-                let problem = "the longest packet takes more than 6 days at this flow's rate: raise the rate";
-                return Err(BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem });
-            }
-            lead = lead.max(2 * slot);
-            let group = slot.trailing_zeros() as u8;
-            groups[usize::from(group)].places += 1;
-            shares.push(Share { time: 0, lap: 0, length: 0, rate, place: 0, group });
-        }
-        let mut base = 0;
-        for group in &mut *groups {
-            group.base = base;
-            base += SLOTS_PER_GROUP * group.places as usize;
-        }
+        let problem = "the longest packet takes more than 6 days at this flow's rate: raise the rate";
+        let (link, longest_packet) = (setup.rate.time_per_byte(), setup.longest_packet.max(1));
+        let share = Share { time: 0, lap: 0, length: 0, rate: link, version: STALE, group: 0, links: Links::NONE };
         Ok(QuickFair {
-            shares,
-            groups,
-            members: alloc::vec![0; base],
+            shares: alloc::vec![share; setup.places(flows)],
+            groups: Box::new([Group::EMPTY; GROUP_COUNT]),
+            rates: GuaranteedRates::within(setup, flows, (Duration::from_picoseconds(LONGEST_SLOT), problem))?,
+            longest_packet,
             ready: 0,
             blocked: 0,
             early: 0,
             early_blocked: 0,
-            link: setup.rate.time_per_byte(),
+            link,
             virtual_time: Stamp::ZERO,
             service_start: Time::ZERO,
             service_span: Duration::ZERO,
             in_service: None,
             goes_on: false,
-            lead,
+            predictor: PrefetchPredictor::NEW,
         })
     }
 }
@@ -535,7 +582,7 @@ mod tests {
         let mut scheduler = scheduler(&[1; 4]);
         activate(&mut scheduler, &[0, 1, 2, 3]);
         scheduler.lost(Time::ZERO, Flow(1), None);
-        assert_eq!(serve(&mut scheduler, 3), [0, 3, 2], "the last of a slot takes the place of the one that leaves");
+        assert_eq!(serve(&mut scheduler, 3), [0, 2, 3]);
         [0, 2, 3].into_iter().for_each(|flow| scheduler.lost(Time::ZERO, Flow(flow), None));
         assert_eq!(scheduler.select(Time::ZERO), Decision::Idle);
     }

@@ -8,13 +8,15 @@
 //! 3. Flows that were idle have no claim to what they did not use.
 //! 4. A suspended flow keeps its stamp when it resumes, up to `R` behind the clock, where `R` is the time of the longest packet at the lowest
 //!    rate. Others wait for at most `r_i R` more bytes of it.
+//! 5. When parameters change, heads keep their stamps, and the new rates hold from each flow's next head on.
 //!
 //! **Source**: Golestani, "A self-clocked fair queueing scheme for broadband applications", INFOCOM 1994; as a latency-rate server Stiliadis and
 //! Varma, IEEE/ACM ToN 6(5), 1998.
 //!
-//! **State**: 32 bytes per flow and one ready list.
+//! **State**: 49 bytes per flow and one ready list.
 //!
-//! **Cost**: one insertion and one removal of a ready list per packet, one multiplication, no division.
+//! **Cost**: one insertion and one removal of a ready list per packet, one multiplication, no division. A flow whose rate
+//! follows from a weight costs two divisions at its first head after the sums of rates and weights have changed.
 //!
 //! **RTL twin**: none yet.
 //!
@@ -22,8 +24,9 @@
 //! because the packet before it has a later stamp than the packet in service at its arrival. The source sets the clock to zero when all queues
 //! are empty; here it stops, which is equivalent, because then no flow's stamp is ahead of it. Virtual time has 128 bits, as in WF2Q+.
 
-use super::wf2q_plus::guaranteed_rates;
-use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use super::guaranteed_rates::{GuaranteedRates, STALE};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -52,8 +55,8 @@ pub struct SelfClocked<R = Wheel> {
     stamps: R,
     /// The stamp of the packet in service, or of the last one that was.
     clock: u128,
-    /// The time of the longest packet at the lowest rate: in it every flow has a turn.
-    round: u64,
+    /// The time of the longest packet at the lowest of them is a round: in it every flow has a turn.
+    rates: GuaranteedRates,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +66,8 @@ struct Share {
     rate: TimePerByte,
     /// Length of the head.
     length: u32,
+    /// The version of `rate`.
+    version: u32,
 }
 
 impl Share {
@@ -75,9 +80,21 @@ impl Share {
 impl<R: ReadyList> SelfClocked<R> {
     #[inline]
     fn file(&mut self, flow: Flow, head: Head) {
+        let version = self.rates.version();
+        if self.shares[flow.index()].version != version {
+            let rate = self.rates.time_per_byte(flow);
+            let share = &mut self.shares[flow.index()];
+            (share.rate, share.version) = (rate, version);
+        }
         let share = &mut self.shares[flow.index()];
         share.length = head.length;
         self.stamps.insert(flow, share.stamp() as u64);
+    }
+
+    /// Every rate has to be taken anew, if `all`; that of `flow` in any case.
+    fn mark_stale(&mut self, flow: Flow, all: bool) {
+        let stale = if all { &mut *self.shares } else { &mut self.shares[flow.index()..=flow.index()] };
+        stale.iter_mut().for_each(|share| share.version = STALE);
     }
 }
 
@@ -124,8 +141,30 @@ impl<R: ReadyList> Scheduler for SelfClocked<R> {
 
     fn resume(&mut self, _now: Time, flow: Flow, head: Head) {
         let share = &mut self.shares[flow.index()];
-        share.start = share.start.max(self.clock.saturating_sub(u128::from(self.round)));
+        share.start = share.start.max(self.clock.saturating_sub(u128::from(self.rates.slowest().picoseconds())));
         self.file(flow, head);
+    }
+
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let all = self.rates.change(flow, parameters)?;
+        self.mark_stale(flow, all);
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        let all = self.rates.forget(flow);
+        self.mark_stale(flow, all);
+        self.shares[flow.index()].start = 0;
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        self.clock = old.clock;
+        for kept in kept {
+            self.shares[kept.to.index()] = Share { version: STALE, ..old.shares[kept.from.index()] };
+        }
+        let mut moves = Moves::new(old.shares.len(), kept);
+        moves.take_list(&mut old.stamps, &mut self.stamps);
+        moves.activate_others(self, now, kept);
     }
 
     #[inline]
@@ -147,10 +186,9 @@ impl<R: ReadyList> Algorithm<Scheduling> for SelfClocked<R> {
     const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
 
     fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
-        let rates = guaranteed_rates(setup, flows)?;
-        let round = rates.iter().map(|rate| rate.time_per_byte().ceil(setup.longest_packet).picoseconds()).max().unwrap_or(0);
-        let shares = rates.into_iter().map(|rate| Share { start: 0, rate: rate.time_per_byte(), length: 0 }).collect();
-        Ok(SelfClocked { shares, stamps: R::new(flows.len()), clock: 0, round })
+        let places = setup.places(flows);
+        let share = Share { start: 0, rate: setup.rate.time_per_byte(), length: 0, version: STALE };
+        Ok(SelfClocked { shares: alloc::vec![share; places], stamps: R::new(places), clock: 0, rates: GuaranteedRates::new(setup, flows)? })
     }
 }
 

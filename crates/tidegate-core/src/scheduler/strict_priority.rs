@@ -2,21 +2,26 @@
 //!
 //! **Law.** When a packet's transmission starts, no flow of higher priority is backlogged. If the flows above priority `k` send at most
 //! `b_j + r_j t` in any time `t`, all flows of priority `k` together get the rest. That is the rate `C - sum r_j` after a latency of
-//! `(sum b_j + L)/(C - sum r_j)`, where `L` is the longest packet of lower priority and `C` the link's rate.
+//! `(sum b_j + L)/(C - sum r_j)`, where `L` is the longest packet of lower priority and `C` the link's rate. A changed priority holds at once: a
+//! backlogged flow goes behind the others of its new priority.
 //!
 //! **Source.** A. Cobham, "Priority Assignment in Waiting Line Problems", Operations Research 2(1), 1954, for the discipline and its mean
 //! waiting times; J.-Y. Le Boudec, P. Thiran, "Network Calculus", Springer 2001, for the guarantee.
 //!
-//! **State.** 16 bytes per flow (the rank of its priority, the links of the active list), 8 bytes and 1.02 bits per priority in use.
+//! **State.** 16 bytes per flow (its level, the links of the active list), 28 bytes and 1.02 bits per place for levels, one for each priority in
+//! use.
 //!
 //! **Cost.** One step per 64-fold of priorities in use: 1 up to 64, 3 up to 262,144. The number of flows does not matter.
+//! A change to a priority in use costs a binary search. A change to one that no flow has, or from one that no other has, costs a step per
+//! priority in use.
 //!
 //! **RTL twin.** None.
 //!
 //! **Deviations.** None. It is not preemptive: a packet being transmitted is never interrupted.
 
 use super::active_list::{ActiveList, Links, PrefetchPredictor, linked};
-use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -44,8 +49,13 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug)]
 pub struct StrictPriority {
     flows: Vec<Turn>,
-    /// The backlogged flows of each priority in use, highest first.
+    /// The backlogged flows of each priority in use.
     levels: Vec<Level>,
+    /// The levels in use, highest priority first.
+    ranked: Vec<u32>,
+    /// The levels that are not in use.
+    unused: Vec<u32>,
+    /// By their ranks, the levels with backlogged flows.
     occupied: LevelSet,
     predictor: PrefetchPredictor,
 }
@@ -55,34 +65,95 @@ pub struct StrictPriority {
 #[repr(align(16))]
 struct Turn {
     links: Links,
-    /// The rank of the flow's priority among those in use.
-    rank: u32,
+    /// The level of the flow's priority; [`NO_LEVEL`] in a vacant place.
+    level: u32,
 }
+
+const NO_LEVEL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Level {
     active: ActiveList,
     /// The flow at the front has been served and its turn is about to pass on.
     turn_is_over: bool,
+    priority: u32,
+    /// Its rank among the levels in use.
+    rank: u32,
+    /// Flows of this priority, backlogged or not.
+    flows: u32,
 }
 
 linked!(Turn);
+
+impl StrictPriority {
+    /// The level of a flow.
+    #[inline]
+    fn level(&mut self, flow: Flow) -> &mut Level {
+        &mut self.levels[self.flows[flow.index()].level as usize]
+    }
+
+    /// A flow goes behind the others of its level.
+    #[inline]
+    fn join(&mut self, flow: Flow) {
+        let level = &mut self.levels[self.flows[flow.index()].level as usize];
+        if level.active.join(&mut self.flows, flow.0) {
+            self.occupied.insert(level.rank);
+        }
+    }
+
+    /// The level of a priority, put into use if it is not.
+    fn level_of(&mut self, priority: u32) -> u32 {
+        let rank = match self.ranked.binary_search_by_key(&priority, |&level| self.levels[level as usize].priority) {
+            Ok(rank) => return self.ranked[rank],
+            Err(rank) => rank,
+        };
+        let level = Level { active: ActiveList::EMPTY, turn_is_over: false, priority, rank: 0, flows: 0 };
+        let number = self.unused.pop().unwrap_or(self.levels.len() as u32);
+        match self.levels.get_mut(number as usize) {
+            Some(unused) => *unused = level,
+            None => self.levels.push(level),
+        }
+        self.ranked.insert(rank, number);
+        self.rank_from(rank);
+        number
+    }
+
+    /// A flow has left this level, which is not in use without flows.
+    fn release(&mut self, level: u32) {
+        let Some(Level { flows, rank, .. }) = self.levels.get_mut(level as usize) else { return };
+        *flows -= 1;
+        if *flows == 0 {
+            let rank = *rank as usize;
+            self.ranked.remove(rank);
+            self.unused.push(level);
+            self.rank_from(rank);
+        }
+    }
+
+    /// Numbers the levels from this rank on, which have moved by one.
+    fn rank_from(&mut self, first: usize) {
+        let first = if self.occupied.resize(self.ranked.len()) { 0 } else { first };
+        for (rank, &level) in self.ranked.iter().enumerate().skip(first) {
+            let level = &mut self.levels[level as usize];
+            level.rank = rank as u32;
+            if level.active.front().is_some() { self.occupied.insert(level.rank) } else { self.occupied.remove(level.rank) }
+        }
+        self.occupied.remove(self.ranked.len() as u32);
+    }
+}
 
 impl Scheduler for StrictPriority {
     const WORK_CONSERVING: bool = true;
 
     #[inline]
     fn activate(&mut self, _now: Time, flow: Flow, _head: Head) {
-        let rank = self.flows[flow.index()].rank;
-        if self.levels[rank as usize].active.join(&mut self.flows, flow.0) {
-            self.occupied.insert(rank);
-        }
+        self.join(flow);
     }
 
     #[inline]
     fn select(&mut self, _now: Time) -> Decision {
         let Some(rank) = self.occupied.first() else { return Decision::Idle };
-        let level = &mut self.levels[rank as usize];
+        let level = &mut self.levels[self.ranked[rank as usize] as usize];
         if core::mem::take(&mut level.turn_is_over) {
             // Passed on only now, so that a flow that became backlogged during the packet is before the flow that sent it.
             level.active.pass(&self.flows);
@@ -97,7 +168,7 @@ impl Scheduler for StrictPriority {
     fn served(&mut self, now: Time, flow: Flow, next: Option<Head>) {
         self.predictor.turn_of(&mut self.flows, flow.0);
         match next {
-            Some(_) => self.levels[self.flows[flow.index()].rank as usize].turn_is_over = !fault!(PriorityWithoutTurns),
+            Some(_) => self.level(flow).turn_is_over = !fault!(PriorityWithoutTurns),
             None => self.lost(now, flow, None),
         }
     }
@@ -105,14 +176,57 @@ impl Scheduler for StrictPriority {
     #[inline]
     fn lost(&mut self, _now: Time, flow: Flow, next: Option<Head>) {
         if next.is_none() {
-            let rank = self.flows[flow.index()].rank;
-            let level = &mut self.levels[rank as usize];
+            let level = &mut self.levels[self.flows[flow.index()].level as usize];
             level.turn_is_over &= level.active.front() != Some(flow.0);
             level.active.leave(&mut self.flows, flow.0);
             if level.active.front().is_none() {
-                self.occupied.remove(rank);
+                self.occupied.remove(level.rank);
             }
         }
+    }
+
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let problem = "strict priority needs it for every flow";
+        let priority = parameters.priority.ok_or(BuildError { flow: Some(flow), parameter: Parameter::Priority, problem })?;
+        let (before, level) = (self.flows[flow.index()].level, self.level_of(priority));
+        if level == before {
+            return Ok(());
+        }
+        let is_backlogged = self.flows[flow.index()].links.is_in_ring();
+        if is_backlogged {
+            self.lost(now, flow, None);
+        }
+        self.flows[flow.index()].level = level;
+        self.levels[level as usize].flows += 1;
+        self.release(before);
+        if is_backlogged {
+            self.join(flow);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        let level = core::mem::replace(&mut self.flows[flow.index()].level, NO_LEVEL);
+        self.release(level);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        let mut moves = Moves::new(old.flows.len(), kept);
+        let mut over = Vec::new();
+        for level in old.ranked.iter().map(|&level| old.levels[level as usize]) {
+            for flow in level.active.flows(&old.flows) {
+                let Some(to) = moves.take(Flow(flow)) else { continue };
+                self.join(to);
+                if level.turn_is_over && level.active.front() == Some(flow) {
+                    over.push(to);
+                }
+            }
+        }
+        for flow in over {
+            let level = self.level(flow);
+            level.turn_is_over |= level.active.front() == Some(flow.0);
+        }
+        moves.activate_others(self, now, kept);
     }
 
     #[inline]
@@ -131,26 +245,29 @@ impl Algorithm<Scheduling> for StrictPriority {
     const SUMMARY: &'static str = "a packet never waits for one of lower priority, except for the one being transmitted";
     const REQUIRES: &'static [Parameter] = &[Parameter::Priority];
 
-    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<StrictPriority, BuildError> {
-        let mut priorities = Vec::with_capacity(flows.len());
-        for (index, parameters) in flows.iter().enumerate() {
-            let missing = BuildError {
-                flow: Some(Flow(index as u32)),
-                parameter: Parameter::Priority,
-                problem: "strict priority needs it for every flow",
-            };
-            priorities.push(parameters.priority.ok_or(missing)?);
-        }
-        let mut ranks = priorities.clone();
-        ranks.sort_unstable();
-        ranks.dedup();
-        let rank_of = |priority| ranks.partition_point(|&rank| rank < priority) as u32;
-        Ok(StrictPriority {
-            flows: priorities.iter().map(|&priority| Turn { links: Links::NONE, rank: rank_of(priority) }).collect(),
-            levels: alloc::vec![Level { active: ActiveList::EMPTY, turn_is_over: false }; ranks.len()],
-            occupied: LevelSet::new(ranks.len()),
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<StrictPriority, BuildError> {
+        let places = setup.places(flows);
+        // A flow that changes its priority may need a level more.
+        let most = places + 1;
+        let mut scheduler = StrictPriority {
+            flows: alloc::vec![Turn { links: Links::NONE, level: NO_LEVEL }; places],
+            levels: Vec::with_capacity(most),
+            ranked: Vec::with_capacity(most),
+            unused: Vec::with_capacity(most),
+            occupied: LevelSet::new(most + 1),
             predictor: PrefetchPredictor::NEW,
-        })
+        };
+        let mut priorities: Vec<u32> = flows.iter().filter_map(|given| given.priority).collect();
+        priorities.sort_unstable();
+        priorities.dedup();
+        // In this order each takes the last rank, which costs one step.
+        for priority in priorities {
+            scheduler.level_of(priority);
+        }
+        for (index, given) in flows.iter().enumerate() {
+            scheduler.change(Time::ZERO, Flow(index as u32), given)?;
+        }
+        Ok(scheduler)
     }
 }
 
@@ -160,6 +277,8 @@ impl Algorithm<Scheduling> for StrictPriority {
 struct LevelSet {
     /// From the one word on top down to the bits of the numbers themselves.
     tiers: Vec<Vec<u64>>,
+    /// The first tier that is in use: that of one word.
+    top: usize,
 }
 
 impl LevelSet {
@@ -171,7 +290,7 @@ impl LevelSet {
             words = words.div_ceil(64).max(1);
             tiers.insert(0, alloc::vec![0; words]);
             if words == 1 {
-                return LevelSet { tiers };
+                return LevelSet { tiers, top: 0 };
             }
         }
     }
@@ -179,7 +298,7 @@ impl LevelSet {
     #[inline]
     fn insert(&mut self, number: u32) {
         let mut at = number as usize;
-        for tier in self.tiers.iter_mut().rev() {
+        for tier in self.tiers[self.top..].iter_mut().rev() {
             let word = &mut tier[at / 64];
             let was_empty = *word == 0;
             *word |= 1 << (at % 64);
@@ -193,7 +312,7 @@ impl LevelSet {
     #[inline]
     fn remove(&mut self, number: u32) {
         let mut at = number as usize;
-        for tier in self.tiers.iter_mut().rev() {
+        for tier in self.tiers[self.top..].iter_mut().rev() {
             let word = &mut tier[at / 64];
             *word &= !(1 << (at % 64));
             if *word != 0 {
@@ -203,10 +322,22 @@ impl LevelSet {
         }
     }
 
+    /// From now on it holds numbers below `limit`; true if it is empty now because it has another number of tiers.
+    fn resize(&mut self, limit: usize) -> bool {
+        let tiers = core::iter::successors(Some(limit.div_ceil(64)), |&words| (words > 1).then(|| words.div_ceil(64))).count();
+        let top = self.tiers.len() - tiers;
+        let changes = top != self.top;
+        if changes {
+            self.tiers.iter_mut().flatten().for_each(|word| *word = 0);
+            self.top = top;
+        }
+        changes
+    }
+
     #[inline]
     fn first(&self) -> Option<u32> {
         let mut at = 0;
-        for tier in &self.tiers {
+        for tier in &self.tiers[self.top..] {
             let word = tier[at];
             if word == 0 {
                 return None;

@@ -3,13 +3,14 @@
 //!
 //! **Law**: a packet's stamp is `F = max(arrival, F of the flow's packet before) + time(length at the flow's rate)`. If the rates sum up to at
 //! most the link's, every packet has left the link by `F` plus the longest packet's time on the link. So a flow within a token bucket is
-//! delayed by at most `burst / rate + longest packet / link rate`, whatever the others do.
+//! delayed by at most `burst / rate + longest packet / link rate`, whatever the others do. A change of rate holds from the flow's next head
+//! on, and its clock stays; the bound of the others holds as long as the rates sum up to at most the link's.
 //!
 //! **Source**: Zhang, "VirtualClock: a new traffic control algorithm for packet switching networks", SIGCOMM 1990. The bound is that of
 //! Figueira and Pasquale, "An upper bound on delay for the VirtualClock service discipline", IEEE/ACM ToN 3(4), 1995. As a latency-rate server
 //! it is in Stiliadis and Varma, IEEE/ACM ToN 6(5), 1998.
 //!
-//! **State**: 24 bytes per flow and the ready list.
+//! **State**: 32 bytes per flow and the ready list.
 //!
 //! **Cost**: one insertion and one removal of a ready list per packet, one multiplication.
 //!
@@ -19,12 +20,13 @@
 //! lost head is not charged. A flow that used idle capacity pays for it later, because its clock has run ahead: that is the discipline; WF2Q+
 //! forgives.
 
-use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::units::{Duration, SERIAL_HORIZON, Time, TimePerByte};
+use crate::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// Virtual clock.
@@ -45,6 +47,11 @@ use alloc::vec::Vec;
 pub struct VirtualClock<R = Wheel> {
     clocks: Vec<Clock>,
     finishes: R,
+    /// The reserved rates in bits per second, 0 in a vacant place, and their sum.
+    reserved: Vec<u64>,
+    sum: u64,
+    link: Rate,
+    longest_packet: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +68,20 @@ struct Clock {
 const MAXIMUM_CLOCK_LEAD: Duration = Duration::from_picoseconds(2 * SERIAL_HORIZON.picoseconds());
 
 impl<R: ReadyList> VirtualClock<R> {
+    /// The rate of a flow, if it is in range, and the sum of all with it.
+    fn reserve(&self, flow: Flow, given: &FlowParameters) -> Result<(Rate, u64), BuildError> {
+        let wrong = |flow, problem| BuildError { flow, parameter: Parameter::Rate, problem };
+        let rate = given.rate.ok_or(wrong(Some(flow), "the virtual clock needs it for every flow"))?;
+        if rate.time_per_byte().ceil(self.longest_packet) > SERIAL_HORIZON {
+            return Err(wrong(Some(flow), "the longest packet takes more than 26 days at this rate: raise the rate"));
+        }
+        let sum = self.sum - self.reserved[flow.index()] + rate.bits_per_second();
+        if sum > self.link.bits_per_second() {
+            return Err(wrong(None, "the flows' rates sum up to more than the rate that is shared: lower them"));
+        }
+        Ok((rate, sum))
+    }
+
     #[inline]
     fn stamp(&mut self, now: Time, flow: Flow, head: Head) {
         let clock = &mut self.clocks[flow.index()];
@@ -110,6 +131,30 @@ impl<R: ReadyList> Scheduler for VirtualClock<R> {
         }
     }
 
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let (rate, sum) = self.reserve(flow, parameters)?;
+        self.reserved[flow.index()] = rate.bits_per_second();
+        self.sum = sum;
+        self.clocks[flow.index()].rate = rate.time_per_byte();
+        Ok(())
+    }
+
+    fn forget(&mut self, now: Time, flow: Flow) {
+        self.sum -= core::mem::take(&mut self.reserved[flow.index()]);
+        let clock = &mut self.clocks[flow.index()];
+        (clock.charged, clock.finish) = (now, now);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        for kept in kept {
+            let clock = &mut self.clocks[kept.to.index()];
+            *clock = Clock { rate: clock.rate, ..old.clocks[kept.from.index()] };
+        }
+        let mut moves = Moves::new(old.clocks.len(), kept);
+        moves.take_list(&mut old.finishes, &mut self.finishes);
+        moves.activate_others(self, now, kept);
+    }
+
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
         let hint = self.finishes.ahead(PREFETCH_DISTANCE)?;
@@ -138,22 +183,19 @@ impl<R: ReadyList> Algorithm<Scheduling> for VirtualClock<R> {
     const REQUIRES: &'static [Parameter] = &[Parameter::Rate];
 
     fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
-        let (mut clocks, mut sum) = (Vec::with_capacity(flows.len()), 0u64);
+        let (places, link) = (setup.places(flows), setup.rate);
+        let clock = Clock { charged: Time::ZERO, finish: Time::ZERO, rate: link.time_per_byte() };
+        let mut scheduler = VirtualClock {
+            clocks: alloc::vec![clock; places],
+            finishes: R::new(places),
+            reserved: alloc::vec![0; places],
+            sum: 0,
+            link,
+            longest_packet: setup.longest_packet,
+        };
         for (index, given) in flows.iter().enumerate() {
-            let wrong = |problem| BuildError { flow: Some(Flow(index as u32)), parameter: Parameter::Rate, problem };
-            let rate = given.rate.ok_or(wrong("the virtual clock needs it for every flow"))?;
-            sum = sum.saturating_add(rate.bits_per_second());
-            let rate = rate.time_per_byte();
-            let longest = rate.ceil(setup.longest_packet);
-            if longest > SERIAL_HORIZON {
-                return Err(wrong("the longest packet takes more than 26 days at this rate: raise the rate"));
-            }
-            clocks.push(Clock { charged: Time::ZERO, finish: Time::ZERO, rate });
+            scheduler.change(Time::ZERO, Flow(index as u32), given)?;
         }
-        if sum > setup.rate.bits_per_second() {
-            let problem = "the flows' rates sum up to more than the rate that is shared: lower them";
-            return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
-        }
-        Ok(VirtualClock { clocks, finishes: R::new(flows.len()) })
+        Ok(scheduler)
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! A suspended flow resumes its turn when it comes back. If its round has ended meanwhile, it gets one turn more, at most two in all. A
 //! suspended flow `j` adds at most `w_j L/C` to the latency of the others. Flows that are back before each round ends keep the law above.
+//! A changed weight holds from the flow's next turn on; a turn that was granted stays as it is.
 //!
 //! **Source.** M. Katevenis, S. Sidiropoulos, C. Courcoubetis, "Weighted Round-Robin Cell Multiplexing in a General-Purpose ATM Switch
 //! Chip", IEEE Journal on Selected Areas in Communications 9(8), 1991. The latency is that of D. Stiliadis, A. Varma, "Latency-Rate
@@ -21,7 +22,8 @@
 //! have turns, so no slot is left empty.
 
 use super::active_list::{Links, PrefetchPredictor, Rounds, in_rounds};
-use super::{BuildError, Decision, FlowParameters, Parameter, Scheduler, Scheduling, Setup, weight_of};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, weight_of};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
@@ -142,10 +144,31 @@ impl Scheduler for WeightedRoundRobin {
     fn resume(&mut self, _now: Time, flow: Flow, _head: Head) {
         let Turn { left, weight, round, .. } = self.flows[flow.index()];
         if self.active.resume(&mut self.flows, flow.0, left < weight) {
-            self.flows[flow.index()].left = left.saturating_add(weight).min(weight.saturating_mul(2));
+            self.flows[flow.index()].left = left.max(left.saturating_add(weight).min(weight.saturating_mul(2)));
         }
         let turn = &self.flows[flow.index()];
         self.active.remember(flow.0, [(round, left), (turn.round, turn.left)].map(|(round, left)| (round, u64::from(left))));
+    }
+
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        self.flows[flow.index()].weight = weight_of(flow.index(), parameters)?;
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        let turn = &mut self.flows[flow.index()];
+        (turn.left, turn.round) = (0, 0);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        for kept in kept {
+            let turn = &mut self.flows[kept.to.index()];
+            let Turn { left, round, .. } = old.flows[kept.from.index()];
+            (turn.left, turn.round) = (left, round);
+        }
+        let mut moves = Moves::new(old.flows.len(), kept);
+        self.active.adopt(&mut self.flows, &mut old.active, &mut old.flows, &mut moves);
+        moves.activate_others(self, now, kept);
     }
 
     #[inline]
@@ -164,11 +187,11 @@ impl Algorithm<Scheduling> for WeightedRoundRobin {
     const SUMMARY: &'static str = "backlogged flows send packets in proportion to their weights";
     const ACCEPTS: &'static [Parameter] = &[Parameter::Weight];
 
-    fn build((_setup, flows): (&Setup, &[FlowParameters])) -> Result<WeightedRoundRobin, BuildError> {
-        let mut turns = Vec::with_capacity(flows.len());
+    fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<WeightedRoundRobin, BuildError> {
+        let mut turns = alloc::vec![Turn { links: Links::NONE, weight: 1, left: 0, round: 0 }; setup.places(flows)];
         for (index, parameters) in flows.iter().enumerate() {
             let weight = weight_of(index, parameters)?;
-            turns.push(Turn { links: Links::NONE, weight, left: weight, round: 0 });
+            (turns[index].weight, turns[index].left) = (weight, weight);
         }
         Ok(WeightedRoundRobin { flows: turns, active: Rounds::EMPTY, predictor: PrefetchPredictor::NEW })
     }

@@ -7,12 +7,15 @@
 //! 2. No packet starts before its virtual start (worst-case fairness). Let `L_i` be the flow's own longest packet. Backlogged from t1 to t2, when
 //!    one of its packets departs, it gets at least `r_i * (t2 - t1) - L_i - (longest packet - L_i) * r_i / C`.
 //! 3. Flows that were idle have no claim to what they did not use.
+//! 4. When parameters change, heads keep their stamps, and the new rates hold from each flow's next head on. While the rates that stamps were
+//!    made at sum up to at most `C`, laws 1 and 2 hold for every flow that is not changed.
 //!
 //! **Source**: Bennett and Zhang, "Hierarchical packet fair queueing algorithms", IEEE/ACM ToN 5(5), 1997.
 //!
-//! **State**: 32 bytes per flow and two ready lists.
+//! **State**: 49 bytes per flow and two ready lists.
 //!
-//! **Cost**: at most two insertions and two removals of a ready list per packet, two multiplications, no division.
+//! **Cost**: at most two insertions and two removals of a ready list per packet, two multiplications, no division. A flow whose rate follows
+//! from a weight costs two divisions at its first head after the sums of rates and weights have changed.
 //!
 //! **RTL twin**: none yet.
 //!
@@ -21,12 +24,14 @@
 //! maximum with the smallest virtual start is taken when the link asks for a packet, not continuously. When the last packet has left, virtual
 //! time jumps to the latest finish, which forgives all flows alike (the paper restarts at zero).
 
-use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup, weight_of};
+use super::guaranteed_rates::{GuaranteedRates, STALE};
+use super::moves::Moves;
+use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
+use crate::units::{Duration, Time, TimePerByte};
 use alloc::vec::Vec;
 
 /// WF2Q+.
@@ -53,6 +58,7 @@ pub struct Wf2qPlus<R = Wheel> {
     eligible: R,
     /// Heads that have not, by their virtual start.
     pending: R,
+    rates: GuaranteedRates,
     link: TimePerByte,
     /// Virtual time when the latest service began ...
     virtual_time: u128,
@@ -73,9 +79,15 @@ struct Share {
     rate: TimePerByte,
     /// Length of the head.
     length: u32,
-    /// The head is eligible, not pending.
-    is_eligible: bool,
+    /// The version of `rate`, and in the lowest bit [`ELIGIBLE`].
+    version: u32,
 }
+
+/// The head is eligible, not pending.
+const ELIGIBLE: u32 = 1;
+
+/// In place of a flow: none.
+const NO_FLOW: Flow = Flow(u32::MAX);
 
 impl Share {
     #[inline]
@@ -100,9 +112,14 @@ impl<R: ReadyList> Wf2qPlus<R> {
     /// Files the head of `flow`, whose share is up to date.
     #[inline]
     fn file(&mut self, virtual_time: u128, flow: Flow) {
+        let version = self.rates.version();
+        if self.shares[flow.index()].version & !ELIGIBLE != version {
+            self.shares[flow.index()].rate = self.rates.time_per_byte(flow);
+        }
         let share = &mut self.shares[flow.index()];
-        share.is_eligible = share.start <= virtual_time;
-        if share.is_eligible {
+        let is_eligible = share.start <= virtual_time;
+        share.version = version | u32::from(is_eligible);
+        if is_eligible {
             self.eligible.insert(flow, low(share.finish()));
         } else {
             self.pending.insert(flow, low(share.start));
@@ -112,6 +129,12 @@ impl<R: ReadyList> Wf2qPlus<R> {
     #[inline]
     fn is_empty(&self) -> bool {
         self.eligible.is_empty() && self.pending.is_empty()
+    }
+
+    /// Every rate has to be taken anew, if `all`; that of `flow` in any case.
+    fn mark_stale(&mut self, flow: Flow, all: bool) {
+        let stale = if all { &mut *self.shares } else { &mut self.shares[flow.index()..=flow.index()] };
+        stale.iter_mut().for_each(|share| share.version &= ELIGIBLE);
     }
 }
 
@@ -156,7 +179,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
                 self.prefetch(ahead);
             }
             let share = &mut self.shares[flow.index()];
-            share.is_eligible = true;
+            share.version |= ELIGIBLE;
             self.eligible.insert(flow, low(share.finish()));
         }
         match self.eligible.first() {
@@ -188,7 +211,7 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
 
     #[inline]
     fn lost(&mut self, now: Time, flow: Flow, next: Option<Head>) {
-        if self.shares[flow.index()].is_eligible {
+        if self.shares[flow.index()].version & ELIGIBLE > 0 {
             self.eligible.remove(flow);
         } else {
             self.pending.remove(flow);
@@ -213,6 +236,38 @@ impl<R: ReadyList> Scheduler for Wf2qPlus<R> {
         prefetch_in(&self.shares, flow.index());
     }
 
+    fn change(&mut self, _now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let all = self.rates.change(flow, parameters)?;
+        self.mark_stale(flow, all);
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, flow: Flow) {
+        let all = self.rates.forget(flow);
+        self.mark_stale(flow, all);
+        self.shares[flow.index()].start = 0;
+        if self.in_service == flow {
+            self.in_service = NO_FLOW;
+        }
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        (self.virtual_time, self.latest_finish) = (old.virtual_time, old.latest_finish);
+        (self.service_start, self.service_span) = (old.service_start, old.service_span);
+        for kept in kept {
+            let share = &mut self.shares[kept.to.index()];
+            *share = old.shares[kept.from.index()];
+            share.version = STALE | share.version & ELIGIBLE;
+            if kept.from == old.in_service {
+                self.in_service = kept.to;
+            }
+        }
+        let mut moves = Moves::new(old.shares.len(), kept);
+        moves.take_list(&mut old.eligible, &mut self.eligible);
+        moves.take_list(&mut old.pending, &mut self.pending);
+        moves.activate_others(self, now, kept);
+    }
+
     fn refresh(&mut self, now: Time) {
         if now.since(self.service_start) >= self.service_span {
             self.virtual_time += u128::from(self.service_span.picoseconds());
@@ -228,57 +283,18 @@ impl<R: ReadyList> Algorithm<Scheduling> for Wf2qPlus<R> {
     const ACCEPTS: &'static [Parameter] = &[Parameter::Rate, Parameter::Weight];
 
     fn build((setup, flows): (&Setup, &[FlowParameters])) -> Result<Self, BuildError> {
-        let rates = guaranteed_rates(setup, flows)?;
-        let share = |rate: Rate| Share { start: 0, rate: rate.time_per_byte(), length: 0, is_eligible: false };
-        let shares = rates.into_iter().map(share).collect();
-        let link = setup.rate.time_per_byte();
+        let (places, link) = (setup.places(flows), setup.rate.time_per_byte());
         Ok(Wf2qPlus {
-            shares,
-            eligible: R::new(flows.len()),
-            pending: R::new(flows.len()),
+            shares: alloc::vec![Share { start: 0, rate: link, length: 0, version: STALE }; places],
+            eligible: R::new(places),
+            pending: R::new(places),
+            rates: GuaranteedRates::new(setup, flows)?,
             link,
             virtual_time: 0,
             service_start: Time::ZERO,
             service_span: Duration::ZERO,
             latest_finish: 0,
-            in_service: Flow(0),
+            in_service: NO_FLOW,
         })
     }
-}
-
-/// The guaranteed rate of every flow: its own, or its weight's part of what those leave. At each of them a packet takes at most [`SERIAL_HORIZON`].
-pub(super) fn guaranteed_rates(setup: &Setup, flows: &[FlowParameters]) -> Result<Vec<Rate>, BuildError> {
-    let reserved = flows.iter().filter_map(|given| given.rate).fold(0u64, |sum, rate| sum.saturating_add(rate.bits_per_second()));
-    let Some(left) = setup.rate.bits_per_second().checked_sub(reserved) else {
-        let problem = "the flows' rates sum up to more than the rate that is shared: lower them";
-        return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
-    };
-    let mut weights = 0u64;
-    for (index, given) in flows.iter().enumerate() {
-        let weight = weight_of(index, given)?;
-        if given.rate.is_none() {
-            weights += u64::from(weight);
-        }
-    }
-    let rate_of = |(index, given): (usize, &FlowParameters)| {
-        let flow = Some(Flow(index as u32));
-        if given.rate.is_some() && given.weight.is_some() {
-            let problem = "give either a rate or a weight: unused capacity is shared in proportion to the rates";
-            return Err(BuildError { flow, parameter: Parameter::Weight, problem });
-        }
-        let rate = match given.rate {
-            Some(rate) => rate,
-            None => {
-                let share = u128::from(left) * u128::from(weight_of(index, given)?) / u128::from(weights);
-                let problem = "its share of what the reserved rates leave is below 1 kbit/s: raise it, or lower the reservations";
-                Rate::new(share as u64).map_err(|_| BuildError { flow, parameter: Parameter::Weight, problem })?
-            }
-        };
-        if rate.time_per_byte().ceil(setup.longest_packet) > SERIAL_HORIZON {
-            let problem = "the longest packet takes more than 26 days at this flow's rate: raise the rate";
-            return Err(BuildError { flow, parameter: Parameter::Rate, problem });
-        }
-        Ok(rate)
-    };
-    flows.iter().enumerate().map(rate_of).collect()
 }

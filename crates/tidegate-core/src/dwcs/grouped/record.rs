@@ -1,7 +1,8 @@
 //! The record of one stream, as of the last time it was brought up to date: later misses follow from the time.
 
 use crate::dwcs::interface::Tally;
-use crate::dwcs::stream::Window;
+use crate::dwcs::rules::NEVER;
+use crate::dwcs::stream::{Stream, Window};
 use crate::dwcs::tolerance::Tolerance;
 
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub(super) struct Record {
     pub is_fixed: bool,
     /// The present head began a new window, and nothing has happened since.
     pub is_fresh: bool,
+    /// Other attributes hold from the next head on.
+    pub changes: bool,
 }
 
 /// Where a stream is.
@@ -40,6 +43,13 @@ pub(super) enum Place {
 }
 
 impl Record {
+    /// The attributes of the stream.
+    pub fn attributes(&self) -> Stream {
+        let &Record { window, penalty, droppable, is_fixed, .. } = self;
+        let period = Some(self.period).filter(|&period| period != NEVER);
+        Stream { window, period, first_deadline: None, penalty, droppable, is_fixed }
+    }
+
     /// Accounts for missed deadlines until `deadline` is the next.
     #[inline]
     pub fn catch_up(&mut self, deadline: u64, tally: &mut Tally) {
