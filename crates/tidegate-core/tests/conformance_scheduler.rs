@@ -5,10 +5,8 @@ mod restless;
 mod workload;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use restless::Restless;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use tidegate_core::buffer::{Admission, Arrival, BufferManager, Victim};
 use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::observer::Observer;
@@ -19,7 +17,7 @@ use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 use tidegate_core::shaper::{Bucket, Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
-use workload::{Breach, LONGEST, Liberties, Link, Step, Wishes, breach, link_rate, origin, setup, steps, wishes};
+use workload::{Breach, Case, LONGEST, Liberties, Link, Step, Wishes, assert_holds, breach, cases, link_rate, setup, wishes};
 
 /// Something that can build a scheduler for any flows.
 struct Subject<'a, S> {
@@ -28,15 +26,8 @@ struct Subject<'a, S> {
     build: &'a dyn Fn(&[Wishes]) -> S,
 }
 
-/// One random case: the flows, what happens, and when time begins.
-type Case = (Vec<Wishes>, Vec<Step>, Time);
-
-fn cases() -> impl Strategy<Value = Case> {
-    (prop::collection::vec(wishes(), 1..7), steps(), origin())
-}
-
 impl<S: Scheduler> Subject<'_, S> {
-    fn link(&self, flows: &[Wishes], origin: Time) -> Link<S> {
+    fn link(&self, flows: &[Wishes], origin: Time) -> Link<'_, S> {
         Link::new((self.build)(flows), self.liberties, flows.len(), origin)
     }
 
@@ -90,24 +81,6 @@ impl<S: Scheduler> Subject<'_, S> {
         assert_holds(64, &cases(), |case| self.lost_heads_are_not_charged(case))?;
         let orders = (1usize..7).prop_flat_map(|flows| Just((0..flows).collect::<Vec<_>>()).prop_shuffle());
         assert_holds(32, &(wishes(), orders, 40..=LONGEST, any::<bool>()), |case| self.ties_break_by_activation(case))
-    }
-}
-
-/// Runs `law` on `count` cases, always the same ones; the variable PROPTEST_CASES (256 unless set) makes them proportionally more. Of the
-/// cases that fail it prints the least and returns its breach.
-fn assert_holds<C: Debug>(count: u32, cases: &impl Strategy<Value = C>, law: impl Fn(&C) -> Result<(), Breach>) -> Result<(), Breach> {
-    let config = Config::default();
-    let cases_run = (u64::from(count) * u64::from(config.cases) / 256).max(1) as u32;
-    let config = Config { cases: cases_run, failure_persistence: None, ..config };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let outcome = runner.run(cases, |case| law(&case).map_err(|breach| TestCaseError::fail(format!("{breach:?}"))));
-    match outcome {
-        Ok(()) => Ok(()),
-        Err(TestError::Fail(_, case)) => {
-            println!("{case:#?}");
-            Err(law(&case).err().unwrap_or_else(|| breach(0, "a failure that does not repeat")))
-        }
-        Err(TestError::Abort(reason)) => panic!("{reason}"),
     }
 }
 

@@ -426,7 +426,7 @@ mod model {
                         }
                     }
                     Step::Poll | Step::Send => sent.extend(self.send()),
-                    Step::Pause(_) => {}
+                    Step::Pause(_) | Step::Change(_) => {}
                 }
             }
             while sent.len() < departures.len() {

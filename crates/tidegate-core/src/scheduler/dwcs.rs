@@ -233,18 +233,22 @@ impl<E: Changing> Scheduler for Dwcs<E> {
             old.end_slot(now, flow, head);
         }
         (self.newest, self.clock.tick, self.clock.since) = (old.newest, old.clock.tick, old.clock.since);
-        for kept in kept {
-            if let (Some(balance), Some(before)) = (self.balances.get_mut(kept.to.index()), old.balances.get(kept.from.index())) {
-                *balance = *before;
-            }
-            if old.holder == Some(kept.from) {
-                self.holder = Some(kept.to);
+        // First the flow whose slot has begun: an engine has named it before it hears that the slot is over.
+        let (holders, others): (Vec<&Kept>, Vec<&Kept>) = kept.iter().partition(|kept| old.holder == Some(kept.from));
+        for kept in holders.into_iter().chain(others) {
+            if let Some(balance) = self.balances.get_mut(kept.to.index()) {
+                balance.bytes = old.balances.get(kept.from.index()).map_or(0, |before| before.bytes);
+                balance.head = kept.head.map_or(0, |head| head.length);
             }
             let saved = old.engine.save(kept.from);
             let head = kept.head.filter(|_| saved.is_backlogged).map(|head| self.age(&head));
             self.engine.restore(self.clock.tick, kept.to, &saved, head);
             if head.is_some() {
                 moves.take(kept.from);
+            }
+            if old.holder == Some(kept.from) {
+                self.holder = Some(kept.to);
+                self.engine.select(self.clock.tick);
             }
         }
         moves.activate_others(self, now, kept);

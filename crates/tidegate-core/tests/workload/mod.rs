@@ -5,11 +5,13 @@
 #![allow(dead_code)]
 
 use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use std::collections::VecDeque;
+use std::fmt::Debug;
 use tidegate_core::dwcs::{Request, Service, Window};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{Decision, FlowParameters, Parameter, Scheduler, Setup};
+use tidegate_core::scheduler::{Decision, FlowParameters, Kept, Parameter, Scheduler, Setup};
 use tidegate_core::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 
 /// The longest packet of any workload, in bytes.
@@ -92,13 +94,58 @@ pub enum Step {
     Purge(usize, usize),
     /// Nothing happens for this long.
     Pause(Duration),
+    /// Something that need not have happened, or that changes a flow.
+    Change(Verb),
+}
+
+/// What happens to flows, to the scheduler as a whole, and to contracts around it.
+#[derive(Clone, Copy, Debug)]
+pub enum Verb {
+    /// A flow gets these parameters.
+    Change(usize, Wishes),
+    /// A flow gets the parameters that it has.
+    Repeat(usize),
+    /// A flow gets parameters that no scheduler accepts.
+    Refused(usize),
+    /// A flow comes, sends nothing, and leaves.
+    Visit(Wishes),
+    /// If the queue of a flow is empty, the flow leaves, and another one comes in its place.
+    Replace(usize, Wishes),
+    /// Another scheduler takes over, with flows in places that this number shuffles.
+    Adopt(u64),
+    /// A contract suspends a backlogged flow.
+    Suspend(usize),
+    /// A contract suspends the flow that sends next, when it has sent.
+    SuspendNext,
+    /// A contract lets a suspended flow send again.
+    Resume(usize),
 }
 
 /// Steps that keep queues short, so that they often run dry, and lengths few, so that ties are common. Nearly half of the steps happen
 /// at the instant of the one before.
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 0..250)
+}
+
+/// The same with changes of flows among them.
+pub fn changing_steps() -> impl Strategy<Value = Vec<Step>> {
+    let verb = prop_oneof![
+        4 => (0usize..8, wishes()).prop_map(|(flow, wishes)| Verb::Change(flow, wishes)),
+        2 => (0usize..8).prop_map(Verb::Repeat),
+        1 => (0usize..8).prop_map(Verb::Refused),
+        2 => wishes().prop_map(Verb::Visit),
+        2 => (0usize..8, wishes()).prop_map(|(flow, wishes)| Verb::Replace(flow, wishes)),
+        3 => any::<u64>().prop_map(Verb::Adopt),
+        2 => (0usize..8).prop_map(Verb::Suspend),
+        2 => Just(Verb::SuspendNext),
+        4 => (0usize..8).prop_map(Verb::Resume),
+    ];
+    prop::collection::vec(prop_oneof![3 => step(), 1 => verb.prop_map(Step::Change)], 0..250)
+}
+
+fn step() -> impl Strategy<Value = Step> {
     let length = prop_oneof![2 => Just(1000u32), 1 => Just(40u32), 1 => Just(LONGEST), 2 => 40..=LONGEST];
-    let step = prop_oneof![
+    prop_oneof![
         12 => (0usize..8, length, prop::bool::weighted(0.15)).prop_map(|(flow, length, doomed)| Step::Arrive { flow, length, doomed }),
         8 => Just(Step::Send),
         3 => Just(Step::Poll),
@@ -108,14 +155,38 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0u64..300_000_000).prop_map(|ps| Step::Pause(Duration::from_picoseconds(ps))),
         1 => (0u64..2_000).prop_map(|ms| Step::Pause(Duration::from_milliseconds(ms))),
         1 => (0u64..3 << 61).prop_map(|ps| Step::Pause(Duration::from_picoseconds(ps))),
-    ];
-    prop::collection::vec(step, 0..250)
+    ]
 }
 
 /// Origins of time: the usual one, and some from which the workload crosses the wrap of the axis or its middle.
 pub fn origin() -> impl Strategy<Value = Time> {
     let near = |middle: u64| (0u64..1 << 42).prop_map(move |before| middle.wrapping_sub(before));
     prop_oneof![Just(0u64), near(0), near(1 << 63), any::<u64>()].prop_map(Time::from_picoseconds)
+}
+
+/// One random case: the flows, what happens, and when time begins.
+pub type Case = (Vec<Wishes>, Vec<Step>, Time);
+
+pub fn cases() -> impl Strategy<Value = Case> {
+    (prop::collection::vec(wishes(), 1..7), steps(), origin())
+}
+
+/// Runs `law` on `count` cases, always the same ones; the variable PROPTEST_CASES (256 unless set) makes them proportionally more. Of the
+/// cases that fail it prints the least and returns its breach.
+pub fn assert_holds<C: Debug>(count: u32, cases: &impl Strategy<Value = C>, law: impl Fn(&C) -> Result<(), Breach>) -> Result<(), Breach> {
+    let config = Config::default();
+    let cases_run = (u64::from(count) * u64::from(config.cases) / 256).max(1) as u32;
+    let config = Config { cases: cases_run, failure_persistence: None, ..config };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let outcome = runner.run(cases, |case| law(&case).map_err(|breach| TestCaseError::fail(format!("{breach:?}"))));
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(TestError::Fail(_, case)) => {
+            println!("{case:#?}");
+            Err(law(&case).err().unwrap_or_else(|| breach(0, "a failure that does not repeat")))
+        }
+        Err(TestError::Abort(reason)) => panic!("{reason}"),
+    }
 }
 
 /// A breach of a scheduler's law.
@@ -155,7 +226,7 @@ struct Packet {
 }
 
 /// A link with queues that asks one scheduler.
-pub struct Link<S> {
+pub struct Link<'a, S> {
     scheduler: S,
     liberties: Liberties,
     rate: TimePerByte,
@@ -166,11 +237,32 @@ pub struct Link<S> {
     next_refresh: Time,
     number: u32,
     departures: Vec<Departure>,
+    changing: Option<Changing<'a, S>>,
+    /// The place of every flow.
+    places: Vec<usize>,
+    suspended: Vec<bool>,
+    suspends_next: bool,
 }
 
-impl<S: Scheduler> Link<S> {
-    pub fn new(mut scheduler: S, liberties: Liberties, flows: usize, origin: Time) -> Link<S> {
+/// How flows change under a link.
+pub struct Changing<'a, S> {
+    pub kind: SchedulerKind,
+    /// What is given to each flow now.
+    pub wishes: Vec<Wishes>,
+    /// Builds a scheduler with these flows in places and one place more.
+    pub build: &'a dyn Fn(&[Wishes]) -> S,
+    /// Which verbs are carried out; the others are left out.
+    pub carries_out: fn(&Verb) -> bool,
+}
+
+impl<'a, S: Scheduler> Link<'a, S> {
+    pub fn new(mut scheduler: S, liberties: Liberties, flows: usize, origin: Time) -> Link<'a, S> {
         scheduler.start(origin);
+        Link::of_started(scheduler, liberties, flows, origin)
+    }
+
+    /// With a scheduler that has been in use.
+    pub fn of_started(scheduler: S, liberties: Liberties, flows: usize, origin: Time) -> Link<'a, S> {
         Link {
             scheduler,
             liberties,
@@ -182,7 +274,116 @@ impl<S: Scheduler> Link<S> {
             next_refresh: origin + SERIAL_HORIZON,
             number: 0,
             departures: Vec::new(),
+            changing: None,
+            places: (0..flows).collect(),
+            suspended: vec![false; flows],
+            suspends_next: false,
         }
+    }
+
+    /// The same where flows change.
+    pub fn changing(mut self, changing: Changing<'a, S>) -> Link<'a, S> {
+        self.changing = Some(changing);
+        self
+    }
+
+    fn place(&self, flow: usize) -> Flow {
+        Flow(self.places[flow] as u32)
+    }
+
+    /// Carries out a verb.
+    fn verb(&mut self, verb: Verb) {
+        let Some(changing) = self.changing.as_mut().filter(|changing| (changing.carries_out)(&verb)) else { return };
+        let flows = self.queues.len();
+        let (kind, spare) = (changing.kind, Flow(flows as u32));
+        match verb {
+            Verb::Change(flow, _) | Verb::Repeat(flow) => {
+                let flow = flow % flows;
+                let wishes = if let Verb::Change(_, wishes) = verb { wishes } else { changing.wishes[flow] };
+                if self.scheduler.change(self.now, Flow(self.places[flow] as u32), &wishes.parameters(kind)).is_ok() {
+                    changing.wishes[flow] = wishes;
+                }
+            }
+            Verb::Refused(flow) => {
+                let nothing = FlowParameters { service: Some(Request::of(Service::FairShare(0))), ..FlowParameters::default() };
+                let wrong =
+                    if kind.accepts().contains(&Parameter::Weight) { FlowParameters { weight: Some(0), ..nothing } } else { nothing };
+                let place = Flow(self.places[flow % flows] as u32);
+                let refused = self.scheduler.change(self.now, place, &wrong).is_err();
+                assert!(refused || kind == SchedulerKind::Fifo, "{} accepts anything", kind.name());
+            }
+            Verb::Visit(wishes) => {
+                if self.scheduler.change(self.now, spare, &wishes.parameters(kind)).is_ok() {
+                    self.scheduler.forget(self.now, spare);
+                }
+            }
+            Verb::Replace(flow, wishes) => {
+                let flow = flow % flows;
+                if self.queues[flow].is_empty() {
+                    let place = Flow(self.places[flow] as u32);
+                    self.scheduler.forget(self.now, place);
+                    let before = changing.wishes[flow].parameters(kind);
+                    match self.scheduler.change(self.now, place, &wishes.parameters(kind)) {
+                        Ok(()) => changing.wishes[flow] = wishes,
+                        Err(_) => self.scheduler.change(self.now, place, &before).expect("it was accepted before"),
+                    }
+                }
+            }
+            Verb::Adopt(seed) => {
+                let before = self.places.clone();
+                let mut random = seed;
+                for last in (1..flows).rev() {
+                    random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                    self.places.swap(last, (random >> 33) as usize % (last + 1));
+                }
+                let mut by_place = changing.wishes.clone();
+                (0..flows).for_each(|flow| by_place[self.places[flow]] = changing.wishes[flow]);
+                let mut next = (changing.build)(&by_place);
+                next.start(self.now);
+                let kept: Vec<Kept> = (0..flows)
+                    .map(|flow| {
+                        let head = if self.suspended[flow] { None } else { self.head(flow) };
+                        Kept { from: Flow(before[flow] as u32), to: self.place(flow), head }
+                    })
+                    .collect();
+                next.adopt(self.now, &mut self.scheduler, &kept);
+                self.scheduler = next;
+            }
+            Verb::Suspend(flow) => {
+                let flow = flow % flows;
+                if !self.queues[flow].is_empty() && !self.suspended[flow] {
+                    self.suspended[flow] = true;
+                    self.scheduler.suspend(self.now, self.place(flow));
+                }
+            }
+            Verb::SuspendNext => self.suspends_next = true,
+            Verb::Resume(flow) => self.resume(flow % flows),
+        }
+    }
+
+    fn resume(&mut self, flow: usize) {
+        if let Some(head) = self.head(flow).filter(|_| self.suspended[flow]) {
+            self.suspended[flow] = false;
+            self.scheduler.resume(self.now, self.place(flow), head);
+            self.bury(flow);
+        }
+    }
+
+    /// The scheduler, and the time, when all queues have been emptied.
+    pub fn finish(mut self, steps: &[Step]) -> Result<(S, Time), Breach> {
+        for &step in steps {
+            self.step(step, true)?;
+        }
+        self.drain()?;
+        let now = self.now.later(self.free_at);
+        Ok((self.scheduler, now))
+    }
+
+    fn drain(&mut self) -> Result<(), Breach> {
+        (0..self.queues.len()).for_each(|flow| self.resume(flow));
+        self.suspends_next = false;
+        while self.send(true)? {}
+        Ok(())
     }
 
     /// Carries out the steps, empties the queues and returns all departures.
@@ -190,7 +391,7 @@ impl<S: Scheduler> Link<S> {
         for &step in steps {
             self.step(step, with_doomed)?;
         }
-        while self.send(true)? {}
+        self.drain()?;
         Ok(self.departures)
     }
 
@@ -224,6 +425,7 @@ impl<S: Scheduler> Link<S> {
                     self.lose_head(flow % flows);
                 }
             }
+            Step::Change(verb) => self.verb(verb),
             Step::Pause(span) => {
                 let mut left = span;
                 while left > SERIAL_HORIZON {
@@ -252,23 +454,24 @@ impl<S: Scheduler> Link<S> {
         let head = Head { length, number: self.number, arrival: self.now, colour: Colour::Green };
         self.queues[flow].push_back(Packet { head, doomed });
         if self.queues[flow].len() == 1 {
-            self.scheduler.activate(self.now, Flow(flow as u32), head);
+            self.suspended[flow] = false;
+            self.scheduler.activate(self.now, self.place(flow), head);
             self.bury(flow);
         }
     }
 
     fn lose_head(&mut self, flow: usize) {
-        if self.queues[flow].pop_front().is_some() {
-            self.scheduler.lost(self.now, Flow(flow as u32), self.head(flow));
+        if self.queues[flow].pop_front().is_some() && !self.suspended[flow] {
+            self.scheduler.lost(self.now, self.place(flow), self.head(flow));
             self.bury(flow);
         }
     }
 
     /// Loses doomed heads.
     fn bury(&mut self, flow: usize) {
-        while self.queues[flow].front().is_some_and(|packet| packet.doomed) {
+        while !self.suspended[flow] && self.queues[flow].front().is_some_and(|packet| packet.doomed) {
             self.queues[flow].pop_front();
-            self.scheduler.lost(self.now, Flow(flow as u32), self.head(flow));
+            self.scheduler.lost(self.now, self.place(flow), self.head(flow));
         }
     }
 
@@ -291,11 +494,12 @@ impl<S: Scheduler> Link<S> {
             if answer != again {
                 return Err(breach(2, format!("{answer:?}, and asked again {again:?}")));
             }
-            let backlogged = self.queues.iter().any(|queue| !queue.is_empty());
+            let backlogged = self.queues.iter().zip(&self.suspended).any(|(queue, suspended)| !queue.is_empty() && !suspended);
             match answer {
                 Decision::Serve(flow) | Decision::ServeAs(flow, _) | Decision::Discard(flow) => {
-                    let at = flow.index();
-                    let Some(packet) = self.queues.get_mut(at).and_then(VecDeque::pop_front) else {
+                    let at = self.places.iter().position(|&place| place == flow.index()).unwrap_or(usize::MAX);
+                    let suspended = self.suspended.get(at) == Some(&true);
+                    let Some(packet) = self.queues.get_mut(at).filter(|_| !suspended).and_then(VecDeque::pop_front) else {
                         return Err(breach(1, format!("{answer:?}, but flow {at} is not backlogged")));
                     };
                     let next = self.head(at);
@@ -304,12 +508,18 @@ impl<S: Scheduler> Link<S> {
                         self.bury(at);
                         continue;
                     }
-                    self.scheduler.served(self.now, flow, next);
+                    match next.filter(|_| std::mem::take(&mut self.suspends_next)) {
+                        Some(next) => {
+                            self.suspended[at] = true;
+                            self.scheduler.served_and_suspended(self.now, flow, next);
+                        }
+                        None => self.scheduler.served(self.now, flow, next),
+                    }
                     self.bury(at);
                     self.free_at = self.now + self.rate.ceil(packet.head.length);
-                    let at = Duration::from_picoseconds(self.now.picoseconds().wrapping_sub(self.origin.picoseconds()));
+                    let when = Duration::from_picoseconds(self.now.picoseconds().wrapping_sub(self.origin.picoseconds()));
                     let Head { number, length, .. } = packet.head;
-                    self.departures.push(Departure { at, flow: flow.index(), number, length });
+                    self.departures.push(Departure { at: when, flow: at, number, length });
                     return Ok(true);
                 }
                 Decision::Idle if backlogged => return Err(breach(3, "idle while a flow is backlogged")),
