@@ -113,6 +113,7 @@ fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<
         scheduler: kind,
         rate: setup.rate,
         dwcs: setup.dwcs,
+        intserv: setup.intserv,
         parameters: FlowParameters { shape: None, weight: None, ..*given },
         shape: None,
     };
@@ -149,7 +150,9 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
         rate: Some(draw_rate(flows, random)),
         delay: Some(draw_delay(flows, random)),
         shape: None,
-        service: None,
+        class: None,
+        tolerance: None,
+        ..FlowParameters::default()
     };
     let uses = |parameter| kind.requires().contains(&parameter) || kind.accepts().contains(&parameter);
     FlowParameters {
@@ -160,7 +163,7 @@ fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters 
         rate: all.rate.filter(|_| uses(Parameter::Rate) && !kind.shapes()),
         delay: all.delay.filter(|_| uses(Parameter::Delay)),
         shape: None,
-        service: all.service,
+        ..all
     }
 }
 

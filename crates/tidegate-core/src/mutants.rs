@@ -80,6 +80,17 @@ faults! {
     ArcNever = "arc-never",
     ArcOnlyOnControlledLoad = "arc-only-on-controlled-load",
     ArcOnUtilisation = "arc-on-utilisation",
+    SvcLiteral = "svc-literal",
+    SvcWithoutShaping = "svc-without-shaping",
+    SvcKeepsStampOfPushedOut = "svc-keeps-stamp-of-pushed-out",
+    SvcVirtualTime = "svc-virtual-time",
+    IntservCharges = "intserv-charges",
+    IntservWithoutMarks = "intserv-without-marks",
+    IntservKeepsMarks = "intserv-keeps-marks",
+    IntservSwapsWeights = "intserv-swaps-weights",
+    IntservIgnoresWeights = "intserv-ignores-weights",
+    IntservSavesCredit = "intserv-saves-credit",
+    IntservControlledLoadFirst = "intserv-controlled-load-first",
 }
 
 /// True if the environment names this fault.

@@ -33,6 +33,8 @@ crate::registry! { $
         QuickFair = crate::scheduler::QuickFair;
         SelfClocked = crate::scheduler::SelfClocked;
         VirtualClock = crate::scheduler::VirtualClock;
+        ShapedVirtualClock = crate::scheduler::ShapedVirtualClock;
+        IntegratedServices = crate::scheduler::IntegratedServices;
         EarliestDeadlineFirst = crate::scheduler::EarliestDeadlineFirst;
         Dwcs = crate::scheduler::Dwcs;
         RateControlled = crate::scheduler::RateControlled;

@@ -11,7 +11,7 @@
 //!    never waits too long;
 //! 4. a lost head is not charged. Two calls in a row that activate a flow and lose its only packet, or resume a flow and suspend it again,
 //!    change nothing;
-//! 5. ties break by the order of activation;
+//! 5. ties break by the order of activation; in shaped virtual clocks, whose source says so, by the order of flows;
 //! 6. a flow that its contract suspends keeps the rest of its turn, and at most one more turn that passed meanwhile;
 //! 7. flows change while packets are queued. `change` touches one flow: its stamps and turns already granted stay, and the new parameters hold
 //!    from its next head on. `forget` leaves nothing behind: the next flow in that place is served as on a new scheduler. Neither changes the
@@ -32,15 +32,22 @@ mod deficit_round_robin;
 mod dwcs;
 mod dwcs_options;
 mod edf;
+mod eligible;
+mod eligible_tree;
+mod exact_rate;
 mod fifo;
 mod guaranteed_rates;
 mod hierarchy;
 mod least;
 mod moves;
+mod intserv;
+mod intserv_options;
 mod quick_fair;
 mod rate_controlled;
 mod self_clocked;
+mod shaped_clock;
 mod strict_priority;
+mod svc;
 #[cfg(test)]
 mod tests;
 mod virtual_clock;
@@ -51,12 +58,17 @@ pub use deficit_round_robin::DeficitRoundRobin;
 pub use dwcs::Dwcs;
 pub use dwcs_options::{DwcsOptions, Shares};
 pub use edf::EarliestDeadlineFirst;
+pub use eligible::{Calendar, EligibleList};
+pub use eligible_tree::EligibleTree;
 pub use fifo::Fifo;
 pub use hierarchy::{Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec};
+pub use intserv::IntegratedServices;
+pub use intserv_options::{IntServOptions, Marks, OutOfProfile, Profile, ServiceClass, Stamping};
 pub use quick_fair::QuickFair;
 pub use rate_controlled::RateControlled;
 pub use self_clocked::SelfClocked;
 pub use strict_priority::StrictPriority;
+pub use svc::ShapedVirtualClock;
 pub use virtual_clock::VirtualClock;
 pub use weighted_round_robin::WeightedRoundRobin;
 pub use wf2q_plus::Wf2qPlus;
@@ -231,6 +243,13 @@ pub struct FlowParameters {
     pub shape: Option<ShapingContract>,
     /// The service asked of [`Dwcs`].
     pub service: Option<Request>,
+    /// The service that it gets of [`IntegratedServices`].
+    pub class: Option<ServiceClass>,
+    /// How long before its virtual start a head counts as in profile (the literature's CDVT), for [`ShapedVirtualClock`] and
+    /// [`IntegratedServices`].
+    pub tolerance: Option<Duration>,
+    /// The traffic that it has declared, for [`IntegratedServices`] with [`Marks::Profile`].
+    pub profile: Option<Profile>,
 }
 
 impl FlowParameters {
@@ -242,6 +261,9 @@ impl FlowParameters {
             Parameter::Rate => self.rate.is_some(),
             Parameter::Delay => self.delay.is_some(),
             Parameter::Service => self.service.is_some(),
+            Parameter::Class => self.class.is_some(),
+            Parameter::Tolerance => self.tolerance.is_some(),
+            Parameter::Profile => self.profile.is_some(),
         }
     }
 }
@@ -259,6 +281,12 @@ fields! {
         Delay = "delay",
         /// [`FlowParameters::service`].
         Service = "service",
+        /// [`FlowParameters::class`].
+        Class = "service-class",
+        /// [`FlowParameters::tolerance`].
+        Tolerance = "tolerance",
+        /// [`FlowParameters::profile`].
+        Profile = "profile",
     }
 }
 
@@ -273,12 +301,14 @@ pub struct Setup {
     pub capacity: usize,
     /// For [`Dwcs`].
     pub dwcs: DwcsOptions,
+    /// For [`IntegratedServices`] and [`ShapedVirtualClock`].
+    pub intserv: IntServOptions,
 }
 
 impl Setup {
     /// The setup of flows that share `rate`, with default options.
     pub fn new(rate: Rate, longest_packet: u32) -> Setup {
-        Setup { rate, longest_packet, capacity: 0, dwcs: DwcsOptions::default() }
+        Setup { rate, longest_packet, capacity: 0, dwcs: DwcsOptions::default(), intserv: IntServOptions::default() }
     }
 
     /// Builds a scheduler whose type is known; [`crate::registry::SchedulerKind::build`] builds one that is named at run time.

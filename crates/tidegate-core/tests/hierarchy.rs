@@ -9,13 +9,23 @@ use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::policer::Policer;
 use tidegate_core::registry::{AnyScheduler, PolicerKind, SchedulerKind};
 use tidegate_core::scheduler::{
-    Decision, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
+    Decision, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, IntServOptions, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
 };
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 use workload::{Departure, LONGEST, Liberties, Link, Step, link_rate, origin, steps};
 
-const NONE: FlowParameters = FlowParameters { priority: None, weight: None, rate: None, delay: None, shape: None, service: None };
+const NONE: FlowParameters = FlowParameters {
+    priority: None,
+    weight: None,
+    rate: None,
+    delay: None,
+    shape: None,
+    service: None,
+    class: None,
+    tolerance: None,
+    profile: None,
+};
 
 fn weight(weight: u32) -> FlowParameters {
     FlowParameters { weight: Some(weight), ..NONE }
@@ -26,7 +36,15 @@ fn priority(priority: u32) -> FlowParameters {
 }
 
 fn node(parent: usize, scheduler: SchedulerKind, parameters: FlowParameters) -> NodeSpec {
-    NodeSpec { parent: Some(parent), scheduler, rate: link_rate(), dwcs: DwcsOptions::default(), parameters, shape: None }
+    NodeSpec {
+        parent: Some(parent),
+        scheduler,
+        rate: link_rate(),
+        dwcs: DwcsOptions::default(),
+        intserv: IntServOptions::default(),
+        parameters,
+        shape: None,
+    }
 }
 
 fn root(scheduler: SchedulerKind) -> NodeSpec {
@@ -46,7 +64,7 @@ fn build(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Hierarchy<AnyScheduler> {
 }
 
 fn run(tree: Hierarchy<AnyScheduler>, flows: usize, steps: &[Step], waits: usize, origin: Time) -> Vec<Departure> {
-    Link::new(tree, Liberties { waits }, flows, origin).run(steps, true).unwrap()
+    Link::new(tree, Liberties { waits, ties_by_flow: false }, flows, origin).run(steps, true).unwrap()
 }
 
 /// Keeps all the given flows backlogged with packets of the given lengths in turn while `packets` packets are sent.

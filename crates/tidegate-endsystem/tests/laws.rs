@@ -30,8 +30,8 @@ fn parameters(kind: SchedulerKind, stream: usize) -> FlowParameters {
         weight: takes(Parameter::Weight).then_some(1 + stream as u32),
         rate: takes(Parameter::Rate).then(|| Rate::new(1_000_000 * (1 + stream as u64)).unwrap()),
         delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(300 * (1 + stream as u64))),
-        shape: None,
         service: takes(Parameter::Service).then(|| Request::of(Service::Window(Window::new(stream as u32, 1 + stream as u32)))),
+        ..FlowParameters::default()
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{
-    BuildError, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
+    BuildError, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, IntServOptions, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
 };
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::Rate;
@@ -238,6 +238,7 @@ impl Tree {
             scheduler: self.root.kind,
             rate: self.rate.value,
             dwcs: self.root.options.dwcs,
+            intserv: IntServOptions::default(),
             parameters: FlowParameters::default(),
             shape: None,
         }];
@@ -249,6 +250,7 @@ impl Tree {
                 scheduler: choice.kind,
                 rate: self.shared[slot(Some(group))].value,
                 dwcs: choice.options.dwcs,
+                intserv: IntServOptions::default(),
                 parameters: self.parameters(given),
                 shape: given.shape,
             });
@@ -262,8 +264,8 @@ impl Tree {
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
             if class.queues > 1 {
                 let rate = self.rate_of_queues(index);
-                let (scheduler, dwcs) = (class.queue_scheduler, DwcsOptions::default());
-                nodes.push(NodeSpec { parent: Some(parent), scheduler, rate, dwcs, parameters, shape: class.given.shape });
+                let (scheduler, dwcs, intserv) = (class.queue_scheduler, DwcsOptions::default(), IntServOptions::default());
+                nodes.push(NodeSpec { parent: Some(parent), scheduler, rate, dwcs, intserv, parameters, shape: class.given.shape });
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
             }

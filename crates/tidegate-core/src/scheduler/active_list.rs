@@ -158,6 +158,13 @@ impl ActiveList {
         core::iter::successors(self.front(), next).collect()
     }
 
+    /// The flow whose turn comes after that of `flow`; `None` after the last of a round.
+    #[inline]
+    pub(super) fn after<T: Linked>(self, flows: &[T], flow: u32) -> Option<u32> {
+        let next = flows[flow as usize].links().next;
+        (next != self.front).then_some(next)
+    }
+
     /// Passes the turn on: the front goes behind all others.
     #[inline]
     pub(super) fn pass<T: Linked>(&mut self, flows: &[T]) {

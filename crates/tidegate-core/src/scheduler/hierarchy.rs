@@ -52,15 +52,15 @@ pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
 /// use tidegate_core::registry::SchedulerKind;
-/// use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
+/// use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, IntServOptions, LeafSpec, NodeSpec, Scheduler};
 /// use tidegate_core::units::{Rate, Time};
 ///
 /// let rate = Rate::new(10_000_000).unwrap();
 /// let none = FlowParameters::default();
 /// let priority = |priority| FlowParameters { priority: Some(priority), ..none };
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..none };
-/// let dwcs = DwcsOptions::default();
-/// let node = |parent, scheduler, parameters| NodeSpec { parent, scheduler, rate, dwcs, parameters, shape: None };
+/// let (dwcs, intserv) = (DwcsOptions::default(), IntServOptions::default());
+/// let node = |parent, scheduler, parameters| NodeSpec { parent, scheduler, rate, dwcs, intserv, parameters, shape: None };
 /// let leaf = |parent, parameters| LeafSpec { parent, parameters, shape: None };
 /// let nodes = [
 ///     node(None, SchedulerKind::StrictPriority, none),

@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use tidegate_core::dwcs::{Request, Service, Window};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{Decision, FlowParameters, Kept, Parameter, Scheduler, Setup};
+use tidegate_core::scheduler::{Decision, FlowParameters, Kept, Parameter, Scheduler, ServiceClass, Setup};
 use tidegate_core::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 
 /// The longest packet of any workload, in bytes.
@@ -47,7 +47,12 @@ impl Wishes {
             let preferred = match parameter {
                 Parameter::Rate => self.prefers_rate || !accepts(Parameter::Weight),
                 Parameter::Weight => !self.prefers_rate || !accepts(Parameter::Rate),
-                Parameter::Priority | Parameter::Delay | Parameter::Service => true,
+                Parameter::Priority
+                | Parameter::Delay
+                | Parameter::Service
+                | Parameter::Class
+                | Parameter::Tolerance
+                | Parameter::Profile => true,
             };
             kind.requires().contains(&parameter) || (accepts(parameter) && preferred)
         };
@@ -56,8 +61,10 @@ impl Wishes {
             weight: takes(Parameter::Weight).then_some(self.weight),
             rate: takes(Parameter::Rate).then(|| Rate::new(self.kilobits * 1000).unwrap()),
             delay: takes(Parameter::Delay).then(|| Duration::from_microseconds(self.microseconds)),
-            shape: None,
             service: takes(Parameter::Service).then(|| Request { period: 10 + self.microseconds / 1000, ..Request::of(self.service()) }),
+            class: takes(Parameter::Class).then(|| ServiceClass::ALL[self.priority.min(2) as usize]),
+            tolerance: takes(Parameter::Tolerance).then(|| Duration::from_microseconds(self.microseconds % 3 * 1000)),
+            ..FlowParameters::default()
         }
     }
 
@@ -206,6 +213,8 @@ pub fn breach(law: u32, what: impl Into<String>) -> Breach {
 pub struct Liberties {
     /// How often in a row it may ask to be asked later: 0 for a work-conserving one.
     pub waits: usize,
+    /// It may serve flows of equal rank in the order of flows, not of activation.
+    pub ties_by_flow: bool,
 }
 
 /// A packet that has left.

@@ -67,6 +67,7 @@ impl Given {
             Parameter::Rate => self.rate.as_ref().map(|at| at.span.clone()),
             Parameter::Delay => self.delay.as_ref().map(|at| at.span.clone()),
             Parameter::Service => self.asked.service.as_ref().map(|at| at.span.clone()),
+            Parameter::Class | Parameter::Tolerance | Parameter::Profile => None,
         }
     }
 
@@ -79,6 +80,7 @@ impl Given {
             delay: self.delay.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Delay)),
             shape: None,
             service: self.request.filter(|_| uses(kind, Parameter::Service)),
+            ..FlowParameters::default()
         }
     }
 }

@@ -58,8 +58,7 @@ pub fn parameters(scheduler: SchedulerKind, class: u32, share: u64) -> FlowParam
         weight: (uses(Parameter::Weight) && !rated).then_some(1),
         rate: rated.then(|| rate(share)),
         delay: uses(Parameter::Delay).then(|| Duration::from_milliseconds(u64::from(5 + 20 * class))),
-        shape: None,
-        service: None,
+        ..FlowParameters::default()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::ready::ReadyList;
 use crate::registry::{AnyScheduler, SchedulerKind};
-use crate::scheduler::{BuildError, DwcsOptions, FlowParameters, Parameter, Setup};
+use crate::scheduler::{BuildError, DwcsOptions, FlowParameters, IntServOptions, Parameter, Setup};
 use crate::shaper::ShapingContract;
 use crate::units::{Rate, Time};
 use alloc::collections::BinaryHeap;
@@ -25,6 +25,8 @@ pub struct NodeSpec {
     pub rate: Rate,
     /// How this node's scheduler goes about it, if it is [`Dwcs`](crate::scheduler::Dwcs).
     pub dwcs: DwcsOptions,
+    /// For [`IntegratedServices`](crate::scheduler::IntegratedServices) and [`ShapedVirtualClock`](crate::scheduler::ShapedVirtualClock).
+    pub intserv: IntServOptions,
     /// What the scheduler of the node above needs to know of this node. Unused for the root.
     pub parameters: FlowParameters,
     /// A contract that all packets below this node keep together.
@@ -140,7 +142,7 @@ impl Hierarchy<AnyScheduler> {
                     Member::Leaf(flow) => leaves[flow.index()].parameters,
                 });
             }
-            let setup = Setup { dwcs: spec.dwcs, ..Setup::new(spec.rate, longest_packet) };
+            let setup = Setup { dwcs: spec.dwcs, intserv: spec.intserv, ..Setup::new(spec.rate, longest_packet) };
             let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
                 let child = flow.map(|flow| member(children[flow.index()]));
                 HierarchyError::Parameters { node: index, child, parameter, problem }

@@ -4,7 +4,7 @@ use super::*;
 use crate::packet::Flow;
 use crate::registry::{AnyScheduler, SchedulerKind};
 use crate::scheduler::tests::{Backlog, Server, assert_same, steps};
-use crate::scheduler::{DwcsOptions, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
+use crate::scheduler::{DwcsOptions, FlowParameters, Hierarchy, IntServOptions, LeafSpec, NodeSpec, Scheduler};
 use crate::units::Rate;
 use alloc::collections::VecDeque;
 use proptest::prelude::*;
@@ -20,6 +20,7 @@ fn tree(parents: &[usize], flows: impl IntoIterator<Item = usize>) -> Hierarchy<
         scheduler,
         rate: Rate::MAX,
         dwcs: DwcsOptions::default(),
+        intserv: IntServOptions::default(),
         parameters: FlowParameters::default(),
         shape: None,
     };

@@ -1,0 +1,104 @@
+//! Deficit round robin with one quantum for all, as two rings through one table of flows: packets out of profile, and best effort. A flow is
+//! in at most one of them.
+//!
+//! A turn is granted its quantum when the flow's turn before it ends. So a turn may span any number of decisions of the port, and what is
+//! left of it is the deficit.
+
+use super::super::active_list::{ActiveList, Links, linked};
+use crate::packet::Flow;
+use crate::prefetch::prefetch_in;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The turns of all flows.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    flows: Vec<Turn>,
+    /// What a turn grants, in bytes: the longest packet.
+    quantum: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Turn {
+    /// The rest of the turn under way, or the bytes of the next turn: less than two quanta.
+    deficit: u32,
+    /// Wire length of the flow's head.
+    length: u32,
+    links: Links,
+}
+
+linked!(Turn);
+
+/// The flows that take turns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ring(ActiveList);
+
+impl Ring {
+    pub(super) const EMPTY: Ring = Ring(ActiveList::EMPTY);
+
+    /// The flow whose turn it is, once turns that do not suffice have passed on.
+    #[inline]
+    pub(super) fn settle(&mut self, turns: &mut Turns) -> Option<Flow> {
+        loop {
+            let front = self.0.front()?;
+            let turn = &mut turns.flows[front as usize];
+            if turn.deficit >= turn.length {
+                return Some(Flow(front));
+            }
+            turn.deficit += turns.quantum;
+            self.0.pass(&turns.flows);
+        }
+    }
+
+    /// Adds a flow that is in no ring, behind all others.
+    #[inline]
+    pub(super) fn join(&mut self, turns: &mut Turns, Flow(flow): Flow, length: u32) {
+        let turn = &mut turns.flows[flow as usize];
+        (turn.deficit, turn.length) = (turns.quantum, length);
+        self.0.join(&mut turns.flows, flow);
+    }
+
+    /// Takes a flow out, which loses its place and the rest of its turn.
+    #[inline]
+    pub(super) fn leave(&mut self, turns: &mut Turns, Flow(flow): Flow) {
+        self.0.leave(&mut turns.flows, flow);
+    }
+
+    /// Charges the flow whose turn it is for its head.
+    #[inline]
+    pub(super) fn charge(self, turns: &mut Turns, flow: Flow) {
+        debug_assert_eq!(self.0.front(), Some(flow.0), "only the flow whose turn it is is served");
+        let turn = &mut turns.flows[flow.index()];
+        turn.deficit -= turn.length;
+    }
+
+    /// The flows in the order of their turns, with their deficits, from `front` on.
+    pub(super) fn in_order(self, turns: &Turns) -> impl Iterator<Item = (Flow, u32)> {
+        let first = self.0.front();
+        let next = move |flow: &u32| self.0.after(&turns.flows, *flow);
+        core::iter::successors(first, next).map(|flow| (Flow(flow), turns.flows[flow as usize].deficit))
+    }
+}
+
+impl Turns {
+    pub(super) fn new(flows: usize, quantum: u32) -> Turns {
+        Turns { flows: vec![Turn { deficit: 0, length: 0, links: Links::NONE }; flows], quantum }
+    }
+
+    /// The flow, which is in a ring, has another head.
+    #[inline]
+    pub(super) fn set_length(&mut self, flow: Flow, length: u32) {
+        self.flows[flow.index()].length = length;
+    }
+
+    /// What a flow has left, as it had in the scheduler before this one.
+    pub(super) fn set_deficit(&mut self, flow: Flow, deficit: u32) {
+        self.flows[flow.index()].deficit = deficit.min(2 * self.quantum);
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, flow: Flow) {
+        prefetch_in(&self.flows, flow.index());
+    }
+}
