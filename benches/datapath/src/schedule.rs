@@ -108,14 +108,9 @@ pub fn set_up(name: &str, flows: u32, backlog: u32) -> Result<Benchmark, String>
 /// flows of a large one, whose next packets are always there, would keep the port to themselves for long.
 fn tree(kind: SchedulerKind, setup: &Setup, flows: &[FlowParameters]) -> Result<AnyScheduler, String> {
     let groups = flows.len().isqrt();
-    let node = |parent, given: &FlowParameters| NodeSpec {
-        parent,
-        scheduler: kind,
-        rate: setup.rate,
-        dwcs: setup.dwcs,
-        intserv: setup.intserv,
-        parameters: FlowParameters { shape: None, weight: None, ..*given },
-        shape: None,
+    let node = |parent, given: &FlowParameters| {
+        let parameters = FlowParameters { shape: None, weight: None, ..*given };
+        NodeSpec { dwcs: setup.dwcs, intserv: setup.intserv, ..NodeSpec::new(parent, kind, setup.rate, parameters) }
     };
     let nodes: Vec<NodeSpec> =
         std::iter::once(node(None, &flows[0])).chain(flows[..groups].iter().map(|given| node(Some(0), given))).collect();

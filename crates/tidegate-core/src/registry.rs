@@ -10,7 +10,10 @@ use crate::buffer::{
 use crate::packet::{Colour, DropReason, Flow, Head, Part};
 use crate::policer::{Contract, ContractError, ContractField, Policer, Policing, Verdict};
 use crate::queue::{Backlog, Marked};
-use crate::scheduler::{BuildError, Decision, FlowParameters, Kept, Parameter, Scheduler, Scheduling, Setup, Task, activate_in_order};
+use crate::scheduler::{
+    BuildError, Decision, FlowParameters, HierarchyError, Kept, LeafSpec, Member, Parameter, Scheduler, Scheduling, Setup, Task,
+    activate_in_order,
+};
 use crate::units::Time;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -136,6 +139,28 @@ trait Outlined: Scheduler {
 }
 
 impl<S: Scheduler> Outlined for S {}
+
+impl AnyScheduler {
+    /// Fills the vacant place `flow`: below a node of a tree, or in another scheduler, which is like a tree of one node. An error changes nothing.
+    ///
+    /// # Errors
+    /// As [`Hierarchy::fill`](crate::scheduler::Hierarchy::fill).
+    pub fn fill(&mut self, now: Time, flow: Flow, leaf: &LeafSpec) -> Result<(), HierarchyError> {
+        if let AnyScheduler::Hierarchy(tree) = self {
+            return tree.fill(now, flow, leaf);
+        }
+        if leaf.parent > 0 {
+            return Err(HierarchyError::Parent(Member::Leaf(flow)));
+        }
+        let parameters = FlowParameters { shape: leaf.shape.or(leaf.parameters.shape), ..leaf.parameters };
+        self.change(now, flow, &parameters).map_err(|BuildError { flow, parameter, problem }| HierarchyError::Parameters {
+            node: leaf.parent,
+            child: flow.map(Member::Leaf),
+            parameter,
+            problem,
+        })
+    }
+}
 
 impl Scheduler for AnyScheduler {
     fn start(&mut self, now: Time) {

@@ -8,3 +8,4 @@ mod shaped;
 
 pub use allowance::{Allowance, Bucket, ShapingContract};
 pub use shaped::Shaped;
+pub(crate) use shaped::refused;

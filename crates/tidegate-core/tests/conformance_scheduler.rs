@@ -14,7 +14,7 @@ use tidegate_core::packet::{Colour, DropReason, Flow, Head, Packet};
 use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::{Backlog, Occupancy};
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, IntServOptions, LeafSpec, NodeSpec, Scheduler};
+use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 use tidegate_core::shaper::{Bucket, Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use workload::{Breach, Case, LONGEST, Liberties, Link, Step, Wishes, assert_holds, breach, cases, link_rate, setup, wishes};
@@ -117,15 +117,7 @@ fn shaped(kind: SchedulerKind, flows: &[Wishes]) -> AnyScheduler {
 }
 
 fn node(parent: Option<usize>, scheduler: SchedulerKind, wishes: &Wishes, parent_kind: SchedulerKind) -> NodeSpec {
-    NodeSpec {
-        parent,
-        scheduler,
-        rate: link_rate(),
-        dwcs: DwcsOptions::default(),
-        intserv: IntServOptions::default(),
-        parameters: wishes.parameters(parent_kind),
-        shape: None,
-    }
+    NodeSpec::new(parent, scheduler, link_rate(), wishes.parameters(parent_kind))
 }
 
 fn one_level(kind: SchedulerKind, flows: &[Wishes], shaping: bool) -> AnyScheduler {

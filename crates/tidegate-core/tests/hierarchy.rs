@@ -8,9 +8,7 @@ use std::collections::VecDeque;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::policer::Policer;
 use tidegate_core::registry::{AnyScheduler, PolicerKind, SchedulerKind};
-use tidegate_core::scheduler::{
-    Decision, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, IntServOptions, LeafSpec, Member, NodeSpec, Parameter, Scheduler,
-};
+use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member, NodeSpec, Parameter, Scheduler};
 use tidegate_core::shaper::{Bucket, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 use workload::{Departure, LONGEST, Liberties, Link, Step, link_rate, origin, steps};
@@ -36,15 +34,7 @@ fn priority(priority: u32) -> FlowParameters {
 }
 
 fn node(parent: usize, scheduler: SchedulerKind, parameters: FlowParameters) -> NodeSpec {
-    NodeSpec {
-        parent: Some(parent),
-        scheduler,
-        rate: link_rate(),
-        dwcs: DwcsOptions::default(),
-        intserv: IntServOptions::default(),
-        parameters,
-        shape: None,
-    }
+    NodeSpec::new(Some(parent), scheduler, link_rate(), parameters)
 }
 
 fn root(scheduler: SchedulerKind) -> NodeSpec {

@@ -5,7 +5,7 @@
 use tidegate_core::dwcs::{Request, Service};
 use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, IntServOptions, LeafSpec, NodeSpec, Scheduler, Setup};
+use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler, Setup};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Rate, Time};
 
@@ -29,15 +29,7 @@ fn contract(weight: u32, burst: u32, link: u64) -> ShapingContract {
 }
 
 fn node(parent: Option<usize>, scheduler: SchedulerKind, shared: u64, weight: u32, shape: Option<ShapingContract>) -> NodeSpec {
-    NodeSpec {
-        parent,
-        scheduler,
-        rate: rate(shared),
-        dwcs: DwcsOptions::default(),
-        intserv: IntServOptions::default(),
-        parameters: parameters(weight),
-        shape,
-    }
+    NodeSpec { shape, ..NodeSpec::new(parent, scheduler, rate(shared), parameters(weight)) }
 }
 
 /// Where the members are.

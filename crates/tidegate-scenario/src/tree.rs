@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use tidegate_core::packet::Flow;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
 use tidegate_core::scheduler::{
-    BuildError, DwcsOptions, FlowParameters, Hierarchy, HierarchyError, IntServOptions, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
+    BuildError, FlowParameters, Hierarchy, HierarchyError, LeafSpec, Member as Built, NodeSpec, Parameter, Setup,
 };
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::Rate;
@@ -233,27 +233,14 @@ impl Tree {
     fn build_hierarchy(&self) -> Result<AnyScheduler, Diagnostic> {
         let place: HashMap<usize, usize> = self.order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
         let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);
-        let mut nodes = vec![NodeSpec {
-            parent: None,
-            scheduler: self.root.kind,
-            rate: self.rate.value,
-            dwcs: self.root.options.dwcs,
-            intserv: IntServOptions::default(),
-            parameters: FlowParameters::default(),
-            shape: None,
-        }];
+        let root = NodeSpec::new(None, self.root.kind, self.rate.value, FlowParameters::default());
+        let mut nodes = vec![NodeSpec { dwcs: self.root.options.dwcs, ..root }];
         let mut members = vec![None];
         for &group in &self.order {
             let (given, choice) = &self.groups[group];
-            nodes.push(NodeSpec {
-                parent: Some(index_of(given.parent)),
-                scheduler: choice.kind,
-                rate: self.shared[slot(Some(group))].value,
-                dwcs: choice.options.dwcs,
-                intserv: IntServOptions::default(),
-                parameters: self.parameters(given),
-                shape: given.shape,
-            });
+            let rate = self.shared[slot(Some(group))].value;
+            let node = NodeSpec::new(Some(index_of(given.parent)), choice.kind, rate, self.parameters(given));
+            nodes.push(NodeSpec { dwcs: choice.options.dwcs, shape: given.shape, ..node });
             members.push(Some(Member::Group(group)));
         }
         let mut leaves = Vec::new();
@@ -264,8 +251,8 @@ impl Tree {
             let mut leaf = LeafSpec { parent, parameters, shape: class.given.shape };
             if class.queues > 1 {
                 let rate = self.rate_of_queues(index);
-                let (scheduler, dwcs, intserv) = (class.queue_scheduler, DwcsOptions::default(), IntServOptions::default());
-                nodes.push(NodeSpec { parent: Some(parent), scheduler, rate, dwcs, intserv, parameters, shape: class.given.shape });
+                let node = NodeSpec::new(Some(parent), class.queue_scheduler, rate, parameters);
+                nodes.push(NodeSpec { shape: class.given.shape, ..node });
                 members.push(Some(Member::Class(index)));
                 leaf = LeafSpec { parent: nodes.len() - 1, parameters: FlowParameters::default(), shape: None };
             }

@@ -6,15 +6,19 @@
 //!    below it. With one level the order of service is that of the scheduler alone.
 //! 2. A policer of the same contract accepts all packets of a shaped flow, or of all flows below a shaped node together. A packet that may be
 //!    sent is not held back.
+//! 3. A leaf that comes, changes or goes does so by the laws of the scheduler above it and of its contract ([`Allowance::change`]). A tree that
+//!    takes over from one of the same form continues as that one would have. Members may have other numbers, but siblings keep their order.
+//!    Contracts that stay are kept across any such change.
 //!
 //! **Source.** J. C. R. Bennett, H. Zhang, "Hierarchical Packet Fair Queueing Algorithms", IEEE/ACM Transactions on Networking 5(5), 1997,
 //! section III: nodes with logical queues of one packet, restarted along the path when a packet has left. Here nodes have any scheduler.
 //!
-//! **State.** 68 bytes per flow and per node, 48 per contract, 96 per node of a large tree, and the nodes' schedulers.
+//! **State.** 72 bytes per flow and per node, and 48 per contract, which are reserved for every flow and node. Per node 8 bytes, and in a large
+//! tree 96 more. The waiting list of all, and the nodes' schedulers.
 //!
 //! **Cost.** Per packet and level of the tree: one `served` and two `select` of the node's scheduler, and one head replaced in the scheduler
 //! above. An arrival to a queue that is not empty costs nothing. One to an empty queue costs an activation per level, up to the first node
-//! that is already backlogged.
+//! that is already backlogged. A change of a leaf costs one of the scheduler above it. To take over costs a few steps per flow and node.
 //!
 //! **RTL twin.** None.
 //!
@@ -26,7 +30,7 @@
 //! before the link asks: a scheduler's answer may depend on when it is asked. A suspended node resumes above when a packet comes below it. If
 //! that packet is lost at once, the node is suspended again, which changes nothing above.
 
-use super::{Decision, PREFETCH_DISTANCE, Scheduler};
+use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Scheduler};
 use crate::packet::{Colour, Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
@@ -35,13 +39,15 @@ use crate::units::{SERIAL_HORIZON, Time};
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 
+mod adopt;
+mod change;
 mod node;
 mod prefetch_predictor;
 #[cfg(test)]
 mod tests;
 mod tree;
 
-use node::{Child, News, Node, ROOT, UNSHAPED};
+use node::{Child, News, Node, Plan, ROOT, UNSHAPED};
 use prefetch_predictor::PrefetchPredictor;
 pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 
@@ -52,15 +58,14 @@ pub use tree::{HierarchyError, LeafSpec, Member, NodeSpec};
 /// ```
 /// use tidegate_core::packet::{Colour, Flow, Head};
 /// use tidegate_core::registry::SchedulerKind;
-/// use tidegate_core::scheduler::{Decision, DwcsOptions, FlowParameters, Hierarchy, IntServOptions, LeafSpec, NodeSpec, Scheduler};
+/// use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 /// use tidegate_core::units::{Rate, Time};
 ///
 /// let rate = Rate::new(10_000_000).unwrap();
 /// let none = FlowParameters::default();
 /// let priority = |priority| FlowParameters { priority: Some(priority), ..none };
 /// let weight = |weight| FlowParameters { weight: Some(weight), ..none };
-/// let (dwcs, intserv) = (DwcsOptions::default(), IntServOptions::default());
-/// let node = |parent, scheduler, parameters| NodeSpec { parent, scheduler, rate, dwcs, intserv, parameters, shape: None };
+/// let node = |parent, scheduler, parameters| NodeSpec::new(parent, scheduler, rate, parameters);
 /// let leaf = |parent, parameters| LeafSpec { parent, parameters, shape: None };
 /// let nodes = [
 ///     node(None, SchedulerKind::StrictPriority, none),
@@ -102,6 +107,7 @@ pub struct Hierarchy<S> {
     unnamed: usize,
     /// Only for a tree too large to stay in the cache.
     predictor: Option<PrefetchPredictor>,
+    plan: Plan,
 }
 
 /// What the nodes of a path say of the packet at its end, the least first.
@@ -392,8 +398,9 @@ impl<S: Scheduler> Hierarchy<S> {
 
 impl<S: Scheduler> Scheduler for Hierarchy<S> {
     fn start(&mut self, now: Time) {
-        // A clone has no spare capacity, and the packet path must not allocate.
+        // A clone has no spare capacity, and neither the packet path nor a change allocates.
         self.unsettled.reserve(self.nodes.len());
+        self.allowances.reserve(self.members.len() - self.allowances.len());
         for node in &mut self.nodes {
             node.scheduler.start(now);
         }
@@ -485,6 +492,18 @@ impl<S: Scheduler> Scheduler for Hierarchy<S> {
                 self.forfeit(leaf);
             }
         }
+    }
+
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        self.change_leaf(now, flow, parameters)
+    }
+
+    fn forget(&mut self, now: Time, flow: Flow) {
+        self.remove_leaf(now, flow);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        self.take_over(now, old, kept);
     }
 
     #[inline]

@@ -11,17 +11,22 @@
 //! 4. A priority waits only for packets of higher ones, for the guarantees of lower ones, and for the packet being transmitted. Let guaranteed
 //!    rates `g` sum up to at most the link's. A priority whose flows would send at `g` or more then gets at least `g`, whatever flows of
 //!    higher priorities do.
+//! 5. A flow changes at once, by the law of [`Allowance::change`]. A head that its contract allows already keeps its release. A head of another
+//!    priority than before goes behind those that were released there. Laws 1 and 2 go on holding for the other flows. Parts and guarantees are
+//!    those of the flows of the moment.
 //!
 //! **Source.** Zhang and Ferrari, "Rate-controlled service disciplines", Journal of High Speed Networks 3(4), 1994 (rate-controlled static
 //! priority). The requirements on overload are those of Schiller and Gunningberg, "Feasibility of a software-based ATM cell-level scheduler
 //! with advanced shaping", section 4.5.
 //!
-//! **State.** One cache line per flow (64 bytes) and 16 bytes for its rates; a ready list and 24 bytes per priority; 32 bytes per guarantee.
+//! **State.** One cache line per flow (64 bytes), 16 bytes for its rates and 24 for what it claims; a ready list and 24 bytes per priority;
+//! 32 bytes per guarantee. A scheduler with vacant places has the lists of all 8 priorities.
 //!
 //! **Cost.** One insertion and one removal of a ready list per packet, and two multiplications. Each decision looks at the first flow of every
 //! priority and at every guarantee; a guaranteed packet costs one more multiplication. If the contracts together exceed the link, a flow that
 //! comes or goes costs an addition. In an overload a packet costs one more multiplication (two with several priorities), and the packet after
 //! such a change two divisions per priority. With a flow without a contract above one with a contract, each packet costs two multiplications.
+//! A change of a flow costs eight divisions, and a step per flow if it brings a new priority.
 //!
 //! **RTL twin.** None yet.
 //!
@@ -34,24 +39,27 @@
 //! priority, on which its shares are counted. The clock stops while the priority gets less than its grant, and catches up when the priority could
 //! send more.
 
-use super::{BuildError, Decision, FlowParameters, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
+use super::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, Setup};
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::shaper::Allowance;
+use crate::shaper::{Allowance, refused};
 use crate::sharing::{CLASSES, CellRate, RateScaling, Sharing, Stretch};
 use crate::units::{Duration, Rate, SERIAL_HORIZON, Time, TimePerByte};
 use alloc::vec::Vec;
+use clock::{Clock, Guarantee};
+use totals::{Claim, Totals};
+
+mod change;
+mod clock;
+mod totals;
 
 /// The lateness up to which a flow catches up, in times of the longest packet; more if its contract tolerates more.
 const CATCH_UP_PACKETS: u64 = 64;
 
 /// The lateness from which the clock of a priority stops, in times of the longest packet.
 const OVERLOAD_LATENESS_PACKETS: u64 = 2;
-
-/// The most that a priority may claim late of its guarantee, in longest packets.
-const LATE_CLAIM_PACKETS: u64 = 4;
 
 /// Rate-controlled static priority with proportional sharing.
 ///
@@ -90,6 +98,13 @@ pub struct RateControlled<R = Wheel> {
     late: Duration,
     /// The priority of the flow named last.
     latest: usize,
+    /// What each flow claims of the link.
+    claims: Vec<Claim>,
+    totals: Totals,
+    /// Empty lists for priorities that come into use.
+    spare: Vec<R>,
+    rate: Rate,
+    longest_packet: u32,
 }
 
 /// The state of one flow.
@@ -99,12 +114,18 @@ struct Stream {
     allowance: Allowance,
     /// When its share of an overloaded link allows the head to leave, on the clock of its priority.
     share: Time,
-    /// Length of the head.
+    /// Length of the head, or [`IDLE`], or [`VACANT`].
     length: u32,
     /// The rank of its priority.
     level: u8,
     demand: Demand,
 }
+
+/// Stands in [`Stream::length`] for a flow that is not backlogged. Packets are shorter than 2^30 bytes.
+const IDLE: u32 = u32::MAX;
+
+/// Stands in [`Stream::length`] for a place without a flow.
+const VACANT: u32 = u32::MAX - 1;
 
 const _: () = assert!(size_of::<Stream>() == 64, "one cache line per flow");
 
@@ -137,83 +158,12 @@ impl Stream {
     }
 }
 
-/// The guaranteed rate of a priority.
-#[derive(Clone, Copy, Debug)]
-struct Guarantee {
-    level: u8,
-    per_byte: TimePerByte,
-    /// The time of [`LATE_CLAIM_PACKETS`] of the longest packets at its rate.
-    claim: Duration,
-    /// The instant from which its first packet goes before those of priorities that are owed none.
-    owed: Time,
-}
-
-impl Guarantee {
-    /// A packet of the priority leaves. Clamped both ways: after a silence the priority may claim [`LATE_CLAIM_PACKETS`], and service beyond the
-    /// guarantee does not count against it.
-    #[inline]
-    fn sent(&mut self, now: Time, length: u32) {
-        // Rounded down: the guarantee is at least its rate.
-        let time = self.per_byte.floor(length);
-        self.owed = (self.owed.later(now - self.claim) + time).earlier(now + time);
-    }
-}
-
-/// The clock on which the shares of a priority are counted. It stops while the priority gets less than it is granted, as when a higher one
-/// asks for nothing and sends intermittently; so all of its flows get less in the same proportion. When the priority has sent all that was
-/// released, the clock catches up: it stays behind only in an overload.
-#[derive(Clone, Copy, Default, Debug)]
-struct Clock {
-    /// The time by which it is behind.
-    held: Duration,
-    /// The part of that which it may catch up.
-    lost: Duration,
-    /// The instant at which the priority's next packet should leave by its grant.
-    next: Time,
-}
-
-impl Clock {
-    /// A packet of the priority that was released at `release` has been waiting until now. The clock has stopped for the time that it waited
-    /// beyond the slack, counted from the end of the time of the priority's last packet.
-    #[inline]
-    fn hold(&mut self, now: Time, release: Time, slack: Duration) {
-        let (due, latest) = (self.next.later(release), now - slack);
-        if due.is_before(latest) {
-            let still = latest.since(due).picoseconds();
-            // It wraps as time does.
-            self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_add(still));
-            self.lost = Duration::from_picoseconds(self.lost.picoseconds().saturating_add(still));
-            self.next = latest;
-        }
-    }
-
-    /// A packet leaves that was released at `release` and takes `time` at the rate that the priority is granted. Service beyond that rate is
-    /// balanced against less service later, within the slack.
-    #[inline]
-    fn sent(&mut self, now: Time, release: Time, time: Duration, slack: Duration) {
-        self.lost = self.lost.min(slack);
-        self.next = (self.next.later(release) + time).earlier(now + time + slack);
-    }
-
-    /// A packet leaves that by its share should leave at `share` on the clock, which advances to there, as far as it has lost time.
-    #[inline]
-    fn catch_up(&mut self, now: Time, share: Time) {
-        let ahead = (share + self.held).later(now).since(now).min(self.lost).picoseconds();
-        self.held = Duration::from_picoseconds(self.held.picoseconds().wrapping_sub(ahead));
-        self.lost = Duration::from_picoseconds(self.lost.picoseconds() - ahead);
-    }
-
-    /// This instant on the clock.
-    #[inline]
-    fn at(&self, now: Time) -> Time {
-        now - self.held
-    }
-}
-
 /// What all flows ask for together, and what they are granted.
 #[derive(Clone, Debug)]
 struct Demands {
     sharing: RateScaling,
+    /// The guarantees that it shares by.
+    minimum: [CellRate; CLASSES],
     sum: u64,
     /// True if all flows together may ask for more than the link.
     may_exceed_link: bool,
@@ -414,8 +364,9 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         if self.has_shares {
             self.share(now, flow, next.is_some());
         }
-        if let Some(head) = next {
-            self.file_next(flow, head);
+        match next {
+            Some(head) => self.file_next(flow, head),
+            None => self.flows[flow.index()].length = IDLE,
         }
     }
 
@@ -426,8 +377,23 @@ impl<R: ReadyList> Scheduler for RateControlled<R> {
         releases.remove(flow);
         match next {
             Some(head) => self.file_next(flow, head),
-            None => self.demands.ask(stream, &self.rates, flow, Demand::Nothing),
+            None => {
+                stream.length = IDLE;
+                self.demands.ask(stream, &self.rates, flow, Demand::Nothing);
+            }
         }
+    }
+
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        self.change_flow(now, flow, parameters)
+    }
+
+    fn forget(&mut self, now: Time, flow: Flow) {
+        self.remove_flow(now, flow);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        self.take_over(now, old, kept);
     }
 
     #[inline]
@@ -475,69 +441,52 @@ impl<R: ReadyList> Algorithm<Scheduling> for RateControlled<R> {
         ranks.dedup();
         if let Some(&beyond) = ranks.get(CLASSES) {
             let flow = flows.iter().position(|given| priority(given) == beyond).map(|index| Flow(index as u32));
-            let problem = "more than 8 priorities are in use: let some share one";
-            return Err(BuildError { flow, parameter: Parameter::Priority, problem });
+            return Err(BuildError { flow, ..totals::TOO_MANY_PRIORITIES });
         }
-        // Rounded down, and as high as the sum of all can be counted: at least a few times the link.
-        let most = (1 << 62) / flows.len().max(1) as u128;
-        let part_of_link = |rate: Rate| {
-            let part = (u128::from(rate.bits_per_second()) << 40) / u128::from(setup.rate.bits_per_second());
-            CellRate(part.min(most) as u64)
-        };
-        let (mut minimum, mut of_level, mut guaranteed) = ([CellRate::ZERO; CLASSES], [0u64; CLASSES], 0u64);
-        let (mut streams, mut rates) = (Vec::with_capacity(flows.len()), Vec::with_capacity(flows.len()));
+        // A scheduler without flows has one list, too.
+        ranks.resize(ranks.len().max(1), 0);
+        let (places, levels) = (setup.places(flows), ranks.len());
+        let mut totals = Totals::new(&ranks);
+        let (mut streams, mut rates, mut claims) = (Vec::with_capacity(places), Vec::with_capacity(places), Vec::with_capacity(places));
         for (index, given) in flows.iter().enumerate() {
             let level = ranks.partition_point(|&rank| rank < priority(given));
-            if let Some(rate) = given.rate {
-                guaranteed = guaranteed.saturating_add(rate.bits_per_second());
-                of_level[level] = of_level[level].saturating_add(rate.bits_per_second());
-                minimum[level].0 += part_of_link(rate).0.min(CellRate::LINK.0);
-            }
-            let allowance = given.shape.map_or(Ok(Allowance::UNLIMITED), |contract| contract.allowance());
-            let allowance = allowance.map_err(|error| BuildError {
-                flow: Some(Flow(index as u32)),
-                parameter: Parameter::Rate,
-                problem: error.problem,
-            })?;
-            // A flow without a contract takes the rest, and asks for its guarantee.
-            let sustained = given.shape.map(|contract| contract.rate).or(given.rate).map_or(CellRate::ZERO, part_of_link);
-            let peak = given.shape.and_then(|contract| contract.peak).map_or(sustained, part_of_link);
-            rates.push([peak, sustained]);
-            streams.push(Stream { allowance, share: Time::ZERO, length: 0, level: level as u8, demand: Demand::Nothing });
+            let contract = given.shape.as_ref();
+            let allowance = Allowance::at(Time::ZERO, contract).map_err(|error| refused(Flow(index as u32), &error))?;
+            let (claim, asked) = totals::claim(given, setup.rate, places);
+            totals.add(level, &claim, &asked);
+            totals.check(setup.rate)?;
+            streams.push(Stream { allowance, share: Time::ZERO, length: IDLE, level: level as u8, demand: Demand::Nothing });
+            rates.push(asked);
+            claims.push(claim);
         }
-        let sharing = RateScaling::new(minimum).ok().filter(|_| guaranteed <= setup.rate.bits_per_second());
-        let Some(sharing) = sharing else {
-            let problem = "the flows' guaranteed rates sum up to more than the rate that is shared: lower them";
-            return Err(BuildError { flow: None, parameter: Parameter::Rate, problem });
-        };
-        let most_of_all = rates.iter().fold(0, |sum, [peak, sustained]: &[CellRate; 2]| sum + peak.0.max(sustained.0));
-        // A single priority has the whole link.
-        let guarantee = |(level, rate): (usize, u64)| {
-            let per_byte = Rate::new(rate).ok()?.time_per_byte();
-            // Later instants would compare as earlier ones.
-            let claim = LATE_CLAIM_PACKETS.saturating_mul(per_byte.floor(setup.longest_packet).picoseconds()).min(1 << 61);
-            Some(Guarantee { level: level as u8, per_byte, claim: Duration::from_picoseconds(claim), owed: Time::ZERO })
-        };
-        let guarantees = if ranks.len() > 1 { of_level.into_iter().enumerate().filter_map(guarantee).collect() } else { Vec::new() };
+        let vacant = Stream { allowance: Allowance::UNLIMITED, share: Time::ZERO, length: VACANT, level: 0, demand: Demand::Nothing };
+        streams.resize(places, vacant);
+        rates.resize(places, [CellRate::ZERO; 2]);
+        claims.resize(places, Claim::default());
+        let mut releases = Vec::with_capacity(CLASSES);
+        releases.extend(ranks.iter().map(|_| R::new(places)));
+        let spare = if places > flows.len() { CLASSES - levels } else { 0 };
         let longest = setup.rate.time_per_byte().ceil(setup.longest_packet).picoseconds();
-        let may_exceed_link = most_of_all > CellRate::LINK.0;
-        // The link, or what flows without a contract leave of it.
-        let lowest = flows.iter().filter(|given| given.shape.is_some()).map(priority).max();
-        let may_get_less = may_exceed_link || flows.iter().any(|given| given.shape.is_none() && Some(priority(given)) < lowest);
-        let has_clocks = may_get_less && ranks.len() > 1;
-        Ok(RateControlled {
+        let mut scheduler = RateControlled {
             flows: streams,
             rates,
-            releases: ranks.iter().map(|_| R::new(flows.len())).collect(),
-            demands: Demands { sharing, sum: 0, may_exceed_link },
-            guarantees,
+            releases,
+            demands: Demands { sharing: RateScaling::strict(), minimum: [CellRate::ZERO; CLASSES], sum: 0, may_exceed_link: false },
+            guarantees: Vec::with_capacity(CLASSES),
             clocks: [Clock::default(); CLASSES],
-            has_clocks,
-            has_shares: may_exceed_link || has_clocks,
+            has_clocks: false,
+            has_shares: false,
             per_byte: setup.rate.time_per_byte(),
             slack: Duration::from_picoseconds(CATCH_UP_PACKETS * longest),
             late: Duration::from_picoseconds(OVERLOAD_LATENESS_PACKETS * longest),
             latest: 0,
-        })
+            claims,
+            totals,
+            spare: (0..spare).map(|_| R::new(places)).collect(),
+            rate: setup.rate,
+            longest_packet: setup.longest_packet,
+        };
+        scheduler.follow_totals(Time::ZERO);
+        Ok(scheduler)
     }
 }

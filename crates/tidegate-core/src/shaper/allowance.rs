@@ -5,12 +5,18 @@
 //! instant at which the bucket is full. A burst and its pause last as long as its bytes at the rate, plus the lateness of the burst's start
 //! beyond the tolerance.
 //!
+//! **Law of a change** ([`Allowance::change`]): the same contract keeps its state. Another carries the tokens over in bytes, at most as many as
+//! the new bucket holds; a bucket that lacks bytes goes on lacking them. So no bytes are granted twice: one bucket that has at every instant
+//! the rate and the depth of the contract in force accepts the whole stream. A policer of the new contract that is full at the change accepts
+//! what follows. A packet that may start before a change may start after it. The pause of a dual bucket lasts until the new bucket is full.
+//!
 //! **Source**: ATM Forum Traffic Management 4.0, GCRA in the virtual scheduling form; [`crate::policer::packet_burst_tolerance`] derives the
 //! burst tolerance from a maximum burst size. The two kinds of bucket are SLB and DLB of Schiller and Gunningberg, section 4.3.
 //!
 //! **State**: 48 bytes: two planned instants, two times per byte, two tolerances. The kind of bucket is a bit of one of them.
 //!
-//! **Cost**: two multiplications per packet charged, no division, and one branch that each stream always takes the same way.
+//! **Cost**: two multiplications per packet charged, no division, and one branch that each stream always takes the same way. A change costs two
+//! divisions.
 //!
 //! **RTL twin**: none yet.
 //!
@@ -173,6 +179,68 @@ impl Allowance {
         contracts.iter().enumerate().map(state).collect()
     }
 
+    /// The state that keeps a stream within the contract, if there is one, all bursts unspent at `now`.
+    ///
+    /// # Errors
+    /// As [`ShapingContract::allowance`].
+    pub fn at(now: Time, contract: Option<&ShapingContract>) -> Result<Allowance, ContractError> {
+        let mut allowance = contract.map_or(Ok(Allowance::UNLIMITED), ShapingContract::allowance)?;
+        allowance.start(now);
+        Ok(allowance)
+    }
+
+    /// From `now` on the stream keeps this contract, or none. An error changes nothing.
+    ///
+    /// # Errors
+    /// As [`ShapingContract::allowance`].
+    ///
+    /// ```
+    /// use tidegate_core::shaper::{Allowance, ShapingContract};
+    /// use tidegate_core::units::{Rate, Time};
+    /// // 1000-byte packets at 8 Mbit/s, one per millisecond. The second of two is due in a millisecond.
+    /// let contract = ShapingContract::new(Rate::new(8_000_000).unwrap(), 1000, 1000);
+    /// let mut allowance = contract.allowance().unwrap();
+    /// allowance.charge(Time::ZERO, 1000);
+    /// // Half a packet is missing when the rate doubles: it takes a quarter of a millisecond more.
+    /// let now = Time::from_nanoseconds(500_000);
+    /// let doubled = ShapingContract { rate: Rate::new(16_000_000).unwrap(), ..contract };
+    /// allowance.change(now, Some(&doubled)).unwrap();
+    /// assert_eq!(allowance.release(), Time::from_nanoseconds(750_000));
+    /// ```
+    pub fn change(&mut self, now: Time, contract: Option<&ShapingContract>) -> Result<(), ContractError> {
+        let old = core::mem::replace(self, Allowance::at(now, contract)?);
+        self.adopt(now, &old);
+        Ok(())
+    }
+
+    /// Continues at `now` from the state of another contract, or of the same. This one has started at `now`.
+    pub fn adopt(&mut self, now: Time, old: &Allowance) {
+        if old.contract() == self.contract() {
+            *self = *old;
+            return;
+        }
+        let (missing, is_refilling) = (old.sustained.since(now), old.is_refilling(now));
+        let debt = missing.saturating_sub(old.burst);
+        let tokens = old.burst.saturating_sub(missing);
+        let (debt, tokens) = match rescaled(debt, old.sustained_rate, self.sustained_rate) {
+            // Rounded against the stream.
+            Some((_, debt)) => (debt, rescaled(tokens, old.sustained_rate, self.sustained_rate).map_or(self.burst, |(floor, _)| floor)),
+            None => (Duration::ZERO, self.burst),
+        };
+        self.sustained = now + self.burst.saturating_sub(tokens) + debt;
+        // The end of a pause has taken the place of the peak rate's plan, which was earlier than this.
+        let planned = if is_refilling { old.sustained - old.burst } else { old.peak };
+        self.peak = now + rescaled(planned.since(now), old.peak_rate, self.peak_rate).map_or(Duration::ZERO, |(_, debt)| debt);
+        if self.is_dual() && (is_refilling || self.waits_for_the_bucket(now)) {
+            self.peak = self.peak.later(self.sustained);
+        }
+    }
+
+    /// What remains of the contract: all but the state.
+    fn contract(&self) -> (TimePerByte, TimePerByte, Duration, u64) {
+        (self.peak_rate, self.sustained_rate, self.burst, self.tolerance)
+    }
+
     /// Starts afresh: all bursts are unspent at `now`.
     pub fn start(&mut self, now: Time) {
         self.peak = now;
@@ -199,9 +267,15 @@ impl Allowance {
     #[inline(never)]
     fn charge_dual(&mut self, now: Time, length: u32) {
         self.plan(now - self.tolerance(), length);
-        if (self.sustained - self.burst).is_after(self.peak.later(now) + ROUNDING) {
+        if self.waits_for_the_bucket(now) {
             self.peak = self.sustained;
         }
+    }
+
+    /// True if at `now` the next packet has to wait for the bucket, and not only for the peak rate.
+    #[inline]
+    fn waits_for_the_bucket(&self, now: Time) -> bool {
+        (self.sustained - self.burst).is_after(self.peak.later(now) + ROUNDING)
     }
 
     /// Plans the packet after one of `length` bytes. Plans before `late` are given up.
@@ -247,4 +321,15 @@ impl Allowance {
         self.peak = self.peak.later(oldest);
         self.sustained = self.sustained.later(oldest);
     }
+}
+
+/// The time that the bytes of `time` at one rate take at another, rounded down and rounded up, at most [`SERIAL_HORIZON`]. `None` without a
+/// first rate.
+fn rescaled(time: Duration, from: TimePerByte, to: TimePerByte) -> Option<(Duration, Duration)> {
+    // Below 2^62, 2^33 and 2^28.
+    let product = (u128::from(time.picoseconds()) * u128::from(to.mantissa())) << from.shift();
+    let divisor = u128::from(from.mantissa()) << to.shift();
+    let quotient = product.checked_div(divisor)?;
+    let at_most = |time: u128| Duration::from_picoseconds(time.min(u128::from(SERIAL_HORIZON.picoseconds())) as u64);
+    Some((at_most(quotient), at_most(product.div_ceil(divisor))))
 }

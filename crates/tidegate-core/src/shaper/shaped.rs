@@ -1,7 +1,8 @@
 //! Shapes every flow to its own contract; any other scheduler orders the flows that may leave.
 //!
 //! **Law**: a policer of the same contract accepts every packet of a shaped flow. The shaper holds no packet longer than its contract
-//! demands.
+//! demands. A flow's contract changes by the law of [`Allowance::change`]; a head that waits is due when the new contract allows it. The scheduler
+//! inside keeps its own law of changes.
 //!
 //! **Source**: shapers in front of a work-conserving scheduler as in Zhang and Ferrari, "Rate-controlled service disciplines", Journal of
 //! High Speed Networks 3(4), 1994; the contract is [`Allowance`]'s.
@@ -20,7 +21,7 @@ use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
 use crate::prefetch::prefetch_in;
 use crate::ready::{ReadyList, Wheel};
-use crate::scheduler::{Decision, PREFETCH_DISTANCE, Scheduler};
+use crate::scheduler::{BuildError, Decision, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler};
 use crate::units::{SERIAL_HORIZON, Time};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -88,7 +89,8 @@ impl Shaping {
 }
 
 impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
-    /// Shapes the flows that have a contract in front of `inner`; the others pass straight through.
+    /// Shapes the flows that have a contract in front of `inner`; the others pass straight through. `contracts` has an entry for every place of
+    /// `inner`, vacant ones included.
     ///
     /// # Errors
     /// The first flow whose contract is out of range, and what is wrong with it.
@@ -131,6 +133,15 @@ impl<S: Scheduler, R: ReadyList> Shaped<S, R> {
         self.waiting.insert(flow, release.picoseconds());
         self.waits[flow.index()] = waits;
         self.next_release = self.next_release.earlier(release);
+    }
+
+    /// The head of `flow`, if it waits, is due when its contract allows: at another instant than at `release`, if that has changed.
+    fn reschedule(&mut self, flow: Flow, release: Time) {
+        let (waits, due) = (self.waits[flow.index()], self.flows[flow.index()].allowance.release());
+        if waits != Waits::No && due != release {
+            self.waiting.remove(flow);
+            self.hold(flow, due, waits);
+        }
     }
 
     /// The scheduler inside.
@@ -205,6 +216,49 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
         }
     }
 
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        let mut allowance = Allowance::at(now, parameters.shape.as_ref()).map_err(|error| refused(flow, &error))?;
+        self.inner.change(now, flow, &FlowParameters { shape: None, ..*parameters })?;
+        let old = self.flows[flow.index()].allowance;
+        allowance.adopt(now, &old);
+        self.flows[flow.index()].allowance = allowance;
+        self.reschedule(flow, old.release());
+        Ok(())
+    }
+
+    fn forget(&mut self, now: Time, flow: Flow) {
+        self.flows[flow.index()].allowance = Allowance::UNLIMITED;
+        self.flows[flow.index()].allowance.start(now);
+        self.inner.forget(now, flow);
+    }
+
+    fn adopt(&mut self, now: Time, old: &mut Self, kept: &[Kept]) {
+        let mut heirs = vec![None; old.flows.len()];
+        let mut inside = Vec::with_capacity(kept.len());
+        for &Kept { from, to, head } in kept {
+            let shaping = &mut self.flows[to.index()];
+            shaping.allowance.adopt(now, &old.flows[from.index()].allowance);
+            let mut released = head;
+            if let Some(head) = head {
+                shaping.keep(head);
+                if old.waits[from.index()] != Waits::No {
+                    heirs[from.index()] = Some(to);
+                    released = None;
+                }
+            }
+            inside.push(Kept { from, to, head: released });
+        }
+        // In the order in which they are due, which also breaks ties.
+        while let Some((due, from)) = old.waiting.pop_first() {
+            if let Some(to) = heirs[from.index()] {
+                self.hold(to, Time::from_picoseconds(due), old.waits[from.index()]);
+                self.reschedule(to, old.flows[from.index()].allowance.release());
+            }
+        }
+        self.inner.adopt(now, &mut old.inner, &inside);
+        (self.next_release, self.unnamed) = (now, old.unnamed);
+    }
+
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
         // One waiting flow for each released one, also if many were released at once: they are next.
@@ -233,4 +287,9 @@ impl<S: Scheduler, R: ReadyList> Scheduler for Shaped<S, R> {
         self.next_release = now;
         self.inner.refresh(now);
     }
+}
+
+/// The error of a contract as that of a scheduler's parameter.
+pub(crate) fn refused(flow: Flow, error: &ContractError) -> BuildError {
+    BuildError { flow: Some(flow), parameter: Parameter::Rate, problem: error.problem }
 }

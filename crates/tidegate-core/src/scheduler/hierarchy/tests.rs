@@ -4,7 +4,7 @@ use super::*;
 use crate::dwcs::{Request, Service, Window};
 use crate::packet::Colour;
 use crate::registry::{AnyScheduler, SchedulerKind};
-use crate::scheduler::{DwcsOptions, FlowParameters, IntServOptions};
+use crate::scheduler::FlowParameters;
 use crate::shaper::{Shaped, ShapingContract};
 use crate::units::{Duration, Rate};
 use alloc::boxed::Box;
@@ -30,8 +30,7 @@ fn leaf(parent: usize, parameters: FlowParameters) -> LeafSpec {
 
 /// A link of 100 Mbit/s with priorities, and below them another node.
 fn tree_of_two(below: SchedulerKind, parameters: FlowParameters, leaves: &[LeafSpec]) -> Hierarchy<AnyScheduler> {
-    let (rate, dwcs, intserv) = (Rate::new(100_000_000).unwrap(), DwcsOptions::default(), IntServOptions::default());
-    let node = |parent, scheduler| NodeSpec { parent, scheduler, rate, dwcs, intserv, parameters, shape: None };
+    let node = |parent, scheduler| NodeSpec::new(parent, scheduler, Rate::new(100_000_000).unwrap(), parameters);
     Hierarchy::build(LONGEST, &[node(None, SchedulerKind::StrictPriority), node(Some(0), below)], leaves).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! What a hierarchy is built of, and what may be wrong with it.
 
 use super::Hierarchy;
-use super::node::{Child, News, Node, UNSHAPED};
+use super::node::{Child, NO_NODE, News, Node, Plan, UNSHAPED};
 use super::prefetch_predictor::PrefetchPredictor;
 use crate::packet::{Colour, Flow, Head};
 use crate::policer::ContractError;
@@ -31,6 +31,18 @@ pub struct NodeSpec {
     pub parameters: FlowParameters,
     /// A contract that all packets below this node keep together.
     pub shape: Option<ShapingContract>,
+    /// The number of places below this node for leaves that come later ([`Hierarchy::fill`]).
+    pub capacity: usize,
+    /// The node that this one continues, in the tree from which this tree takes over ([`Scheduler::adopt`](crate::scheduler::Scheduler::adopt)).
+    /// At most one node continues another.
+    pub was: Option<usize>,
+}
+
+impl NodeSpec {
+    /// A node that shares `rate`, without a contract, and without places for later.
+    pub fn new(parent: Option<usize>, scheduler: SchedulerKind, rate: Rate, parameters: FlowParameters) -> NodeSpec {
+        NodeSpec { parent, scheduler, rate, dwcs: DwcsOptions::default(), intserv: IntServOptions::default(), parameters, shape: None, capacity: 0, was: None }
+    }
 }
 
 /// A leaf of the tree: one flow of the port.
@@ -40,7 +52,7 @@ pub struct LeafSpec {
     pub parent: usize,
     /// What the scheduler of the node above needs to know of this flow.
     pub parameters: FlowParameters,
-    /// A contract that the flow's packets keep.
+    /// A contract that the flow's packets keep. The tree shapes, so the contract in the parameters is not used.
     pub shape: Option<ShapingContract>,
 }
 
@@ -62,7 +74,7 @@ impl fmt::Display for Member {
     }
 }
 
-/// Why a tree cannot be built.
+/// Why a tree cannot be built or changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HierarchyError {
     /// There is no node at all, or the first has a parent.
@@ -73,6 +85,10 @@ pub enum HierarchyError {
     Childless(usize),
     /// More than 2^31 nodes and leaves.
     TooMany,
+    /// All places below this node are taken.
+    Full(usize),
+    /// The flow is not one of the tree's vacant places.
+    NotVacant(Flow),
     /// The member's contract cannot be kept.
     Shape(Member, ContractError),
     /// The scheduler of `node` refuses its children's parameters.
@@ -95,6 +111,8 @@ impl fmt::Display for HierarchyError {
             HierarchyError::Parent(member) => write!(f, "{member}: its parent must be a node that comes before it"),
             HierarchyError::Childless(node) => write!(f, "node {node}: nothing hangs below it; remove it or give it a child"),
             HierarchyError::TooMany => write!(f, "a hierarchy has at most 2^31 nodes and flows"),
+            HierarchyError::Full(node) => write!(f, "node {node}: all places below it are taken; build the tree with a higher capacity"),
+            HierarchyError::NotVacant(Flow(flow)) => write!(f, "flow {flow}: it is in the tree already, or beyond its capacity"),
             HierarchyError::Shape(member, error) => write!(f, "{member}: {error}"),
             HierarchyError::Parameters { node, child: Some(child), parameter, problem } => {
                 write!(f, "{child}, below node {node}: {}: {problem}", parameter.name())
@@ -110,7 +128,8 @@ impl core::error::Error for HierarchyError {}
 
 impl Hierarchy<AnyScheduler> {
     /// Builds the tree. `nodes` holds the root first and every other node after its parent; `leaves` holds one entry per flow of the
-    /// port, in the order of the flows. `longest_packet` is the longest packet on the wire, in bytes.
+    /// port, in the order of the flows. Behind them come vacant flows, as many as the nodes have places for. `longest_packet` is the longest
+    /// packet on the wire, in bytes.
     ///
     /// The order of siblings carries no meaning: ties break by the order of activation.
     ///
@@ -120,29 +139,32 @@ impl Hierarchy<AnyScheduler> {
         if nodes.first().is_none_or(|root| root.parent.is_some()) {
             return Err(HierarchyError::NoRoot);
         }
-        if nodes.len() + leaves.len() > 1 << 31 {
+        let vacant = nodes.iter().fold(0usize, |sum, node| sum.saturating_add(node.capacity));
+        if vacant.saturating_add(nodes.len() + leaves.len()) > 1 << 31 {
             return Err(HierarchyError::TooMany);
         }
         let below = children_of(nodes, leaves)?;
-        let mut tree = without_schedulers(nodes, leaves)?;
+        let mut tree = without_schedulers(nodes, leaves, vacant)?;
         let member = |child: u32| match (child as usize).checked_sub(nodes.len()) {
             None => Member::Node(child as usize),
             Some(leaf) => Member::Leaf(Flow(leaf as u32)),
         };
         for (index, (spec, children)) in nodes.iter().zip(&below).enumerate() {
-            if children.is_empty() {
+            if children.is_empty() && spec.capacity == 0 {
                 return Err(HierarchyError::Childless(index));
             }
             let mut parameters = Vec::with_capacity(children.len());
             for (place, &child) in children.iter().enumerate() {
                 tree.members[child as usize].parent = index as u32;
                 tree.members[child as usize].place = place as u32;
-                parameters.push(match member(child) {
+                let given = match member(child) {
                     Member::Node(node) => nodes[node].parameters,
                     Member::Leaf(flow) => leaves[flow.index()].parameters,
-                });
+                };
+                parameters.push(FlowParameters { shape: None, ..given });
             }
-            let setup = Setup { dwcs: spec.dwcs, intserv: spec.intserv, ..Setup::new(spec.rate, longest_packet) };
+            let capacity = children.len() + spec.capacity;
+            let setup = Setup { dwcs: spec.dwcs, intserv: spec.intserv, capacity, ..Setup::new(spec.rate, longest_packet) };
             let scheduler = spec.scheduler.build(&setup, &parameters).map_err(|BuildError { flow, parameter, problem }| {
                 let child = flow.map(|flow| member(children[flow.index()]));
                 HierarchyError::Parameters { node: index, child, parameter, problem }
@@ -158,6 +180,11 @@ impl Hierarchy<AnyScheduler> {
                 scheduler_waits: false,
             });
             tree.children.extend_from_slice(children);
+            // Any leaf will do: a hint may name a vacant place.
+            tree.children.resize(first_child as usize + capacity, nodes.len() as u32);
+            tree.plan.vacant_places.extend((children.len() as u32..capacity as u32).rev());
+            tree.plan.vacant_places.resize(first_child as usize + capacity, 0);
+            tree.plan.vacancies.push(spec.capacity as u32);
         }
         Ok(tree)
     }
@@ -177,12 +204,24 @@ fn children_of(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Vec<Vec<u32>>,
     Ok(below)
 }
 
-/// The tables of a tree whose members are shaped but do not know of each other yet.
-fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
+/// The tables of a tree whose members are shaped but do not know of each other yet. The last leaves, `vacant` of them, are not in the tree.
+fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec], vacant: usize) -> Result<Hierarchy<AnyScheduler>, HierarchyError> {
     let nothing = Head { length: 0, number: 0, arrival: Time::ZERO, colour: Colour::Green };
-    let count = nodes.len() + leaves.len();
+    let count = nodes.len() + leaves.len() + vacant;
     let mut members = Vec::with_capacity(count);
-    let mut allowances = Vec::new();
+    // Room for every member: any may be given a contract later.
+    let mut allowances = Vec::with_capacity(count);
+    let absent = Child {
+        head: nothing,
+        parent: 0,
+        place: 0,
+        allowance: UNSHAPED,
+        later: 0,
+        presented: false,
+        waits: false,
+        suspended: false,
+        vacant: false,
+    };
     let node_shapes = nodes.iter().enumerate().map(|(index, node)| (Member::Node(index), node.shape));
     let leaf_shapes = leaves.iter().enumerate().map(|(index, leaf)| (Member::Leaf(Flow(index as u32)), leaf.shape));
     for (member, shape) in node_shapes.chain(leaf_shapes) {
@@ -191,19 +230,23 @@ fn without_schedulers(nodes: &[NodeSpec], leaves: &[LeafSpec]) -> Result<Hierarc
             allowance = allowances.len() as u32;
             allowances.push(contract.allowance().map_err(|error| HierarchyError::Shape(member, error))?);
         }
-        members.push(Child { head: nothing, parent: 0, place: 0, allowance, later: 0, presented: false, waits: false, suspended: false });
+        members.push(Child { allowance, ..absent });
     }
-    // Only leaves with a contract of their own ever wait, so a tree that shapes groups alone gets by with a short list.
-    let may_wait = if leaves.iter().any(|leaf| leaf.shape.is_some()) { count } else { nodes.len() };
+    members.resize(count, Child { vacant: true, ..absent });
     Ok(Hierarchy {
         nodes: Vec::with_capacity(nodes.len()),
         members,
         children: Vec::with_capacity(count - 1),
         allowances,
-        waiting: ReadyList::new(may_wait),
+        waiting: ReadyList::new(count),
         unsettled: BinaryHeap::with_capacity(nodes.len()),
         served: None,
         unnamed: 0,
         predictor: PrefetchPredictor::new(nodes.len(), count),
+        plan: Plan {
+            was: nodes.iter().map(|node| node.was.map_or(NO_NODE, |was| u32::try_from(was).unwrap_or(NO_NODE))).collect(),
+            vacancies: Vec::with_capacity(nodes.len()),
+            vacant_places: Vec::with_capacity(count - 1),
+        },
     })
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::packet::Flow;
 use crate::registry::{AnyScheduler, SchedulerKind};
 use crate::scheduler::tests::{Backlog, Server, assert_same, steps};
-use crate::scheduler::{DwcsOptions, FlowParameters, Hierarchy, IntServOptions, LeafSpec, NodeSpec, Scheduler};
+use crate::scheduler::{FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 use crate::units::Rate;
 use alloc::collections::VecDeque;
 use proptest::prelude::*;
@@ -15,15 +15,7 @@ const LONGEST: u32 = 1500;
 /// A tree in round robin: groups with these parents, and this number of flows below each node in turn.
 fn tree(parents: &[usize], flows: impl IntoIterator<Item = usize>) -> Hierarchy<AnyScheduler> {
     let scheduler = SchedulerKind::DeficitRoundRobin;
-    let node = |parent| NodeSpec {
-        parent,
-        scheduler,
-        rate: Rate::MAX,
-        dwcs: DwcsOptions::default(),
-        intserv: IntServOptions::default(),
-        parameters: FlowParameters::default(),
-        shape: None,
-    };
+    let node = |parent| NodeSpec::new(parent, scheduler, Rate::MAX, FlowParameters::default());
     let nodes: Vec<NodeSpec> = core::iter::once(node(None)).chain(parents.iter().map(|&parent| node(Some(parent)))).collect();
     let leaf = |parent| LeafSpec { parent, parameters: FlowParameters::default(), shape: None };
     let leaves: Vec<LeafSpec> =
