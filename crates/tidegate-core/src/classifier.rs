@@ -110,6 +110,28 @@ impl Classifier {
         self.class_of[flow.index()] as usize
     }
 
+    /// The first class that may get other packets from `other` than from this classifier: all classes before it are the same, with the same rules.
+    pub fn first_difference(&self, other: &Classifier) -> usize {
+        if self.hash != other.hash {
+            return 0;
+        }
+        let alike = |one: &Class, other: &Class| (&one.name, one.queues) == (&other.name, other.queues);
+        let classes = self.classes.iter().zip(&other.classes).position(|(one, other)| !alike(one, other));
+        let classes = classes.unwrap_or(self.classes.len().min(other.classes.len()));
+        // The first rule that one of the two has and the other has not, or that is another.
+        let (mut mine, mut others) = (self.rules.rules(), other.rules.rules());
+        let rules = loop {
+            match (mine.next(), others.next()) {
+                (None, None) => break classes,
+                (one, other) if one == other => {}
+                (one, other) => break one.into_iter().chain(other).map(|(class, _)| class).min().unwrap_or(classes),
+            }
+        };
+        // A default class takes what no rule matches: its packets differ if there is a class behind it.
+        let default = if self.classes.len() == other.classes.len() { usize::MAX } else { self.classes.len().min(other.classes.len()) - 1 };
+        classes.min(rules).min(default)
+    }
+
     /// The flow of a packet.
     #[inline]
     pub fn classify(&self, header: &Header) -> Flow {

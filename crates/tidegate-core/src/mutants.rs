@@ -70,6 +70,7 @@ faults! {
     DrrKeepsDeficits = "drr-keeps-deficits",
     PriorityWithoutTurns = "priority-without-turns",
     DwcsZeroWindowsReversed = "dwcs-zero-windows-reversed",
+    SwitchForgetsTokens = "switch-forgets-tokens",
     CellsWithoutStretch = "cells-without-stretch",
     CacAlwaysYes = "cac-always-yes",
     CacAlwaysNo = "cac-always-no",

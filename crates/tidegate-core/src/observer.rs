@@ -1,6 +1,6 @@
 //! Observers of a port: one method per change of state. An observer cannot influence the port.
 
-use crate::packet::{Colour, DropReason, Packet};
+use crate::packet::{Colour, DropReason, Flow, Packet};
 use crate::queue::Occupancy;
 use crate::units::Time;
 
@@ -31,6 +31,13 @@ pub trait Observer<P> {
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
         let _ = (now, packet, occupancy);
+    }
+
+    /// The packet, which is queued, moves to the queue of flow `to` of a new policy ([`crate::port::Port::switch`]); its own flow is that of the
+    /// old policy.
+    #[inline]
+    fn moved(&mut self, now: Time, packet: &Packet<P>, to: Flow) {
+        let _ = (now, packet, to);
     }
 
     /// The packet has been dropped, on arrival or from its queue; the port is done with it and hands it over.

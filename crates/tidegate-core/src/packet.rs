@@ -100,6 +100,14 @@ pub struct Packet<P> {
     pub payload: P,
 }
 
+impl<P> Packet<P> {
+    /// The packet without its payload.
+    #[inline]
+    pub const fn seen(&self) -> Packet<()> {
+        Packet { flow: self.flow, length: self.length, arrival: self.arrival, colour: self.colour, part: self.part, payload: () }
+    }
+}
+
 /// All that a scheduler may know of a packet: the head of a flow's queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {

@@ -4,7 +4,9 @@
 //! 1. the verdict and the new state depend on the earlier calls only, never on anything else;
 //! 2. a packet that is discarded, or found outside a bucket, takes nothing from that bucket;
 //! 3. a policer never delays: its answer is final;
-//! 4. [`Policer::refresh`] changes no later verdict.
+//! 4. [`Policer::refresh`] changes no later verdict;
+//! 5. a contract changes while packets come. A policer that adopts another of the same contract continues as the other would have. Of a bucket that
+//!    changes, the bytes charged stay charged, as far as the new bucket can hold them. A frame that has begun keeps its verdict.
 //!
 //! An operator describes what a policer enforces as a [`Contract`]; [`crate::registry::PolicerKind`] builds the policer of a given name
 //! from it. [`police_burst`] and [`police_burst_ahead`] ask many policers with one reading of the clock.
@@ -73,6 +75,15 @@ pub trait Policer {
     fn police_part(&mut self, now: Time, length: u32, colour: Colour, part: Part) -> Verdict {
         let _ = part;
         self.police(now, length, colour)
+    }
+
+    /// Takes over from `old` what it has charged, and what it has said of a frame that has not ended. This policer has just been built and started.
+    /// A bucket that differs holds no more than is needed to bar one packet of `longest` bytes.
+    fn adopt(&mut self, now: Time, old: &Self, longest: u32)
+    where
+        Self: Sized,
+    {
+        let _ = (now, old, longest);
     }
 
     /// Moves instants far in the past up to where they still compare correctly; called at least every 2^61 ps.

@@ -9,10 +9,24 @@
 //!
 //! **Law.** At every instant `offered = sent + dropped (by reason) + queued`, in packets and in bytes ([`Port::check`]).
 //!
+//! **Changes.** Single flows come, change and leave by [`Port::change_flow`] and [`Port::remove_flow`]; a whole new policy takes over by
+//! [`Port::switch`]. Neither loses or reorders a packet.
+//!
 //! **Lengths.** Policers, shapers, schedulers and the link count a packet's length on the wire, that is with the port's [`Overhead`],
 //! because rates are promised there. Buffers and counters count the frame itself.
 //!
 //! **Ties.** A transmission due at the instant of an arrival starts before the arrival is looked at.
+
+mod accounting;
+mod change;
+mod datapath;
+mod places;
+mod transition;
+
+pub use accounting::{Counters, Unbalanced, Volume};
+pub use datapath::{Next, Transmission};
+pub use places::Leaving;
+pub use transition::{Retired, Switched, Transition};
 
 use crate::buffer::{Admission, Arrival, BufferManager, Change, Victim};
 use crate::classifier::Classifier;
@@ -22,13 +36,12 @@ use crate::policer::{Policer, Verdict};
 use crate::queue::{Occupancy, Queues};
 use crate::registry::{AnyBufferManager, AnyPolicer, AnyScheduler};
 use crate::remark::{Remark, Remarks};
-use crate::scheduler::{Decision, Scheduler, Task};
-use crate::units::{Overhead, Rate, SERIAL_HORIZON, Time, TimePerByte};
-use core::iter::Sum;
-use core::ops::{AddAssign, Sub};
+use crate::scheduler::Scheduler;
+use crate::units::{Overhead, Rate, SERIAL_HORIZON, Time};
 
 use alloc::vec::Vec;
-use core::fmt;
+use datapath::{AdvanceTask, Datapath, PollTask};
+use places::Places;
 
 /// All that a port is made of.
 #[derive(Clone, Debug)]
@@ -53,117 +66,6 @@ pub struct PortSetup<S = AnyScheduler, B = AnyBufferManager> {
     pub remarks: Remarks,
 }
 
-/// A number of packets and the bytes in them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Volume {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes, without link overhead.
-    pub bytes: u64,
-}
-
-impl Volume {
-    /// Counts one packet of `length` bytes.
-    #[inline]
-    pub fn add(&mut self, length: u32) {
-        self.packets += 1;
-        self.bytes += u64::from(length);
-    }
-}
-
-impl AddAssign for Volume {
-    #[inline]
-    fn add_assign(&mut self, more: Volume) {
-        self.packets += more.packets;
-        self.bytes += more.bytes;
-    }
-}
-
-impl core::ops::Add for Volume {
-    type Output = Volume;
-    fn add(mut self, more: Volume) -> Volume {
-        self += more;
-        self
-    }
-}
-
-/// What is left without a part.
-impl Sub for Volume {
-    type Output = Volume;
-    fn sub(self, part: Volume) -> Volume {
-        Volume { packets: self.packets - part.packets, bytes: self.bytes - part.bytes }
-    }
-}
-
-impl Sum for Volume {
-    fn sum<I: Iterator<Item = Volume>>(volumes: I) -> Volume {
-        volumes.fold(Volume::default(), |all, part| all + part)
-    }
-}
-
-/// Counts what a port was offered, and what became of it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Everything offered.
-    pub offered: Volume,
-    /// Everything whose transmission has started.
-    pub sent: Volume,
-    /// Everything dropped, by [`DropReason`] in the order of [`DropReason::ALL`].
-    pub dropped: [Volume; DropReason::ALL.len()],
-}
-
-impl Counters {
-    /// Checks the conservation law against what is queued.
-    ///
-    /// # Errors
-    /// [`Unbalanced`] with all the figures.
-    // The error is large because it holds every figure, and never made unless the port is defective.
-    #[allow(clippy::result_large_err)]
-    pub fn check(&self, queued: Volume) -> Result<(), Unbalanced> {
-        let accounted = queued + self.sent + self.dropped.into_iter().sum();
-        if accounted == self.offered { Ok(()) } else { Err(Unbalanced { counters: *self, queued }) }
-    }
-}
-
-/// A violation of the conservation law: a defect of the port.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unbalanced {
-    /// The counters.
-    pub counters: Counters,
-    /// What the queues hold.
-    pub queued: Volume,
-}
-
-impl fmt::Display for Unbalanced {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offered differs from sent + dropped + queued: {:?}, queued {:?}", self.counters, self.queued)
-    }
-}
-
-impl core::error::Error for Unbalanced {}
-
-/// What a port does when polled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Next<P> {
-    /// This packet's transmission starts now.
-    Transmit(Transmission<P>),
-    /// Nothing can start before this instant, which is after `now`.
-    WaitUntil(Time),
-    /// Nothing is queued.
-    Idle,
-}
-
-/// A packet that starts to leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transmission<P> {
-    /// The packet.
-    pub packet: Packet<P>,
-    /// When its first bit leaves.
-    pub start: Time,
-    /// When its last bit leaves; the link is free again from then on.
-    pub finish: Time,
-}
-
 /// An output port: classifier, policers, buffer manager, queues, scheduler and link.
 #[derive(Clone, Debug)]
 pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
@@ -178,111 +80,8 @@ pub struct Port<P, S = AnyScheduler, B = AnyBufferManager> {
     /// The last instant the port was told of; the time up to which it has done all there was to do.
     clock: Time,
     next_refresh: Time,
-}
-
-/// Carries out the scheduler's decisions: queues, buffer manager and link.
-#[derive(Clone, Debug)]
-struct Datapath<P, B> {
-    queues: Queues<P>,
-    buffer: B,
-    link: TimePerByte,
-    overhead: Overhead,
-    busy_until: Time,
-    counters: Counters,
-}
-
-impl<P, B: BufferManager> Datapath<P, B> {
-    /// Starts the next transmission if the link is free and the scheduler allows it at `now`.
-    #[inline]
-    fn try_transmit<S: Scheduler, O: Observer<P>>(&mut self, scheduler: &mut S, now: Time, observer: &mut O) -> Next<P> {
-        if self.busy_until.is_after(now) {
-            return Next::WaitUntil(self.busy_until);
-        }
-        loop {
-            let decision = scheduler.select(now);
-            match decision {
-                Decision::Serve(flow) | Decision::ServeAs(flow, _) => {
-                    let Some((mut packet, next)) = self.queues.pop(flow) else {
-                        unreachable!("the scheduler named a flow that is not backlogged")
-                    };
-                    scheduler.served(now, flow, next);
-                    if let Some(hint) = scheduler.prefetch_hint() {
-                        self.queues.prefetch(hint);
-                    }
-                    self.buffer.changed(Change::left(&packet), self.queues.occupancy());
-                    let finish = now + self.link.ceil(self.overhead.wire_length(packet.length));
-                    self.busy_until = finish;
-                    self.counters.sent.add(packet.length);
-                    if let Decision::ServeAs(_, colour) = decision
-                        && colour != packet.colour
-                    {
-                        let from = core::mem::replace(&mut packet.colour, colour);
-                        observer.remarked(now, &packet, from);
-                    }
-                    observer.sent(now, &packet, finish, self.queues.occupancy());
-                    return Next::Transmit(Transmission { packet, start: now, finish });
-                }
-                Decision::Discard(flow) => {
-                    if let Some((packet, next)) = self.queues.pop(flow) {
-                        scheduler.lost(now, flow, next);
-                        self.buffer.changed(Change::left(&packet), self.queues.occupancy());
-                        self.drop_packet(now, packet, DropReason::Late, observer);
-                    }
-                }
-                Decision::WaitUntil(time) => return Next::WaitUntil(time),
-                Decision::Idle => return Next::Idle,
-            }
-        }
-    }
-
-    #[cold]
-    fn drop_packet<O: Observer<P>>(&mut self, now: Time, packet: Packet<P>, reason: DropReason, observer: &mut O) {
-        self.counters.dropped[reason as usize].add(packet.length);
-        observer.dropped(now, packet, reason, self.queues.occupancy());
-    }
-}
-
-/// One [`Port::poll`].
-struct PollTask<'a, P, B, O> {
-    datapath: &'a mut Datapath<P, B>,
-    now: Time,
-    observer: &'a mut O,
-}
-
-impl<P, B: BufferManager, O: Observer<P>> Task for PollTask<'_, P, B, O> {
-    type Output = Next<P>;
-
-    #[inline]
-    fn run<S: Scheduler>(self, scheduler: &mut S) -> Next<P> {
-        self.datapath.try_transmit(scheduler, self.now, self.observer)
-    }
-}
-
-/// The turns of a [`Port::advance`], from one instant to another.
-struct AdvanceTask<'a, P, B, O, F> {
-    datapath: &'a mut Datapath<P, B>,
-    from: Time,
-    to: Time,
-    observer: &'a mut O,
-    transmit: &'a mut F,
-}
-
-impl<P, B: BufferManager, O: Observer<P>, F: FnMut(Transmission<P>)> Task for AdvanceTask<'_, P, B, O, F> {
-    /// When to come back.
-    type Output = Option<Time>;
-
-    #[inline]
-    fn run<S: Scheduler>(self, scheduler: &mut S) -> Option<Time> {
-        let mut at = self.from;
-        loop {
-            match self.datapath.try_transmit(scheduler, at, self.observer) {
-                Next::Transmit(transmission) => (self.transmit)(transmission),
-                Next::WaitUntil(time) if time.is_after(self.to) => return Some(time),
-                Next::WaitUntil(time) => at = time,
-                Next::Idle => return None,
-            }
-        }
-    }
+    /// How often it has been switched to another policy.
+    switches: u32,
 }
 
 impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
@@ -309,6 +108,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 overhead: setup.overhead,
                 busy_until: now,
                 counters: Counters::default(),
+                places: Places::new(setup.classifier.flows()),
             },
             policing: setup.policers.iter().any(Option::is_some),
             classifier: setup.classifier,
@@ -318,6 +118,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             remarks: setup.remarks,
             clock: now,
             next_refresh: now + SERIAL_HORIZON,
+            switches: 0,
         }
     }
 
@@ -382,6 +183,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
         if length > self.longest_frame {
             return self.datapath.drop_packet(now, packet, DropReason::Oversize, observer);
         }
+        if self.datapath.places.is_closed(flow) {
+            return self.datapath.drop_packet(now, packet, DropReason::Removed, observer);
+        }
         if self.policing
             && let Some(policer) = &mut self.policers[self.classifier.class_of(flow)]
         {
@@ -411,7 +215,7 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
                 Admission::PushOut(victim) => self.push_out(now, victim, observer),
             }
         }
-        let seen = Packet { flow, length, arrival: now, colour: packet.colour, part, payload: () };
+        let seen = packet.seen();
         let became_head = self.datapath.queues.push(packet);
         self.datapath.buffer.changed(Change::joined(&seen), self.datapath.queues.occupancy());
         observer.queued(now, &seen, self.datapath.queues.occupancy());
@@ -482,6 +286,9 @@ impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
             self.scheduler.lost(now, flow, self.datapath.queues.head(flow));
         }
         self.datapath.buffer.changed(Change::left(&packet), self.datapath.queues.occupancy());
+        if self.datapath.queues.occupancy().flow_packets(flow) == 0 {
+            self.datapath.emptied(&mut self.scheduler, now, flow);
+        }
         self.datapath.drop_packet(now, packet, DropReason::PushedOut, observer);
     }
 

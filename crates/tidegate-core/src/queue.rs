@@ -9,8 +9,11 @@ use crate::prefetch::{prefetch, prefetch_in};
 use crate::units::{Overhead, SERIAL_HORIZON, Time};
 use alloc::vec::Vec;
 
+mod carry_over;
 #[cfg(test)]
 mod tests;
+
+pub use carry_over::Numbered;
 
 /// No slot of the pool.
 const NONE: u32 = u32::MAX;
@@ -345,7 +348,7 @@ impl<P> Queues<P> {
     /// True if there is no room for another packet.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.occupancy.packets == self.limit
+        self.occupancy.packets >= self.limit
     }
 
     /// The head of a flow's queue as schedulers see it.
@@ -385,9 +388,15 @@ impl<P> Queues<P> {
     #[inline(always)]
     pub fn push(&mut self, packet: Packet<P>) -> Option<Head> {
         debug_assert!(!self.is_full());
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        self.append(number, packet)
+    }
+
+    #[inline(always)]
+    fn append(&mut self, number: u32, packet: Packet<P>) -> Option<Head> {
         let Packet { flow, length, arrival, colour, part, payload } = packet;
-        let packet = Queued { arrival, number: self.next_number, kind: Kind::new(length, colour, part) };
-        self.next_number = packet.number.wrapping_add(1);
+        let packet = Queued { arrival, number, kind: Kind::new(length, colour, part) };
         let queue = self.occupancy.grow(flow, length);
         if queue.packets == 1 {
             queue.first = packet;
@@ -465,7 +474,7 @@ impl<P> Queues<P> {
 
     /// Keeps a list of the marked packets of each queue from now on, for [`Queues::pop_marked`].
     pub fn keep_marked_lists(&mut self) {
-        let mut marked = MarkedLists::new(self.occupancy.flows(), self.limit as usize);
+        let mut marked = MarkedLists::new(self.occupancy.flows(), self.slots.capacity());
         for (flow, queue) in self.occupancy.flows[PADDING_QUEUES..].iter().enumerate() {
             let mut at = queue.second;
             for _ in 1..queue.packets {

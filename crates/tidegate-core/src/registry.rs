@@ -286,6 +286,10 @@ impl Policer for AnyPolicer {
         match_policer!(self, p => p.police_part(now, length, colour, part))
     }
 
+    fn adopt(&mut self, now: Time, old: &AnyPolicer, longest: u32) {
+        match_policer!(self, old, p, old => p.adopt(now, old, longest), else ());
+    }
+
     fn refresh(&mut self, now: Time) {
         match_policer!(self, p => p.refresh(now));
     }

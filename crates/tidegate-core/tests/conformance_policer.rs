@@ -1,8 +1,10 @@
 //! The conformance suite of the policers: every registered policer keeps the laws of its role and agrees with a textbook model in exact
 //! rational arithmetic, and defective policers are caught.
 
+mod defective;
 mod textbook;
 
+use defective::{Defect, Defective, Uncoordinated};
 use textbook::{Textbook, Volume};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Contract, Policer, Query, Verdict, Violation, police_burst, police_burst_ahead};
@@ -139,6 +141,7 @@ fn check_laws<P: Policer + Clone>(
     again.start(origin);
     let mut refreshed = subject.clone();
     let mut spared = subject.clone();
+    let mut successor = subject.clone();
     let mut shifted = fresh.clone();
     shifted.start(origin + shift);
     let mut volumes = Volume::promised(kind, contract);
@@ -168,6 +171,15 @@ fn check_laws<P: Policer + Clone>(
         }
         if refreshed.police(now, length, colour) != verdict {
             return fail("a refresh changed the verdict");
+        }
+        if random.below(3) == 0 {
+            let old = std::mem::replace(&mut successor, fresh.clone());
+            let at = before + Duration::from_picoseconds(random.below(now.since(before).picoseconds() + 1));
+            successor.start(at);
+            successor.adopt(at, &old, contract.longest_packet);
+        }
+        if successor.police(now, length, colour) != verdict {
+            return fail("a policer that adopted another of the same contract does not continue it");
         }
         if shifted.police(now + shift, length, colour) != verdict {
             return fail("the verdict depends on where the time axis begins");
@@ -299,6 +311,46 @@ fn rates_that_are_no_whole_number_of_ticks_are_never_exceeded_and_hardly_missed(
     }
 }
 
+/// The contract with all its rates halved: what its buckets hold in bytes is the same.
+fn halved(contract: &Contract) -> Option<Contract> {
+    let half = |rate: Rate| Rate::new(rate.bits_per_second() / 2).ok();
+    let optional = |rate: Option<Rate>| rate.map_or(Some(None), |rate| half(rate).map(Some));
+    let (peak_rate, excess_rate) = (optional(contract.peak_rate)?, optional(contract.excess_rate)?);
+    Some(Contract { rate: half(contract.rate)?, peak_rate, excess_rate, ..*contract })
+}
+
+#[test]
+fn a_contract_whose_rates_change_to_and_fro_never_gives_more_than_the_larger() {
+    let mut packets_after_a_change = 0;
+    for &kind in PolicerKind::ALL {
+        for seed in 0..SEEDS {
+            let mut random = Random(seed);
+            let mut contract = contract(kind, &mut random);
+            (contract.delay_variation_tolerance, contract.violation) = (None, None);
+            let (Some(slow), Ok(mut policer)) = (halved(&contract), kind.build(&contract)) else { continue };
+            let Ok(mut other) = kind.build(&slow) else { continue };
+            let mut volumes = Volume::promised(kind, &contract);
+            let mut now = Time::ZERO;
+            for _ in 0..200 {
+                if random.below(4) == 0 {
+                    other.start(now);
+                    other.adopt(now, &policer, contract.longest_packet);
+                    std::mem::swap(&mut other, &mut policer);
+                }
+                let (length, colour) = (random.between(1, u64::from(contract.longest_packet)) as u32, random.colour());
+                if let Some(passed) = policer.police(now, length, colour).passes(colour) {
+                    packets_after_a_change += 1;
+                    for volume in &mut volumes {
+                        volume.add(now.picoseconds(), length, passed).unwrap_or_else(|_| panic!("{}: {contract:?}", kind.name()));
+                    }
+                }
+                now += contract.rate.time_per_byte().ceil(random.below(2 * u64::from(contract.longest_packet)) as u32);
+            }
+        }
+    }
+    assert!(packets_after_a_change > 10_000);
+}
+
 #[test]
 fn a_burst_is_policed_like_its_packets_one_by_one() {
     for &kind in PolicerKind::ALL {
@@ -376,107 +428,6 @@ fn contracts_are_checked_field_by_field() {
     assert_eq!(PolicerKind::from_name("leaky"), None);
 }
 
-/// What is wrong with a [`Defective`] GCRA.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Defect {
-    /// None: the skeleton itself is sound.
-    None,
-    /// A packet outside the contract is charged all the same.
-    ChargesViolations,
-    /// The instant at which a packet just conforms does not.
-    RefusesTheBoundary,
-    /// The picosecond before does.
-    AcceptsBeforeTheBoundary,
-    /// Instants are compared as numbers.
-    ForgetsTheWrap,
-    /// A refresh empties the bucket.
-    RefreshesToEmpty,
-    /// Every 1000th packet of all policers passes.
-    Remembers,
-    /// A long silence is saved up.
-    SavesUp,
-}
-
-#[derive(Clone)]
-struct Defective {
-    defect: Defect,
-    per_byte: u64,
-    limit: u64,
-    arrival: u64,
-}
-
-impl Defective {
-    /// For contracts whose byte takes a whole number of picoseconds.
-    fn new(defect: Defect, contract: &Contract) -> Option<Defective> {
-        let per_byte = contract.rate.time_per_byte().ceil(1).picoseconds();
-        let is_whole = per_byte * contract.rate.bits_per_second() == 8_000_000_000_000;
-        let beyond = u64::from(contract.burst.unwrap_or(contract.longest_packet) - contract.longest_packet);
-        let limit = beyond * per_byte + contract.delay_variation_tolerance.unwrap_or_default().picoseconds();
-        is_whole.then_some(Defective { defect, per_byte, limit, arrival: 0 })
-    }
-}
-
-static PACKETS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-
-impl Policer for Defective {
-    fn start(&mut self, now: Time) {
-        self.arrival = now.picoseconds();
-    }
-
-    fn police(&mut self, now: Time, length: u32, _colour: Colour) -> Verdict {
-        let now = now.picoseconds();
-        let ahead = self.arrival.wrapping_sub(now) as i64;
-        let limit = self.limit as i64;
-        let weight = u64::from(length) * self.per_byte;
-        let mut conforms = match self.defect {
-            Defect::RefusesTheBoundary => ahead < limit,
-            Defect::AcceptsBeforeTheBoundary => ahead <= limit + 1,
-            Defect::ForgetsTheWrap => self.arrival <= now.saturating_add(self.limit),
-            _ => ahead <= limit,
-        };
-        if self.defect == Defect::Remembers {
-            conforms |= PACKETS.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 1000 == 999;
-        }
-        if conforms || self.defect == Defect::ChargesViolations {
-            let from = if ahead > 0 || self.defect == Defect::SavesUp { self.arrival } else { now };
-            self.arrival = from.wrapping_add(weight);
-        }
-        if conforms { Verdict::Conform } else { Verdict::Discard }
-    }
-
-    fn refresh(&mut self, now: Time) {
-        if (self.arrival.wrapping_sub(now.picoseconds()) as i64) < 0 || self.defect == Defect::RefreshesToEmpty {
-            self.start(now);
-        }
-    }
-}
-
-/// Two GCRAs that know nothing of each other: the first is charged for what the second refuses.
-#[derive(Clone)]
-struct Uncoordinated {
-    peak: Defective,
-    sustained: Defective,
-}
-
-impl Policer for Uncoordinated {
-    fn start(&mut self, now: Time) {
-        self.peak.start(now);
-        self.sustained.start(now);
-    }
-
-    fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
-        match self.peak.police(now, length, colour) {
-            Verdict::Conform => self.sustained.police(now, length, colour),
-            other => other,
-        }
-    }
-
-    fn refresh(&mut self, now: Time) {
-        self.peak.refresh(now);
-        self.sustained.refresh(now);
-    }
-}
-
 /// Contracts that a [`Defective`] can be built for, with discard as the fate of violating packets.
 fn plain_contracts(kind: PolicerKind) -> impl Iterator<Item = (u64, Contract)> {
     (0..400).filter_map(move |seed| {
@@ -506,6 +457,7 @@ fn defective_policers_are_caught() {
         (RefreshesToEmpty, "refresh", false),
         (Remembers, "earlier calls", false),
         (SavesUp, "contract allows", false),
+        (AdoptsNothing, "continue", false),
         (RefusesTheBoundary, "textbook", true),
     ] {
         assert!(broken(defect, with_textbook).any(|broken| broken.contains(law)), "{defect:?} was never caught by '{law}'");

@@ -6,7 +6,7 @@
 use super::header::{Header, Network, Transport};
 
 /// A seeded hash of flow keys.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FlowHash {
     keys: [u64; 3],
 }

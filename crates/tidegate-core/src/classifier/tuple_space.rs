@@ -95,6 +95,11 @@ impl TupleSpace {
         self.rules.shrink_to_fit();
     }
 
+    /// Every rule with its class, in their order.
+    pub(super) fn rules(&self) -> impl Iterator<Item = (usize, &Rule)> {
+        self.rules.iter().map(|stored| (stored.class as usize, &stored.rule))
+    }
+
     /// The class of the first matching rule.
     #[inline]
     pub(super) fn class(&self, header: &Header) -> Option<usize> {

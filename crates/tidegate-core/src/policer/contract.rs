@@ -158,6 +158,12 @@ impl Increment {
         length as u64 * (self.0 & ((1 << Increment::SHIFT_POSITION) - 1))
     }
 
+    /// A level in ticks of another rate, as the level in ticks of this one that the same bytes fill, rounded down. Less than a tick is forgiven.
+    pub(super) fn floor_from(self, other: Increment, level: u64) -> u128 {
+        let mantissa = |increment: Increment| u128::from(increment.weight(1));
+        u128::from(level) * mantissa(self) / mantissa(other)
+    }
+
     #[inline]
     pub(super) const fn shift(self) -> u32 {
         (self.0 >> Increment::SHIFT_POSITION) as u32

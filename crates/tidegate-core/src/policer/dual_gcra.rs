@@ -81,6 +81,10 @@ impl Policer for DualGcra {
         buckets.decide(&DECISIONS, colour, failed, buckets.weights_of(length))
     }
 
+    fn adopt(&mut self, now: Time, old: &DualGcra, longest: u32) {
+        self.buckets.adopt(now, &old.buckets, longest);
+    }
+
     fn refresh(&mut self, now: Time) {
         self.buckets.drain(now);
     }

@@ -97,6 +97,17 @@ impl FrameBucket {
         (self.last, self.level) = (now, (self.level_at(now) + weight).min(HIGHEST_LEVEL));
     }
 
+    /// Takes over what `old` has charged: exactly if the two are alike, else its bytes, but no more than bar a packet of `longest` bytes.
+    pub(super) fn adopt(&mut self, now: Time, old: &FrameBucket, longest: u32) {
+        if (self.increment, self.limit) == (old.increment, old.limit) {
+            *self = *old;
+            return;
+        }
+        let most = (self.limit + self.increment.weight(longest)).min(HIGHEST_LEVEL);
+        self.level = self.increment.floor_from(old.increment, old.level_at(now)).min(most.into()) as u64;
+        self.last = now;
+    }
+
     /// Moves the instant up to `now`.
     pub(super) fn refresh(&mut self, now: Time) {
         (self.last, self.level) = (now, self.level_at(now));

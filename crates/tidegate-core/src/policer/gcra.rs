@@ -74,6 +74,14 @@ impl VirtualScheduling {
     fn backlog(&self, now: Time) -> u64 {
         (self.theoretical_arrival.since(now).picoseconds() << self.increment.shift()).saturating_sub(u64::from(self.excess))
     }
+
+    /// The theoretical arrival of a backlog in ticks, rounded up to a picosecond; the excess is kept, which makes the next backlog exact.
+    #[inline(always)]
+    fn arrival_of(&self, now: Time, backlog: u64) -> (Time, u32) {
+        let shift = self.increment.shift();
+        let ceiling = (backlog + ((1 << shift) - 1)) >> shift;
+        (now + Duration::from_picoseconds(ceiling), ((ceiling << shift) - backlog) as u32)
+    }
 }
 
 impl Policer for VirtualScheduling {
@@ -85,16 +93,21 @@ impl Policer for VirtualScheduling {
     fn police(&mut self, now: Time, length: u32, colour: Colour) -> Verdict {
         let backlog = self.backlog(now);
         let conforms = backlog <= self.limit;
-        let backlog = backlog + self.increment.weight(length);
-        // Rounded up to a picosecond; the excess is kept, which makes the next backlog exact.
-        let shift = self.increment.shift();
-        let ceiling = (backlog + ((1 << shift) - 1)) >> shift;
-        let arrival = now + Duration::from_picoseconds(ceiling);
-        let excess = ((ceiling << shift) - backlog) as u32;
+        let (arrival, excess) = self.arrival_of(now, backlog + self.increment.weight(length));
         // Selects, because which packet of a mixed stream conforms is not predictable.
         self.theoretical_arrival = select_unpredictable(conforms || fault!(GcraChargesViolations), arrival, self.theoretical_arrival);
         self.excess = select_unpredictable(conforms, excess, self.excess);
         select_unpredictable(conforms, Verdict::Conform, self.violation.verdict(colour))
+    }
+
+    fn adopt(&mut self, now: Time, old: &VirtualScheduling, longest: u32) {
+        if (self.increment, self.limit) == (old.increment, old.limit) {
+            (self.theoretical_arrival, self.excess) = (old.theoretical_arrival, old.excess);
+            return;
+        }
+        let most = self.limit + self.increment.weight(longest);
+        let backlog = self.increment.floor_from(old.increment, old.backlog(now)).min(most.into()) as u64;
+        (self.theoretical_arrival, self.excess) = self.arrival_of(now, backlog);
     }
 
     fn refresh(&mut self, now: Time) {

@@ -74,6 +74,11 @@ impl Policer for Gfr {
         }
     }
 
+    fn adopt(&mut self, now: Time, old: &Gfr, longest: u32) {
+        self.bucket.adopt(now, &old.bucket, longest);
+        self.is_outside = old.is_outside;
+    }
+
     fn refresh(&mut self, now: Time) {
         self.bucket.refresh(now);
     }

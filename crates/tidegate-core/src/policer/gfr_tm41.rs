@@ -97,6 +97,13 @@ impl Policer for GfrTm41 {
         if tags { Verdict::Mark(Colour::Yellow) } else { Verdict::Conform }
     }
 
+    fn adopt(&mut self, now: Time, old: &GfrTm41, longest: u32) {
+        self.peak.adopt(now, &old.peak, longest);
+        self.minimum.adopt(now, &old.minimum, longest);
+        (self.length, self.is_tagged, self.is_eligible) = (old.length, old.is_tagged, old.is_eligible);
+        (self.is_broken, self.has_passed) = (old.is_broken, old.has_passed);
+    }
+
     fn refresh(&mut self, now: Time) {
         self.peak.refresh(now);
         self.minimum.refresh(now);

@@ -66,6 +66,10 @@ impl Policer for SrTcm {
         buckets.decide(&DECISIONS, if fault!(SrTcmColourBlind) { Colour::Green } else { colour }, failed, weights)
     }
 
+    fn adopt(&mut self, now: Time, old: &SrTcm, _longest: u32) {
+        self.buckets.adopt(now, &old.buckets, 0);
+    }
+
     fn refresh(&mut self, now: Time) {
         self.drain(now);
     }

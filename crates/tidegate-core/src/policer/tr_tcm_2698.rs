@@ -64,6 +64,10 @@ impl Policer for TrTcm2698 {
         buckets.decide(&DECISIONS, colour, failed, weights)
     }
 
+    fn adopt(&mut self, now: Time, old: &TrTcm2698, _longest: u32) {
+        self.buckets.adopt(now, &old.buckets, 0);
+    }
+
     fn refresh(&mut self, now: Time) {
         self.buckets.drain(now);
     }

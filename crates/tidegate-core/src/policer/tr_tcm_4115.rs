@@ -59,6 +59,10 @@ impl Policer for TrTcm4115 {
         buckets.decide(&DECISIONS, colour, failed, weights)
     }
 
+    fn adopt(&mut self, now: Time, old: &TrTcm4115, _longest: u32) {
+        self.buckets.adopt(now, &old.buckets, 0);
+    }
+
     fn refresh(&mut self, now: Time) {
         self.buckets.drain(now);
     }

@@ -96,6 +96,25 @@ impl<T> TwinBuckets<T> {
         self.levels = [0; 2];
     }
 
+    /// Takes over what `old` has charged: exactly if the buckets are alike. Otherwise each takes its bytes, rounded down by less than a tick, but no
+    /// more than its capacity and the time of `beyond` bytes.
+    pub(super) fn adopt(&mut self, now: Time, old: &TwinBuckets<T>, beyond: u32)
+    where
+        T: Copy,
+    {
+        if (self.capacities, self.weights, self.scale) == (old.capacities, old.weights, old.scale) {
+            (self.last, self.levels) = (old.last, old.levels);
+            return;
+        }
+        let mut old = *old;
+        old.drain(now);
+        self.last = now;
+        self.levels = core::array::from_fn(|i| {
+            let level = u128::from(old.levels[i]) * u128::from(self.weights[i]) / u128::from(old.weights[i]);
+            level.min(u128::from(self.capacities[i] + u64::from(beyond) * self.weights[i])) as u64
+        });
+    }
+
     /// The ticks since the last call, or more than the buckets can hold if it was long ago.
     #[inline]
     pub(super) fn elapse(&mut self, now: Time) -> u64 {

@@ -1,0 +1,86 @@
+//! The verbs by which single flows of a running port change: none of them allocates, loses a packet unasked, or touches another flow.
+
+use super::Port;
+use super::places::Leaving;
+use crate::buffer::{BufferError, BufferManager, Change, FlowShare};
+use crate::observer::Observer;
+use crate::packet::{DropReason, Flow};
+use crate::policer::Policer;
+use crate::registry::AnyPolicer;
+use crate::scheduler::{BuildError, FlowParameters, Scheduler};
+use crate::units::Time;
+
+impl<P, S: Scheduler, B: BufferManager> Port<P, S, B> {
+    /// The parameters of `flow` are these from its next head on. A vacant place is filled with this call. A flow that is leaving stays; the
+    /// caller who wants the place for another flow waits until [`Port::is_vacant`].
+    ///
+    /// # Errors
+    /// [`BuildError`] of the scheduler. An error changes nothing.
+    pub fn change_flow(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        self.scheduler.change(now, flow, parameters)?;
+        let is_backlogged = self.is_backlogged(flow);
+        self.datapath.places.open(flow, is_backlogged);
+        Ok(())
+    }
+
+    /// The share of the buffer of `flow` is this from its next arrival on; a flow that fills a vacant place is given one before it comes.
+    ///
+    /// # Errors
+    /// [`BufferError`] of the buffer manager. An error changes nothing.
+    pub fn change_share(&mut self, flow: Flow, share: &FlowShare) -> Result<(), BufferError> {
+        self.datapath.buffer.change(flow, share, self.datapath.queues.occupancy())
+    }
+
+    /// `flow` takes no more packets: those that come are dropped as [`DropReason::Removed`]. Its place is vacant when its queue is empty. A flow that
+    /// drains keeps its parameters until then.
+    pub fn remove_flow<O: Observer<P>>(&mut self, now: Time, flow: Flow, leaving: Leaving, observer: &mut O) {
+        let is_backlogged = self.is_backlogged(flow);
+        if !self.datapath.places.is_closed(flow) {
+            self.datapath.places.close(flow, is_backlogged);
+            if !is_backlogged {
+                self.datapath.forget(&mut self.scheduler, now, flow);
+            }
+        }
+        if leaving == Leaving::Drop && is_backlogged {
+            while let Some((packet, _)) = self.datapath.queues.pop(flow) {
+                self.datapath.buffer.changed(Change::left(&packet), self.datapath.queues.occupancy());
+                self.datapath.drop_packet(now, packet, DropReason::Removed, observer);
+            }
+            self.scheduler.lost(now, flow, None);
+            self.datapath.emptied(&mut self.scheduler, now, flow);
+        }
+    }
+
+    /// The places from `first` on are vacant until [`Port::change_flow`] fills them. The scheduler was built with that capacity
+    /// ([`Setup::capacity`](crate::scheduler::Setup::capacity)), and none of these flows is backlogged.
+    pub fn vacate_from(&mut self, first: Flow) {
+        for flow in (first.0..self.classifier.flows() as u32).map(Flow) {
+            if !self.datapath.places.is_closed(flow) {
+                self.datapath.places.close(flow, false);
+            }
+        }
+    }
+
+    /// True if the place of `flow` is vacant: the flow has been removed, or was never there, and nothing of it is queued.
+    pub fn is_vacant(&self, flow: Flow) -> bool {
+        self.datapath.places.is_closed(flow) && !self.is_backlogged(flow)
+    }
+
+    /// Packets of the class of this index meet this policer from now on. One of the same kind as before takes over what was charged
+    /// ([`Policer::adopt`]); another starts with full buckets.
+    pub fn change_policer(&mut self, now: Time, class: usize, mut policer: Option<AnyPolicer>) {
+        let longest = self.datapath.overhead.wire_length(self.longest_frame);
+        if let Some(new) = &mut policer {
+            new.start(now);
+            if let Some(old) = &self.policers[class] {
+                new.adopt(now, old, longest);
+            }
+        }
+        self.policers[class] = policer;
+        self.policing = self.policers.iter().any(Option::is_some);
+    }
+
+    fn is_backlogged(&self, flow: Flow) -> bool {
+        self.datapath.queues.occupancy().flow_packets(flow) > 0
+    }
+}
