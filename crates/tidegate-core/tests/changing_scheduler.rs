@@ -26,7 +26,7 @@ fn cases() -> impl Strategy<Value = Case> {
 
 impl<S: Scheduler> Subject<'_, S> {
     fn link(&self, flows: &[Wishes], origin: Time, carries_out: fn(&Verb) -> bool) -> Link<'_, S> {
-        let liberties = Liberties { waits: if self.kind.is_work_conserving() { 0 } else { 250 } };
+        let liberties = Liberties { waits: if self.kind.is_work_conserving() { 0 } else { 250 }, ties_by_flow: false };
         let changing = Changing { kind: self.kind, wishes: flows.to_vec(), build: self.build, carries_out };
         Link::new((self.build)(flows), liberties, flows.len(), origin).changing(changing)
     }
@@ -64,7 +64,7 @@ impl<S: Scheduler> Subject<'_, S> {
             used.change(now, Flow(place as u32), &others.parameters(self.kind)).map_err(|error| breach(7, error.to_string()))?;
         }
         let flows = &others[..flows.len().min(others.len())];
-        let liberties = Liberties { waits: 0 };
+        let liberties = Liberties { waits: 0, ties_by_flow: false };
         let used = Link::of_started(used, liberties, flows.len(), now).run(later, true)?;
         let new = Link::new((self.build)(flows), liberties, flows.len(), now).run(later, true)?;
         if used == new { Ok(()) } else { Err(breach(7, "a flow that is gone is remembered")) }

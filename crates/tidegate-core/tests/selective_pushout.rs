@@ -67,7 +67,7 @@ fn each_rule_once() {
 #[test]
 fn the_register_follows_arrivals_and_heads_give_way() {
     let mut buffer: Buffer<SelectivePushoutPlus> = units(6, 4, |_| {});
-    let mut offer = |buffer: &mut Buffer<SelectivePushoutPlus>, flow, name| buffer.offer(flow, 1, U, name);
+    let offer = |buffer: &mut Buffer<SelectivePushoutPlus>, flow, name| buffer.offer(flow, 1, U, name);
     (0..4).for_each(|name| assert!(enters(&offer(&mut buffer, 1, name))));
     (0..2).for_each(|name| assert!(enters(&offer(&mut buffer, 2, name))));
     (0..3).for_each(|name| assert_eq!(buffer.depart(1), Some(name)));

@@ -141,6 +141,7 @@ impl Resolution<'_> {
             guarantees,
             capacity: Some(self.rate.value),
             reading: buffer.reading,
+            ..BufferParameters::default()
         };
         match buffer.kind.build(&parameters) {
             Ok(manager) => Some(manager),
@@ -172,7 +173,7 @@ fn special(table: &BufferTable, field: BufferField) -> Option<Span> {
         BufferField::TaggedThreshold => span(&table.tagged_threshold),
         BufferField::Scaling => span(&table.scaling),
         BufferField::Reading => span(&table.reading),
-        BufferField::Flows | BufferField::FlowLimit | BufferField::Overrides | BufferField::Guarantees => None,
+        _ => None,
     }
 }
 

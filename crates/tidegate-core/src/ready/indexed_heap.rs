@@ -113,12 +113,6 @@ impl<E: Ranked> IndexedHeap<E> {
         self.entries.first()
     }
 
-    /// The number of flows in the heap.
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// Changes the rank of every entry.
     pub(crate) fn change_all(&mut self, change: impl FnMut(&mut E)) {
         self.entries.iter_mut().for_each(change);

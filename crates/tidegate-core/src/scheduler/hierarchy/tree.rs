@@ -41,7 +41,17 @@ pub struct NodeSpec {
 impl NodeSpec {
     /// A node that shares `rate`, without a contract, and without places for later.
     pub fn new(parent: Option<usize>, scheduler: SchedulerKind, rate: Rate, parameters: FlowParameters) -> NodeSpec {
-        NodeSpec { parent, scheduler, rate, dwcs: DwcsOptions::default(), intserv: IntServOptions::default(), parameters, shape: None, capacity: 0, was: None }
+        NodeSpec {
+            parent,
+            scheduler,
+            rate,
+            dwcs: DwcsOptions::default(),
+            intserv: IntServOptions::default(),
+            parameters,
+            shape: None,
+            capacity: 0,
+            was: None,
+        }
     }
 }
 
