@@ -6,7 +6,7 @@
 //! **State.** 8 bytes.
 //! **Cost.** Two multiplications per number, fewer than two numbers per lot on average, no division.
 //! **RTL twin.** None.
-//! **Deviations.** None. The seed comes from whoever builds the algorithm, so nothing here reads a source of randomness.
+//! **Deviations.** None. The caller gives the seed, so nothing here reads a source of randomness.
 
 /// A stream of random numbers.
 ///

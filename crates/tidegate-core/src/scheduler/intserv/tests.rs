@@ -1,1 +1,1 @@
-
+//! Tests of the output port of integrated services.

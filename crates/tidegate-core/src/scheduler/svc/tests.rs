@@ -1,1 +1,1 @@
-
+//! Tests of shaped virtual clock.
