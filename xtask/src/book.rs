@@ -121,7 +121,6 @@ fn exists(root: &Path, target: &Target) -> bool {
     root.join(&target.path).exists()
 }
 
-/// The values of an attribute in HTML.
 fn attributes<'a>(html: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let before = format!(" {name}=\"");
     let starts: Vec<usize> = html.match_indices(&before).map(|(at, _)| at + before.len()).collect();

@@ -124,7 +124,6 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The steps in a document.
 fn steps(document: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut named = None;

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 /// One step; `Options` is what a run passes to all of them.
 pub struct Step<Options> {
     pub name: &'static str,
-    /// What it proves, for the heading.
     pub proves: &'static str,
     pub run: fn(&Options) -> Result<(), Failure>,
 }
@@ -25,7 +24,6 @@ pub fn selected<'a, Options>(steps: &'a [Step<Options>], names: &[&str]) -> Resu
     Ok(steps.iter().filter(|step| names.is_empty() || names.contains(&step.name)).collect())
 }
 
-/// The names of all steps, for a message.
 pub fn all_names<Options>(steps: &[Step<Options>]) -> String {
     steps.iter().map(|step| step.name).collect::<Vec<_>>().join(", ")
 }

@@ -118,25 +118,23 @@ pub struct CellRecord {
 impl CellRecord {
     /// The sum of both.
     #[must_use]
-    pub const fn plus(self, other: CellRecord) -> CellRecord {
-        CellRecord {
-            sent: self.sent + other.sent,
-            cdvt_exceeded: self.cdvt_exceeded + other.cdvt_exceeded,
-            nonconforming: self.nonconforming + other.nonconforming,
-            underruns: self.underruns + other.underruns,
-            transfers: self.transfers + other.transfers,
-        }
+    pub fn plus(self, other: CellRecord) -> CellRecord {
+        self.combined(other, |own, other| own + other)
     }
 
     /// The counts since `before`.
     #[must_use]
-    pub const fn since(self, before: CellRecord) -> CellRecord {
+    pub fn since(self, before: CellRecord) -> CellRecord {
+        self.combined(before, |own, before| own - before)
+    }
+
+    fn combined(self, other: CellRecord, count: impl Fn(u64, u64) -> u64) -> CellRecord {
         CellRecord {
-            sent: self.sent - before.sent,
-            cdvt_exceeded: self.cdvt_exceeded - before.cdvt_exceeded,
-            nonconforming: self.nonconforming - before.nonconforming,
-            underruns: self.underruns - before.underruns,
-            transfers: self.transfers - before.transfers,
+            sent: count(self.sent, other.sent),
+            cdvt_exceeded: count(self.cdvt_exceeded, other.cdvt_exceeded),
+            nonconforming: count(self.nonconforming, other.nonconforming),
+            underruns: count(self.underruns, other.underruns),
+            transfers: count(self.transfers, other.transfers),
         }
     }
 }

@@ -295,7 +295,6 @@ impl<S: Sharing> Planner<S> {
         self.plain = if self.connections.has_queue() { 0 } else { self.planned & !last };
     }
 
-    /// The slots of a set that have not passed.
     const fn not_passed(&self, slots: u64) -> u64 {
         if self.open < WINDOW as u64 { slots & !0 << self.open } else { 0 }
     }

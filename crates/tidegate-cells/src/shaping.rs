@@ -197,7 +197,6 @@ impl Shaping {
         }
     }
 
-    /// The share clock.
     const fn share(&self) -> u64 {
         self.next.wrapping_sub(self.lag as u64)
     }
@@ -340,7 +339,6 @@ impl Shaping {
         stretch.ceil_of(if let State::Sustained = self.state { self.sustained } else { self.peak })
     }
 
-    /// The shortest interval.
     #[inline]
     pub(crate) const fn shortest(&self) -> u64 {
         self.peak

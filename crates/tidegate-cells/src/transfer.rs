@@ -124,7 +124,6 @@ impl Transfers {
         &self.setup
     }
 
-    /// The most cells in one transfer.
     #[inline]
     pub(crate) const fn burst(&self) -> u32 {
         match self.setup.prefetch {

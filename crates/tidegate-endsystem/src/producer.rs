@@ -11,7 +11,6 @@ use std::thread;
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::units::Time;
 
-/// A stream as its producer sees it.
 #[derive(Debug)]
 pub(crate) struct ProducerStream<F> {
     pub(crate) ring: rtrb::Producer<Queued<F>>,

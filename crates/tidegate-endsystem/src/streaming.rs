@@ -79,7 +79,6 @@ impl StreamingUnit {
         self.inlets.iter().all(|inlet| inlet.pushed.is_empty() && inlet.pulled.is_empty())
     }
 
-    /// Takes all arrivals that were pushed.
     #[inline]
     pub(crate) fn take_pushed(&mut self, mut take: impl FnMut(Arrival)) {
         for inlet in &mut self.inlets {

@@ -15,7 +15,6 @@ use tidegate_core::port::{Port, PortSetup, Volume};
 use tidegate_core::units::{Duration, Time};
 use tidegate_statistics::{Delays, PortRecorder};
 
-/// A direction in one thread.
 pub(crate) struct Direction<R, T, O> {
     receiver: R,
     transmitter: T,

@@ -64,7 +64,6 @@ pub(crate) struct DirectionOptions {
     pub(crate) number: u64,
 }
 
-/// The results of a direction.
 pub(crate) struct DirectionReport<O> {
     pub(crate) counters: DirectionCounters,
     pub(crate) recorder: PortRecorder,

@@ -11,7 +11,6 @@ use std::{fs, io};
 #[derive(Debug)]
 pub(crate) struct ControlSocket(OwnedFd);
 
-/// The state of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct InterfaceState {
     pub(crate) index: i32,

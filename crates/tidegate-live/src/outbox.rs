@@ -13,7 +13,6 @@ use tidegate_statistics::Delays;
 /// How long sending is retried while the kernel has no room.
 const SEND_RETRY_LIMIT: Duration = Duration::from_milliseconds(20);
 
-/// The outcome of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     /// The kernel took it, this long after its instant.
@@ -24,7 +23,6 @@ pub(crate) enum Outcome {
     Unsent(SendError),
 }
 
-/// The owner of the bytes of frames.
 pub(crate) trait FrameOwner<F> {
     /// The bytes of a frame of `length` bytes, behind its virtio-net header.
     fn message<'a>(&'a self, frame: &'a F, length: u32) -> &'a [u8];
@@ -66,7 +64,6 @@ impl<F> Outbox<F> {
         self.held.add(length);
     }
 
-    /// The frames in it.
     pub(crate) fn held(&self) -> Volume {
         self.held
     }
@@ -76,7 +73,6 @@ impl<F> Outbox<F> {
         self.blocked_since.is_some()
     }
 
-    /// When the first frame is due.
     pub(crate) fn first_due(&self) -> Option<Time> {
         self.line.first().map(|first| first.due)
     }
@@ -127,7 +123,6 @@ impl<F> Outbox<F> {
     }
 }
 
-/// Counts the outcome of a frame.
 pub(crate) fn count(outcome: Outcome, length: u32, delivered: &mut Volume, unsent: &mut Unsent, lateness: &mut Delays) {
     let volume = match outcome {
         Outcome::Delivered(late) => {

@@ -32,7 +32,6 @@ impl Lent {
         message(&self.piece, length)
     }
 
-    /// The slot that it belongs to.
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }
@@ -66,7 +65,6 @@ impl FramePool {
         self.free.pop()
     }
 
-    /// Frees a slot.
     #[inline]
     pub(crate) fn release(&mut self, slot: u32) {
         debug_assert!(self.frames[slot as usize].is_some() && self.free.len() < self.frames.len(), "slot {slot} was freed twice");

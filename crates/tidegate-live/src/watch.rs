@@ -26,7 +26,6 @@ impl Frame {
         Frame { slot: slot.unwrap_or(Frame::NO_SLOT), number }
     }
 
-    /// The slot of its bytes.
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }

@@ -192,7 +192,6 @@ impl Device {
         }
     }
 
-    /// The next cycle.
     fn cycle(&self) -> u64 {
         1 + self.network.cycles() + self.updates
     }

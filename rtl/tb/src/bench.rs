@@ -47,14 +47,12 @@ pub struct Drive {
 /// What a cycle with an update did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Update {
-    /// The stream that is served.
     pub served: Option<usize>,
 }
 
 /// One stream as the bench keeps it.
 struct Kept {
     contract: Stream,
-    /// The arrival of the head.
     head: Option<u64>,
     /// The cycle of the update that left it without a packet.
     emptied: Option<u64>,
@@ -68,7 +66,6 @@ struct Kept {
     arrived: u64,
 }
 
-/// The bench.
 pub struct Bench {
     design: Design,
     trace: Option<Trace>,
@@ -337,7 +334,6 @@ impl Bench {
         self.design.bits_mut(self.ports.next_arrival_i)[2 * stream..][..2].copy_from_slice(&arrival.to_le_bytes());
     }
 
-    /// One clock cycle.
     pub fn cycle(&mut self, drive: Drive) -> Checked<Option<Update>> {
         debug_assert!(drive.time >= self.told && drive.time - self.told <= CLAMP || !drive.outside || !self.runs);
         self.put(self.ports.enable_i, drive.enable.into());

@@ -6,7 +6,6 @@ use tidegate_core::dwcs::{CLAMP, Stream, Window};
 /// The contracts of all streams, and how packets come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traffic {
-    /// Random contracts and arrivals.
     Random,
     /// All ask for every slot and drop late packets, so that all miss and drop at once.
     AllDrop,

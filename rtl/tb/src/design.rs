@@ -17,7 +17,6 @@ type New = unsafe extern "C" fn(u32) -> *mut c_void;
 type Call = unsafe extern "C" fn(*mut c_void);
 type Place = unsafe extern "C" fn(*mut c_void, usize, *mut *const c_char, *mut usize) -> *mut c_void;
 
-/// A design.
 pub struct Design {
     bench: *mut c_void,
     ports: Vec<Port>,
@@ -33,7 +32,6 @@ struct Port {
     bytes: usize,
 }
 
-/// The number of a port in its design.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortNumber(pub(crate) usize);
 

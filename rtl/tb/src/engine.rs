@@ -11,7 +11,6 @@ use crate::setup::{Run, Scenario};
 use crate::timing::Timing;
 use tidegate_rtl_model::{Routing, Update};
 
-/// An engine.
 #[derive(Debug)]
 pub struct Row {
     /// Its name on the command line.
@@ -31,7 +30,6 @@ const fn inside(name: &'static str, size: &'static [&'static str], scenarios: &'
     Row { name, timing: None, size, scenarios }
 }
 
-/// All of them.
 pub const ENGINES: &[Row] = &[
     outside("base", Timing::in_steps(Routing::Lattice, Update::InTurn)),
     outside("winner-only", Timing::in_steps(Routing::Winner, Update::InTurn)),

@@ -50,7 +50,6 @@ impl Edge {
 /// One AXI4-Stream: its `tvalid`, `tready` and `tdata`.
 type Wires = [PortNumber; 3];
 
-/// The host.
 pub struct Host {
     design: Design,
     edge: Edge,
@@ -114,7 +113,6 @@ impl Host {
         Ok(host)
     }
 
-    /// A check that failed, and why.
     pub fn fail<T>(&self, check: &'static str, what: String) -> Checked<T> {
         Err(Mismatch::of(check, what, (self.cycle, self.decisions)))
     }
@@ -211,7 +209,6 @@ impl Host {
         (0..cycles).try_for_each(|_| self.cycle())
     }
 
-    /// Sends a packet.
     pub fn packet(&mut self, stream: usize, arrival: u64) -> Checked<()> {
         self.send(self.arrivals, (stream as u128) << 16 | u128::from(arrival & 0xffff))
     }

@@ -55,13 +55,9 @@ pub fn set_bit(bits: &mut [u8], at: usize, value: bool) {
 /// What a register block shows of its stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Status {
-    /// It has a packet.
     pub valid: bool,
-    /// The arrival of the head.
     pub arrival: u16,
-    /// Its deadline.
     pub deadline: u16,
-    /// The violation bit.
     pub violation: bool,
     /// x'.
     pub numerator: u8,
@@ -129,7 +125,6 @@ pub fn attributes(bits: &[u8], index: usize) -> Attributes {
 pub struct Record {
     /// The stream that is served, if any.
     pub winner: Option<u32>,
-    /// The clock.
     pub timestamp: u16,
     /// Streams whose heads were dropped, one bit each.
     pub drops: u32,

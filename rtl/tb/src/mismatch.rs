@@ -2,21 +2,16 @@
 
 use std::fmt;
 
-/// What a check returns.
 pub type Checked<T> = Result<T, Box<Mismatch>>;
 
-/// A difference.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// Which check found it.
     pub check: &'static str,
     /// The field that differs, or the difference in words.
     pub field: String,
     /// The stream, if it is about one.
     pub stream: Option<usize>,
-    /// What the design has.
     pub design: String,
-    /// What it should have.
     pub model: String,
     /// The clock cycle since the design was made, and the number of the decision.
     pub at: (u64, u64),

@@ -65,7 +65,6 @@ impl Pins {
         set(design, self.time, start & 0xffff);
     }
 
-    /// Offers a packet.
     pub fn offer(&self, design: &mut Design, number: u64, arrival: u64) {
         set(design, self.arrival[0], 1);
         set(design, self.arrival[2], number);
@@ -82,7 +81,6 @@ impl Pins {
     }
 }
 
-/// Sets an input.
 pub fn set(design: &mut Design, port: PortNumber, value: u64) {
     let bytes = value.to_le_bytes();
     let bits = design.bits_mut(port);
@@ -90,7 +88,6 @@ pub fn set(design: &mut Design, port: PortNumber, value: u64) {
     bits[..length].copy_from_slice(&bytes[..length]);
 }
 
-/// The number at an output.
 pub fn get(design: &Design, port: PortNumber) -> u64 {
     design.bits(port).iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }

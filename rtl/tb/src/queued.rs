@@ -54,7 +54,6 @@ pub trait Engine: Sized {
     /// A port or a parameter that is missing.
     fn new(design: &Design, parameters: &Parameters) -> Result<Self, String>;
 
-    /// How it packs reports.
     fn reports(&self) -> Reports;
 
     /// How the clock goes in traffic of this kind.
@@ -102,7 +101,6 @@ pub struct Expected {
     pub decision: Option<Report>,
 }
 
-/// The bench.
 pub struct Bench<E> {
     pub design: Design,
     pub pins: Pins,
@@ -167,7 +165,6 @@ impl<E: Engine> Bench<E> {
         })
     }
 
-    /// A check that failed, and why.
     pub fn fail<T>(&self, check: &'static str, what: String) -> Checked<T> {
         Err(Mismatch::of(check, what, (self.cycle, self.decisions)))
     }

@@ -1,11 +1,9 @@
 //! Random numbers: splitmix64, which gives the same numbers for the same seed everywhere.
 
-/// A generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -28,7 +26,6 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// One of these.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }

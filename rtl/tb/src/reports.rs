@@ -10,7 +10,6 @@ pub struct Report {
     pub served: Option<Served>,
 }
 
-/// A decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Served {
     pub stream: usize,
@@ -18,7 +17,6 @@ pub struct Served {
 }
 
 impl Report {
-    /// Drops alone.
     pub fn dropped(drops: Vec<usize>) -> Report {
         Report { drops, served: None }
     }

@@ -39,7 +39,6 @@ pub struct Done {
 }
 
 impl Done {
-    /// Adds up.
     pub fn add(&mut self, more: Done) {
         self.decisions += more.decisions;
         self.cycles += more.cycles;
@@ -72,7 +71,6 @@ impl From<String> for Failure {
 /// Runs a scenario with a first seed for about this many decisions, or for its own number if that is part of it.
 pub type Run = fn(&Setup, u64, u64) -> Result<Done, Failure>;
 
-/// One scenario.
 #[derive(Debug)]
 pub struct Scenario {
     pub name: &'static str,

@@ -6,7 +6,6 @@ use tidegate_core::dwcs::Standing;
 
 /// Which fields count, and what the model does not know of them.
 pub struct Shown {
-    /// The stream has a packet.
     pub has_packet: bool,
     /// When it arrived, if the design shows that.
     pub arrival: Option<u64>,

@@ -10,7 +10,6 @@ pub struct Contestant {
     pub name: String,
     /// True for Tidegate's side.
     pub is_ours: bool,
-    /// How it is started.
     pub command: Command,
 }
 
@@ -22,7 +21,6 @@ pub struct Measurement {
     pub name: String,
     /// True for Tidegate's side.
     pub is_ours: bool,
-    /// The number of flows.
     pub flows: u32,
     /// ns per packet of every round, in ascending order; empty if the contestant could not take part.
     pub rounds: Vec<f64>,

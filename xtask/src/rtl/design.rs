@@ -15,7 +15,6 @@ pub struct Variant {
     pub step: &'static str,
     /// Its name in the bench's table of engines.
     pub engine: &'static str,
-    /// The sizes that are compared.
     pub compared: &'static [Compared],
     /// The sizes that are measured, in streams; none for a design that is compared only. What follows is about these.
     pub sizes: &'static [u32],
@@ -76,7 +75,6 @@ impl Mapping {
     }
 }
 
-/// How a design is placed and routed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Options of nextpnr besides those that all designs share.
@@ -130,7 +128,6 @@ pub struct Design {
 }
 
 impl Variant {
-    /// The design for this many streams.
     pub fn design(&self, streams: u32) -> Design {
         let mut parameters = owned(self.parameters);
         parameters.insert(0, (self.size.0.to_owned(), (streams / self.size.1).to_string()));

@@ -127,7 +127,6 @@ pub fn try_out(design: &Design) -> Result<String, Failure> {
     Ok(format!("{}: {} LUT4, {:.1} MHz, {}", design.name, area.lut4, placement.megahertz, placement.critical.shown()))
 }
 
-/// What a result depends on.
 fn origin(design: &Design) -> Result<Value, Failure> {
     let mut hash = Fnv::default();
     for path in read_by(design.top)? {

@@ -225,7 +225,6 @@ impl Proof {
     }
 }
 
-/// The modules in a folder.
 fn modules(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error| Failure::Environment(format!("cannot read {}: {error}", folder.display()));
     let mut found = Vec::new();

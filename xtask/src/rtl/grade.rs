@@ -5,7 +5,6 @@
 pub enum Grade {
     /// The slowest: clocks without a grade are of this one.
     Six,
-    /// The fastest.
     Eight,
 }
 

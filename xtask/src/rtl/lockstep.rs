@@ -129,7 +129,6 @@ impl Pair {
     }
 }
 
-/// Parameters with numbers for values.
 pub fn numbers(mut parameters: Vec<(String, String)>) -> Vec<(String, String)> {
     for (_, value) in &mut parameters {
         if let Some((_, number)) = NUMBERS.iter().find(|(name, _)| name == value) {

@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-/// The options of a run.
 pub struct Options {
     /// Decisions of every design that are compared with the software.
     pub decisions: u64,

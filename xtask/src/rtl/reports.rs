@@ -13,7 +13,6 @@ use std::time::Duration;
 
 struct Options {
     only: Vec<String>,
-    /// In which speed grades.
     grades: &'static [Grade],
     seeds: u64,
     jobs: u64,

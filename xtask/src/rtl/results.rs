@@ -37,7 +37,6 @@ pub struct CriticalPath {
     pub levels: u64,
 }
 
-/// One placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
     pub seed: u64,
@@ -67,14 +66,12 @@ pub struct Outcome {
 /// A placement that failed, or did not end in time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InVain {
-    /// The speed grade.
     pub grade: String,
     pub seed: u64,
     pub reason: String,
 }
 
 impl CriticalPath {
-    /// In a line.
     pub fn shown(&self) -> String {
         format!("{:.1} ns ({:.1} of them wires, {} levels) from {} to {}", self.nanoseconds, self.routing, self.levels, self.from, self.to)
     }
@@ -91,7 +88,6 @@ pub fn kept(name: &str) -> Result<Option<Outcome>, Failure> {
     read(&value, name).map(Some)
 }
 
-/// As it is kept.
 pub fn area_as_json(area: &Area) -> Value {
     json!({
         "lut4": area.lut4,
@@ -103,7 +99,6 @@ pub fn area_as_json(area: &Area) -> Value {
     })
 }
 
-/// As it is kept.
 pub fn placement_as_json(placement: &Placement) -> Value {
     let critical = &placement.critical;
     let mut value = json!({"seed": placement.seed, "megahertz": placement.megahertz, "critical": {

@@ -25,7 +25,6 @@ pub fn sources() -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// True for a file with a package.
 pub fn is_package(path: &Path) -> bool {
     stem(path).ends_with("_pkg")
 }

@@ -64,7 +64,6 @@ const HEADER: &str = "#include <cstddef>\n#include <cstdint>\n#include <memory>\
 /// What is made into a library.
 #[derive(Clone, Debug)]
 pub struct Design {
-    /// Its unique name.
     pub name: String,
     pub top: String,
     /// Names and values, as Verilator takes them.

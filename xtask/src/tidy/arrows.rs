@@ -4,114 +4,49 @@ use super::Finding;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+/// The table of crates is the first block of code in it.
+const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
+
 /// One crate and the crates of ours that it may use, in its tests too.
 struct Rule {
     package: &'static str,
-    may_use: &'static [&'static str],
+    may_use: Vec<String>,
     /// False if it may use no other package at all outside its tests.
     third_party: bool,
 }
 
-const EVERY_CRATE: &[&str] = &[
-    "tidegate-atm",
-    "tidegate-bench",
-    "tidegate-cells",
-    "tidegate-core",
-    "tidegate-endsystem",
-    "tidegate-wire",
-    "tidegate-replay",
-    "tidegate-sim",
-    "tidegate-link",
-    "tidegate-live",
-    "tidegate-report",
-    "tidegate-reproduce",
-    "tidegate-rtl-model",
-    "tidegate-scenario",
-    "tidegate-statistics",
-];
-
-const RULES: &[Rule] = &[
-    Rule { package: "tidegate-core", may_use: &[], third_party: false },
-    Rule { package: "tidegate-cells", may_use: &["tidegate-core"], third_party: false },
-    Rule { package: "tidegate-atm", may_use: &["tidegate-core", "tidegate-cells"], third_party: true },
-    Rule { package: "tidegate-wire", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-statistics", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-link", may_use: &["tidegate-core"], third_party: true },
-    Rule {
-        package: "tidegate-replay",
-        may_use: &["tidegate-core", "tidegate-cells", "tidegate-atm", "tidegate-link", "tidegate-wire", "tidegate-statistics"],
-        third_party: true,
-    },
-    Rule {
-        package: "tidegate-sim",
-        may_use: &["tidegate-core", "tidegate-cells", "tidegate-atm", "tidegate-link", "tidegate-statistics"],
-        third_party: true,
-    },
-    Rule { package: "tidegate-rtl-model", may_use: &["tidegate-core"], third_party: false },
-    Rule { package: "tidegate-endsystem", may_use: &["tidegate-core"], third_party: true },
-    Rule {
-        package: "tidegate-live",
-        may_use: &["tidegate-core", "tidegate-link", "tidegate-wire", "tidegate-statistics", "tidegate-endsystem"],
-        third_party: true,
-    },
-    Rule { package: "tidegate-report", may_use: &[], third_party: true },
-    Rule {
-        package: "tidegate-reproduce",
-        may_use: &[
-            "tidegate-core",
-            "tidegate-cells",
-            "tidegate-atm",
-            "tidegate-endsystem",
-            "tidegate-rtl-model",
-            "tidegate-sim",
-            "tidegate-report",
-        ],
-        third_party: true,
-    },
-    Rule {
-        package: "tidegate-scenario",
-        may_use: &[
-            "tidegate-core",
-            "tidegate-cells",
-            "tidegate-atm",
-            "tidegate-link",
-            "tidegate-wire",
-            "tidegate-statistics",
-            "tidegate-replay",
-            "tidegate-sim",
-            "tidegate-live",
-        ],
-        third_party: true,
-    },
-    Rule { package: "tidegate-cli", may_use: EVERY_CRATE, third_party: true },
-    Rule { package: "tidegate-bench", may_use: &["tidegate-core", "tidegate-cells"], third_party: true },
-    // The programs around the product: nothing may use them.
-    Rule { package: "xtask", may_use: &["tidegate-core"], third_party: true },
-    Rule { package: "tidegate-lockstep", may_use: &["tidegate-core", "tidegate-rtl-model"], third_party: true },
-    Rule {
-        package: "tidegate-fuzz",
-        may_use: &["tidegate-core", "tidegate-wire", "tidegate-replay", "tidegate-scenario"],
-        third_party: true,
-    },
-];
+/// A rule for each line of the table: "name   what it is -> what it may use", or no arrow.
+fn rules() -> Vec<Rule> {
+    let mut rules: Vec<Rule> = Vec::new();
+    for line in ARCHITECTURE.split("```").nth(1).unwrap_or_default().lines() {
+        let Some((package, rest)) = line.split_once(' ').filter(|(package, _)| !package.is_empty()) else { continue };
+        let may_use = match rest.rsplit_once("-> ").map(|(_, used)| used) {
+            None | Some("nothing of ours") => Vec::new(),
+            Some("all of the above") => rules.iter().map(|rule| rule.package.to_owned()).collect(),
+            Some(names) => names.split(", ").map(|name| format!("tidegate-{name}")).collect(),
+        };
+        rules.push(Rule { package, may_use, third_party: !rest.trim_start().starts_with("no_std") });
+    }
+    rules
+}
 
 /// Compares every package of the workspace with its rule.
 pub fn check(metadata: &Value, root: &Path) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let (rules, mut findings) = (rules(), Vec::new());
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let name = package["name"].as_str().unwrap_or_default();
         let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap_or_default());
         let text = std::fs::read_to_string(&manifest).unwrap_or_default();
         let shown = manifest.strip_prefix(root).unwrap_or(&manifest);
-        let Some(rule) = RULES.iter().find(|rule| rule.package == name) else {
+        let Some(rule) = rules.iter().find(|rule| rule.package == name) else {
             let problem = format!("the crate \"{name}\" has no rule about what it may use");
-            findings.push(Finding::new(shown, 1, problem, "add its arrows to xtask/src/tidy/arrows.rs and to ARCHITECTURE.md"));
+            findings.push(Finding::new(shown, 1, problem, "add its arrows to ARCHITECTURE.md"));
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
             let used = dependency["name"].as_str().unwrap_or_default();
             let is_for_tests = dependency["kind"] == "dev";
-            if let Some(remedy) = objection(rule, used, is_for_tests) {
+            if let Some(remedy) = objection(&rules, rule, used, is_for_tests) {
                 let line = line_of_dependency(&text, used);
                 findings.push(Finding::new(shown, line, format!("{name} uses {used}"), remedy));
             }
@@ -121,9 +56,9 @@ pub fn check(metadata: &Value, root: &Path) -> Vec<Finding> {
 }
 
 /// Why `rule` forbids the dependency; `None` if it does not.
-fn objection(rule: &Rule, used: &str, is_for_tests: bool) -> Option<String> {
-    let is_ours = RULES.iter().any(|other| other.package == used);
-    if is_ours && !rule.may_use.contains(&used) {
+fn objection(rules: &[Rule], rule: &Rule, used: &str, is_for_tests: bool) -> Option<String> {
+    let is_ours = rules.iter().any(|other| other.package == used);
+    if is_ours && !rule.may_use.iter().any(|name| name == used) {
         let allowed = if rule.may_use.is_empty() { "no other crate of ours".to_owned() } else { rule.may_use.join(", ") };
         return Some(format!("it may use {allowed}"));
     }

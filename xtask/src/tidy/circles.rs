@@ -229,7 +229,6 @@ impl Modules {
     }
 }
 
-/// The name that an item defines.
 fn defined(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(item) => &item.ident,

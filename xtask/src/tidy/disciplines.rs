@@ -44,7 +44,6 @@ fn compare(names: &[(&str, usize)], pages: &[PathBuf]) -> Vec<Finding> {
     findings
 }
 
-/// The line that opens one list of the registry.
 fn line_of_list(registry: &str, list: &str) -> usize {
     registry.lines().position(|line| line.trim_start().starts_with(&format!("{list} {{"))).map_or(1, |index| index + 1)
 }

@@ -10,7 +10,6 @@ pub struct Finding {
     pub path: PathBuf,
     /// Line from 1.
     pub line: usize,
-    /// What is wrong.
     pub problem: String,
     /// What would be right.
     pub remedy: String,

@@ -12,7 +12,6 @@ const LONGEST: usize = 12;
 /// The folder of the product; tools and benches around it may repeat themselves.
 const PRODUCT: &str = "crates";
 
-/// One line of the product.
 struct Line<'a> {
     file: usize,
     number: usize,

@@ -4,11 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-/// One source file.
 pub struct Source {
     /// Path relative to the repository's root.
     pub path: PathBuf,
-    /// The text as it is.
     pub text: String,
     /// The text with comments and the contents of string and character literals blanked.
     pub code: String,

@@ -362,7 +362,6 @@ impl SlotWheel {
         self.listed -= 1;
     }
 
-    /// The entry that was taken out was a tombstone.
     pub(crate) fn tombstone_taken(&mut self) {
         self.tombstones -= 1;
     }

@@ -68,7 +68,6 @@ impl Departure {
         self.cell & ENDS_PDU != 0
     }
 
-    /// True if another cell of the connection follows.
     #[inline]
     pub(crate) const fn is_followed(&self) -> bool {
         self.cell & ENDS_QUEUE == 0

@@ -152,6 +152,7 @@ impl<R: ReadyList> GroupedDwcs<R> {
     }
 
     /// Puts a backlogged stream, which is up to date, among those that wait.
+    /// The first at the front, which is up to date.
     #[inline]
     fn enter(&mut self, stream: u32) {
         let record = &mut self.groups.records[stream as usize];
@@ -330,7 +331,6 @@ impl<R: ReadyList> GroupedDwcs<R> {
         self.put_leader(number, true);
     }
 
-    /// The first at the front, which is up to date.
     #[inline]
     fn first_at_front(&mut self) -> Option<u32> {
         loop {

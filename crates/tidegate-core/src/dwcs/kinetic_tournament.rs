@@ -254,7 +254,6 @@ impl KineticTournament {
         self.play_all(misses);
     }
 
-    /// Gives a stream a leaf.
     #[inline]
     fn assign_leaf(&mut self, stream: u32, misses: u64, members: &mut [Member]) -> u32 {
         if self.free.is_empty() {
@@ -348,7 +347,6 @@ impl KineticTournament {
         }
     }
 
-    /// What a node becomes when all below it is replayed.
     fn replay_below(&mut self, node: usize, misses: u64, members: &mut [Member], renew: &mut impl FnMut(u32, &mut Member) -> bool) -> Node {
         if node >= self.nodes.len() / 2 {
             return self.renew_run(node, misses, members, renew);

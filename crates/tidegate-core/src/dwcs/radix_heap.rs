@@ -90,7 +90,6 @@ const LOWEST_DIGIT_CUT: u32 = 1;
 /// The values of a digit.
 const BASE: usize = 1 << DIGIT;
 
-/// The queue.
 #[derive(Clone, Debug)]
 pub(super) struct RadixHeap {
     /// Sorted, the first at the end.

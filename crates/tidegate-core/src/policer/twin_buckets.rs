@@ -33,7 +33,6 @@ pub(super) struct TwinBuckets<T> {
     pub(super) terms: T,
 }
 
-/// The terms of one bucket.
 #[derive(Clone, Copy)]
 pub(super) struct Demand {
     pub(super) rate: Rate,

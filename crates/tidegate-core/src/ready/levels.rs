@@ -96,7 +96,6 @@ impl Levels {
         Levels { open: 0, pivot: 0, occupied: 0, cut: Cut::NONE, wide, bitmap: Bitmap::new(logs), logs: vec![Log::default(); logs] }
     }
 
-    /// The number of logs.
     pub(super) fn logs(&self) -> usize {
         self.logs.len()
     }
@@ -118,7 +117,6 @@ impl Levels {
         (self.pivot, self.open) = (key, key.wrapping_add(1));
     }
 
-    /// The bucket of a key under a pivot.
     #[inline]
     fn bucket_under(&self, pivot: u64, key: u64) -> Bucket {
         let Cut { shift, last } = self.cut;
@@ -206,7 +204,6 @@ impl Levels {
         &self.logs[bucket]
     }
 
-    /// True if all keys in a bucket are equal.
     #[inline]
     pub(super) fn holds_equals(&self, bucket: Bucket) -> bool {
         bucket < 64
@@ -219,7 +216,6 @@ impl Levels {
         bucket >= WIDE || bucket < TOP * 64 && !self.is_end_of_wide(bucket / 64)
     }
 
-    /// True if the wide level ends in the digit of this one.
     #[inline]
     fn is_end_of_wide(&self, level: usize) -> bool {
         self.cut.last > 0 && (self.cut.shift..self.cut.shift + self.wide).contains(&(DIGIT * level))

@@ -51,7 +51,6 @@ impl Run {
         self.items.len() / 2
     }
 
-    /// The items.
     #[inline]
     pub(super) fn items(&self) -> &[Entry] {
         &self.items[self.head..self.tail]
@@ -64,7 +63,6 @@ impl Run {
         if at < self.tail { self.items.get(at).copied() } else { None }
     }
 
-    /// The last key.
     #[inline]
     pub(super) fn last_key(&self) -> Option<u64> {
         if self.tail > self.head { Some(self.items[self.tail - 1].key) } else { None }

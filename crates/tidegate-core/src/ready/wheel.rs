@@ -97,7 +97,6 @@ const BATCH_DIVISOR: usize = 64;
 const MINIMUM_BATCH: usize = 64;
 
 impl Wheel {
-    /// True if this entry has been removed.
     #[inline]
     fn is_removed(&self, entry: Entry) -> bool {
         self.removed > 0 && self.generations[entry.flow as usize] != entry.generation

@@ -112,7 +112,6 @@ impl<T: Transmit> Outlet<T> {
         })
     }
 
-    /// The winners that arrived.
     pub(super) fn winners(&self) -> Transfers {
         self.transmission.counters().winners
     }

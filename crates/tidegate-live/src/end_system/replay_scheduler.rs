@@ -11,7 +11,6 @@ pub(crate) struct ReplayScheduler {
 }
 
 impl ReplayScheduler {
-    /// Sets the next decision.
     pub(crate) fn set_next(&mut self, decision: Decision) {
         self.next = Some(decision);
     }

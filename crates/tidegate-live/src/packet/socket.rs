@@ -5,7 +5,6 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// A packet socket.
 #[derive(Debug)]
 pub(super) struct Socket(OwnedFd);
 

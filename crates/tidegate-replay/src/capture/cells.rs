@@ -46,7 +46,6 @@ impl Carried {
     }
 }
 
-/// The frames that the cells of a capture are parts of.
 #[derive(Default)]
 pub(super) struct Frames {
     interfaces: BTreeMap<usize, (Encapsulation, HeaderCheck)>,
@@ -61,7 +60,6 @@ impl Frames {
         self.interfaces.insert(interface, (encapsulation, HeaderCheck::default()));
     }
 
-    /// True if the packets of this interface are cells.
     pub(super) fn are_from(&self, interface: usize) -> bool {
         self.interfaces.contains_key(&interface)
     }

@@ -49,7 +49,6 @@ pub(super) enum Fault {
 }
 
 impl Interface {
-    /// An interface of this link type.
     pub(super) fn new(link_type: u32, name: Option<String>) -> Interface {
         Interface { name, link_type, link: LinkType::from_number(link_type) }
     }

@@ -31,7 +31,6 @@ pub struct Ports {
     pub query: Option<[PortNumber; 5]>,
 }
 
-/// All of them with their widths.
 fn widths(streams: usize) -> [(&'static str, usize); 26] {
     [
         ("rst_ni", 1),
@@ -113,7 +112,6 @@ impl Ports {
         })
     }
 
-    /// The lines of a waveform.
     pub fn lines(design: &Design, streams: usize) -> Vec<Line> {
         let line = |(name, bits)| design.port(name).map(|port| Line { name, port, bits });
         widths(streams).into_iter().filter_map(line).collect()

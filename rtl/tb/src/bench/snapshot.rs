@@ -6,7 +6,6 @@ use crate::layout::Status;
 #[derive(Clone, Copy)]
 pub struct Expected {
     pub status: Status,
-    /// How the deadline is compared.
     pub deadline: Deadline,
 }
 
@@ -22,7 +21,6 @@ pub enum Deadline {
 pub struct Snapshot {
     pub due: u64,
     pub decision: u64,
-    /// The clock.
     pub now: u16,
     pub streams: Vec<Expected>,
 }

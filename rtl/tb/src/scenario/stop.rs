@@ -13,7 +13,6 @@ pub fn begin(setup: &Setup, seed: u64) -> Result<Bench, Failure> {
     Ok(Bench::new(setup.design(seed)?, timing, setup.streams, setup.trace.as_deref())?)
 }
 
-/// What a bench has done.
 pub fn done(bench: &Bench) -> Done {
     Done { decisions: bench.decisions(), cycles: bench.cycles(), unhindered: (0, 0) }
 }

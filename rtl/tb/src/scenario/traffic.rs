@@ -81,7 +81,6 @@ enum Load {
 }
 
 struct Episode {
-    /// Streams that are loaded.
     streams: usize,
     characters: Vec<Character>,
     /// Ticks between deadlines where ties are wanted.

@@ -12,7 +12,6 @@ pub struct Harness {
     pub sizes: &'static [Size],
 }
 
-/// One size of what is proved.
 pub struct Size {
     /// The parameters of the harness: names and values, with blanks between them.
     pub parameters: &'static str,
@@ -35,7 +34,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// As the table has it.
     pub fn shown(self) -> String {
         match self {
             Method::Combinational => "combinational".to_owned(),

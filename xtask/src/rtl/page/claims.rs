@@ -179,7 +179,6 @@ fn change(rows: &[Row], variant: &str, from: u32, to: u32, of: fn(&Row) -> f64) 
     Some(in_words(at(to)? / at(from)?))
 }
 
-/// A ratio in words.
 fn in_words(ratio: f64) -> String {
     let percent = (100.0 * (ratio - 1.0)).round();
     if ratio >= 2.0 {
