@@ -4,6 +4,7 @@
 
 mod flows;
 
+pub mod admission;
 pub mod cells;
 pub mod dwcs;
 pub mod huge_pages;

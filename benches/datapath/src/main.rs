@@ -6,6 +6,7 @@
 //! tidegate-bench schedule NAME FLOWS BACKLOG
 //! tidegate-bench cells NAME CONNECTIONS
 //! tidegate-bench dwcs NAME STREAMS
+//! tidegate-bench admission NAME FLOWS
 //! ```
 //!
 //! It speaks the line protocol of the programs in `benches/peers/`: it sets itself up, prints one `ready` line, and then performs one
@@ -16,7 +17,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, cells, dwcs, police, schedule};
+use tidegate_bench::{Benchmark, admission, cells, dwcs, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -37,6 +38,9 @@ fn main() -> ExitCode {
     }
 }
 
+const USAGE: &str = "usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | cells NAME CONNECTIONS | \
+                     dwcs NAME STREAMS | admission NAME FLOWS";
+
 fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
     let count = |text: &str| match text.parse::<u32>() {
         Ok(count) if count > 0 => Ok(count),
@@ -48,16 +52,15 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
             schedule::names().for_each(|name| println!("schedule {name}"));
             cells::names().for_each(|name| println!("cells {name}"));
             dwcs::names().for_each(|name| println!("dwcs {name}"));
+            admission::names().for_each(|name| println!("admission {name}"));
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
         ["schedule", name, flows, backlog] => schedule::set_up(name, count(flows)?, count(backlog)?).map(Some),
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
         ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
-        _ => {
-            Err("usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | cells NAME CONNECTIONS | dwcs NAME STREAMS"
-                .to_owned())
-        }
+        ["admission", name, flows] => admission::set_up(name, count(flows)?).map(Some),
+        _ => Err(USAGE.to_owned()),
     }
 }
 
@@ -84,11 +87,12 @@ mod tests {
     use tidegate_cells::{CellContract, CellScheduler, CellSetup, Planner, RateScaling, Ticks};
 
     #[test]
-    fn no_policer_and_no_scheduler_allocates_per_packet() {
+    fn nothing_allocates_per_packet_or_request() {
         let policers = police::names().map(|name| police::set_up(&name, 1000));
         let schedulers = schedule::names().flat_map(|name| [1, 3].map(|backlog| schedule::set_up(name, 1000, backlog)));
         let cells = cells::names().map(|name| cells::set_up(name, 1000));
-        for benchmark in policers.chain(schedulers).chain(cells) {
+        let admissions = admission::names().map(|name| admission::set_up(name, 1000));
+        for benchmark in policers.chain(schedulers).chain(cells).chain(admissions) {
             let mut benchmark = benchmark.unwrap();
             let before = allocator::allocations();
             let packets = (benchmark.round)();
