@@ -6,7 +6,8 @@
 //! **Source**: reconstructed from the abstract of the paper that the node of Wu, Hou, Zhang, Chao and Hamada cites for it (ICC 1999), which
 //! is not to be had. Water-filling is max-min fairness with weights: Bertsekas and Gallager, *Data Networks*, section 6.5.
 //!
-//! **State**: 64 bytes per flow: a treap of the flows in the order of `p/rho`, with the sums of `rho` and `p` of every subtree.
+//! **State**: 64 bytes per flow, and 24 for what limits its measurement: a treap of the flows in the order of `p/rho`, with the sums of `rho` and
+//! `p` of every left subtree.
 //!
 //! **Cost**: O(log n) expected per flow that comes or goes, and per change of `left`. O(log n) and two divisions per flow that asks for its rate.
 //!
@@ -23,17 +24,23 @@ use core::cmp::Ordering;
 /// No node.
 const NIL: u32 = u32::MAX;
 
-/// A flow of controlled load.
+/// A flow of controlled load. It fills a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Node {
     id: u64,
     rho: u64,
     peak: u64,
-    /// Sums over the subtree.
-    total: Sums,
+    /// Sums over the left subtree: a search adds them up without a look at the child.
+    below: Sums,
     left: u32,
     right: u32,
-    bucket: PeakBucket,
+}
+
+impl Node {
+    const fn own(&self) -> Sums {
+        Sums { rho: self.rho, peak: self.peak }
+    }
 }
 
 /// Sums over a set of flows.
@@ -49,14 +56,22 @@ impl Sums {
     const fn plus(self, other: Sums) -> Sums {
         Sums { rho: self.rho + other.rho, peak: self.peak + other.peak }
     }
+
+    const fn minus(self, other: Sums) -> Sums {
+        Sums { rho: self.rho - other.rho, peak: self.peak - other.peak }
+    }
 }
 
 /// The flows of controlled load at one link, and the level to which their rates are filled.
 #[derive(Clone, Debug)]
 pub(super) struct AdaptiveRates {
     nodes: Vec<Node>,
+    /// What limits the measurement of each flow, in the order of `nodes`.
+    buckets: Vec<PeakBucket>,
     vacant: Vec<u32>,
     root: u32,
+    /// Sums over all flows.
+    total: Sums,
     /// What the flows below their peak share, in bit/s.
     spare: u64,
     /// Sums over the flows at their peak: those first in the order.
@@ -67,13 +82,16 @@ pub(super) struct AdaptiveRates {
 
 impl AdaptiveRates {
     pub(super) fn new(capacity: usize) -> AdaptiveRates {
-        let (nodes, vacant) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
-        AdaptiveRates { nodes, vacant, root: NIL, spare: 0, capped: Sums::default(), epoch: 0 }
-    }
-
-    /// The sums over all flows.
-    pub(super) fn total(&self) -> Sums {
-        self.sums(self.root)
+        AdaptiveRates {
+            nodes: Vec::with_capacity(capacity),
+            buckets: Vec::with_capacity(capacity),
+            vacant: Vec::with_capacity(capacity),
+            root: NIL,
+            total: Sums::default(),
+            spare: 0,
+            capped: Sums::default(),
+            epoch: 0,
+        }
     }
 
     /// Counts the changes of the level: a rate that was computed in another epoch is out of date.
@@ -84,50 +102,76 @@ impl AdaptiveRates {
 
     /// Adds a flow and returns its node. The level is out of date until [`AdaptiveRates::fill`].
     pub(super) fn insert(&mut self, id: u64, rho: u64, peak: u64, bucket: PeakBucket) -> u32 {
-        let fresh = Node { id, rho, peak, total: Sums { rho, peak }, left: NIL, right: NIL, bucket };
+        let fresh = Node { id, rho, peak, below: Sums::default(), left: NIL, right: NIL };
         let node = if let Some(node) = self.vacant.pop() {
-            self.nodes[node as usize] = fresh;
+            (self.nodes[node as usize], self.buckets[node as usize]) = (fresh, bucket);
             node
         } else {
             self.nodes.push(fresh);
+            self.buckets.push(bucket);
             self.nodes.len() as u32 - 1
         };
-        self.root = self.inserted(self.root, node);
+        self.total = self.total.plus(fresh.own());
+        let (mut parent, mut root) = (None, self.root);
+        while root != NIL && Self::priority(root) > Self::priority(node) {
+            let side = self.order(node, root);
+            let at = &mut self.nodes[root as usize];
+            if side == Ordering::Less {
+                at.below = at.below.plus(fresh.own());
+            }
+            (parent, root) = (Some((root, side)), if side == Ordering::Less { at.left } else { at.right });
+        }
+        let (left, right, below) = self.split(root, node);
+        let at = &mut self.nodes[node as usize];
+        (at.left, at.right, at.below) = (left, right, below);
+        self.set_child(parent, node);
         node
     }
 
     /// Removes a flow. The level is out of date until [`AdaptiveRates::fill`].
     pub(super) fn remove(&mut self, node: u32) {
-        self.root = self.removed(self.root, node);
+        let removed = self.nodes[node as usize];
+        self.total = self.total.minus(removed.own());
+        let (mut parent, mut root) = (None, self.root);
+        while root != node {
+            let side = self.order(node, root);
+            let at = &mut self.nodes[root as usize];
+            if side == Ordering::Less {
+                at.below = at.below.minus(removed.own());
+            }
+            (parent, root) = (Some((root, side)), if side == Ordering::Less { at.left } else { at.right });
+        }
+        let merged = self.merged(removed.left, removed.right, removed.below);
+        self.set_child(parent, merged);
         self.vacant.push(node);
     }
 
-    /// Finds the level to which `left` bit/s fill the rates.
-    pub(super) fn fill(&mut self, left: u64) {
-        let total = self.total();
+    /// Finds the level to which `available` bit/s fill the rates.
+    pub(super) fn fill(&mut self, available: u64) {
+        let total = self.total;
         let mut capped = Sums::default();
         let mut node = self.root;
         while node != NIL {
-            let Node { rho, peak, left: before, right: after, .. } = self.nodes[node as usize];
-            let below = capped.plus(self.sums(before));
+            let Node { rho, peak, below, left, right, .. } = self.nodes[node as usize];
+            let below = capped.plus(below);
             // At its peak: p <= rho * (what those before it leave) / (rho of this flow and those after it).
-            let is_capped = left >= below.peak
-                && u128::from(peak) * u128::from(total.rho - below.rho) <= u128::from(rho) * u128::from(left - below.peak);
+            let is_capped = available >= below.peak
+                && u128::from(peak) * u128::from(total.rho - below.rho) <= u128::from(rho) * u128::from(available - below.peak);
             if is_capped {
                 capped = below.plus(Sums { rho, peak });
-                node = after;
+                node = right;
             } else {
-                node = before;
+                node = left;
             }
         }
-        (self.spare, self.capped) = (left - capped.peak, capped);
+        (self.spare, self.capped) = (available - capped.peak, capped);
         self.epoch = self.epoch.wrapping_add(1);
     }
 
     /// The rate of a flow, in bit/s, as of the last [`AdaptiveRates::fill`].
     pub(super) fn rate(&self, node: u32) -> u64 {
         let Node { rho, peak, .. } = self.nodes[node as usize];
-        let weight = self.total().rho.saturating_sub(self.capped.rho);
+        let weight = self.total.rho.saturating_sub(self.capped.rho);
         if u128::from(peak) * u128::from(weight) <= u128::from(rho) * u128::from(self.spare) {
             return peak;
         }
@@ -140,17 +184,12 @@ impl AdaptiveRates {
     /// The bucket that limits what is measured of a flow.
     #[inline]
     pub(super) fn bucket(&mut self, node: u32) -> &mut PeakBucket {
-        &mut self.nodes[node as usize].bucket
+        &mut self.buckets[node as usize]
     }
 
     /// A flow's sustained rate and peak rate, in bit/s.
     pub(super) fn rates_of(&self, node: u32) -> Sums {
-        let Node { rho, peak, .. } = self.nodes[node as usize];
-        Sums { rho, peak }
-    }
-
-    fn sums(&self, node: u32) -> Sums {
-        if node == NIL { Sums::default() } else { self.nodes[node as usize].total }
+        self.nodes[node as usize].own()
     }
 
     /// The order of the flows: by `p/rho`, then by number.
@@ -164,14 +203,15 @@ impl AdaptiveRates {
     fn rho_before(&self, node: u32) -> u64 {
         let (mut before, mut at) = (0, self.root);
         loop {
-            let Node { rho, left, right, .. } = self.nodes[at as usize];
-            match self.order(node, at) {
-                Ordering::Less => at = left,
-                Ordering::Equal => return before + self.sums(left).rho,
-                Ordering::Greater => {
-                    before += self.sums(left).rho + rho;
-                    at = right;
-                }
+            let Node { rho, below, left, right, .. } = self.nodes[at as usize];
+            if at == node {
+                return before + below.rho;
+            }
+            if self.order(node, at) == Ordering::Less {
+                at = left;
+            } else {
+                before += below.rho + rho;
+                at = right;
             }
         }
     }
@@ -181,63 +221,35 @@ impl AdaptiveRates {
         mixed(u64::from(node) + 1)
     }
 
-    fn update(&mut self, node: u32) {
-        let Node { rho, peak, left, right, .. } = self.nodes[node as usize];
-        self.nodes[node as usize].total = self.sums(left).plus(self.sums(right)).plus(Sums { rho, peak });
+    /// Makes `child` a child of its parent, on the given side; without a parent the root.
+    fn set_child(&mut self, parent: Option<(u32, Ordering)>, child: u32) {
+        match parent {
+            None => self.root = child,
+            Some((parent, Ordering::Less)) => self.nodes[parent as usize].left = child,
+            Some((parent, _)) => self.nodes[parent as usize].right = child,
+        }
     }
 
-    /// The subtree `root` with `node` in it.
-    fn inserted(&mut self, root: u32, node: u32) -> u32 {
+    /// The flows of `root` before `pivot`, those after it, and the sums over the former. Expected depth: 2.
+    fn split(&mut self, root: u32, pivot: u32) -> (u32, u32, Sums) {
         if root == NIL {
-            return node;
+            return (NIL, NIL, Sums::default());
         }
-        if Self::priority(node) > Self::priority(root) {
-            (self.nodes[node as usize].left, self.nodes[node as usize].right) = self.split(root, node);
-            self.update(node);
-            return node;
-        }
-        if self.order(node, root) == Ordering::Less {
-            self.nodes[root as usize].left = self.inserted(self.nodes[root as usize].left, node);
-        } else {
-            self.nodes[root as usize].right = self.inserted(self.nodes[root as usize].right, node);
-        }
-        self.update(root);
-        root
-    }
-
-    /// The flows of `root` before `pivot`, and those after it.
-    fn split(&mut self, root: u32, pivot: u32) -> (u32, u32) {
-        if root == NIL {
-            return (NIL, NIL);
-        }
-        let Node { left, right, .. } = self.nodes[root as usize];
-        let halves = if self.order(root, pivot) == Ordering::Less {
-            let (before, after) = self.split(right, pivot);
+        let node = self.nodes[root as usize];
+        if self.order(root, pivot) == Ordering::Less {
+            let (before, after, sums) = self.split(node.right, pivot);
             self.nodes[root as usize].right = before;
-            (root, after)
+            (root, after, sums.plus(node.below).plus(node.own()))
         } else {
-            let (before, after) = self.split(left, pivot);
-            self.nodes[root as usize].left = after;
-            (before, root)
-        };
-        self.update(root);
-        halves
-    }
-
-    /// The subtree `root`, which holds `node`, without it.
-    fn removed(&mut self, root: u32, node: u32) -> u32 {
-        let Node { left, right, .. } = self.nodes[root as usize];
-        match self.order(node, root) {
-            Ordering::Equal => return self.merged(left, right),
-            Ordering::Less => self.nodes[root as usize].left = self.removed(left, node),
-            Ordering::Greater => self.nodes[root as usize].right = self.removed(right, node),
+            let (before, after, sums) = self.split(node.left, pivot);
+            let at = &mut self.nodes[root as usize];
+            (at.left, at.below) = (after, at.below.minus(sums));
+            (before, root, sums)
         }
-        self.update(root);
-        root
     }
 
-    /// One tree of two, all flows of the first before all of the second.
-    fn merged(&mut self, first: u32, second: u32) -> u32 {
+    /// One tree of two, all flows of the first, over which `sums` are, before all of the second. Expected depth: 2.
+    fn merged(&mut self, first: u32, second: u32, sums: Sums) -> u32 {
         if first == NIL {
             return second;
         }
@@ -245,12 +257,14 @@ impl AdaptiveRates {
             return first;
         }
         if Self::priority(first) > Self::priority(second) {
-            self.nodes[first as usize].right = self.merged(self.nodes[first as usize].right, second);
-            self.update(first);
+            let node = self.nodes[first as usize];
+            let rest = sums.minus(node.below).minus(node.own());
+            self.nodes[first as usize].right = self.merged(node.right, second, rest);
             first
         } else {
-            self.nodes[second as usize].left = self.merged(first, self.nodes[second as usize].left);
-            self.update(second);
+            let left = self.merged(first, self.nodes[second as usize].left, sums);
+            let at = &mut self.nodes[second as usize];
+            (at.left, at.below) = (left, at.below.plus(sums));
             second
         }
     }
@@ -340,7 +354,7 @@ mod tests {
                     (sum, peaks, rhos) = (sum + rate, peaks + peak, rhos + rho);
                 }
                 prop_assert_eq!(sum, if flows.is_empty() { 0 } else { peaks.min(left) });
-                prop_assert_eq!(rates.total(), Sums { rho: rhos, peak: peaks });
+                prop_assert_eq!(rates.total, Sums { rho: rhos, peak: peaks });
                 prop_assert!(rhos > left || flows.iter().all(|&(_, rho, _, node)| rates.rate(node) >= rho));
             }
         }
