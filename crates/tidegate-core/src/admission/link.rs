@@ -7,7 +7,7 @@
 //!
 //! **Source**: RFC 2212 for guaranteed service; Jamin et al. 1997 for controlled load; reconstructed from Wu, Hou, Zhang, Chao, Hamada.
 //!
-//! **State**: 44 to 56 bytes per guaranteed flow; 92 more per flow of controlled load.
+//! **State**: 44 to 52 bytes per guaranteed flow; 92 more per flow of controlled load.
 //!
 //! **Cost**: a test is O(1), and touches no flow; [`Link::reserve`] and [`Link::release`] are O(log n) in the flows of controlled load.
 //!
