@@ -6,8 +6,8 @@
 //! **Source**: reconstructed from the abstract of the paper that the node of Wu, Hou, Zhang, Chao and Hamada cites for it (ICC 1999), which
 //! is not to be had. Water-filling is max-min fairness with weights: Bertsekas and Gallager, *Data Networks*, section 6.5.
 //!
-//! **State**: 64 bytes per flow, and 24 for what limits its measurement: a treap of the flows in the order of `p/rho`, with the sums of `rho` and
-//! `p` of every left subtree.
+//! **State**: 88 bytes per flow: a treap of the flows in the order of `p/rho`, with the sums of `rho` and `p` of every left subtree. 24 of them
+//! limit what is measured of the flow.
 //!
 //! **Cost**: O(log n) expected per flow that comes or goes, and per change of `left`. O(log n) and two divisions per flow that asks for its rate.
 //!
