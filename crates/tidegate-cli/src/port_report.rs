@@ -2,13 +2,11 @@
 //!
 //! A replay or a live run has no flows end to end. A class of the policy takes the place of a flow, and its delay is the time in the port.
 
+use crate::simulation_report::{drops, tails, volume};
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Rate;
-use tidegate_report::{
-    ClassResult, DelaySummary, Distribution, DistributionKind, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Run, Series,
-    SeriesKind,
-};
+use tidegate_report::{ClassResult, DelaySummary, Estimate, FlowResult, PortResult, PromiseResult, Run, Series, SeriesKind};
 use tidegate_scenario::policy::Class;
 use tidegate_scenario::promise::{Judgement, Measured, Promise};
 use tidegate_statistics::{ClassRecord, Delays, PortRecorder, Timeline};
@@ -50,8 +48,7 @@ pub fn add_port(run: &mut Run, name: &str, prefix: bool, rate: Rate, recorder: &
         });
         run.flows.push(flow_result(&flow, name, class, seconds));
         run.series.push(series(SeriesKind::Throughput, &flow, &class.sent_bytes, 8.0));
-        let tails = [(DistributionKind::Delay, class.delays.tail()), (DistributionKind::Jitter, class.delays.jitter().tail())];
-        run.distributions.extend(tails.map(|(kind, (values_s, ccdf))| Distribution { kind, flow: flow.clone(), values_s, ccdf }));
+        run.distributions.extend(tails(&flow, class.delays.tail(), class.delays.jitter().tail()));
     }
     sum.drops = drops(name, &dropped);
     run.ports.push(sum);
@@ -115,15 +112,6 @@ fn delay_summary(delays: &Delays) -> Option<DelaySummary> {
         jitter_p99_s: delays.jitter().quantile(0.99).unwrap_or(0.0),
         jitter_max_s: delays.jitter().maximum().unwrap_or(0.0),
     })
-}
-
-fn drops(port: &str, dropped: &[Volume]) -> Vec<DropCount> {
-    let counted = DropReason::ALL.into_iter().zip(dropped).filter(|(_, volume)| volume.packets > 0);
-    counted.map(|(reason, &dropped)| DropCount::new(port, reason.name(), volume(dropped))).collect()
-}
-
-fn volume(volume: Volume) -> tidegate_report::Volume {
-    tidegate_report::Volume::new(volume.packets, volume.bytes)
 }
 
 /// A time line as a rate per second, each bin at its end as the report expects, times `scale`.

@@ -24,8 +24,7 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
             run.series.push(series(SeriesKind::Cwnd, &flow.name, &times, &tcp.cwnd_over_time_bytes));
         }
         if let Some(delay) = &flow.delay {
-            let tails = [(DistributionKind::Delay, delay.histogram.tail()), (DistributionKind::Jitter, delay.jitter.tail())];
-            run.distributions.extend(tails.map(|(kind, (values_s, ccdf))| Distribution { kind, flow: flow.name.clone(), values_s, ccdf }));
+            run.distributions.extend(tails(&flow.name, delay.histogram.tail(), delay.jitter.tail()));
         }
     }
     run.tcp_fairness = outcome.tcp_fairness().as_ref().map(estimate);
@@ -44,6 +43,12 @@ pub fn run_of(name: &str, outcome: &Outcome) -> Run {
         }
     }
     run
+}
+
+/// The tails of a flow's delays and of its jitter.
+pub fn tails(flow: &str, delays: (Vec<f64>, Vec<f64>), jitter: (Vec<f64>, Vec<f64>)) -> [Distribution; 2] {
+    let tails = [(DistributionKind::Delay, delays), (DistributionKind::Jitter, jitter)];
+    tails.map(|(kind, (values_s, ccdf))| Distribution { kind, flow: flow.into(), values_s, ccdf })
 }
 
 /// What each replication measured by itself: its flows, then its ports.
@@ -199,12 +204,14 @@ fn estimate(estimate: &tidegate_sim::Estimate) -> Estimate {
     Estimate { mean: estimate.mean, half_width: estimate.half_width }
 }
 
-fn drops(port: &str, dropped: &Dropped) -> Vec<DropCount> {
+/// What a port dropped, by reason.
+pub fn drops(port: &str, dropped: &Dropped) -> Vec<DropCount> {
     let counted = DropReason::ALL.into_iter().zip(dropped).filter(|(_, volume)| volume.packets > 0);
     counted.map(|(reason, &dropped)| DropCount::new(port, reason.name(), volume(dropped))).collect()
 }
 
-fn volume(volume: Volume) -> tidegate_report::Volume {
+/// A volume as results have it.
+pub fn volume(volume: Volume) -> tidegate_report::Volume {
     tidegate_report::Volume::new(volume.packets, volume.bytes)
 }
 

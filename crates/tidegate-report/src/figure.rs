@@ -30,6 +30,16 @@ impl Figure {
         Figure { id, title: title.into(), source, paper, notes, gates: Vec::new(), charts: Vec::new(), tables: Vec::new() }
     }
 
+    /// Adds to what the paper shows and says, a sentence each.
+    pub fn paper_says(&mut self, sentences: &[&str]) {
+        self.paper.extend(sentences.iter().map(|&sentence| sentence.to_owned()));
+    }
+
+    /// Adds notes, a sentence each.
+    pub fn note(&mut self, sentences: &[&str]) {
+        self.notes.extend(sentences.iter().map(|&sentence| sentence.to_owned()));
+    }
+
     /// True if every gate holds.
     pub fn passed(&self) -> bool {
         self.verdict() != Verdict::Failed

@@ -2,7 +2,10 @@
 
 use std::cmp::Reverse;
 
-use crate::model::{CellResult, ClassResult, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, Volume};
+use crate::model::{
+    CellResult, ClassResult, DelaySummary, DropCount, Estimate, FlowResult, PortResult, PromiseResult, Report, Run, TaggingResult,
+    TcpResult, TransferSummary, Volume,
+};
 use crate::quantity::{self, NO_BREAK_SPACE, Shown, rate_estimate, ratio_estimate, time_estimate};
 
 /// The text of an empty cell.
@@ -114,64 +117,76 @@ fn outcome(run: &Run, flow: &str, promise: &str) -> Cell {
     })
 }
 
-/// The flows of a run, at most `limit` of them; `None` if it has none.
-pub(crate) fn flows(run: &Run, limit: usize) -> Option<Grid> {
-    if run.flows.is_empty() {
-        return None;
+/// Makes the cell that a row has in a column.
+type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
+
+/// The columns of a table, each with its cells.
+struct Columns<'a, T>(Vec<(Column, CellOf<'a, T>)>);
+
+impl<'a, T> Columns<'a, T> {
+    /// A table whose first column names its rows.
+    fn new(head: &str, name: impl Fn(&T) -> &str + 'a) -> Self {
+        let mut columns = Columns(Vec::new());
+        columns.add(text_column(head), move |row| Cell::plain(name(row)));
+        columns
     }
-    let with_class = run.flows.iter().any(|flow| flow.class.is_some());
-    let mut columns = vec![text_column("flow")];
-    if with_class {
-        columns.push(unless_narrow(text_column("class")));
+
+    fn add(&mut self, column: Column, cell: impl Fn(&T) -> Cell + 'a) {
+        self.0.push((column, Box::new(cell)));
     }
-    columns.extend([
-        detail_column("offered packets"),
-        detail_column("delivered packets"),
-        detail_column("delivered bytes"),
-        number_column("throughput"),
-        number_column("loss"),
-        number_column("mean delay"),
-        detail_column("p50"),
-        number_column("p99"),
-        detail_column("p99.9"),
-        unless_narrow(number_column("max")),
-        number_column("jitter"),
-    ]);
-    if !run.promises.is_empty() {
-        columns.push(text_column("promises"));
+
+    /// What was offered, sent, dropped and queued.
+    fn add_volumes(&mut self, of: impl Fn(&T) -> [Volume; 4] + Copy + 'a) {
+        self.add(number_column("offered"), move |row| count(of(row)[0].packets));
+        self.add(detail_column("offered bytes"), move |row| bytes(of(row)[0].bytes as f64));
+        self.add(number_column("sent"), move |row| count(of(row)[1].packets));
+        self.add(detail_column("sent bytes"), move |row| bytes(of(row)[1].bytes as f64));
+        self.add(number_column("dropped"), move |row| count(of(row)[2].packets));
+        self.add(detail_column("dropped bytes"), move |row| bytes(of(row)[2].bytes as f64));
+        self.add(number_column("queued"), move |row| count(of(row)[3].packets));
     }
-    let chosen = prominent_flows(run, limit);
-    let rows = chosen.iter().map(|&index| flow_row(run, &run.flows[index], with_class)).collect();
-    Some(Grid { title: "flows", columns, rows, left_out: run.flows.len() - chosen.len() })
+
+    /// The table of these rows; `None` if there are none, here or left out.
+    fn grid(self, title: &'static str, left_out: usize, rows: impl IntoIterator<Item = T>) -> Option<Grid> {
+        let cells = |row: T| self.0.iter().map(|(_, cell)| cell(&row)).collect();
+        let rows: Vec<Vec<Cell>> = rows.into_iter().map(cells).collect();
+        let columns = self.0.into_iter().map(|(column, _)| column).collect();
+        (!rows.is_empty() || left_out > 0).then_some(Grid { title, columns, rows, left_out })
+    }
 }
 
-fn flow_row(run: &Run, flow: &FlowResult, with_class: bool) -> Vec<Cell> {
-    let mut row = vec![Cell::plain(&flow.name)];
-    if with_class {
-        row.push(Cell::plain(flow.class.as_deref().unwrap_or(NOTHING)));
+fn count(number: u64) -> Cell {
+    Cell::plain(quantity::count(number))
+}
+
+fn bytes(number: f64) -> Cell {
+    Cell::plain(quantity::bytes(number))
+}
+
+/// The flows of a run, at most `limit` of them; `None` if it has none.
+pub(crate) fn flows(run: &Run, limit: usize) -> Option<Grid> {
+    let delay = |cell: fn(&DelaySummary) -> Cell| move |flow: &&FlowResult| flow.delay.as_ref().map_or_else(Cell::nothing, cell);
+    let mut columns = Columns::<&FlowResult>::new("flow", |flow| &flow.name);
+    if run.flows.iter().any(|flow| flow.class.is_some()) {
+        let class = |flow: &&FlowResult| Cell::plain(flow.class.as_deref().unwrap_or(NOTHING));
+        columns.add(unless_narrow(text_column("class")), class);
     }
-    row.extend([
-        Cell::plain(quantity::count(flow.offered.packets)),
-        Cell::plain(quantity::count(flow.sent.packets)),
-        Cell::plain(quantity::bytes(flow.sent.bytes as f64)),
-        Cell::estimate(rate_estimate(flow.throughput_bps)),
-        Cell::estimate(ratio_estimate(flow.loss)),
-    ]);
-    match flow.delay {
-        None => row.extend(std::iter::repeat_n(Cell::nothing(), 6)),
-        Some(delay) => row.extend([
-            Cell::estimate(time_estimate(delay.mean_s)),
-            quantile(delay.p50_s, delay.p50_half_width_s),
-            quantile(delay.p99_s, delay.p99_half_width_s),
-            quantile(delay.p999_s, delay.p999_half_width_s),
-            time(delay.max_s),
-            Cell::estimate(time_estimate(delay.jitter_s)),
-        ]),
-    }
+    columns.add(detail_column("offered packets"), |flow| count(flow.offered.packets));
+    columns.add(detail_column("delivered packets"), |flow| count(flow.sent.packets));
+    columns.add(detail_column("delivered bytes"), |flow| bytes(flow.sent.bytes as f64));
+    columns.add(number_column("throughput"), |flow| Cell::estimate(rate_estimate(flow.throughput_bps)));
+    columns.add(number_column("loss"), |flow| Cell::estimate(ratio_estimate(flow.loss)));
+    columns.add(number_column("mean delay"), delay(|delay| Cell::estimate(time_estimate(delay.mean_s))));
+    columns.add(detail_column("p50"), delay(|delay| quantile(delay.p50_s, delay.p50_half_width_s)));
+    columns.add(number_column("p99"), delay(|delay| quantile(delay.p99_s, delay.p99_half_width_s)));
+    columns.add(detail_column("p99.9"), delay(|delay| quantile(delay.p999_s, delay.p999_half_width_s)));
+    columns.add(unless_narrow(number_column("max")), delay(|delay| time(delay.max_s)));
+    columns.add(number_column("jitter"), delay(|delay| Cell::estimate(time_estimate(delay.jitter_s))));
     if !run.promises.is_empty() {
-        row.push(promise_mark(run, flow));
+        columns.add(text_column("promises"), |flow| promise_mark(run, flow));
     }
-    row
+    let chosen = prominent_flows(run, limit);
+    columns.grid("flows", run.flows.len() - chosen.len(), chosen.iter().map(|&index| &run.flows[index]))
 }
 
 fn time(seconds: f64) -> Cell {
@@ -213,195 +228,112 @@ pub(crate) fn prominent_flows(run: &Run, limit: usize) -> Vec<usize> {
     chosen
 }
 
+/// The flows of a run that have `part`, at most `limit` of all, and the number of those that are left out.
+fn chosen<T>(run: &Run, limit: usize, part: fn(&FlowResult) -> Option<T>) -> (usize, Vec<(&str, T)>) {
+    let all = run.flows.iter().filter(|flow| part(flow).is_some()).count();
+    let with_part = |index: usize| Some((run.flows[index].name.as_str(), part(&run.flows[index])?));
+    let rows: Vec<_> = prominent_flows(run, limit).into_iter().filter_map(with_part).collect();
+    (all - rows.len(), rows)
+}
+
 /// The TCP connections of a run, at most `limit` of them; `None` if it has none.
 pub(crate) fn connections(run: &Run, limit: usize) -> Option<Grid> {
-    let all = run.flows.iter().filter(|flow| flow.tcp.is_some()).count();
-    let with_transfers = run.flows.iter().any(|flow| flow.tcp.is_some_and(|tcp| tcp.transfers.is_some()));
-    let with_marks = run.flows.iter().any(|flow| flow.tcp.is_some_and(|tcp| tcp.marks > 0));
-    let mut columns = vec![
-        text_column("TCP connection"),
-        number_column("goodput"),
-        unless_narrow(number_column("segments")),
-        number_column("sent again"),
-        number_column("timeouts"),
-        number_column("recoveries"),
-        number_column("round trip"),
-        number_column("mean window"),
-    ];
-    if with_marks {
-        columns.push(number_column("reductions by marks"));
+    let has = |what: fn(TcpResult) -> bool| run.flows.iter().any(|flow| flow.tcp.is_some_and(what));
+    let (left_out, rows) = chosen(run, limit, |flow| flow.tcp);
+    let mut columns = Columns::<(&str, TcpResult)>::new("TCP connection", |(name, _)| name);
+    columns.add(number_column("goodput"), |(_, tcp)| Cell::estimate(rate_estimate(tcp.goodput_bps)));
+    columns.add(unless_narrow(number_column("segments")), |(_, tcp)| count(tcp.segments));
+    columns.add(number_column("sent again"), |(_, tcp)| count(tcp.retransmissions));
+    columns.add(number_column("timeouts"), |(_, tcp)| count(tcp.timeouts));
+    columns.add(number_column("recoveries"), |(_, tcp)| count(tcp.recoveries));
+    columns.add(number_column("round trip"), |(_, tcp)| {
+        tcp.round_trip_s.map_or_else(Cell::nothing, |time| Cell::estimate(time_estimate(time)))
+    });
+    columns.add(number_column("mean window"), |(_, tcp)| tcp.cwnd_bytes.map_or_else(Cell::nothing, |window| bytes(window.mean)));
+    if has(|tcp| tcp.marks > 0) {
+        columns.add(number_column("reductions by marks"), |(_, tcp)| count(tcp.marks));
     }
-    if with_transfers {
-        columns.extend([number_column("transfers"), number_column("mean time"), detail_column("p50"), number_column("p99")]);
+    if has(|tcp| tcp.transfers.is_some()) {
+        let of = |cell: fn(TransferSummary) -> Cell| move |(_, tcp): &(&str, TcpResult)| tcp.transfers.map_or_else(Cell::nothing, cell);
+        columns.add(number_column("transfers"), of(|transfers| count(transfers.count)));
+        columns.add(number_column("mean time"), of(|transfers| time(transfers.mean_s)));
+        columns.add(detail_column("p50"), of(|transfers| time(transfers.p50_s)));
+        columns.add(number_column("p99"), of(|transfers| time(transfers.p99_s)));
     }
-    let row = |flow: &FlowResult| {
-        let tcp = flow.tcp?;
-        let mut row = vec![
-            Cell::plain(&flow.name),
-            Cell::estimate(rate_estimate(tcp.goodput_bps)),
-            Cell::plain(quantity::count(tcp.segments)),
-            Cell::plain(quantity::count(tcp.retransmissions)),
-            Cell::plain(quantity::count(tcp.timeouts)),
-            Cell::plain(quantity::count(tcp.recoveries)),
-            tcp.round_trip_s.map_or_else(Cell::nothing, |time| Cell::estimate(time_estimate(time))),
-            tcp.cwnd_bytes.map_or_else(Cell::nothing, |window| Cell::plain(quantity::bytes(window.mean))),
-        ];
-        if with_marks {
-            row.push(Cell::plain(quantity::count(tcp.marks)));
-        }
-        match tcp.transfers.filter(|_| with_transfers) {
-            Some(transfers) => row.extend([
-                Cell::plain(quantity::count(transfers.count)),
-                time(transfers.mean_s),
-                time(transfers.p50_s),
-                time(transfers.p99_s),
-            ]),
-            None if with_transfers => row.extend(std::iter::repeat_n(Cell::nothing(), 4)),
-            None => {}
-        }
-        Some(row)
-    };
-    let rows: Vec<Vec<Cell>> = prominent_flows(run, limit).into_iter().filter_map(|index| row(&run.flows[index])).collect();
-    let left_out = all - rows.len();
-    (all > 0).then_some(Grid { title: "TCP connections", columns, rows, left_out })
+    columns.grid("TCP connections", left_out, rows)
 }
 
 /// The flows of a run whose senders tag, at most `limit` of them; `None` if it has none.
 pub(crate) fn colours(run: &Run, limit: usize) -> Option<Grid> {
-    let all = run.flows.iter().filter(|flow| flow.tagging.is_some()).count();
-    let columns = vec![
-        text_column("sender that tags"),
-        number_column("untagged throughput"),
-        number_column("untagged packets"),
-        number_column("delivered"),
-        number_column("tagged packets"),
-        number_column("delivered"),
-    ];
-    let row = |flow: &FlowResult| {
-        let tagging = flow.tagging?;
-        let mut row = vec![Cell::plain(&flow.name), Cell::estimate(rate_estimate(tagging.untagged_bps))];
-        let volumes = [tagging.untagged_offered, tagging.untagged_sent, tagging.tagged_offered, tagging.tagged_sent];
-        row.extend(volumes.map(|volume| Cell::plain(quantity::count(volume.packets))));
-        Some(row)
-    };
-    let rows: Vec<Vec<Cell>> = prominent_flows(run, limit).into_iter().filter_map(|index| row(&run.flows[index])).collect();
-    let left_out = all - rows.len();
-    (all > 0).then_some(Grid { title: "senders that tag", columns, rows, left_out })
+    let (left_out, rows) = chosen(run, limit, |flow| flow.tagging);
+    let mut columns = Columns::<(&str, TaggingResult)>::new("sender that tags", |(name, _)| name);
+    columns.add(number_column("untagged throughput"), |(_, tagging)| Cell::estimate(rate_estimate(tagging.untagged_bps)));
+    columns.add(number_column("untagged packets"), |(_, tagging)| count(tagging.untagged_offered.packets));
+    columns.add(number_column("delivered"), |(_, tagging)| count(tagging.untagged_sent.packets));
+    columns.add(number_column("tagged packets"), |(_, tagging)| count(tagging.tagged_offered.packets));
+    columns.add(number_column("delivered"), |(_, tagging)| count(tagging.tagged_sent.packets));
+    columns.grid("senders that tag", left_out, rows)
 }
 
 /// The ports of a run; `None` if it has none.
 pub(crate) fn ports(run: &Run) -> Option<Grid> {
-    if run.ports.is_empty() {
-        return None;
-    }
-    let mut columns = vec![text_column("port"), number_column("rate")];
-    columns.extend(volume_columns());
-    columns.extend([number_column("utilisation"), unless_narrow(number_column("mean queue")), number_column("max queue")]);
-    let rows = run
-        .ports
-        .iter()
-        .map(|port| {
-            let mut row = vec![Cell::plain(&port.name), Cell::plain(quantity::rate(port.rate_bps as f64))];
-            row.extend(volume_cells(port.offered, port.sent, port.queued, &port.drops));
-            row.extend([
-                Cell::estimate(ratio_estimate(port.utilisation)),
-                Cell::plain(quantity::bytes(port.occupancy_mean_bytes)),
-                Cell::plain(quantity::bytes(port.occupancy_max_bytes as f64)),
-            ]);
-            row
-        })
-        .collect();
-    Some(Grid { title: "ports", columns, rows, left_out: 0 })
+    let mut columns = Columns::<&PortResult>::new("port", |port| &port.name);
+    columns.add(number_column("rate"), |port| Cell::plain(quantity::rate(port.rate_bps as f64)));
+    columns.add_volumes(|port| [port.offered, port.sent, total(&port.drops), port.queued]);
+    columns.add(number_column("utilisation"), |port| Cell::estimate(ratio_estimate(port.utilisation)));
+    columns.add(unless_narrow(number_column("mean queue")), |port| bytes(port.occupancy_mean_bytes));
+    columns.add(number_column("max queue"), |port| bytes(port.occupancy_max_bytes as f64));
+    columns.grid("ports", 0, &run.ports)
+}
+
+/// A class and its port.
+type Owned<'a> = (&'a PortResult, &'a ClassResult);
+
+/// The classes of all ports.
+fn of_classes(run: &Run) -> impl Iterator<Item = Owned<'_>> {
+    run.ports.iter().flat_map(|port| port.classes.iter().map(move |class| (port, class)))
+}
+
+/// The columns that name a class and its port.
+fn columns_of_classes<'a>() -> Columns<'a, Owned<'a>> {
+    let mut columns = Columns::<Owned<'_>>::new("port", |(port, _)| &port.name);
+    columns.add(text_column("class"), |(_, class)| Cell::plain(&class.name));
+    columns
 }
 
 /// The cells of all classes at the ports of ATM adapters; `None` if there are none.
 pub(crate) fn cells(run: &Run) -> Option<Grid> {
-    let mut columns = vec![text_column("port"), text_column("class")];
-    let names = ["cells sent", "CDVT exceeded", "nonconforming", "underruns", "transfers"];
-    columns.extend(names.map(number_column));
-    let classes = run.ports.iter().flat_map(|port| port.classes.iter().map(move |class| (port, class)));
-    let row = |(port, class): (&PortResult, &ClassResult)| {
-        let CellResult { sent, cdvt_exceeded, nonconforming, underruns, transfers } = class.cells?;
-        let mut row = vec![Cell::plain(&port.name), Cell::plain(&class.name)];
-        row.extend([sent, cdvt_exceeded, nonconforming, underruns, transfers].map(|count| Cell::plain(quantity::count(count))));
-        Some(row)
-    };
-    let rows: Vec<Vec<Cell>> = classes.filter_map(row).collect();
-    (!rows.is_empty()).then_some(Grid { title: "cells", columns, rows, left_out: 0 })
+    let mut columns = columns_of_classes();
+    let of =
+        |figure: fn(CellResult) -> u64| move |(_, class): &Owned<'_>| class.cells.map_or_else(Cell::nothing, |cells| count(figure(cells)));
+    columns.add(number_column("cells sent"), of(|cells| cells.sent));
+    columns.add(number_column("CDVT exceeded"), of(|cells| cells.cdvt_exceeded));
+    columns.add(number_column("nonconforming"), of(|cells| cells.nonconforming));
+    columns.add(number_column("underruns"), of(|cells| cells.underruns));
+    columns.add(number_column("transfers"), of(|cells| cells.transfers));
+    columns.grid("cells", 0, of_classes(run).filter(|(_, class)| class.cells.is_some()))
 }
 
 /// The classes of all ports of a run; `None` if there are none.
 pub(crate) fn classes(run: &Run) -> Option<Grid> {
-    let mut columns = vec![text_column("port"), text_column("class")];
-    columns.extend(volume_columns());
-    columns.push(number_column("marked"));
-    let rows: Vec<Vec<Cell>> = run
-        .ports
-        .iter()
-        .flat_map(|port| port.classes.iter().map(move |class| (port, class)))
-        .map(|(port, class)| {
-            let mut row = vec![Cell::plain(&port.name), Cell::plain(&class.name)];
-            row.extend(volume_cells(class.offered, class.sent, class.queued, &class.drops));
-            row.push(Cell::plain(quantity::count(class.marked.packets)));
-            row
-        })
-        .collect();
-    (!rows.is_empty()).then_some(Grid { title: "classes", columns, rows, left_out: 0 })
-}
-
-fn volume_columns() -> [Column; 7] {
-    [
-        number_column("offered"),
-        detail_column("offered bytes"),
-        number_column("sent"),
-        detail_column("sent bytes"),
-        number_column("dropped"),
-        detail_column("dropped bytes"),
-        number_column("queued"),
-    ]
-}
-
-fn volume_cells(offered: Volume, sent: Volume, queued: Volume, drops: &[DropCount]) -> [Cell; 7] {
-    let dropped = total(drops);
-    [
-        Cell::plain(quantity::count(offered.packets)),
-        Cell::plain(quantity::bytes(offered.bytes as f64)),
-        Cell::plain(quantity::count(sent.packets)),
-        Cell::plain(quantity::bytes(sent.bytes as f64)),
-        Cell::plain(quantity::count(dropped.packets)),
-        Cell::plain(quantity::bytes(dropped.bytes as f64)),
-        Cell::plain(quantity::count(queued.packets)),
-    ]
+    let mut columns = columns_of_classes();
+    columns.add_volumes(|(_, class)| [class.offered, class.sent, total(&class.drops), class.queued]);
+    columns.add(number_column("marked"), |(_, class)| count(class.marked.packets));
+    columns.grid("classes", 0, of_classes(run))
 }
 
 /// What the ports dropped, by reason; without ports, what the flows lost. `None` if nothing was dropped.
 pub(crate) fn drops(run: &Run) -> Option<Grid> {
-    let reasons = drops_by_reason(run);
-    if reasons.is_empty() {
-        return None;
-    }
-    let columns = vec![
-        text_column("port"),
-        text_column("drop reason"),
-        number_column("packets"),
-        number_column("bytes"),
-        number_column("share of offered"),
-    ];
-    let rows = reasons
-        .into_iter()
-        .map(|drop| {
-            let offered = run.ports.iter().find(|port| port.name == drop.port).map_or(0, |port| port.offered.packets);
-            let share = if offered > 0 { quantity::ratio(drop.volume.packets as f64 / offered as f64) } else { NOTHING.to_owned() };
-            vec![
-                Cell::plain(&drop.port),
-                Cell::plain(&drop.reason),
-                Cell::plain(quantity::count(drop.volume.packets)),
-                Cell::plain(quantity::bytes(drop.volume.bytes as f64)),
-                Cell::plain(share),
-            ]
-        })
-        .collect();
-    Some(Grid { title: "drops", columns, rows, left_out: 0 })
+    let share = |drop: &DropCount| {
+        let offered = run.ports.iter().find(|port| port.name == drop.port).map_or(0, |port| port.offered.packets);
+        if offered > 0 { Cell::plain(quantity::ratio(drop.volume.packets as f64 / offered as f64)) } else { Cell::nothing() }
+    };
+    let mut columns = Columns::<DropCount>::new("port", |drop| &drop.port);
+    columns.add(text_column("drop reason"), |drop| Cell::plain(&drop.reason));
+    columns.add(number_column("packets"), |drop| count(drop.volume.packets));
+    columns.add(number_column("bytes"), |drop| bytes(drop.volume.bytes as f64));
+    columns.add(number_column("share of offered"), share);
+    columns.grid("drops", 0, drops_by_reason(run))
 }
 
 /// Drops of a run per port and reason in the order of first mention, without the empty ones.
@@ -446,7 +378,6 @@ fn detail_column(head: &str) -> Column {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{TaggingResult, TcpResult, TransferSummary};
     use crate::sample::sample_report;
 
     #[test]

@@ -162,50 +162,29 @@ fn classes(report: &Report) -> Vec<Column<'_>> {
 }
 
 fn series(report: &Report) -> Vec<Column<'_>> {
-    let rows = with_run(report, |run| &run.series);
-    let mut runs = Vec::new();
-    let mut kinds = Vec::new();
-    let mut names = Vec::new();
-    let mut times_s = Vec::new();
-    let mut values = Vec::new();
-    for (run, series) in rows {
-        let points = series.values.len();
-        runs.extend(std::iter::repeat_n(run.name.as_str(), points));
-        kinds.extend(std::iter::repeat_n(series.kind.name(), points));
-        names.extend(std::iter::repeat_n(series.name.as_str(), points));
-        times_s.extend_from_slice(&series.times_s);
-        values.extend_from_slice(&series.values);
-    }
-    vec![
-        column("run", Values::Text(runs)),
-        column("kind", Values::Text(kinds)),
-        column("name", Values::Text(names)),
-        column("time_s", Values::Number(times_s)),
-        column("value", Values::Number(values)),
-    ]
+    let rows = with_run(report, |run| &run.series).into_iter();
+    points(["name", "time_s", "value"], rows.map(|(run, one)| ([&run.name, one.kind.name(), &one.name], &one.times_s[..], &one.values[..])))
 }
 
 fn distributions(report: &Report) -> Vec<Column<'_>> {
-    let mut runs = Vec::new();
-    let mut kinds = Vec::new();
-    let mut flows = Vec::new();
-    let mut values_s = Vec::new();
-    let mut ccdf = Vec::new();
-    for (run, distribution) in with_run(report, |run| &run.distributions) {
-        let points = distribution.ccdf.len();
-        runs.extend(std::iter::repeat_n(run.name.as_str(), points));
-        kinds.extend(std::iter::repeat_n(distribution.kind.name(), points));
-        flows.extend(std::iter::repeat_n(distribution.flow.as_str(), points));
-        values_s.extend_from_slice(&distribution.values_s);
-        ccdf.extend_from_slice(&distribution.ccdf);
+    let rows = with_run(report, |run| &run.distributions).into_iter();
+    points(["flow", "value_s", "ccdf"], rows.map(|(run, one)| ([&run.name, one.kind.name(), &one.flow], &one.values_s[..], &one.ccdf[..])))
+}
+
+/// One row per point of every curve: its run, kind and name, and both coordinates.
+fn points<'a>([name, x, y]: [&'static str; 3], curves: impl Iterator<Item = ([&'a str; 3], &'a [f64], &'a [f64])>) -> Vec<Column<'a>> {
+    let (mut texts, mut xs, mut ys) = ([const { Vec::new() }; 3], Vec::new(), Vec::new());
+    for (keys, x, y) in curves {
+        for (texts, key) in texts.iter_mut().zip(keys) {
+            texts.extend(std::iter::repeat_n(key, y.len()));
+        }
+        xs.extend_from_slice(x);
+        ys.extend_from_slice(y);
     }
-    vec![
-        column("run", Values::Text(runs)),
-        column("kind", Values::Text(kinds)),
-        column("flow", Values::Text(flows)),
-        column("value_s", Values::Number(values_s)),
-        column("ccdf", Values::Number(ccdf)),
-    ]
+    let mut columns: Vec<Column> =
+        ["run", "kind", name].into_iter().zip(texts).map(|(name, text)| column(name, Values::Text(text))).collect();
+    columns.extend([column(x, Values::Number(xs)), column(y, Values::Number(ys))]);
+    columns
 }
 
 fn drops(report: &Report) -> Vec<Column<'_>> {

@@ -8,14 +8,13 @@ use crate::figure::{Axis, Figure, Table};
 
 pub(super) fn today(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("today", "The eight options with today's TCP", "not in the paper");
-    figure.paper = vec!["The paper studies SACK TCP of 1998. What is below is ours: CUBIC with the timer of RFC 6298, ten segments to begin with and delayed acknowledgements.".into()];
+    figure.paper_says(&["The paper studies SACK TCP of 1998. What is below is ours: CUBIC with the timer of RFC 6298, ten segments to begin with and delayed acknowledgements."]);
     figure.notes = notes();
     let results = options(Hosts::Cubic, progress);
-    figure.notes.push(
+    figure.note(&[
         "What suffices for CUBIC is what sufficed for the paper's TCP: scheduling, and accounting evens it out. Tagging with scheduling misses the band by a \
-         little at its upper edge, as there: every category gets nine tenths of its target and the lowest more than its part of the rest."
-            .into(),
-    );
+         little at its upper edge, as there: every category gets nine tenths of its target and the lowest more than its part of the rest.",
+    ]);
     figure.tables.push(verdict_table("What each category got of its target", &results, false));
     let names = Mechanisms::ALL.map(Mechanisms::name);
     let categories: Vec<_> = results.iter().map(Results::categories).collect();
@@ -30,7 +29,7 @@ const ROUND_TRIPS: [f64; 5] = [1.0, 4.0, 14.0, 53.0, 200.0];
 
 pub(super) fn round_trips(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("round-trips", "Round-trip times from 1 to 200 ms", "not in the paper");
-    figure.paper = vec!["All sources of the paper have a round-trip time of 30 ms. Here every three have their own, with targets of 2.6, 8 and 13.5 Mbit/s.".into()];
+    figure.paper_says(&["All sources of the paper have a round-trip time of 30 ms. Here every three have their own, with targets of 2.6, 8 and 13.5 Mbit/s."]);
     figure.notes = notes();
     let options = [
         Mechanisms::new(true, true, false),
@@ -50,12 +49,11 @@ pub(super) fn round_trips(progress: &dyn Fn(f64)) -> Figure {
     let name = |&(hosts, mechanisms): &(Hosts, Mechanisms)| {
         format!("{}, {}", mechanisms.name(), if hosts == Hosts::Paper { "SACK of 1998" } else { "CUBIC" })
     };
-    figure.notes.push(
+    figure.note(&[
         "The rates of the link are guaranteed at every round-trip time, but TCP has to ask for them, and at 200 ms its window grows \
          back slowly after a loss. Scheduling alone leaves long round trips less than half of their targets, because the buffer is \
-         full of the others' cells; with accounting CUBIC gets nearly nine tenths."
-            .into(),
-    );
+         full of the others' cells; with accounting CUBIC gets nearly nine tenths.",
+    ]);
     let names: Vec<String> = runs.iter().map(name).collect();
     let heads = ROUND_TRIPS.iter().map(|milliseconds| format!("{milliseconds} ms"));
     let head = ["option".to_owned()].into_iter().chain(heads).chain(["total Mbit/s".to_owned()]).collect();
@@ -81,15 +79,14 @@ pub(super) fn with_short(mechanisms: Mechanisms) -> Case {
 
 pub(super) fn short_flows(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("short-flows", "The eight options with short flows beside endless ones", "not in the paper");
-    figure.paper = vec![format!(
+    figure.paper_says(&[&format!(
         "All sources of the paper are endless. Here {} more send pages of the web beside them: Pareto with a mean of 30 kB and an exponent of 1.3, a new \
          connection for each, 100 ms from one to the next, {} Mbit/s guaranteed to each source, within what the paper's targets leave of the link.",
         SHORT.0, SHORT.1
-    )];
+    )]);
     figure.notes = notes();
     figure
-        .notes
-        .push(format!("A guarantee counts as kept if every category of endless sources gets {} to {} of its target.", KEPT.0, KEPT.1));
+        .note(&[&format!("A guarantee counts as kept if every category of endless sources gets {} to {} of its target.", KEPT.0, KEPT.1)]);
     let results = run_all(&Mechanisms::ALL.map(with_short), progress);
     let is_endless = |source: usize| source < 3 * CATEGORIES.len();
     let endless: Vec<Results> = results.iter().map(|results| results.of(is_endless)).collect();
@@ -112,11 +109,10 @@ pub(super) fn short_flows(progress: &dyn Fn(f64)) -> Figure {
     for option in [4, 5, 7] {
         figure.gates.push(kept(&names[option], &endless[option]));
     }
-    figure.notes.push(
+    figure.note(&[
         "What suffices beside endless flows suffices beside short ones: scheduling, and accounting evens it out. The same options fail as in Table 1, tagging \
          with scheduling at both edges of the band. With one queue short flows are quick and take about twice what is meant for them; with scheduling a transfer \
-         proceeds at about its source's own minimum rate and takes 1.7 to 2.7 times as long."
-            .into(),
-    );
+         proceeds at about its source's own minimum rate and takes 1.7 to 2.7 times as long.",
+    ]);
     figure
 }

@@ -211,16 +211,15 @@ fn compare(case: &Case, rule: Rule) -> ([u32; 3], [u32; 4], [f64; 3]) {
 /// Fifteen sources that send 0.5, 1.5 and 3 times their minimum rates regardless of losses.
 pub(super) fn decisions(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("decisions", "Tags and drops, cell by cell, against the paper's pseudo-code", "Sections 3.1 and 3.2");
-    figure.paper = vec![
-        "The paper gives the leaky bucket for frames and weighted buffer allocation as pseudo-code, and takes selective drop from UBR+."
-            .into(),
-        "A source that sends at f times its minimum rate has all but a part 1/f of its frames tagged.".into(),
-    ];
-    figure.notes = vec![format!(
+    figure.paper_says(&[
+        "The paper gives the leaky bucket for frames and weighted buffer allocation as pseudo-code, and takes selective drop from UBR+.",
+        "A source that sends at f times its minimum rate has all but a part 1/f of its frames tagged.",
+    ]);
+    figure.note(&[&format!(
         "Fifteen sources in five categories send frames of {CELLS} cells at {}, {} and {} times their minimum rates for a second, to a buffer of {BUFFER} cells. \
          A slow model runs the pseudo-code on the same arrivals, with exact integers; it takes from the port only the order in which cells leave.",
         LOADS[0], LOADS[1], LOADS[2]
-    )];
+    )]);
     let whole = i128::from(BUFFER);
     let weighted = Rule::Weighted(whole / 2, 80);
     let unequal = |accounting, tagging, queueing| Case::unequal(Mechanisms::new(accounting, tagging, queueing), BUFFER);

@@ -29,15 +29,14 @@ const RUNS: [Run; 4] = [
 
 pub(super) fn figure_3(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("figure-3", "Equal shares by per-VC accounting: selective drop", "Figure 3, section 5.1");
-    figure.paper = vec![
-        "15 sources get about 8.2 Mbit/s each and 50 about 2.5, with either buffer: nearly all of the link.".into(),
-        "All throughputs are within 20 % of the mean, and with 50 sources closer together.".into(),
-    ];
+    figure.paper_says(&[
+        "15 sources get about 8.2 Mbit/s each and 50 about 2.5, with either buffer: nearly all of the link.",
+        "All throughputs are within 20 % of the mean, and with 50 sources closer together.",
+    ]);
     figure.notes = notes();
-    figure.notes.push(
-        "The farthest source is the one whose throughput in a run of 20 s, slow start included, differs most from the mean of that run."
-            .into(),
-    );
+    figure.note(&[
+        "The farthest source is the one whose throughput in a run of 20 s, slow start included, differs most from the mean of that run.",
+    ]);
     let cases = RUNS.map(|run| Case::equal(run.sources, run.cells));
     let results = run_all(&cases, progress);
     let mut rows = Vec::new();
@@ -90,10 +89,10 @@ fn spread(results: &Results, rate: f64) -> Vec<String> {
 pub(super) fn open_settings(progress: &dyn Fn(f64)) -> Figure {
     let title = "What brings the farthest source of Figure 3 closer to the mean";
     let mut figure = Figure::new("figure-3-open", title, "Figure 3, section 5.1: what it leaves open");
-    figure.paper = vec!["All throughputs are within 20 % of the mean. Z, R, TCP's clock and the start times are not given.".into()];
-    figure.notes = vec![format!(
+    figure.paper_says(&["All throughputs are within 20 % of the mean. Z, R, TCP's clock and the start times are not given."]);
+    figure.note(&[&format!(
         "15 sources, 12,000 cells, {OPEN_SEEDS} seeds; one setting at a time departs from Z = 0.8, R = 0.9 K, ticks of 100 ms, starts within 100 ms, 20 s."
-    )];
+    )]);
     let base = Case { seeds: OPEN_SEEDS, ..Case::equal(15, 12_000) };
     let with_clock = |tick, start_within| Case { clock: Clock { tick, start_within }, ..base.clone() };
     let settings = [

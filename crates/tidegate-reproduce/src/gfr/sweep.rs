@@ -13,9 +13,9 @@ const TOTALS: [f64; 5] = [113.7, 120.2, 123.9, 124.1, 124.1];
 /// Weighted buffer allocation with tags, by its threshold.
 pub(super) fn thresholds(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("thresholds", "Accounting and tagging over the threshold R", "Section 5.2");
-    figure.paper = vec![
-        "Various thresholds were tried, and R = 0.5 gave the best isolation, though not the target rates. No figures are given.".into(),
-    ];
+    figure.paper_says(&[
+        "Various thresholds were tried, and R = 0.5 gave the best isolation, though not the target rates. No figures are given.",
+    ]);
     figure.notes = notes();
     let case = |threshold| Case { threshold: Some(threshold), ..Case::unequal(Mechanisms::new(true, true, false), BUFFERS[0]) };
     let results = run_all(&THRESHOLDS.map(case), progress);
@@ -55,14 +55,12 @@ const LOADS: [u64; 4] = [25, 50, 75, 100];
 /// Accounting alone, and no mechanism, by the part of the link that is guaranteed; sources are endless.
 pub(super) fn utilisation(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("utilisation", "Accounting alone, over the part of the link that is guaranteed", "Section 5.2");
-    figure.paper = vec![
-        "With low to moderate utilisation per-VC accounting alone provides unequal rate allocations to TCP. No figures are given.".into(),
-        "With the entire link allocated it does not.".into(),
-    ];
+    figure.paper_says(&[
+        "With low to moderate utilisation per-VC accounting alone provides unequal rate allocations to TCP. No figures are given.",
+        "With the entire link allocated it does not.",
+    ]);
     figure.notes = notes();
-    figure
-        .notes
-        .push("Utilisation is read as the part of the link that is guaranteed: sources are endless, so the link is always full.".into());
+    figure.note(&["Utilisation is read as the part of the link that is guaranteed: sources are endless, so the link is always full."]);
     let options = [Mechanisms::new(true, false, false), Mechanisms::new(false, false, false)];
     let runs: Vec<(Mechanisms, u64)> = options.iter().flat_map(|&option| LOADS.map(|load| (option, load))).collect();
     let case = |&(mechanisms, load): &(Mechanisms, u64)| {

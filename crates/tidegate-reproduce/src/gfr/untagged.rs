@@ -29,40 +29,34 @@ fn kept_untagged(name: &str, tagging: &Results) -> Gate {
 pub(super) fn clp0(progress: &dyn Fn(f64)) -> Figure {
     let mut figure =
         Figure::new("clp0", "Guarantees for untagged frames (CLP0), with senders that tag", "Table 1, notes, sections 3.2 and 5.2");
-    figure.paper = vec![
-        "Scheduling alone guarantees rates for tagged and untagged frames together only; with accounting and tagging also for those that are untagged."
-            .into(),
+    figure.paper_says(&[
+        "Scheduling alone guarantees rates for tagged and untagged frames together only; with accounting and tagging also for those that are untagged.",
         "Sources that leave their excess untagged, and that the network does not tag either, take buffer from those that tag theirs; per-VC accounting \
-         has to protect these, however frames are scheduled."
-            .into(),
+         has to protect these, however frames are scheduled.",
         "Network tagging with scheduling should be sufficient without accounting, and is under study. No figures are given, and no sources that tag were \
-         simulated."
-            .into(),
-    ];
+         simulated.",
+    ]);
     figure.notes = notes();
-    figure.notes.push(format!(
+    figure.note(&[&format!(
         "Two of the three sources of each category tag: endless TCP whose host marks what is beyond its minimum rate, with the tolerance of the network's \
          policer. The third tags nothing. In the first table it sends twice its target whatever is lost, in the second it is endless TCP. Of the sources \
          that tag it counts what arrived of frames that they had left untagged, in 1024 bytes of data per frame. They never leave more than their minimum \
          rate untagged, so a guarantee counts as kept from {} of the target on, without an upper limit. K is 24,000 cells.",
         KEPT.0
-    ));
-    figure.notes.push(
+    )]);
+    figure.note(&[
         "The paper's column is read off Table 1 and section 5.2: no guarantee at all is none for untagged frames, and scheduling with accounting, which has \
-         no note there, is what section 6 asks for."
-            .into(),
-    );
-    figure.notes.push(
+         no note there, is what section 6 asks for.",
+    ]);
+    figure.note(&[
         "The gates are on the first table, the case of section 3.2. What section 6 calls a guarantee for both kinds together but not for untagged frames \
-         does not come out as such: scheduling alone keeps both beside TCP, and neither beside sources that do not back off."
-            .into(),
-    );
-    figure.notes.push(
+         does not come out as such: scheduling alone keeps both beside TCP, and neither beside sources that do not back off.",
+    ]);
+    figure.note(&[
         "Tagging with scheduling, which the paper expects to suffice, delivers nearly all untagged frames, and yet not the rate: TCP backs off for a tagged \
          frame that is lost as for any other, and then does not send as many untagged ones as it may. As a promise about frames that were sent it holds, \
-         as one of throughput to TCP it does not."
-            .into(),
-    );
+         as one of throughput to TCP it does not.",
+    ]);
     let scheduled: Vec<Mechanisms> = Mechanisms::ALL.into_iter().filter(|mechanisms| mechanisms.queueing).collect();
     let cases = Mechanisms::ALL.iter().map(|&mechanisms| beside(Sends::Regardless, mechanisms));
     let cases: Vec<Case> = cases.chain(scheduled.iter().map(|&mechanisms| beside(Sends::Endless, mechanisms))).collect();

@@ -42,12 +42,11 @@ const CYCLE: u32 = 5;
 /// Runs Figure 5.
 pub(super) fn many(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("figure-5", "Cost of a cell with more than 64,000 connections", "Figure 5, section 5");
-    figure.paper = vec![
+    figure.paper_says(&[
         "Cycles per cell on a PentiumPro at 200 MHz, averaged in bins: most cells take up to 600 cycles (3 us), at some times about 650. \
-         An UltraSPARC takes 4.5 us in the mean, without the jump at the beginning, which comes from the PentiumPro's cache."
-            .into(),
-        "The main result is that the cost has an upper bound even in the worst case and is stable for most of the time.".into(),
-    ];
+         An UltraSPARC takes 4.5 us in the mean, without the jump at the beginning, which comes from the PentiumPro's cache.",
+        "The main result is that the cost has an upper bound even in the worst case and is stable for most of the time.",
+    ]);
     fill(&mut figure, &[Published { connections: 64_167, cycles: 600, says: "up to" }], progress);
     figure
 }
@@ -55,36 +54,31 @@ pub(super) fn many(progress: &dyn Fn(f64)) -> Figure {
 /// Runs Figure 6.
 pub(super) fn few(progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("figure-6", "Cost of a cell with up to 1000 connections", "Figure 6, section 5");
-    figure.paper = vec![
+    figure.paper_says(&[
         "Cycles per cell on a PentiumPro at 200 MHz: less than 350 (1.75 us) with 1000 connections, without a jump; less than 300 with \
-         100; 160 with one. Shaping alone takes less than 85, whatever the number."
-            .into(),
-    ];
+         100; 160 with one. Shaping alone takes less than 85, whatever the number.",
+    ]);
     let published = [(1000, 350, "under"), (100, 300, "under"), (1, 160, "about")];
     fill(&mut figure, &published.map(|(connections, cycles, says)| Published { connections, cycles, says }), progress);
     figure.tables.push(super::shaping::table());
-    figure.notes.push(
+    figure.note(&[
         "Shaping alone: one call of the shaper per cell, the connections in turn, the fastest of seven rounds; cycles by a chain of dependent \
-         multiplications of three cycles each. It is a figure of this machine, and no gate."
-            .into(),
-    );
+         multiplications of three cycles each. It is a figure of this machine, and no gate.",
+    ]);
     figure
 }
 
 fn fill(figure: &mut Figure, cases: &[Published], progress: &dyn Fn(f64)) {
-    figure.notes = vec![
+    figure.note(&[
         "Every connection sends 5 PDUs of 5000 bytes (105 cells each) at 9600 bit/s on a link of 622.08 Mbit/s; all are posted in slot \
          0. Transfers of 8 cells are requested just in time; the engine that makes them takes no time here, since the processor does not \
-         wait for it."
-            .into(),
+         wait for it.",
         "Gates are on counted work, which is the same on every machine: one removal (two comparisons per level) and one insertion (one) \
          in a binary heap. Times are those of this run, per cell, less the cost of reading the clock; they hold whatever else the \
-         machine did, so read the longest with care."
-            .into(),
+         machine did, so read the longest with care.",
         "The planner works for up to 64 cells at a time, in the call for the first of them: it is its mean that compares. A slot lasts \
-         681.6 ns at 622.08 and 2726 ns at 155.52 Mbit/s."
-            .into(),
-    ];
+         681.6 ns at 622.08 and 2726 ns at 155.52 Mbit/s.",
+    ]);
     let cells = |case: &Published| f64::from(case.connections * PDUS * PDU);
     let total: f64 = 2.0 * cases.iter().map(cells).sum::<f64>();
     let mut done = 0.0;

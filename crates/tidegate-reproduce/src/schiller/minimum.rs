@@ -40,21 +40,18 @@ fn stretched(mut sharing: RateScaling) -> Vec<f64> {
 
 pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let mut figure = Figure::new("minimum-shares", "Minimum shares in a long overload", "section 4.5");
-    figure.paper = vec![
+    figure.paper_says(&[
         "Lower classes starve under a hard priority; a minimum share of the total bandwidth avoids it. Proportions of the total bandwidth are \
-         guaranteed in an overload."
-            .into(),
-        "Sharing is done in the shaper, which adapts the traffic parameters as soon as a connection is shaped.".into(),
-    ];
-    figure.notes = vec![
+         guaranteed in an overload.",
+        "Sharing is done in the shaper, which adapts the traffic parameters as soon as a connection is shaped.",
+    ]);
+    figure.note(&[
         "The paper prints no figure of this. Ours: class 0 T=10; class 1 T=1 and T=2; class 2 T=4, with a tenth of the link as minimum share, and \
-         without; CDVT one slot; cells of slots 2000 to 11,999."
-            .into(),
+         without; CDVT one slot; cells of slots 2000 to 11,999.",
         "Grants by water-filling: 0.1, 0.8 and 0.1 of the link with the minimum share, 0.1, 0.9 and 0 without. Intervals are stretched by demand \
          over grant: with demands of 0.1, 3.25 and 0.2 and 5 % for class 2, T=1 in class 1 becomes 3.25 / 0.85 slots and T=5 in class 2 \
-         becomes 20; without a minimum share 3.25 / 0.9, and class 2, which is granted nothing, is not stretched."
-            .into(),
-    ];
+         becomes 20; without a minimum share 3.25 / 0.9, and class 2, which is granted nothing, is not stretched.",
+    ]);
     let expected = [3.25 / 0.85, 20.0];
     let name = "5 % for class 2: stretched intervals of T=1 in class 1 and T=5 in class 2";
     figure.gates.push(Gate::within(name, "slots", stretched(shares(5)), &expected, 1e-3));

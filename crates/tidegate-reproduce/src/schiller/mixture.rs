@@ -56,24 +56,20 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let log = play(&sources, Conflict::Lazy, RateScaling::strict(), END);
     let planned = play_planned(&sources, WINDOW, RateScaling::strict(), END);
     let mut figure = Figure::new("figure-3", "Ten connections of all modes on one link", "Figure 3, section 4.4");
-    figure.paper = vec![
+    figure.paper_says(&[
         "Cells sent against the slot for ten connections with different shapes, starts and lengths: 2, 3, 4, 7, 8 and 9 CBR, 5 VBR with \
-         a single leaky bucket (SLB), 0, 1 and 6 VBR with a dual leaky bucket (DLB)."
-            .into(),
+         a single leaky bucket (SLB), 0, 1 and 6 VBR with a dual leaky bucket (DLB).",
         "CBR connections are straight lines; where two connections want the same slot they deviate slightly. Bursts of DLB are stairs; \
-         SLB bends from its peak to its sustained rate."
-            .into(),
-        "Every cell is accepted by the UPC.".into(),
-    ];
-    figure.notes = vec![
+         SLB bends from its peak to its sustained rate.",
+        "Every cell is accepted by the UPC.",
+    ]);
+    figure.note(&[
         "The paper gives no parameters. Ours, in slots: VC 0 DLB T=4 Ts=20 MBS=10; 1 DLB 5, 25, 8 from slot 50; 2 CBR 20; 3 CBR 25 from \
          100; 4 CBR 30 from 200; 5 SLB 6, 30, 12 from 20; 6 DLB 8, 40, 6 from 150; 7 CBR 50 from 300; 8 CBR 40 from 10; 9 CBR 16 from \
-         400; CDVT 2 slots each."
-            .into(),
+         400; CDVT 2 slots each.",
         "Cells are counted before slots 200, 400, 600, 800 and 1000; expected are the counts of the algorithm's reference model for these \
-         parameters."
-            .into(),
-    ];
+         parameters.",
+    ]);
     for (connection, expected) in CELLS_SENT {
         let measured = INSTANTS.iter().map(|&slot| log.curves[connection].before(slot.into())).collect();
         let name = format!("VC {connection}: cells sent");

@@ -47,28 +47,22 @@ pub(super) fn run(_progress: &dyn Fn(f64)) -> Figure {
     let (by_slot, by_window) = (planned(1), planned(WINDOW));
 
     let mut figure = Figure::new("figure-4", "A transient overload, proportional sharing and priorities", "Figure 4, section 4.5");
-    figure.paper = vec![
+    figure.paper_says(&[
         "VC 3 has the highest priority, 1, 4, 5 and 6 share the next, 2 the lowest. VC 4, 5 and 6 ask for the whole link each; the \
-         overload lasts from slot 200 to about 400."
-            .into(),
+         overload lasts from slot 200 to about 400.",
         "VC 3 is not disturbed. The slopes of class 1 flatten when another connection of the class starts (at 200, 250 and 300); equal \
-         connections have equal slopes. VC 2 starves until the overload is over."
-            .into(),
-        "Starvation can be avoided by a minimum share of the link for lower classes.".into(),
-    ];
-    figure.notes = vec![
+         connections have equal slopes. VC 2 starves until the overload is over.",
+        "Starvation can be avoided by a minimum share of the link for lower classes.",
+    ]);
+    figure.note(&[
         "The paper gives starts and classes, but no other parameters. Ours, in slots: VC 1 T=4, 2 T=5, 3 T=10 from slot 0; VC 4, 5 and 6 \
-         T=1 from 200, 250 and 300 with 84, 48 and 28 cells; CDVT one slot; in the second panel class 2 is guaranteed 5 % of the link."
-            .into(),
+         T=1 from 200, 250 and 300 with 84, 48 and 28 cells; CDVT one slot; in the second panel class 2 is guaranteed 5 % of the link.",
         "The intervals are slots 0 to 199, 200 to 249, 250 to 299 and 300 to 389. Expected counts are those of the algorithm's reference \
-         model for these parameters, each within one cell."
-            .into(),
+         model for these parameters, each within one cell.",
         "Proportion: class 1 has 0.9 of the link for connections that ask for 1.25, 2.25 and 3.25 of it, so each gets 0.72, 0.4 and \
-         0.277 of its rate."
-            .into(),
-        "The planner decides 64 slots at a time: what starts within a window gets what is left of it, and its share from the next on."
-            .into(),
-    ];
+         0.277 of its rate.",
+        "The planner decides 64 slots at a time: what starts within a window gets what is left of it, and its share from the next on.",
+    ]);
     for (connection, expected) in STRICT {
         figure.gates.push(counts("strict", &strict, connection, expected));
     }

@@ -105,25 +105,21 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
     }
 
     let mut figure = Figure::new("transfers", "Cells fetched just in time need few buffers and do not come late", "Section 4.4");
-    figure.paper = vec![
+    figure.paper_says(&[
         "It is known when a connection sends next, so its data can stay in host memory until just before. Claimed: no delay as with \
-         fetching on demand, less buffer, no long transfers that block others."
-            .into(),
-    ];
-    figure.notes = vec![
+         fetching on demand, less buffer, no long transfers that block others.",
+    ]);
+    figure.note(&[
         "The paper has no plot of this and no parameters. Ours: one engine that makes one transfer after the other on a bus of 132 MB/s, \
          32 cells per burst, an access latency of 4 slots of a 622.08 Mbit/s link and a uniform jitter on top; CBR connections that ask \
          for 80 % of the link together, with PDUs of 5000 bytes, each posted one PDU ahead, in random phase; as many buffers as asked \
-         for."
-            .into(),
+         for.",
         "La, the latency that the adapter plans with, is 36, 150 and 600 slots for 1, 10 and 100 connections: the longest access, and \
          what a transfer waits for those of other connections. A point is within La if every transfer took at most La and its own time \
-         on the bus. From 32 slots of jitter on the bus hardly keeps up with the link."
-            .into(),
+         on the bus. From 32 slots of jitter on the bus hardly keeps up with the link.",
         "Gates with three numbers are for 1, 10 and 100 connections. The first four: one connection, T=4 slots, one PDU of 20 cells, \
-         La=4 slots, 4 cells per slot on the bus, bursts of 8 cells; calculated by hand from the rule."
-            .into(),
-    ];
+         La=4 slots, 4 cells per slot on the bus, bursts of 8 cells; calculated by hand from the rule.",
+    ]);
     figure.gates = one_pdu();
     let each = |figure: &dyn Fn(&Sweep) -> f64| sweeps.iter().map(figure).collect::<Vec<f64>>();
     figure.gates.push(Gate {

@@ -49,16 +49,14 @@ pub(super) fn bandwidth(progress: &dyn Fn(f64)) -> Figure {
     let run = &decisions(progress);
     let host = Host::new(ONE_MILLISECOND);
     let mut figure = Figure::new("figure-12", "Fair shares 1:1:2:4 of an end system", "Figure 12, section 5.2");
-    figure.paper = vec![
-        "Four streams of 64,000 frames with windows 7/8, 14/16, 6/8 and 4/8 settle at 47.15, 47.15, 95.3 and 188.6 Mbyte/s: 1:1:2:4."
-            .into(),
-    ];
+    figure.paper_says(&[
+        "Four streams of 64,000 frames with windows 7/8, 14/16, 6/8 and 4/8 settle at 47.15, 47.15, 95.3 and 188.6 Mbyte/s: 1:1:2:4.",
+    ]);
     figure.notes = parameters();
-    figure.notes.push(
+    figure.note(&[
         "Windows divide frames, not bytes: frame shares are exact, byte shares follow as far as the sizes average out. The paper's own numbers \
-         deviate from 1:1:2:4 by 1 %. After 128,000 decisions stream 4 has sent all of its frames; what it leaves is not shared by weight."
-            .into(),
-    );
+         deviate from 1:1:2:4 by 1 %. After 128,000 decisions stream 4 has sent all of its frames; what it leaves is not shared by weight.",
+    ]);
     let ideal = [1.0, 1.0, 2.0, 4.0].map(|weight| weight / 8.0);
     let unequal = (1..=BACKLOGGED / 16).map(|round| {
         let counts = run.between(0, 16 * round);
@@ -172,26 +170,23 @@ pub(super) fn delay(progress: &dyn Fn(f64)) -> Figure {
     let stated = Delays::new(&host, ONE_MILLISECOND);
     let [short, long] = [SHORT_TURNS, TWO_TICKS].map(|production| Delays::new(&Host::new(production), production));
     let mut figure = Figure::new("figure-13", "Queueing delay of every frame of an end system", "Figure 13, section 5.2");
-    figure.paper = vec![
+    figure.paper_says(&[
         "The delay of every frame from its production to its transmission. All four streams zig-zag; the first 4000 frames of each, which come \
-         before a pause, wait longer than the rest. The pause is 1 ms in one sentence and \"multi-ms\" in another."
-            .into(),
-        "Stream 4 has the least delay across all frames, stream 3 slightly more.".into(),
-    ];
+         before a pause, wait longer than the rest. The pause is 1 ms in one sentence and \"multi-ms\" in another.",
+        "Stream 4 has the least delay across all frames, stream 3 slightly more.",
+    ]);
     figure.notes = parameters();
-    figure.notes.push(
+    figure.note(&[
         "With the stated pause of 1 ms the first 4000 frames wait longer than every later one in streams 3 and 4 only. In streams 1 and 2 a \
          frame waits up to 11 ms longer before stream 4 has sent all: their delay rises by 0.5 us per frame, which a pause of 1 ms does not \
          outweigh. A pause of 20 ms does: a sleep of 1 ms lasts at least a tick of 10 ms on Linux 2.4. On average the first 4000 wait longer \
-         with any pause."
-            .into(),
-    );
-    figure.notes.push(
+         with any pause.",
+    ]);
+    figure.note(&[
         "Delays fall with the number of the frame because frames are sent only after all of them were written, and then in less time than \
          writing took. The zig-zag comes from the producers taking turns on one processor: within a turn frames are written faster than they \
-         are sent later, hardly so for stream 4; between turns the other producers write."
-            .into(),
-    );
+         are sent later, hardly so for stream 4; between turns the other producers write.",
+    ]);
     let all = |turns: usize| [turns as f64 - 1.0; 4];
     // If the pause ends before the turns of the other three do, frame 4001 waits for its turn.
     let turns_of_others = 3.0 * ONE_MILLISECOND.turn as f64 * WRITING / 1000.0;

@@ -19,8 +19,8 @@ pub(super) fn equal_shares(progress: &dyn Fn(f64)) -> Figure {
     const DECISIONS: u64 = 64_000;
     let run = Run::new(&Workload::backlogged(windows([(3, 4); 4]), DECISIONS), progress);
     let mut figure = Figure::new("figure-14", "Fair shares 1:1:1:1 on a line card", "Figure 14, section 5.2");
-    figure.paper = vec!["Bandwidth of four streams with equal shares, in packets per unit of time on a logarithmic axis of time.".into()];
-    figure.notes = vec!["The paper gives no windows; ours are 3/4 each, with a period of one tick.".into(), note(), beside()];
+    figure.paper_says(&["Bandwidth of four streams with equal shares, in packets per unit of time on a logarithmic axis of time."]);
+    figure.note(&["The paper gives no windows; ours are 3/4 each, with a period of one tick.", &note(), &beside()]);
     let curves = run.bandwidth(&settling(DECISIONS));
     let rounds = |curve: &Curve| -> Vec<f64> {
         let settled = curve.x.iter().zip(&curve.y).filter(|(instant, _)| **instant % 4.0 == 0.0);
@@ -43,10 +43,10 @@ pub(super) fn deadlines(progress: &dyn Fn(f64)) -> Figure {
     let stream = |first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::NONE, 4) };
     let run = Run::new(&Workload::backlogged([4, 3, 2, 1].map(stream).into(), DECISIONS), progress);
     let mut figure = Figure::new("deadlines", "Earliest deadline first among four streams", "Section 5.2, deadline scheduling");
-    figure.paper = vec![
-        "Four streams with deadlines one period apart, in the order 4, 3, 2, 1, and windows 0/0: 15,999 winners each among 63,996.".into(),
-    ];
-    figure.notes = vec!["A stream's deadlines are four ticks apart; the first ones are at 4, 3, 2 and 1.".into(), note(), beside()];
+    figure.paper_says(&[
+        "Four streams with deadlines one period apart, in the order 4, 3, 2, 1, and windows 0/0: 15,999 winners each among 63,996.",
+    ]);
+    figure.note(&["A stream's deadlines are four ticks apart; the first ones are at 4, 3, 2 and 1.", &note(), &beside()]);
     figure.gates = vec![
         Gate::exactly("packets in 63,996 decisions", "packets", run.between(0, DECISIONS), &[15_999.0; 4]),
         Gate::exactly("fours of decisions other than 4 3 2 1", "fours", vec![run.disordered(&[3, 2, 1, 0])], &[0.0]),
@@ -71,19 +71,17 @@ pub(super) fn static_priority(progress: &dyn Fn(f64)) -> Figure {
     };
     let (gentle, penalised) = (play(0, 0.0), play(1, 0.5));
     let mut figure = Figure::new("figure-15", "Fair shares 2:1:1 and a stream of static priority", "Figure 15, section 5.2");
-    figure.paper = vec![
+    figure.paper_says(&[
         "Windows 2/4, 3/4 and 3/4 share the link 2:1:1. At 63,810 a stream with window 0/255 joins: it alone is served over a window of \
-         255 packets. The run ends after 64,000 winners; the figure shows the last 300."
-            .into(),
-    ];
-    figure.notes = vec![
+         255 packets. The run ends after 64,000 winners; the figure shows the last 300.",
+    ]);
+    figure.note(&[
         "By how much a violation raises a stream's denominator (the penalty) is left open by the paper. With 0 its sentence holds: best \
          effort gives way as long as the fourth stream has packets. With 1, as the discipline was published, streams that starve become \
-         more urgent with every miss: the first of them overtakes 128 decisions after 63,810."
-            .into(),
-        note(),
-        beside(),
-    ];
+         more urgent with every miss: the first of them overtakes 128 decisions after 63,810.",
+        &note(),
+        &beside(),
+    ]);
     let before = numbers([31_905, 15_953, 15_952, 0]);
     for (run, words, after, first) in [(&gentle, "penalty 0", [0, 0, 0, 190], None), (&penalised, "penalty 1", [1, 0, 1, 188], Some(128.0))]
     {
@@ -150,19 +148,17 @@ pub(super) fn shares_beside_deadlines(progress: &dyn Fn(f64)) -> Figure {
     streams.extend([2, 1].map(|first| Stream { first_deadline: Some(first), ..Stream::windowed(Window::TIGHTEST, 4) }));
     let run = Run::new(&Workload::backlogged(streams, DECISIONS), progress);
     let mut figure = Figure::new("figure-16", "Fair shares 2:1 beside two streams with deadlines", "Figure 16, section 5.2");
-    figure.paper = vec![
-        "Streams 4 and 3 have to be served one period apart, 4 before 3, every four packet times; streams 1 and 2 share the rest 2:1."
-            .into(),
-        "In all 57,339 packets stream 4 was served one period before stream 3, and both have the same number of packets.".into(),
-    ];
-    figure.notes = vec![
+    figure.paper_says(&[
+        "Streams 4 and 3 have to be served one period apart, 4 before 3, every four packet times; streams 1 and 2 share the rest 2:1.",
+        "In all 57,339 packets stream 4 was served one period before stream 3, and both have the same number of packets.",
+    ]);
+    figure.note(&[
         "The paper gives no parameters. Ours: windows 2/3 and 5/6 with a period of one tick; 0/255 with a period of four, first deadlines at \
          2 (stream 3) and 1 (stream 4). With 0/0 instead, deadlines alone, stream 3 would lose ties against stream 1 and fall to a sixth of \
-         the link: the order of precedence ranks 0/0 behind every other window without tolerance."
-            .into(),
-        note(),
-        beside(),
-    ];
+         the link: the order of precedence ranks 0/0 behind every other window without tolerance.",
+        &note(),
+        &beside(),
+    ]);
     let counts = run.between(0, DECISIONS);
     figure.gates = vec![
         Gate::exactly("packets in 57,339 decisions", "packets", counts.clone(), &numbers([19_113, 9556, 14_335, 14_335])),

@@ -78,23 +78,19 @@ pub(super) fn run(progress: &dyn Fn(f64)) -> Figure {
     });
     let mut figure =
         Figure::new("sorted-list", "What the network delivers is no sorted list", "Section 4, recirculating network and timeline");
-    figure.paper = vec![
+    figure.paper_says(&[
         "Winners against winners and losers against losers yield a sorted list after log2 N cycles, which might schedule the packets of \
-         several packet times at once."
-            .into(),
-    ];
-    figure.notes = vec![
+         several packet times at once.",
+    ]);
+    figure.note(&[
         "This does not come out. The first output is the winner and the last the last, always. In between, every cycle compares along one \
          dimension of the hypercube of port numbers, which leaves all but the inclusion of bits undecided: two of three orders of four \
          streams are sorted, one of 39 of eight. The paper's example of four streams sorts only if the best and the second best do not \
-         meet in the first cycle."
-            .into(),
+         meet in the first cycle.",
         "More cycles do not help, for what has come out stays. The exact order needs decision blocks that can turn or pass: k times k cycles \
-         on the same wires, k(k+1)/2 of them with comparisons (Batcher's bitonic sort on Stone's perfect shuffle)."
-            .into(),
-        "All orders of 4 and 8 streams were tried, and 20,000 random ones of 16 and 32. The order is read where it leaves the decision blocks."
-            .into(),
-    ];
+         on the same wires, k(k+1)/2 of them with comparisons (Batcher's bitonic sort on Stone's perfect shuffle).",
+        "All orders of 4 and 8 streams were tried, and 20,000 random ones of 16 and 32. The order is read where it leaves the decision blocks.",
+    ]);
     let each = |of: &dyn Fn(&Census) -> f64| censuses.iter().map(of).collect::<Vec<f64>>();
     let second = Size::ALL.map(|size| 100.0 * (size.ports() / 2) as f64 / (size.ports() - 1) as f64);
     figure.gates = vec![
