@@ -1,5 +1,5 @@
-//! The queues of a shaped virtual clock: heads wait until they are eligible. The eligible head of the most urgent class with the smallest virtual
-//! finish leaves first; ties leave in the order of flows.
+//! The queues of a shaped virtual clock: heads wait until they are eligible. Of the eligible ones the smallest virtual finish of the most
+//! urgent class leaves first; ties leave in the order of flows.
 //!
 //! | list | cost | choose it for |
 //! |---|---|---|

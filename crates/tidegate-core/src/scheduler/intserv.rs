@@ -9,14 +9,14 @@
 //! **Law**: flow `i` has the rate `r_i`, the tolerance `tau_i` and the longest packet `L_i`; `C` is the link's rate and `L` the longest
 //! packet. The rates of both classes sum up to at most `C`.
 //! 1. A guaranteed packet in profile has left the link by its virtual finish plus `L / C`, whatever any other flow sends.
-//! 2. In any time `t` a flow is served in profile at most `L_i + r_i (t + tau_i)`. So in that time the guaranteed flows leave controlled load all
-//!    but `sum (L_i + r_i tau_i) + t sum r_i`.
+//! 2. In any time `t` heads of at most `L_i + r_i (t + tau_i)` of a flow become eligible. So in a time that begins while no guaranteed head is
+//!    eligible, guaranteed service leaves controlled load all but `sum (L_i + r_i tau_i) + t sum r_i`.
 //! 3. A packet leaves marked only if it leaves in step 3. The packets of a flow leave in order: it has one queue.
 //! 4. With both weights above 0 the link is never idle while a flow is backlogged.
 //! 5. While both sides of step 3 wait, they send packets in the proportion of their weights, smoothly.
 //!
-//! **Source**: Wu, Hou, Zhang, Chao and Hamada, "A per-flow based node architecture for integrated services packet networks", 2000, figures 1
-//! and 2, equation 1. The deficit round robin is that of Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996.
+//! **Source**: Wu, Hou, Zhang, Chao and Hamada, "A per-flow based node architecture for integrated services packet networks", figures 1 and
+//! 2, equation 1. The deficit round robin is that of Shreedhar and Varghese, IEEE/ACM ToN 4(3), 1996.
 //!
 //! **State**: 96 bytes per flow, and 42 in the queues of the [`Calendar`]; 40 more for the profile if marks follow it.
 //!
@@ -250,28 +250,23 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
             }
             return Decision::ServeAs(flow, Colour::Green);
         }
-        let early = self.out_of_profile.settle(&mut self.turns);
-        debug_assert!(
-            early.is_none_or(|flow| self.clocks[flow.index()].eligible().is_after(now)),
-            "a head is eligible, but the shaped virtual clocks have none"
-        );
-        let rest = self.best_effort.settle(&mut self.turns);
-        let both_wait = early.is_some() && rest.is_some();
+        // A ring that is not asked keeps the turn under way.
+        let both_wait = !self.out_of_profile.is_empty() && !self.best_effort.is_empty();
         let (_, other) = self.weights();
-        match (early, rest) {
-            (Some(flow), None) => {
-                self.selected = Selected::OutOfProfile { both_wait };
-                Decision::ServeAs(flow, self.early_colour(now, flow))
-            }
-            (Some(flow), Some(_)) if self.credit >= other => {
-                self.selected = Selected::OutOfProfile { both_wait };
-                Decision::ServeAs(flow, self.early_colour(now, flow))
-            }
-            (_, Some(flow)) => {
+        if !self.out_of_profile.is_empty()
+            && (!both_wait || self.credit >= other)
+            && let Some(flow) = self.out_of_profile.settle(&mut self.turns)
+        {
+            debug_assert!(self.clocks[flow.index()].eligible().is_after(now), "the shaped virtual clocks missed an eligible head");
+            self.selected = Selected::OutOfProfile { both_wait };
+            return Decision::ServeAs(flow, self.early_colour(now, flow));
+        }
+        match self.best_effort.settle(&mut self.turns) {
+            Some(flow) => {
                 self.selected = Selected::BestEffort { both_wait };
                 Decision::Serve(flow)
             }
-            (None, None) => self.heads.earliest().map_or(Decision::Idle, Decision::WaitUntil),
+            None => self.heads.earliest().map_or(Decision::Idle, Decision::WaitUntil),
         }
     }
 

@@ -4,12 +4,12 @@
 //! **Law**: a flow has the rate `r` and the tolerance `tau`; `L` is its longest packet and `C` the link's rate. The rates sum up to at
 //! most `C`.
 //! 1. Every packet has left the link by its virtual finish plus the longest packet's time at `C`, whatever the tolerances.
-//! 2. In any time `t` a flow is served at most `L + r (t + tau)`.
+//! 2. In any time `t` heads of at most `L + r (t + tau)` of a flow become eligible, and none leaves before. What is late then comes on top.
 //! 3. A flow that is backlogged for a time `t` gets at least `r t - L - r * (longest packet / C)`.
 //!
-//! **Source**: Stiliadis and Varma, "Rate-proportional servers: a design methodology for fair queueing algorithms", IEEE/ACM ToN 6(2), 1998,
-//! for the shaped server; the form for guaranteed service is that of Wu, Hou, Zhang, Chao and Hamada, "Implementation and evaluation of
-//! per-flow integrated services", 2000, equation 1. The bound is that of the virtual clock; see [`VirtualClock`](super::VirtualClock).
+//! **Source**: Stiliadis and Varma, "A general methodology for designing efficient traffic scheduling and shaping algorithms", INFOCOM 1997.
+//! The form is that of Wu, Hou, Zhang, Chao and Hamada, "A per-flow based node architecture for integrated services packet networks",
+//! equation 1. The bound is that of the virtual clock; see [`VirtualClock`](super::VirtualClock).
 //!
 //! **State**: 64 bytes per flow, and 42 in the queues of the [`Calendar`].
 //!

@@ -1,6 +1,8 @@
 //! The queues behind a scheduler under test, without a port: what a unit test needs to drive one scheduler and a textbook model of it
 //! side by side.
 
+pub(super) mod node;
+
 use super::{Decision, Scheduler};
 use crate::packet::{Colour, Flow, Head};
 use crate::units::Time;

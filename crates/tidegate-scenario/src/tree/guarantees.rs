@@ -119,10 +119,13 @@ impl Tree {
         }
     }
 
-    /// True if the scheduler of a node holds packets until their period begins.
+    /// True if the scheduler of a node holds packets until their period or their virtual start begins.
     fn waits_for_periods(&self, node: Option<usize>) -> bool {
         let Choice { kind, options, .. } = self.scheduler(node);
-        *kind == SchedulerKind::Dwcs && options.dwcs.rules.early == Early::Hold
+        match kind {
+            SchedulerKind::Dwcs => options.dwcs.rules.early == Early::Hold,
+            kind => *kind == SchedulerKind::ShapedVirtualClock,
+        }
     }
 
     /// True if the scheduler above a member may find it suspended: backlogged, and not to be served yet.
@@ -289,23 +292,24 @@ impl Tree {
                     Ok(Offer { rate, latency: service.latency + latency, wait: service.latency + wait, whole: None })
                 })
             }
-            SchedulerKind::VirtualClock => {
+            SchedulerKind::VirtualClock | SchedulerKind::ShapedVirtualClock => {
                 let rates: Vec<u64> =
                     children.iter().map(|&child| self.given(child).rate.as_ref().map_or(0, |rate| rate.value.bits_per_second())).collect();
                 let sum = rates.iter().fold(0u64, |sum, rate| sum.saturating_add(*rate));
                 each(&|position, _| match service.rate >= LeastRate::whole(sum) {
-                    // A flow whose clock has run ahead may be starved later, so no latency holds.
-                    true => Ok(Offer {
-                        rate: LeastRate::whole(rates[position]),
-                        latency: f64::INFINITY,
-                        wait: service.latency + longest / whole,
-                        whole: None,
-                    }),
+                    true => {
+                        let (rate, wait) = (LeastRate::whole(rates[position]), service.latency + longest / whole);
+                        // A flow whose clock has run ahead may be starved later, so no latency holds. No shaped clock runs ahead.
+                        let is_shaped = kind == SchedulerKind::ShapedVirtualClock;
+                        let latency = if is_shaped { wait + longest / rate.bits_per_second() } else { f64::INFINITY };
+                        Ok(Offer { rate, latency, wait, whole: None })
+                    }
                     false => {
                         Err(format!("the rates below {} add up to more than the {} that it is guaranteed", self.name(node), service.rate))
                     }
                 })
             }
+            SchedulerKind::IntegratedServices => each(&|_, _| Err("intserv serves best effort by what other services leave".to_owned())),
             SchedulerKind::Dwcs => {
                 let slots = self.slots[slot(node)].as_ref();
                 each(&|position, _| window_of(slots, position, service))

@@ -37,6 +37,12 @@ pub(super) struct Ring(ActiveList);
 impl Ring {
     pub(super) const EMPTY: Ring = Ring(ActiveList::EMPTY);
 
+    /// True if no flow waits for a turn.
+    #[inline]
+    pub(super) fn is_empty(self) -> bool {
+        self.0.front().is_none()
+    }
+
     /// The flow whose turn it is, once turns that do not suffice have passed on.
     #[inline]
     pub(super) fn settle(&mut self, turns: &mut Turns) -> Option<Flow> {
