@@ -8,7 +8,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
+/// The longest packet, in bytes.
 const LONGEST: u32 = 500;
+
+/// Picoseconds per millisecond.
 const MS: u64 = 1_000_000_000;
 
 fn given(class: ServiceClass, rate: u64) -> FlowParameters {

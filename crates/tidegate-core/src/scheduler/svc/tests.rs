@@ -8,6 +8,7 @@ use crate::units::{Duration, Rate};
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
+/// The longest packet, in bytes.
 const LONGEST: u32 = 1000;
 
 fn given(rate: u64, tolerance: u64) -> FlowParameters {
