@@ -93,7 +93,7 @@ fn flat(kind: SchedulerKind, flows: &[Wishes]) -> AnyScheduler {
 
 #[test]
 fn every_scheduler_keeps_the_laws_of_change() {
-    for &kind in SchedulerKind::ALL.iter().filter(|&&kind| kind != SchedulerKind::RateControlled) {
+    for &kind in SchedulerKind::ALL {
         let subject = Subject { kind, build: &|flows| flat(kind, flows) };
         // Slots and ticks have a phase of their own, which a new scheduler does not share.
         let is_exact = !matches!(kind, SchedulerKind::QuickFair | SchedulerKind::Dwcs);

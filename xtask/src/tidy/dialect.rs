@@ -17,6 +17,7 @@ const UNSAFE_MODULES: &[&str] = &[
     "benches/datapath/src/allocator.rs",
     "benches/datapath/src/huge_pages.rs",
     "crates/tidegate-sim/tests/allocation.rs",
+    "crates/tidegate-core/tests/allocation.rs",
     // A Verilated design is C++ in a shared library.
     "rtl/tb/src/design.rs",
 ];

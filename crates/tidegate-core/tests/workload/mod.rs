@@ -314,7 +314,9 @@ impl<'a, S: Scheduler> Link<'a, S> {
                 }
             }
             Verb::Refused(flow) => {
-                let nothing = FlowParameters { service: Some(Request::of(Service::FairShare(0))), ..FlowParameters::default() };
+                // More than the link, where a rate may be left out.
+                let rate = kind.requires().is_empty().then_some(Rate::MAX);
+                let nothing = FlowParameters { rate, service: Some(Request::of(Service::FairShare(0))), ..FlowParameters::default() };
                 let wrong =
                     if kind.accepts().contains(&Parameter::Weight) { FlowParameters { weight: Some(0), ..nothing } } else { nothing };
                 let place = Flow(self.places[flow % flows] as u32);

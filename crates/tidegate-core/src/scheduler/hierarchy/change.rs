@@ -73,14 +73,10 @@ impl<S: Scheduler> Hierarchy<S> {
         let child = &mut self.members[member];
         debug_assert!(!child.presented && !child.waits && !child.suspended, "flow {} leaves, but it is backlogged", flow.0);
         child.vacant = true;
-        let (parent, place, allowance) = (child.parent as usize, child.place, child.allowance);
+        let (parent, place) = (child.parent as usize, child.place);
         let node = &mut self.nodes[parent];
         node.scheduler.forget(now, Flow(place));
         self.plan.give_place(parent, node.first_child, place);
-        if allowance != UNSHAPED {
-            self.allowances[allowance as usize] = Allowance::UNLIMITED;
-            self.allowances[allowance as usize].start(now);
-        }
     }
 
     fn change_member(

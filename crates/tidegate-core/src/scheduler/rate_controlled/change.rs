@@ -20,11 +20,16 @@ impl<R: ReadyList> RateControlled<R> {
             totals.remove(level, &self.claims[index], &self.rates[index]);
         }
         let (to, moved) = totals.level_of(parameters.priority.unwrap_or(0)).map_err(|error| BuildError { flow: Some(flow), ..error })?;
+        let is_first = totals.is_empty(to);
         totals.add(to, &claim, &asked);
         totals.check(self.rate)?;
         self.totals = totals;
         if let Some(from) = moved {
-            self.move_level(now, from, to);
+            self.move_level(from, to);
+        }
+        // The priority may have been in use before.
+        if is_first && (is_new || usize::from(self.flows[index].level) != to) {
+            self.clocks[to] = Clock { next: now, ..Clock::default() };
         }
         let clock = &self.clocks[to];
         if is_new {
@@ -70,13 +75,12 @@ impl<R: ReadyList> RateControlled<R> {
     }
 
     /// The level `from`, which is empty or not there yet, becomes the level `to`.
-    fn move_level(&mut self, now: Time, from: usize, to: usize) {
+    fn move_level(&mut self, from: usize, to: usize) {
         if from == self.releases.len() {
             let list = self.spare.pop().unwrap_or_else(|| R::new(self.flows.len()));
             self.releases.push(list);
         }
         shift(&mut self.releases, from, to);
-        self.clocks[from] = Clock { next: now, ..Clock::default() };
         shift(&mut self.clocks, from, to);
         let place = |level: usize| {
             if level == from { to } else { level + usize::from((to..from).contains(&level)) - usize::from((from..=to).contains(&level)) }
@@ -95,9 +99,8 @@ impl<R: ReadyList> RateControlled<R> {
         self.demands.share_anew(self.totals.minimum, demand);
     }
 
-    /// Derives guarantees and shares from what the flows claim. What a flow may need once, such as clocks, stays.
+    /// Derives guarantees and shares from what the flows claim. Demands that are counted once stay counted.
     pub(super) fn follow_totals(&mut self, now: Time) {
-        let levels = self.releases.len();
         if self.demands.minimum != self.totals.minimum {
             let demand = core::array::from_fn(|level| self.demands.sharing.demand(level));
             self.demands.share_anew(self.totals.minimum, demand);
@@ -107,14 +110,15 @@ impl<R: ReadyList> RateControlled<R> {
             owed[usize::from(guarantee.level)] = guarantee.owed;
         }
         // A single priority has the whole link.
-        if levels > 1 {
+        let has_priorities = self.totals.has_priorities();
+        if has_priorities {
             let guaranteed = self.totals.guaranteed.iter().zip(owed).enumerate();
             self.guarantees.extend(guaranteed.filter_map(|(level, (&rate, owed))| Guarantee::new(level, rate, self.longest_packet, owed)));
         }
         let demands = &mut self.demands;
         demands.may_exceed_link |= self.totals.may_exceed_link();
-        self.has_clocks |= levels > 1 && (demands.may_exceed_link || self.totals.has_open_flow_above());
-        self.has_shares |= demands.may_exceed_link || self.has_clocks;
+        self.has_clocks = has_priorities && (self.totals.may_exceed_link() || self.totals.has_open_flow_above());
+        self.has_shares = demands.may_exceed_link || self.has_clocks;
     }
 
     pub(super) fn take_over(&mut self, now: Time, old: &mut RateControlled<R>, kept: &[Kept]) {

@@ -100,7 +100,7 @@ impl Totals {
         };
         let mut from = self.levels;
         if self.levels == CLASSES {
-            from = (0..CLASSES).find(|&level| self.flows[level] == [0; 2]).ok_or(TOO_MANY_PRIORITIES)?;
+            from = (0..CLASSES).find(|&level| self.is_empty(level)).ok_or(TOO_MANY_PRIORITIES)?;
         } else {
             self.levels += 1;
         }
@@ -112,6 +112,16 @@ impl Totals {
         shift(&mut self.guaranteed, from, at);
         shift(&mut self.minimum, from, at);
         Ok((at, Some(from)))
+    }
+
+    /// True if no flow is of this level.
+    pub(super) fn is_empty(&self, level: usize) -> bool {
+        self.flows[level] == [0; 2]
+    }
+
+    /// True if flows differ in priority.
+    pub(super) fn has_priorities(&self) -> bool {
+        (0..CLASSES).filter(|&level| !self.is_empty(level)).count() > 1
     }
 
     /// True if all flows together may ask for more than the link.
