@@ -50,7 +50,7 @@ fn given(kind: SchedulerKind, sort: u32) -> FlowParameters {
         weight: (!has_rate).then_some(1 + sort % 8),
         rate: has_rate.then(|| Rate::new(1000 * (1 + u64::from(sort))).unwrap()),
         delay: Some(Duration::from_milliseconds(1 + u64::from(sort))),
-        shape: (sort % 3 > 0).then_some(contract),
+        shape: (!sort.is_multiple_of(3)).then_some(contract),
         service: Some(Request::of(Service::FairShare(1 + sort % 8))),
         ..FlowParameters::default()
     }
