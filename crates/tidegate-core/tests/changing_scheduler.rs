@@ -260,7 +260,7 @@ fn excess<S: Scheduler>(scheduler: &mut S, pushes: &[(u64, Push)]) -> i64 {
             }
         }
         now = until;
-        tokens = (BURST << 20).min(tokens + ((u128::from(pause) * u128::from(RATE) << 20) / 8_000_000_000_000) as u64);
+        tokens = (BURST << 20).min(tokens + (((u128::from(pause) * u128::from(RATE)) << 20) / 8_000_000_000_000) as u64);
         let mut arrive = |queues: &mut Vec<std::collections::VecDeque<Head>>, scheduler: &mut S, flow: usize, length: u32| {
             number += 1;
             let head = Head { length, number, arrival: Time::from_picoseconds(now), colour: Colour::Green };

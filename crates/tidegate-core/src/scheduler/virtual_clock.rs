@@ -3,8 +3,10 @@
 //!
 //! **Law**: a packet's stamp is `F = max(arrival, F of the flow's packet before) + time(length at the flow's rate)`. If the rates sum up to at
 //! most the link's, every packet has left the link by `F` plus the longest packet's time on the link. So a flow within a token bucket is
-//! delayed by at most `burst / rate + longest packet / link rate`, whatever the others do. A change of rate holds from the flow's next head
-//! on, and its clock stays. The bound of the others holds while the rates sum up to at most the link's.
+//! delayed by at most `burst / rate + longest packet / link rate`, whatever the others do.
+//!
+//! A changed rate holds from the flow's next head on, and the flow's clock stays. The bound of the others holds while the rates sum up to at most
+//! the link's. A rate that is given up counts up to the stamp of its last head.
 //!
 //! **Source**: Zhang, "VirtualClock: a new traffic control algorithm for packet switching networks", SIGCOMM 1990. The bound is that of
 //! Figueira and Pasquale, "An upper bound on delay for the VirtualClock service discipline", IEEE/ACM ToN 3(4), 1995. As a latency-rate server
