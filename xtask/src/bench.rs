@@ -26,8 +26,8 @@ struct Options {
     only: Vec<String>,
 }
 
-/// What is measured beside DPDK.
-const GROUPS: [&str; 3] = ["police", "schedule", "cells"];
+/// What is measured, beside DPDK except for changes of flows.
+const GROUPS: [&str; 4] = ["police", "schedule", "cells", "change"];
 
 /// Builds both sides, measures, and prints a table or, with `--json`, an array.
 ///
@@ -181,6 +181,9 @@ fn contestants(group: &str, names: &[&str], flows: u32, programs: &Programs, opt
 /// The peers of a group, with the arguments that make them do the same work.
 fn peers(group: &str, flows: u32, options: &Options) -> Vec<(String, Vec<String>)> {
     let (flows, core) = (flows.to_string(), options.core.to_string());
+    if group == "change" {
+        return Vec::new();
+    }
     if group != "police" {
         return vec![("rte_sched".to_owned(), vec![flows, options.backlog.to_string(), core])];
     }

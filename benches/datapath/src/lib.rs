@@ -1,4 +1,4 @@
-//! Cost per packet, cell and decision of the policers and schedulers of `tidegate-core`: what is measured, without the clock.
+//! Cost per packet, cell, decision and change of the policers and schedulers of `tidegate-core`: what is measured, without the clock.
 //!
 //! `cargo xtask bench` measures it beside DPDK, `tidegate bench` by itself.
 
@@ -6,6 +6,7 @@ mod flows;
 
 pub mod admission;
 pub mod cells;
+pub mod change;
 pub mod dwcs;
 pub mod huge_pages;
 pub mod police;

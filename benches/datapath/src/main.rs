@@ -7,6 +7,7 @@
 //! tidegate-bench cells NAME CONNECTIONS
 //! tidegate-bench dwcs NAME STREAMS
 //! tidegate-bench admission NAME FLOWS
+//! tidegate-bench change NAME FLOWS
 //! ```
 //!
 //! It speaks the line protocol of the programs in `benches/peers/`: it sets itself up, prints one `ready` line, and then performs one
@@ -17,7 +18,7 @@ mod allocator;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Instant;
-use tidegate_bench::{Benchmark, admission, cells, dwcs, police, schedule};
+use tidegate_bench::{Benchmark, admission, cells, change, dwcs, police, schedule};
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 const USAGE: &str = "usage: tidegate-bench list | police NAME FLOWS | schedule NAME FLOWS BACKLOG | cells NAME CONNECTIONS | \
-                     dwcs NAME STREAMS | admission NAME FLOWS";
+                     dwcs NAME STREAMS | admission NAME FLOWS | change NAME FLOWS";
 
 fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
     let count = |text: &str| match text.parse::<u32>() {
@@ -53,11 +54,13 @@ fn benchmark(words: &[&str]) -> Result<Option<Benchmark>, String> {
             cells::names().for_each(|name| println!("cells {name}"));
             dwcs::names().for_each(|name| println!("dwcs {name}"));
             admission::names().for_each(|name| println!("admission {name}"));
+            change::names().for_each(|name| println!("change {name}"));
             Ok(None)
         }
         ["police", name, flows] => police::set_up(name, count(flows)?).map(Some),
         ["schedule", name, flows, backlog] => schedule::set_up(name, count(flows)?, count(backlog)?).map(Some),
         ["cells", name, connections] => cells::set_up(name, count(connections)?).map(Some),
+        ["change", name, flows] => change::set_up(name, count(flows)?).map(Some),
         ["dwcs", name, streams] => dwcs::set_up(name, count(streams)?).map(Some),
         ["admission", name, flows] => admission::set_up(name, count(flows)?).map(Some),
         _ => Err(USAGE.to_owned()),
@@ -87,12 +90,14 @@ mod tests {
     use tidegate_cells::{CellContract, CellScheduler, CellSetup, Planner, RateScaling, Ticks};
 
     #[test]
-    fn nothing_allocates_per_packet_or_request() {
+    fn nothing_allocates_per_packet_request_or_change() {
         let policers = police::names().map(|name| police::set_up(&name, 1000));
         let schedulers = schedule::names().flat_map(|name| [1, 3].map(|backlog| schedule::set_up(name, 1000, backlog)));
         let cells = cells::names().map(|name| cells::set_up(name, 1000));
         let admissions = admission::names().map(|name| admission::set_up(name, 1000));
-        for benchmark in policers.chain(schedulers).chain(cells).chain(admissions) {
+        // Groups of streams grow on demand.
+        let changes = change::names().filter(|name| !name.starts_with("dwcs")).map(|name| change::set_up(&name, 1000));
+        for benchmark in policers.chain(schedulers).chain(cells).chain(admissions).chain(changes) {
             let mut benchmark = benchmark.unwrap();
             let before = allocator::allocations();
             let packets = (benchmark.round)();

@@ -26,7 +26,7 @@ use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
 
 /// The port's rate in bits per second, as the peer's: 100 Gbit/s.
-const PORT_RATE: u64 = 100_000_000_000;
+pub(crate) const PORT_RATE: u64 = 100_000_000_000;
 
 /// Packets in one round; few in the tests.
 const ROUND_PACKETS: u64 = if cfg!(test) { 1 << 14 } else { 1 << 20 };
@@ -138,7 +138,7 @@ fn draw_delay(flows: u32, random: &mut Random) -> Duration {
 }
 
 /// Distinct parameters, all that the discipline uses.
-fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters {
+pub(crate) fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> FlowParameters {
     let all = FlowParameters {
         priority: Some(random.below(8)),
         weight: Some(1 + random.below(1000)),

@@ -9,7 +9,7 @@ use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::ready::{ReadyList, Wheel};
 use tidegate_core::registry::{AnyBufferManager, BufferKind};
-use tidegate_core::scheduler::{Decision, Scheduler};
+use tidegate_core::scheduler::{BuildError, Decision, FlowParameters, Scheduler};
 use tidegate_core::units::{Overhead, Rate, Time};
 
 /// The longest head goes first; of equal ones, the one that became head first.
@@ -38,6 +38,13 @@ impl Scheduler for LongestFirst {
             self.activate(now, flow, head);
         }
     }
+
+    // Flows have no parameters here, and nothing is kept of one without packets.
+    fn change(&mut self, _now: Time, _flow: Flow, _parameters: &FlowParameters) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, _flow: Flow) {}
 }
 
 /// Drives the port and returns the order of service.

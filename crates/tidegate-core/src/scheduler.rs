@@ -144,15 +144,10 @@ pub trait Scheduler {
     ///
     /// # Errors
     /// [`BuildError`] for a parameter that is missing or out of range, as when the scheduler is built.
-    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
-        let _ = (now, flow, parameters);
-        Ok(())
-    }
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError>;
 
     /// `flow`, which is not backlogged, leaves: its place is vacant until [`Scheduler::change`] fills it, and nothing of the flow is remembered.
-    fn forget(&mut self, now: Time, flow: Flow) {
-        let _ = (now, flow);
-    }
+    fn forget(&mut self, now: Time, flow: Flow);
 
     /// Takes over from `old`, which serves no more. This scheduler has just been built and started; each of its backlogged flows is in `kept`
     /// with its head. A flow with a place in both keeps its stamps, turns and tokens, and its head counts as the same.

@@ -14,7 +14,7 @@ use tidegate_core::packet::{Colour, DropReason, Flow, Head, Packet};
 use tidegate_core::port::{Port, PortSetup};
 use tidegate_core::queue::{Backlog, Occupancy};
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
+use tidegate_core::scheduler::{BuildError, Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Scheduler};
 use tidegate_core::shaper::{Bucket, Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, Rate, Time};
 use workload::{Breach, Case, LONGEST, Liberties, Link, Step, Wishes, assert_holds, breach, cases, link_rate, setup, wishes};
@@ -514,6 +514,12 @@ impl Scheduler for Mutant {
         }
         self.change(flow, next);
     }
+
+    fn change(&mut self, _now: Time, _flow: Flow, _parameters: &FlowParameters) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, _flow: Flow) {}
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tidegate_core::packet::{Colour, Flow, Head};
 use tidegate_core::policer::{Contract, ContractField, Policer, Verdict};
 use tidegate_core::ready::Wheel;
 use tidegate_core::registry::{AnyPolicer, AnyScheduler, PolicerKind, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Scheduler, Setup};
+use tidegate_core::scheduler::{BuildError, Decision, FlowParameters, Scheduler, Setup};
 use tidegate_core::shaper::{Allowance, Bucket, Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Rate, Time};
 
@@ -308,6 +308,10 @@ impl Scheduler for Notebook {
         }
         self.calls.push(("lost", flow, next));
     }
+    fn change(&mut self, _now: Time, _flow: Flow, _parameters: &FlowParameters) -> Result<(), BuildError> {
+        Ok(())
+    }
+    fn forget(&mut self, _now: Time, _flow: Flow) {}
 }
 
 #[test]

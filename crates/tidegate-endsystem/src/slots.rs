@@ -2,7 +2,7 @@
 
 use tidegate_core::dwcs::{Choice, Dwcs};
 use tidegate_core::packet::{Flow, Head};
-use tidegate_core::scheduler::{Decision, Scheduler};
+use tidegate_core::scheduler::{BuildError, Decision, FlowParameters, Parameter, Scheduler};
 use tidegate_core::units::{Duration, Time};
 
 /// Any [`Dwcs`] engine in the time of [`Pace::Decisions`](crate::Pace::Decisions): a tick is one picosecond, and a packet takes one tick.
@@ -83,4 +83,12 @@ impl<D: Dwcs> Scheduler for Slots<D> {
         let next = next.map(|head| self.tick_of(head.arrival));
         self.engine.lost(flow, next);
     }
+
+    /// Refused: an end system opens with its streams.
+    fn change(&mut self, _now: Time, flow: Flow, _parameters: &FlowParameters) -> Result<(), BuildError> {
+        let problem = "the streams of an end system are fixed when it opens: open another one";
+        Err(BuildError { flow: Some(flow), parameter: Parameter::Service, problem })
+    }
+
+    fn forget(&mut self, _now: Time, _flow: Flow) {}
 }

@@ -209,6 +209,15 @@ fn an_offset_that_cannot_be_told_apart_is_counted_in_real_time() {
         fn lost(&mut self, _now: Time, flow: Flow, _next: Option<tidegate_core::packet::Head>) {
             self.0.retain(|(told, _)| *told != flow);
         }
+        fn change(
+            &mut self,
+            _now: Time,
+            _flow: Flow,
+            _parameters: &tidegate_core::scheduler::FlowParameters,
+        ) -> Result<(), tidegate_core::scheduler::BuildError> {
+            Ok(())
+        }
+        fn forget(&mut self, _now: Time, _flow: Flow) {}
     }
     let grain = Grain::MICROSECOND;
     for (milliseconds, stale) in [(30, 0), (40, 1)] {

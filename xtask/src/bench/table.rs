@@ -14,6 +14,7 @@ pub fn text(measurements: &[Measurement], conditions: &str) -> String {
         rest = tail;
         let unit = match first.group.as_str() {
             "police" => "verdict",
+            "change" => "flow that changes",
             "cells" => "cell, the whole cycle; rte_sched: per packet, enqueue + dequeue",
             _ => "packet, enqueue + dequeue",
         };

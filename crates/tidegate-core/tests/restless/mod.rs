@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use tidegate_core::packet::{Flow, Head};
-use tidegate_core::scheduler::{Decision, Scheduler};
+use tidegate_core::scheduler::{BuildError, Decision, FlowParameters, Scheduler};
 use tidegate_core::units::{SERIAL_HORIZON, Time};
 
 /// A scheduler whose suspended flows come back and go again, one before each call.
@@ -65,5 +65,13 @@ impl<S: Scheduler> Scheduler for Restless<S> {
     fn refresh(&mut self, now: Time) {
         self.scheduler.refresh(now);
         self.suspended.values_mut().for_each(|head| head.arrival = head.arrival.later(now - SERIAL_HORIZON));
+    }
+
+    fn change(&mut self, now: Time, flow: Flow, parameters: &FlowParameters) -> Result<(), BuildError> {
+        self.scheduler.change(now, flow, parameters)
+    }
+
+    fn forget(&mut self, now: Time, flow: Flow) {
+        self.scheduler.forget(now, flow);
     }
 }

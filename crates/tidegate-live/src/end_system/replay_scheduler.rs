@@ -1,7 +1,7 @@
 //! A scheduler that replays decisions made elsewhere.
 
 use tidegate_core::packet::{Flow, Head};
-use tidegate_core::scheduler::{Decision, Scheduler};
+use tidegate_core::scheduler::{BuildError, Decision, FlowParameters, Scheduler};
 use tidegate_core::units::Time;
 
 /// Returns each decision that it is given, once.
@@ -30,4 +30,10 @@ impl Scheduler for ReplayScheduler {
     fn lost(&mut self, _now: Time, _flow: Flow, _next: Option<Head>) {
         self.next = None;
     }
+
+    fn change(&mut self, _now: Time, _flow: Flow, _parameters: &FlowParameters) -> Result<(), BuildError> {
+        Ok(())
+    }
+
+    fn forget(&mut self, _now: Time, _flow: Flow) {}
 }
