@@ -80,14 +80,21 @@ impl Share {
 impl<R: ReadyList> SelfClocked<R> {
     #[inline]
     fn file(&mut self, flow: Flow, head: Head) {
-        let version = self.rates.version();
-        if self.shares[flow.index()].version != version {
-            let rate = self.rates.time_per_byte(flow);
-            let share = &mut self.shares[flow.index()];
-            (share.rate, share.version) = (rate, version);
-        }
         let share = &mut self.shares[flow.index()];
         share.length = head.length;
+        if share.version == self.rates.version() {
+            self.stamps.insert(flow, share.stamp() as u64);
+        } else {
+            self.file_stale(flow);
+        }
+    }
+
+    /// The same with a rate that has to be taken anew.
+    #[cold]
+    #[inline(never)]
+    fn file_stale(&mut self, flow: Flow) {
+        let share = &mut self.shares[flow.index()];
+        (share.rate, share.version) = (self.rates.time_per_byte(flow), self.rates.version());
         self.stamps.insert(flow, share.stamp() as u64);
     }
 

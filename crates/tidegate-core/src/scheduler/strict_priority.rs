@@ -8,7 +8,7 @@
 //! **Source.** A. Cobham, "Priority Assignment in Waiting Line Problems", Operations Research 2(1), 1954, for the discipline and its mean
 //! waiting times; J.-Y. Le Boudec, P. Thiran, "Network Calculus", Springer 2001, for the guarantee.
 //!
-//! **State.** 16 bytes per flow (its level, the links of the active list), 28 bytes and 1.02 bits per place for levels, one for each priority in
+//! **State.** 16 bytes per flow (its level, the links of the active list), 32 bytes and 1.02 bits per place for levels, one for each priority in
 //! use.
 //!
 //! **Cost.** One step per 64-fold of priorities in use: 1 up to 64, 3 up to 262,144. The number of flows does not matter.
@@ -51,6 +51,8 @@ pub struct StrictPriority {
     flows: Vec<Turn>,
     /// The backlogged flows of each priority in use.
     levels: Vec<Level>,
+    /// By level.
+    uses: Vec<Use>,
     /// The levels in use, highest priority first.
     ranked: Vec<u32>,
     /// The levels that are not in use.
@@ -72,13 +74,19 @@ struct Turn {
 const NO_LEVEL: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
 struct Level {
     active: ActiveList,
     /// The flow at the front has been served and its turn is about to pass on.
     turn_is_over: bool,
-    priority: u32,
     /// Its rank among the levels in use.
     rank: u32,
+}
+
+/// What a level is in use for.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    priority: u32,
     /// Flows of this priority, backlogged or not.
     flows: u32,
 }
@@ -103,16 +111,16 @@ impl StrictPriority {
 
     /// The level of a priority, put into use if it is not.
     fn level_of(&mut self, priority: u32) -> u32 {
-        let rank = match self.ranked.binary_search_by_key(&priority, |&level| self.levels[level as usize].priority) {
+        let rank = match self.ranked.binary_search_by_key(&priority, |&level| self.uses[level as usize].priority) {
             Ok(rank) => return self.ranked[rank],
             Err(rank) => rank,
         };
-        let level = Level { active: ActiveList::EMPTY, turn_is_over: false, priority, rank: 0, flows: 0 };
         let number = self.unused.pop().unwrap_or(self.levels.len() as u32);
-        match self.levels.get_mut(number as usize) {
-            Some(unused) => *unused = level,
-            None => self.levels.push(level),
+        if number as usize == self.levels.len() {
+            self.levels.push(Level { active: ActiveList::EMPTY, turn_is_over: false, rank: 0 });
+            self.uses.push(Use { priority, flows: 0 });
         }
+        self.uses[number as usize].priority = priority;
         self.ranked.insert(rank, number);
         self.rank_from(rank);
         number
@@ -120,10 +128,10 @@ impl StrictPriority {
 
     /// A flow has left this level, which is not in use without flows.
     fn release(&mut self, level: u32) {
-        let Some(Level { flows, rank, .. }) = self.levels.get_mut(level as usize) else { return };
+        let Some(Use { flows, .. }) = self.uses.get_mut(level as usize) else { return };
         *flows -= 1;
         if *flows == 0 {
-            let rank = *rank as usize;
+            let rank = self.levels[level as usize].rank as usize;
             self.ranked.remove(rank);
             self.unused.push(level);
             self.rank_from(rank);
@@ -197,7 +205,7 @@ impl Scheduler for StrictPriority {
             self.lost(now, flow, None);
         }
         self.flows[flow.index()].level = level;
-        self.levels[level as usize].flows += 1;
+        self.uses[level as usize].flows += 1;
         self.release(before);
         if is_backlogged {
             self.join(flow);
@@ -252,6 +260,7 @@ impl Algorithm<Scheduling> for StrictPriority {
         let mut scheduler = StrictPriority {
             flows: alloc::vec![Turn { links: Links::NONE, level: NO_LEVEL }; places],
             levels: Vec::with_capacity(most),
+            uses: Vec::with_capacity(most),
             ranked: Vec::with_capacity(most),
             unused: Vec::with_capacity(most),
             occupied: LevelSet::new(most + 1),
@@ -277,8 +286,8 @@ impl Algorithm<Scheduling> for StrictPriority {
 struct LevelSet {
     /// From the one word on top down to the bits of the numbers themselves.
     tiers: Vec<Vec<u64>>,
-    /// The first tier that is in use: that of one word.
-    top: usize,
+    /// Tiers above those, for more numbers, the lowest last.
+    above: Vec<Vec<u64>>,
 }
 
 impl LevelSet {
@@ -290,7 +299,8 @@ impl LevelSet {
             words = words.div_ceil(64).max(1);
             tiers.insert(0, alloc::vec![0; words]);
             if words == 1 {
-                return LevelSet { tiers, top: 0 };
+                let above = Vec::with_capacity(tiers.len());
+                return LevelSet { tiers, above };
             }
         }
     }
@@ -298,7 +308,7 @@ impl LevelSet {
     #[inline]
     fn insert(&mut self, number: u32) {
         let mut at = number as usize;
-        for tier in self.tiers[self.top..].iter_mut().rev() {
+        for tier in self.tiers.iter_mut().rev() {
             let word = &mut tier[at / 64];
             let was_empty = *word == 0;
             *word |= 1 << (at % 64);
@@ -312,7 +322,7 @@ impl LevelSet {
     #[inline]
     fn remove(&mut self, number: u32) {
         let mut at = number as usize;
-        for tier in self.tiers[self.top..].iter_mut().rev() {
+        for tier in self.tiers.iter_mut().rev() {
             let word = &mut tier[at / 64];
             *word &= !(1 << (at % 64));
             if *word != 0 {
@@ -325,19 +335,23 @@ impl LevelSet {
     /// From now on it holds numbers below `limit`; true if it is empty now because it has another number of tiers.
     fn resize(&mut self, limit: usize) -> bool {
         let tiers = core::iter::successors(Some(limit.div_ceil(64)), |&words| (words > 1).then(|| words.div_ceil(64))).count();
-        let top = self.tiers.len() - tiers;
-        let changes = top != self.top;
-        if changes {
-            self.tiers.iter_mut().flatten().for_each(|word| *word = 0);
-            self.top = top;
+        if tiers == self.tiers.len() {
+            return false;
         }
-        changes
+        while self.tiers.len() > tiers {
+            self.above.push(self.tiers.remove(0));
+        }
+        while let Some(tier) = self.above.pop_if(|_| self.tiers.len() < tiers) {
+            self.tiers.insert(0, tier);
+        }
+        self.tiers.iter_mut().flatten().for_each(|word| *word = 0);
+        true
     }
 
     #[inline]
     fn first(&self) -> Option<u32> {
         let mut at = 0;
-        for tier in &self.tiers[self.top..] {
+        for tier in &self.tiers {
             let word = tier[at];
             if word == 0 {
                 return None;

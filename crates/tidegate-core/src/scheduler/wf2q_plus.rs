@@ -112,16 +112,30 @@ impl<R: ReadyList> Wf2qPlus<R> {
     /// Files the head of `flow`, whose share is up to date.
     #[inline]
     fn file(&mut self, virtual_time: u128, flow: Flow) {
-        let version = self.rates.version();
-        if self.shares[flow.index()].version & !ELIGIBLE != version {
-            self.shares[flow.index()].rate = self.rates.time_per_byte(flow);
+        if self.shares[flow.index()].version & !ELIGIBLE == self.rates.version() {
+            self.file_current(virtual_time, flow);
+        } else {
+            self.file_stale(virtual_time, flow);
         }
+    }
+
+    /// The same with a rate that has to be taken anew.
+    #[cold]
+    #[inline(never)]
+    fn file_stale(&mut self, virtual_time: u128, flow: Flow) {
         let share = &mut self.shares[flow.index()];
-        let is_eligible = share.start <= virtual_time;
-        share.version = version | u32::from(is_eligible);
-        if is_eligible {
+        (share.rate, share.version) = (self.rates.time_per_byte(flow), self.rates.version());
+        self.file_current(virtual_time, flow);
+    }
+
+    #[inline(always)]
+    fn file_current(&mut self, virtual_time: u128, flow: Flow) {
+        let share = &mut self.shares[flow.index()];
+        if share.start <= virtual_time {
+            share.version |= ELIGIBLE;
             self.eligible.insert(flow, low(share.finish()));
         } else {
+            share.version &= !ELIGIBLE;
             self.pending.insert(flow, low(share.start));
         }
     }

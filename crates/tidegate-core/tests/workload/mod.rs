@@ -118,7 +118,7 @@ pub enum Verb {
     Visit(Wishes),
     /// If the queue of a flow is empty, the flow leaves, and another one comes in its place.
     Replace(usize, Wishes),
-    /// Another scheduler takes over, with flows in places that this number shuffles.
+    /// Another scheduler takes over, with flows in places that this number shuffles, unless ties break by place.
     Adopt(u64),
     /// A contract suspends a backlogged flow.
     Suspend(usize),
@@ -314,9 +314,14 @@ impl<'a, S: Scheduler> Link<'a, S> {
                 }
             }
             Verb::Refused(flow) => {
-                // More than the link, where a rate may be left out.
-                let rate = kind.requires().is_empty().then_some(Rate::MAX);
-                let nothing = FlowParameters { rate, service: Some(Request::of(Service::FairShare(0))), ..FlowParameters::default() };
+                // More than the link, where a rate may be left out, and none where a guaranteed service needs one.
+                let rate = (kind.requires().is_empty() && kind != SchedulerKind::IntegratedServices).then_some(Rate::MAX);
+                let nothing = FlowParameters {
+                    rate,
+                    service: Some(Request::of(Service::FairShare(0))),
+                    class: Some(ServiceClass::Guaranteed),
+                    ..FlowParameters::default()
+                };
                 let wrong =
                     if kind.accepts().contains(&Parameter::Weight) { FlowParameters { weight: Some(0), ..nothing } } else { nothing };
                 let place = Flow(self.places[flow % flows] as u32);
@@ -343,7 +348,7 @@ impl<'a, S: Scheduler> Link<'a, S> {
             Verb::Adopt(seed) => {
                 let before = self.places.clone();
                 let mut random = seed;
-                for last in (1..flows).rev() {
+                for last in (1..flows).rev().filter(|_| !self.liberties.ties_by_flow) {
                     random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                     self.places.swap(last, (random >> 33) as usize % (last + 1));
                 }
