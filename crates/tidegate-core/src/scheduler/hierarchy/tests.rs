@@ -119,3 +119,57 @@ fn a_node_that_waits_for_a_packet_that_is_lost_is_idle() {
     assert_eq!(tree.select(at(130)), Decision::Idle);
     assert!(tree.waiting.is_empty());
 }
+
+#[test]
+fn a_node_that_waits_is_asked_again_when_a_flow_below_it_changes() {
+    let mut tree = tree_with_a_scheduler_that_waits();
+    assert!(matches!(tree.select(at(120)), Decision::WaitUntil(_)));
+    // The shaper below no longer holds flow 0 back.
+    tree.change(at(200), Flow(0), &priority(0)).unwrap();
+    assert_eq!(tree.select(at(200)), Decision::Serve(Flow(0)));
+}
+
+/// The flows of a tree, each with its head.
+fn kept(heads: [Option<u32>; 3]) -> [Kept; 3] {
+    core::array::from_fn(|flow| Kept { from: Flow(flow as u32), to: Flow(flow as u32), head: heads[flow].map(head) })
+}
+
+#[test]
+fn a_node_goes_on_waiting_in_another_tree() {
+    for asked in [false, true] {
+        let (mut old, mut new) = (tree_with_a_scheduler_that_waits(), tree_with_a_scheduler_that_waits());
+        new.lost(at(0), Flow(0), None);
+        new.select(at(0));
+        new.plan.was = alloc::vec![0, 1];
+        if asked {
+            assert_eq!(old.select(at(120)), Decision::WaitUntil(at(1500)));
+        }
+        new.adopt(at(130), &mut old, &kept([Some(1), None, None]));
+        assert_eq!(new.select(at(130)), Decision::WaitUntil(at(1500)));
+        new.activate(at(200), Flow(2), head(2));
+        assert_eq!(new.select(at(200)), Decision::Serve(Flow(2)));
+        new.served(at(200), Flow(2), Some(head(3)));
+        assert_eq!(new.select(at(1500)), Decision::Serve(Flow(0)));
+    }
+}
+
+#[test]
+fn a_node_that_loses_its_suspended_flow_gives_up_its_turn() {
+    let contract = ShapingContract::new(Rate::new(8_000_000).unwrap(), LONGEST, LONGEST);
+    let tree = |parent| {
+        let shaped = LeafSpec { shape: Some(contract), ..leaf(parent, priority(0)) };
+        let mut tree = tree_of_two(SchedulerKind::DeficitRoundRobin, priority(0), &[shaped, leaf(1, priority(1)), leaf(0, priority(1))]);
+        tree.plan.was = alloc::vec![0, 1];
+        tree
+    };
+    let (mut old, mut new) = (tree(1), tree(0));
+    old.activate(at(0), Flow(0), head(0));
+    assert_eq!(old.select(at(0)), Decision::Serve(Flow(0)));
+    old.served(at(0), Flow(0), Some(head(1)));
+    assert_eq!(old.select(at(120)), Decision::WaitUntil(at(1500)));
+    assert!(old.members[1].suspended && old.nodes[ROOT].suspended == 1);
+    new.adopt(at(130), &mut old, &kept([Some(1), None, None]));
+    assert!(!new.members[1].suspended && new.nodes[ROOT].suspended == 0);
+    // Below the root the flow keeps its tokens.
+    assert_eq!(new.select(at(130)), Decision::WaitUntil(at(1500)));
+}
