@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`figure`] | figures, gates, charts and tables |
 //! | [`gfr`] | Goyal et al., guaranteed frame rate for TCP over ATM |
+//! | [`intserv`] | Wu et al., a per-flow node for integrated services |
 //! | [`schiller`] | Schiller and Gunningberg, a cell-level scheduler in software |
 //! | [`sharestreams`] | Krishnamurthy et al., packet schedulers in hardware |
 //!
@@ -21,6 +22,7 @@
 
 mod experiment;
 pub mod gfr;
+pub mod intserv;
 pub mod schiller;
 pub mod sharestreams;
 
@@ -28,7 +30,7 @@ pub use experiment::{Experiment, Plan};
 pub use tidegate_report::figure;
 
 /// Every experiment. A new one is a module of this crate and a line here.
-pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[schiller::EXPERIMENT, sharestreams::EXPERIMENT, gfr::EXPERIMENT, intserv::EXPERIMENT];
 
 /// The experiment of an id, with all its figures ("schiller") or with one of them ("schiller/figure-3").
 pub fn find(id: &str) -> Option<(&'static Experiment, &'static [Plan])> {

@@ -12,6 +12,8 @@ pub enum Subject {
     Link(usize),
     /// The flow of this index.
     Flow(usize),
+    /// The calls of this index.
+    Calls(usize),
 }
 
 /// Something in a network or an experiment that cannot be simulated.
@@ -35,6 +37,7 @@ impl fmt::Display for Problem {
             Subject::Experiment => "",
             Subject::Link(_) => "link ",
             Subject::Flow(_) => "flow ",
+            Subject::Calls(_) => "calls ",
         };
         write!(f, "{kind}{}: {}: {}; expected {}", self.name, self.key, self.problem, self.expected)
     }

@@ -9,6 +9,7 @@
 //! | [`network`] | nodes, links, flows and their paths |
 //! | [`tcp`] | TCP connections, and what is exchangeable in them |
 //! | [`source`] | the kinds of sources, and their distributions |
+//! | [`calls`] | flows that ask for admission, hold and leave |
 //! | [`experiment`] | how long, how often, and from which seed |
 //! | [`fault`], [`time`] | a value that cannot be simulated; instants and their range |
 //! | [`statistics`] | the measurements of one replication, and of all |
@@ -53,12 +54,12 @@
 //! };
 //! let propagation = Duration::from_milliseconds(5);
 //! let impairment = Impairment::default();
-//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false, adapter: None };
+//! let link = Link { name: "link".into(), from: NodeId(0), to: NodeId(1), propagation, port, impairment, cells: false, adapter: None, admission: None };
 //! // 8 Mbit/s of 1000-byte packets.
 //! let source = Source::Cbr(Cbr { rate: Rate::new(8_000_000).unwrap(), length: 1000, random_phase: false });
 //! let (header, path, start) = (Header::default(), vec![LinkId(0)], Duration::ZERO);
 //! let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None, shaping: None };
-//! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow] };
+//! let network = Network { nodes: vec!["here".into(), "there".into()], links: vec![link], flows: vec![flow], calls: vec![] };
 //!
 //! let experiment = Experiment { duration: Duration::from_seconds(2), warm_up: Duration::from_seconds(1), ..Experiment::default() };
 //! let outcome = run(&network, &experiment, &Control::default()).unwrap();
@@ -68,6 +69,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod calls;
 pub mod error;
 pub mod experiment;
 pub mod fault;
@@ -89,6 +91,7 @@ mod run;
 mod simulation;
 mod tagging;
 
+pub use calls::{Arrivals, CallStatistics, Calls};
 pub use error::{Problem, SimulationError, Subject};
 pub use experiment::Experiment;
 pub use holding::Holding;

@@ -1,5 +1,6 @@
 //! Nodes, links and flows, and the paths that flows take.
 
+use crate::calls::Calls;
 use crate::error::{Problem, Subject};
 use crate::id::{LinkId, NodeId};
 use crate::source::{Source, sender_shaper};
@@ -7,6 +8,7 @@ use crate::tagging::Tagging;
 use crate::time::LONGEST_DURATION;
 use std::collections::{HashSet, VecDeque};
 use tidegate_atm::adapter::{AdapterSetup, CELL, LONGEST_FRAME};
+use tidegate_core::admission::LinkSettings;
 use tidegate_core::classifier::Header;
 use tidegate_core::port::PortSetup;
 use tidegate_core::shaper::ShapingContract;
@@ -22,6 +24,8 @@ pub struct Network {
     pub links: Vec<Link>,
     /// The flows.
     pub flows: Vec<FlowSpec>,
+    /// The flows that come and go.
+    pub calls: Vec<Calls>,
 }
 
 /// A link in one direction, and the output port that feeds it.
@@ -52,6 +56,8 @@ pub struct Link {
     ///
     /// [`Port`]: tidegate_core::port::Port
     pub adapter: Option<AdapterSetup>,
+    /// What the port admits calls to; `None`: they pass without asking.
+    pub admission: Option<LinkSettings>,
 }
 
 impl Link {
@@ -171,7 +177,8 @@ impl Network {
     /// The first [`Problem`] in the order of links, then flows.
     pub fn check(&self) -> Result<(), Problem> {
         self.check_links()?;
-        self.check_flows()
+        self.check_flows()?;
+        self.check_calls()
     }
 
     /// The number of links before this one with the same loss and seed.
@@ -260,6 +267,47 @@ impl Network {
             }
             if let Err(fault) = flow.source.check().and_then(|()| flow.tagging.map_or(Ok(()), |tagging| tagging.check())) {
                 return refuse(fault.key, fault.problem, fault.expected);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_calls(&self) -> Result<(), Problem> {
+        let mut names = HashSet::new();
+        let mut used = HashSet::new();
+        for (index, calls) in self.calls.iter().enumerate() {
+            let refuse = |key, problem: String, expected: &str| {
+                let subject = Subject::Calls(index);
+                Err(Problem { subject, name: calls.name.clone(), key, problem, expected: expected.into() })
+            };
+            if !names.insert(calls.name.as_str()) {
+                return refuse("name", "other calls have it".into(), "a unique name");
+            }
+            if let Err(fault) = calls.check() {
+                return refuse(fault.key, fault.problem, &fault.expected);
+            }
+            for &flow in &calls.flows {
+                let Some(spec) = self.flows.get(flow) else {
+                    return refuse("flows", format!("flow {flow} does not exist"), "flows of the network");
+                };
+                if !used.insert(flow) {
+                    return refuse("flows", format!("flow {} is used by other calls", spec.name), "a flow of its own for every call");
+                }
+                if matches!(spec.source, Source::Tcp(_) | Source::Greedy(_) | Source::Capture(_)) || spec.stop.is_some() {
+                    return refuse("flows", format!("flow {} does not start anew", spec.name), "sources that the clock drives, without a stop");
+                }
+                if spec.path != self.flows[calls.flows[0]].path {
+                    return refuse("flows", format!("flow {} takes another path", spec.name), "flows of one path");
+                }
+            }
+            let path = &self.flows[calls.flows[0]].path;
+            let admits = |link: &&LinkId| self.links[link.0].admission.is_some();
+            if !path.iter().any(|link| admits(&link)) {
+                return refuse("flows", "no link of the path admits flows".into(), "a path with a port that admits flows");
+            }
+            if let Some(link) = path.iter().filter(admits).find(|link| self.links[link.0].cells || self.links[link.0].adapter.is_some()) {
+                let name = &self.links[link.0].name;
+                return refuse("flows", format!("at link {name} cells contend"), "a port of packets where flows are admitted");
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 //! | [`sources`] | what emits packets by the clock, and greedy sources |
 //! | [`connections`] | TCP connections, which react to packets and to their timers |
 //! | [`data_plane`] | ports and links, and the packets on them |
+//! | [`signalling`] | calls that are set up and released |
 //! | [`flows`] | what the data plane reports about flows |
 //! | [`accounting`] | the checks at the end |
 //!
@@ -18,12 +19,14 @@ use crate::network::Network;
 use crate::route::Routes;
 use crate::statistics::flow::{FlowMeter, PathSummary};
 use crate::statistics::{Replication, TcpStatistics};
+use crate::time::NEVER;
 use agenda::{Agenda, Due};
 use connections::Connections;
 use data_plane::DataPlane;
 use flights::Flights;
 use flows::Flows;
 use link::LinkPort;
+use signalling::Signalling;
 use sources::Sources;
 
 mod accounting;
@@ -36,6 +39,7 @@ mod flows;
 mod link;
 mod packet;
 mod reverse_path;
+mod signalling;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -51,6 +55,7 @@ pub(crate) struct Simulation<'a> {
     plane: DataPlane<'a>,
     sources: Sources,
     connections: Connections<'a>,
+    signalling: Signalling<'a>,
 }
 
 impl<'a> Simulation<'a> {
@@ -61,16 +66,20 @@ impl<'a> Simulation<'a> {
         let mut sources = Sources::new(network, experiment, routes, replication);
         let connections = Connections::new(network, experiment, routes, replication);
         let (links, driven) = link::build(network, experiment, replication);
-        let mut agenda = Agenda::new(driven.len(), links.len(), network.flows.len(), connections.slow_hosts());
+        let mut agenda = Agenda::new(driven.len(), links.len(), network.flows.len(), connections.slow_hosts(), !network.calls.is_empty());
         for (index, flow) in network.flows.iter().enumerate() {
             agenda.set_source(index, sources.first(index, flow.start.picoseconds()));
         }
+        // Calls start their sources.
+        network.calls.iter().flat_map(|calls| &calls.flows).for_each(|&flow| agenda.set_source(flow, NEVER));
         connections.set_first_events(&mut agenda);
         let meters = network.flows.iter().map(|flow| FlowMeter::new(PathSummary::of(network, flow), warm_up, sample_interval)).collect();
         let flows = Flows::new(routes, meters, connections.all.len(), sources::greedy_windows(network));
         let flights = Flights::default();
-        let plane = DataPlane { agenda, links, driven, flights, flows, end, limit: 0, events: 0, packet_hops: 0 };
-        Simulation { network, replication, warm_up, end, plane, sources, connections }
+        let admission = signalling::admission(network);
+        let mut plane = DataPlane { agenda, links, driven, flights, flows, end, limit: 0, events: 0, packet_hops: 0, admission };
+        let signalling = Signalling::new(network, experiment, replication, &mut plane);
+        Simulation { network, replication, warm_up, end, plane, sources, connections, signalling }
     }
 
     /// Runs to the end. `tick` is told now and then which part is done, and says whether to go on.
@@ -80,6 +89,7 @@ impl<'a> Simulation<'a> {
         self.plane.links.iter_mut().for_each(|link| link.restart(warm_up));
         self.plane.flows.meters.iter_mut().for_each(FlowMeter::restart);
         self.connections.all.iter_mut().for_each(|tcp| tcp.connection.restart());
+        self.signalling.restart(warm_up);
         self.run_until(self.end, tick)?;
         tick(1.0);
         self.finish()
@@ -107,7 +117,7 @@ impl<'a> Simulation<'a> {
 
     #[inline]
     fn play(&mut self, now: u64, slot: usize) {
-        let Simulation { plane, sources, connections, .. } = self;
+        let Simulation { plane, sources, connections, signalling, .. } = self;
         match plane.agenda.due(slot) {
             Due::Port(port) => plane.serve(now, plane.driven[port] as usize),
             Due::LinkEnd(link) => {
@@ -121,6 +131,7 @@ impl<'a> Simulation<'a> {
                 }
             }
             Due::Host(connection) => connections.leave(now, connection, plane),
+            Due::Signalling => signalling.play(now, sources, plane),
         }
     }
 
@@ -133,7 +144,7 @@ impl<'a> Simulation<'a> {
             }
         }
         accounting::check(&self.plane, &self.connections, self.network, self.replication)?;
-        let Simulation { network, replication, end, plane, connections, .. } = self;
+        let Simulation { network, replication, end, plane, connections, signalling, .. } = self;
         let mut flows = Vec::with_capacity(network.flows.len());
         for (meter, flow) in plane.flows.meters.into_iter().zip(&network.flows) {
             let (emitted, accounted) = (meter.emitted, meter.gone());
@@ -147,7 +158,8 @@ impl<'a> Simulation<'a> {
             flows[tcp.flow].tcp = Some(Box::new(TcpStatistics::of(tcp.connection.finish(end), back)));
         }
         let ports = plane.links.into_iter().map(|link| link.finish(end)).collect();
-        let statistics = Replication { flows, ports, events: plane.events, packet_hops: plane.packet_hops };
+        let calls = signalling.finish(end);
+        let statistics = Replication { flows, ports, calls, events: plane.events, packet_hops: plane.packet_hops };
         accounting::check_classes(network, &statistics, replication)?;
         Ok(statistics)
     }

@@ -358,6 +358,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             impairment: Impairment::default(),
             cells: false,
             adapter: None,
+            admission: None,
         }],
         flows: decided.iter().enumerate().map(flow).collect(),
     };

@@ -281,7 +281,7 @@ impl Case {
         let mut nodes = vec!["switch 1".to_owned(), "switch 2".to_owned()];
         let link = |name: String, from, to, milliseconds: f64, port: PortSetup, cells| {
             let propagation = Duration::from_picoseconds((milliseconds * 1e9) as u64);
-            Link { name, from, to, propagation, port, impairment: Impairment::default(), cells, adapter: None }
+            Link { name, from, to, propagation, port, impairment: Impairment::default(), cells, adapter: None, admission: None }
         };
         let mut links = vec![
             link("bottleneck".into(), first, second, 0.0, self.bottleneck(), true),
@@ -311,7 +311,7 @@ impl Case {
                 shaping: None,
             });
         }
-        Network { nodes, links, flows }
+        Network { nodes, links, flows, calls: Vec::new() }
     }
 
     /// The minimum cell rate of a source: its TCP's target and what headers, padding and cells add to it.

@@ -1,6 +1,7 @@
 //! The pending events of a simulation, by what they happen to.
 //!
-//! Slots are numbered so that ties go the documented way: ports that take events, far ends of links, sources, hosts that take time to send.
+//! Slots are numbered so that ties go the documented way: ports that take events, far ends of links, sources, hosts that take time to send,
+//! signalling.
 
 use crate::events::Events;
 
@@ -15,6 +16,8 @@ pub(super) enum Due {
     Source(usize),
     /// A segment leaves the sending host of the connection of this number.
     Host(usize),
+    /// Calls are set up or released.
+    Signalling,
 }
 
 pub(super) struct Agenda {
@@ -22,13 +25,16 @@ pub(super) struct Agenda {
     first_end: usize,
     first_source: usize,
     first_host: usize,
+    signalling: usize,
 }
 
 impl Agenda {
-    pub(super) fn new(ports: usize, links: usize, sources: usize, hosts: usize) -> Agenda {
+    /// `signals` says whether there is signalling.
+    pub(super) fn new(ports: usize, links: usize, sources: usize, hosts: usize, signals: bool) -> Agenda {
         let first_source = ports + links;
         let first_host = first_source + sources;
-        Agenda { events: Events::new(first_host + hosts), first_end: ports, first_source, first_host }
+        let signalling = first_host + hosts;
+        Agenda { events: Events::new(signalling + usize::from(signals)), first_end: ports, first_source, first_host, signalling }
     }
 
     /// The instant of the next event, and its slot.
@@ -45,8 +51,10 @@ impl Agenda {
             Due::LinkEnd(slot - self.first_end)
         } else if slot < self.first_host {
             Due::Source(slot - self.first_source)
-        } else {
+        } else if slot < self.signalling {
             Due::Host(slot - self.first_host)
+        } else {
+            Due::Signalling
         }
     }
 
@@ -76,6 +84,10 @@ impl Agenda {
     #[inline]
     pub(super) fn set_source(&mut self, flow: usize, at: u64) {
         self.events.set(self.first_source + flow, at);
+    }
+
+    pub(super) fn set_signalling(&mut self, at: u64) {
+        self.events.set(self.signalling, at);
     }
 
     #[inline]

@@ -10,10 +10,11 @@ use super::flows::{Flows, PortWatch};
 use super::link::{DrivenPort, LinkPort, LinkState, PortKind};
 use super::packet::{InFlight, InTransit, PacketMeta};
 use crate::cells::{Departure, Fate, Train};
-use crate::route::{ENDPOINT, Hop, SINK};
+use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
-use tidegate_core::packet::Colour;
-use tidegate_core::port::{Next, Transmission};
+use tidegate_core::admission::{AdmissionControl, PathAdmission};
+use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::port::{Leaving, Next, Transmission};
 use tidegate_core::units::Time;
 use tidegate_link::LossStream;
 
@@ -29,6 +30,8 @@ pub(super) struct DataPlane<'a> {
     pub limit: u64,
     pub events: u64,
     pub packet_hops: u64,
+    /// What admits flows, and its ports by link; `None` if no link does.
+    pub admission: Option<(PathAdmission, Vec<Option<u32>>)>,
 }
 
 impl DataPlane<'_> {
@@ -121,6 +124,9 @@ impl DataPlane<'_> {
                     *busy_until = finish;
                     let more = port.occupancy().packets() > 0;
                     let packet = InTransit { meta: packet.payload, length: packet.length, colour: packet.colour };
+                    if self.admission.is_some() {
+                        self.measure(link, &packet, start);
+                    }
                     self.transmit(link, packet, start, finish);
                     if more { finish } else { NEVER }
                 }
@@ -135,6 +141,36 @@ impl DataPlane<'_> {
             }
         };
         self.agenda.update_port(slot, wake);
+    }
+
+    /// Tells admission control of a departure.
+    #[cold]
+    fn measure(&mut self, link: usize, packet: &InTransit, start: u64) {
+        let hop = self.hop(packet.meta.cursor);
+        let Some((admission, port_of)) = &mut self.admission else { return };
+        if hop.flow & BACK == 0
+            && let Some(port) = port_of[link]
+        {
+            admission.measured(port, u64::from(hop.flow), 8 * packet.length, Time::from_picoseconds(start));
+        }
+    }
+
+    /// A change of a port may let a packet leave sooner.
+    pub(super) fn wake(&mut self, now: u64, link: usize) {
+        let LinkPort::Driven(port) = &self.links[link].port else { return };
+        let PortKind::Packets { port: packets, busy_until } = &port.kind else { return };
+        if packets.occupancy().packets() > 0 {
+            self.agenda.set_port(port.slot, now.max(*busy_until));
+        }
+    }
+
+    /// Removes a flow from a port of packets.
+    pub(super) fn remove_flow(&mut self, now: u64, link: usize, flow: Flow, leaving: Leaving) {
+        let LinkState { port, rest, .. } = &mut self.links[link];
+        let LinkPort::Driven(driven) = port else { return };
+        let PortKind::Packets { port, .. } = &mut driven.kind else { return };
+        let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
+        port.remove_flow(Time::from_picoseconds(now), flow, leaving, &mut watch);
     }
 
     /// Plays a port of cells, and all that follows before anything else happens in the network: a cell costs no event of the network's.

@@ -15,6 +15,7 @@ use crate::source::Source;
 use crate::statistics::PortStatistics;
 use crate::statistics::port::PortMeter;
 use tidegate_atm::adapter::CELL;
+use tidegate_core::packet::Flow;
 use tidegate_core::port::{Counters, Port, Volume};
 use tidegate_core::units::Time;
 use tidegate_link::LossStream;
@@ -36,6 +37,8 @@ pub(super) struct LinkRest {
     pub meter: PortMeter,
     /// The queued bytes from which on packets are marked.
     pub mark_above: u64,
+    /// The longest transmission in picoseconds.
+    pub longest_transmission: u64,
     /// The time from one cell to the next of a packet on this link; 0 if it carries no cells.
     pub pace: u64,
 }
@@ -88,7 +91,10 @@ pub(super) fn build(network: &Network, experiment: &Experiment, replication: u32
             },
             LinkPort::Fifo,
         );
-        let rest = LinkRest { meter: PortMeter::new(&link.port.classifier, sample_interval), mark_above, pace: pace_of(link) };
+        let overhead = link.port.overhead;
+        let longest = link.port.rate.time_per_byte().ceil(overhead.wire_length(link.port.longest_frame));
+        let rest = LinkRest {
+            longest_transmission: longest.picoseconds(), meter: PortMeter::new(&link.port.classifier, sample_interval), mark_above, pace: pace_of(link) };
         LinkState { port, flying: Flying::default(), propagation: link.propagation.picoseconds(), rest: Box::new(rest) }
     });
     (links.collect(), driven)
@@ -153,6 +159,17 @@ impl LinkState {
                 PortKind::Cells(cells) => of(cells.port()),
                 PortKind::Adapter(adapter) => adapter.accounts(),
             },
+        }
+    }
+
+    /// The packets of a queue.
+    pub(super) fn queued(&self, queue: Flow) -> u32 {
+        match &self.port {
+            LinkPort::Driven(driven) => match &driven.kind {
+                PortKind::Packets { port, .. } => port.occupancy().flow_packets(queue),
+                PortKind::Cells(_) | PortKind::Adapter(_) => 0,
+            },
+            LinkPort::Fifo(_) => 0,
         }
     }
 

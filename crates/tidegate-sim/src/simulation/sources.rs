@@ -50,6 +50,17 @@ impl Sources {
         if first < source.stop { first } else { NEVER }
     }
 
+    /// Starts the source of a call afresh.
+    pub(super) fn restart(&mut self, now: u64, flow: usize, plane: &mut DataPlane) {
+        let first = self.first(flow, now);
+        plane.agenda.set_source(flow, first);
+    }
+
+    /// Stops the source of a call.
+    pub(super) fn stop(&mut self, flow: usize, plane: &mut DataPlane) {
+        plane.agenda.set_source(flow, NEVER);
+    }
+
     /// A source's packet is due, or a greedy source tries again. False if the flow is a TCP connection.
     #[inline]
     pub(super) fn emit(&mut self, now: u64, flow: usize, plane: &mut DataPlane) -> bool {

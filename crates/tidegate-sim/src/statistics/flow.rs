@@ -19,6 +19,8 @@ pub struct FlowStatistics {
     pub tagged: Tagged,
     /// What was under path at the end, in queues and on links.
     pub in_network: Volume,
+    /// Packets delivered after one that was emitted later.
+    pub reordered: u64,
     /// What was lost at each link of the path, by reason.
     pub dropped: Vec<(LinkId, Dropped)>,
     /// What was lost on each link of the path, after it had been transmitted.
@@ -106,6 +108,9 @@ pub(crate) struct FlowMeter {
     delays: Histogram,
     /// [`NEVER`] before the first delivery.
     last_delay: u64,
+    /// When the latest packet delivered was emitted.
+    last_created: u64,
+    reordered: u64,
     jitter: CoarseHistogram,
     dropped: Vec<Dropped>,
     lost_on_links: Vec<Volume>,
@@ -127,6 +132,8 @@ impl FlowMeter {
             path,
             delays: Histogram::above(path.propagation),
             last_delay: NEVER,
+            last_created: 0,
+            reordered: 0,
             jitter: CoarseHistogram::default(),
             dropped: vec![Dropped::default(); path.links],
             lost_on_links: vec![Volume::default(); path.links],
@@ -161,6 +168,8 @@ impl FlowMeter {
             self.jitter.record(delay.abs_diff(self.last_delay));
         }
         self.last_delay = delay;
+        self.reordered += u64::from(created < self.last_created);
+        self.last_created = self.last_created.max(created);
         self.delays.record(delay);
         true
     }
@@ -213,6 +222,7 @@ impl FlowMeter {
             delivered: self.delivered - self.delivered_before,
             tagged,
             in_network,
+            reordered: self.reordered,
             dropped: path.iter().copied().zip(self.dropped).collect(),
             lost_on_links: path.iter().copied().zip(self.lost_on_links).filter(|(_, lost)| lost.packets > 0).collect(),
             tcp: None,

@@ -1,9 +1,11 @@
 //! All replications together.
 
 use super::{CoarseHistogram, Dropped, Estimate, FlowStatistics, Histogram, PortStatistics, Tagged, TcpStatistics};
+use crate::calls::CallStatistics;
 use crate::id::LinkId;
 use crate::network::Network;
 use tidegate_atm::adapter::CellRecord;
+use tidegate_core::admission::Constraint;
 use tidegate_core::packet::DropReason;
 use tidegate_core::port::Volume;
 use tidegate_core::units::Duration;
@@ -20,6 +22,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// The ports, one per link, in the order of the network.
     pub ports: Vec<PortOutcome>,
+    /// The calls, in the order of the network.
+    pub calls: Vec<CallOutcome>,
     /// What each replication measured by itself, in order.
     pub replications: Vec<Replication>,
 }
@@ -31,6 +35,8 @@ pub struct Replication {
     pub flows: Vec<FlowStatistics>,
     /// The ports, one per link, in the order of the network.
     pub ports: Vec<PortStatistics>,
+    /// The calls, in the order of the network.
+    pub calls: Vec<CallStatistics>,
     /// Events, warm-up included.
     pub events: u64,
     /// Packets transmitted, counted on each link, warm-up included.
@@ -103,6 +109,47 @@ pub struct TcpOutcome {
     pub completions: Histogram,
     /// The mean congestion window in bytes in each sample interval, averaged over the replications.
     pub cwnd_over_time_bytes: Vec<f64>,
+}
+
+/// Calls of one kind over all replications. Counts are sums over the replications.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CallOutcome {
+    /// Their name.
+    pub name: String,
+    /// Requests.
+    pub requests: u64,
+    /// Those that were admitted.
+    pub admitted: u64,
+    /// Those that a link refused, by what was short; only what occurred.
+    pub refused: Vec<(LinkId, Constraint, u64)>,
+    /// Those that found no flow free.
+    pub without_place: u64,
+    /// The probability that a request is refused.
+    pub blocking: Estimate,
+    /// The mean number of calls that hold.
+    pub mean_held: Estimate,
+}
+
+impl CallOutcome {
+    fn of(name: String, runs: &[&CallStatistics]) -> CallOutcome {
+        let mut refused: Vec<(LinkId, Constraint, u64)> = Vec::new();
+        for &(link, constraint, count) in runs.iter().flat_map(|run| &run.refused) {
+            match refused.iter_mut().find(|known| (known.0, known.1) == (link, constraint)) {
+                Some(known) => known.2 += count,
+                None => refused.push((link, constraint, count)),
+            }
+        }
+        refused.sort_by_key(|(link, ..)| link.0);
+        CallOutcome {
+            name,
+            requests: runs.iter().map(|run| run.requests).sum(),
+            admitted: runs.iter().map(|run| run.admitted).sum(),
+            refused,
+            without_place: runs.iter().map(|run| run.without_place).sum(),
+            blocking: estimate(runs.iter().map(|run| run.blocking())).unwrap_or_default(),
+            mean_held: estimate(runs.iter().map(|run| Some(run.mean_held))).unwrap_or_default(),
+        }
+    }
 }
 
 /// The quantiles of delays that have an interval.
@@ -206,7 +253,12 @@ impl Outcome {
             PortOutcome::of(link.name.clone(), link.port.rate.bits_per_second(), names, &runs, span, sample)
         });
         let (flows, ports) = (flows.collect(), ports.collect());
-        Outcome { measured, sample_interval, flows, ports, replications }
+        let calls = network.calls.iter().enumerate().map(|(index, calls)| {
+            let runs: Vec<&CallStatistics> = replications.iter().map(|run| &run.calls[index]).collect();
+            CallOutcome::of(calls.name.clone(), &runs)
+        });
+        let calls = calls.collect();
+        Outcome { measured, sample_interval, flows, ports, calls, replications }
     }
 
     /// Events of all replications, warm-up included.

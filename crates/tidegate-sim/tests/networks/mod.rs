@@ -69,7 +69,7 @@ pub fn fifo(bits_per_second: u64, packet_limit: u32) -> PortSetup {
 
 pub fn link(name: &str, from: usize, to: usize, propagation: Duration, port: PortSetup) -> Link {
     let (name, from, to) = (name.into(), NodeId(from), NodeId(to));
-    Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None }
+    Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None, admission: None }
 }
 
 pub fn flow(name: &str, source: Source, dscp: u8, path: &[usize]) -> FlowSpec {
@@ -84,5 +84,5 @@ pub fn random_loss(probability: f64) -> Option<Loss> {
 
 /// One link with this port and no propagation delay, and these flows on it.
 pub fn one_link(port: PortSetup, flows: Vec<FlowSpec>) -> Network {
-    Network { nodes: vec!["a".into(), "b".into()], links: vec![link("link", 0, 1, Duration::ZERO, port)], flows }
+    Network { nodes: vec!["a".into(), "b".into()], links: vec![link("link", 0, 1, Duration::ZERO, port)], flows, calls: vec![] }
 }

@@ -1,0 +1,42 @@
+//! Wu, Hou, Zhang, Chao and Hamada: a per-flow node for integrated services.
+//!
+//! The node is the scheduler `intserv` of the core over three partitions of the buffer, and the parking lot of Figure 6 is a network of
+//! `tidegate-sim`. The paper's own claims are blind to most mistakes, so gates of ours stand before its figures: one or two ports under streams that
+//! tell the rules apart.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `node` | the node as the policy of a port |
+//! | `bench` | one port under streams of packets |
+//! | `gates` | the gates M to A |
+//! | `lot` | the parking lot, its loads and its flows |
+//! | `results` | what was measured there |
+//! | `figures` | the paper's figures and tables |
+//! | `blocking` | admission control against Erlang B |
+
+use crate::experiment::{Experiment, Plan};
+
+mod bench;
+mod blocking;
+mod figures;
+mod gates;
+mod lot;
+mod node;
+mod results;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "intserv",
+    title: "a node that keeps guaranteed service, controlled load and best effort apart, flow by flow",
+    source: "D. Wu, Y. T. Hou, Z.-L. Zhang, H. J. Chao, T. Hamada, A Node Architecture and Traffic Management Algorithms for Per-Flow Based \
+             Integrated Services Support",
+    figures: &[
+        Plan { id: "rules", effort: 8, run: figures::rules },
+        Plan { id: "light-load", effort: 60, run: figures::light_load },
+        Plan { id: "heavy-load", effort: 60, run: figures::heavy_load },
+        Plan { id: "non-conforming", effort: 80, run: figures::non_conforming },
+        Plan { id: "tail-drop", effort: 20, run: figures::tail_drop },
+        Plan { id: "flood", effort: 20, run: figures::flood },
+        Plan { id: "blocking", effort: 4, run: figures::blocking },
+    ],
+};

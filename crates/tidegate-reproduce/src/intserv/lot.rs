@@ -1,0 +1,257 @@
+//! The parking lot of Figure 6: five switches in a row, and four paths that all leave at the last.
+//!
+//! Path `Gk` enters at switch `k` and leaves at switch 5 to a host link of its own. Each path has one guaranteed flow, some of controlled load and
+//! some TCP connections. Links have 10 Mbit/s, packets 1 kbit.
+
+use super::bench::PACKET;
+use super::node::{Member, Options, node};
+use tidegate_core::buffer::BufferParameters;
+use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Transport};
+use tidegate_core::port::PortSetup;
+use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::scheduler::{FlowParameters, ServiceClass, Setup};
+use tidegate_core::shaper::ShapingContract;
+use tidegate_core::units::{Duration, Overhead, Rate};
+use tidegate_sim::source::{Cbr, OnOff};
+use tidegate_sim::tcp::{AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings};
+use tidegate_sim::{Control, Experiment, FlowSpec, Holding, Impairment, Link, LinkId, Network, NodeId, Outcome, Remainder, Source, run};
+
+/// The switches but the last, that is the paths and the links between switches.
+pub const PATHS: usize = 4;
+/// One kilometre of cable, and the processing of a switch.
+const PROPAGATION: Duration = Duration::from_picoseconds(5_000_000);
+const PROCESSING: Duration = Duration::from_picoseconds(4_000_000);
+/// Bytes of TCP's headers; the rest of a packet is data.
+pub const HEADERS: u32 = 40;
+
+/// What each path offers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Load {
+    /// Controlled-load flows of each path, and their peak rate in Mbit/s.
+    pub controlled: usize,
+    pub peak: f64,
+    /// TCP connections of each path, and the rate of their hosts in Mbit/s.
+    pub connections: usize,
+    pub host_rate: f64,
+    /// The controlled-load flow of the last path declares 1.5 Mbit/s and sends 10 Mbit/s in its on periods.
+    pub non_conforming: bool,
+    /// A flood of 8 Mbit/s in the guaranteed partition of the last path, reserved at 0.1 Mbit/s: marked or not.
+    pub flood: Option<bool>,
+}
+
+impl Load {
+    /// Table 3, light load.
+    pub const LIGHT: Load = Load { controlled: 1, peak: 1.5, connections: 1, host_rate: 1.0, non_conforming: false, flood: None };
+    /// Table 3, heavy load: 12 Mbit/s for a link of 10.
+    pub const HEAVY: Load = Load { controlled: 2, connections: 2, host_rate: 10.0, ..Load::LIGHT };
+    /// The heavy load that is feasible: one controlled-load flow per path.
+    pub const H1: Load = Load { controlled: 1, ..Load::HEAVY };
+    /// The load that the paper's own figures imply.
+    pub const H2: Load = Load { peak: 0.83, ..Load::HEAVY };
+    /// The first feasible heavy load with the flow that does not conform.
+    pub const H1_NC: Load = Load { non_conforming: true, ..Load::H1 };
+    /// The second.
+    pub const H2_NC: Load = Load { non_conforming: true, ..Load::H2 };
+}
+
+/// A run with several seeds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Case {
+    pub load: Load,
+    pub node: Options,
+    /// A constant delay of the end systems, in microseconds.
+    pub end_system: u64,
+    /// TCP's timeout is fixed at one tick of 500 ms.
+    pub fixed_timeout: bool,
+    pub seconds: u64,
+    pub warm_up: u64,
+    pub seeds: u32,
+    pub first_seed: u64,
+}
+
+/// The kind of a flow in the lot, and its path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Role {
+    pub service: ServiceClass,
+    pub path: usize,
+    /// It breaks its contract.
+    pub rogue: bool,
+}
+
+/// The flows of a load, in the order of the network and of every node's members.
+pub fn roles(load: &Load) -> Vec<Role> {
+    let mut roles = Vec::new();
+    let all = |count: usize, service| (0..PATHS).flat_map(move |path| (0..count).map(move |number| (path, number, service)));
+    let services = [(1, ServiceClass::Guaranteed), (load.controlled, ServiceClass::ControlledLoad), (load.connections, ServiceClass::BestEffort)];
+    for (path, number, service) in services.into_iter().flat_map(|(count, service)| all(count, service)) {
+        let rogue = load.non_conforming && service == ServiceClass::ControlledLoad && path + 1 == PATHS && number == 0;
+        roles.push(Role { service, path, rogue });
+    }
+    roles.extend(load.flood.map(|_| Role { service: ServiceClass::Guaranteed, path: PATHS - 1, rogue: true }));
+    roles
+}
+
+pub fn mbps(rate: f64) -> Rate {
+    Rate::new((rate * 1e6).round() as u64).expect("rates of this experiment are those of links")
+}
+
+impl Case {
+    /// 300 s with a warm-up of 50 s and eight seeds.
+    pub fn new(load: Load, node: Options) -> Case {
+        Case { load, node, end_system: 0, fixed_timeout: false, seconds: 300, warm_up: 50, seeds: 8, first_seed: 1 }
+    }
+
+    pub fn run(&self) -> Outcome {
+        let experiment = Experiment {
+            duration: Duration::from_seconds(self.seconds),
+            warm_up: Duration::from_seconds(self.warm_up),
+            seed: self.first_seed,
+            replications: self.seeds,
+            ..Experiment::default()
+        };
+        run(&self.network(), &experiment, &Control::default()).expect("the network is sound, and conserves what it carries")
+    }
+
+    fn network(&self) -> Network {
+        let mut network = Network { nodes: (1..=PATHS + 1).map(|number| format!("switch {number}")).collect(), ..Network::default() };
+        let roles = roles(&self.load);
+        for switch in 0..PATHS {
+            let members: Vec<Option<Member>> = roles.iter().map(|role| (role.path <= switch).then(|| self.member(role, switch))).collect();
+            let (port, delay) = (node(&members, &self.node), PROPAGATION + PROCESSING);
+            network.links.push(link(format!("link {}{}", switch + 1, switch + 2), NodeId(switch), NodeId(switch + 1), delay, port));
+        }
+        for (index, role) in roles.iter().enumerate() {
+            self.connect(&mut network, index, role);
+        }
+        network
+    }
+
+    /// What a node on the path of a flow knows of it.
+    fn member(&self, role: &Role, switch: usize) -> Member {
+        let upstream = (switch - role.path) as u64;
+        match role.service {
+            ServiceClass::Guaranteed if role.rogue => Member::guaranteed(0.1, 1, upstream),
+            ServiceClass::Guaranteed => Member::guaranteed(1.5, 15, upstream),
+            ServiceClass::ControlledLoad => {
+                // What adaptive rate allocation gives: controlled-load flows of equal rates share what guaranteed flows leave.
+                let here = (switch + 1) as f64;
+                let left = (10.0 - 1.5 * here) / (here * self.load.controlled as f64);
+                Member::controlled(left.min(1.5), upstream)
+            }
+            ServiceClass::BestEffort => Member::best_effort(),
+        }
+    }
+
+    /// Adds a flow with the links of its two hosts.
+    fn connect(&self, network: &mut Network, index: usize, role: &Role) {
+        let (sender, receiver) = (NodeId(network.nodes.len()), NodeId(network.nodes.len() + 1));
+        network.nodes.extend([format!("sender {index}"), format!("receiver {index}")]);
+        let (entry, exit) = (NodeId(role.path), NodeId(PATHS));
+        let end_system = Duration::from_picoseconds(self.end_system * 1_000_000);
+        let is_tcp = role.service == ServiceClass::BestEffort;
+        let begin = network.links.len();
+        let rate = if is_tcp { self.load.host_rate } else { 10.0 };
+        let is_shaped = role.service == ServiceClass::ControlledLoad && !role.rogue;
+        network.links.push(link(format!("in {index}"), sender, entry, PROPAGATION + PROCESSING + end_system, plain(rate)));
+        network.links.push(link(format!("out {index}"), exit, receiver, PROPAGATION, plain(10.0)));
+        let mut path = vec![LinkId(begin)];
+        path.extend((role.path..PATHS).map(LinkId));
+        path.push(LinkId(begin + 1));
+        let on_off = |peak: f64| OnOff {
+            peak: mbps(peak),
+            length: PACKET,
+            on: Holding::Exponential { mean: Duration::from_milliseconds(2) },
+            off: Holding::Exponential { mean: Duration::from_milliseconds(2) },
+            remainder: Remainder::Carried,
+        };
+        let source = match role.service {
+            ServiceClass::Guaranteed if role.rogue => Source::Cbr(Cbr { rate: mbps(8.0), length: PACKET, random_phase: true }),
+            ServiceClass::Guaranteed => Source::Cbr(Cbr { rate: mbps(1.5), length: PACKET, random_phase: true }),
+            ServiceClass::ControlledLoad => Source::OnOff(on_off(if role.rogue { 10.0 } else { self.load.peak })),
+            ServiceClass::BestEffort => {
+                // Acknowledgements pass as many switches and wait nowhere.
+                let hops = (PATHS - role.path + 1) as u64;
+                let back = Duration::from_picoseconds(500_000_000 + hops * 41_000_000);
+                network.links.push(link(format!("back {index}"), receiver, sender, back, plain(10_000.0)));
+                Source::Tcp(Box::new(self.tcp(LinkId(begin + 2))))
+            }
+        };
+        let marked = role.rogue && self.load.flood == Some(true);
+        let header = header(index, role.service, marked);
+        let (start, stop, tagging) = (Duration::ZERO, None, None);
+        // 20 packets at 1000 packets per second.
+        let shaping = is_shaped.then(|| ShapingContract::new(mbps(1.0), 20 * PACKET, PACKET));
+        network.flows.push(FlowSpec { name: format!("flow {index}"), source, header, path, start, stop, tagging, shaping });
+    }
+
+    fn tcp(&self, back: LinkId) -> Tcp {
+        let tick = Duration::from_milliseconds(500);
+        let limits = if self.fixed_timeout { (tick, tick) } else { (tick + tick, Duration::from_seconds(64)) };
+        Tcp {
+            congestion: CongestionKind::Reno,
+            recovery: RecoveryKind::Reno,
+            timer: TimerSettings { kind: TimerKind::Coarse, granularity: tick, minimum: limits.0, maximum: limits.1, initial: tick },
+            segment: PACKET - HEADERS,
+            headers: HEADERS,
+            initial_window: 1,
+            window: 524 * u64::from(PACKET - HEADERS),
+            window_scale: true,
+            delayed_ack: None,
+            growth: Growth::Rfc5681,
+            after_idle: AfterIdle::Rfc5681,
+            limited_transmit: false,
+            avoid_multiple_fast_retransmits: true,
+            halves_pipe: false,
+            handshake: false,
+            ecn: false,
+            start_within: Duration::from_seconds(1),
+            // 300 us, 10 us to either side.
+            processing: Duration::from_picoseconds(290_000_000),
+            jitter: Duration::from_picoseconds(20_000_000),
+            application: Application::Endless,
+            ..Tcp::modern(vec![back])
+        }
+    }
+}
+
+/// The code points of the services: AF4 for guaranteed flows, AF3 for controlled load, whose drop precedence is the mark; 0 for the rest.
+pub fn dscp(service: ServiceClass, marked: bool) -> u8 {
+    let precedence = if marked { 0b100 } else { 0b010 };
+    match service {
+        ServiceClass::Guaranteed => 4 << 3 | precedence,
+        ServiceClass::ControlledLoad => 3 << 3 | precedence,
+        ServiceClass::BestEffort => 0,
+    }
+}
+
+/// The header of the packets of a flow: its source address tells it apart.
+pub fn header(flow: usize, service: ServiceClass, marked: bool) -> Header {
+    let transport = Transport { dscp: dscp(service, marked), protocol: 17, fragment: false, ports: Some((1, 2)) };
+    let network = Layer::V4 { source: address(flow), destination: 1, transport };
+    Header { network, ethernet_type: 0x800, ..Header::default() }
+}
+
+pub fn address(flow: usize) -> u32 {
+    0x0A00_0000 + flow as u32
+}
+
+fn link(name: String, from: NodeId, to: NodeId, propagation: Duration, port: PortSetup) -> Link {
+    Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None }
+}
+
+/// A port without losses.
+fn plain(rate: f64) -> PortSetup {
+    let rate = mbps(rate);
+    let class = ClassRules { name: "all".into(), queues: 1, rules: vec![] };
+    PortSetup {
+        rate,
+        overhead: Overhead::None,
+        classifier: Classifier::new(vec![class], 1).expect("one class"),
+        policers: vec![None],
+        buffer: BufferKind::TailDrop.build(&BufferParameters { flows: 1, ..BufferParameters::default() }).expect("no limits"),
+        scheduler: SchedulerKind::Fifo.build(&Setup::new(rate, PACKET), &[FlowParameters::default()]).expect("no parameters"),
+        packet_limit: 10_000,
+        longest_frame: PACKET,
+        remarks: Default::default(),
+    }
+}

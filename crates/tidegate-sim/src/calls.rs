@@ -1,0 +1,89 @@
+//! Calls: flows that ask for admission hop by hop, hold what they were given, and leave.
+//!
+//! A call uses a flow of the network: while it holds, the flow's source sends. At every port of the path that admits flows
+//! ([`Link::admission`](crate::network::Link::admission)) the set-up reserves and fills the flow's place at the port. A refusal gives back what was
+//! reserved before. When a call leaves, its source stops, and the release follows the last packet: each port is left when the queue there is empty.
+
+use crate::fault::Fault;
+use crate::id::LinkId;
+use tidegate_core::admission::{Constraint, Service, Target, TrafficSpec};
+use tidegate_core::units::Duration;
+
+/// Calls of one kind.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Calls {
+    /// A unique name; their random stream is named after it.
+    pub name: String,
+    /// The flows that calls use, by index, one call each at a time; all take the same path. A request that finds none free is refused.
+    pub flows: Vec<usize>,
+    /// When requests come.
+    pub arrivals: Arrivals,
+    /// The mean time that a call holds; exponential.
+    pub hold: Duration,
+    /// What the flow declares.
+    pub traffic: TrafficSpec,
+    /// What it asks for.
+    pub target: Option<Target>,
+    /// The service.
+    pub service: Service,
+    /// How early a packet may come at every port and still be in profile; `None`: the jitter that the hops upstream may add, as admission says.
+    pub tolerance: Option<Duration>,
+}
+
+/// When requests come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrivals {
+    /// Whatever is under way: a Poisson process with this mean time between requests.
+    Poisson(Duration),
+    /// An exponential time with this mean after the call before has left or was refused. Each flow asks by itself.
+    AfterLast(Duration),
+    /// Once for every flow at the start, without a test; they never leave.
+    Permanent,
+}
+
+impl Calls {
+    /// Checks the values; the network checks the flows.
+    ///
+    /// # Errors
+    /// The first [`Fault`].
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.flows.is_empty() {
+            return Err(Fault::new("flows", "none", "at least one flow"));
+        }
+        match self.arrivals {
+            Arrivals::Poisson(Duration::ZERO) | Arrivals::AfterLast(Duration::ZERO) => {
+                Err(Fault::new("interval", "no time between requests", "a mean time above 0"))
+            }
+            Arrivals::Permanent => Ok(()),
+            _ if self.hold == Duration::ZERO => Err(Fault::new("hold", "calls that hold for no time", "a mean time above 0")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What became of the requests of one kind of calls in one replication, from the end of the warm-up.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct CallStatistics {
+    /// Requests.
+    pub requests: u64,
+    /// Those that were admitted.
+    pub admitted: u64,
+    /// Those that a link refused, by what was short; only what occurred.
+    pub refused: Vec<(LinkId, Constraint, u64)>,
+    /// Those that found no flow free.
+    pub without_place: u64,
+    /// The mean number of calls that hold, over time.
+    pub mean_held: f64,
+}
+
+impl CallStatistics {
+    /// The requests that were refused, per request; `None` without a request.
+    pub fn blocking(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.all_refused() as f64 / self.requests as f64)
+    }
+
+    /// The requests that were refused for any reason.
+    pub fn all_refused(&self) -> u64 {
+        self.without_place + self.refused.iter().map(|(_, _, count)| count).sum::<u64>()
+    }
+}

@@ -1,0 +1,400 @@
+//! Signalling: calls ask for admission along their paths, hop by hop, and are torn down behind their last packets.
+
+use super::data_plane::DataPlane;
+use super::link::{LinkPort, PortKind};
+use super::sources::Sources;
+use crate::calls::{Arrivals, CallStatistics, Calls};
+use crate::experiment::Experiment;
+use crate::id::LinkId;
+use crate::network::Network;
+use crate::random::Stream;
+use crate::route::Routes;
+use crate::statistics::TimeWeighted;
+use crate::time::NEVER;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use tidegate_core::admission::{Answer, Constraint, Demand, FlowSpec, Hop, PathAdmission, ReserveError, Service};
+use tidegate_core::packet::{Colour, Flow};
+use tidegate_core::port::Leaving;
+use tidegate_core::scheduler::{FlowParameters, Profile, ServiceClass};
+use tidegate_core::units::{Duration, Rate, Time};
+
+/// How long a release waits before it looks again whether a queue is empty.
+const RELEASE_POLL_INTERVAL: u64 = 1_000_000_000;
+
+/// What happens next to a call, or to calls of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Event {
+    /// A request of these calls; `Some` for the flow that it is for.
+    Request { calls: u32, flow: Option<u32> },
+    /// The set-up of the call reaches this place of its path.
+    SetUp { call: u32, place: u32 },
+    /// The call leaves.
+    Leave { call: u32 },
+    /// Its release reaches this place of its path.
+    Release { call: u32, place: u32 },
+}
+
+/// One flow that calls use.
+struct Call {
+    calls: usize,
+    flow: usize,
+    is_free: bool,
+    /// Its allocation at each port that admits flows, in the order of the path.
+    hops: Vec<Hop>,
+}
+
+struct Kind<'a> {
+    calls: &'a Calls,
+    stream: Stream,
+    /// Its flows, by their calls.
+    members: std::ops::Range<usize>,
+    /// Its path: each link with the number of its port for admission, if it admits, and its propagation delay.
+    path: Vec<(usize, Option<u32>, u64)>,
+    /// The ports on the path that admit flows.
+    ports: Vec<u32>,
+    statistics: CallStatistics,
+    held: TimeWeighted,
+}
+
+pub(super) struct Signalling<'a> {
+    kinds: Vec<Kind<'a>>,
+    calls: Vec<Call>,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    /// Events so far: what comes first at an instant was entered first.
+    entered: u64,
+    /// By port for admission, the calls of controlled load there.
+    controlled: Vec<Vec<u32>>,
+}
+
+/// Which links admit flows: the admission control, and the number of its port by link.
+pub(super) fn admission(network: &Network) -> Option<(PathAdmission, Vec<Option<u32>>)> {
+    let mut settings = Vec::new();
+    let port_of = network.links.iter().map(|link| {
+        settings.push(link.admission?);
+        Some(settings.len() as u32 - 1)
+    });
+    let port_of: Vec<Option<u32>> = port_of.collect();
+    let flows = network.calls.iter().map(|calls| calls.flows.len()).sum();
+    let admission = PathAdmission::new(&settings, flows, settings.len()).ok()?;
+    (!settings.is_empty()).then_some((admission, port_of))
+}
+
+impl<'a> Signalling<'a> {
+    /// No call is under way; the first requests are entered.
+    pub(super) fn new(network: &'a Network, experiment: &Experiment, replication: u32, plane: &mut DataPlane) -> Signalling<'a> {
+        let mut signalling =
+            Signalling { kinds: Vec::new(), calls: Vec::new(), events: BinaryHeap::new(), entered: 0, controlled: Vec::new() };
+        let Some((admission, port_of)) = &plane.admission else { return signalling };
+        signalling.controlled.resize(port_of.iter().flatten().count(), Vec::new());
+        let _ = admission;
+        for calls in &network.calls {
+            let path: Vec<(usize, Option<u32>, u64)> = network.flows[calls.flows[0]]
+                .path
+                .iter()
+                .map(|link| (link.0, port_of[link.0], network.links[link.0].propagation.picoseconds()))
+                .collect();
+            let first = signalling.calls.len();
+            signalling.calls.extend(calls.flows.iter().map(|&flow| Call {
+                calls: signalling.kinds.len(),
+                flow,
+                is_free: true,
+                hops: Vec::new(),
+            }));
+            signalling.kinds.push(Kind {
+                calls,
+                stream: Stream::new(experiment.seed, replication, &format!("calls {}", calls.name)),
+                members: first..signalling.calls.len(),
+                ports: path.iter().filter_map(|&(_, port, _)| port).collect(),
+                path,
+                statistics: CallStatistics::default(),
+                held: TimeWeighted::new(0),
+            });
+        }
+        // The places of calls are vacant until they are set up.
+        for call in 0..signalling.calls.len() {
+            for place in 0..signalling.kinds[signalling.calls[call].calls].path.len() {
+                signalling.vacate(0, call, place, plane);
+            }
+        }
+        for kind in 0..signalling.kinds.len() {
+            signalling.enter_first(kind);
+        }
+        plane.agenda.set_signalling(signalling.next());
+        signalling
+    }
+
+    fn enter_first(&mut self, kind: usize) {
+        let Kind { calls, stream, members, .. } = &mut self.kinds[kind];
+        let number = kind as u32;
+        let first: Vec<(u64, Event)> = match calls.arrivals {
+            Arrivals::Poisson(mean) => vec![(exponential(stream, mean), Event::Request { calls: number, flow: None })],
+            Arrivals::AfterLast(mean) => members
+                .clone()
+                .map(|call| (exponential(stream, mean), Event::Request { calls: number, flow: Some(call as u32) }))
+                .collect(),
+            Arrivals::Permanent => members.clone().map(|call| (0, Event::Request { calls: number, flow: Some(call as u32) })).collect(),
+        };
+        first.into_iter().for_each(|(at, event)| self.enter(at, event));
+    }
+
+    fn enter(&mut self, at: u64, event: Event) {
+        self.events.push(Reverse((at, self.entered, event)));
+        self.entered += 1;
+    }
+
+    fn next(&self) -> u64 {
+        self.events.peek().map_or(NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// Counting starts anew.
+    pub(super) fn restart(&mut self, now: u64) {
+        for kind in &mut self.kinds {
+            kind.statistics = CallStatistics::default();
+            kind.held.restart(now);
+        }
+    }
+
+    pub(super) fn finish(self, end: u64) -> Vec<CallStatistics> {
+        let finish = |mut kind: Kind| {
+            kind.held.finish(end);
+            CallStatistics { mean_held: kind.held.mean(), ..kind.statistics }
+        };
+        self.kinds.into_iter().map(finish).collect()
+    }
+
+    /// The next event is due.
+    pub(super) fn play(&mut self, now: u64, sources: &mut Sources, plane: &mut DataPlane) {
+        let Some(Reverse((_, _, event))) = self.events.pop() else { return };
+        match event {
+            Event::Request { calls, flow } => self.request(now, calls as usize, flow.map(|call| call as usize), sources, plane),
+            Event::SetUp { call, place } => self.set_up(now, call as usize, place as usize, sources, plane),
+            Event::Leave { call } => {
+                sources.stop(self.calls[call as usize].flow, plane);
+                self.set_held(now, call as usize, false);
+                self.release(now, call as usize, 0, plane);
+            }
+            Event::Release { call, place } => self.release(now, call as usize, place as usize, plane),
+        }
+        plane.agenda.set_signalling(self.next());
+    }
+
+    fn request(&mut self, now: u64, number: usize, call: Option<usize>, sources: &mut Sources, plane: &mut DataPlane) {
+        let kind = &mut self.kinds[number];
+        kind.statistics.requests += 1;
+        let next = match kind.calls.arrivals {
+            Arrivals::Poisson(mean) => Some(now + exponential(&mut kind.stream, mean)),
+            _ => None,
+        };
+        let free = call.or_else(|| kind.members.clone().find(|&call| self.calls[call].is_free));
+        if let Some(at) = next {
+            self.enter(at, Event::Request { calls: number as u32, flow: None });
+        }
+        let Some(call) = free else {
+            self.kinds[number].statistics.without_place += 1;
+            return;
+        };
+        let kind = &self.kinds[number];
+        let spec = spec_of(kind.calls, &kind.ports, self.calls[call].flow);
+        let Some((admission, _)) = &mut plane.admission else { return };
+        match admission.allocate(&spec) {
+            Ok(Answer::Admitted(admitted)) => {
+                self.calls[call].hops = admitted.hops.to_vec();
+                self.calls[call].is_free = false;
+                self.set_up(now, call, 0, sources, plane);
+            }
+            Ok(Answer::Refused(refused)) => {
+                let link = kind.path.iter().find(|(_, port, _)| *port == Some(refused.port)).map_or(0, |&(link, ..)| link);
+                self.refuse(now, call, link, refused.constraint);
+            }
+            // The network has been checked, and a flow is asked for only while it is free.
+            Err(_) => self.kinds[number].statistics.without_place += 1,
+        }
+    }
+
+    /// Reserves at the ports from this place of the path on that the set-up passes at this instant.
+    fn set_up(&mut self, now: u64, call: usize, place: usize, sources: &mut Sources, plane: &mut DataPlane) {
+        let number = self.calls[call].calls;
+        let Some(&(link, port, propagation)) = self.kinds[number].path.get(place) else {
+            return self.hold(now, call, sources, plane);
+        };
+        if let Some(port) = port {
+            match self.reserve(now, call, port, plane) {
+                Ok(()) => self.install(now, call, place, port, link, plane),
+                Err(constraint) => {
+                    self.give_back(now, call, place, plane);
+                    return self.refuse(now, call, link, constraint);
+                }
+            }
+        }
+        self.enter(now + propagation, Event::SetUp { call: call as u32, place: place as u32 + 1 });
+    }
+
+    fn reserve(&mut self, now: u64, call: usize, port: u32, plane: &mut DataPlane) -> Result<(), Constraint> {
+        let Call { calls, flow, hops, .. } = &self.calls[call];
+        let kind = &self.kinds[*calls];
+        let (Some((admission, _)), Some(hop)) = (&mut plane.admission, hops.iter().find(|hop| hop.port == port)) else { return Ok(()) };
+        let demand = Demand::at(&spec_of(kind.calls, &kind.ports, *flow), hop);
+        let Some(admitting) = admission.link_mut(port) else { return Ok(()) };
+        admitting.advance(Time::from_picoseconds(now));
+        let id = *flow as u64;
+        let answer = match kind.calls.arrivals {
+            Arrivals::Permanent => admitting.provision(id, demand),
+            _ => admitting.reserve(id, demand),
+        };
+        match answer {
+            Err(ReserveError::Short(shortage)) => Err(shortage.constraint),
+            // A full table is as many flows as the link can have.
+            Err(_) => Err(Constraint::Rate),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Fills the flow's place at a port that has reserved, and tells the scheduler what others have now.
+    fn install(&mut self, now: u64, call: usize, place: usize, port: u32, link: usize, plane: &mut DataPlane) {
+        if self.kinds[self.calls[call].calls].calls.service == Service::ControlledLoad {
+            self.controlled[port as usize].push(call as u32);
+        }
+        self.fill(now, call, place, port, link, plane);
+        self.rerate(now, Some(call), port, link, plane);
+    }
+
+    /// The flows of controlled load at a port have new rates; `but` has its own already.
+    fn rerate(&mut self, now: u64, but: Option<usize>, port: u32, link: usize, plane: &mut DataPlane) {
+        for index in 0..self.controlled[port as usize].len() {
+            let other = self.controlled[port as usize][index] as usize;
+            if Some(other) != but
+                && let Some(place) = self.kinds[self.calls[other].calls].path.iter().position(|hop| hop.0 == link)
+            {
+                self.fill(now, other, place, port, link, plane);
+            }
+        }
+    }
+
+    /// Gives the flow's place at a port the parameters that admission says.
+    fn fill(&self, now: u64, call: usize, place: usize, port: u32, link: usize, plane: &mut DataPlane) {
+        let Call { calls, flow, hops, .. } = &self.calls[call];
+        let calls = self.kinds[*calls].calls;
+        let Some((admission, _)) = &plane.admission else { return };
+        let rate = admission.rate_of(port, *flow as u64).unwrap_or(0).max(Rate::MIN.bits_per_second());
+        let jitter = hops.iter().find(|hop| hop.port == port).map_or(Duration::ZERO, |hop| hop.tolerance);
+        let tolerance = calls.tolerance.unwrap_or(jitter);
+        let declared = calls.traffic;
+        let jitter_bits = u128::from(declared.rate().bits_per_second()) * u128::from(tolerance.picoseconds()) / 1_000_000_000_000;
+        let parameters = FlowParameters {
+            rate: Rate::new(rate).ok(),
+            class: Some(match calls.service {
+                Service::Guaranteed => ServiceClass::Guaranteed,
+                _ => ServiceClass::ControlledLoad,
+            }),
+            tolerance: Some(tolerance),
+            profile: Some(Profile { rate: declared.rate(), burst: ((u128::from(declared.burst()) + jitter_bits) / 8) as u32 }),
+            ..FlowParameters::default()
+        };
+        let queue = queue_at(plane.flows.routes, *flow, place);
+        let LinkPort::Driven(driven) = &mut plane.links[link].port else { return };
+        let PortKind::Packets { port, .. } = &mut driven.kind else { return };
+        let filled = port.change_flow(Time::from_picoseconds(now), queue, &parameters);
+        debug_assert!(filled.is_ok(), "{filled:?}");
+        // A head may be eligible sooner.
+        plane.wake(now, link);
+    }
+
+    fn hold(&mut self, now: u64, call: usize, sources: &mut Sources, plane: &mut DataPlane) {
+        let kind = &mut self.kinds[self.calls[call].calls];
+        kind.statistics.admitted += 1;
+        let leave = match kind.calls.arrivals {
+            Arrivals::Permanent => None,
+            _ => Some(now + exponential(&mut kind.stream, kind.calls.hold)),
+        };
+        if let Some(at) = leave {
+            self.enter(at, Event::Leave { call: call as u32 });
+        }
+        self.set_held(now, call, true);
+        sources.restart(now, self.calls[call].flow, plane);
+    }
+
+    fn set_held(&mut self, now: u64, call: usize, holds: bool) {
+        let held = &mut self.kinds[self.calls[call].calls].held;
+        held.set(now, if holds { held.value() + 1 } else { held.value() - 1 });
+    }
+
+    fn refuse(&mut self, now: u64, call: usize, link: usize, constraint: Constraint) {
+        let refused = &mut self.kinds[self.calls[call].calls].statistics.refused;
+        match refused.iter_mut().find(|(at, why, _)| (*at, *why) == (LinkId(link), constraint)) {
+            Some((_, _, count)) => *count += 1,
+            None => refused.push((LinkId(link), constraint, 1)),
+        }
+        self.free(now, call);
+    }
+
+    /// The call is over; its flow may ask again.
+    fn free(&mut self, now: u64, call: usize) {
+        self.calls[call].is_free = true;
+        let number = self.calls[call].calls;
+        let kind = &mut self.kinds[number];
+        if let Arrivals::AfterLast(mean) = kind.calls.arrivals {
+            let at = now + exponential(&mut kind.stream, mean);
+            self.enter(at, Event::Request { calls: number as u32, flow: Some(call as u32) });
+        }
+    }
+
+    /// Gives back what was reserved before this place; nothing has been sent.
+    fn give_back(&mut self, now: u64, call: usize, before: usize, plane: &mut DataPlane) {
+        for place in 0..before {
+            self.leave_port(now, call, place, plane);
+        }
+    }
+
+    /// Leaves the port at this place if the queue is empty, else looks again later. The release follows the last packet to the next port.
+    fn release(&mut self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
+        let Call { calls, flow, .. } = self.calls[call];
+        let Some(&(link, _, propagation)) = self.kinds[calls].path.get(place) else { return self.free(now, call) };
+        let queue = queue_at(plane.flows.routes, flow, place);
+        let state = &plane.links[link];
+        let last_transmission = state.rest.longest_transmission;
+        if state.queued(queue) > 0 {
+            return self.enter(now + RELEASE_POLL_INTERVAL, Event::Release { call: call as u32, place: place as u32 });
+        }
+        self.leave_port(now, call, place, plane);
+        self.enter(now + last_transmission + propagation, Event::Release { call: call as u32, place: place as u32 + 1 });
+    }
+
+    fn leave_port(&mut self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
+        let (link, port, _) = self.kinds[self.calls[call].calls].path[place];
+        let (Some(port), Some((admission, _))) = (port, &mut plane.admission) else { return };
+        self.controlled[port as usize].retain(|&other| other as usize != call);
+        if let Some(admitting) = admission.link_mut(port) {
+            admitting.advance(Time::from_picoseconds(now));
+            admitting.release(self.calls[call].flow as u64);
+        }
+        self.vacate(now, call, place, plane);
+        self.rerate(now, None, port, link, plane);
+    }
+
+    /// Makes the flow's place at a port that admits flows vacant.
+    fn vacate(&self, now: u64, call: usize, place: usize, plane: &mut DataPlane) {
+        let Call { calls, flow, .. } = self.calls[call];
+        let (link, Some(_), _) = self.kinds[calls].path[place] else { return };
+        let queue = queue_at(plane.flows.routes, flow, place);
+        plane.remove_flow(now, link, queue, Leaving::Drain);
+    }
+}
+
+/// The request of a call, over the ports of its path that admit flows.
+fn spec_of<'a>(calls: &Calls, ports: &'a [u32], flow: usize) -> FlowSpec<'a> {
+    FlowSpec { id: flow as u64, path: ports, traffic: calls.traffic, target: calls.target, kind: calls.service }
+}
+
+/// The queue of a flow's packets at this place of its path.
+fn queue_at(routes: &Routes, flow: usize, place: usize) -> Flow {
+    let mut cursor = routes.variants[routes.first_variant[flow] as usize].cursor;
+    for _ in 0..place {
+        cursor = routes.crossing(cursor, Colour::Green).0;
+    }
+    routes.hops[cursor as usize].queue
+}
+
+fn exponential(stream: &mut Stream, mean: Duration) -> u64 {
+    (stream.exponential() * mean.picoseconds() as f64) as u64
+}
