@@ -237,7 +237,17 @@ impl Building<'_> {
                         let finding = at.error(problem).context(table.policy.span.clone(), "the policy");
                         self.findings.push(finding.help("remove every `set` from the policy's classes, or `cells`"));
                     }
-                    self.links.push(Link { name, from: NodeId(from), to: NodeId(to), propagation, port, impairment, cells, adapter, admission: None });
+                    self.links.push(Link {
+                        name,
+                        from: NodeId(from),
+                        to: NodeId(to),
+                        propagation,
+                        port,
+                        impairment,
+                        cells,
+                        adapter,
+                        admission: None,
+                    });
                     self.bounds_of_link.push(bounds);
                 }
                 None => self.is_complete = false,
@@ -297,7 +307,12 @@ impl Building<'_> {
 
     fn flows(mut self, experiment: Experiment, capture: &mut ReadCapture<'_>) -> Option<Simulation> {
         report_duplicates(self.file.flow.iter().map(|flow| &flow.name), "flow", self.findings);
-        let mut network = Network { nodes: std::mem::take(&mut self.nodes), links: std::mem::take(&mut self.links), flows: Vec::new(), calls: Vec::new() };
+        let mut network = Network {
+            nodes: std::mem::take(&mut self.nodes),
+            links: std::mem::take(&mut self.links),
+            flows: Vec::new(),
+            calls: Vec::new(),
+        };
         let mut groups = Vec::new();
         for table in &self.file.flow {
             let count = table.count.as_ref().map_or(1, |at| at.value.0 as u32);

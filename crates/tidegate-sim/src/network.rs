@@ -294,7 +294,11 @@ impl Network {
                     return refuse("flows", format!("flow {} is used by other calls", spec.name), "a flow of its own for every call");
                 }
                 if matches!(spec.source, Source::Tcp(_) | Source::Greedy(_) | Source::Capture(_)) || spec.stop.is_some() {
-                    return refuse("flows", format!("flow {} does not start anew", spec.name), "sources that the clock drives, without a stop");
+                    return refuse(
+                        "flows",
+                        format!("flow {} does not start anew", spec.name),
+                        "sources that the clock drives, without a stop",
+                    );
                 }
                 if spec.path != self.flows[calls.flows[0]].path {
                     return refuse("flows", format!("flow {} takes another path", spec.name), "flows of one path");

@@ -21,7 +21,9 @@ pub mod time_weighted;
 
 pub use estimate::Estimate;
 pub use flow::{FlowStatistics, Tagged};
-pub use outcome::{CallOutcome, ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, QUANTILES, Replication, TaggedOutcome, TcpOutcome, jain};
+pub use outcome::{
+    CallOutcome, ClassOutcome, DelayOutcome, FlowOutcome, Outcome, PortOutcome, QUANTILES, Replication, TaggedOutcome, TcpOutcome, jain,
+};
 pub use port::{ClassStatistics, PortStatistics};
 pub use tcp::TcpStatistics;
 pub use tidegate_statistics::{CoarseHistogram, Histogram};

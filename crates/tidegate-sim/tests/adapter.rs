@@ -144,7 +144,12 @@ fn cells_go_on_one_by_one_to_a_port_of_cells() {
         Link { adapter: Some(adapter(vec![constant(10, 0)])), ..link("adapter", 0, 1, propagation, frames(1)) },
         Link { cells: true, ..link("switch", 1, 2, propagation, behind) },
     ];
-    let network = Network { nodes: (0..3).map(|node| node.to_string()).collect(), links, flows: vec![flow("flow", cbr(1072), 0, &[0, 1])], calls: vec![] };
+    let network = Network {
+        nodes: (0..3).map(|node| node.to_string()).collect(),
+        links,
+        flows: vec![flow("flow", cbr(1072), 0, &[0, 1])],
+        calls: vec![],
+    };
     let outcome = play(&network, 100);
     let (delay, expected) = (mean_delay(&outcome, 0), 2e-3 + 222.0 * SLOT_TIME);
     assert!(delay >= expected - 1e-12 && delay <= expected + SLOT_TIME, "{delay} instead of {expected}");

@@ -182,7 +182,12 @@ fn any_flow(index: usize) -> impl Strategy<Value = FlowSpec> {
 fn any_network() -> impl Strategy<Value = Network> {
     let links: Vec<_> = (0..NODES).map(any_link).collect();
     let flows = (1usize..8).prop_flat_map(|flows| (0..flows).map(any_flow).collect::<Vec<_>>());
-    (links, flows).prop_map(|(links, flows)| Network { nodes: (0..NODES).map(|node| node.to_string()).collect(), links, flows, calls: vec![] })
+    (links, flows).prop_map(|(links, flows)| Network {
+        nodes: (0..NODES).map(|node| node.to_string()).collect(),
+        links,
+        flows,
+        calls: vec![],
+    })
 }
 
 fn check(outcome: &Outcome) {

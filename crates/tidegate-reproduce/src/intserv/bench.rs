@@ -99,6 +99,7 @@ pub struct Span {
 
 struct Watch<'a> {
     records: &'a mut Records,
+    streams: &'a [Stream],
     from: u64,
 }
 
@@ -125,7 +126,9 @@ impl Observer<Tag> for Watch<'_> {
             self.records.pushed_out += 1;
             self.records.same_again += u64::from(self.records.last_pushed.replace(flow) == Some(flow));
             if packet.colour == Colour::Green {
-                let longest = (0..occupancy.flows()).map(|flow| occupancy.flow_bytes(Flow(flow as u32))).max();
+                // Backlogged flows are in another partition.
+                let rivals = self.streams.iter().enumerate().filter(|(_, stream)| stream.emits != Emits::Backlog);
+                let longest = rivals.map(|(flow, _)| occupancy.flow_bytes(Flow(flow as u32))).max();
                 self.records.pushed_unmarked += 1;
                 self.records.from_a_longest += u64::from(Some(occupancy.flow_bytes(flow) + packet.length) >= longest);
             }
@@ -190,29 +193,29 @@ pub fn run_with(setup: PortSetup, streams: &[Stream], span: Span, act: &mut dyn 
             continue;
         }
         while let Some(now) = next_act.filter(|&now| now <= at) {
-            port.advance(Time::from_picoseconds(now), &mut Watch { records: &mut records, from: span.warm_up }, |_| {});
+            port.advance(Time::from_picoseconds(now), &mut Watch { records: &mut records, streams, from: span.warm_up }, |_| {});
             next_act = act(now, &mut port);
         }
         let now = Time::from_picoseconds(at);
-        let mut watch = Watch { records: &mut records, from: span.warm_up };
+        let mut watch = Watch { records: &mut records, streams, from: span.warm_up };
         port.advance(now, &mut watch, |_| {});
         let stream = &streams[flow];
-        let mut offer = |port: &mut Port<Tag>, at: u64, colour: Colour, watch: &mut Watch<'_>| {
-            let tag = (numbers[flow], at);
+        let number = numbers[flow];
+        let mut offer = |port: &mut Port<Tag>, colour: Colour, watch: &mut Watch<'_>| {
+            port.offer(now, Flow(flow as u32), PACKET, colour, (numbers[flow], at), watch);
             numbers[flow] += 1;
-            port.offer(Time::from_picoseconds(at), Flow(flow as u32), PACKET, colour, tag, watch);
         };
         let colour = if stream.is_marked { Colour::Yellow } else { Colour::Green };
         let next = match &stream.emits {
             Emits::Constant(rate) => {
-                offer(&mut port, at, colour, &mut watch);
+                offer(&mut port, colour, &mut watch);
                 Some(at + interval(*rate))
             }
             Emits::Bursts { packets, rate } => {
                 // Within a burst the packets come one by one as events of their own.
-                let place = numbers[flow] % u64::from(*packets);
+                let place = number % u64::from(*packets);
                 let begun = at - place * (MILLISECOND / 1000);
-                offer(&mut port, at, colour, &mut watch);
+                offer(&mut port, colour, &mut watch);
                 let is_last = place + 1 == u64::from(*packets);
                 let gap = || interval(*rate) as f64 * f64::from(*packets) * (0.9 + 0.2 * random[flow].uniform());
                 Some(if is_last { begun + { gap }() as u64 } else { at + MILLISECOND / 1000 })
@@ -220,7 +223,7 @@ pub fn run_with(setup: PortSetup, streams: &[Stream], span: Span, act: &mut dyn 
             Emits::Backlog => {
                 while port.occupancy().flow_packets(Flow(flow as u32)) < BACKLOG {
                     let before = port.occupancy().flow_packets(Flow(flow as u32));
-                    offer(&mut port, at, colour, &mut watch);
+                    offer(&mut port, colour, &mut watch);
                     if port.occupancy().flow_packets(Flow(flow as u32)) == before {
                         break;
                     }
@@ -228,16 +231,16 @@ pub fn run_with(setup: PortSetup, streams: &[Stream], span: Span, act: &mut dyn 
                 Some(at + LOOK)
             }
             Emits::Given(packets) => {
-                let (_, colour) = packets[numbers[flow] as usize];
-                offer(&mut port, at, colour, &mut watch);
-                packets.get(numbers[flow] as usize).map(|&(at, _)| at)
+                let (_, colour) = packets[number as usize];
+                offer(&mut port, colour, &mut watch);
+                packets.get(number as usize + 1).map(|&(at, _)| at)
             }
         };
         // An idle link takes the packet at once.
         port.advance(now, &mut watch, |_| {});
         due.extend(next.map(|at| Reverse((at, flow))));
     }
-    port.advance(Time::from_picoseconds(span.end), &mut Watch { records: &mut records, from: span.warm_up }, |_| {});
+    port.advance(Time::from_picoseconds(span.end), &mut Watch { records: &mut records, streams, from: span.warm_up }, |_| {});
     assert!(port.check().is_ok(), "the port loses count");
     records
 }

@@ -90,7 +90,8 @@ pub fn erlang_b(circuits: u32, erlangs: f64) -> f64 {
 pub fn kaufman_roberts(units: usize, kinds: &[(usize, f64)]) -> Vec<f64> {
     let mut occupied = vec![1.0];
     for level in 1..=units {
-        let sum: f64 = kinds.iter().filter(|kind| kind.0 <= level).map(|&(size, erlangs)| size as f64 * erlangs * occupied[level - size]).sum();
+        let sum: f64 =
+            kinds.iter().filter(|kind| kind.0 <= level).map(|&(size, erlangs)| size as f64 * erlangs * occupied[level - size]).sum();
         occupied.push(sum / level as f64);
     }
     let all: f64 = occupied.iter().sum();
@@ -103,7 +104,9 @@ mod tests {
 
     #[test]
     fn the_formulae_have_their_published_values() {
-        for (circuits, erlangs, blocked) in [(6, 6.4, 0.292415), (6, 8.0, 0.389752), (6, 9.6, 0.467663), (9, 8.0, 0.173141), (10, 8.0, 0.121661)] {
+        for (circuits, erlangs, blocked) in
+            [(6, 6.4, 0.292415), (6, 8.0, 0.389752), (6, 9.6, 0.467663), (9, 8.0, 0.173141), (10, 8.0, 0.121661)]
+        {
             assert!((erlang_b(circuits, erlangs) - blocked).abs() < 1e-6);
         }
         let blocked = kaufman_roberts(9, &[(1, 4.0), (2, 4.0)]);

@@ -98,7 +98,7 @@ fn row(name: &str, results: &Results) -> Vec<String> {
 }
 
 /// A row of the paper's figures, `-` where it has none.
-fn paper_row(cells: [&str; 8]) -> Vec<String> {
+fn paper_row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
@@ -353,7 +353,8 @@ pub fn flood(progress: &dyn Fn(f64)) -> Figure {
         figure.gates.push(each(&format!("E11, {name}: packets reordered"), "packets", &results.reordered, 0.0, 0.0));
     }
     figure.gates.push(each("unmarked, as printed: conforming guaranteed packets lost", "packets", &unmarked.lost[0], 1.0, f64::INFINITY));
-    let row = |name: &str, results: &Results| vec![name.to_owned(), with_interval(&results.lost[0], 0), with_interval(&results.rogue_loss, 1)];
+    let row =
+        |name: &str, results: &Results| vec![name.to_owned(), with_interval(&results.lost[0], 0), with_interval(&results.rogue_loss, 1)];
     let rows = vec![
         row("marked, as printed", &printed),
         row("marked, tolerance 1 ms", &marked),
@@ -384,7 +385,13 @@ pub fn blocking(progress: &dyn Fn(f64)) -> Figure {
         rows.push(vec![format!("{rate} Mbit/s, load {x}"), with_interval(&measured, 4), format!("{expected:.4}")]);
         figure.gates.push(Gate::within(&name, "of requests", measured, &[expected; 2], 0.004));
         figure.gates.push(Gate::within(format!("{name}: every path"), "of requests", paths, &[expected; 2 * PATHS], 0.012));
-        figure.gates.push(each(&format!("{name}: held after the last has left"), "bit/s", &runs.iter().map(|run| run.left as f64).collect::<Vec<_>>(), 0.0, 0.0));
+        figure.gates.push(each(
+            &format!("{name}: held after the last has left"),
+            "bit/s",
+            &runs.iter().map(|run| run.left as f64).collect::<Vec<_>>(),
+            0.0,
+            0.0,
+        ));
         progress((number + 1) as f64 / 7.0);
     }
     let run = blocking::run(&Calls { rates: [1.0, 2.0, 1.0, 2.0], x: 1.0, seconds: 2e6, seed: 1 });

@@ -82,7 +82,8 @@ pub struct Role {
 pub fn roles(load: &Load) -> Vec<Role> {
     let mut roles = Vec::new();
     let all = |count: usize, service| (0..PATHS).flat_map(move |path| (0..count).map(move |number| (path, number, service)));
-    let services = [(1, ServiceClass::Guaranteed), (load.controlled, ServiceClass::ControlledLoad), (load.connections, ServiceClass::BestEffort)];
+    let services =
+        [(1, ServiceClass::Guaranteed), (load.controlled, ServiceClass::ControlledLoad), (load.connections, ServiceClass::BestEffort)];
     for (path, number, service) in services.into_iter().flat_map(|(count, service)| all(count, service)) {
         let rogue = load.non_conforming && service == ServiceClass::ControlledLoad && path + 1 == PATHS && number == 0;
         roles.push(Role { service, path, rogue });
@@ -236,7 +237,7 @@ pub fn address(flow: usize) -> u32 {
 }
 
 fn link(name: String, from: NodeId, to: NodeId, propagation: Duration, port: PortSetup) -> Link {
-    Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None }
+    Link { name, from, to, propagation, port, impairment: Impairment::default(), cells: false, adapter: None, admission: None }
 }
 
 /// A port without losses.

@@ -2,11 +2,11 @@
 
 use super::bench::PACKET;
 use super::lot::{address, dscp, mbps};
-use tidegate_core::buffer::{BufferParameters, Override};
+use tidegate_core::buffer::{BufferParameters, Reserve};
 use tidegate_core::classifier::{ClassRules, Classifier, Prefix, Rule};
 use tidegate_core::packet::{Colour, Flow};
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
+use tidegate_core::registry::{AnyBufferManager, AnyScheduler, BufferKind, PartitionSpec, SchedulerKind};
 use tidegate_core::remark::{CodePoint, Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, IntServOptions, Marks, Profile, ServiceClass, Setup};
 use tidegate_core::units::{Duration, Overhead};
@@ -69,7 +69,7 @@ impl Options {
             tolerance: Tolerance::Constant(0),
             scheduler: IntServOptions::default(),
             enforces_reserve: false,
-            controlled: BufferKind::SelectivePushOutPlus,
+            controlled: BufferKind::SelectivePushoutPlus,
             partitions: [500, 500, 1000],
         }
     }
@@ -116,6 +116,7 @@ pub fn parameters(member: &Member, options: &Options) -> FlowParameters {
 
 /// The port of a node. Flows are classes in the order of `members`; a flow that does not pass here is `None` and has a place without traffic.
 pub fn node(members: &[Option<Member>], options: &Options) -> PortSetup {
+    let buffer = buffer(members, options);
     let members: Vec<Member> = members.iter().map(|member| member.unwrap_or(Member::best_effort())).collect();
     let class = |(flow, _): (usize, &Member)| {
         let rule = Rule { source: Some(Prefix::V4 { address: address(flow), length: 32 }), ..Rule::default() };
@@ -136,10 +137,34 @@ pub fn node(members: &[Option<Member>], options: &Options) -> PortSetup {
         overhead: Overhead::None,
         classifier: Classifier::new(members.iter().enumerate().map(class).collect(), 1).expect("one rule per flow"),
         policers: vec![None; members.len()],
-        buffer: buffer(&members, options),
+        buffer,
         scheduler,
         packet_limit: options.partitions.iter().sum(),
         longest_frame: PACKET,
         remarks: Remarks::new(remarks.collect()),
     }
+}
+
+/// A partition for each service, and nothing shared between them.
+fn buffer(members: &[Option<Member>], options: &Options) -> AnyBufferManager {
+    let services = [ServiceClass::Guaranteed, ServiceClass::ControlledLoad, ServiceClass::BestEffort];
+    let kinds = [BufferKind::SelectivePushout, options.controlled, BufferKind::DynamicThreshold];
+    let partition_of: Vec<Option<u32>> = members
+        .iter()
+        .map(|member| member.and_then(|member| services.iter().position(|&service| service == member.service)).map(|place| place as u32))
+        .collect();
+    let spec = |(place, kind): (usize, BufferKind)| {
+        let flows: Vec<&Member> = members.iter().flatten().filter(|member| member.service == services[place]).collect();
+        let reserve = |(flow, member): (usize, &&Member)| Reserve { first_flow: Flow(flow as u32), flows: 1, bytes: member.burst * PACKET };
+        let enforces = options.enforces_reserve && services[place] == ServiceClass::Guaranteed;
+        let parameters = BufferParameters {
+            flows: flows.len().max(1),
+            packets: Some(options.partitions[place]),
+            reserves: if enforces { flows.iter().enumerate().map(reserve).collect() } else { Vec::new() },
+            ..BufferParameters::default()
+        };
+        PartitionSpec { kind, parameters }
+    };
+    let specs: Vec<PartitionSpec> = kinds.into_iter().enumerate().map(spec).collect();
+    AnyBufferManager::partitioned(&specs, &partition_of).expect("every flow has a partition")
 }

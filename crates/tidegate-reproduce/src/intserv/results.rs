@@ -65,10 +65,18 @@ impl Results {
                 each(&|lot| lot.lost(ServiceClass::Guaranteed)[1] + lot.lost(ServiceClass::ControlledLoad)[1]),
             ],
             controlled_loss: each(&|lot| 100.0 * lot.lost(ServiceClass::ControlledLoad)[0] / lot.offered(ServiceClass::ControlledLoad)),
-            marked: each(&Lot::marked),
-            rogue_loss: if rogue { each(&Lot::rogue_loss) } else { Vec::new() },
+            marked: each(&|lot| lot.marked()),
+            rogue_loss: if rogue { each(&|lot| lot.rogue_loss()) } else { Vec::new() },
             rogue_ms: if rogue { each(&|lot| lot.longest_ms(|role| role.rogue)) } else { Vec::new() },
-            reordered: each(&|lot| lot.run.flows.iter().zip(lot.roles).filter(|(_, role)| role.service != ServiceClass::BestEffort).map(|(flow, _)| flow.reordered as f64).sum()),
+            reordered: each(&|lot| {
+                lot.run
+                    .flows
+                    .iter()
+                    .zip(lot.roles)
+                    .filter(|(_, role)| role.service != ServiceClass::BestEffort)
+                    .map(|(flow, _)| flow.reordered as f64)
+                    .sum()
+            }),
             delays,
         }
     }
@@ -182,7 +190,9 @@ impl Lot<'_> {
     }
 
     fn rogue_loss(&self) -> f64 {
-        let (lost, offered) = self.flows(|role| role.rogue).fold((0, 0), |(lost, offered), (.., flow)| (lost + flow.lost().packets, offered + flow.offered.packets));
+        let (lost, offered) = self
+            .flows(|role| role.rogue)
+            .fold((0, 0), |(lost, offered), (.., flow)| (lost + flow.lost().packets, offered + flow.offered.packets));
         100.0 * lost as f64 / offered as f64
     }
 }

@@ -94,7 +94,11 @@ pub(super) fn build(network: &Network, experiment: &Experiment, replication: u32
         let overhead = link.port.overhead;
         let longest = link.port.rate.time_per_byte().ceil(overhead.wire_length(link.port.longest_frame));
         let rest = LinkRest {
-            longest_transmission: longest.picoseconds(), meter: PortMeter::new(&link.port.classifier, sample_interval), mark_above, pace: pace_of(link) };
+            longest_transmission: longest.picoseconds(),
+            meter: PortMeter::new(&link.port.classifier, sample_interval),
+            mark_above,
+            pace: pace_of(link),
+        };
         LinkState { port, flying: Flying::default(), propagation: link.propagation.picoseconds(), rest: Box::new(rest) }
     });
     (links.collect(), driven)

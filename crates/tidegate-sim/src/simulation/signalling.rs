@@ -129,10 +129,9 @@ impl<'a> Signalling<'a> {
         let number = kind as u32;
         let first: Vec<(u64, Event)> = match calls.arrivals {
             Arrivals::Poisson(mean) => vec![(exponential(stream, mean), Event::Request { calls: number, flow: None })],
-            Arrivals::AfterLast(mean) => members
-                .clone()
-                .map(|call| (exponential(stream, mean), Event::Request { calls: number, flow: Some(call as u32) }))
-                .collect(),
+            Arrivals::AfterLast(mean) => {
+                members.clone().map(|call| (exponential(stream, mean), Event::Request { calls: number, flow: Some(call as u32) })).collect()
+            }
             Arrivals::Permanent => members.clone().map(|call| (0, Event::Request { calls: number, flow: Some(call as u32) })).collect(),
         };
         first.into_iter().for_each(|(at, event)| self.enter(at, event));

@@ -43,7 +43,12 @@ fn overloaded() -> Network {
     let source = Source::Cbr(Cbr { rate: Rate::new(1_250_000).unwrap(), length: 125, random_phase: false });
     let (header, path, start) = (Header::default(), vec![LinkId(0), LinkId(1)], Duration::ZERO);
     let flow = FlowSpec { name: "flow".into(), source, header, path, start, stop: None, tagging: None, shaping: None };
-    Network { nodes: vec!["a".into(), "b".into(), "c".into()], links: vec![link("ab", 0, 1), link("bc", 1, 2)], flows: vec![flow], calls: vec![] }
+    Network {
+        nodes: vec!["a".into(), "b".into(), "c".into()],
+        links: vec![link("ab", 0, 1), link("bc", 1, 2)],
+        flows: vec![flow],
+        calls: vec![],
+    }
 }
 
 /// The error of a replication of 100 ms that is tampered with after half of it.
