@@ -76,7 +76,7 @@ const HEAD: [&str; 8] = [
     "TCP kB/s (sum)",
     "last link: GS, CL in profile",
     "out of profile, BE Mbit/s",
-    "marked %",
+    "CL marked %",
     "BE loss %",
 ];
 
@@ -152,7 +152,7 @@ pub fn light_load(progress: &dyn Fn(f64)) -> Figure {
              idle at seven eighths of the rest.",
             "Guaranteed flows are half a millisecond faster here: an end-system delay of 500 us, which Table 2 names for TCP, would explain it. It was added \
              after the gap was seen.",
-            "With the rules as printed, a sixth of the packets of conforming flows arrives marked, because jitter makes heads early; a tolerance of 1 ms \
+            "With the rules as printed, a sixth of the packets of controlled load arrives marked, because jitter makes heads early; a tolerance of 1 ms \
              halves that.",
             "Eight seeds, 95 % intervals; the paper's figures stand beside ours and are no gates.",
         ],
@@ -171,7 +171,7 @@ pub fn light_load(progress: &dyn Fn(f64)) -> Figure {
     figure.gates.push(each("R2: controlled load in profile at the last link", "Mbit/s", &printed.last_link[1], 2.40, 2.55));
     figure.gates.push(each("R2: out of profile there", "Mbit/s", &printed.last_link[2], 0.50, 0.76));
     figure.gates.push(each("R2: best effort there", "Mbit/s", &printed.last_link[3], 0.98, 1.02));
-    figure.gates.push(each("R2: marked on arrival at the sinks", "percent", &printed.marked, 16.0, 19.0));
+    figure.gates.push(each("R2: controlled load marked on arrival at the sinks", "percent", &printed.marked, 16.0, 19.0));
     figure.gates.push(each("R2: longest delay of controlled load", "ms", &printed.controlled_ms[0], 8.0, 20.0));
     figure.gates.push(each("R2: controlled-load packets lost", "packets", &printed.lost[1], 0.0, 0.0));
     figure.gates.push(each("R2: TCP, sum", "kB/s", &printed.tcp_sum(), 121.0, 128.0));

@@ -24,7 +24,7 @@ pub struct Results {
     pub lost: [Vec<f64>; 3],
     /// Packets of conforming controlled load lost, in percent.
     pub controlled_loss: Vec<f64>,
-    /// The part of conforming packets that arrive marked, in percent.
+    /// The part of conforming controlled-load packets that arrive marked, in percent.
     pub marked: Vec<f64>,
     /// The loss in percent and the longest delay in milliseconds of the flow that does not conform; empty without one.
     pub rogue_loss: Vec<f64>,
@@ -181,7 +181,7 @@ impl Lot<'_> {
 
     fn marked(&self) -> f64 {
         let (mut marked, mut sent) = (0, 0);
-        for (flow, ..) in self.flows(|role| role.service != ServiceClass::BestEffort && !role.rogue) {
+        for (flow, ..) in self.flows(|role| role.service == ServiceClass::ControlledLoad && !role.rogue) {
             let class = self.class(PATHS - 1, flow);
             marked += class.sent_tagged.packets;
             sent += class.sent.packets;
