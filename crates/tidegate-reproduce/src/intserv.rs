@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `packets` | their length, headers and code points |
 //! | `node` | the node as the policy of a port |
 //! | `bench` | one port under streams of packets |
 //! | `gates` | the gates M to A |
@@ -22,6 +23,7 @@ mod figures;
 mod gates;
 mod lot;
 mod node;
+mod packets;
 mod results;
 
 /// The experiment.

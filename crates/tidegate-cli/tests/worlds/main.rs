@@ -361,6 +361,7 @@ fn compare_simulation(policy: &str, decided: &[Decided]) {
             admission: None,
         }],
         flows: decided.iter().enumerate().map(flow).collect(),
+        calls: vec![],
     };
     let last = decided.last().map_or(Duration::ZERO, |packet| packet.arrival.since(start));
     let experiment = Experiment { duration: last + Duration::from_seconds(10), ..Experiment::default() };

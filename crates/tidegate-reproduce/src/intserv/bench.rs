@@ -2,6 +2,7 @@
 //!
 //! Packets have 1 kbit and the link 10 Mbit/s, so a transmission takes 0.1 ms. A port in tandem gets the departures of the one before.
 
+use super::packets::PACKET;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::observer::Observer;
@@ -11,10 +12,9 @@ use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
 use tidegate_sim::random::Stream as Random;
 
-/// Bytes of a packet.
-pub const PACKET: u32 = 125;
-/// Picoseconds in a millisecond and in a second.
+/// Picoseconds in a millisecond.
 pub const MILLISECOND: u64 = 1_000_000_000;
+/// Picoseconds in a second.
 pub const SECOND: u64 = 1000 * MILLISECOND;
 /// From the source to the port and from the port to the sink: two transmissions, three propagations and two hops of processing.
 const OUTSIDE: u64 = 2 * MILLISECOND / 10 + 3 * MILLISECOND / 200 + 2 * MILLISECOND / 250;
@@ -161,8 +161,9 @@ impl Observer<Tag> for Watch<'_> {
     }
 }
 
-/// The packets that a backlogged stream keeps queued, and how often it looks: in that time the link sends ten.
+/// The packets that a backlogged stream keeps queued.
 const BACKLOG: u32 = 40;
+/// How often it looks; in that time the link sends ten packets.
 const LOOK: u64 = MILLISECOND;
 
 /// Runs one port. Streams are in the order of its flows.

@@ -1,16 +1,18 @@
 //! E9: blocking of guaranteed flows by signalling alone, against Erlang B and against Kaufman and Roberts.
 //!
-//! Flows ask for one of the lot's four paths, all of which cross the last link: it alone blocks, and holds as many circuits as rates fit into the
-//! target utilisation of nine tenths.
+//! Flows ask for one of the lot's four paths. All cross the last link, so it alone blocks: it holds as many circuits as their rates fit into nine
+//! tenths of it.
 
-use super::lot::{PATHS, mbps};
+use super::lot::PATHS;
+use super::packets::mbps;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tidegate_core::admission::{AdmissionControl, Answer, FlowSpec, LinkSettings, PathAdmission, Service, Target, TrafficSpec};
 use tidegate_sim::random::Stream as Random;
 
-/// The mean time between requests of a path at load 1, and the mean time that a flow holds, in seconds.
+/// The mean time between requests of a path at load 1, in seconds.
 const INTERVAL: f64 = 50.0;
+/// The mean time that a flow holds, in seconds.
 const HOLD: f64 = 100.0;
 
 /// A run of signalling: the rates of the paths in Mbit/s, a factor on the requests, and the simulated seconds.

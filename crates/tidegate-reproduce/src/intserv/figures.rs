@@ -53,6 +53,7 @@ fn each(name: &str, unit: &'static str, measured: &[f64], low: f64, high: f64) -
     Gate::between(name, unit, measured.to_vec(), limits(low), limits(high))
 }
 
+/// No lower limit.
 const NONE: f64 = f64::NEG_INFINITY;
 
 /// What every run of the lot has to keep (R1).
@@ -102,7 +103,7 @@ fn paper_row<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 
-/// The part of the packets that were delayed longer than so many milliseconds, of a flow of either service on path G1.
+/// The part of the packets that were delayed longer than x milliseconds, of a flow of either service on path G1.
 fn delay_chart(id: &'static str, title: &str, delays: &[Histogram; 2]) -> Chart {
     let curve = |(name, histogram): (&str, &Histogram)| {
         let mut curve = Curve::new(name);

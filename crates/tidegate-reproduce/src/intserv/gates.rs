@@ -2,6 +2,7 @@
 
 use super::bench::{Emits, MILLISECOND, Records, SECOND, Span, Stream, Tag, run, run_with};
 use super::node::{LINK, Member, Options, node, parameters};
+use super::packets::mbps;
 use crate::figure::Gate;
 use tidegate_core::admission::{Demand, Link, LinkSettings, TrafficSpec};
 use tidegate_core::packet::Flow;
@@ -87,7 +88,9 @@ impl Measures {
     }
 }
 
+/// No lower limit.
 const NONE: f64 = f64::NEG_INFINITY;
+/// No upper limit.
 const ANY: f64 = f64::INFINITY;
 
 /// One scenario: what it adds to the measures of a draw.
@@ -259,7 +262,6 @@ fn adaptive_rates(draw: Draw, measures: &mut Measures) {
         streams.push(stream);
     }
     let options = Options::literal();
-    let mbps = super::lot::mbps;
     let mut link = Link::new(LinkSettings::new(mbps(LINK), 1000, 500_000)).expect("the settings are the paper's");
     let controlled_load = Demand::ControlledLoad(TrafficSpec::new(1000, 20_000, mbps(1.0), mbps(3.0)).expect("a bucket of 20 packets"));
     let reserved = Demand::Guaranteed { rate: 1_500_000, buffer: 15_000 };

@@ -3,23 +3,24 @@
 //! Path `Gk` enters at switch `k` and leaves at switch 5 to a host link of its own. Each path has one guaranteed flow, some of controlled load and
 //! some TCP connections. Links have 10 Mbit/s, packets 1 kbit.
 
-use super::bench::PACKET;
 use super::node::{Member, Options, node};
+use super::packets::{PACKET, header, mbps};
 use tidegate_core::buffer::BufferParameters;
-use tidegate_core::classifier::{ClassRules, Classifier, Header, Network as Layer, Transport};
+use tidegate_core::classifier::{ClassRules, Classifier};
 use tidegate_core::port::PortSetup;
 use tidegate_core::registry::{BufferKind, SchedulerKind};
 use tidegate_core::scheduler::{FlowParameters, ServiceClass, Setup};
 use tidegate_core::shaper::ShapingContract;
-use tidegate_core::units::{Duration, Overhead, Rate};
+use tidegate_core::units::{Duration, Overhead};
 use tidegate_sim::source::{Cbr, OnOff};
 use tidegate_sim::tcp::{AfterIdle, Application, CongestionKind, Growth, RecoveryKind, Tcp, TimerKind, TimerSettings};
 use tidegate_sim::{Control, Experiment, FlowSpec, Holding, Impairment, Link, LinkId, Network, NodeId, Outcome, Remainder, Source, run};
 
 /// The switches but the last, that is the paths and the links between switches.
 pub const PATHS: usize = 4;
-/// One kilometre of cable, and the processing of a switch.
+/// The time of one kilometre of cable.
 const PROPAGATION: Duration = Duration::from_picoseconds(5_000_000);
+/// The time that a switch takes.
 const PROCESSING: Duration = Duration::from_picoseconds(4_000_000);
 /// Bytes of TCP's headers; the rest of a packet is data.
 pub const HEADERS: u32 = 40;
@@ -90,10 +91,6 @@ pub fn roles(load: &Load) -> Vec<Role> {
     }
     roles.extend(load.flood.map(|_| Role { service: ServiceClass::Guaranteed, path: PATHS - 1, rogue: true }));
     roles
-}
-
-pub fn mbps(rate: f64) -> Rate {
-    Rate::new((rate * 1e6).round() as u64).expect("rates of this experiment are those of links")
 }
 
 impl Case {
@@ -213,27 +210,6 @@ impl Case {
             ..Tcp::modern(vec![back])
         }
     }
-}
-
-/// The code points of the services: AF4 for guaranteed flows, AF3 for controlled load, whose drop precedence is the mark; 0 for the rest.
-pub fn dscp(service: ServiceClass, marked: bool) -> u8 {
-    let precedence = if marked { 0b100 } else { 0b010 };
-    match service {
-        ServiceClass::Guaranteed => 4 << 3 | precedence,
-        ServiceClass::ControlledLoad => 3 << 3 | precedence,
-        ServiceClass::BestEffort => 0,
-    }
-}
-
-/// The header of the packets of a flow: its source address tells it apart.
-pub fn header(flow: usize, service: ServiceClass, marked: bool) -> Header {
-    let transport = Transport { dscp: dscp(service, marked), protocol: 17, fragment: false, ports: Some((1, 2)) };
-    let network = Layer::V4 { source: address(flow), destination: 1, transport };
-    Header { network, ethernet_type: 0x800, ..Header::default() }
-}
-
-pub fn address(flow: usize) -> u32 {
-    0x0A00_0000 + flow as u32
 }
 
 fn link(name: String, from: NodeId, to: NodeId, propagation: Duration, port: PortSetup) -> Link {

@@ -1,7 +1,6 @@
 //! The paper's node as the policy of a port: partitions with push-out, the scheduler, and code points that carry the marks.
 
-use super::bench::PACKET;
-use super::lot::{address, dscp, mbps};
+use super::packets::{PACKET, address, dscp, mbps};
 use tidegate_core::buffer::{BufferParameters, Reserve};
 use tidegate_core::classifier::{ClassRules, Classifier, Prefix, Rule};
 use tidegate_core::packet::{Colour, Flow};

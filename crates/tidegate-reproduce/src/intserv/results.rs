@@ -1,7 +1,7 @@
 //! What was measured in the parking lot, by seed.
 
-use super::bench::PACKET;
 use super::lot::{Case, PATHS, Role, roles};
+use super::packets::PACKET;
 use tidegate_core::port::Volume;
 use tidegate_core::scheduler::ServiceClass;
 use tidegate_sim::statistics::{ClassStatistics, FlowStatistics, Replication};
