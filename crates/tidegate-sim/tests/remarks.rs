@@ -65,6 +65,7 @@ fn through(ports: Vec<PortSetup>) -> Outcome {
     let mut network = Network {
         nodes: (0..=path.len()).map(|at| format!("node {at}")).collect(),
         links: links.collect(),
+        calls: vec![],
         flows: vec![flow("flow", source, AF12, &path)],
     };
     assert_eq!(network.links.last().map(|last| last.to), Some(NodeId(path.len())));
