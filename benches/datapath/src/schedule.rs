@@ -21,7 +21,7 @@ use std::num::NonZeroU32;
 use tidegate_core::packet::{Colour, Flow, Packet, Part};
 use tidegate_core::queue::Queues;
 use tidegate_core::registry::{AnyScheduler, SchedulerKind};
-use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, Setup, Task};
+use tidegate_core::scheduler::{Decision, FlowParameters, Hierarchy, LeafSpec, NodeSpec, Parameter, Scheduler, ServiceClass, Setup, Task};
 use tidegate_core::shaper::{Shaped, ShapingContract};
 use tidegate_core::units::{Duration, Overhead, PICOSECONDS_PER_SECOND, Rate, Time, TimePerByte};
 
@@ -145,8 +145,7 @@ pub(crate) fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> Flow
         rate: Some(draw_rate(flows, random)),
         delay: Some(draw_delay(flows, random)),
         shape: None,
-        class: None,
-        tolerance: None,
+        class: Some(ServiceClass::ALL[random.below(2) as usize]),
         ..FlowParameters::default()
     };
     let uses = |parameter| kind.requires().contains(&parameter) || kind.accepts().contains(&parameter);
@@ -158,6 +157,7 @@ pub(crate) fn draw(kind: SchedulerKind, flows: u32, random: &mut Random) -> Flow
         rate: all.rate.filter(|_| uses(Parameter::Rate) && !kind.shapes()),
         delay: all.delay.filter(|_| uses(Parameter::Delay)),
         shape: None,
+        class: all.class.filter(|_| uses(Parameter::Class)),
         ..all
     }
 }

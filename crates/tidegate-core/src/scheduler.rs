@@ -277,7 +277,7 @@ fields! {
         /// [`FlowParameters::service`].
         Service = "service",
         /// [`FlowParameters::class`].
-        Class = "service-class",
+        Class = "service_class",
         /// [`FlowParameters::tolerance`].
         Tolerance = "tolerance",
         /// [`FlowParameters::profile`].

@@ -10,7 +10,7 @@ use tidegate_core::dwcs::{Early, Missed};
 use tidegate_core::packet::Colour;
 use tidegate_core::policer::{Conformance, Violation};
 use tidegate_core::registry::{BufferKind, PolicerKind, SchedulerKind};
-use tidegate_core::scheduler::Shares;
+use tidegate_core::scheduler::{Marks, OutOfProfile, ServiceClass, Shares, Stamping};
 use tidegate_core::shaper::Bucket;
 pub use tidegate_sim::SourceKind;
 use tidegate_sim::tcp::{AfterIdle, CongestionKind, Growth, RecoveryKind, TimerKind};
@@ -96,6 +96,27 @@ named! {
         "ubr.2" => Conformance::Ubr2, "every packet within the peak rate, and every packet is marked yellow";
         "gfr.1" => Conformance::Gfr1, "every packet within the peak rate, in the colour of its frame's first, in a frame that is not too long";
         "gfr.2" => Conformance::Gfr2, "as gfr.1, and green frames above the minimum rate are marked yellow";
+    }
+    /// A service of integrated services.
+    ServiceClassName(ServiceClass), "service class", "a service class" {
+        "guaranteed" => ServiceClass::Guaranteed, "a rate, and a bound on the delay (RFC 2212)";
+        "controlled-load" => ServiceClass::ControlledLoad, "a rate out of what guaranteed service leaves (RFC 2211)";
+        "best-effort" => ServiceClass::BestEffort, "what the other two leave";
+    }
+    /// When heads are stamped.
+    StampingName(Stamping), "rule of stamps", "a rule of stamps" {
+        "keep" => Stamping::Keep, "a packet that follows on another starts at the virtual finish of that one, so that a late flow catches up";
+        "literal" => Stamping::Literal, "no packet starts before it is the head of its queue, so that a late flow loses its lateness";
+    }
+    /// What a packet out of profile costs its flow.
+    OutOfProfileName(OutOfProfile), "charge", "a charge" {
+        "refund" => OutOfProfile::Refund, "nothing: the next packet has the same virtual start";
+        "charge" => OutOfProfile::Charge, "as much as any other: the flow pays later for the idle capacity that it used";
+    }
+    /// Which packets leave marked.
+    MarksName(Marks), "rule of marks", "a rule of marks" {
+        "early" => Marks::Early, "packets that leave before their virtual start";
+        "profile" => Marks::Profile, "those of them that the `profile` of the flow does not cover";
     }
     /// The action on a packet outside its contract.
     ViolationName(Violation), "violation", "an answer to a violation" {

@@ -2,8 +2,8 @@
 //! and of the reference. Rules about more than one value are in other files.
 
 use crate::choice::{
-    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, PolicerName, ReadingName, SchedulerName, SharesName,
-    ViolationName,
+    Admission, BucketName, BufferName, ConformanceName, DeadlineName, EarlyName, MarksName, OutOfProfileName, PolicerName, ReadingName,
+    SchedulerName, SharesName, StampingName, ViolationName,
 };
 use crate::header::{Dscp, EthernetType, PortRange, Prefix, Protocol};
 use crate::overhead::Overhead;
@@ -128,6 +128,9 @@ pub struct PolicyTable {
     /// For `scheduler = "dwcs"`: what holds for all that it serves.
     #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
     pub dwcs: Option<Block<DwcsTable>>,
+    /// For `scheduler = "intserv"` and `scheduler = "svc"`: what holds for all that it serves.
+    #[schemars(extend("default" = { "stamp": "keep", "out_of_profile": "refund", "marks": "early" }))]
+    pub intserv: Option<Block<IntServTable>>,
     /// The cell scheduler of an ATM adapter, in place of a scheduler of packets.
     #[schemars(extend("default" = "none: the port sends packets", "examples" = [{ "conflict": "lazy" }]))]
     pub cells: Option<Block<CellsTable>>,
@@ -239,6 +242,40 @@ pub struct DwcsTable {
     /// The reaction to a policy that asks for more windows and deadlines than can be kept.
     #[schemars(extend("default" = "warn"))]
     pub admission: Option<At<Admission>>,
+}
+
+/// Options of the scheduler `intserv`; `svc` has `stamp` only.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IntServTable {
+    /// When a head is stamped later than the virtual finish of the packet before.
+    #[schemars(extend("default" = "keep"))]
+    pub stamp: Option<At<StampingName>>,
+    /// What a packet costs its flow that leaves before its virtual start.
+    #[schemars(extend("default" = "refund"))]
+    pub out_of_profile: Option<At<OutOfProfileName>>,
+    /// Which packets leave marked.
+    #[schemars(extend("default" = "early"))]
+    pub marks: Option<At<MarksName>>,
+    /// The packets out of profile that leave for every `best_effort_weight` packets of best effort, while both wait. With 0 they wait for
+    /// their virtual start.
+    #[schemars(extend("default" = 1))]
+    pub out_of_profile_weight: Option<At<Whole<0, 1_073_741_824>>>,
+    /// The packets of best effort that leave for every `out_of_profile_weight` packets out of profile, while both wait.
+    #[schemars(extend("default" = 1))]
+    pub best_effort_weight: Option<At<Whole<1, 1_073_741_824>>>,
+}
+
+/// The traffic that a flow of `intserv` has declared: a token bucket, in bytes on the wire.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileTable {
+    /// The rate of its tokens.
+    #[schemars(extend("examples" = ["1 Mbit/s"]))]
+    pub rate: At<Rate>,
+    /// Its depth: the declared burst, and what jitter on the way may add.
+    #[schemars(extend("examples" = ["20 kB"]))]
+    pub burst: At<Bytes>,
 }
 
 /// The contract that arriving packets are held to, or under `tag` those that set out. Rates and bursts count bytes on the wire, overhead included.

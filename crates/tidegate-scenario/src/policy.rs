@@ -4,7 +4,7 @@ use crate::cells::{adapter, judge as judge_cells};
 use crate::choice::SchedulerName;
 use crate::contract::{Policing, Wire, police, shape};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::document::{ClassTable, DwcsTable, PolicyTable};
+use crate::document::{ClassTable, DwcsTable, IntServTable, PolicyTable};
 use crate::guarantee::Guarantee;
 use crate::overhead::MOST_OVERHEAD;
 use crate::promise::{FrameRate, Promise, judge_promised_rate};
@@ -335,11 +335,11 @@ impl<'a> Resolution<'a> {
 
     fn tree(&mut self, policers: &[Option<Policing>]) -> Option<Tree> {
         let parents = find_parents(&self.table.group, &self.table.class, self.findings)?;
-        let root = choice(&self.table.scheduler, &self.table.dwcs);
+        let root = choice(&self.table.scheduler, &self.table.dwcs, &self.table.intserv);
         let mut groups = Vec::new();
         for (table, parent) in self.table.group.iter().zip(parents.of_groups) {
             let shape = table.shape.as_ref().and_then(|table| shape(table, &self.wire, self.findings));
-            groups.push((Given { parent, shape, ..Given::of(table.keys()) }, choice(&table.scheduler, &table.dwcs)));
+            groups.push((Given { parent, shape, ..Given::of(table.keys()) }, choice(&table.scheduler, &table.dwcs, &table.intserv)));
         }
         let mut classes = Vec::new();
         for ((table, parent), police) in self.table.class.iter().zip(parents.of_classes).zip(policers) {
@@ -408,6 +408,9 @@ impl<'a> Resolution<'a> {
             if root.kind.requires().contains(&Parameter::Delay) { Some(At { value: Default::default(), span: at.clone() }) } else { delay };
         let asked = Asked::default();
         let given = Given {
+            class: None,
+            tolerance: None,
+            profile: None,
             name: DEFAULT.to_owned(),
             at,
             parent: None,
@@ -504,8 +507,8 @@ impl<'a> Resolution<'a> {
 /// The name of the added class.
 const DEFAULT: &str = "default";
 
-fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>) -> Choice {
-    let options = NodeOptions::of(dwcs);
+fn choice(scheduler: &Option<At<SchedulerName>>, dwcs: &Option<Block<DwcsTable>>, intserv: &Option<Block<IntServTable>>) -> Choice {
+    let options = NodeOptions::of(dwcs, intserv);
     match scheduler {
         Some(at) => Choice { kind: at.value.0, at: Some(at.span.clone()), options },
         None => Choice { kind: SchedulerKind::Fifo, at: None, options },

@@ -2,11 +2,11 @@
 
 use crate::choice::{Admission, LateName};
 use crate::diagnostic::{Diagnostic, Span, alternatives};
-use crate::document::DwcsTable;
+use crate::document::{DwcsTable, IntServTable};
 use crate::units::{Period, print_duration};
 use crate::value::{At, Block, Whole};
 use tidegate_core::dwcs::{Request, Rules, Service, Window};
-use tidegate_core::scheduler::DwcsOptions;
+use tidegate_core::scheduler::{DwcsOptions, IntServOptions};
 use tidegate_core::units::Duration;
 
 pub mod name;
@@ -96,7 +96,7 @@ impl Asked {
     }
 }
 
-/// The options of a node whose scheduler is `dwcs`.
+/// The options of a node whose scheduler is `dwcs`, `intserv` or `svc`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NodeOptions {
     pub dwcs: DwcsOptions,
@@ -105,10 +105,37 @@ pub(crate) struct NodeOptions {
     pub at: Option<Span>,
     /// The place of `admission`.
     pub admission_at: Option<Span>,
+    pub intserv: IntServOptions,
+    /// The place of the table `intserv`.
+    pub intserv_at: Option<Span>,
+    /// The first of its keys that `svc` does not use.
+    pub intserv_only: Option<(&'static str, Span)>,
 }
 
 impl NodeOptions {
-    pub fn of(table: &Option<Block<DwcsTable>>) -> NodeOptions {
+    pub fn of(dwcs: &Option<Block<DwcsTable>>, intserv: &Option<Block<IntServTable>>) -> NodeOptions {
+        let mut options = NodeOptions::of_dwcs(dwcs);
+        let Some(table) = intserv else { return options };
+        let usual = IntServOptions::default();
+        options.intserv = IntServOptions {
+            stamp: table.stamp.as_ref().map_or(usual.stamp, |at| at.value.0),
+            out_of_profile: table.out_of_profile.as_ref().map_or(usual.out_of_profile, |at| at.value.0),
+            marks: table.marks.as_ref().map_or(usual.marks, |at| at.value.0),
+            out_of_profile_weight: table.out_of_profile_weight.as_ref().map_or(usual.out_of_profile_weight, |at| at.value.0 as u32),
+            best_effort_weight: table.best_effort_weight.as_ref().map_or(usual.best_effort_weight, |at| at.value.0 as u32),
+        };
+        options.intserv_at = Some(table.span.clone());
+        let only = [
+            table.out_of_profile.as_ref().map(|at| ("out_of_profile", at.span.clone())),
+            table.marks.as_ref().map(|at| ("marks", at.span.clone())),
+            table.out_of_profile_weight.as_ref().map(|at| ("out_of_profile_weight", at.span.clone())),
+            table.best_effort_weight.as_ref().map(|at| ("best_effort_weight", at.span.clone())),
+        ];
+        options.intserv_only = only.into_iter().flatten().next();
+        options
+    }
+
+    fn of_dwcs(table: &Option<Block<DwcsTable>>) -> NodeOptions {
         let Some(table) = table else { return NodeOptions::default() };
         let usual = DwcsOptions::default();
         let missed = table.deadline.as_ref().map_or(usual.rules.missed, |at| at.value.0);
@@ -118,6 +145,7 @@ impl NodeOptions {
             admission: table.admission.as_ref().map_or(Admission::default(), |at| at.value),
             at: Some(table.span.clone()),
             admission_at: table.admission.as_ref().map(|at| at.span.clone()),
+            ..NodeOptions::default()
         }
     }
 }

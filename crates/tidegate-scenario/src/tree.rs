@@ -18,6 +18,7 @@ mod members;
 mod parents;
 mod remarks;
 mod reservations;
+mod services;
 mod slots;
 
 pub(crate) use members::{Choice, Given, Leaf, Tree, uses};
@@ -127,6 +128,7 @@ impl Tree {
             self.remark_on_rounds(node, findings);
             self.remark_on_delays(node, findings);
             self.judge_slots(node, findings);
+            self.judge_services(node, findings);
         }
         for (group, (given, _)) in self.groups.iter().enumerate() {
             if let (Some(rate), Some(share)) = (&given.rate, self.group_offers[group])
@@ -213,7 +215,7 @@ impl Tree {
     }
 
     fn build_flat(&self) -> Result<AnyScheduler, Diagnostic> {
-        let setup = Setup { dwcs: self.root.options.dwcs, ..Setup::new(self.rate.value, self.longest) };
+        let setup = Setup { dwcs: self.root.options.dwcs, intserv: self.root.options.intserv, ..Setup::new(self.rate.value, self.longest) };
         let contracts: Vec<Option<ShapingContract>> = self.classes.iter().map(|class| class.given.shape).collect();
         let kind = self.flat_kind();
         let parameters: Vec<FlowParameters> =
@@ -234,13 +236,13 @@ impl Tree {
         let place: HashMap<usize, usize> = self.order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
         let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);
         let root = NodeSpec::new(None, self.root.kind, self.rate.value, FlowParameters::default());
-        let mut nodes = vec![NodeSpec { dwcs: self.root.options.dwcs, ..root }];
+        let mut nodes = vec![NodeSpec { dwcs: self.root.options.dwcs, intserv: self.root.options.intserv, ..root }];
         let mut members = vec![None];
         for &group in &self.order {
             let (given, choice) = &self.groups[group];
             let rate = self.shared[slot(Some(group))].value;
             let node = NodeSpec::new(Some(index_of(given.parent)), choice.kind, rate, self.parameters(given));
-            nodes.push(NodeSpec { dwcs: choice.options.dwcs, shape: given.shape, ..node });
+            nodes.push(NodeSpec { dwcs: choice.options.dwcs, intserv: choice.options.intserv, shape: given.shape, ..node });
             members.push(Some(Member::Group(group)));
         }
         let mut leaves = Vec::new();

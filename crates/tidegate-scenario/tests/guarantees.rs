@@ -24,8 +24,8 @@ impl Random {
     }
 }
 
-const SCHEDULERS: [&str; 11] =
-    ["strict-priority", "drr", "wf2q+", "scfq", "qfq", "virtual-clock", "rate-controlled", "fifo", "edf", "wrr", "dwcs"];
+const SCHEDULERS: [&str; 13] =
+    ["strict-priority", "drr", "wf2q+", "scfq", "qfq", "virtual-clock", "rate-controlled", "fifo", "edf", "wrr", "dwcs", "svc", "intserv"];
 
 /// What the scheduler above needs of a member, or may use.
 fn parameters(random: &mut Random, scheduler: &str) -> String {
@@ -40,6 +40,11 @@ fn parameters(random: &mut Random, scheduler: &str) -> String {
         "wf2q+" | "scfq" | "qfq" if random.below(2) == 0 => rate(random),
         "wf2q+" | "scfq" | "qfq" => format!("weight = {}\n", 1 + random.below(5)),
         "virtual-clock" => rate(random),
+        "svc" => format!("{}tolerance = \"{} ms\"\n", rate(random), random.below(5)),
+        "intserv" if random.below(3) > 0 => {
+            let class = random.of(&["guaranteed", "controlled-load"]);
+            format!("service_class = \"{class}\"\n{}tolerance = \"{} ms\"\n", rate(random), random.below(5))
+        }
         "edf" => format!("delay = \"{} ms\"\n", 2 + random.below(50)),
         "dwcs" if random.below(2) == 0 => format!("service = \"window {} of 8\"\n", 4 + random.below(4)),
         "dwcs" => format!("weight = {}\n", 1 + random.below(3)),

@@ -23,6 +23,8 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`match` of a class", "RuleTable"),
     ("`[[policy.NAME.group]]`", "GroupTable"),
     ("`dwcs` of a policy or a group", "DwcsTable"),
+    ("`intserv` of a policy or a group", "IntServTable"),
+    ("`profile` of a class or a group", "ProfileTable"),
     ("`police` of a class, `tag` of a flow", "PoliceTable"),
     ("`set` of a class", "SetTable"),
     ("`green`, `yellow` and `red` of `set`", "ColourSetTable"),

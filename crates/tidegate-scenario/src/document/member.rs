@@ -1,7 +1,7 @@
 //! The tables of the members of a scheduling tree, classes and groups, exactly as they are written; see [`super`].
 
-use super::{CellContractTable, DwcsTable, PoliceTable, PromiseTable, RuleTable, SetTable, ShapeTable};
-use crate::choice::{LateName, SchedulerName};
+use super::{CellContractTable, DwcsTable, IntServTable, PoliceTable, ProfileTable, PromiseTable, RuleTable, SetTable, ShapeTable};
+use crate::choice::{LateName, SchedulerName, ServiceClassName};
 use crate::service::name::ServiceName;
 use crate::units::{Limit, Period};
 use crate::value::{At, Block, Name, Whole};
@@ -20,6 +20,9 @@ pub struct MemberKeys<'a> {
     pub period: &'a Option<At<Period>>,
     pub late: &'a Option<At<LateName>>,
     pub penalty: &'a Option<At<Whole<0, 4_294_967_295>>>,
+    pub service_class: &'a Option<At<ServiceClassName>>,
+    pub tolerance: &'a Option<At<Duration>>,
+    pub profile: &'a Option<Block<ProfileTable>>,
     pub shape: &'a Option<Block<ShapeTable>>,
 }
 
@@ -48,13 +51,22 @@ macro_rules! member {
             /// denominator of the window.
             #[schemars(extend("default" = "1; 0 for `fair-share`", "examples" = [1]))]
             pub penalty: Option<At<Whole<0, 4_294_967_295>>>,
+            /// For `intserv`: the service that it gets.
+            #[schemars(extend("default" = "best-effort"))]
+            pub service_class: Option<At<ServiceClassName>>,
+            /// For `svc` and `intserv`: how long before its virtual start a packet counts as in profile (CDVT). What upstream links may move it forward.
+            #[schemars(extend("default" = "0 s", "examples" = ["1 ms"]))]
+            pub tolerance: Option<At<Duration>>,
+            /// For `intserv` with `marks = "profile"`: the traffic that it has declared.
+            #[schemars(extend("default" = "none"))]
+            pub profile: Option<Block<ProfileTable>>,
         }
 
         impl $table {
             /// The keys for the scheduler above.
             pub fn keys(&self) -> MemberKeys<'_> {
-                let $table { name, priority, weight, rate, delay, service, period, late, penalty, shape, .. } = self;
-                MemberKeys { name, priority, weight, rate, delay, service, period, late, penalty, shape }
+                let $table { name, priority, weight, rate, delay, service, period, late, penalty, service_class, tolerance, profile, shape, .. } = self;
+                MemberKeys { name, priority, weight, rate, delay, service, period, late, penalty, service_class, tolerance, profile, shape }
             }
         }
     };
@@ -127,6 +139,9 @@ member! {
         /// For `scheduler = "dwcs"`: what holds for all that it serves.
         #[schemars(extend("default" = { "deadline": "complete", "early": "allow", "shares": "bytes", "admission": "warn" }))]
         pub dwcs: Option<Block<DwcsTable>>,
+        /// For `scheduler = "intserv"` and `scheduler = "svc"`: what holds for all that it serves.
+        #[schemars(extend("default" = { "stamp": "keep", "out_of_profile": "refund", "marks": "early" }))]
+        pub intserv: Option<Block<IntServTable>>,
         /// Guaranteed rate on the wire, which its children share and their guarantees may not exceed in sum. Not above the shape of the group or of one
         /// above it.
         #[schemars(extend("default" = "what the scheduler above and the shape give it"))]

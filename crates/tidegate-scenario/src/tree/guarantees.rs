@@ -21,6 +21,7 @@ use crate::units::{print_size, print_time};
 use std::collections::BTreeMap;
 use tidegate_core::dwcs::Early;
 use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::Stamping;
 use tidegate_core::shaper::{Bucket, ShapingContract};
 
 /// The service of a member and the reason why it is not more, or the reason why there is none.
@@ -28,14 +29,14 @@ pub(super) type Passed = Result<(Service, Option<String>), String>;
 
 /// The service of a child before its own shape.
 #[derive(Clone, Copy, Debug)]
-struct Offer {
-    rate: LeastRate,
+pub(super) struct Offer {
+    pub rate: LeastRate,
     /// Seconds after the child becomes backlogged until the rate holds; infinite if unknown.
-    latency: f64,
+    pub latency: f64,
     /// Seconds that a packet of the child may wait on top of its own time at the rate.
-    wait: f64,
+    pub wait: f64,
     /// The node's rate, if everything that the child waits for is limited and takes no more than its part of the time.
-    whole: Option<LeastRate>,
+    pub whole: Option<LeastRate>,
 }
 
 /// The most that several members send together.
@@ -85,6 +86,9 @@ pub(super) fn of_queue(rate: Option<LeastRate>, slots: Option<&Slots>) -> Guaran
     }
 }
 
+/// Why literal stamps guarantee nothing.
+pub(super) const LITERAL: &str = "with literal stamps a class that is served late loses its lateness";
+
 /// How members of one priority are served: under strict priority, and under rate-controlled service.
 const TURNS: &str = "it takes turns packet by packet with others of its priority, whose packets may be longer";
 const RELEASES: &str = "those of one priority leave in the order in which they are released";
@@ -124,6 +128,7 @@ impl Tree {
         let Choice { kind, options, .. } = self.scheduler(node);
         match kind {
             SchedulerKind::Dwcs => options.dwcs.rules.early == Early::Hold,
+            SchedulerKind::IntegratedServices => options.intserv.out_of_profile_weight == 0,
             kind => *kind == SchedulerKind::ShapedVirtualClock,
         }
     }
@@ -296,7 +301,10 @@ impl Tree {
                 let rates: Vec<u64> =
                     children.iter().map(|&child| self.given(child).rate.as_ref().map_or(0, |rate| rate.value.bits_per_second())).collect();
                 let sum = rates.iter().fold(0u64, |sum, rate| sum.saturating_add(*rate));
+                let is_literal =
+                    kind == SchedulerKind::ShapedVirtualClock && self.scheduler(node).options.intserv.stamp == Stamping::Literal;
                 each(&|position, _| match service.rate >= LeastRate::whole(sum) {
+                    _ if is_literal => Err(LITERAL.to_owned()),
                     true => {
                         let (rate, wait) = (LeastRate::whole(rates[position]), service.latency + longest / whole);
                         // A flow whose clock has run ahead may be starved later, so no latency holds. No shaped clock runs ahead.
@@ -309,7 +317,7 @@ impl Tree {
                     }
                 })
             }
-            SchedulerKind::IntegratedServices => each(&|_, _| Err("intserv serves best effort by what other services leave".to_owned())),
+            SchedulerKind::IntegratedServices => self.offers_by_service(node, service, children),
             SchedulerKind::Dwcs => {
                 let slots = self.slots[slot(node)].as_ref();
                 each(&|position, _| window_of(slots, position, service))
@@ -516,7 +524,7 @@ impl Tree {
         (kept, Some(needed * rate.bits_per_second() / 8.0))
     }
 
-    fn bits_of_longest(&self) -> f64 {
+    pub(super) fn bits_of_longest(&self) -> f64 {
         f64::from(self.longest) * 8.0
     }
 

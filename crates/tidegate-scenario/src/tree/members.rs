@@ -8,7 +8,7 @@ use crate::slots::Slots;
 use crate::value::At;
 use tidegate_core::dwcs::Request;
 use tidegate_core::registry::SchedulerKind;
-use tidegate_core::scheduler::{FlowParameters, Parameter};
+use tidegate_core::scheduler::{FlowParameters, Parameter, Profile, ServiceClass};
 use tidegate_core::shaper::ShapingContract;
 use tidegate_core::units::{Duration, Rate};
 
@@ -24,6 +24,10 @@ pub(crate) struct Given {
     pub rate: Option<At<Rate>>,
     pub delay: Option<At<Duration>>,
     pub asked: Asked,
+    /// The service asked of `intserv`.
+    pub class: Option<At<ServiceClass>>,
+    pub tolerance: Option<At<Duration>>,
+    pub profile: Option<At<Profile>>,
     /// The request in slots, if `dwcs` is the scheduler above.
     pub request: Option<Request>,
     pub shape: Option<ShapingContract>,
@@ -33,8 +37,16 @@ pub(crate) struct Given {
     pub is_added: bool,
 }
 
-pub(super) const PARAMETERS: [Parameter; 5] =
-    [Parameter::Priority, Parameter::Weight, Parameter::Rate, Parameter::Delay, Parameter::Service];
+pub(super) const PARAMETERS: [Parameter; 8] = [
+    Parameter::Priority,
+    Parameter::Weight,
+    Parameter::Rate,
+    Parameter::Delay,
+    Parameter::Service,
+    Parameter::Class,
+    Parameter::Tolerance,
+    Parameter::Profile,
+];
 
 impl Given {
     /// Reads the table of a class or a group. The caller adds the parent and the shape's contract.
@@ -53,6 +65,13 @@ impl Given {
                 late: keys.late.clone(),
                 penalty: keys.penalty.clone(),
             },
+            class: keys.service_class.as_ref().map(|at| At { value: at.value.0, span: at.span.clone() }),
+            tolerance: keys.tolerance.clone(),
+            profile: keys.profile.as_ref().map(|table| At {
+                // What does not fit in 32 bits is too much for the scheduler, which says so.
+                value: Profile { rate: table.rate.value, burst: u32::try_from(table.burst.value.0).unwrap_or(u32::MAX) },
+                span: table.span.clone(),
+            }),
             request: None,
             shape: None,
             shape_at: keys.shape.as_ref().map(|shape| shape.rate.span.clone()),
@@ -67,7 +86,9 @@ impl Given {
             Parameter::Rate => self.rate.as_ref().map(|at| at.span.clone()),
             Parameter::Delay => self.delay.as_ref().map(|at| at.span.clone()),
             Parameter::Service => self.asked.service.as_ref().map(|at| at.span.clone()),
-            Parameter::Class | Parameter::Tolerance | Parameter::Profile => None,
+            Parameter::Class => self.class.as_ref().map(|at| at.span.clone()),
+            Parameter::Tolerance => self.tolerance.as_ref().map(|at| at.span.clone()),
+            Parameter::Profile => self.profile.as_ref().map(|at| at.span.clone()),
         }
     }
 
@@ -80,7 +101,9 @@ impl Given {
             delay: self.delay.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Delay)),
             shape: None,
             service: self.request.filter(|_| uses(kind, Parameter::Service)),
-            ..FlowParameters::default()
+            class: self.class.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Class)),
+            tolerance: self.tolerance.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Tolerance)),
+            profile: self.profile.as_ref().map(|at| at.value).filter(|_| uses(kind, Parameter::Profile)),
         }
     }
 }

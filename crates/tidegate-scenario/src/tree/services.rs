@@ -1,0 +1,106 @@
+//! What the members of a node ask of shaped virtual clocks, alone and in the port of integrated services, and what they are guaranteed there.
+
+use super::guarantees::{LITERAL, Offer};
+use super::members::{Member, Tree, chosen, slot};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::guarantee::{LeastRate, Service};
+use tidegate_core::registry::SchedulerKind;
+use tidegate_core::scheduler::{Marks, OutOfProfile, Parameter, ServiceClass, Stamping};
+
+impl Tree {
+    /// Reports options and keys without effect, and services without a rate or a profile that they need.
+    pub(super) fn judge_services(&self, node: Option<usize>, findings: &mut Vec<Diagnostic>) {
+        let choice = self.scheduler(node);
+        let (kind, options) = (choice.kind, &choice.options);
+        let mut refuse = |at: &Span, problem: String, help: &str| {
+            findings.push(chosen(Diagnostic::error(at.clone(), problem), choice).help(help.to_owned()));
+        };
+        let name = self.name(node);
+        match (&options.intserv_at, &options.intserv_only, kind) {
+            (None, ..) | (Some(_), _, SchedulerKind::IntegratedServices) | (Some(_), None, SchedulerKind::ShapedVirtualClock) => {}
+            (Some(_), Some((key, at)), SchedulerKind::ShapedVirtualClock) => {
+                refuse(
+                    at,
+                    format!("`{key}` has no effect: {name} shares by svc, which uses `stamp` only"),
+                    "remove it, or set scheduler = \"intserv\"",
+                );
+            }
+            (Some(at), ..) => {
+                let help = "remove it, or set scheduler = \"intserv\"";
+                refuse(at, format!("`intserv` has no effect: {name} shares by {}", kind.name()), help);
+            }
+        }
+        if kind != SchedulerKind::IntegratedServices {
+            return;
+        }
+        for &child in &self.children[slot(node)] {
+            let given = self.given(child);
+            let class = given.class.as_ref().map_or(ServiceClass::default(), |at| at.value);
+            if class == ServiceClass::BestEffort {
+                // The rate of a group is also what its children share.
+                let is_group = matches!(child, Member::Group(_));
+                for parameter in [Parameter::Rate, Parameter::Tolerance, Parameter::Profile] {
+                    if let (Some(at), false) = (given.span(parameter), is_group && parameter == Parameter::Rate) {
+                        let problem = format!("`{}` has no effect: `{}` gets best effort", parameter.name(), given.name);
+                        refuse(&at, problem, "remove it, or add service_class = \"controlled-load\" or \"guaranteed\"");
+                    }
+                }
+            } else if given.rate.is_none() {
+                let problem = format!("`{}` lacks `rate`, which {} service needs", given.name, class.name());
+                refuse(&given.at, problem, "add the rate that it reserves");
+            } else {
+                match (options.intserv.marks, &given.profile) {
+                    (Marks::Early, Some(profile)) => {
+                        let problem = format!("`profile` of `{}` has no effect: packets are marked if they leave early", given.name);
+                        refuse(&profile.span, problem, "remove it, or set intserv = { marks = \"profile\" }");
+                    }
+                    (Marks::Profile, None) => {
+                        let problem = format!("`{}` lacks `profile`, by which packets are marked", given.name);
+                        refuse(&given.at, problem, "add the token bucket that it has declared");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Offers of integrated services. Guaranteed service waits for one packet. Controlled load also waits for what guaranteed service sends at
+    /// once: a packet of each of its members, and what their tolerances let go early.
+    pub(super) fn offers_by_service(&self, node: Option<usize>, service: Service, children: &[Member]) -> Vec<Result<Offer, String>> {
+        let options = self.scheduler(node).options.intserv;
+        let longest = self.bits_of_longest();
+        let class = |child: Member| self.given(child).class.as_ref().map_or(ServiceClass::default(), |at| at.value);
+        let rate = |child: Member| self.given(child).rate.as_ref().map_or(0, |at| at.value.bits_per_second());
+        let sum = |wanted: ServiceClass| {
+            let members = children.iter().filter(|&&child| class(child) == wanted);
+            members.fold(0u64, |sum, &child| sum.saturating_add(rate(child)))
+        };
+        let (guaranteed, all) =
+            (sum(ServiceClass::Guaranteed), sum(ServiceClass::Guaranteed).saturating_add(sum(ServiceClass::ControlledLoad)));
+        let seconds = |child: Member| self.given(child).tolerance.as_ref().map_or(0.0, |at| at.value.picoseconds() as f64 / 1e12);
+        let above = children.iter().filter(|&&child| class(child) == ServiceClass::Guaranteed);
+        let at_once: f64 = above.map(|&child| longest + rate(child) as f64 * seconds(child)).sum();
+        let offer = |&child: &Member| {
+            let (needed, wait) = match class(child) {
+                ServiceClass::Guaranteed => (guaranteed, longest / service.rate.bits_per_second()),
+                ServiceClass::ControlledLoad => {
+                    let left = service.rate.bits_per_second() - guaranteed as f64;
+                    (all, if left > 0.0 { (at_once + longest) / left } else { f64::INFINITY })
+                }
+                ServiceClass::BestEffort => return Err("best effort gets what the other services leave".to_owned()),
+            };
+            if options.stamp == Stamping::Literal {
+                return Err(LITERAL.to_owned());
+            }
+            if service.rate < LeastRate::whole(needed) {
+                return Err(format!("the rates below {} add up to more than the {} that it is guaranteed", self.name(node), service.rate));
+            }
+            let (rate, wait) = (LeastRate::whole(rate(child)), service.latency + wait);
+            // A flow that is charged for idle capacity may be starved later, so no latency holds.
+            let is_charged = options.out_of_profile == OutOfProfile::Charge;
+            let latency = if is_charged { f64::INFINITY } else { wait + longest / rate.bits_per_second() };
+            Ok(Offer { rate, latency, wait, whole: None })
+        };
+        children.iter().map(offer).collect()
+    }
+}
