@@ -52,6 +52,7 @@ fn a_clone_has_room_for_all_nodes_once_it_is_started() {
     let mut clone = tree_with_a_scheduler_that_waits().clone();
     clone.start(at(0));
     assert!(clone.unsettled.capacity() >= clone.nodes.len());
+    assert!(clone.allowances.capacity() >= clone.members.len());
     assert_eq!(size_of::<Child>(), 64);
 }
 
