@@ -8,6 +8,7 @@
 //!
 //! Both are exact: they keep whole picoseconds, so there are no slots that would add to a delay bound.
 
+use super::PREFETCH_DISTANCE;
 use crate::packet::Flow;
 use crate::prefetch::prefetch_in;
 use crate::ready::indexed_heap::{IndexedHeap, Ranked};
@@ -47,14 +48,14 @@ pub trait EligibleList {
     fn replace(&mut self, flow: Flow, stamp: Stamp);
 
     /// The flow that leaves first of those that are eligible at `now`; `stamp` knows the stamp of every head in the list.
-    fn first(&mut self, now: Time, stamp: impl Fn(Flow) -> Stamp) -> Option<Flow>;
+    /// `fetch` prefetches what the caller keeps of a flow.
+    fn first(&mut self, now: Time, stamp: impl Fn(Flow) -> Stamp, fetch: impl Fn(Flow)) -> Option<Flow>;
 
     /// When the next head becomes eligible, if none is: to be asked after [`EligibleList::first`].
     fn earliest(&self) -> Option<Time>;
 
-    /// A flow that is likely to be named in `places` turns.
-    fn ahead(&self, places: usize) -> Option<Flow> {
-        let _ = places;
+    /// A flow that is likely to be named in some turns; each is hinted once.
+    fn hint(&mut self) -> Option<Flow> {
         None
     }
 
@@ -72,7 +73,15 @@ pub trait EligibleList {
 pub struct Calendar {
     waiting: Wheel,
     eligible: IndexedHeap<Entry>,
+    /// Flows to be hinted, one for every head that became eligible: the one [`PREFETCH_DISTANCE`] behind it.
+    hints: [u32; HINTS],
+    /// The number of hints made ready so far, and of those given.
+    ready: u32,
+    given: u32,
 }
+
+/// The most hints that wait to be given: a power of two.
+const HINTS: usize = 64;
 
 /// An eligible head.
 #[derive(Clone, Copy, Debug)]
@@ -104,12 +113,9 @@ impl Ranked for Entry {
     }
 }
 
-/// The number of turns by which the state of a head is fetched before it becomes eligible.
-const FETCH_DISTANCE: usize = 12;
-
 impl EligibleList for Calendar {
     fn new(flows: usize) -> Calendar {
-        Calendar { waiting: Wheel::new(flows), eligible: IndexedHeap::new(flows) }
+        Calendar { waiting: Wheel::new(flows), eligible: IndexedHeap::new(flows), hints: [0; HINTS], ready: 0, given: 0 }
     }
 
     #[inline]
@@ -143,10 +149,13 @@ impl EligibleList for Calendar {
     }
 
     #[inline]
-    fn first(&mut self, now: Time, stamp: impl Fn(Flow) -> Stamp) -> Option<Flow> {
+    fn first(&mut self, now: Time, stamp: impl Fn(Flow) -> Stamp, fetch: impl Fn(Flow)) -> Option<Flow> {
         while let Some(flow) = self.waiting.pop_due(now.picoseconds()) {
             // Flows of one rate that began together become eligible together, too many to have been hinted one per turn.
-            if let Some(ahead) = self.waiting.ahead(FETCH_DISTANCE) {
+            if let Some(ahead) = self.waiting.ahead(PREFETCH_DISTANCE) {
+                self.hints[self.ready as usize % HINTS] = ahead.0;
+                self.ready = self.ready.wrapping_add(1);
+                fetch(ahead);
                 self.prefetch(ahead);
             }
             self.eligible.insert(Entry::new(flow, stamp(flow)));
@@ -166,8 +175,17 @@ impl EligibleList for Calendar {
     }
 
     #[inline]
-    fn ahead(&self, places: usize) -> Option<Flow> {
-        self.waiting.ahead(places)
+    fn hint(&mut self) -> Option<Flow> {
+        let late = self.ready.wrapping_sub(self.given);
+        if late == 0 {
+            return None;
+        }
+        if late as usize > HINTS {
+            self.given = self.ready.wrapping_sub(HINTS as u32);
+        }
+        let hint = self.hints[self.given as usize % HINTS];
+        self.given = self.given.wrapping_add(1);
+        Some(Flow(hint))
     }
 
     #[inline]

@@ -32,8 +32,8 @@
 use super::eligible::Stamp;
 use super::shaped_clock::{Reservation, ShapedClock};
 use super::{
-    BuildError, Calendar, Decision, EligibleList, FlowParameters, IntServOptions, Kept, Marks, OutOfProfile, PREFETCH_DISTANCE, Parameter,
-    Scheduler, Scheduling, ServiceClass, Setup,
+    BuildError, Calendar, Decision, EligibleList, FlowParameters, IntServOptions, Kept, Marks, OutOfProfile, Parameter, Scheduler,
+    Scheduling, ServiceClass, Setup,
 };
 use crate::algorithm::Algorithm;
 use crate::packet::{Colour, Flow, Head};
@@ -243,7 +243,12 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
         let clocks = &self.clocks;
-        if let Some(flow) = self.heads.first(now, |flow| stamp_of(&clocks[flow.index()])) {
+        let turns = &self.turns;
+        let fetch = |flow: Flow| {
+            prefetch_in(clocks, flow.index());
+            turns.prefetch(flow);
+        };
+        if let Some(flow) = self.heads.first(now, |flow| stamp_of(&clocks[flow.index()]), fetch) {
             self.selected = Selected::InProfile;
             if fault!(IntservKeepsMarks) {
                 return Decision::Serve(flow);
@@ -360,9 +365,7 @@ impl<E: EligibleList> Scheduler for IntegratedServices<E> {
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        let hint = self.heads.ahead(PREFETCH_DISTANCE)?;
-        self.prefetch(hint);
-        Some(hint)
+        self.heads.hint()
     }
 
     #[inline]

@@ -25,8 +25,7 @@
 use super::eligible::Stamp;
 use super::shaped_clock::{Reservation, ShapedClock};
 use super::{
-    BuildError, Calendar, Decision, EligibleList, FlowParameters, Kept, PREFETCH_DISTANCE, Parameter, Scheduler, Scheduling, ServiceClass,
-    Setup, Stamping,
+    BuildError, Calendar, Decision, EligibleList, FlowParameters, Kept, Parameter, Scheduler, Scheduling, ServiceClass, Setup, Stamping,
 };
 use crate::algorithm::Algorithm;
 use crate::packet::{Flow, Head};
@@ -100,7 +99,8 @@ impl<E: EligibleList> Scheduler for ShapedVirtualClock<E> {
     #[inline]
     fn select(&mut self, now: Time) -> Decision {
         let clocks = &self.clocks;
-        match self.heads.first(now, |flow| stamp_of(&clocks[flow.index()])) {
+        let fetch = |flow: Flow| prefetch_in(clocks, flow.index());
+        match self.heads.first(now, |flow| stamp_of(&clocks[flow.index()]), fetch) {
             Some(flow) => Decision::Serve(flow),
             None => self.heads.earliest().map_or(Decision::Idle, Decision::WaitUntil),
         }
@@ -165,9 +165,7 @@ impl<E: EligibleList> Scheduler for ShapedVirtualClock<E> {
 
     #[inline]
     fn prefetch_hint(&mut self) -> Option<Flow> {
-        let hint = self.heads.ahead(PREFETCH_DISTANCE)?;
-        self.prefetch(hint);
-        Some(hint)
+        self.heads.hint()
     }
 
     #[inline]
