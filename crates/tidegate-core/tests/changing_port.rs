@@ -389,11 +389,6 @@ fn kinds() -> impl Strategy<Value = (SchedulerKind, BufferKind)> {
     (prop::sample::select(SchedulerKind::ALL), prop::sample::select(BufferKind::ALL))
 }
 
-/// True for schedulers that take over what another knew; the others serve the heads in the order of their arrival after a switch.
-fn continues(kind: SchedulerKind) -> bool {
-    matches!(kind, SchedulerKind::Fifo)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -422,7 +417,6 @@ proptest! {
     #[test]
     fn a_switch_to_the_same_policy_changes_nothing(
         (plan, steps, now) in kinds()
-            .prop_filter("continues", |(scheduler, _)| continues(*scheduler))
             .prop_flat_map(|(scheduler, buffer)| (plan(scheduler, buffer), steps(false), origin())),
         switches in prop::collection::vec(any::<bool>(), 120),
     ) {
