@@ -95,6 +95,13 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
              scheduler = \"rate-controlled\" shapes and shares frames by the same rules"
         )));
     }
+    if let Some(change) = scenario.variants[0].changes.first() {
+        let at = tidegate_scenario::units::print_duration(change.at);
+        return Err(Failure::BadInput(format!(
+            "error: the file changes policies ({at} after the start), and `tidegate live` cannot do that\n  remove [[change]], or use the file in \
+             `tidegate run` and `tidegate replay`"
+        )));
+    }
     let mut config = LiveConfig::new(&arguments.inside, &arguments.outside, there.setup(), back.setup());
     config.links = [there.link, back.link];
     config.options.catch_up = arguments.catch_up;

@@ -3,6 +3,7 @@
 mod bench;
 mod bounds;
 mod capture_report;
+mod changes;
 mod check;
 mod failure;
 mod live;

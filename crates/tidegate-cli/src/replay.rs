@@ -1,6 +1,7 @@
 //! `tidegate replay`: a capture through a policy in virtual time.
 
 use crate::capture_report::capture_result;
+use crate::changes;
 use crate::failure::Failure;
 use crate::log;
 use crate::port_report::{add_port, judge_classes};
@@ -14,7 +15,9 @@ use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidegate_core::packet::DropReason;
-use tidegate_replay::{CaptureError, CaptureReader, CaptureWriter, Interface, Outputs, ReplayError, ReplaySetup, Replayed, replay};
+use tidegate_replay::{
+    CaptureError, CaptureReader, CaptureWriter, Interface, Outputs, PortChange, ReplayError, ReplaySetup, Replayed, replay,
+};
 use tidegate_report::{OutputFile, OutputFolder, Places, Report, Run, World};
 
 /// What `tidegate replay` takes.
@@ -96,7 +99,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => true,
         Some(wanted) => interface.name.as_deref() == Some(wanted) || wanted.parse() == Ok(number),
     };
-    let setup = ReplaySetup { port: policy.setup(), adapter: policy.adapter.clone() };
+    let changes = changes::of_policy(&scenario, &policy.name);
+    let setups = changes.iter().map(|change| PortChange { after: change.at, setup: change.setup.clone() });
+    let setup = ReplaySetup { port: policy.setup(), adapter: policy.adapter.clone(), changes: setups.collect() };
     let outputs = Outputs { sent: &mut sent_file, dropped: &mut dropped_file, cells: cells_file.as_mut() };
     let replayed = replay(setup, &policy.link, &mut capture, takes, outputs, |record| {
         bytes += record.data.len() as u64 + 16;
@@ -129,6 +134,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     report.duration_s = replayed.seconds;
     report.notes = notes(&replayed, policy.longest_frame);
     report.notes.extend(policy.notes());
+    report.notes.extend(changes::notes(&changes, replayed.changes.iter().map(|(_, switched)| *switched)));
     report.captures.push(capture_result(&file_name(capture_path), &replayed.account));
     let mut run = Run::new("replay");
     add_port(&mut run, &policy.name, false, policy.rate, &replayed.recorder, replayed.seconds);

@@ -1,6 +1,7 @@
 //! `tidegate run`: simulate every variant of a scenario.
 
 use crate::capture_report::capture_result;
+use crate::changes;
 use crate::failure::Failure;
 use crate::port_report::judged;
 use crate::present::{Destination, Output};
@@ -13,7 +14,7 @@ use tidegate_core::units::Overhead;
 use tidegate_report::{PromiseResult, Report, World};
 use tidegate_scenario::promise::Measured;
 use tidegate_scenario::simulation::FlowGroup;
-use tidegate_scenario::{Simulation, Variant};
+use tidegate_scenario::{PolicyChange, Simulation, Variant};
 use tidegate_sim::{Control, FlowOutcome, Outcome, SimulationError};
 
 /// What `tidegate run` takes.
@@ -79,10 +80,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for (number, (variant, simulation)) in simulations.iter().enumerate() {
         let at = |done: f64| progress.at(1000 * number as u64 + (done * 1000.0) as u64);
         let control = Control { progress: Some(&at), ..Control::default() };
-        let outcome = tidegate_sim::run(&simulation.network, &simulation.experiment, &control).map_err(|error| match error {
+        let changes: Vec<_> = variant.changes.iter().map(PolicyChange::of_network).collect();
+        let outcome = tidegate_sim::run_with_changes(&simulation.network, &changes, &simulation.experiment, &control);
+        let outcome = outcome.map_err(|error| match error {
             SimulationError::Refused(problem) => Failure::BadInput(format!("error: {}: {problem}", scenario.source)),
             error => Failure::Defect(error.to_string()),
         })?;
+        let variant_name = (simulations.len() > 1).then_some(variant.name.as_str());
+        report.notes.extend(changes::simulated(&variant.changes, &outcome, variant_name));
         let mut run = run_of(&variant.name, &outcome);
         run.promises = flow_promises(simulation, &outcome);
         run.promises.extend(class_promises(variant, simulation, &outcome));

@@ -14,5 +14,5 @@ mod writer;
 
 pub use arrivals::{Account, Arrival, Arrivals, Disorder};
 pub use capture::{CaptureError, CaptureReader, Ending, Interface, Oddities, Record};
-pub use replay::{Frame, Outputs, ReplayError, ReplaySetup, Replayed, replay};
+pub use replay::{Frame, Outputs, PortChange, ReplayError, ReplaySetup, Replayed, replay};
 pub use writer::CaptureWriter;

@@ -11,7 +11,7 @@ use std::io::{self, BufRead, Write};
 use tidegate_atm::adapter::CellRecord;
 use tidegate_atm::cell::CELL;
 use tidegate_core::packet::{Colour, Packet};
-use tidegate_core::port::{Counters, Transmission, Volume};
+use tidegate_core::port::{Counters, Switched, Transmission, Volume};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{DelayLine, InFlight, Link};
 use tidegate_statistics::PortRecorder;
@@ -24,7 +24,7 @@ mod watcher;
 
 pub use error::ReplayError;
 use port::ReplayPort;
-pub use port::ReplaySetup;
+pub use port::{PortChange, ReplaySetup};
 pub use watcher::Frame;
 use watcher::{LOST, Watcher};
 
@@ -45,6 +45,8 @@ pub struct Replayed {
     pub padded: u64,
     /// What was read, and what was left out.
     pub account: Account,
+    /// What each change of the policy did, and when; those after the last packet was sent did not take place.
+    pub changes: Vec<(Duration, Switched)>,
     /// From the first arrival to the last bit sent by the port, in seconds.
     pub seconds: f64,
 }
@@ -89,7 +91,13 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
     // The port's clock is the capture's, modulo its wrap: what is rounded to a clock's ticks is rounded alike wherever a packet is seen.
     let start = Time::from_nanoseconds(next.as_ref().map_or(0, |first| first.nanoseconds.cast_unsigned()));
     let mut link = *link;
-    let mut port = ReplayPort::new(start, setup.into(), &mut link);
+    let mut setup = setup.into();
+    let mut pending = std::mem::take(&mut setup.changes).into_iter().peekable();
+    let mut changes = Vec::new();
+    let first = next.as_ref().map_or(0, |first| first.nanoseconds);
+    // A change between two nanoseconds takes place at the later one, before what arrives then.
+    let due = |change: &PortChange| first.saturating_add_unsigned(change.after.picoseconds().div_ceil(1000));
+    let mut port = ReplayPort::new(start, setup, &mut link);
     if let Some(cells) = &mut outputs.cells {
         cells.hold_cells(port.write_cells(link.delay)?);
     }
@@ -109,13 +117,19 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
 
     while let Some(Arrival { nanoseconds, number, header, record }) = next {
         loop {
-            let arrived = clock.step_towards(nanoseconds);
-            port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission));
-            watcher.recorder.advance(clock.now);
-            last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
-            if arrived {
-                break;
+            let change = pending.next_if(|change| due(change) <= nanoseconds);
+            let until = change.as_ref().map_or(nanoseconds, due);
+            loop {
+                let arrived = clock.step_towards(until);
+                port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission));
+                watcher.recorder.advance(clock.now);
+                last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
+                if arrived {
+                    break;
+                }
             }
+            let Some(change) = change else { break };
+            changes.push((change.after, port.switch(clock.now, change.setup, arrivals.interfaces(), &mut watcher)));
         }
         port.expect(record.interface, &arrivals.interfaces()[record.interface])?;
         let colour = Colour::of(&header);
@@ -128,7 +142,14 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
     // A wait may be long where a class is shaped to very little; step through it as through any other silence.
     while let Some(wake) = port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission)) {
         last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
-        clock.move_to(wake.earlier(clock.now + SERIAL_HORIZON));
+        let wake = wake.earlier(clock.now + SERIAL_HORIZON);
+        let Some(change) = pending.next_if(|change| due(change) <= clock.nanoseconds_of(wake)) else {
+            clock.move_to(wake);
+            continue;
+        };
+        clock.step_towards(due(&change));
+        port.advance(clock.now, &mut watcher, |transmission| leaving.push(transmission));
+        changes.push((change.after, port.switch(clock.now, change.setup, arrivals.interfaces(), &mut watcher)));
     }
     last_bit = write_out(&clock, &port, &mut leaving, &mut watcher, arrivals.interfaces(), &mut outputs)?.max(last_bit);
     port.check().map_err(ReplayError::Unbalanced)?;
@@ -137,6 +158,7 @@ pub fn replay<R: BufRead, W: Write, X: Write>(
         cells: port.records(),
         padded: port.padded(),
         seconds: (watcher.recorder.elapsed() as f64 / 1e12).max(last_bit as f64 / 1e12),
+        changes,
         lost: watcher.lost,
         recorder: watcher.recorder,
         without_fields: watcher.without_fields,

@@ -45,7 +45,7 @@ fn setup() -> ReplaySetup {
         transfer: None,
         encapsulation: Encapsulation::LlcSnap,
     };
-    ReplaySetup { port, adapter: Some(adapter) }
+    ReplaySetup { port, adapter: Some(adapter), changes: Vec::new() }
 }
 
 fn records(bytes: &[u8]) -> Vec<Record> {

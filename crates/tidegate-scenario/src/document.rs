@@ -38,6 +38,9 @@ pub struct File {
     pub simulation: Option<Block<SimulationTable>>,
     /// Variants of the file, simulated one after the other and compared in one report. Without any, the file itself is simulated.
     pub variant: Vec<Block<VariantTable>>,
+    /// Changes of policies while the file runs, each at one instant: simulated, in a replay at the time of the capture. What is not changed
+    /// goes on: classes of the same name keep their queues, the state of their scheduler, their tokens and their counters.
+    pub change: Vec<Block<ChangeTable>>,
     /// The policies, by name: `[policy.access]`.
     pub policy: Named<PolicyTable>,
     /// The links, each in one direction. Nodes exist by being named here.
@@ -79,6 +82,30 @@ pub struct VariantTable {
     #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
     #[schemars(schema_with = "changes", extend("default" = "nothing", "examples" = [{ "link.access.policy": "plain" }]))]
     pub set: Ignored,
+}
+
+/// A change of policies at one instant. What is removed goes first, then what is added comes, then values are set.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeTable {
+    /// When it takes place: simulated time, or the time since the first packet of a capture. Changes of one instant are made in the order of the file.
+    #[schemars(extend("examples" = ["5 s"]))]
+    pub at: At<Duration>,
+    /// Values that are other from then on: by dotted key, as in the `set` of a variant.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "changes", extend("default" = "nothing", "examples" = [{ "policy.access.class.video.rate": "3 Mbit/s" }]))]
+    pub set: Ignored,
+    /// Tables that are new from then on, written below `change.add` as they would be in the file: `[[change.add.policy.access.class]]`. A class comes
+    /// behind the others, but before one without `match`.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is read from the file's tree, and stands here for the schema")]
+    #[schemars(schema_with = "changes", extend("default" = "nothing"))]
+    pub add: Ignored,
+    /// What is gone from then on: classes, groups, or keys, whose defaults hold again.
+    #[serde(default)]
+    #[schemars(extend("default" = [], "examples" = [["policy.access.class.old"]]))]
+    pub remove: Vec<At<Text>>,
 }
 
 /// Read from the file's tree, because its keys are paths.

@@ -51,6 +51,7 @@ pub mod units;
 mod buffer;
 mod capture;
 mod cells;
+mod change;
 mod choice;
 mod contract;
 mod document;
@@ -71,6 +72,7 @@ mod tcp;
 mod tree;
 mod value;
 
+pub use change::PolicyChange;
 pub use contract::Policing;
 pub use diagnostic::Problems;
 pub use guarantee::{Guarantee, LeastRate};

@@ -6,8 +6,22 @@
 use crate::diagnostic::{Diagnostic, Span, alternatives, closest};
 use crate::structure::{below, items, name_of};
 use serde_json::Value;
+use std::fmt;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
+
+/// The key, and the new value if it is single and there is one.
+impl fmt::Display for Override<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key)?;
+        match self.value.get_ref() {
+            DeValue::String(text) => write!(f, " = {text}"),
+            DeValue::Integer(number) => write!(f, " = {number}"),
+            DeValue::Float(number) => write!(f, " = {number}"),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// A change: a dotted key, with its place, and the new value, whose places are those of the change.
 #[derive(Clone, Debug)]
@@ -50,6 +64,69 @@ impl<'i> Override<'i> {
             }
         }
         overrides
+    }
+
+    /// A removal of the value, or of the element of a list, that a dotted key names.
+    pub fn removing(key: &str, span: Span) -> Override<'i> {
+        Override { key: key.to_owned(), value: Spanned::new(span.clone(), DeValue::Boolean(false)), span }
+    }
+
+    /// The first `count` parts of its key.
+    pub fn path(&self, count: usize) -> Vec<&str> {
+        self.key.split('.').map(str::trim).take(count).collect()
+    }
+
+    /// Its place.
+    pub fn span(&self) -> Span {
+        self.span.clone()
+    }
+
+    /// Removes what the key names.
+    ///
+    /// # Errors
+    /// A [`Diagnostic`] that names the part of the key that does not exist.
+    pub fn remove(&self, root: &mut DeTable<'i>) -> Result<(), Diagnostic> {
+        let segments = self.path(usize::MAX);
+        let (last, path) = segments.split_last().unwrap_or((&"", &[]));
+        let mut done = String::new();
+        let mut table = root;
+        let mut path = path.iter();
+        while let Some(segment) = path.next() {
+            let place = if done.is_empty() { "the file".to_owned() } else { format!("`{done}`") };
+            if !table.contains_key(*segment) {
+                return Err(self.missing(segment, &place, table.keys().map(|key| key.get_ref().as_ref())));
+            }
+            done = if done.is_empty() { (*segment).to_owned() } else { format!("{done}.{segment}") };
+            table = match table.get_mut(*segment).map(Spanned::get_mut) {
+                Some(DeValue::Table(inner)) => inner,
+                Some(DeValue::Array(array)) => {
+                    let next = path.next();
+                    let index = self.index(array, next.unwrap_or(last), &done)?;
+                    if next.is_none() {
+                        let elements = std::mem::replace(array, DeArray::new()).into_iter().enumerate();
+                        *array = elements.filter(|(at, _)| *at != index).map(|(_, element)| element).collect();
+                        return Ok(());
+                    }
+                    let DeValue::Table(inner) = array.as_mut()[index].get_mut() else {
+                        return Err(self.error(format!("`{done}` is a list of single values")));
+                    };
+                    inner
+                }
+                _ => return Err(self.error(format!("`{done}` is a single value: nothing hangs below it"))),
+            };
+        }
+        if table.remove(*last).is_none() {
+            let place = if done.is_empty() { "the file".to_owned() } else { format!("`{done}`") };
+            return Err(self.missing(last, &place, table.keys().map(|key| key.get_ref().as_ref())));
+        }
+        Ok(())
+    }
+
+    /// The element of a list that has this name or number.
+    fn index(&self, array: &DeArray<'_>, segment: &str, done: &str) -> Result<usize, Diagnostic> {
+        let by_name = array.iter().position(|element| name_of(element) == Some(segment));
+        let by_number = segment.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|&index| index < array.len());
+        by_name.or(by_number).ok_or_else(|| self.missing(segment, &format!("`{done}`"), array.iter().filter_map(name_of)))
     }
 
     /// Makes the change.
@@ -120,12 +197,7 @@ impl<'i> Override<'i> {
             let help = format!("name a key of an element, like `{done}.{last}.weight`, or set the whole of `{done}`");
             return Err(self.error(format!("`{done}` is a list, and `{last}` an element of it")).help(help));
         };
-        let names: Vec<String> = array.iter().filter_map(name_of).map(str::to_owned).collect();
-        let by_name = array.iter().position(|element| name_of(element) == Some(segment));
-        let by_number = segment.parse::<usize>().ok().and_then(|number| number.checked_sub(1)).filter(|&index| index < array.len());
-        let Some(index) = by_name.or(by_number) else {
-            return Err(self.missing(segment, &format!("`{done}`"), names.iter().map(String::as_str)));
-        };
+        let index = self.index(array, segment, done)?;
         match array.as_mut()[index].get_mut() {
             DeValue::Table(inner) => self.descend(inner, rest, last, schema, root, &format!("{done}.{segment}")),
             _ => Err(self.error(format!("`{done}.{segment}` is a single value: nothing hangs below it"))),

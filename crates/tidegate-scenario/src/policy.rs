@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use tidegate_atm::adapter::AdapterSetup;
 use tidegate_core::buffer::{Alpha, Reading};
 use tidegate_core::port::PortSetup;
-use tidegate_core::registry::{BufferKind, SchedulerKind};
+use tidegate_core::registry::{AnyScheduler, BufferKind, SchedulerKind};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::scheduler::{FlowParameters, Parameter};
 use tidegate_core::shaper::ShapingContract;
@@ -65,6 +65,8 @@ pub struct Policy {
     /// The warning of members that may starve below an unlimited priority.
     pub(crate) starvation: Option<Diagnostic>,
     setup: PortSetup,
+    /// The names of the nodes of the scheduling tree.
+    nodes: Vec<String>,
 }
 
 /// The buffer of a port.
@@ -138,6 +140,13 @@ impl Policy {
     /// The parts of a port of this policy, in their initial state.
     pub fn setup(&self) -> PortSetup {
         self.setup.clone()
+    }
+
+    /// Lets the port of this policy continue that of `before`: nodes of the scheduling tree that have the same name go on.
+    pub(crate) fn continue_from(&mut self, before: &Policy) {
+        if let AnyScheduler::Hierarchy(tree) = &mut self.setup.scheduler {
+            tree.continue_nodes(|node| before.nodes.iter().position(|name| *name == self.nodes[node]));
+        }
     }
 
     /// Checks the table and builds the policy. A `rate` of a link overrides the policy's own. `None` if it reports an error.
@@ -500,6 +509,7 @@ impl<'a> Resolution<'a> {
             adapter: None,
             starvation: tree.remark_on_starvation(),
             setup,
+            nodes: tree.node_names(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Loads and checks a scenario with its variants.
 
 use crate::capture::Captures;
+use crate::change::{self, PolicyChange};
 use crate::diagnostic::{Diagnostic, Problems, Severity, Sources, alternatives, closest, printable};
 use crate::document::File;
 use crate::extent::judge_extent;
@@ -9,11 +10,13 @@ use crate::policy::Policy;
 use crate::schema::schema;
 use crate::simulation::{Simulation, report_duplicates};
 use crate::structure;
+use crate::units::print_duration;
 use serde::Deserialize;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tidegate_replay::Account;
+use tidegate_sim::check_changes;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -55,6 +58,8 @@ pub struct Variant {
     pub name: String,
     /// The policies, in the order of the file.
     pub policies: Vec<Policy>,
+    /// The changes of policies while it runs, in the order of their instants.
+    pub changes: Vec<PolicyChange>,
     /// The simulation; `None` for a policy file.
     pub simulation: Option<Simulation>,
 }
@@ -191,7 +196,7 @@ impl<'i> Loader<'_, 'i> {
         let description = file.description.as_ref().map(|description| description.0.trim().to_owned());
         let mut variants = Vec::new();
         if file.variant.is_empty() {
-            variants.extend(self.variant(title.clone(), &file, true));
+            variants.extend(self.variant(title.clone(), &file, &base, true));
         }
         report_duplicates(file.variant.iter().map(|variant| &variant.name), "variant", self.findings);
         if let (Some(variant), None) = (file.variant.first(), &file.simulation) {
@@ -207,12 +212,12 @@ impl<'i> Loader<'_, 'i> {
             let before = self.findings.len();
             let changed = self.changed(&root, &set).and_then(|changed| {
                 structure::judge(&changed, schema(), self.findings);
-                if self.has_errors(before) { None } else { self.tables(changed) }
+                if self.has_errors(before) { None } else { self.tables(changed.clone()).map(|file| (file, changed)) }
             });
-            if let Some(changed) = changed {
+            if let Some((changed, tree)) = changed {
                 judge_extent(&changed, file.variant.len(), self.findings);
                 if !self.has_errors(before) {
-                    variants.extend(self.variant(table.name.0.clone(), &changed, index == 0));
+                    variants.extend(self.variant(table.name.0.clone(), &changed, &tree, index == 0));
                 }
             }
             found.extend(self.findings.drain(before..).map(|finding| (index, finding)));
@@ -252,7 +257,7 @@ impl<'i> Loader<'_, 'i> {
         }
     }
 
-    fn variant(&mut self, name: String, file: &File, is_first: bool) -> Option<Variant> {
+    fn variant(&mut self, name: String, file: &File, tree: &Spanned<DeTable<'i>>, is_first: bool) -> Option<Variant> {
         let before = self.findings.len();
         if file.policy.0.is_empty() {
             self.findings.push(Diagnostic::error(0..0, "the file has no policy").help("add one: [policy.NAME] with a `rate`, and classes"));
@@ -271,7 +276,64 @@ impl<'i> Loader<'_, 'i> {
             let starvation = policies.iter().flatten().filter(is_used).flat_map(|policy| &policy.starvation);
             self.findings.extend(starvation.cloned());
         }
-        Some(Variant { name, policies: policies.into_iter().flatten().collect(), simulation })
+        let policies: Vec<Policy> = policies.into_iter().flatten().collect();
+        let changes = self.changes(file, tree, &policies, simulation.as_ref())?;
+        Some(Variant { name, policies, changes, simulation })
+    }
+
+    /// The file's changes, each of them judged with all before it.
+    fn changes(
+        &mut self,
+        file: &File,
+        tree: &Spanned<DeTable<'i>>,
+        policies: &[Policy],
+        simulation: Option<&Simulation>,
+    ) -> Option<Vec<PolicyChange>> {
+        let mut tree = tree.clone();
+        let mut before = policies.to_vec();
+        let mut changes = Vec::new();
+        let first = self.findings.len();
+        let written = change::written(tree.get_ref(), file, self.findings);
+        if self.has_errors(first) {
+            return None;
+        }
+        tree.get_mut().remove("change");
+        for change in written {
+            let found = self.findings.len();
+            if let Some(simulation) = simulation
+                && change.at >= simulation.experiment.duration
+            {
+                self.findings.push(Diagnostic::warning(change.span.clone(), "this change comes after the end of the simulation"));
+            }
+            change.apply(tree.get_mut(), schema(), self.findings);
+            structure::judge(&tree, schema(), self.findings);
+            let judged = if self.has_errors(found) { None } else { self.tables(tree.clone()) };
+            let resolved = judged.and_then(|file| {
+                let after = change::changed_policies(&change, &before, &file, self.findings)?;
+                let ports =
+                    if simulation.is_some() { change::changed_ports(&change, &before, &after, &file, self.findings) } else { Vec::new() };
+                Some((after, ports))
+            });
+            let since = print_duration(change.at);
+            for finding in &mut self.findings[found..] {
+                if finding.context.is_some() || finding.span.as_ref() == Some(&change.span) {
+                    finding.problem += &format!(", from {since} on");
+                } else {
+                    finding.context = Some(Box::new((change.span.clone(), format!("in the policies from {since} on"))));
+                }
+            }
+            let (after, ports) = resolved?;
+            let changed = after.iter().filter(|policy| change.policies.contains(&policy.name)).cloned().collect();
+            changes.push(PolicyChange { at: change.at, what: change.what.clone(), policies: changed, ports });
+            before = after;
+            let of_network: Vec<_> = changes.iter().map(PolicyChange::of_network).collect();
+            if let Some(Err(problem)) = simulation.map(|simulation| check_changes(&simulation.network, &of_network)) {
+                let finding = Diagnostic::error(change.span.clone(), format!("link `{}`: {}", problem.name, problem.problem));
+                self.findings.push(finding.help(format!("expected {}", problem.expected)));
+                return None;
+            }
+        }
+        (!self.has_errors(first)).then_some(changes)
     }
 
     fn has_errors(&self, since: usize) -> bool {

@@ -79,7 +79,11 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
         if scenario.variants.len() > 1 {
             let _ = writeln!(text, "\nvariant `{}`", variant.name);
         }
-        let policies: String = variant.policies.iter().map(|one| policy(one, detail)).collect();
+        let mut policies: String = variant.policies.iter().map(|one| policy(one, until(variant, one, 0), detail)).collect();
+        for (index, change) in variant.changes.iter().enumerate() {
+            let _ = writeln!(policies, "\nfrom {} on: {}", print_duration(change.at), change.what.join(", "));
+            policies.extend(change.policies.iter().map(|one| policy(one, until(variant, one, index + 1), detail)));
+        }
         if policies != policies_shown {
             text += &policies;
             policies_shown = policies;
@@ -95,7 +99,13 @@ pub fn summary(scenario: &Scenario, detail: Detail) -> String {
     text + &detail.rest(variants, "variants")
 }
 
-fn policy(policy: &Policy, detail: Detail) -> String {
+/// The instant at which the next of the changes from this index on makes the policy another: what is printed of it holds until then.
+fn until(variant: &Variant, policy: &Policy, from: usize) -> Option<Duration> {
+    let next = variant.changes[from..].iter().find(|change| change.policies.iter().any(|changed| changed.name == policy.name));
+    next.map(|change| change.at)
+}
+
+fn policy(policy: &Policy, until: Option<Duration>, detail: Detail) -> String {
     let overhead = match policy.overhead {
         Overhead::None => "no overhead".to_owned(),
         Overhead::ETHERNET => "Ethernet overhead (24 B per frame, at least 84 B in all)".to_owned(),
@@ -117,7 +127,9 @@ fn policy(policy: &Policy, detail: Detail) -> String {
         }
     }
     let longest = print_size(u64::from(policy.longest_frame));
-    let mut text = format!("\npolicy `{}`: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
+    let until = until.map_or_else(String::new, |at| format!(" until {}", print_duration(at)));
+    let mut text =
+        format!("\npolicy `{}`{until}: {}, {overhead}, frames up to {longest}, {buffer}\n", policy.name, print_rate(policy.rate));
     let scheduler = policy.adapter.as_ref().map_or(policy.scheduler.name().to_owned(), scheduled_cells);
     if let Some(condition) = policy.buffer_condition() {
         let _ = writeln!(text, "  {condition}");

@@ -232,6 +232,13 @@ impl Tree {
             .map_err(|(flow, error)| Diagnostic::error(self.classes[flow.index()].given.at.clone(), format!("`shape`: {error}")))
     }
 
+    /// The names of the nodes, in the order in which the hierarchy has them: the link, groups, classes of several queues.
+    pub fn node_names(&self) -> Vec<String> {
+        let groups = self.order.iter().map(|&group| format!("group {}", self.groups[group].0.name));
+        let classes = self.classes.iter().filter(|class| class.queues > 1).map(|class| format!("class {}", class.given.name));
+        std::iter::once(String::new()).chain(groups).chain(classes).collect()
+    }
+
     fn build_hierarchy(&self) -> Result<AnyScheduler, Diagnostic> {
         let place: HashMap<usize, usize> = self.order.iter().enumerate().map(|(position, &group)| (group, position + 1)).collect();
         let index_of = |node: Option<usize>| node.map_or(0, |group| place[&group]);

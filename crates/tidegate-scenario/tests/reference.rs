@@ -33,6 +33,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ("`promise` of a class or a flow", "PromiseTable"),
     ("`[simulation]`", "SimulationTable"),
     ("`[[variant]]`", "VariantTable"),
+    ("`[[change]]`", "ChangeTable"),
     ("`[[link]]`", "LinkTable"),
     ("`[[flow]]`", "FlowTable"),
     ("`source` of a flow", "SourceTable"),

@@ -82,6 +82,7 @@ pub mod tcp;
 pub mod time;
 
 mod cells;
+mod course;
 mod events;
 mod fifo_port;
 mod holding;
@@ -92,12 +93,13 @@ mod simulation;
 mod tagging;
 
 pub use calls::{Arrivals, CallStatistics, Calls};
+pub use course::{NetworkChange, check_changes};
 pub use error::{Problem, SimulationError, Subject};
 pub use experiment::Experiment;
 pub use holding::Holding;
 pub use id::{LinkId, NodeId};
 pub use network::{FlowSpec, Impairment, Link, Network};
-pub use run::{Control, run};
+pub use run::{Control, run, run_with_changes};
 pub use source::{CapturePacket, LengthDistribution, Remainder, Source, SourceKind};
 pub use statistics::{
     ClassOutcome, CoarseHistogram, DelayOutcome, Estimate, FlowOutcome, Histogram, Outcome, PortOutcome, Replication, TaggedOutcome,

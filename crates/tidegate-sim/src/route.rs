@@ -160,6 +160,16 @@ impl Routes {
         first
     }
 
+    /// True if packets that are under way on the paths of `other` find theirs here: only the queues differ.
+    pub(crate) fn parts_like(&self, other: &Routes) -> bool {
+        let hops = |routes: &Routes| routes.hops.iter().map(|hop| (hop.link, hop.place, hop.flow)).collect::<Vec<_>>();
+        let starts = |routes: &Routes| routes.variants.iter().map(|variant| (variant.cursor, variant.colour)).collect::<Vec<_>>();
+        hops(self) == hops(other)
+            && starts(self) == starts(other)
+            && (&self.crossing_of, &self.crossings) == (&other.crossing_of, &other.crossings)
+            && (&self.first_variant, &self.packet_variants) == (&other.first_variant, &other.packet_variants)
+    }
+
     /// The hop behind a port that [rewrites](crate::network::Link::rewrites), and the colour of a packet there.
     pub(crate) fn crossing(&self, cursor: u32, colour: Colour) -> (u32, Colour) {
         match self.crossing_of.get(cursor as usize) {

@@ -1,9 +1,9 @@
 //! Runs the replications of an experiment, several at a time.
 
+use crate::course::{Course, NetworkChange};
 use crate::error::SimulationError;
 use crate::experiment::Experiment;
 use crate::network::Network;
-use crate::route::Routes;
 use crate::simulation::Simulation;
 use crate::statistics::{Outcome, Replication};
 use std::num::NonZeroUsize;
@@ -27,9 +27,22 @@ pub struct Control<'a> {
 /// [`SimulationError::Refused`] if network or experiment are at fault; [`SimulationError::Cancelled`]; and two for defects,
 /// [`SimulationError::Unbalanced`] and [`SimulationError::NotConserved`].
 pub fn run(network: &Network, experiment: &Experiment, control: &Control) -> Result<Outcome, SimulationError> {
+    run_with_changes(network, &[], experiment, control)
+}
+
+/// The same with ports that change at some instants, in this order.
+///
+/// # Errors
+/// As [`run`], and [`SimulationError::Refused`] for a change that cannot be simulated.
+pub fn run_with_changes(
+    network: &Network,
+    changes: &[NetworkChange],
+    experiment: &Experiment,
+    control: &Control,
+) -> Result<Outcome, SimulationError> {
     experiment.check()?;
     network.check()?;
-    let routes = Routes::of(network);
+    let course = Course::of(network, changes)?;
     let count = experiment.replications;
     let cores = control.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get);
     let progress = Progress::new(control, count);
@@ -41,7 +54,7 @@ pub fn run(network: &Network, experiment: &Experiment, control: &Control) -> Res
             if replication >= count {
                 return done;
             }
-            let result = Simulation::new(network, experiment, &routes, replication).run(&mut |part| progress.at(replication, part));
+            let result = Simulation::new(network, experiment, &course, replication).run(&mut |part| progress.at(replication, part));
             if result.is_err() {
                 next.store(count, Ordering::Relaxed);
                 progress.failed.store(true, Ordering::Relaxed);
@@ -63,7 +76,7 @@ pub fn run(network: &Network, experiment: &Experiment, control: &Control) -> Res
     results.sort_by_key(|(replication, _)| *replication);
     let replications = collect(results)?;
     let measured = experiment.duration.saturating_sub(experiment.warm_up);
-    Ok(Outcome::of(network, routes.classes(network), measured, experiment.sample_interval, replications))
+    Ok(Outcome::of(network, &course.classes, course.routes.classes(network), measured, experiment.sample_interval, replications))
 }
 
 /// All replications, or the first error that is not a mere cancellation.

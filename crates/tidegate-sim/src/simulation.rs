@@ -13,10 +13,10 @@
 //! Nothing is allocated per packet: packets are kept in the pool of their port or in that of all links. Both grow to what they must hold, and
 //! stay.
 
+use crate::course::Course;
 use crate::error::SimulationError;
 use crate::experiment::Experiment;
 use crate::network::Network;
-use crate::route::Routes;
 use crate::statistics::flow::{FlowMeter, PathSummary};
 use crate::statistics::{Replication, TcpStatistics};
 use crate::time::NEVER;
@@ -28,6 +28,7 @@ use flows::Flows;
 use link::LinkPort;
 use signalling::Signalling;
 use sources::Sources;
+use tidegate_core::port::Switched;
 
 mod accounting;
 mod adapter;
@@ -49,6 +50,7 @@ const EVENTS_PER_TICK: u32 = 1 << 15;
 
 pub(crate) struct Simulation<'a> {
     network: &'a Network,
+    course: &'a Course,
     replication: u32,
     warm_up: u64,
     end: u64,
@@ -56,16 +58,19 @@ pub(crate) struct Simulation<'a> {
     sources: Sources,
     connections: Connections<'a>,
     signalling: Signalling<'a>,
+    /// What the changes so far did, one entry each.
+    changes: Vec<Switched>,
 }
 
 impl<'a> Simulation<'a> {
     /// A replication of an experiment; both it and the network have been checked.
-    pub(crate) fn new(network: &'a Network, experiment: &Experiment, routes: &'a Routes, replication: u32) -> Simulation<'a> {
+    pub(crate) fn new(network: &'a Network, experiment: &Experiment, course: &'a Course, replication: u32) -> Simulation<'a> {
+        let routes = &course.routes;
         let (warm_up, end) = (experiment.warm_up.picoseconds(), experiment.duration.picoseconds());
         let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
         let mut sources = Sources::new(network, experiment, routes, replication);
         let connections = Connections::new(network, experiment, routes, replication);
-        let (links, driven) = link::build(network, experiment, replication);
+        let (links, driven) = link::build(network, course, experiment, replication);
         let mut agenda = Agenda::new(driven.len(), links.len(), network.flows.len(), connections.slow_hosts(), !network.calls.is_empty());
         for (index, flow) in network.flows.iter().enumerate() {
             agenda.set_source(index, sources.first(index, flow.start.picoseconds()));
@@ -79,7 +84,7 @@ impl<'a> Simulation<'a> {
         let admission = signalling::admission(network);
         let mut plane = DataPlane { agenda, links, driven, flights, flows, end, limit: 0, events: 0, packet_hops: 0, admission };
         let signalling = Signalling::new(network, experiment, replication, &mut plane);
-        Simulation { network, replication, warm_up, end, plane, sources, connections, signalling }
+        Simulation { network, course, replication, warm_up, end, plane, sources, connections, signalling, changes: Vec::new() }
     }
 
     /// Runs to the end. `tick` is told now and then which part is done, and says whether to go on.
@@ -95,7 +100,22 @@ impl<'a> Simulation<'a> {
         self.finish()
     }
 
+    /// Plays everything before `limit`, changes of ports included.
     fn run_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
+        let course = self.course;
+        while let Some(phase) = course.phases.get(self.changes.len()).filter(|phase| phase.at < limit) {
+            self.play_until(phase.at, tick)?;
+            self.plane.flows.routes = &phase.routes;
+            let mut done = Switched::default();
+            for (index, link) in &phase.links {
+                done += self.plane.switch(phase.at, *index, link, &course.classes[*index]);
+            }
+            self.changes.push(done);
+        }
+        self.play_until(limit, tick)
+    }
+
+    fn play_until(&mut self, limit: u64, tick: &mut dyn FnMut(f64) -> bool) -> Result<(), SimulationError> {
         self.plane.limit = limit;
         loop {
             for _ in 0..EVENTS_PER_TICK {
@@ -144,7 +164,7 @@ impl<'a> Simulation<'a> {
             }
         }
         accounting::check(&self.plane, &self.connections, self.network, self.replication)?;
-        let Simulation { network, replication, end, plane, connections, signalling, .. } = self;
+        let Simulation { network, course, replication, end, plane, connections, signalling, changes, .. } = self;
         let mut flows = Vec::with_capacity(network.flows.len());
         for (meter, flow) in plane.flows.meters.into_iter().zip(&network.flows) {
             let (emitted, accounted) = (meter.emitted, meter.gone());
@@ -159,8 +179,8 @@ impl<'a> Simulation<'a> {
         }
         let ports = plane.links.into_iter().map(|link| link.finish(end)).collect();
         let calls = signalling.finish(end);
-        let statistics = Replication { flows, ports, calls, events: plane.events, packet_hops: plane.packet_hops };
-        accounting::check_classes(network, &statistics, replication)?;
+        let statistics = Replication { flows, ports, calls, events: plane.events, packet_hops: plane.packet_hops, changes };
+        accounting::check_classes(network, &course.classes, &statistics, replication)?;
         Ok(statistics)
     }
 }

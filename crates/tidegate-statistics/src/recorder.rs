@@ -1,9 +1,10 @@
 //! The recorder of one port.
 
 use crate::{Delays, Timeline};
+use std::collections::HashMap;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
 use tidegate_core::port::Volume;
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::{Duration, PICOSECONDS_PER_SECOND, Time};
@@ -31,6 +32,18 @@ pub struct ClassRecord {
 }
 
 impl ClassRecord {
+    fn new(name: &str) -> ClassRecord {
+        ClassRecord {
+            name: name.to_owned(),
+            offered: Volume::default(),
+            sent: Volume::default(),
+            marked: Volume::default(),
+            dropped: Default::default(),
+            delays: Delays::default(),
+            sent_bytes: Timeline::sum(FIRST_BIN),
+        }
+    }
+
     /// Everything dropped, whatever the reason.
     pub fn dropped_in_all(&self) -> Volume {
         self.dropped.into_iter().sum()
@@ -46,6 +59,8 @@ impl ClassRecord {
 #[derive(Clone, Debug)]
 pub struct PortRecorder {
     class_of: Vec<u32>,
+    /// The classes of the flows of the policy that comes next, while the port switches to it.
+    next_class_of: Vec<u32>,
     classes: Vec<ClassRecord>,
     drops: [Timeline; DropReason::ALL.len()],
     occupancy: Timeline,
@@ -60,18 +75,10 @@ pub struct PortRecorder {
 impl PortRecorder {
     /// A recorder for the port with this classifier, whose record starts at `start`.
     pub fn new(start: Time, classifier: &Classifier) -> PortRecorder {
-        let record = |name: &String| ClassRecord {
-            name: name.clone(),
-            offered: Volume::default(),
-            sent: Volume::default(),
-            marked: Volume::default(),
-            dropped: Default::default(),
-            delays: Delays::default(),
-            sent_bytes: Timeline::sum(FIRST_BIN),
-        };
-        PortRecorder {
-            class_of: (0..classifier.flows()).map(|flow| classifier.class_of(tidegate_core::packet::Flow(flow as u32)) as u32).collect(),
-            classes: classifier.classes().iter().map(|class| record(&class.name)).collect(),
+        let mut recorder = PortRecorder {
+            class_of: Vec::new(),
+            next_class_of: Vec::new(),
+            classes: Vec::new(),
             drops: std::array::from_fn(|_| Timeline::sum(FIRST_BIN)),
             occupancy: Timeline::maximum(FIRST_BIN),
             occupancy_integral: 0.0,
@@ -80,10 +87,32 @@ impl PortRecorder {
             busy: 0,
             clock: start,
             elapsed: 0,
-        }
+        };
+        recorder.expect(classifier);
+        recorder.switched();
+        recorder
     }
 
-    /// The record of every class, in the order of the policy.
+    /// Prepares for a switch of the port to a policy with this classifier ([`Port::switch`](tidegate_core::port::Port::switch)). Classes of the same
+    /// name continue.
+    pub fn expect(&mut self, classifier: &Classifier) {
+        let known: HashMap<String, u32> = self.classes.iter().map(|class| class.name.clone()).zip(0..).collect();
+        let mut numbers = Vec::with_capacity(classifier.classes().len());
+        for class in classifier.classes() {
+            numbers.push(known.get(&class.name).copied().unwrap_or_else(|| {
+                self.classes.push(ClassRecord::new(&class.name));
+                self.classes.len() as u32 - 1
+            }));
+        }
+        self.next_class_of = (0..classifier.flows() as u32).map(|flow| numbers[classifier.class_of(Flow(flow))]).collect();
+    }
+
+    /// The port has switched to the policy that was expected.
+    pub fn switched(&mut self) {
+        self.class_of = std::mem::take(&mut self.next_class_of);
+    }
+
+    /// The record of every class, in the order of the policy; those that came later follow.
     pub fn classes(&self) -> &[ClassRecord] {
         &self.classes
     }
@@ -157,6 +186,14 @@ impl<P> Observer<P> for PortRecorder {
 
     fn queued(&mut self, _now: Time, _packet: &Packet<()>, occupancy: &Occupancy) {
         self.occupancy_changed(occupancy);
+    }
+
+    fn moved(&mut self, _now: Time, packet: &Packet<P>, to: Flow) {
+        // What moves counts as offered where it moves to.
+        let volume = Volume { packets: 1, bytes: u64::from(packet.length) };
+        let from = self.class(packet);
+        from.offered = from.offered - volume;
+        self.classes[self.next_class_of[to.index()] as usize].offered += volume;
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<P>, reason: DropReason, occupancy: &Occupancy) {

@@ -22,6 +22,7 @@ use crate::scheduler::{Kept, Scheduler};
 use crate::units::Time;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::ops::AddAssign;
 
 /// A new policy, ready for one port.
 #[derive(Clone, Debug)]
@@ -60,6 +61,17 @@ pub struct Switched {
     pub moved: Volume,
     /// What has been dropped, because no class takes it.
     pub dropped: Volume,
+}
+
+impl AddAssign for Switched {
+    fn add_assign(&mut self, more: Switched) {
+        self.classes_kept += more.classes_kept;
+        self.classes_added += more.classes_added;
+        self.classes_removed += more.classes_removed;
+        self.kept += more.kept;
+        self.moved += more.moved;
+        self.dropped += more.dropped;
+    }
 }
 
 /// What is left of the old policy. Dropping it frees the memory, which may take longer than the switch itself.

@@ -11,10 +11,11 @@ use tidegate_atm::adapter::{AdapterPort, AdapterSetup, CellRecord, CellSent, Enc
 use tidegate_atm::reassembly::Delivery;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Counters, Port, PortSetup, Transmission, Unbalanced};
+use tidegate_core::port::{Counters, Port, PortSetup, Switched, Transition, Transmission, Unbalanced};
 use tidegate_core::remark::{Remark, Remarks};
 use tidegate_core::units::{Duration, SERIAL_HORIZON, Time};
 use tidegate_link::{Link, LossStream};
+use tidegate_wire::parse;
 
 /// What a replay sends its packets through.
 #[derive(Clone, Debug)]
@@ -23,11 +24,22 @@ pub struct ReplaySetup {
     pub port: PortSetup,
     /// The cell scheduler, if the port is that of an ATM adapter; the scheduler of `port` is not used then.
     pub adapter: Option<AdapterSetup>,
+    /// The policies that the port switches to, in the order of their instants; not for an adapter.
+    pub changes: Vec<PortChange>,
+}
+
+/// A new policy for the port of a replay.
+#[derive(Clone, Debug)]
+pub struct PortChange {
+    /// When it takes over: since the first packet.
+    pub after: Duration,
+    /// The policy.
+    pub setup: PortSetup,
 }
 
 impl From<PortSetup> for ReplaySetup {
     fn from(port: PortSetup) -> ReplaySetup {
-        ReplaySetup { port, adapter: None }
+        ReplaySetup { port, adapter: None, changes: Vec::new() }
     }
 }
 
@@ -56,7 +68,7 @@ pub(super) struct CellPort {
 impl ReplayPort {
     /// A port that is empty at `start`. For an adapter the random loss of the link is taken over from `link`.
     pub(super) fn new(start: Time, setup: ReplaySetup, link: &mut Link) -> ReplayPort {
-        let ReplaySetup { port, adapter } = setup;
+        let ReplaySetup { port, adapter, .. } = setup;
         let Some(adapter) = adapter else { return ReplayPort::Packets(Box::new(Port::new(start, port))) };
         let (classifier, remarks) = (port.classifier.clone(), port.remarks.clone());
         let deliveries = vec![Delivery::default(); classifier.flows()];
@@ -127,6 +139,21 @@ impl ReplayPort {
             ReplayPort::Packets(_) => Vec::new(),
             ReplayPort::Cells(cells) => cells.port.records(cells.classifier.classes().len()),
         }
+    }
+
+    /// Switches to another policy at `now`; everything due before has been sent.
+    pub(super) fn switch(&mut self, now: Time, setup: PortSetup, interfaces: &[Interface], watcher: &mut Watcher) -> Switched {
+        let ReplayPort::Packets(port) = self else { return Switched::default() };
+        let transition = Transition::prepare(port, setup);
+        let classifier = transition.classifier().clone();
+        watcher.recorder.expect(&classifier);
+        let reclassify = |_, frame: &Box<Frame>| {
+            let record = &frame.record;
+            Some(classifier.classify(&parse(interfaces[record.interface].link, &record.data)))
+        };
+        let (switched, _) = port.switch(now, transition, reclassify, watcher);
+        watcher.recorder.switched();
+        switched
     }
 
     pub(super) fn offer(&mut self, now: Time, flow: Flow, length: u32, colour: Colour, frame: Box<Frame>, watcher: &mut Watcher) {

@@ -3,7 +3,7 @@
 use crate::capture::Record;
 use tidegate_atm::cell::Cell;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
 use tidegate_core::port::{Transmission, Volume};
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
@@ -47,6 +47,10 @@ impl Observer<Box<Frame>> for Watcher {
 
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
         Observer::<()>::queued(&mut self.recorder, now, packet, occupancy);
+    }
+
+    fn moved(&mut self, now: Time, packet: &Packet<Box<Frame>>, to: Flow) {
+        self.recorder.moved(now, packet, to);
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<Box<Frame>>, reason: DropReason, occupancy: &Occupancy) {

@@ -43,7 +43,7 @@ struct Course<'a> {
 const SAMPLES: u64 = 100_000;
 
 fn on_a_port(setup: PortSetup, course: &Course) -> Played {
-    let mut meter = PortMeter::new(&setup.classifier, SAMPLES);
+    let mut meter = PortMeter::new(&setup.classifier, setup.classifier.classes().len(), SAMPLES);
     let mut port = Port::new(Time::ZERO, setup);
     let (mut now, mut times) = (0, Vec::new());
     let queued = |port: &Port<()>| Volume { packets: u64::from(port.occupancy().packets()), bytes: port.occupancy().bytes() };
@@ -67,7 +67,7 @@ fn on_a_port(setup: PortSetup, course: &Course) -> Played {
 }
 
 fn on_a_fifo_port(setup: &PortSetup, course: &Course) -> Played {
-    let mut meter = PortMeter::new(&setup.classifier, SAMPLES);
+    let mut meter = PortMeter::new(&setup.classifier, setup.classifier.classes().len(), SAMPLES);
     let mut port = FifoPort::of(setup).unwrap();
     let (mut now, mut times) = (0, Vec::new());
     for (number, &(gap, flow, length)) in course.packets.iter().enumerate() {

@@ -64,12 +64,17 @@ fn check_connections(plane: &DataPlane, connections: &Connections, network: &Net
 }
 
 /// Checks that every class keeps the port's law.
-pub(super) fn check_classes(network: &Network, statistics: &Replication, replication: u32) -> Result<(), SimulationError> {
-    for (link, port) in network.links.iter().zip(&statistics.ports) {
-        for (class, ClassStatistics { offered, sent, dropped, queued, .. }) in link.port.classifier.classes().iter().zip(&port.classes) {
+pub(super) fn check_classes(
+    network: &Network,
+    names: &[Vec<String>],
+    statistics: &Replication,
+    replication: u32,
+) -> Result<(), SimulationError> {
+    for ((link, names), port) in network.links.iter().zip(names).zip(&statistics.ports) {
+        for (class, ClassStatistics { offered, sent, dropped, queued, .. }) in names.iter().zip(&port.classes) {
             let accounted = *sent + *queued + dropped.iter().copied().sum();
             if accounted != *offered {
-                let place = format!("class {} at link {}", class.name, link.name);
+                let place = format!("class {class} at link {}", link.name);
                 return Err(SimulationError::NotConserved { replication, place, emitted: *offered, accounted });
             }
         }

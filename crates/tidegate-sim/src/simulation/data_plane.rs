@@ -7,14 +7,15 @@ use super::adapter::AdapterCell;
 use super::agenda::Agenda;
 use super::flights::Flights;
 use super::flows::{Flows, PortWatch};
-use super::link::{DrivenPort, LinkPort, LinkState, PortKind};
+use super::link::{DrivenPort, LinkPort, LinkState, PortKind, longest_transmission_of, pace_of};
 use super::packet::{InFlight, InTransit, PacketMeta};
 use crate::cells::{Departure, Fate, Train};
+use crate::network::Link;
 use crate::route::{BACK, ENDPOINT, Hop, SINK};
 use crate::time::NEVER;
 use tidegate_core::admission::{AdmissionControl, PathAdmission};
 use tidegate_core::packet::{Colour, Flow};
-use tidegate_core::port::{Leaving, Next, Transmission};
+use tidegate_core::port::{Leaving, Next, Switched, Transition, Transmission};
 use tidegate_core::units::Time;
 use tidegate_link::LossStream;
 
@@ -109,6 +110,24 @@ impl DataPlane<'_> {
         let InTransit { meta: tag, length, colour } = packet;
         cells.push(hop.queue, Train { tag, length, colour, first: now, pace, goes_on });
         self.agenda.update_port(*slot, cells.next());
+    }
+
+    /// The port of a link switches to another policy, and packets in it find their queues on other paths.
+    pub(super) fn switch(&mut self, now: u64, index: usize, link: &Link, names: &[String]) -> Switched {
+        let LinkState { port: LinkPort::Driven(driven), rest, .. } = &mut self.links[index] else { return Switched::default() };
+        (rest.pace, rest.longest_transmission) = (pace_of(link), longest_transmission_of(link));
+        driven.rewrites = link.rewrites();
+        let PortKind::Packets { port, busy_until } = &mut driven.kind else { return Switched::default() };
+        let transition = Transition::prepare(port, link.port.clone());
+        rest.meter.expect(transition.classifier(), names);
+        let routes = self.flows.routes;
+        let reclassify = |_, meta: &PacketMeta| Some(routes.hops[meta.cursor as usize].queue);
+        let mut watch = PortWatch { meter: &mut rest.meter, flows: &mut self.flows };
+        let (switched, _) = port.switch(Time::from_picoseconds(now), transition, reclassify, &mut watch);
+        let wake = if port.occupancy().packets() > 0 { now.max(*busy_until) } else { NEVER };
+        rest.meter.switched();
+        self.agenda.update_port(driven.slot, wake);
+        switched
     }
 
     /// The event of a port is due.

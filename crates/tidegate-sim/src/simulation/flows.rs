@@ -7,7 +7,7 @@ use crate::source::greedy::GreedyWindow;
 use crate::statistics::flow::FlowMeter;
 use crate::statistics::port::PortMeter;
 use tidegate_core::observer::Observer;
-use tidegate_core::packet::{Colour, DropReason, Packet};
+use tidegate_core::packet::{Colour, DropReason, Flow, Packet};
 use tidegate_core::port::Volume;
 use tidegate_core::queue::Occupancy;
 use tidegate_core::units::Time;
@@ -111,6 +111,10 @@ impl Observer<PacketMeta> for PortWatch<'_, '_> {
     #[inline]
     fn queued(&mut self, now: Time, packet: &Packet<()>, occupancy: &Occupancy) {
         Observer::<PacketMeta>::queued(self.meter, now, packet, occupancy);
+    }
+
+    fn moved(&mut self, now: Time, packet: &Packet<PacketMeta>, to: Flow) {
+        Observer::moved(self.meter, now, packet, to);
     }
 
     fn dropped(&mut self, now: Time, packet: Packet<PacketMeta>, reason: DropReason, occupancy: &Occupancy) {

@@ -7,6 +7,7 @@ use super::adapter::AdapterLink;
 use super::flights::Flying;
 use super::packet::PacketMeta;
 use crate::cells::CellPort;
+use crate::course::Course;
 use crate::experiment::Experiment;
 use crate::fifo_port::FifoPort;
 use crate::network::{Link, Network};
@@ -71,13 +72,13 @@ pub(super) enum PortKind {
 }
 
 /// The links of a network, and those whose ports have events, in the order of their slots.
-pub(super) fn build(network: &Network, experiment: &Experiment, replication: u32) -> (Vec<LinkState>, Vec<u32>) {
+pub(super) fn build(network: &Network, course: &Course, experiment: &Experiment, replication: u32) -> (Vec<LinkState>, Vec<u32>) {
     let sample_interval = experiment.sample_interval.map_or(0, |interval| interval.picoseconds());
     let mut driven = Vec::new();
     let is_watched = watched(network);
     let links = network.links.iter().enumerate().map(|(index, link)| {
         let impairment = link.impairment;
-        let is_plain = !link.cells && link.adapter.is_none() && impairment.loss.is_none() && !is_watched[index];
+        let is_plain = !link.cells && link.adapter.is_none() && impairment.loss.is_none() && !is_watched[index] && !course.changes(index);
         let mark_above = impairment.mark_above.unwrap_or(u64::MAX);
         let port = is_plain.then(|| FifoPort::of(&link.port)).flatten().map_or_else(
             || {
@@ -91,11 +92,9 @@ pub(super) fn build(network: &Network, experiment: &Experiment, replication: u32
             },
             LinkPort::Fifo,
         );
-        let overhead = link.port.overhead;
-        let longest = link.port.rate.time_per_byte().ceil(overhead.wire_length(link.port.longest_frame));
         let rest = LinkRest {
-            longest_transmission: longest.picoseconds(),
-            meter: PortMeter::new(&link.port.classifier, sample_interval),
+            longest_transmission: longest_transmission_of(link),
+            meter: PortMeter::new(&link.port.classifier, course.classes[index].len(), sample_interval),
             mark_above,
             pace: pace_of(link),
         };
@@ -113,9 +112,14 @@ fn watched(network: &Network) -> Vec<bool> {
     is_watched
 }
 
+/// The time that the longest packet takes on a link, in picoseconds.
+pub(super) fn longest_transmission_of(link: &Link) -> u64 {
+    link.port.rate.time_per_byte().ceil(link.port.overhead.wire_length(link.port.longest_frame)).picoseconds()
+}
+
 /// The time from one cell to the next of a packet on a link that carries cells, else 0. Rounded down: rounded up, the cells of back-to-back
 /// packets would fall behind the packets little by little, and sources would drift past each other.
-fn pace_of(link: &Link) -> u64 {
+pub(super) fn pace_of(link: &Link) -> u64 {
     if link.carries_cells() { link.port.rate.time_per_byte().floor(CELL).picoseconds() } else { 0 }
 }
 

@@ -5,7 +5,6 @@ use super::*;
 use crate::experiment::Experiment;
 use crate::id::{LinkId, NodeId};
 use crate::network::{FlowSpec, Impairment, Link};
-use crate::route::Routes;
 use crate::source::{Cbr, Source};
 use tidegate_core::buffer::BufferParameters;
 use tidegate_core::classifier::{ClassRules, Classifier, Header};
@@ -54,9 +53,9 @@ fn overloaded() -> Network {
 /// The error of a replication of 100 ms that is tampered with after half of it.
 fn tampered(tamper: impl FnOnce(&mut Simulation)) -> Option<SimulationError> {
     let network = overloaded();
-    let routes = Routes::of(&network);
+    let course = Course::of(&network, &[]).unwrap();
     let experiment = Experiment { duration: Duration::from_milliseconds(100), ..Experiment::default() };
-    let mut simulation = Simulation::new(&network, &experiment, &routes, 0);
+    let mut simulation = Simulation::new(&network, &experiment, &course, 0);
     simulation.run_until(simulation.end / 2, &mut |_| true).unwrap();
     tamper(&mut simulation);
     simulation.run_until(simulation.end, &mut |_| true).unwrap();

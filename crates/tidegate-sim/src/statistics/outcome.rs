@@ -7,7 +7,7 @@ use crate::network::Network;
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::admission::Constraint;
 use tidegate_core::packet::DropReason;
-use tidegate_core::port::Volume;
+use tidegate_core::port::{Switched, Volume};
 use tidegate_core::units::Duration;
 use tidegate_statistics::Buckets;
 
@@ -41,6 +41,8 @@ pub struct Replication {
     pub events: u64,
     /// Packets transmitted, counted on each link, warm-up included.
     pub packet_hops: u64,
+    /// What each change of ports did, in their order.
+    pub changes: Vec<Switched>,
 }
 
 /// One flow over all replications.
@@ -233,9 +235,10 @@ pub struct ClassOutcome {
 }
 
 impl Outcome {
-    /// Brings the replications together. `classes` are the classes of each flow at each link of its path.
+    /// Brings the replications together. `names` are the classes of each link, `classes` those of each flow at each link of its path.
     pub(crate) fn of(
         network: &Network,
+        names: &[Vec<String>],
         classes: Vec<Vec<(LinkId, usize)>>,
         measured: Duration,
         sample_interval: Option<Duration>,
@@ -249,7 +252,7 @@ impl Outcome {
         });
         let ports = network.links.iter().enumerate().map(|(index, link)| {
             let runs: Vec<&PortStatistics> = replications.iter().map(|run| &run.ports[index]).collect();
-            let names = link.port.classifier.classes().iter().map(|class| class.name.clone());
+            let names = names[index].iter().cloned();
             PortOutcome::of(link.name.clone(), link.port.rate.bits_per_second(), names, &runs, span, sample)
         });
         let (flows, ports) = (flows.collect(), ports.collect());

@@ -1,6 +1,7 @@
 //! One port and its classes in one replication.
 
 use super::{Bins, Dropped, Histogram, TimeWeighted};
+use std::collections::HashMap;
 use tidegate_atm::adapter::CellRecord;
 use tidegate_core::classifier::Classifier;
 use tidegate_core::observer::Observer;
@@ -89,6 +90,8 @@ pub(crate) struct PortMeter {
     backlog: u64,
     greatest_backlog: u64,
     class_of: Vec<u32>,
+    /// The classes of the flows of the policy that comes next, while the port switches to it.
+    next_class_of: Vec<u32>,
     classes: Vec<ClassStatistics>,
     drops_over_time: [Bins; DropReason::ALL.len()],
     /// Time spent transmitting since the warm-up, and when the last transmission ends.
@@ -101,13 +104,15 @@ pub(crate) struct PortMeter {
 }
 
 impl PortMeter {
-    pub(crate) fn new(classifier: &Classifier, sample_interval: u64) -> PortMeter {
+    /// A meter for a port that has this number of classes in the course of the simulation, first those of `classifier`.
+    pub(crate) fn new(classifier: &Classifier, classes: usize, sample_interval: u64) -> PortMeter {
         let class = ClassStatistics::new(TimeWeighted::new(sample_interval));
         PortMeter {
             backlog: 0,
             greatest_backlog: 0,
             class_of: (0..classifier.flows()).map(|flow| classifier.class_of(Flow(flow as u32)) as u32).collect(),
-            classes: vec![class; classifier.classes().len()],
+            next_class_of: Vec::new(),
+            classes: vec![class; classes],
             drops_over_time: std::array::from_fn(|_| Bins::new(sample_interval)),
             busy: 0,
             busy_until: 0,
@@ -115,6 +120,31 @@ impl PortMeter {
             backlog_before: Volume::default(),
             start: 0,
         }
+    }
+
+    /// Prepares for a switch of the port to a policy with this classifier; `names` are those of all classes that are measured.
+    pub(crate) fn expect(&mut self, classifier: &Classifier, names: &[String]) {
+        let known: HashMap<&String, u32> = names.iter().zip(0..).collect();
+        let numbers: Vec<u32> = classifier.classes().iter().map(|class| known[&class.name]).collect();
+        self.next_class_of = (0..classifier.flows() as u32).map(|flow| numbers[classifier.class_of(Flow(flow))]).collect();
+    }
+
+    /// The port has switched to the policy that was expected.
+    pub(crate) fn switched(&mut self) {
+        self.class_of = std::mem::take(&mut self.next_class_of);
+    }
+
+    /// A packet that is queued moves to a flow of the next policy. It counts as offered where it moves to.
+    pub(crate) fn moved(&mut self, now: u64, from: Flow, to: Flow, length: u32) {
+        let volume = Volume { packets: 1, bytes: u64::from(length) };
+        let class = self.class(from);
+        class.offered = class.offered - volume;
+        class.queued.packets -= 1;
+        class.occupancy.set(now, class.occupancy.value() - u64::from(length));
+        let class = &mut self.classes[self.next_class_of[to.index()] as usize];
+        class.offered += volume;
+        class.queued.packets += 1;
+        class.occupancy.set(now, class.occupancy.value() + u64::from(length));
     }
 
     #[inline]
@@ -234,6 +264,10 @@ impl PortMeter {
 
 /// Counts what happens at a port, or with its cells.
 impl<P> Observer<P> for PortMeter {
+    fn moved(&mut self, now: Time, packet: &Packet<P>, to: Flow) {
+        self.moved(now.picoseconds(), packet.flow, to, packet.length);
+    }
+
     #[inline]
     fn offered(&mut self, _now: Time, packet: &Packet<P>) {
         self.offered(packet.flow, packet.length);

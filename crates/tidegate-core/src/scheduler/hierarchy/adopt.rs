@@ -12,6 +12,15 @@ use crate::units::Time;
 use alloc::vec;
 use alloc::vec::Vec;
 
+impl<S> Hierarchy<S> {
+    /// Says anew which node of the tree that it will adopt each of its nodes continues, as [`NodeSpec::was`](super::NodeSpec::was) does.
+    pub fn continue_nodes(&mut self, was: impl Fn(usize) -> Option<usize>) {
+        for (node, origin) in self.plan.was.iter_mut().enumerate() {
+            *origin = was(node).map_or(NO_NODE, |was| u32::try_from(was).unwrap_or(NO_NODE));
+        }
+    }
+}
+
 /// Stands in [`Matches`] for the absence of a member.
 const NONE: u32 = NO_NODE;
 

@@ -16,7 +16,7 @@ fn fairness_is_that_of_each_replication() {
     };
     let replication = |delivered: &[u64]| {
         let flows = delivered.iter().map(|&bytes| flow(bytes)).chain([FlowStatistics::default()]).collect();
-        Replication { flows, ports: Vec::new(), calls: Vec::new(), events: 0, packet_hops: 0 }
+        Replication { flows, ports: Vec::new(), calls: Vec::new(), events: 0, packet_hops: 0, changes: Vec::new() }
     };
     let outcome = |replications| Outcome {
         calls: Vec::new(),

@@ -1,0 +1,54 @@
+//! Changes of policies while a run lasts: what a world is given, and what a report says of them.
+
+use tidegate_core::port::{PortSetup, Switched};
+use tidegate_core::units::Duration;
+use tidegate_scenario::units::print_duration;
+use tidegate_scenario::{Policy, PolicyChange, Scenario};
+use tidegate_sim::Outcome;
+
+/// A change of one port.
+pub struct Change<'s> {
+    /// When it takes place.
+    pub at: Duration,
+    /// What changes.
+    pub what: &'s [String],
+    /// The port from then on.
+    pub setup: PortSetup,
+}
+
+/// The changes of one policy of a file, in the order of their instants.
+pub fn of_policy<'s>(scenario: &'s Scenario, name: &str) -> Vec<Change<'s>> {
+    let of_this = |policies: &[Policy]| policies.iter().find(|policy| policy.name == name).map(Policy::setup);
+    let change = |change: &'s PolicyChange| Some(Change { at: change.at, what: &change.what, setup: of_this(&change.policies)? });
+    scenario.variants[0].changes.iter().filter_map(change).collect()
+}
+
+/// One sentence per change of a port: when it took place, what it changed, and what became of the packets that were queued.
+pub fn notes(changes: &[Change<'_>], done: impl IntoIterator<Item = Switched>) -> Vec<String> {
+    let mut done = done.into_iter();
+    changes.iter().map(|change| note(change.at, change.what, done.next())).collect()
+}
+
+/// The same for a simulation, over all replications.
+pub fn simulated(changes: &[PolicyChange], outcome: &Outcome, variant: Option<&str>) -> Vec<String> {
+    let done = |index: usize| {
+        let mut runs = outcome.replications.iter().filter_map(|run| run.changes.get(index).copied());
+        let first = runs.next()?;
+        let mut all = first;
+        runs.for_each(|run| all += run);
+        Some(Switched { kept: all.kept, moved: all.moved, dropped: all.dropped, ..first })
+    };
+    let prefix = variant.map_or_else(String::new, |name| format!("{name}: "));
+    let note = |(index, change): (usize, &PolicyChange)| prefix.clone() + &note(change.at, &change.what, done(index));
+    changes.iter().enumerate().map(note).collect()
+}
+
+fn note(at: Duration, what: &[String], done: Option<Switched>) -> String {
+    let head = format!("Change at {} ({})", print_duration(at), what.join(", "));
+    let Some(done) = done else { return format!("{head}: it did not take place, because the run ended before.") };
+    let Switched { classes_kept, classes_added, classes_removed, kept, moved, dropped } = done;
+    format!(
+        "{head}: {classes_kept} classes went on, {classes_added} came, {classes_removed} went; of the packets queued then {} stayed, {} moved, {} were dropped.",
+        kept.packets, moved.packets, dropped.packets
+    )
+}

@@ -1,0 +1,93 @@
+//! Policies that change while a file runs, simulated and in a replay: a class is added, given more and removed under traffic, and nothing is lost.
+
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn tidegate(folder: &Path, arguments: &[&str]) -> (i32, String, Value) {
+    let _ = fs::remove_dir_all(folder);
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tidegate")).args(arguments).arg("--out").arg(folder).current_dir("../..").output().unwrap();
+    let report = fs::read_to_string(folder.join("summary.json")).unwrap_or_else(|_| "null".into());
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap(), errors, serde_json::from_str(&report).unwrap())
+}
+
+fn packets(value: &Value) -> u64 {
+    value["packets"].as_u64().unwrap()
+}
+
+fn changes(report: &Value) -> Vec<&str> {
+    let notes = report["notes"].as_array().unwrap().iter().filter_map(Value::as_str);
+    notes.filter(|note| note.starts_with("Change at")).collect()
+}
+
+#[test]
+fn a_simulation_adds_changes_and_removes_a_class_and_loses_nothing_by_it() {
+    let folder = std::env::temp_dir().join(format!("tidegate-changes-{}", std::process::id()));
+    // The queue is long enough for all that does not fit through the link: whatever is lost would be lost by a change.
+    let arguments = ["run", "scenarios/changing-policy.toml", "--set", "policy.access.buffer.limit=8 MB"];
+    let (code, errors, report) = tidegate(&folder, &arguments);
+    assert_eq!(code, 0, "{errors}");
+    let changes = changes(&report);
+    assert_eq!(changes.len(), 3);
+    assert!(changes[0].contains("1 came") && changes[2].contains("1 went"), "{changes:?}");
+    assert!(changes.iter().all(|change| change.contains(", 0 were dropped")), "{changes:?}");
+    let port = &report["runs"][0]["ports"][0];
+    assert_eq!(packets(&port["offered"]), packets(&port["sent"]) + packets(&port["queued"]));
+    let names: Vec<&str> = port["classes"].as_array().unwrap().iter().map(|class| class["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["voice", "rest", "games"], "a class that comes later has its statistics");
+    assert!(packets(&port["classes"][2]["sent"]) > 1000);
+    let again = tidegate(&folder, &arguments).2;
+    assert_eq!(again["runs"], report["runs"], "the same seed, the same results");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_replay_adds_changes_and_removes_a_class_and_loses_nothing() {
+    let folder = std::env::temp_dir().join(format!("tidegate-changed-replay-{}", std::process::id()));
+    let policy = std::env::temp_dir().join(format!("tidegate-changes-{}.toml", std::process::id()));
+    fs::write(
+        &policy,
+        r#"
+[policy.access]
+rate = "250 kbit/s"
+scheduler = "drr"
+[[policy.access.class]]
+name = "rest"
+
+[[change]]
+at = "500 ms"
+[[change.add.policy.access.class]]
+name = "video"
+match = [{ protocol = "udp" }]
+weight = 1
+
+[[change]]
+at = "1 s"
+set = { "policy.access.class.video.weight" = 3, "policy.access.rate" = "400 kbit/s" }
+
+[[change]]
+at = "1500 ms"
+remove = ["policy.access.class.video"]
+
+[[change]]
+at = "1 h"
+set = { "policy.access.rate" = "1 Mbit/s" }
+"#,
+    )
+    .unwrap();
+    let (code, errors, report) = tidegate(&folder, &["replay", policy.to_str().unwrap(), "scenarios/captures/quic-video.pcap"]);
+    assert_eq!(code, 0, "{errors}");
+    let changes = changes(&report);
+    assert_eq!(changes.len(), 4);
+    assert!(changes[..3].iter().all(|change| change.contains(", 0 were dropped")), "{changes:?}");
+    assert!(changes[3].contains("did not take place"), "{changes:?}");
+    let port = &report["runs"][0]["ports"][0];
+    assert_eq!(packets(&port["offered"]), packets(&port["sent"]));
+    let video = &port["classes"][1];
+    assert!(video["name"] == "video" && packets(&video["sent"]) > 0, "{video}");
+    fs::remove_dir_all(folder).unwrap();
+    fs::remove_file(policy).unwrap();
+}

@@ -1,0 +1,95 @@
+//! The course of an experiment: the paths of all packets, and the ports that are exchanged at some instants.
+
+use crate::error::{Problem, Subject};
+use crate::id::LinkId;
+use crate::network::{Link, Network};
+use crate::route::Routes;
+use tidegate_core::port::PortSetup;
+use tidegate_core::units::Duration;
+
+/// Ports that have another policy from one instant on.
+#[derive(Clone, Debug)]
+pub struct NetworkChange {
+    /// The instant, from the start of the simulation; what happens at the same instant happens afterwards.
+    pub at: Duration,
+    /// The links whose ports change, and the new ports.
+    pub ports: Vec<(LinkId, PortSetup)>,
+}
+
+/// Checks whether ports can change like this while a network, which has been checked, is simulated.
+///
+/// # Errors
+/// The first [`Problem`].
+pub fn check_changes(network: &Network, changes: &[NetworkChange]) -> Result<(), Problem> {
+    Course::of(network, changes).map(drop)
+}
+
+/// What is computed before the first replication.
+pub(crate) struct Course {
+    /// The paths until the first change.
+    pub routes: Routes,
+    /// The changes, in the order of their instants.
+    pub phases: Vec<Phase>,
+    /// By link, the classes that it has at any time: those it starts with, then those that come.
+    pub classes: Vec<Vec<String>>,
+}
+
+/// What holds from a change on.
+pub(crate) struct Phase {
+    pub at: u64,
+    /// The links whose ports change, with their new ports.
+    pub links: Vec<(usize, Link)>,
+    pub routes: Routes,
+}
+
+impl Course {
+    /// The course of a network that has been checked.
+    ///
+    /// # Errors
+    /// [`Problem`] for a change that packets under way cannot follow.
+    pub(crate) fn of(network: &Network, changes: &[NetworkChange]) -> Result<Course, Problem> {
+        let routes = Routes::of(network);
+        let names = |link: &Link| link.port.classifier.classes().iter().map(|class| class.name.clone()).collect::<Vec<_>>();
+        let mut classes: Vec<Vec<String>> = network.links.iter().map(names).collect();
+        let mut phases = Vec::new();
+        if changes.is_empty() {
+            return Ok(Course { routes, phases, classes });
+        }
+        if let (false, Some((LinkId(link), _))) = (network.calls.is_empty(), changes[0].ports.first()) {
+            return Err(refused(network, *link, "flows come and go by admission, which does not know of the change", "flows that stay"));
+        }
+        let mut present = network.clone();
+        for change in changes {
+            for (LinkId(link), port) in &change.ports {
+                present.links[*link].port = port.clone();
+                for name in names(&present.links[*link]) {
+                    if !classes[*link].contains(&name) {
+                        classes[*link].push(name);
+                    }
+                }
+                if present.links[*link].cells || present.links[*link].adapter.is_some() {
+                    return Err(refused(&present, *link, "it carries cells", "a port for packets"));
+                }
+            }
+            present.check()?;
+            let next = Routes::of(&present);
+            if let (false, Some((LinkId(link), _))) = (next.parts_like(&routes), change.ports.first()) {
+                let problem = "it sets code points or polices from some instant on, and paths behind it would part where they did not";
+                return Err(refused(&present, *link, problem, "a policer or `set` from the start, or no other port behind it"));
+            }
+            let links = change.ports.iter().map(|(link, _)| (link.0, present.links[link.0].clone())).collect();
+            phases.push(Phase { at: change.at.picoseconds(), links, routes: next });
+        }
+        Ok(Course { routes, phases, classes })
+    }
+
+    /// True if the port of a link changes at some time.
+    pub(crate) fn changes(&self, link: usize) -> bool {
+        self.phases.iter().any(|phase| phase.links.iter().any(|(changing, _)| *changing == link))
+    }
+}
+
+fn refused(network: &Network, link: usize, problem: &str, expected: &str) -> Problem {
+    let name = network.links[link].name.clone();
+    Problem { subject: Subject::Link(link), name, key: "change", problem: problem.into(), expected: expected.into() }
+}
